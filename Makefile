@@ -1,7 +1,8 @@
 # make demo   installs everything into .venv, measures the equation of state of hard disks on the
 #             available device and prints the paths of the pictures
-# make test   installs everything into .venv and runs the tests of every law and contract on the CPU
-# make test-rest   the other tests: four ranks, time-outs, clusters, benchmarks, examples
+# make test   installs everything into .venv and tests the laws and contracts on the CPU
+# make test-rest   the other tests: further cases of laws and contracts, four ranks, time-outs,
+#             clusters, benchmarks, examples
 # make test-all    both;  make test-gpu   the tests that need a GPU
 # make sanitize-address   runs the C++ tests and the tests of the CPU engines with AddressSanitizer
 #             and UndefinedBehaviorSanitizer;  make sanitize-threads runs the C++ tests with
@@ -61,7 +62,7 @@ demo: $(VENV)/.$(test-device)-plot
 	@ls out/demo/*.png out/demo/packing_fraction_0.6/*.png
 	@echo "Next:  $(BIN)/manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 20000"
 	@echo "       $(BIN)/manymove --help lists the commands; README.md has a quick start for Python"
-	@echo "       make test tests each law and each contract in about a quarter of an hour"
+	@echo "       make test tests the laws and contracts in about a quarter of an hour"
 
 # Processes of pytest: one more than there are cores, because some tests wait most of the time. One
 # that measures time has the machine for itself. JOBS=0 runs all tests in one process.

@@ -3,10 +3,11 @@
 
 from manymove.cli.adsorbents import of_framework, of_molecules
 from manymove.cli.bench import bench
-from manymove.cli.commands import adsorption, disks, electrolyte
-from manymove.cli.options import OptionsOf, Sentence, sentences, simulation
+from manymove.cli.commands import Adsorbates, Disks, Electrolytes, adsorption
+from manymove.cli.options import OptionsOf, Sentence, sentences
 from manymove.dpd.replica import Settings as Fluid
-from manymove.settings import Steps
+from manymove.jobs.replica import Session
+from manymove.settings import EnergyGrid, Steps
 
 SHARED = """
 diameter debye_length framework molecules temperature trial_positions trial_orientations
@@ -16,17 +17,19 @@ grid_spacing precision seed device threads ranks sizes repeats seconds
 _DECLARED = {
     name: sentence
     for owner in (
-        disks,
-        electrolyte,
+        Disks,
+        Electrolytes,
         OptionsOf(Fluid, names="density cutoff weight_exponent", title="System"),
         OptionsOf(Fluid, names="timestep"),
         OptionsOf(Fluid, names="ranks", title="Run"),
         OptionsOf(Steps),
+        OptionsOf(EnergyGrid, names="interpolation", title="System"),
         of_framework,
         of_molecules,
+        Adsorbates,
         adsorption,
-        simulation,
         bench,
+        Session,
     )
     for name, sentence in sentences(owner).items()
 }

@@ -20,6 +20,8 @@ from sphinx.application import Sphinx
 from sphinx.domains.python import PyXRefRole
 from sphinx.util.inspect import stringify_signature
 
+import manymove
+
 sys.path.insert(0, str(Path(__file__).parent / "sphinx"))
 
 project = "manymove"
@@ -40,6 +42,7 @@ extensions = [
     "commands",
     "gallery",
     "lammps_messages",
+    "members",
     "local_mathjax",
     "notebooks",
     "redirects",
@@ -131,7 +134,25 @@ def own_arguments(
     if what != "class" or not (arguments or "").startswith("(*given"):
         return None
     signature = inspect.signature(thing)
-    return stringify_signature(signature, show_return_annotation=False), returns
+    words = stringify_signature(
+        signature.replace(parameters=[by_name(each) for each in signature.parameters.values()]),
+        show_return_annotation=False,
+        unqualified_typehints=True,
+    )
+    return words, returns
+
+
+def by_name(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Show the default METHANE by its name instead of its value."""
+    if parameter.default is not manymove.METHANE:
+        return parameter
+    return parameter.replace(default=Constant("METHANE"))
+
+
+class Constant(str):
+    """A name that is shown without quotes."""
+
+    __repr__ = str.__str__
 
 
 def setup(app: Sphinx) -> None:

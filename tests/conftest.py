@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import math
 import os
 import tempfile
@@ -14,11 +15,15 @@ from typing import Any
 import numpy as np
 import pictures
 import pytest
+import typer
 from commands import MPIEXEC
 from processes import on_ranks, remove_segments
 
 from manymove import _core
 from manymove.hard_particles.packing import random_packing
+
+# typer would build all commands with all their options again for each run in this process.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -262,7 +262,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="Threads of the flows on a CPU.")
     parser.add_argument("--seed", type=int, default=1)
     quick = {
-        "exponents": [1.0, 0.25], "edge": 6, "half": 5, "settle": 300, "steps": 1000,
+        "exponents": [0.25], "edge": 5, "half": 4, "settle": 100, "steps": 1000,
         "steps_of_poiseuille": 1000, "long": 10000, "runs": 1,
         "window": 1.0,
     }  # fmt: skip

@@ -250,7 +250,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     quick = {
         "pressures": [10.5, 12.5], "cells": 4, "length": 6, "sweeps": 1600, "every": 200,
-        "equilibrate": 400,
+        "equilibrate": 400, "seeds": 1,
     }  # fmt: skip
     options = script.parse(parser, "interface_velocity", quick)
     script.at_least(options, seeds=1, sweeps=1)

@@ -517,8 +517,8 @@ class EnergyGrid(Group):
     Args:
         spacing: maximum spacing of the grid in angstrom; one number, or one for each axis (default
             0.2 for cubic and 0.08 for linear interpolation).
-        interpolation: interpolation on the grid: "cubic" (a tricubic spline of asinh(E / 8000 K)),
-            or "linear" as in the paper, which needs a far finer grid.
+        interpolation: interpolation on the grid: cubic (a tricubic spline of asinh(E / 8000 K)), or
+            linear, which needs a far finer grid.
         barrier: energy barrier in kelvin. Regions that molecules can leave only over higher
             framework energies are blocked for all methods, and molecules start below the barrier
             (default "auto", 20 T). With None no region is blocked.

@@ -26,6 +26,7 @@ from chain_growth import (
     torsions_of,
 )
 from flat_settings import of_adsorption
+from laws import another
 from machine import on_gpu, runnable_simd_levels
 
 from manymove import Adsorption, cli
@@ -114,7 +115,7 @@ def test_the_share_of_trans_butane_is_that_of_the_integral():
         assert (abs((phi > edges[1]).mean() - trans) < 5 * error) == same
 
 
-@pytest.mark.parametrize("name", ["n-pentane", "n-hexane"])
+@pytest.mark.parametrize("name", [another("n-pentane"), "n-hexane"])
 def test_the_ideal_weight_is_that_of_random_chains(name):
     """Random chains of NumPy, and growth in an empty box, whose mean weight is W_ideal."""
     chain = shipped_chain(name)
@@ -208,7 +209,9 @@ def integral() -> tuple[float, float, float, float]:
     return w.mean(), w.std() / n, mean, spread.std() / n
 
 
-@pytest.mark.parametrize(("k", "m", "method"), [(1, 1, "plj"), (6, 4, "plj"), (5, 3, "metropolis")])
+@pytest.mark.parametrize(
+    ("k", "m", "method"), [another(1, 1, "plj"), (6, 4, "plj"), (5, 3, "metropolis")]
+)
 def test_all_estimators_give_the_exact_loading_and_energy(k, m, method, integral):
     """The loading is beta f V <exp(-U / T)>."""
     a = inside(SMALL, force_field=FIELD, fugacity=150.0, systems=400, trial_positions=k,
@@ -292,7 +295,7 @@ def dense() -> Adsorption:
 @pytest.mark.parametrize(
     ("method", "moves"),
     [
-        ("plj", dict(trial_positions=8, trial_orientations=8)),
+        another("plj", dict(trial_positions=8, trial_orientations=8)),
         ("metropolis", dict(trial_positions=4, trial_orientations=3, reinsertion=0.2)),
         ("plj", dict(regrowth=0.4)),
     ],

@@ -24,7 +24,7 @@ from manymove.jobs import folder_lock
 
 SMALL = [
     "--framework", "LTA", "--molecules", "4", "--systems", "20", "--steps", "300",
-    "--equilibrate", "300", "--interpolation", "cubic", "--grid-spacing", "0.4",
+    "--equilibrate", "300", "--interpolation", "cubic", "--grid-spacing", "0.6",
     "--device", "cpu", "--threads", "2", "--quiet",
 ]  # fmt: skip
 KEYS = {
@@ -160,7 +160,7 @@ def test_number_of_systems_that_fill_a_device(tmp_path):
 # ---- isotherms -----------------------------------------------------------------------------------
 
 OPEN = [word for word in SMALL if word not in ("--molecules", "4")]
-DENSE = [*OPEN, "--steps", "4000", "--equilibrate", "300", "--isotherm"]
+DENSE = [*OPEN, "--steps", "1500", "--equilibrate", "300", "--isotherm"]
 
 
 def isotherm_rows(folder) -> list[dict[str, str]]:
@@ -194,12 +194,13 @@ def test_points_of_an_isotherm_go_on_from_each_other(tmp_path):
     assert second[0] == pytest.approx(first[-1], rel=0.05)
     runs = summary_of(tmp_path)["runs"]
     assert [r["equilibration_steps"] for r in runs] == [0, 0]
-    assert all(0 < r["acceptance"] < 1 and r["trial_states"] < 20 * 4000 for r in runs)
+    assert all(0 < r["acceptance"] < 1 and r["trial_states"] < 20 * 1500 for r in runs)
 
 
 def test_an_isotherm_says_whether_it_is_equilibrated(tmp_path, capsys):
     """A dense point without equilibration steps is not; with them both sides agree."""
     words = [word for word in DENSE if word != "--quiet"]
+    words[-1:] = ["--grid-spacing", "0.4", words[-1]]
     found = {}
     for folder, equilibrate in (("cold", 0), ("relaxed", 1000)):
         output = tmp_path / folder
@@ -301,7 +302,7 @@ def test_a_resumed_isotherm_keeps_the_rows_that_it_has_not_come_to_again(tmp_pat
 def test_progress_names_the_pressure_and_is_about_all_points(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("manymove.jobs.progress.LINE_EVERY", 0.0)
     words = [word for word in DENSE if word != "--quiet"]
-    assert adsorption(*words, "1,5,20", "--steps", 9000, "--output", tmp_path) == 0
+    assert adsorption(*words, "1,5,20", "--steps", 3000, "--output", tmp_path) == 0
     printed = capsys.readouterr().err
     found = re.findall(r"LTA, plj, (\d+) bar \(point (\d) of 3\): (\d+)%.* left", printed)
     assert {(p, k) for p, k, _ in found} == {("1", "1"), ("5", "2"), ("20", "3")}

@@ -281,6 +281,7 @@ def test_resume_compares_the_conventions_of_single_sites(tmp_path, capsys):
         assert (message or "") in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_ranks_share_the_systems_and_any_rank_continues_them(mpiexec, tmp_path):
     words = ["adsorption", "--framework", "small.cif", *SMALL, *ZEO, "--henry", 500]
     two = [*words, "--steps", 400, "--output", tmp_path / "two"]

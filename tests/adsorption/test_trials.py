@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from adsorption_model import GAS, agrees, is_poisson, make, places, small_framework, state
 from flat_settings import of_adsorption
+from laws import another
 from machine import on_gpu, runnable_simd_levels
 from trial_chain import Chain
 
@@ -177,7 +178,7 @@ def dipoles() -> Adsorption:
 @pytest.mark.parametrize(
     ("method", "trials"),
     [
-        ("plj", dict(trial_positions=8)),
+        another("plj", dict(trial_positions=8)),
         ("metropolis", dict(trial_positions=4, trial_orientations=3, reinsertion=0.2)),
         ("plj", dict(reinsertion=0.4)),
     ],

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from commands import interrupted_after, summary_of
+from laws import another
 
 from manymove import HardSpheres, cli, runs
 from manymove.analysis.sphere_reference import literature_pressure
@@ -137,7 +138,8 @@ def test_no_record_is_lost_or_there_twice_if_the_last_state_is_damaged(tmp_path,
 
 
 @pytest.mark.parametrize(
-    ("command", "apart"), [("disks", []), ("spheres", []), ("spheres", ["--edges-apart"])]
+    ("command", "apart"),
+    [("disks", []), another("spheres", []), another("spheres", ["--edges-apart"])],
 )
 def test_a_resumed_run_is_that_of_one_go(tmp_path, command, apart):
     whole, part = tmp_path / "whole", tmp_path / "part"

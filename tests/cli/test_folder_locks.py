@@ -17,7 +17,7 @@ import time
 import pytest
 from commands import COMMAND, MPIEXEC, SMALL, summary_of
 from lammps_host import needs_lammps
-from processes import SOON, run, start, until
+from processes import SOON, catches, run, start, until
 
 from manymove import cli
 from manymove.jobs import folder_lock
@@ -93,9 +93,15 @@ def test_overwrite_keeps_the_point_of_a_running_job(tmp_path, capfd):
 
 def test_a_killed_run_is_resumed_at_once_and_only_once(tmp_path, capfd):
     words = ["disks", "--particles", "64", "--sweeps", "100000000", "--device", "cpu"]
-    words += ["--quiet", "--checkpoint-every", "0.05", "--output", str(tmp_path)]
-    first = start([*COMMAND, *words])
-    until((tmp_path / "checkpoint-0.state").exists, first)
+    words += ["--equilibrate", "1", "--quiet", "--checkpoint-every", "0.05"]
+    first = start([*COMMAND, *words, "--output", tmp_path])
+    saved = set()  # the second file is of the run, also if the first one is of the equilibration
+
+    def has_saved_twice() -> bool:
+        saved.update(file.stat().st_mtime_ns for file in tmp_path.glob("checkpoint-0.state"))
+        return len(saved) > 1
+
+    until(has_saved_twice, first)
     resume = ["disks", "--resume", "--quiet", "--output", str(tmp_path)]
     assert cli.run(resume) == 2
     assert refusal(tmp_path, first.pid) in capfd.readouterr().err
@@ -107,7 +113,7 @@ def test_a_killed_run_is_resumed_at_once_and_only_once(tmp_path, capfd):
     until(lambda: json.loads(lock.read_text() or "{}").get("pid") == second.pid, second)
     assert cli.run(resume) == 2
     assert refusal(tmp_path, second.pid) in capfd.readouterr().err
-    time.sleep(0.5)
+    until(lambda: catches(second.pid, signal.SIGTERM), second)
     second.send_signal(signal.SIGTERM)
     second.communicate()
     assert summary_of(tmp_path)["sweeps"] > 0

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from commands import CLEAN, COMMAND, SMALL, interrupted_after, summary_of
 from lammps_host import needs_lammps
+from laws import another
 from processes import start, until
 
 from manymove import cli, runs
@@ -113,7 +114,7 @@ def test_a_run_whose_terminal_is_closed_leaves_a_state_to_continue_from(tmp_path
 
 
 @needs_lammps
-@pytest.mark.parametrize(("ranks", "precision"), [(1, "double"), (2, "double")])
+@pytest.mark.parametrize(("ranks", "precision"), [another(1, "double"), (2, "double")])
 def test_a_fluid_that_is_resumed_has_the_same_bits(ranks, precision, tmp_path):
     """After an interrupt during the equilibration, and after the end of a shorter run."""
     options = "--particles 1500 --equilibrate 800 --device cpu --quiet"

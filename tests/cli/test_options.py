@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import os
 import re
 import shlex
@@ -16,7 +18,10 @@ from commands import SMALL, summary_of
 from flat_settings import of_hard_particles
 
 from manymove import HardDisks, HardSpheres, cli
+from manymove.adsorption import replica as adsorption
 from manymove.cli.options import OptionsOf, sentences
+from manymove.electrolyte import replica as electrolyte
+from manymove.hard_particles.settings import DiskSettings, SphereSettings
 from manymove.jobs.world import World
 from manymove.settings import Forces, Steps, Swaps
 
@@ -211,6 +216,34 @@ def test_a_parameter_has_one_sentence_of_its_declaration():
     found = sentences(OptionsOf(Forces, title="System"))
     assert found["a"].text == "Maximum repulsion a, a force in reduced units (Eq. 3)."
     assert {each.group for each in found.values()} == {"System"}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("disks", DiskSettings),
+        ("spheres", SphereSettings),
+        ("electrolyte", electrolyte.Settings),
+        ("adsorption", adsorption.Settings),
+    ],
+)
+def test_an_option_of_the_settings_is_declared_there_alone(name, settings):
+    """Name, default and sentence of an option follow from the field of the settings."""
+    command = COMMANDS[name]
+    own = inspect.signature(inspect.unwrap(command.callback)).parameters
+    options = {option.name: option for option in command.params}
+    fields = {field.name: field for field in dataclasses.fields(settings)}
+    declared = sentences(settings)
+    assert len(declared) > 10
+    for field, sentence in declared.items():
+        assert field not in own
+        assert options[field].help.startswith(re.sub(r"( \(default .*\))?\.$", "", sentence.text))
+        default = fields[field].default
+        if isinstance(default, tuple):
+            default = ",".join(map(str, default)) or None
+        elif type(default) is int:
+            default = str(default)
+        assert options[field].default == default
 
 
 # ---- lists ---------------------------------------------------------------------------------------

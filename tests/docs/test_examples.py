@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import runpy
 import shutil
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -70,6 +72,32 @@ def missing(script: str) -> str | None:
     return None
 
 
+@pytest.fixture
+def main_of(tmp_path, monkeypatch, capsys) -> Callable[[str, list[object]], tuple[object, str]]:
+    """Runs a script in this process, which has imported what it needs, in the folder of the test.
+    Returns its exit code and its standard error."""
+
+    def run_here(script: str, words: list[object]) -> tuple[object, str]:
+        path, before = EXAMPLES / script, set(sys.modules)
+        capsys.readouterr()
+        code: object = 0
+        with monkeypatch.context() as patch:
+            patch.chdir(tmp_path)
+            patch.setenv("MPLBACKEND", "Agg")
+            patch.syspath_prepend(path.parent)
+            patch.setattr(sys, "argv", [str(path), *map(str, words)])
+            try:
+                runpy.run_path(str(path), run_name="__main__")
+            except SystemExit as end:
+                code = end.code or 0
+        for name in set(sys.modules) - before:  # other folders have modules of the same names
+            if str(EXAMPLES) in (getattr(sys.modules[name], "__file__", None) or ""):
+                del sys.modules[name]
+        return code, capsys.readouterr().err
+
+    return run_here
+
+
 def start(script: str, words: list[str], folder: Path) -> None:
     command = [sys.executable, EXAMPLES / script, *words]
     done = run(command, cwd=folder, env={**os.environ, "MPLBACKEND": "Agg"}, timeout=300)
@@ -118,23 +146,27 @@ BAD = [
 ]
 
 
-def refused(script: str, words: list[str], folder: Path) -> str:
+@pytest.fixture
+def refused(main_of) -> Callable[[str, list[str]], str]:
     """The error of a script, which is one line after those of argparse."""
-    command = [sys.executable, EXAMPLES / script, *words, "--output", "here"]
-    done = run(command, cwd=folder, env={**os.environ, "MPLBACKEND": "Agg"}, timeout=100)
-    assert done.returncode == 2, done.stderr[-2000:]
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith(f"{Path(script).name}: error: ") and "Traceback" not in done.stderr
-    return last
+
+    def error_of(script: str, words: list[str]) -> str:
+        code, error = main_of(script, [*words, "--output", "here"])
+        assert code == 2, error[-2000:]
+        last = error.splitlines()[-1]
+        assert last.startswith(f"{Path(script).name}: error: ") and "Traceback" not in error
+        return last
+
+    return error_of
 
 
 @pytest.mark.parametrize(("script", "words", "message"), BAD)
-def test_bad_input_is_one_line(script, words, message, tmp_path):
-    assert message in refused(script, ["--quick", *words.split()], tmp_path)
+def test_bad_input_is_one_line(script, words, message, refused):
+    assert message in refused(script, ["--quick", *words.split()])
 
 
 @pytest.mark.parametrize("script", ["dpd/momentum.py", "methane_in_mfi/run.py"])
-def test_files_that_are_not_summaries_are_refused(script, tmp_path):
+def test_files_that_are_not_summaries_are_refused(script, tmp_path, refused):
     file = tmp_path / "file.json"
     for text, message in (
         (None, "No such file"), ("{no", "is not a summary: "), ("[]", "is not a summary"),
@@ -142,7 +174,7 @@ def test_files_that_are_not_summaries_are_refused(script, tmp_path):
     ):  # fmt: skip
         if text is not None:
             file.write_text(text)
-        error = refused(script, ["--draw", str(file)], tmp_path)
+        error = refused(script, ["--draw", str(file)])
         assert str(file) in error and message in error
 
 
@@ -166,9 +198,10 @@ def test_a_module_that_is_not_installed_is_named(script, tmp_path):
 
 
 @pytest.mark.parametrize("script", FIGURES)
-def test_a_figure_is_drawn_from_its_record(script, tmp_path):
+def test_a_figure_is_drawn_from_its_record(script, tmp_path, main_of):
     records = [next(RESULTS.glob(f"2026-*-2?-{name}.json")) for name in FIGURES[script].split()]
-    start(script, ["--output", str(tmp_path), "--draw", *map(str, records)], tmp_path)
+    code, error = main_of(script, ["--output", tmp_path, "--draw", *records])
+    assert code == 0, error
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -199,9 +232,3 @@ def test_interfaces_are_at_rest_at_the_zero_of_the_line_through_their_velocities
     done = run([sys.executable, script, *words], cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("P* of coexistence 11.50(2), slope 10.0(11)e-6 d/sweep, 8 runs") == 2
-
-
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_the_page_of_the_folder_names_the_script(script):
-    folder, _, name = script.partition("/")
-    assert f"`{name}`" in (EXAMPLES / folder / "README.md").read_text()

@@ -19,7 +19,7 @@ import pytest
 import typer
 from commands import SMALL as SMALL_RUNS
 from commands import summary_of
-from documents import PAGES, ROOT, anchors, blocks, commands, links, module_of, name, section
+from documents import PAGES, ROOT, blocks, commands, module_of, name, section
 from lammps_host import needs_lammps, run_lammps
 
 import manymove
@@ -37,18 +37,6 @@ GUIDES = [p for p in PAGES if p.parent in FOLDERS or p == ROOT / "README.md"]
 
 def having(pages: list[Path], what: Any) -> list[Any]:
     return [pytest.param(page, id=name(page)) for page in pages if what(page)]
-
-
-# ---- links ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("page", having(PAGES, links))
-def test_links_lead_somewhere(page):
-    for path, anchor in links(page):
-        target = (page.parent / path).resolve() if path else page
-        assert target.exists(), f"{name(page)}: no {path}"
-        if anchor and target.suffix == ".md":
-            assert anchor in anchors(target), f"{name(page)}: {path} has no heading {anchor}"
 
 
 # ---- commands ------------------------------------------------------------------------------------
@@ -128,8 +116,8 @@ SHORT = {
     "disks": "--sweeps 5 --equilibrate 5 --frames 1 --device cpu --threads 1 --quiet",
     "spheres": "--sweeps 5 --equilibrate 5 --frames 1 --device cpu --threads 1 --quiet",
     "dpd": "--particles 3000 --steps 10 --equilibrate 10 --quiet",
-    "electrolyte": "--ions 512 --sweeps 20 --equilibrate 1 --device cpu --threads 1 --quiet",
-    "adsorption": "--systems 4 --steps 10 --equilibrate 10 --grid-spacing 0.4 --device cpu --quiet",
+    "electrolyte": "--ions 256 --sweeps 20 --equilibrate 1 --device cpu --threads 1 --quiet",
+    "adsorption": "--systems 4 --steps 10 --equilibrate 10 --grid-spacing 0.8 --device cpu --quiet",
     "henry": "--insertions 20 --grid-spacing 0.8 --device cpu --quiet",
     "pores": "--insertions 20 --samples 5 --grid-spacing 0.4 --device cpu --quiet",
 }
@@ -152,29 +140,9 @@ def test_commands_run(page, tmp_path, monkeypatch, capsys):
         if "--isotherm" in words:
             pressures = words[words.index("--isotherm") + 1].split(",")
             extra += ["--isotherm", ",".join(pressures[:2])]
+        if "--void-fraction" in words:
+            extra += ["--grid-spacing", "0.4"]  # helium is small: coarser grids are refused
         assert run([*words, *extra]) == 0, f"{' '.join(words)}: {capsys.readouterr().err}"
-
-
-@pytest.mark.parametrize("page", having(PAGES, commands))
-def test_extras_and_targets_exist(page):
-    text = page.read_text()
-    extras = ",".join(re.findall(r"(?:\.|manymove)\[([\w,]+)\]'", text)).split(",")
-    assert set(filter(None, extras)) <= set(INSTALLED.get_all("Provides-Extra"))
-    makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"^(?:`|    )?make ([a-z]+)", text, re.MULTILINE):
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
-
-
-# The commands of benchmarks are of the commits that they name.
-@pytest.mark.parametrize(
-    "page", having([p for p in PAGES if p.parent.name != "benchmarks"], commands)
-)
-def test_scripts_in_commands_exist(page):
-    for line in commands(page):
-        for word in re.findall(r"(?:python|-in) (examples/\S+)", line):
-            assert (ROOT / word).exists(), word
-        for word in re.findall(r"^python ([\w.]+\.py)", line):
-            assert [*page.parent.glob(word), *ROOT.glob(f"examples/*/{word}")], word
 
 
 # ---- Python --------------------------------------------------------------------------------------
@@ -184,14 +152,20 @@ def test_scripts_in_commands_exist(page):
 SMALLER = {
     "16384": "1024",
     "4096": "256",
-    "systems=16": "systems=16, interactions=manymove.Interactions(grid=manymove.EnergyGrid(0.4))",
-    "force_field=TRAPPE_ZEO)": "force_field=TRAPPE_ZEO, grid=manymove.EnergyGrid(0.4))",
-    "cutoff=12.0)": "cutoff=12.0, grid=manymove.EnergyGrid(0.4))",
+    "systems=16": "systems=16, interactions=manymove.Interactions(grid=manymove.EnergyGrid(0.8))",
+    "force_field=TRAPPE_ZEO)": "force_field=TRAPPE_ZEO, grid=manymove.EnergyGrid(0.8))",
+    "cutoff=12.0)": "cutoff=12.0, grid=manymove.EnergyGrid(0.8))",
     "henry(20000)": "henry(200)",
-    "equilibrate_loading(1000)": "equilibrate_loading(100)",
+    "equilibrate_loading(1000)": "equilibrate_loading(10)",
+    "gas.run(100)": "gas.run(10)",
+    "compare_loading(100)": "compare_loading(10)",
+    "equilibrate(300)": "equilibrate(10)",
+    "gas.run(300)": "gas.run(10)",
     "range(20)": "range(2)",
     "200_000": "2000",
     "run(20000)": "run(200)",
+    "run(4000)  # equilibration": "run(40)",
+    "tune_volume(2000)": "tune_volume(400)",
     "20_000": "2000",
     "10_000": "200",
     "range(200)": "range(3)",

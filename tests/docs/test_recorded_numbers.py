@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from documents import PAGES, ROOT, name
-from recorded import MARKED, NUMBERS, RESULTS, marks, number
+from recorded import MARKED, RESULTS, number
 from recorded import written as as_recorded
 
 from manymove.analysis.reference import published_pressure
@@ -103,12 +103,6 @@ def test_a_wrong_number_is_found(line, right, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"{line} [file](results/a.json) |\n")
     assert (unrecorded(page) == []) == right
-
-
-def test_marked_numbers_are_those_of_their_records():
-    found = [(page, key, text) for page in PAGES for key, text in marks(page)]
-    assert {key for _, key, _ in found} == NUMBERS.keys()
-    assert [(name(p), key, text) for p, key, text in found if text != number(key)] == []
 
 
 def test_the_script_corrects_a_marked_number():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from dpd_scripts import STAYS, WARNING, assert_close, one_type, plain_fluid, resident
 from lammps_host import DUMP, THERMO, needs_lammps, run_lammps
-from laws import FALSE_ALARM, normal_tail
+from laws import FALSE_ALARM, each_once, normal_tail
 
 pytestmark = needs_lammps
 
@@ -36,9 +36,7 @@ def system(
     return script + plain_fluid(style, temperature, tail) + flat + THERMO + DUMP
 
 
-@pytest.mark.parametrize("newton", ["on", "off"])
-@pytest.mark.parametrize("ranks", [1, 2])
-@pytest.mark.parametrize("box", BOXES)
+@pytest.mark.parametrize(("box", "ranks", "newton"), each_once(BOXES, [1, 2], ["on", "off"]))
 def test_without_noise_it_is_lammps_dpd(box, ranks, newton, tmp_path):
     before = f"newton {newton}"
     theirs, ours = (

@@ -266,7 +266,6 @@ run 12
 
 
 def test_runs_follow_each_other(device, tmp_path):
-    # Atoms that have come far from their ranks are where LAMMPS looks for them.
     more = (
         THERMO
         + "run 4\nrun 3 pre no\nminimize 0 0 2 2\nvelocity all scale 1.3\nrun 5\n"
@@ -274,8 +273,13 @@ def test_runs_follow_each_other(device, tmp_path):
     )
     many, one = compare(SCRIPTS["bonds"], more, device, tmp_path)
     assert_close(state(many), state(one), 1e-8)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_atoms_are_where_lammps_looks_for_them_in_the_next_run(ranks, device, tmp_path):
+    # They have come far from their ranks.
     far = FLOW + resident(device) + "thermo_modify lost error\n"
-    run = run_lammps("processors 1 4 1\n" + far + "run 60\n" * 3, tmp_path, ranks=4)
+    run = run_lammps(f"processors 1 {ranks} 1\n" + far + "run 60\n" * 3, tmp_path, ranks=ranks)
     assert_stays(run)
     assert run.output.count("Loop time") == 3
 

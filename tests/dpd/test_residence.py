@@ -24,6 +24,7 @@ from dpd_scripts import (
     system,
 )
 from lammps_host import THERMO, needs_lammps, run_lammps
+from laws import each_once
 
 pytestmark = needs_lammps
 
@@ -38,8 +39,9 @@ OPENMP = {
 }
 
 
-@pytest.mark.parametrize("way", OPENMP)
-@pytest.mark.parametrize("name", ["bonds", "walls and body forces", "two dimensions"])
+@pytest.mark.parametrize(
+    ("name", "way"), each_once(["bonds", "walls and body forces", "two dimensions"], OPENMP)
+)
 def test_threads_of_lammps_leave_the_particles_with_the_engine(way, name, device, tmp_path):
     command, arguments, variables = OPENMP[way]
     # A reader of neighbor lists, which the OPENMP package makes in its own way.
@@ -63,8 +65,7 @@ def test_a_threaded_variant_that_acts_within_steps_is_named(tmp_path):
 # ---- device auto without a GPU ----
 
 
-@pytest.mark.parametrize("way", ["plain", *OPENMP])
-@pytest.mark.parametrize("name", ["several types", "bonds"])
+@pytest.mark.parametrize(("name", "way"), each_once(["several types", "bonds"], ["plain", *OPENMP]))
 def test_without_a_gpu_auto_is_the_engine_for_the_cpu(way, name, tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     command, arguments, variables = OPENMP.get(way, ("", (), {}))

@@ -27,13 +27,13 @@ from dpd_scripts import (
     system,
 )
 from lammps_host import DUMP, THERMO, needs_lammps, run_lammps
+from laws import each_once
 from machine import runnable_simd_levels
 
 pytestmark = needs_lammps
 
 
-@pytest.mark.parametrize("precision", ["double", "mixed"])
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize(("script", "precision"), each_once(SCRIPTS, ["double", "mixed"]))
 def test_a_few_steps_are_those_of_the_host(script, precision, device, tmp_path):
     # Forces, energies and pressures after steps long enough to build lists anew.
     start = SCRIPTS[script].replace("precision double", f"precision {precision}")
@@ -81,8 +81,10 @@ fix c all ave/chunk 1 1 2 c vx density/number file chunks
 """
 
 
-@pytest.mark.parametrize("precision", ["double", "mixed"])
-@pytest.mark.parametrize("script", ["several types", "triclinic", "walls and body forces"])
+@pytest.mark.parametrize(
+    ("script", "precision"),
+    each_once(["several types", "triclinic", "walls and body forces"], ["double", "mixed"]),
+)
 def test_looking_does_not_change_the_trajectory(script, precision, device, tmp_path):
     start = SCRIPTS[script].replace("precision double", f"precision {precision}") + resident(device)
     looks = LOOKS + ([] if script == "triclinic" else [CHUNKS])
@@ -96,8 +98,9 @@ def test_looking_does_not_change_the_trajectory(script, precision, device, tmp_p
 
 
 # 9,000 particles are several parts for each thread also where they are sorted.
-@pytest.mark.parametrize("precision", ["mixed", "double"])
-@pytest.mark.parametrize("script", ["walls and body forces", "many"])
+@pytest.mark.parametrize(
+    ("script", "precision"), each_once(["walls and body forces", "many"], ["mixed", "double"])
+)
 def test_the_number_of_threads_does_not_change_a_bit(script, precision, tmp_path):
     many = system("block 0 14 0 14 0 15", 9000) + fluid()
     text = SCRIPTS.get(script, many).replace("precision double", f"precision {precision}") + THERMO

@@ -24,6 +24,7 @@ from dpd_scripts import (
     system,
 )
 from lammps_host import THERMO, needs_lammps, run_lammps
+from laws import another, each_once
 from machine import on_gpu
 
 pytestmark = needs_lammps
@@ -97,8 +98,7 @@ RESIDENT = {
 }
 
 
-@pytest.mark.parametrize("precision", ["double", "mixed"])
-@pytest.mark.parametrize("name", RESIDENT)
+@pytest.mark.parametrize(("name", "precision"), each_once(RESIDENT, ["double", "mixed"]))
 def test_what_stays_in_the_engine_is_what_the_host_does(name, precision, device, tmp_path):
     script = RESIDENT[name].replace("double", precision)
     end = THERMO + "thermo 4\nrun 10\n" + END
@@ -108,7 +108,9 @@ def test_what_stays_in_the_engine_is_what_the_host_does(name, precision, device,
     assert_same_steps(ours, host, 3 * TOLERANCE[precision])
 
 
-@pytest.mark.parametrize("name", ["frozen wall", "limited steps", "excluded groups", "spheres"])
+@pytest.mark.parametrize(
+    "name", [another("frozen wall"), "limited steps", another("excluded groups"), "spheres"]
+)
 def test_what_stays_in_the_engine_on_several_ranks(name, device, tmp_path):
     script = RESIDENT[name] + resident(device) + THERMO
     start = run_lammps(script + "write_restart start\n", tmp_path)
@@ -235,8 +237,7 @@ def assert_pairs(run) -> None:
     assert PAIRED in warning, warning
 
 
-@pytest.mark.parametrize("precision", ["double", "mixed"])
-@pytest.mark.parametrize("name", PAIRS_ONLY)
+@pytest.mark.parametrize(("name", "precision"), each_once(PAIRS_ONLY, ["double", "mixed"]))
 def test_pair_forces_of_the_engine_in_the_host_run(name, precision, device, tmp_path):
     script = PAIRS_ONLY[name].replace("double", precision)
     end = THERMO + "thermo 4\nrun 10\n" + END

@@ -21,6 +21,7 @@ from dpd_scripts import (
     system,
 )
 from lammps_host import THERMO, needs_lammps, run_lammps, start_lammps
+from laws import each_once
 from machine import on_gpu
 
 pytestmark = needs_lammps
@@ -247,8 +248,9 @@ def test_ranks_share_a_sheared_box(processors, bonds, device, tmp_path):
     assert_same_steps(many, one, 1e-9)
 
 
-@pytest.mark.parametrize("style", ["dpd", "dpd/ext", "mdpd"])
-@pytest.mark.parametrize("precision", ["double", "mixed"])
+@pytest.mark.parametrize(
+    ("precision", "style"), each_once(["double", "mixed"], ["dpd", "dpd/ext", "mdpd"])
+)
 def test_ranks_and_gpus_make_the_steps_of_one_cpu(style, precision, device, tmp_path):
     # The box flips in steps 1 and 39; 15 steps are few enough for mixed precision.
     script = fluid(1.0, style, precision) if style != "mdpd" else many_bodies(precision)

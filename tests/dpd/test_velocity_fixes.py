@@ -21,6 +21,7 @@ from dpd_scripts import (
     system,
 )
 from lammps_host import THERMO, Run, needs_lammps, run_lammps
+from laws import each_once
 from machine import on_gpu
 
 pytestmark = needs_lammps
@@ -49,8 +50,9 @@ def builds(run: Run) -> int:
     return int(re.findall(r"Neighbor list builds = (\d+)", run.output)[-1])
 
 
-@pytest.mark.parametrize("name", ["bonds", "walls and body forces", "triclinic"])
-@pytest.mark.parametrize("fix", FIXES)
+@pytest.mark.parametrize(
+    ("fix", "name"), each_once(FIXES, ["bonds", "walls and body forces", "triclinic"])
+)
 def test_a_few_steps_are_those_of_the_host(fix, name, device, tmp_path):
     more = FIXES[fix] + THERMO + "thermo 3\nrun 8\n" + END
     ours, host = compare(SCRIPTS[name], more, device, tmp_path)

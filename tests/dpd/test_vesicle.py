@@ -30,6 +30,7 @@ def test_a_tenth_of_the_particles_is_in_chains(example):
 
 
 @needs_lammps
+@pytest.mark.thorough
 @pytest.mark.parametrize("ranks", [1, 2])
 @pytest.mark.pictures
 def test_the_script_runs_goes_on_and_is_drawn(ranks, example, tmp_path):

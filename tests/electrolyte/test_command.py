@@ -116,6 +116,7 @@ def test_replicas_have_seeds_of_their_own_and_are_pooled(tmp_path):
     assert summary["energy_per_ion_kT"] == pytest.approx(mean)
 
 
+@pytest.mark.thorough
 def test_two_processes_make_the_replicas_of_one(mpiexec, tmp_path):
     """One replica per rank; the pooled results are those of the same replicas in one process."""
     command = [*COMMAND, "electrolyte", *map(str, SMALL)]

@@ -45,13 +45,17 @@ def pair_potential(d: np.ndarray, box: tuple[float, float, float]) -> np.ndarray
         here = r > 0
         total[here] += erfc(alpha * r[here]) / r[here]
         total[~here] -= 2 * alpha / math.sqrt(math.pi)
-    for n in itertools.product(*(range(math.ceil(2 + 2 * alpha * e)) for e in edges)):
-        k = 2 * math.pi * np.array(n) / edges
-        if (k2 := k @ k) == 0 or k2 > (12.5 * alpha) ** 2:
-            continue
-        weight = 2 ** np.count_nonzero(n) * 4 * math.pi / edges.prod()
-        total += weight * math.exp(-k2 / (4 * alpha**2)) / k2 * np.cos(d * k).prod(axis=1)
-    return total
+    # Wave vectors with components of both signs count by their symmetry.
+    waves = [2 * math.pi / e * np.arange(math.ceil(2 + 2 * alpha * e)) for e in edges]
+    k = np.stack(np.meshgrid(*waves, indexing="ij"))
+    k2 = (k**2).sum(axis=0)
+    used = (k2 > 0) & (k2 <= (12.5 * alpha) ** 2)
+    weight = np.zeros(k2.shape)
+    weight[used] = np.exp(-k2[used] / (4 * alpha**2)) / k2[used]
+    weight *= 2 ** np.count_nonzero(k, axis=0) * 4 * math.pi / edges.prod()
+    x, y, z = (np.cos(np.outer(wave, d[:, axis])) for axis, wave in enumerate(waves))
+    along_z = np.tensordot(weight, z, axes=1)
+    return total + np.einsum("abi,ai,bi->i", along_z, x, y, optimize=True)
 
 
 def energy_of(ions: Electrolyte) -> float:

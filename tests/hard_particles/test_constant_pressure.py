@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 import pytest
 from hard_spheres import assert_valid, make, sites
-from laws import assert_follows
+from laws import assert_follows, each_once
 from machine import on_gpu
 
 from manymove import ConstantPressure, HardDisks, HardSpheres
@@ -98,8 +98,7 @@ def check_volumes(particles, sigma, samples=6000, cycles=12):
     assert_valid(particles)
 
 
-@pytest.mark.parametrize("mode", ["ln", "standard"])
-@pytest.mark.parametrize("edge", [3.4, 4.3])
+@pytest.mark.parametrize(("edge", "mode"), each_once([3.4, 4.3], ["ln", "standard"]))
 def test_two_disks_have_the_volumes_of_integration(device, mode, edge):
     """A comparison for each mode and start; the cells along an edge are three to seven."""
     disks = make(
@@ -116,8 +115,8 @@ def test_two_disks_have_the_volumes_of_integration(device, mode, edge):
 
 def test_states_after_a_run_have_the_mean_volume_of_integration():
     """Two disks. Runs that ended at a number of trial moves gave +6 %, because a disk has fewer
-    trial moves in a cycle of a small box. Five standard errors are 1.5 %, with a false alarm in 1.7
-    million seeds."""
+    trial moves in a cycle of a small box. Five standard errors are 3 % at most, with a false alarm
+    in 1.7 million seeds."""
     edge = 3.4
     disks = make(
         (sites((edge, edge))[[0, 4]], (edge, edge)),
@@ -128,14 +127,14 @@ def test_states_after_a_run_have_the_mean_volume_of_integration():
         volume_repeats=4,
         max_displacement=0.6,
     )
-    found = np.empty(30_000)
+    found = np.empty(12_000)
     for k in range(len(found)):
         disks.run(20)
         found[k] = disks.volume
     V = np.linspace(9, 400, 40_001)
     weight = V**2 * np.exp(-0.2 * V) * legal_share(V, np.ones((2, 2)), 2)
     error = blocking_error(found)[0]
-    assert error < 0.004 * found.mean()
+    assert error < 0.006 * found.mean()
     assert abs(found.mean() - (V * weight).sum() / weight.sum()) < 5 * error
 
 
@@ -169,8 +168,7 @@ def test_two_disks_have_the_volumes_of_integration_after_tuning(device):
     check_volumes(disks, np.ones((2, 2)))
 
 
-@pytest.mark.parametrize("dimensions", [2, 3])
-@pytest.mark.parametrize("sizes", ["diameters", "table"])
+@pytest.mark.parametrize(("sizes", "dimensions"), each_once(["diameters", "table"], [2, 3]))
 def test_three_particles_of_different_sizes_have_the_volumes_of_integration(
     device, dimensions, sizes
 ):

@@ -16,6 +16,7 @@ from flat_settings import of_hard_particles
 from hard_disks import lattice, sample, separations
 from laws import (
     FALSE_ALARM,
+    another,
     assert_binomial,
     assert_follows,
     chi_square,
@@ -99,7 +100,7 @@ def rejection_sample(count, box, tries, seed):
 # ---- one disk ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("moves_per_cell", [3, 4])
+@pytest.mark.parametrize("moves_per_cell", [3, another(4)])
 def test_one_disk_visits_the_box_uniformly(device, moves_per_cell):
     """One comparison per number of moves."""
     box = (3.05, 4.3)
@@ -180,7 +181,7 @@ def single_moves(device, delta, box, cycles, seed):
     return steps, disks
 
 
-@pytest.mark.parametrize("delta", [0.05, 0.9])
+@pytest.mark.parametrize("delta", [another(0.05), 0.9])
 def test_trial_displacements_are_uniform_in_a_square(device, delta):
     """Accepted moves (x, y) have the density (1 - |x| / w_x) (1 - |y| / w_y) in the square, because
     the disk's place in its cell is uniform. One comparison per displacement."""
@@ -219,12 +220,12 @@ def distance_law(box):
 @pytest.mark.parametrize(
     ("box", "settings"),
     [
-        ((3.05, 3.05), {}),
+        another((3.05, 3.05), {}),
         ((3.05, 3.05), {"moves_per_cell": 3, "rounds": 2}),
-        ((3.5, 3.5), {"moves_per_cell": 8}),
-        ((3.2, 4.7), {}),
+        another((3.5, 3.5), {"moves_per_cell": 8}),
+        another((3.2, 4.7), {}),
         ((4.0, 4.0), {"cell_width": 1.33, "moves_per_cell": 5}),
-        ((5.2, 3.1), {"tile": 3, "rounds": 8}),
+        another((5.2, 3.1), {"tile": 3, "rounds": 8}),
     ],
 )
 def test_two_disks_visit_every_separation_uniformly(device, box, settings):
@@ -240,7 +241,7 @@ def test_two_disks_visit_every_separation_uniformly(device, box, settings):
 
 @pytest.mark.parametrize(
     ("box", "settings"),
-    [((3.1, 3.1), {}), ((3.6, 3.1), {"moves_per_cell": 3, "rounds": 3})],
+    [another((3.1, 3.1), {}), ((3.6, 3.1), {"moves_per_cell": 3, "rounds": 3})],
 )
 def test_three_disks_pair_and_triangle_distributions(device, box, settings):
     """Of a pair: the area left for the third disk, integrated numerically. Of the triangle (sorted
@@ -278,9 +279,9 @@ def test_three_disks_pair_and_triangle_distributions(device, box, settings):
 @pytest.mark.parametrize(
     ("count", "box", "settings"),
     [
-        (6, (4.2, 4.2), {"cell_width": 1.4, "moves_per_cell": 4}),
+        another(6, (4.2, 4.2), {"cell_width": 1.4, "moves_per_cell": 4}),
         (6, (4.2, 4.2), {"cell_width": 1.4, "moves_per_cell": 7, "rounds": 2}),
-        (5, (4.1, 3.6), {"moves_per_cell": 2}),
+        another(5, (4.1, 3.6), {"moves_per_cell": 2}),
     ],
 )
 def test_crowded_cells_against_a_rejection_sample(device, count, box, settings):
@@ -342,9 +343,9 @@ def transitions(device, count, box, settings, number, apart=30, drift=0.0):
 @pytest.mark.parametrize(
     ("count", "box", "settings"),
     [
-        (2, (3.05, 3.05), {"rounds": 1}),
+        another(2, (3.05, 3.05), {"rounds": 1}),
         (2, (3.3, 4.1), {"rounds": 2, "moves_per_cell": 3}),
-        (3, (3.2, 3.2), {"rounds": 1, "moves_per_cell": 4}),
+        another(3, (3.2, 3.2), {"rounds": 1, "moves_per_cell": 4}),
         (3, (4.1, 4.1), {"cell_width": 1.35, "rounds": 1, "moves_per_cell": 4}),
     ],
 )

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from flat_settings import of_hard_particles
 from hard_disks import compressibility_factor, lattice, neighbour_pairs
+from laws import another
 
 from manymove import Grid, HardDisks
 from manymove.analysis.pressure import BINS, DELTA_R
@@ -43,7 +44,14 @@ def test_the_equation_of_state_used_here_is_that_of_hard_disks():
 
 @pytest.mark.parametrize(
     ("packing_fraction", "max_displacement"),
-    [(0.1, 0.9), (0.2, 0.7), (0.3, 0.5), (0.4, 0.4), (0.5, 0.25), (0.6, 0.16)],
+    [
+        another(0.1, 0.9),
+        (0.2, 0.7),
+        another(0.3, 0.5),
+        another(0.4, 0.4),
+        another(0.5, 0.25),
+        (0.6, 0.16),
+    ],
 )
 def test_pressure_agrees_with_the_equation_of_state(device, packing_fraction, max_displacement):
     """Within five standard errors and a thousandth of Z - 1 for finite size (4096 disks; of the

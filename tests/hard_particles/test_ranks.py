@@ -18,7 +18,7 @@ import ranks_program
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 from documents import SUPPORT
 from machine import on_gpu
-from processes import Job, on_ranks
+from processes import Job, on_ranks, run_together
 
 from manymove import HardDisks, _core, cli
 from manymove.jobs.ranks import Ranks
@@ -48,8 +48,22 @@ def assert_same_trajectories(many: list, device: str) -> None:
             assert rank[name] == one, name
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_the_trajectory_is_that_of_one_rank(ranks, tmp_path):
+TASKS = ("trajectories", "mixed", "save", "interrupt", "errors")
+
+
+@pytest.fixture(scope="module")
+def two_ranks(tmp_path_factory) -> tuple[dict[str, list], Path]:
+    """What two ranks find in one job, by task, and its folder."""
+    folder = tmp_path_factory.mktemp("two")
+    return processes.found_together(PROGRAM, 2, TASKS, folder, fails=False), folder
+
+
+def test_the_trajectory_is_that_of_one_rank(two_ranks):
+    assert_same_trajectories(two_ranks[0]["trajectories"], "cpu")
+
+
+@pytest.mark.parametrize("ranks", [4])
+def test_the_trajectory_of_more_ranks_is_that_of_one_rank(ranks, tmp_path):
     assert_same_trajectories(found(ranks, "trajectories", tmp_path), "cpu")
 
 
@@ -90,32 +104,33 @@ def test_a_lost_rank_ends_the_run_of_the_other_gpu(tmp_path):
     assert "rank 1 of 2 has been silent for 2 s" in every[0]
 
 
-def test_ranks_on_cpus_and_gpus_are_not_mixed(tmp_path):
-    for text in found(2, "mixed", tmp_path):
+def test_ranks_on_cpus_and_gpus_are_not_mixed(two_ranks):
+    for text in two_ranks[0]["mixed"]:
         assert "some ranks are to run on CPUs and others on CUDA devices" in text
 
 
-def test_a_checkpoint_of_two_ranks_goes_on_on_any_number(tmp_path):
+def test_a_checkpoint_of_two_ranks_goes_on_on_any_number(two_ranks):
+    results, folder = two_ranks
     alone = ranks_program.small()
     alone.run_cycles(50)
-    alone.save(tmp_path / "alone.state")
+    alone.save(folder / "alone.state")
     alone.run_cycles(50)
-    assert found(2, "save", tmp_path) == 2 * [alone.state_hash]
-    assert found(3, "load", tmp_path) == 3 * [2 * [alone.state_hash]]
-    again = HardDisks.load(tmp_path / "ranks.state", "cpu", 1, None)  # without names
+    assert results["save"] == 2 * [alone.state_hash]
+    assert found(3, "load", folder) == 3 * [2 * [alone.state_hash]]
+    again = HardDisks.load(folder / "ranks.state", "cpu", 1, None)  # without names
     again.run_cycles(50)
     assert again.state_hash == alone.state_hash
 
 
-def test_an_interrupt_on_one_rank_stops_all_at_one_cycle(tmp_path):
-    first, second = found(2, "interrupt", tmp_path)
+def test_an_interrupt_on_one_rank_stops_all_at_one_cycle(two_ranks):
+    first, second = two_ranks[0]["interrupt"]
     assert first == second
     stopped, end, _ = first
     assert 20 < stopped < 10**6 and end == stopped + 10
 
 
-def test_an_error_is_one_of_all_ranks(tmp_path):
-    first, second = found(2, "errors", tmp_path)
+def test_an_error_is_one_of_all_ranks(two_ranks):
+    first, second = two_ranks[0]["errors"]
     assert first == second
     texts = {
         "too many": "the box is too small for 2 ranks: strips of whole tiles and at "
@@ -204,13 +219,14 @@ def test_the_tile_that_an_error_names_has_room_for_the_ranks(tmp_path):
 
 
 def test_the_command_tells_what_cannot_be(tmp_path):
-    end = manymove(2, *SMALL, "--output", tmp_path, "--decompose", "--replicas", "2")
-    assert end.returncode == 2
-    assert "--decompose shares one system; --replicas is 2" in end.stderr
-    end = manymove(2, "disks", "--particles", 60, "--output", tmp_path, "--decompose")
-    assert end.returncode == 2
-    assert "the box is too small for 2 ranks" in end.stderr
-    assert "--tile" not in end.stderr  # because no tile would do
-    end = manymove(2, *SMALL, "--output", tmp_path / "none", "--decompose", "--resume")
-    assert end.returncode == 2
-    assert "--resume: no checkpoint" in end.stderr
+    commands = (
+        [*SMALL, "--output", tmp_path, "--decompose", "--replicas", "2"],
+        ["disks", "--particles", 60, "--output", tmp_path, "--decompose"],
+        [*SMALL, "--output", tmp_path / "none", "--decompose", "--resume"],
+    )
+    codes, (replicas, narrow, resumed) = zip(*run_together(2, commands), strict=True)
+    assert codes == (2, 2, 2)
+    assert "--decompose shares one system; --replicas is 2" in replicas
+    assert "the box is too small for 2 ranks" in narrow
+    assert "--tile" not in narrow  # because no tile would do
+    assert "--resume: no checkpoint" in resumed

@@ -12,15 +12,16 @@ import processes
 import pytest
 import sphere_ranks_program
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
+from laws import another
 from machine import on_gpu
 from processes import Job, on_ranks
 
-from manymove import HardDisks, HardSpheres, _core
+from manymove import HardDisks, HardSpheres, _core, cli
 
 pytest.importorskip("mpi4py")
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
 PROGRAM = "sphere_ranks_program.py"
-SMALL = "spheres --particles 4000 --packing-fraction 0.55 --sweeps 60 --equilibrate 20".split()
+SMALL = "spheres --particles 4000 --packing-fraction 0.55 --sweeps 20 --equilibrate 5".split()
 SMALL += "--frames 2 --threads 1 --device cpu --quiet --start fcc".split()
 MIXTURE = "disks --particles 1500 --packing-fraction 0.5 --diameters 1,0.6 --sweeps 60".split()
 MIXTURE += "--equilibrate 20 --frames 2 --threads 1 --device cpu --quiet".split()
@@ -43,8 +44,23 @@ def assert_same_trajectories(many: list, device: str) -> None:
             assert rank[name] == one, name
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_the_trajectory_is_that_of_one_rank(ranks, tmp_path):
+TASKS = ("trajectories", "save", "tuned", "starts", "interrupt", "errors")
+
+
+@pytest.fixture(scope="module")
+def two_ranks(tmp_path_factory) -> tuple[dict[str, list], Path]:
+    """What two ranks find in one job, by task, and its folder."""
+    folder = tmp_path_factory.mktemp("two")
+    sphere_ranks_program.system(3, "one").save(folder / "alone.state")
+    return processes.found_together(PROGRAM, 2, TASKS, folder, fails=False), folder
+
+
+def test_the_trajectory_is_that_of_one_rank(two_ranks):
+    assert_same_trajectories(two_ranks[0]["trajectories"], "cpu")
+
+
+@pytest.mark.parametrize("ranks", [4])
+def test_the_trajectory_of_more_ranks_is_that_of_one_rank(ranks, tmp_path):
     assert_same_trajectories(found(ranks, "trajectories", tmp_path), "cpu")
 
 
@@ -60,42 +76,40 @@ def test_the_trajectory_is_that_of_one_gpu(ranks, transport, tmp_path):
     assert_same_trajectories(every, "cpu")
 
 
-def test_a_checkpoint_of_two_ranks_continues_on_any_number(tmp_path):
-    hashes = []
+def test_a_checkpoint_of_two_ranks_continues_on_any_number(two_ranks):
+    (results, folder), hashes = two_ranks, []
     for name, (sizes, settings) in sphere_ranks_program.SAVED.items():
         alone = sphere_ranks_program.system(3, sizes, **settings)
         alone.run_cycles(20)
-        alone.save(tmp_path / f"alone-{name}.state")
+        alone.save(folder / f"alone-{name}.state")
         alone.run_cycles(20)
         hashes.append(alone.state_hash)
-    assert found(2, "save", tmp_path) == 2 * [hashes]
-    assert found(3, "load", tmp_path) == 3 * [[hash_ for hash_ in hashes for _ in range(2)]]
+    assert results["save"] == 2 * [hashes]
+    assert found(3, "load", folder) == 3 * [[hash_ for hash_ in hashes for _ in range(2)]]
     for name, state_hash in zip(sphere_ranks_program.SAVED, hashes, strict=True):
-        again = HardSpheres.load(tmp_path / f"ranks-{name}.state", "cpu", 1)
+        again = HardSpheres.load(folder / f"ranks-{name}.state", "cpu", 1)
         again.run_cycles(20)
         assert again.state_hash == state_hash
     assert np.array_equal(again.diameters, alone.diameters)
 
 
-def test_ranks_tune_the_volume_as_one(tmp_path):
-    assert found(2, "tuned", tmp_path) == 2 * [sphere_ranks_program.tuned(None, tmp_path)]
+def test_ranks_tune_the_volume_as_one(two_ranks, tmp_path):
+    assert two_ranks[0]["tuned"] == 2 * [sphere_ranks_program.tuned(None, tmp_path)]
 
 
-def test_the_first_rank_makes_a_random_start_for_all(tmp_path):
-    assert found(2, "starts", tmp_path) == 2 * [sphere_ranks_program.starts(None, tmp_path)]
+def test_the_first_rank_makes_a_random_start_for_all(two_ranks, tmp_path):
+    assert two_ranks[0]["starts"] == 2 * [sphere_ranks_program.starts(None, tmp_path)]
 
 
-def test_an_interrupt_on_one_rank_stops_all_at_one_cycle(tmp_path):
-    first, second = found(2, "interrupt", tmp_path)
+def test_an_interrupt_on_one_rank_stops_all_at_one_cycle(two_ranks):
+    first, second = two_ranks[0]["interrupt"]
     assert first == second
     stopped, end, _ = first
     assert 20 < stopped < 10**6 and end == stopped + 10
 
 
-def test_an_error_is_one_of_all_ranks(tmp_path):
-    alone = sphere_ranks_program.system(3, "one")
-    alone.save(tmp_path / "alone.state")
-    first, second = found(2, "errors", tmp_path)
+def test_an_error_is_one_of_all_ranks(two_ranks):
+    first, second = two_ranks[0]["errors"]
     assert first == second
     texts = {
         "too many": "the box is too small for 2 ranks: slabs of whole tiles and at "
@@ -141,17 +155,16 @@ def test_the_command_decomposed_gives_the_results_of_one_rank(alone, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "volume", [["--tune-volume"], ["--edges-apart", "--volume-delta", "0.01,0.02"]]
+    "volume", [["--tune-volume"], another(["--edges-apart", "--volume-delta", "0.01,0.02"])]
 )
 def test_constant_pressure_and_swap_moves_decomposed_are_those_of_one_rank(volume, tmp_path):
     words = "disks --particles 900 --packing-fraction 0.4 --diameters 1,0.7 --sweeps 40".split()
     words += "--equilibrate 10 --frames 2 --threads 1 --device cpu --quiet".split()
     words += ["--pressure", 4, "--swap-rounds", 2, *volume]
-    ends = [manymove(1, *words, "--output", tmp_path / "1")]
+    assert cli.run([*map(str, words), "--output", str(tmp_path / "1")]) == 0
     words += ["--output", tmp_path / "2", "--decompose"]
-    ends.append(manymove(3, *words, "--sweeps", 15))
-    ends.append(manymove(2, *words, "--resume"))
-    assert [end.returncode for end in ends] == [0, 0, 0], ends
+    ends = [manymove(3, *words, "--sweeps", 15), manymove(2, *words, "--resume")]
+    assert [end.returncode for end in ends] == [0, 0], ends
     one, two = (summary_of(tmp_path / name) for name in "12")
     keys = "state_hash mean_packing_fraction swap_trials swap_acceptance box volume_delta"
     for key in keys.split():

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from laws import (
     FALSE_ALARM,
+    another,
     assert_binomial,
     assert_follows,
     chi_square,
@@ -150,8 +151,19 @@ def test_two_particles_of_a_mixture_visit_every_separation_uniformly(device, box
     assert_follows(found, np.diff(edges ** len(box)))
 
 
-@pytest.mark.parametrize("box", [FLAT, SOLID], ids=["2D", "3D"])
-@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize(
+    ("box", "sizes"),
+    [
+        another(FLAT, "one size"),
+        another(SOLID, "one size"),
+        (FLAT, "additive"),
+        another(SOLID, "additive"),
+        another(FLAT, "not additive"),
+        (SOLID, "not additive"),
+        another(FLAT, "attracted"),
+        another(SOLID, "attracted"),
+    ],
+)
 def test_three_particles_leave_each_other_the_room_of_the_integral(device, box, sizes):
     """The separation of two is distributed as the volume that is left for the third. One
     comparison."""
@@ -260,10 +272,10 @@ def transitions(spheres, box, number, apart, drift=0.0):
     [
         (2, (3.05, 3.05), "additive", {"rounds": 1, "tile": 2}),
         (3, (3.2, 3.2), "not additive", {"rounds": 1, "tile": 2}),
-        (3, (3.3, 4.1), "additive", {"rounds": 2, "moves_per_cell": 3, "tile": 3}),
+        another(3, (3.3, 4.1), "additive", {"rounds": 2, "moves_per_cell": 3, "tile": 3}),
         (2, (3.05, 3.05, 3.05), "additive", {"rounds": 1, "moves_per_cell": 16}),
         (3, (3.1, 3.1, 3.1), "not additive", {"rounds": 1, "tile": 2, "moves_per_cell": 16}),
-        (3, (4.0, 3.1, 3.1), "additive", {"cell_width": 1.3, "rounds": 2, "tile": 2}),
+        another(3, (4.0, 3.1, 3.1), "additive", {"cell_width": 1.3, "rounds": 2, "tile": 2}),
     ],
 )
 def test_one_cycle_obeys_detailed_balance(device, count, box, sizes, settings):

@@ -11,6 +11,7 @@ import itertools
 
 import numpy as np
 import pytest
+from laws import another
 from machine import on_gpu, runnable_simd_levels
 from sphere_engines import (
     Model,
@@ -168,7 +169,7 @@ def trajectory(start, box, settings, cycles=30, device="cpu", threads=1):
 # ---- one trajectory ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*SYSTEMS, *range(25)])
+@pytest.mark.parametrize("name", [*SYSTEMS, *range(8), *map(another, range(8, 25))])
 def test_the_trajectory_is_that_of_the_model(device, name):
     """Random numbers, shifts, sets, frozen borders, the choice of particles and every decision."""
     start, box, settings = case(name)

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import pytest
 from hard_spheres import make, sample, sites
-from laws import assert_binomial, assert_follows
+from laws import another, assert_binomial, assert_follows
 
 SAMPLES = 8_000
 APART = 80  # cycles between two samples; at 40 those in elongated boxes correlate by 5 to 7 %
@@ -70,10 +70,10 @@ def test_one_particle_stays_in_its_cell_as_often_as_geometry_says(device, box):
 @pytest.mark.parametrize(
     ("box", "settings"),
     [
-        ((3.05, 3.05, 3.05), {}),
+        another((3.05, 3.05, 3.05), {}),
         ((3.3, 4.2, 3.1), {"moves_per_cell": 3, "rounds": 2}),
-        ((4.1, 4.1, 4.1), {"cell_width": 1.3, "moves_per_cell": 7}),
-        ((5.2, 3.1, 3.1), {"tile": 3}),
+        another((4.1, 4.1, 4.1), {"cell_width": 1.3, "moves_per_cell": 7}),
+        another((5.2, 3.1, 3.1), {"tile": 3}),
     ],
 )
 def test_two_spheres_visit_every_separation_uniformly(device, box, settings):
@@ -109,8 +109,17 @@ MIXTURES = {
 }
 
 
-@pytest.mark.parametrize("dimensions", [2, 3])
-@pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.parametrize(
+    ("mixture", "dimensions"),
+    [
+        another("additive", 2),
+        another("additive", 3),
+        ("not additive", 2),
+        another("not additive", 3),
+        another("three types", 2),
+        ("three types", 3),
+    ],
+)
 def test_three_particles_of_a_mixture_have_the_distances_of_independent_samples(
     device, mixture, dimensions
 ):

@@ -10,6 +10,7 @@ import pytest
 from flat_settings import of_hard_particles
 from hard_disks import compressibility_factor
 from hard_spheres import contact_table, gaps, make
+from laws import another
 
 from manymove import HardDisks, HardSpheres, Mixture
 from manymove.analysis.pressure import BINS, DEGREE, DELTA_R, contact_weights
@@ -26,7 +27,7 @@ def measured(particles, equilibrate, sweeps):
 
 
 @pytest.mark.parametrize(
-    ("packing_fraction", "max_displacement"), [(0.1, 0.6), (0.25, 0.3), (0.4, 0.12)]
+    ("packing_fraction", "max_displacement"), [another(0.1, 0.6), another(0.25, 0.3), (0.4, 0.12)]
 )
 def test_pressure_agrees_with_the_equation_of_state(device, packing_fraction, max_displacement):
     """Within five standard errors and a thousandth of Z - 1 for finite size and extrapolation (2048
@@ -41,7 +42,7 @@ def test_pressure_agrees_with_the_equation_of_state(device, packing_fraction, ma
     assert abs(found.value - expected) < 5 * found.error + 1e-3 * (expected - ideal)
 
 
-@pytest.mark.parametrize("kind", ["fcc", "hcp"])
+@pytest.mark.parametrize("kind", ["fcc", another("hcp")])
 def test_pressure_of_a_crystal_agrees_with_speedy(device, kind):
     """At packing fraction 0.57, within five errors and 3e-3 of Z for the finite size (N about
     1000, of the order of 1 / N) and the equation of state: false alarms of about 6e-5 each

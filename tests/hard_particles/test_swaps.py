@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from flat_settings import of_hard_particles
 from hard_spheres import assert_valid, make, sites, three_by_integration, three_by_samples
-from laws import assert_follows
+from laws import another, assert_follows, each_once
 from machine import on_gpu
 
 from manymove import HardDisks, HardSpheres
@@ -67,8 +67,7 @@ def test_diameters_that_differ_by_more_than_the_range_stay():
     assert np.array_equal(before, particles.diameters) and particles.swap_acceptance == 0
 
 
-@pytest.mark.parametrize("dimensions", [2, 3])
-@pytest.mark.parametrize("swaps", [{}, SWAPS])
+@pytest.mark.parametrize(("swaps", "dimensions"), each_once([{}, SWAPS], [2, 3]))
 def test_three_particles_agree_with_integration(device, dimensions, swaps):
     """The distance of particles 0 and 1 and which of the three diameters each of the two has, from
     random positions without overlaps. Without swaps only the assignment of the start occurs."""
@@ -85,7 +84,7 @@ def test_three_particles_agree_with_integration(device, dimensions, swaps):
     assert_follows(found, counts, law_samples=counts.sum())
 
 
-@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("dimensions", [2, another(3)])
 def test_the_pressure_is_that_without_swaps(device, dimensions):
     """Of a mixture that equilibrates both ways; one comparison."""
     found = []

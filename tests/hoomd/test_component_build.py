@@ -68,6 +68,7 @@ def test_it_installs_where_hoomd_is_after_a_failed_configuration(configure, tmp_
     assert prefix_in(tmp_path) == str(tmp_path / "prefix")
 
 
+@pytest.mark.thorough
 def test_an_old_pybind11_is_named(configure, tmp_path):
     failed = configure(f"-Dpybind11_DIR={tmp_path / 'pybind'}", pybind11="2.10.4")
     assert failed.returncode != 0
@@ -76,6 +77,7 @@ def test_an_old_pybind11_is_named(configure, tmp_path):
     assert "-Dpybind11_DIR=$(python -m pybind11 --cmakedir)" in said
 
 
+@pytest.mark.thorough
 def test_a_prefix_of_the_user_is_kept(configure, tmp_path):
     mine = tmp_path / "mine"
     configure(f"-DCMAKE_INSTALL_PREFIX={mine}", pybind11=None)

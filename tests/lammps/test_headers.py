@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from documents import ROOT
 from lammps_host import needs_lammps
+from laws import another
 
 COMPILER = shutil.which(os.environ.get("CXX", "g++"))
 pytestmark = [needs_lammps, pytest.mark.skipif(COMPILER is None, reason="no compiler")]
@@ -56,10 +57,10 @@ def errors_of(source: str, tree: Path, **headers: str) -> str:
 @pytest.mark.parametrize(
     ("source", "header", "member"),
     [
-        ("force_fixes", "fix_addforce", "varflag"),
-        ("force_fixes", "fix_langevin", "t_period"),
-        ("velocity_fixes", "fix_momentum", "rescale"),
-        ("sllod_thermostat", "fix_nh", "t_freq"),
+        another("force_fixes", "fix_addforce", "varflag"),
+        another("force_fixes", "fix_langevin", "t_period"),
+        another("velocity_fixes", "fix_momentum", "rescale"),
+        another("sllod_thermostat", "fix_nh", "t_freq"),
         ("bonded_styles", "bond_fene", "sigma"),
     ],
 )
@@ -83,9 +84,9 @@ def test_a_source_tree_may_have_other_members_and_public_ones(tmp_path):
 @pytest.mark.parametrize(
     ("says", "update"),
     [
-        ("", 0),
+        another("", 0),
         ('#define LAMMPS_UPDATE "Update 3"\n', 3),
-        ('#define LAMMPS_UPDATE "Development"\n', -1),
+        another('#define LAMMPS_UPDATE "Development"\n', -1),
     ],
 )
 def test_a_build_for_a_source_tree_has_its_headers_first(says, update, tmp_path):
@@ -110,10 +111,10 @@ def test_a_build_for_a_source_tree_has_its_headers_first(says, update, tmp_path)
 @pytest.mark.parametrize(
     ("version", "expected"),
     [
-        ("2025.7.22.4", "src/resident/resident_verlet.cpp"),
+        another("2025.7.22.4", "src/resident/resident_verlet.cpp"),
         ("2025.7.22.5", "without run_style manymove/verlet"),
-        ("2025.9.10", "without run_style manymove/verlet"),
-        ("20250722", "does not say which update it is.*name its source tree"),
+        another("2025.9.10", "without run_style manymove/verlet"),
+        another("20250722", "does not say which update it is.*name its source tree"),
     ],
 )
 def test_an_installed_lammps_is_known_by_its_update(version, expected, tmp_path):

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a newcomer does, from a clean clone and from built wheels: `make newcomer`.
 
-The demo, the commands of the README in an environment of their own, the snippets of README and
-tutorials, the examples, bad calls, interrupted runs, and the site in a browser. Each step is a
-command or a selection of the tests, its output is in build/newcomer, and a line reports its result.
-CUDA is compiled for the GPU of this machine, and left out where there is none.
+The demo, the commands of the README in an environment of their own, what README, tutorials and
+guides print, their snippets, the examples, bad calls, interrupted runs, and the site in a browser.
+Each step is a command or a selection of the tests, its output is in build/newcomer, and a line
+reports its result. CUDA is compiled for the GPU of this machine, and left out where there is none.
 
 `run.py --wheels FOLDER` tries the wheels in a folder only.
 """
@@ -27,6 +27,7 @@ FOLDER = ROOT / "build/newcomer"
 # What is tried in each environment: selections of the tests, which use what is installed there.
 TRIALS = {
     "quick start": ["tests/newcomer/test_readme.py"],
+    "what pages print": ["tests/newcomer/test_printed.py"],
     "snippets": ["tests/docs/test_pages.py", "-k", "snippets or commands_run or scripts or styles"],
     "examples": ["tests/docs/test_examples.py"],
     "bad calls": ["tests/cli/test_bad_options.py", "-k", "installed"],
@@ -98,7 +99,7 @@ class Newcomer:
         # The page of LAMMPS' Python module needs the extra "mpi".
         self.step(f"{name}: pytest", "pip install -q 'pytest>=7' 'mpi4py>=4'", bin)
         for trial, selection in TRIALS.items():
-            self.tests(f"{name}: {trial}", selection, bin)
+            self.tests(f"{name}: {trial}", selection, bin, MANYMOVE_NEWCOMER=1)
 
     def summary(self) -> int:
         minutes = (time.monotonic() - self._began) / 60

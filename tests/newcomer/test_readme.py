@@ -17,6 +17,7 @@ if not README.exists():
     pytest.skip("there is no README beside the tests", allow_module_level=True)
 SCRIPT = Path(sys.executable).parent / "manymove"
 OF_THE_MACHINE = ("speed", "device")
+pytestmark = pytest.mark.thorough  # tests/docs/test_pages.py runs both, shortened
 
 
 def test_the_snippet_prints_its_comment(tmp_path):

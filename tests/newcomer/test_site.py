@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The site in a browser without network, on a wide screen and on a phone: no raw formula, no broken
-picture, no code cut off."""
+picture, nothing wider than the page. Screenshots of some pages are in MANYMOVE_SITE/screenshots."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,13 @@ pytestmark = [
 
 SITE = Path(os.environ.get("MANYMOVE_SITE", os.devnull)).resolve()
 WIDTHS = {"wide": 1280, "phone": 390}
+SHOWN = [
+    "docs/index.html",
+    "docs/tutorials/hard_disks.html",
+    "docs/benchmarks/adsorption.html",
+    "docs/api/adsorption.html",
+    "docs/theory/coulomb.html",
+]
 # Pages that forward the reader at once have nothing else.
 PAGES = [p for p in sorted(SITE.rglob("*.html")) if 'http-equiv="refresh"' not in p.read_text()]
 
@@ -70,9 +78,9 @@ FIND = r"""
       found.push(`code wider than the page by ${hidden} px: ` + short(block.innerText));
     else if (cut(block)) found.push("code beyond the edge: " + short(block.innerText));
   }
-  for (const inline of document.querySelectorAll("article code, article dt"))
-    if (shown(inline) && !inline.closest("pre") && cut(inline))
-      found.push("code beyond the edge: " + short(inline.innerText));
+  for (const node of document.querySelectorAll("article *"))
+    if (shown(node) && !node.closest("pre, svg, mjx-container > *") && cut(node))
+      found.push(`${node.tagName.toLowerCase()} beyond the edge: ` + short(node.innerText || ""));
   const beyond = document.documentElement.scrollWidth - width;
   if (beyond > 1) found.push(`the page is ${beyond} px wider than the screen`);
   return found;
@@ -90,18 +98,53 @@ def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
 def test_the_browser_finds_what_is_wrong(browser, tmp_path):
     page = tmp_path / "page.html"
     words = "wide " * 400
+    table = f"<table><tr><td>{'wide' * 100}</td></tr></table>"
     page.write_text(
         '<!doctype html><body><article><p>Area $\\pi r^2$</p><span class="math">\\(x\\)</span>'
-        f'<img src="none.png"><pre style="overflow-x: hidden">{words}</pre></article></body>'
+        f'<img src="none.png"><pre style="overflow-x: hidden">{words}</pre>{table}</article>'
     )
     browser.open(page)
     found = browser.value(FIND)
-    for defect in ("raw formula: Area $", "raw formula: \\(x", "broken picture", "code cut off"):
+    defects = ["raw formula: Area $", "raw formula: \\(x", "broken picture", "code cut off"]
+    defects.append("table")
+    for defect in defects:
         assert any(line.startswith(defect) for line in found), (defect, found)
 
 
 def test_the_site_has_pages():
     assert PAGES
+
+
+@pytest.mark.parametrize("page", ["adsorption", "dpd_fluid", "electrolyte", "hard_disks"])
+def test_names_in_the_table_of_members_are_links(page):
+    text = (SITE / f"docs/api/{page}.html").read_text()
+    table = text[text.index("<p>members</p>") :].partition("</table>")[0]
+    columns = re.findall(r"<tr[^>]*><td><p>(.*?)</p>", table, re.DOTALL)
+    names = re.findall(
+        r'(<a [^>]*href="#[^"]*">)?<code[^>]*><span class="pre">(\w+)', "".join(columns)
+    )
+    assert len(names) > 10
+    assert [name for link, name in names if not link] == []
+
+
+@pytest.mark.parametrize("page", SHOWN)
+def test_pictures_of_pages(page, browser):
+    folder = SITE / "screenshots"
+    folder.mkdir(exist_ok=True)
+    browser.open(SITE / page)
+    browser.value("window.MathJax && MathJax.startup && MathJax.startup.promise.then(() => 0)")
+    width = browser.value("document.documentElement.clientWidth")
+    path = folder / f"{Path(page).with_suffix('').as_posix().replace('/', '-')}-{width}.png"
+    browser.picture(path)
+    assert path.stat().st_size > 10_000
+
+
+def test_the_front_page_shows_everything_on_one_screen(browser):
+    browser.open(SITE / "docs/index.html")
+    bottoms = """[...document.querySelectorAll("article pre, article img")].map(
+        node => node.getBoundingClientRect().bottom)"""
+    first = browser.value(bottoms)
+    assert len(first) == 3 and max(first) <= browser.value("window.innerHeight")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(SITE)))

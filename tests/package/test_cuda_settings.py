@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from documents import ROOT, commands
+from laws import another
 
 pytestmark = pytest.mark.skipif(
     shutil.which("cmake") is None or shutil.which("c++") is None, reason="no CMake or no compiler"
@@ -67,9 +68,9 @@ def configured(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("gpus", "architectures"),
     [
-        (["9.0"], "90"),
+        another(["9.0"], "90"),
         (["9.0", "9.0", "8.0"], "90 80"),
-        (["12.0"], "120"),
+        another(["12.0"], "120"),
         (["10.3"], "80-real 90-real 100-real 120"),  # this nvcc does not know it
     ],
 )
@@ -77,7 +78,7 @@ def test_a_build_is_for_the_gpus_of_its_machine(configured, gpus, architectures)
     assert configured(gpus=gpus) == f"CUDA 13.0.0 for {architectures}"
 
 
-@pytest.mark.parametrize("gpus", [None, [], ["7.5"]])
+@pytest.mark.parametrize("gpus", [another(None), another([]), ["7.5"]])
 def test_without_a_gpu_cuda_is_left_out_and_the_build_names_the_option(configured, gpus):
     says = configured(gpus=gpus)
     assert says.startswith("without CUDA: no NVIDIA GPU of compute capability 8.0 or later was")

@@ -188,6 +188,7 @@ def test_lmp_finds_the_plugin_by_its_entry_point():
         assert entry.load()() == manymove.lammps.plugin_directory()
 
 
+@pytest.mark.thorough
 def test_the_source_distribution_has_one_license(tmp_path, monkeypatch):
     """The plugin, which is under the GPL, is not in it."""
     backend = pytest.importorskip("scikit_build_core.build")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import select
@@ -13,7 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, PROGRAMS)), None)
 WAIT = 120  # seconds
 
 
@@ -58,6 +60,11 @@ class Browser:
         )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
+
+    def picture(self, path: Path) -> None:
+        """Write what the window shows as a PNG file."""
+        shot = self._call("Page.captureScreenshot", format="png")
+        path.write_bytes(base64.b64decode(shot["data"]))
 
     def close(self) -> None:
         self._process.kill()

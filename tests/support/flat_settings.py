@@ -19,13 +19,14 @@ from manymove import (
 )
 from manymove.adsorption.input import arguments_of
 
+# The argument of the class, its group, and the beginning of the flat names of the other parameters.
 _GROUPS = {
-    "pressure": (ConstantPressure, "volume_", ("pressure", "mode", "delta", "repeats", "every")),
-    "swaps": (Swaps, "swap_", ("rounds", "range", "every")),
-    "grid": (Grid, "", ("moves_per_cell", "rounds", "tile", "cell_width")),
-    "start": (Start, "", ("first_cycle", "repair_depth")),
-    "comm": (Ranks, "", ("comm", "timeout")),
-    "diameter": (Mixture, "", ("types", "contacts")),
+    "pressure": (ConstantPressure, "volume_"),
+    "swaps": (Swaps, "swap_"),
+    "grid": (Grid, ""),
+    "start": (Start, ""),
+    "comm": (Ranks, ""),
+    "diameter": (Mixture, ""),
 }
 
 
@@ -34,10 +35,10 @@ def of_hard_particles(**flat: Any) -> dict[str, Any]:
     found = dict(flat)
     if "diameters" in found:
         found["diameter"] = found.pop("diameters")
-    for name, (group, prefix, parameters) in _GROUPS.items():
+    for name, (group, prefix) in _GROUPS.items():
         given = {
             parameter: found.pop(key)
-            for parameter in parameters
+            for parameter in group.declared
             if (key := parameter if parameter == name else f"{prefix}{parameter}") in found
         }
         if given:

@@ -3,13 +3,36 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pytest
 
 # Rate of each single comparison with a law; a test states how many comparisons it makes.
 FALSE_ALARM = 1e-6
+
+
+def another(*values: Any) -> Any:
+    """Parameters of a case that only `make test-rest` runs."""
+    return pytest.param(*values, marks=pytest.mark.thorough)
+
+
+def each_once(*lists: Iterable[Any]) -> list[Any]:
+    """The parameters of all combinations of the values of some lists. `make test` has each value of
+    each list in one of them at least, and `make test-rest` has the other combinations."""
+    values = [list(each) for each in lists]
+    most = max(map(len, values))
+    first = [[k % len(each) for each in values] for k in range(most)]
+    combinations = itertools.product(*(range(len(each)) for each in values))
+    return [
+        (pytest.param if list(picked) in first else another)(
+            *(each[k] for each, k in zip(values, picked, strict=True))
+        )
+        for picked in combinations
+    ]
 
 
 def chi_square_tail(x: float, degrees: int) -> float:

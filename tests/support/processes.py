@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,13 @@ def until(
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(interval)
+
+
+def catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler of a signal."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return bool(caught >> (number - 1) & 1)
 
 
 def programs() -> dict[int, tuple[int, bytes]]:
@@ -172,15 +179,50 @@ def on_ranks(ranks: int) -> list[str | None]:
     return [MPIEXEC, *_options(), "-n", str(ranks)]
 
 
-def found(
-    program: str, ranks: int, task: str, folder: Path, fails: bool = True, **environment: object
-) -> list[Any]:
-    """What each rank of a program of this folder has written; the program may end with an error
-    unless `fails` is false."""
+def found_together(
+    program: str,
+    ranks: int,
+    tasks: Sequence[str],
+    folder: Path,
+    fails: bool = True,
+    **environment: object,
+) -> dict[str, list[Any]]:
+    """What each rank of a program of this folder has written, by task; the program may end with an
+    error unless `fails` is false."""
     variables = {name: str(value) for name, value in environment.items()}
-    command = [*on_ranks(ranks), sys.executable, SUPPORT / program, task, folder]
+    command = [*on_ranks(ranks), sys.executable, SUPPORT / program, ",".join(tasks), folder]
     end = run(command, env={**CLEAN, **variables})
     assert fails or end.returncode == 0, end.stdout + end.stderr
-    files = [folder / f"{task}-{rank}.json" for rank in range(ranks)]
-    assert all(file.exists() for file in files), end.stdout + end.stderr
-    return [json.loads(file.read_text()) for file in files]
+    files = {task: [folder / f"{task}-{rank}.json" for rank in range(ranks)] for task in tasks}
+    assert all(file.exists() for of in files.values() for file in of), end.stdout + end.stderr
+    return {task: [json.loads(file.read_text()) for file in of] for task, of in files.items()}
+
+
+def found(program: str, ranks: int, task: str, folder: Path, **options: Any) -> list[Any]:
+    """What each rank of a program of this folder has written in one task."""
+    return found_together(program, ranks, [task], folder, **options)[task]
+
+
+# The commands on each rank, one after the other.
+COMMANDS = """
+import contextlib, io, json, sys
+from mpi4py import MPI
+from manymove.cli import run
+
+ends = []
+for words in json.loads(sys.argv[1]):
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        ends.append((run(words), said.getvalue()))
+if MPI.COMM_WORLD.rank == 0:
+    print(json.dumps(ends))
+"""
+
+
+def run_together(ranks: int, commands: Iterable[Iterable[object]]) -> list[tuple[int, str]]:
+    """The exit code of each command `manymove ...` in one job of several ranks, and what its first
+    rank says on standard error."""
+    words = json.dumps([[*map(str, command)] for command in commands])
+    end = run([*on_ranks(ranks), sys.executable, "-c", COMMANDS, words])
+    assert end.returncode == 0, end.stdout + end.stderr
+    return [tuple(each) for each in json.loads(end.stdout.splitlines()[-1])]

@@ -1,4 +1,4 @@
-"""Ranks of hard_particles/test_ranks.py: `mpiexec -n R python ranks_program.py TASK FOLDER`.
+"""Ranks of hard_particles/test_ranks.py: `mpiexec -n R python ranks_program.py TASK,... FOLDER`.
 
 Each rank leaves what it found in FOLDER/TASK-RANK.json.
 """
@@ -180,6 +180,7 @@ def lost(comm, folder: Path) -> str:
 if __name__ == "__main__":
     from mpi4py import MPI
 
-    task, folder = sys.argv[1], Path(sys.argv[2])
-    result = globals()[task](MPI.COMM_WORLD, folder)
-    (folder / f"{task}-{MPI.COMM_WORLD.rank}.json").write_text(json.dumps(result))
+    folder = Path(sys.argv[2])
+    for task in sys.argv[1].split(","):
+        result = globals()[task](MPI.COMM_WORLD, folder)
+        (folder / f"{task}-{MPI.COMM_WORLD.rank}.json").write_text(json.dumps(result))

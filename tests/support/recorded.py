@@ -134,14 +134,18 @@ def written(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    wrong = 0
+    wrong, used = 0, set()
     for page in PAGES:
         for key, text in marks(page):
+            used.add(key)
             if text != number(key):
                 wrong += 1
                 print(f"{name(page)}: {key} is {text}, and {number(key)} in its record")
         if "--write" in arguments:
             page.write_text(written(page.read_text()))
+    for key in NUMBERS.keys() - used:
+        wrong += 1
+        print(f"{key} is on no page")
     return int(bool(wrong) and "--write" not in arguments)
 
 

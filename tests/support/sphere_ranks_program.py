@@ -1,5 +1,5 @@
 """Ranks of hard_particles/test_sphere_ranks.py:
-`mpiexec -n R python sphere_ranks_program.py TASK FOLDER`.
+`mpiexec -n R python sphere_ranks_program.py TASK,... FOLDER`.
 
 Each rank leaves what it found in FOLDER/TASK-RANK.json.
 """
@@ -213,6 +213,7 @@ def errors(comm: Any, folder: Path) -> dict[str, Any]:
 if __name__ == "__main__":
     from mpi4py import MPI
 
-    task, folder = sys.argv[1], Path(sys.argv[2])
-    result = globals()[task](MPI.COMM_WORLD, folder)
-    (folder / f"{task}-{MPI.COMM_WORLD.rank}.json").write_text(json.dumps(result))
+    folder = Path(sys.argv[2])
+    for task in sys.argv[1].split(","):
+        result = globals()[task](MPI.COMM_WORLD, folder)
+        (folder / f"{task}-{MPI.COMM_WORLD.rank}.json").write_text(json.dumps(result))

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks how the pages and sources are written, for `make lint`: numbers and their errors have one
-notation, 9.200(8), the code on pages for users fits 80 columns, and no page names a commit.
+notation, 9.200(8), the code on pages for users fits 80 columns, no page names a commit, and what
+the pages link to or name exists: files, headings, scripts, targets of make, extras of pip.
 
 Prints the lines that are wrong, and ends with an error if there are any.
 """
@@ -12,7 +13,7 @@ import re
 import sys
 from collections.abc import Iterator
 
-from documents import PAGES, ROOT, blocks, name, prose
+from documents import PAGES, ROOT, anchors, blocks, commands, links, name, prose
 
 PLACES = ("README.md", "CHANGELOG.md", "docs", "examples", "plugins", "hoomd_ext", "lammps_ext")
 SUFFIXES = (".py", ".md", ".cpp", ".h", ".cuh", ".cu")
@@ -50,7 +51,59 @@ def commits() -> Iterator[str]:
             yield f"{name(page)}: names the commit {found}; a record names it"
 
 
+def dead_links() -> Iterator[str]:
+    """Links within the repository that lead nowhere."""
+    for page in PAGES:
+        for path, anchor in links(page):
+            target = (page.parent / path).resolve() if path else page
+            if not target.exists():
+                yield f"{name(page)}: no {path}"
+            elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+                yield f"{name(page)}: {path} has no heading {anchor}"
+
+
+def unknown_targets() -> Iterator[str]:
+    """Targets of make, and extras of the distribution, that do not exist."""
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    project = (ROOT / "pyproject.toml").read_text()
+    optional = project.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+    extras = re.findall(r"^([\w-]+) = \[", optional, re.MULTILINE)
+    for page in PAGES:
+        if not commands(page):
+            continue
+        text = page.read_text()
+        for target in re.findall(r"^(?:`|    )?make ([a-z]+)", text, re.MULTILINE):
+            if target not in targets:
+                yield f"{name(page)}: make has no target {target}"
+        for listed in re.findall(r"(?:\.|manymove)\[([\w,]+)\]'", text):
+            for extra in set(listed.split(",")) - set(extras):
+                yield f"{name(page)}: the distribution has no extra {extra}"
+
+
+def missing_scripts() -> Iterator[str]:
+    """Scripts in commands that do not exist, and scripts of the examples that the page of their
+    folder does not name. Pages of benchmarks are left out, because their commands belong to the
+    versions that their records name."""
+    for page in PAGES:
+        if page.parent.name == "benchmarks":
+            continue
+        for line in commands(page):
+            for word in re.findall(r"(?:python|-in) (examples/\S+)", line):
+                if not (ROOT / word).exists():
+                    yield f"{name(page)}: no {word}"
+            for word in re.findall(r"^python ([\w.]+\.py)", line):
+                if not [*page.parent.glob(word), *ROOT.glob(f"examples/*/{word}")]:
+                    yield f"{name(page)}: no {word}"
+    for script in ROOT.glob("examples/*/*.py"):
+        page = script.parent / "README.md"
+        if "__main__" in script.read_text() and f"`{script.name}`" not in page.read_text():
+            yield f"{name(page)}: does not name {script.name}"
+
+
 if __name__ == "__main__":
-    wrong = [*other_notations(), *long_lines(), *commits()]
+    wrong = [
+        *other_notations(), *long_lines(), *commits(), *dead_links(), *unknown_targets(),
+        *missing_scripts(),
+    ]  # fmt: skip
     print(*wrong, sep="\n", end="\n" if wrong else "")
     sys.exit(bool(wrong))

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 
 namespace manymove::coulomb {
 namespace {
 
-constexpr double kPi = 3.141592653589793;
+using std::numbers::pi;
 constexpr int kNodes = 18;             // along each axis of an octant
 constexpr int kMostDegree = 16;        // of the polynomial of a cube
 constexpr double kError = 1e-10;       // of the rest, in units of 1 / the longest edge
@@ -39,7 +40,7 @@ double decay(double x) {
 
 // cos(pi t) for |t| <= 1.
 double cosine(double t) {
-  const double x2 = kPi * kPi * t * t;
+  const double x2 = pi * pi * t * t;
   double sum = 1;
   for (int n = 30; n > 0; n -= 2) sum = 1 - sum * x2 / (n * (n - 1));
   return sum;
@@ -49,7 +50,7 @@ double cosine(double t) {
 double erf_ratio(double x) {
   double term = 1, sum = 1;
   for (int n = 1; term > 1e-18 * sum; ++n) sum += term *= 2 * x * x / (2 * n + 1);
-  return 2 / std::sqrt(kPi) * decay(x * x) * sum;
+  return 2 / std::sqrt(pi) * decay(x * x) * sum;
 }
 
 // Ewald's sums for one box, in units in which its volume V is 1:
@@ -61,15 +62,15 @@ class Sums {
   explicit Sums(const std::array<double, 3>& edge) : edge_(edge) {
     for (int a = 0; a < 3; ++a) {
       images_[a] = static_cast<int>(kReach / kAlpha / edge_[a] + 1);
-      modes_[a] = static_cast<std::size_t>(kReach * kAlpha * edge_[a] / kPi);
+      modes_[a] = static_cast<std::size_t>(kReach * kAlpha * edge_[a] / pi);
     }
     for (std::size_t i = 0; i <= modes_[0]; ++i)
       for (std::size_t j = 0; j <= modes_[1]; ++j)
         for (std::size_t k = 0; k <= modes_[2]; ++k) {
           const std::size_t n[3] = {i, j, k};
-          double g2 = 0, weight = 4 * kPi;
+          double g2 = 0, weight = 4 * pi;
           for (int a = 0; a < 3; ++a) {
-            const double g = 2 * kPi * static_cast<double>(n[a]) / edge_[a];
+            const double g = 2 * pi * static_cast<double>(n[a]) / edge_[a];
             g2 += g * g;
             if (n[a]) weight *= 2;  // of -n, too
           }
@@ -81,7 +82,7 @@ class Sums {
 
   // psi without the eight nearest images, at the fractions x of the edges, from 0 to 1/2.
   double rest(const std::array<double, 3>& x) const {
-    double sum = -kPi / (kAlpha * kAlpha);
+    double sum = -pi / (kAlpha * kAlpha);
     // erfc(x) / r = 1 / r - alpha erf(x) / x, x = alpha r: without 1 / r for the nearest images.
     for (int i = -images_[0]; i <= images_[0]; ++i)
       for (int j = -images_[1]; j <= images_[1]; ++j)

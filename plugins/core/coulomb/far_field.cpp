@@ -5,13 +5,14 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numbers>
 
 #include "../runtime/text.h"
 
 namespace manymove::coulomb {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
+using std::numbers::pi;
 constexpr double kUlp = 0x1p-53;
 
 // The bump I0(b sqrt(u)) - 1, u = 1 - t^2, of which cloud and window are made (splitting.h): the
@@ -52,7 +53,7 @@ double transform_envelope(double b, double k) {
 Polynomial fitted(const std::function<double(double)>& f, double& error) {
   constexpr int kNodes = 96;
   std::array<double, kNodes> value;
-  for (int n = 0; n < kNodes; ++n) value[n] = f((1 + std::cos(kPi * (n + 0.5) / kNodes)) / 2);
+  for (int n = 0; n < kNodes; ++n) value[n] = f((1 + std::cos(pi * (n + 0.5) / kNodes)) / 2);
   std::array<long double, kTerms> power{};  // of the sum, lowest first
   std::array<long double, kTerms> before{}, now{};
   before[0] = 1;  // T_0
@@ -61,7 +62,7 @@ Polynomial fitted(const std::function<double(double)>& f, double& error) {
   for (int k = 0; k < kNodes; ++k) {
     long double c = 0;
     for (int n = 0; n < kNodes; ++n)
-      c += value[n] * std::cos(static_cast<long double>(kPi) * k * (n + 0.5L) / kNodes);
+      c += value[n] * std::cos(static_cast<long double>(pi) * k * (n + 0.5L) / kNodes);
     c *= (k == 0 ? 1.0L : 2.0L) / kNodes;
     if (k >= kTerms) {
       error += static_cast<double>(std::abs(c));
@@ -97,7 +98,7 @@ NearTable in_pieces(const Polynomial& p, double reach) {
   for (int n = 0; n < kPieces; ++n) {
     double a[kTerms] = {};  // Chebyshev's coefficients: exact, as there are more nodes than terms
     for (int m = 0; m < kNodes; ++m) {
-      const double angle = kPi * (m + 0.5) / kNodes;
+      const double angle = pi * (m + 0.5) / kNodes;
       const double value = value_of(p, (2 * n + 1 + std::cos(angle)) / (2 * kPieces));
       for (int k = 0; k < kTerms; ++k)
         a[k] += (k == 0 ? 1.0 : 2.0) / kNodes * value * std::cos(k * angle);
@@ -141,15 +142,15 @@ struct Shape {
   int points;  // under the window
 };
 constexpr Shape kShapes[] = {
-    {4.3e-7, 7.25, 22.5, 0.687 * kPi * 10, 10}, {8.2e-8, 8.5, 24.6, 0.737 * kPi * 10, 10},
-    {5.5e-9, 9, 27.4, 0.687 * kPi * 12, 12},    {8e-10, 10.5, 29.4, 0.737 * kPi * 12, 12},
-    {2.2e-10, 10, 30.5, 0.662 * kPi * 14, 14},  {2e-11, 12, 33.6, 0.725 * kPi * 14, 14}};
+    {4.3e-7, 7.25, 22.5, 0.687 * pi * 10, 10}, {8.2e-8, 8.5, 24.6, 0.737 * pi * 10, 10},
+    {5.5e-9, 9, 27.4, 0.687 * pi * 12, 12},    {8e-10, 10.5, 29.4, 0.737 * pi * 12, 12},
+    {2.2e-10, 10, 30.5, 0.662 * pi * 14, 14},  {2e-11, 12, 33.6, 0.725 * pi * 14, 14}};
 // Of the bound of an energy, in kT.
 constexpr double kWanted = 2e-3, kWantedOfMoves = 5e-4;
 
 double volume_of(const Rules& r) {
   if (r.periodic) return double{r.extent[0]} * r.extent[1] * r.extent[2];
-  return 4 * kPi / 3 * std::pow(double{kHalf}, 3);
+  return 4 * pi / 3 * std::pow(double{kHalf}, 3);
 }
 
 int good_length(double least) {
@@ -251,7 +252,7 @@ struct Builder {
       constexpr int kNodes = 128;
       double sum = 0;
       for (int n = 0; n < kNodes; ++n) {
-        const double angle = kPi * (n + 0.5) / kNodes, s = std::cos(angle);
+        const double angle = pi * (n + 0.5) / kNodes, s = std::cos(angle);
         // Fejer's weights 1 - 2 sum_j cos(2 j theta) / (4 j^2 - 1), and the nodes cos(theta).
         double weight = 1;
         for (int j = 1; j <= kNodes / 2; ++j)
@@ -292,7 +293,7 @@ struct Builder {
   // the polynomial in the window's place.
   double alias_at(int axis, double k) const {
     constexpr int kMost = 40;
-    const double half = spacing[axis] * shape.points / 2, turn = 2 * kPi / spacing[axis];
+    const double half = spacing[axis] * shape.points / 2, turn = 2 * pi / spacing[axis];
     double sum = 0;
     for (int n = 1; n <= kMost; ++n)
       sum += std::abs(bump_transform(shape.window, (turn * n + k) * half)) +
@@ -309,12 +310,12 @@ struct Builder {
   double transform(double k2) const {
     const double k = std::sqrt(k2), norm = bump_transform(shape.cloud, 0);
     const double cloud = bump_transform(shape.cloud, k * field.mesh.reach) / norm;
-    if (periodic()) return k2 == 0 ? 0 : 4 * kPi / k2 * cloud;
+    if (periodic()) return k2 == 0 ? 0 : 4 * pi / k2 * cloud;
     // T: the diameter plus the reach, so that no pair of the cell is cut off.
     const double end = 2 * double{kHalf} + field.mesh.reach;
-    if (k2 == 0) return 2 * kPi * end * end;
+    if (k2 == 0) return 2 * pi * end * end;
     const double s = std::sin(k * end / 2);
-    return 4 * kPi / k2 * 2 * s * s * cloud;
+    return 4 * pi / k2 * 2 * s * s * cloud;
   }
 
   // The factors G(k) / (V w(k)^2) of the transform: w takes the window back that spreads charges
@@ -329,7 +330,7 @@ struct Builder {
       volume *= period[a];
       field.half[a] = m.length[a] / 2 + 1;
       for (int n = 0; n < m.length[a] / 2; ++n) {
-        wave[a].push_back(2 * kPi * n / period[a]);
+        wave[a].push_back(2 * pi * n / period[a]);
         weight[a].push_back(weight_at(a, wave[a][n]));
         alias[a].push_back(alias_at(a, wave[a][n]));
       }
@@ -393,24 +394,24 @@ struct Builder {
   }
 
   // Wave numbers from here on are left out.
-  double highest_wave() const { return kPi / *std::max_element(spacing, spacing + 3); }
+  double highest_wave() const { return pi / *std::max_element(spacing, spacing + 3); }
 
   // Sum of the magnitudes of what is left out: lattice points in shells, no more than the
   // volume of a shell that is wider by a cell's half diagonal on both sides.
   double truncation(double volume) const {
     double diagonal = 0;
-    for (const double p : period) diagonal += std::pow(2 * kPi / p, 2);
+    for (const double p : period) diagonal += std::pow(2 * pi / p, 2);
     const double half = std::sqrt(diagonal) / 2, norm = bump_transform(shape.cloud, 0);
     const double reach = field.mesh.reach, most = periodic() ? 1 : 2;  // of 1 - cos
-    const double per_volume = volume / std::pow(2 * kPi, 3);
+    const double per_volume = volume / std::pow(2 * pi, 3);
     double sum = 0, k = highest_wave();
     for (; k * reach < 4000; k += half) {
       const double outer = std::pow(k + 2 * half, 3) - std::pow(k - half, 3);
-      sum += 4 * kPi / 3 * outer * per_volume * most * 4 * kPi / (k * k) *
+      sum += 4 * pi / 3 * outer * per_volume * most * 4 * pi / (k * k) *
              transform_envelope(shape.cloud, k * reach) / norm / volume;
     }
     // Beyond, the envelope is 2 cloud^2 / k^2 and the shells' excess is a factor below 4.
-    return sum + 4 * most * 2 / kPi * 2 * shape.cloud * shape.cloud / (k * reach) / norm / reach;
+    return sum + 4 * most * 2 / pi * 2 * shape.cloud * shape.cloud / (k * reach) / norm / reach;
   }
 
   double charge_most_ = 0, diameter_least_ = 0;
@@ -467,7 +468,7 @@ Epochs epochs_for(const State& state, const FarField& field, const Costs& costs)
   // With a mesh of moves, a trial's two places see both places of each move before in the outer
   // epoch, within the reach of that mesh.
   const double reach = kCoarser * field.mesh.reach;
-  const double share = std::min(1.0, 4 * kPi / 3 * reach * reach * reach / volume_of(state.rules));
+  const double share = std::min(1.0, 4 * pi / 3 * reach * reach * reach / volume_of(state.rules));
   const double outer = std::sqrt(fine / (2 * kAccepted * share * costs.near));
   const double both = 2 * fine / outer + 2 * coarse / length(coarse) + costs.of_moves;
   // Where the gain is not certain, the simpler one.

@@ -27,7 +27,8 @@ from manymove.analysis.blocking import drift
 from manymove.analysis.notation import Estimate, with_error
 from manymove.jobs import figures, replica, report
 from manymove.jobs.options import of_option
-from manymove.jobs.report import number
+from manymove.jobs.progress import StopRequest
+from manymove.jobs.report import number, values_and_errors
 from manymove.jobs.world import World
 
 
@@ -41,7 +42,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
         KeyboardInterrupt: a stop was requested before all systems had started.
     """
-    results = replica.on_all_ranks(settings, world, lambda: _share(settings, world))
+    results = replica.on_all_ranks(settings, world, lambda stop: _share(settings, world, stop))
     if not all(parameters for parameters, _, _ in (r.run for r in results)):
         raise KeyboardInterrupt
     summary = summarize(settings, results, world.size)
@@ -50,7 +51,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     return summary, summary["complete"]
 
 
-def _share(settings: Settings, world: World) -> list[Result]:
+def _share(settings: Settings, world: World, stop: StopRequest) -> list[Result]:
     """Run the parts of this rank."""
     count = _number_of_parts(settings, world)
     mine = world.share(range(count))
@@ -67,6 +68,7 @@ def _share(settings: Settings, world: World) -> list[Result]:
         lambda *where: Replica(count, world.rank, *where),
         name,
         moves,
+        stop,
         at_once=1,
         others=((point - 1) * moves, (points - point) * moves),
     )
@@ -212,34 +214,26 @@ def _open_results(settings: Settings, pooled: Pooled, results: list[Result]) -> 
         summary["void_fraction_error"] = number(settings.void_fraction.error)
     if any(r.comparisons for r in results):
         tests = pooled.loading_from_test_molecules
-        summary |= {
-            "test_molecules_loading": [n.value for n in tests],
-            "test_molecules_loading_error": [number(n.error) for n in tests],
-        }
+        summary |= values_and_errors("test_molecules_loading", "", tests)
     try:
         best = pooled.loading_optimal
     except RuntimeError:  # trials are not recorded, or there are too few systems
         pass
     else:
-        summary |= {
-            "loading_optimal_molecules": [n.value for n in best],
-            "loading_optimal_error_molecules": [number(n.error) for n in best],
-        }
+        summary |= values_and_errors("loading_optimal", "molecules", best)
     kinds = len(pooled.loading)
     try:
         heats = pooled.heats_of_adsorption
     except RuntimeError:  # a closed system
         pass
     else:
-        values, errors = [number(q.value) for q in heats], [number(q.error) for q in heats]
-        summary["heat_of_adsorption_kJ_per_mol"] = values[0] if kinds == 1 else values
-        summary["heat_of_adsorption_error_kJ_per_mol"] = errors[0] if kinds == 1 else errors
+        both = values_and_errors("heat_of_adsorption", "kJ_per_mol", heats)
+        summary |= {key: each[0] if kinds == 1 else each for key, each in both.items()}
     if kinds > 1:
         found = [
             pooled.selectivity(k, kinds - 1, settings.mole_fractions) for k in range(kinds - 1)
         ]
-        summary["selectivity"] = [number(s.value) for s in found]
-        summary["selectivity_error"] = [number(s.error) for s in found]
+        summary |= values_and_errors("selectivity", "", found)
     return summary
 
 
@@ -247,12 +241,10 @@ def _henry_results(settings: Settings, pooled: Pooled, results: list[Result]) ->
     """Henry coefficients and heats of all species."""
     sums = np.concatenate([r.henry for r in results if r.henry is not None], axis=1)
     found = [pooled.henry_of(of_species, settings.henry) for of_species in sums]
-    return {
-        "henry_mol_per_kg_Pa": [number(k.value) for k, _ in found],
-        "henry_error_mol_per_kg_Pa": [number(k.error) for k, _ in found],
-        "henry_heat_kJ_per_mol": [number(q.value) for _, q in found],
-        "henry_heat_error_kJ_per_mol": [number(q.error) for _, q in found],
-    }
+    coefficients, heats = zip(*found, strict=True)
+    return values_and_errors("henry", "mol_per_kg_Pa", coefficients) | values_and_errors(
+        "henry_heat", "kJ_per_mol", heats
+    )
 
 
 def _energy_records(results: list[Result]) -> np.ndarray:

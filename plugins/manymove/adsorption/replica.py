@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -31,8 +31,7 @@ from manymove.adsorption.trajectory import frame_of
 from manymove.analysis.notation import Estimate
 from manymove.io import FrameWriter
 from manymove.jobs import limits, replica
-from manymove.jobs.options import of_option, refuse_shorter
-from manymove.jobs.replica import at_least
+from manymove.jobs.options import least, of_option, refuse_shorter
 
 RECORDS = 200  # approximate number of energy records in a complete run
 INSERTIONS = 100  # test molecules of a system between two looks at the clock
@@ -40,38 +39,50 @@ INSERTIONS = 100  # test molecules of a system between two looks at the clock
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(replica.Settings):
-    """The settings of a job, which are those of the options of `manymove adsorption`."""
+    """The settings of a job. Those under the title of a group are options of `manymove adsorption`.
+
+    Run:
+        steps: Length of the measurement in steps.
+        equilibrate: Length of the equilibration in steps.
+        mole_fractions: Mole fractions of the species in the gas of an isotherm (default equal).
+        seed: Seed of the random number generator; rank k adds k.
+
+    Sampling:
+        henry: Number of test molecules per system for Henry coefficients and heats.
+        density_map: Edge of the unit cell along which the density of molecules is projected: x, y
+            or z (default no map).
+
+    Files:
+        frames: Number of frames of the trajectory of the first system, equally spaced.
+        structures: Formats of the final structure of the first system: cif, pdb or cif,pdb (default
+            none).
+    """
 
     framework: str
     molecules: Sequence[int]
     adsorbates: Sequence[Species]
-    steps: int
     method: str
     systems: int
     options: dict[str, Any]  # other arguments of manymove.Adsorption
-    frames: int = 0  # of the trajectory of the first system
-    henry: int = 0  # test molecules of each species in the framework of each system
+    steps: Annotated[int, least(1)] = 100_000
+    equilibrate: Annotated[int, least(0)] = 20_000
     pressure: float | None = None  # bar; the systems are open
-    mole_fractions: Sequence[float] | None = None  # of the species in the gas; default equal ones
+    mole_fractions: tuple[float, ...] | None = None
     void_fraction: Estimate | None = None  # helium's, for excess loadings
-    density_map: str | None = None  # edge along which the density of molecules is projected
-    structures: Sequence[str] = ()  # suffixes of files of the first system at the end
+    henry: Annotated[int, least(0)] = 0
+    density_map: str | None = None
+    frames: Annotated[int, least(0)] = 0
+    structures: tuple[str, ...] = ()
+    output: Path = Path("out/adsorption")
     start: Path | None = None  # folder of a run from whose last states these systems start
     point: tuple[int, int] = (1, 1)  # number of this point of an isotherm, and of all points
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for option, value, least in (
-            ("--steps", self.steps, 1),
-            ("--equilibrate", self.equilibrate, 0),
-            ("--systems", self.systems, 1),
-            ("--seed", self.seed, 0),
-            ("--frames", self.frames, 0),
-            ("--henry", self.henry, 0),
-        ):
-            at_least(option, value, least)
-            if value >= 2**63:
-                raise ValueError(f"{option} is {value}; it must be below 2**63")
+        least(1)("--systems", self.systems)
+        for name in ("steps", "equilibrate", "systems", "seed", "frames", "henry"):
+            if (value := getattr(self, name)) >= 2**63:
+                raise ValueError(f"--{name} is {value}; it must be below 2**63")
         if self.henry >= 2**31:
             raise ValueError(f"--henry is {self.henry}; it must be below 2**31")
         limits.refuse(
@@ -373,17 +384,8 @@ class Replica(replica.Replica):
             "N": int(a.counts.sum()),
             "run": a.snapshot,
             "records": np.array(self._records).reshape(-1, 3),
-            "exchange_acceptance": a.exchange_acceptance,
-            "trial_states": a.trial_states,
             "steps": a.samples + a.equilibration_steps,
-            "samples": a.samples,
-            "comparisons": a.comparisons,
             "henry": self._henry if self._inserted == self._settings.henry else None,
-            "seconds": a.seconds,
-            "proposals": a.proposals,
-            "box": a.box,
-            "grid": a.grid,
-            "framework_atoms": a.framework_atoms,
             "grid_error": a.grid_error(),
             "on_hills": a.on_hills(),
             "energy_drift": a.energy_drift(),

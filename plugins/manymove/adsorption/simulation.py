@@ -455,7 +455,7 @@ class Adsorption(Places, Equilibration):
 
     def replace(self, **changes: Any) -> Adsorption:
         """Create systems with the present molecules and other settings, for example for a scan of a
-        parameter. Steps, averages, tuned displacements and the output of GSD files start anew.
+        parameter. Steps, averages, tuned displacements and the output of GSD files start again.
 
         Args:
             changes: arguments of the class. For systems with different numbers of molecules, and

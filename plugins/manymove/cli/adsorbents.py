@@ -12,6 +12,7 @@ import typer
 from manymove.cli.bench import NEW_JSON
 from manymove.cli.options import command, number
 from manymove.jobs.options import of_option
+from manymove.jobs.replica import Session
 
 app = typer.Typer()
 
@@ -110,24 +111,7 @@ def model_of(options: dict[str, Any]) -> tuple[list[Any], Any, Any, Any]:
     return species, field, charges, barrier
 
 
-def _of_insertions(
-    seed: int = 1, device: str = "auto", threads: int | None = None, quiet: bool = False
-) -> None:
-    """The options of commands that insert molecules.
-
-    Run:
-        seed: Seed of the random number generator.
-
-    Files:
-        quiet: Print neither progress nor a table.
-
-    Device:
-        device: Device: auto, cpu, cuda or cuda:<index>.
-        threads: Number of CPU threads of the whole command (default all cores).
-    """
-
-
-@command(app, None, of_framework, of_molecules, _of_insertions)
+@command(app, None, of_framework, of_molecules, Session)
 def henry(
     insertions: int = 20_000,
     systems: int = 64,
@@ -210,7 +194,7 @@ def henry(
     return _done(json_file, content, report.lines(rows), common["quiet"])
 
 
-@command(app, None, of_framework, _of_insertions)
+@command(app, None, of_framework, Session)
 def pores(
     temperature: float = 298.15,
     insertions: int = 2000,

@@ -12,27 +12,26 @@ from typing import Annotated, Any
 
 import typer
 
-from manymove.arguments import PRECISIONS
+from manymove.adsorption.replica import Settings as Adsorbates
 from manymove.cli import adsorbents, bench
 from manymove.cli.options import (
     OptionsOf,
     command,
     gathered,
     help_without_command,
-    least,
     number,
-    one_of,
-    positive,
     say,
-    simulation,
     to_store,
     values,
 )
 from manymove.dpd.replica import Settings as Fluid
-from manymove.electrolyte.simulation import BOUNDARIES, METHODS
+from manymove.electrolyte.replica import Settings as Electrolytes
+from manymove.hard_particles.settings import DiskSettings as Disks
+from manymove.hard_particles.settings import SphereSettings as Spheres
 from manymove.jobs import errors, folder_lock
-from manymove.jobs.options import of_option
-from manymove.settings import SURROUNDINGS, Grid, Steps, Swaps
+from manymove.jobs.options import least, of_option
+from manymove.jobs.replica import Settings as Job
+from manymove.settings import EnergyGrid, ProfileAxis, Steps, Swaps
 
 # The engine, NumPy and the file formats are imported when a command runs, so that --help and a
 # mistyped option answer at once.
@@ -62,63 +61,31 @@ _OF_A_FURTHER_RUN = "sweeps equilibrate device threads checkpoint_every frames p
 
 
 def _of_hard_particles(
-    input_: Path | None = None,
-    start: str = "random",
+    particles: Annotated[int | None, least(1)] = None,
+    packing_fraction: float | None = None,
     diameters: tuple[float, ...] | None = None,
     fractions: tuple[float, ...] | None = None,
     contacts: tuple[float, ...] | None = None,
     replicas: Annotated[int | None, least(1)] = None,
-    decompose: bool = False,
-    max_displacement: float | None = None,
-    frames: Annotated[int, least(1)] = 10,
     equation_of_state: bool = False,
     packing_fractions: tuple[float, ...] | None = None,
-    pressure: float | None = None,
-    edges_apart: bool = False,
-    volume_delta: tuple[float, ...] | None = None,
-    tune_volume: bool = False,
 ) -> None:
-    """The options of `disks` and `spheres` that are no parameters of the classes.
+    """The options of `disks` and `spheres` from which their settings follow.
 
     System:
-        input: GSD file whose last frame is the initial configuration (default none).
+        particles: Number of particles N (default 65536, or that of --input).
         fractions: Number fractions of the types of a mixture (default equal).
         contacts: Contact distances of the pairs of types 0-0, 0-1, ... 1-1 of a mixture (default
             mean diameters).
-        particles: Number of particles N (default 65536, or that of --input).
-
-    Moves:
-        edges_apart: Change the edges of the box one at a time with --pressure (default together).
-        tune_volume: Adjust --volume-delta during the equilibration until about 30 % of the trial
-            changes are accepted. The measurement keeps the last value (default not adjusted).
 
     Run:
         replicas: Number of independent runs, which are pooled (default 1 per MPI rank).
-        decompose: Divide one system among the MPI ranks.
         equation_of_state: Simulate several packing fractions and plot P* against them.
-        equilibrate: Length of the equilibration in sweeps.
-
-    Files:
-        frames: Number of frames of the trajectory, equally spaced.
     """
 
 
-_OF_HARD_PARTICLES = (
-    _of_hard_particles,
-    OptionsOf(Grid, names="moves_per_cell tile"),
-    OptionsOf(Swaps, "swap_"),
-)
-
-
-@command(app, _OF_A_FURTHER_RUN, *_OF_HARD_PARTICLES, simulation)
-def disks(
-    particles: Annotated[int | None, least(1)] = None,
-    packing_fraction: float | None = None,
-    sweeps: Annotated[int, least(1)] = 20000,
-    equilibrate: int = 5000,
-    output: Path = Path("out/disks"),
-    **common: Any,
-) -> int:
+@command(app, _OF_A_FURTHER_RUN, _of_hard_particles, Disks, OptionsOf(Swaps, "swap_"))
+def disks(**common: Any) -> int:
     """Simulate hard disks and measure their pressure.
 
     The pressure is P* = beta P d^2. The command writes summary.json, pressure.csv, trajectory.gsd,
@@ -130,53 +97,24 @@ def disks(
     --swap-rounds the disks of a mixture exchange diameters.
 
     System:
-        diameters: Diameters of all types of a mixture (default equal disks).
-        pressure: Constant pressure, P* = beta P d^2, at which the area changes and the packing
-            fraction is measured, beginning at --packing-fraction (default constant area).
-        start: Initial configuration without --input: random, hexagonal or square.
         packing_fraction: Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks (default 0.698, or
             from --input).
-
-    Moves:
-        max_displacement: Maximum trial displacement along each axis, in diameters (default 0.16;
-            with --pressure 0.12, and in a mixture 0.12 of the largest contact distance).
-        volume_delta: Maximum trial change of ln V with --pressure, where V is the area of the box.
-            With --edges-apart it is the maximum trial change of an edge in units of the diameter:
-            one number, or one for each edge with 0 for a fixed edge (default from N, the pressure
-            and the start).
-        moves_per_cell: Number of trial moves per visit of a cell, n_m (default 4, or 8 for mixtures
-            and with --pressure).
-        tile: Maximum width of a tile in cells, from 3 to 41, or for mixtures and with --pressure
-            from 2 to 16, one width or one for each axis (default from N and the box). Narrower
-            tiles allow more ranks with --decompose.
+        diameters: Diameters of all types of a mixture (default equal disks).
 
     Run:
         packing_fractions: Packing fractions of --equation-of-state (default
             0.698,0.702,0.706,0.71,0.714,0.718).
-        sweeps: Length of the measurement in sweeps of N trial moves each, rounded up to whole
-            cycles of about 14 sweeps.
-        seed: Seed of the random number generator; replica k adds k.
 
     Examples:
       manymove disks --particles 4096 --packing-fraction 0.6 --sweeps 5000
       manymove disks --resume --sweeps 50000
       manymove disks --equation-of-state --packing-fractions 0.5,0.6,0.65
     """
-    options = gathered(locals())
-    from manymove.hard_particles.settings import Settings
-
-    return _hard_particles(Settings, options, 65536, 0.698, PAPER_FRACTIONS)
+    return _hard_particles(Disks, common, 0.698, PAPER_FRACTIONS)
 
 
-@command(app, _OF_A_FURTHER_RUN, *_OF_HARD_PARTICLES, simulation)
-def spheres(
-    particles: Annotated[int | None, least(1)] = None,
-    packing_fraction: float | None = None,
-    sweeps: Annotated[int, least(1)] = 20000,
-    equilibrate: int = 5000,
-    output: Path = Path("out/spheres"),
-    **common: Any,
-) -> int:
+@command(app, _OF_A_FURTHER_RUN, _of_hard_particles, Spheres, OptionsOf(Swaps, "swap_"))
+def spheres(**common: Any) -> int:
     """Simulate hard spheres and measure their pressure.
 
     The pressure is P* = beta P d^3. The command writes summary.json, pressure.csv, trajectory.gsd,
@@ -188,46 +126,25 @@ def spheres(
     --swap-rounds the spheres of a mixture exchange diameters.
 
     System:
-        diameters: Diameters of all types of a mixture (default equal spheres).
-        pressure: Constant pressure, P* = beta P d^3, at which the volume changes and the packing
-            fraction is measured, beginning at --packing-fraction (default constant volume).
-        start: Initial configuration without --input: random, fcc, hcp or bcc.
         packing_fraction: Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres (default 0.49,
             or from --input).
-
-    Moves:
-        max_displacement: Maximum trial displacement along each axis, in diameters (default 0.12, or
-            in a mixture 0.12 of the largest contact distance; less is faster near freezing and in
-            crystals).
-        volume_delta: Maximum trial change of ln V with --pressure. With --edges-apart it is the
-            maximum trial change of an edge in units of the diameter: one number, or one for each
-            edge with 0 for a fixed edge (default from N, the pressure and the start).
-        moves_per_cell: Number of trial moves per visit of a cell, n_m (default 8).
-        tile: Maximum width of a tile in cells, from 2 to 16, one width or one for each axis
-            (default from N and the box). Narrower tiles allow more ranks with --decompose.
+        diameters: Diameters of all types of a mixture (default equal spheres).
 
     Run:
         packing_fractions: Packing fractions of --equation-of-state (default
             0.1,0.2,0.3,0.4,0.45,0.49).
-        sweeps: Length of the measurement in sweeps of N trial moves each, rounded up to whole
-            cycles.
-        seed: Seed of the random number generator; replica k adds k.
 
     Examples:
       manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 5000
       manymove spheres --diameters 1,1.4 --fractions 0.7,0.3 --packing-fraction 0.5
       manymove spheres --start fcc --particles 4000 --equation-of-state --packing-fractions 0.55,0.6
     """
-    options = gathered(locals())
-    from manymove.hard_particles.settings import SphereSettings
-
-    return _hard_particles(SphereSettings, options, 65536, 0.49, SPHERE_FRACTIONS)
+    return _hard_particles(Spheres, common, 0.49, SPHERE_FRACTIONS)
 
 
 def _hard_particles(
     kind: Any,
     options: dict[str, Any],
-    particles: int,
     packing_fraction: float,
     packing_fractions: tuple[float, ...],
 ) -> int:
@@ -236,14 +153,14 @@ def _hard_particles(
     Args:
         kind: class of the settings.
         options: options of the command.
-        particles, packing_fraction, packing_fractions: defaults of these options.
+        packing_fraction, packing_fractions: defaults of these options.
     """
     from manymove.hard_particles import job
     from manymove.hard_particles.mixtures import table_of
     from manymove.jobs.world import World
 
     world = World.connect()
-    input_, output = options["input_"], options["output"]
+    input_, output = options["input"], options["output"]
     name = kind.kind.particles
     sizes = [options[key] for key in ("diameters", "fractions", "contacts")]
     if input_ is not None and any(given is not None for given in sizes):
@@ -260,12 +177,10 @@ def _hard_particles(
         options["replicas"] = 1 if options["decompose"] else world.size
     stored = to_store(options)
     given = options["packing_fraction"]
-    defaults = {"particles": particles, "packing_fraction": packing_fraction}
+    defaults = {"particles": 65536, "packing_fraction": packing_fraction}
     options |= {key: value for key, value in defaults.items() if options[key] is None}
     swaps = Swaps.of_options(options, "swap_")
-    settings = _settings(
-        kind, options, input=input_, given=stored, folder=output, mixture=mixture, swaps=swaps
-    )
+    settings = _settings(kind, options, given=stored, folder=output, mixture=mixture, swaps=swaps)
     if options["packing_fractions"] is not None and not options["equation_of_state"]:
         raise ValueError("--packing-fractions is for --equation-of-state")
     if options["equation_of_state"]:
@@ -290,15 +205,15 @@ def _hard_particles(
 @command(
     app,
     "steps device threads ranks checkpoint_every",
-    simulation,
+    Job,
     OptionsOf(
         Fluid,
         names="particles density a gamma cutoff weight_exponent temperature",
         title="System",
     ),
     OptionsOf(Fluid, names="timestep"),
-    OptionsOf(Fluid, names="steps equilibrate ranks", title="Run"),
-    OptionsOf(Fluid, names="precision device", title="Device"),
+    OptionsOf(Fluid, names="steps equilibrate ranks seed", title="Run"),
+    OptionsOf(Fluid, names="precision device threads", title="Device"),
 )
 def dpd(output: Path = Path("out/dpd"), **common: Any) -> int:
     """Simulate a fluid of dissipative particles in LAMMPS.
@@ -342,34 +257,26 @@ def dpd(output: Path = Path("out/dpd"), **common: Any) -> int:
         Steps,
         names="proposals trial_positions trial_orientations reinsertion identity_change regrowth",
     ),
+    OptionsOf(EnergyGrid, names="interpolation", title="System"),
+    OptionsOf(ProfileAxis, names="bins", title="Sampling"),
     adsorbents.of_framework,
     adsorbents.of_molecules,
-    simulation,
+    Adsorbates,
 )
 def adsorption(
     molecules: tuple[int, ...] | None = None,
     method: str | None = None,
     systems: str = "1024",
-    steps: int = 100_000,
-    equilibrate: int = 20_000,
     isotherm: tuple[float, ...] | None = None,
-    mole_fractions: tuple[float, ...] | None = None,
     unit: str = "mol/kg",
     void_fraction: str | None = None,
     literature: tuple[Path, ...] | None = None,
     capacity: tuple[int, ...] | None = None,
     profile: tuple[str, ...] | None = None,
-    bins: int = 100,
     ewald: tuple[float, float] | None = None,
-    henry: int = 0,
     cells: tuple[int, int, int] | None = None,
     max_displacement: float | None = None,
-    interpolation: str = "cubic",
     precision: str = "mixed",
-    frames: int = 0,
-    density_map: str | None = None,
-    structures: tuple[str, ...] | None = None,
-    output: Path = Path("out/adsorption"),
     **common: Any,
 ) -> int:
     """Simulate adsorbed molecules by (waste-recycling) Monte Carlo.
@@ -384,7 +291,6 @@ def adsorption(
         capacity: Initial capacity of open systems in molecules per species (default estimated).
         ewald: Ewald's alpha and largest wave number in 1/angstrom (default 3.2 / cutoff, 20.5 /
             cutoff).
-        interpolation: Interpolation on the energy grid: cubic or linear.
         grid_spacing: Spacing of the energy grid in angstrom (default 0.2, or 0.08 if linear).
 
     Moves:
@@ -394,33 +300,20 @@ def adsorption(
             --isotherm and for flexible molecules).
 
     Run:
-        steps: Length of the measurement in steps.
-        equilibrate: Length of the equilibration in steps.
         systems: Number of independent systems; auto chooses as many as fill the device.
-        seed: Seed of the random number generator; rank k adds k.
         isotherm: Gas pressures of an isotherm in bar. Each point continues from the previous one
             and equilibrates in rounds of doubling length until its loading agrees with test
             molecules (default closed systems).
-        mole_fractions: Mole fractions of the species in the gas of an isotherm (default equal).
 
     Sampling:
         profile: Direction of the profiles of probability and free energy: x, y, z or Miller indices
             such as 1,1,0 (default none).
-        bins: Number of bins of the profiles in a unit cell.
-        henry: Number of test molecules per system for Henry coefficients and heats.
-        density_map: Edge of the unit cell along which the density of molecules is projected: x, y
-            or z (default no map).
         unit: Unit of the loadings of an isotherm in the table and the picture: molecules,
             molecules/uc, mol/kg, mg/g, cm3(STP)/g or cm3(STP)/cm3.
         void_fraction: Void fraction for excess loadings of an isotherm, or helium, which computes
             it by insertions of helium with the force field (default no excess loadings).
         literature: CSV tables of published loadings for the picture of an isotherm, with the
             columns pressure_bar, loading and, optionally, loading_error and adsorbate (default
-            none).
-
-    Files:
-        frames: Number of frames of the trajectory of the first system, equally spaced.
-        structures: Formats of the final structure of the first system: cif, pdb or cif,pdb (default
             none).
 
     Device:
@@ -434,13 +327,14 @@ def adsorption(
     options = gathered(locals())
     from manymove.adsorption import job
     from manymove.adsorption.chains import Chain
-    from manymove.adsorption.replica import Settings
     from manymove.jobs.world import World
 
     world = World.connect()
     species, field, charges, barrier = adsorbents.model_of(options)
-    if isotherm is not None and (henry or frames):
-        raise ValueError(f"--{'henry' if henry else 'frames'} cannot be combined with --isotherm")
+    structures, density_map = options["structures"] or (), options["density_map"]
+    for name in ("henry", "frames"):
+        if isotherm is not None and options[name]:
+            raise ValueError(f"--{name} cannot be combined with --isotherm")
     if capacity is not None and isotherm is None:
         raise ValueError("--capacity is for --isotherm, the only run with insertions")
     for name in ("mole_fractions", "void_fraction", "literature"):
@@ -451,7 +345,7 @@ def adsorption(
         raise ValueError("--unit is for --isotherm")
     if density_map not in (None, "x", "y", "z"):
         raise ValueError(f"--density-map is {density_map!r}; it must be x, y or z")
-    for suffix in structures or ():
+    for suffix in structures:
         if suffix not in ("cif", "pdb"):
             raise ValueError(f"--structures has {suffix!r}; it must be cif, pdb or cif,pdb")
     if method is None:
@@ -470,20 +364,20 @@ def adsorption(
         direction = values("--profile", ",".join(profile), int, 3, or_else="x, y, z or ")
     elif profile is not None:
         direction = profile[0]
-    of_the_job = {one.name for one in fields(Settings)} | {"context", "isotherm"}
+    of_the_job = {one.name for one in fields(Adsorbates)} | {"context", "isotherm"}
     of_the_job |= {"potential", "mixing", "remove_atom_number_code", "unit", "literature"}
     of_the_engine = {name: v for name, v in options.items() if name not in of_the_job}
     of_the_engine |= {"profile": direction, "barrier": barrier}
     of_the_engine |= {"force_field": field, "framework_charges": charges}
     settings = _settings(
-        Settings,
+        Adsorbates,
         options,
         given=to_store(
             options | {"systems": str(count), "literature": literature and [*map(str, literature)]}
         ),
-        folder=output,
+        folder=options["output"],
         void_fraction=None,
-        structures=structures or (),
+        structures=structures,
         molecules=counts,
         method=method,
         adsorbates=species,
@@ -499,32 +393,12 @@ def adsorption(
     else:
         summary, _ = job.run(settings, world)
         text = job.table(summary)
-    return _end("adsorption", text, summary, output, options["quiet"] or world.rank > 0)
+    return _end("adsorption", text, summary, options["output"], options["quiet"] or world.rank > 0)
 
 
-@command(app, "sweeps equilibrate method device threads checkpoint_every", simulation)
+@command(app, "sweeps equilibrate method device threads checkpoint_every", Electrolytes)
 def electrolyte(
-    ions: Annotated[int, least(2)] = 4096,
-    valences: tuple[int, int] = (3, -1),
-    diameter: float | None = None,
-    diameters: tuple[float, float] | None = None,
-    bjerrum_length: Annotated[float, positive] = 7.117,
-    debye_length: Annotated[float | None, positive] = None,
-    concentration: Annotated[float | None, positive] = None,
-    geometry: Annotated[str, one_of("sphere", "periodic")] = "sphere",
-    boundary: Annotated[str | None, one_of(*BOUNDARIES)] = None,
-    surrounding: Annotated[str | None, one_of(*SURROUNDINGS)] = None,
-    sweeps: Annotated[int, least(1)] = 1000,
-    equilibrate: int = 50,
-    sample_every: Annotated[int, least(1)] = 1,
-    bin_width: Annotated[float, positive] = 0.25,
-    margin: float | None = None,
-    structure_factors: bool = False,
-    max_displacement: float | None = None,
-    precision: Annotated[str | None, one_of(*PRECISIONS)] = None,
-    method: Annotated[str, one_of(*METHODS)] = "brush",
     replicas: Annotated[int | None, least(1)] = None,
-    output: Path = Path("out/electrolyte"),
     **common: Any,
 ) -> int:
     """Simulate charged hard spheres and measure their energy.
@@ -534,43 +408,8 @@ def electrolyte(
     --structure-factors. Ctrl-C stops the run after the current sweep and writes everything but the
     pictures; --resume continues it.
 
-    System:
-        ions: Number of ions N of both species.
-        valences: Valences of the two species.
-        diameter: Diameter of all ions in angstrom (default 7.5).
-        diameters: Diameters of both species in angstrom (default that of all ions).
-        bjerrum_length: Bjerrum length in angstrom; that of water at 300 K is 7.117.
-        debye_length: Bare Debye length in angstrom, which sets the density (default 28.53).
-        concentration: Concentration of the salt in mol/l, which sets the density (default that of
-            --debye-length).
-        geometry: Geometry of the cell: sphere or periodic.
-        boundary: Energy of a periodic cell: nearest_image or ewald (default nearest_image).
-        surrounding: Medium around the images with Ewald's energy: conductor or vacuum (default
-            conductor).
-
-    Moves:
-        max_displacement: Maximum trial displacement along each axis, in angstrom (default radius /
-            3 or L / 6).
-        method: Method: brush, tree, reduction, serial or auto, which chooses brush or tree by the
-            number of ions.
-
     Run:
-        sweeps: Length of the measurement in sweeps of N trial moves each.
-        equilibrate: Length of the equilibration in sweeps.
         replicas: Number of independent runs, which are pooled (default 1 per MPI rank).
-        seed: Seed of the random number generator; replica k adds k.
-
-    Sampling:
-        sample_every: Time between two samples of g(r) in sweeps.
-        bin_width: Width of the bins of g(r) in angstrom.
-        margin: Distance from the wall in angstrom within which ions are left out of g(r) (default
-            10 Debye lengths, at most half the radius).
-        structure_factors: Also sample structure factors of charge and number, in periodic cells.
-
-    Device:
-        device: Device: auto, cpu, cuda or cuda:<index>; cuda:0,1 shares one chain between two GPUs.
-        precision: Floating-point precision: mixed or double (default mixed; with the methods tree
-            and auto double).
 
     Examples:
       manymove electrolyte --ions 1024 --valences 3,-1 --debye-length 28.53
@@ -579,26 +418,14 @@ def electrolyte(
     """
     options = gathered(locals())
     from manymove.electrolyte import job
-    from manymove.electrolyte.replica import Settings
     from manymove.jobs.world import World
 
     world = World.connect()
-    if diameters is not None and diameter is not None:
-        raise ValueError("--diameter is that of all ions: give either --diameter or --diameters")
-    given = to_store(options)
-    if debye_length is None and concentration is None:
-        debye_length = 28.53
-    options["replicas"] = given["replicas"] = world.size if replicas is None else replicas
-    settings = _settings(
-        Settings,
-        options,
-        given=given,
-        diameters=diameters or 2 * (7.5 if diameter is None else diameter,),
-        debye_length=debye_length,
-    )
+    options["replicas"] = world.size if replicas is None else replicas
+    settings = _settings(Electrolytes, options, given=to_store(options))
     summary, _ = job.run(settings, world)
-    quiet = options["quiet"] or world.rank > 0
-    return _end("electrolyte", job.table(summary), summary, output, quiet)
+    quiet = settings.quiet or world.rank > 0
+    return _end("electrolyte", job.table(summary), summary, settings.output, quiet)
 
 
 def _end(name: str, table: str, summary: dict[str, Any], output: Path, quiet: bool) -> int:

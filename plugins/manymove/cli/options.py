@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -97,9 +97,6 @@ def _unknown(option: str, known: list[str]) -> str:
     return f"no such option: {option}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
-Check = Callable[[str, Any], None]  # of an option and its value, which is not None
-
-
 @dataclass(frozen=True)
 class Sentence:
     """The help of an option, and the title of its group."""
@@ -113,10 +110,30 @@ def sentences(owner: Callable[..., Any] | OptionsOf) -> dict[str, Sentence]:
     if isinstance(owner, OptionsOf):
         return owner.sentences()
     found: dict[str, Sentence] = {}
-    _, *parts = re.split(_TITLE, inspect.getdoc(owner) or "")
-    for title, lines in zip(parts[::2], parts[1::2], strict=True):
-        found |= {name: Sentence(text, title) for name, text in sentences_of(lines).items()}
+    for one in owner.__mro__ if isinstance(owner, type) else [owner]:
+        _, *parts = re.split(_TITLE, inspect.cleandoc(one.__doc__ or ""))
+        for title, lines in zip(parts[::2], parts[1::2], strict=True):
+            lines, *_ = re.split(r"\n(?=\S)", lines)  # without the next section
+            of_group = {name: Sentence(text, title) for name, text in sentences_of(lines).items()}
+            found |= {name: text for name, text in of_group.items() if name not in found}
     return found
+
+
+def declared(owner: Callable[..., Any] | OptionsOf) -> dict[str, inspect.Parameter]:
+    """The options that a function or a settings class declares, as arguments of a function. The
+    options of a class are the fields that have a sentence."""
+    if isinstance(owner, OptionsOf):
+        return owner.parameters()
+    if not isinstance(owner, type):
+        return dict(inspect.signature(owner, eval_str=True).parameters)
+    kinds, fields = get_type_hints(owner, include_extras=True), inspect.signature(owner).parameters
+    options = fields.keys() & sentences(owner).keys()
+    names = (name for one in owner.__mro__ for name in vars(one).get("__annotations__", ()))
+    return {
+        name: fields[name].replace(annotation=kinds[name])
+        for name in dict.fromkeys(names)
+        if name in options
+    }
 
 
 @dataclass(frozen=True)
@@ -197,17 +214,16 @@ def command(
                     flags["N"] = flags[size]
                 raise ValueError(error.with_names(flags)) from error
 
-        found = dict(inspect.signature(function, eval_str=True).parameters)
+        own = declared(function)
+        found = dict(own)
         if like:
-            own = found
-            own.popitem()  # the keyword arguments
+            found.popitem()  # the keyword arguments
             for each in like:
-                found = found | (
-                    each.parameters()
-                    if isinstance(each, OptionsOf)
-                    else dict(inspect.signature(each, eval_str=True).parameters)
-                )
-            found |= own
+                found |= declared(each)
+            found |= {name: own[name] for name in [*own][:-1]}
+        if changeable is not None:
+            given = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY)
+            found["context"] = given.replace(annotation=typer.Context)
         name = function.__name__.rstrip("_")
         help_ = dict(texts or {})
         help_ |= {o[len(name) + 1 :]: t for o, t in help_.items() if o.startswith(f"{name}.")}
@@ -265,33 +281,6 @@ def _option(parameter: inspect.Parameter, help_: Mapping[str, Sentence]) -> insp
         flag += f"/--no-{name}"
     option = Annotated[kind, typer.Option(flag, **settings)]  # type: ignore[valid-type]
     return parameter.replace(annotation=option, default=default, kind=parameter.KEYWORD_ONLY)
-
-
-def least(count: int) -> Check:
-    """A check that an integer is not smaller."""
-
-    def check(option: str, value: int) -> None:
-        if value < count:
-            raise ValueError(f"{option} is {value}; it must be at least {count}")
-
-    return check
-
-
-def positive(option: str, value: float) -> None:
-    """Check that a number is positive and finite."""
-    if not 0 < value < math.inf:
-        raise ValueError(f"{option} is {value}; it must be positive")
-
-
-def one_of(*words: str) -> Check:
-    """A check that a value is one of these words."""
-
-    def check(option: str, value: str) -> None:
-        if value not in words:
-            wanted = f"{', '.join(words[:-1])} or {words[-1]}"
-            raise ValueError(f"{option} is {value}; it must be {wanted}")
-
-    return check
 
 
 def values(
@@ -357,35 +346,6 @@ def help_without_command(context: typer.Context) -> None:
         raise typer.Exit
 
 
-def simulation(
-    context: typer.Context,
-    seed: int = 1,
-    device: str = "auto",
-    threads: int | None = None,
-    checkpoint_every: float = 600.0,
-    resume: bool = False,
-    overwrite: bool = False,
-    quiet: bool = False,
-) -> None:
-    """The options of commands that simulate in this process.
-
-    Run:
-        seed: Seed of the random number generator.
-
-    Files:
-        output: Folder of the results.
-        checkpoint_every: Time between two checkpoints in seconds (default 600).
-        resume: Continue the run in --output with its options; length, device and threads may
-            differ.
-        overwrite: Replace the results in --output.
-        quiet: Print neither progress nor a table.
-
-    Device:
-        device: Device: auto, cpu, cuda or cuda:<index>.
-        threads: Number of CPU threads of the whole command (default all cores).
-    """
-
-
 def gathered(names: dict[str, Any]) -> dict[str, Any]:
     """The options of a command from its locals()."""
     return {name: value for name, value in names.items() if name != "common"} | names["common"]
@@ -394,7 +354,7 @@ def gathered(names: dict[str, Any]) -> dict[str, Any]:
 # ---- the options of the run that --resume continues ----------------------------------------------
 
 _OF_A_SESSION = ("context", "output", "resume", "overwrite", "quiet")
-_PATHS = ("input_", "force_field")
+_PATHS = ("input", "force_field")
 _DERIVED = ("--checkpoint-steps",)  # stored with the options, but none of them
 
 
@@ -429,7 +389,7 @@ def _continued(options: dict[str, Any], changeable: list[str]) -> dict[str, Any]
         held = parameters[flag].process_value(context, held if several else _typed(held))
         asked = options[name]
         given = context.get_parameter_source(name).name == "COMMANDLINE"
-        if given and held is None and name == "input_":  # the run has not begun from a file
+        if given and held is None and name == "input":  # the run has not begun from a file
             raise ValueError(f"--resume: {path} has no {flag}, which is the start of a new run")
         if given and (name in changeable or held is None):
             continue

@@ -15,6 +15,7 @@ from manymove.analysis.structure_factors import StructureFactors
 from manymove.electrolyte.replica import Replica, Result, Settings
 from manymove.electrolyte.simulation import BOUNDARIES
 from manymove.jobs import figures, replica, report
+from manymove.jobs.progress import StopRequest
 from manymove.jobs.report import number
 from manymove.jobs.world import World
 from manymove.settings import SURROUNDINGS
@@ -33,7 +34,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         raise ValueError(
             f"--device {settings.device} is for one process, but there are {world.size} ranks"
         )
-    results = replica.on_all_ranks(settings, world, lambda: _share(settings, world))
+    results = replica.on_all_ranks(settings, world, lambda stop: _share(settings, world, stop))
     dressed, why_not = fit(settings, results)
     summary = summarize(settings, results, world.size, dressed, why_not)
     if world.rank == 0:
@@ -41,7 +42,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     return summary, summary["complete"]
 
 
-def _share(settings: Settings, world: World) -> list[Result]:
+def _share(settings: Settings, world: World, stop: StopRequest) -> list[Result]:
     """Run the replicas of this rank."""
     mine = world.share(range(settings.replicas))
     return replica.run_share(
@@ -51,6 +52,7 @@ def _share(settings: Settings, world: World) -> list[Result]:
         Replica,
         f"{settings.ions:,} ions {settings.valences[0]:+d}:{settings.valences[1]:+d}",
         (settings.sweeps + settings.equilibrate) * settings.ions * len(mine),
+        stop,
         at_once=1 if "," in settings.device else None,  # GPUs share one chain after the other
     )
 
@@ -116,7 +118,7 @@ def summarize(
         "renormalized_missing": why_not,
         "N": settings.ions,
         "valences": list(settings.valences),
-        "diameters_angstrom": list(settings.diameters),
+        "diameters_angstrom": [one.diameter for one in settings.salt.species],
         "bjerrum_length_angstrom": settings.bjerrum_length,
         "debye_length_angstrom": first.debye_length,
         "ions_per_cubic_angstrom": settings.density,

@@ -35,7 +35,9 @@ def all_of(
 def state(settings: Settings) -> str:
     """Title of a picture: ions, diameters, density and Bjerrum length."""
     a, b = settings.valences
-    diameters = " and ".join(f"{d:g}" for d in dict.fromkeys(settings.diameters))
+    diameters = " and ".join(
+        f"{d:g}" for d in dict.fromkeys(each.diameter for each in settings.salt.species)
+    )
     density = (
         f"bare Debye length {settings.debye_length:g} Å"
         if settings.concentration is None

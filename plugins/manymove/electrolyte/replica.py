@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -12,38 +13,90 @@ from manymove import checkpoint
 from manymove.analysis.ions import Salt
 from manymove.analysis.pair_correlations import PairCorrelations
 from manymove.analysis.structure_factors import StructureFactors
-from manymove.electrolyte.simulation import Electrolyte
+from manymove.arguments import PRECISIONS
+from manymove.electrolyte.simulation import BOUNDARIES, METHODS, WATER_300K, Electrolyte
 from manymove.jobs import limits, replica
-from manymove.jobs.options import refuse_shorter
+from manymove.jobs.options import least, one_of, positive, refuse_shorter
 from manymove.settings import SURROUNDINGS, Ewald, Sphere
+
+_DIAMETER = 7.5  # in angstrom, of all ions
+_DEBYE_LENGTH = 28.53  # in angstrom, of a salt without --debye-length and --concentration
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(replica.Settings):
-    """The settings of a job, which are those of the options of `manymove electrolyte`."""
+    """The settings of a job. Those under the title of a group are options of `manymove electrolyte`.
 
-    ions: int
-    valences: tuple[int, int]
-    diameters: tuple[float, float]
-    bjerrum_length: float
-    debye_length: float | None
-    concentration: float | None
-    geometry: str
-    boundary: str | None
-    surrounding: str | None
-    sweeps: int
-    sample_every: int
-    bin_width: float
-    margin: float | None
-    structure_factors: bool
-    max_displacement: float | None
-    precision: str | None
-    method: str
+    System:
+        ions: Number of ions N of both species.
+        valences: Valences of the two species.
+        diameter: Diameter of all ions in angstrom (default 7.5).
+        diameters: Diameters of both species in angstrom (default that of all ions).
+        bjerrum_length: Bjerrum length in angstrom; that of water at 300 K is 7.117.
+        debye_length: Bare Debye length in angstrom, which sets the density (default 28.53).
+        concentration: Concentration of the salt in mol/l, which sets the density (default that of
+            --debye-length).
+        geometry: Geometry of the cell: sphere or periodic.
+        boundary: Energy of a periodic cell: nearest_image or ewald (default nearest_image).
+        surrounding: Medium around the images with Ewald's energy: conductor or vacuum (default
+            conductor).
+
+    Moves:
+        max_displacement: Maximum trial displacement along each axis, in angstrom (default radius /
+            3 or L / 6).
+        method: Method: brush, tree, reduction, serial or auto, which chooses brush or tree by the
+            number of ions.
+
+    Run:
+        sweeps: Length of the measurement in sweeps of N trial moves each.
+
+    Sampling:
+        sample_every: Time between two samples of g(r) in sweeps.
+        bin_width: Width of the bins of g(r) in angstrom.
+        margin: Distance from the wall in angstrom within which ions are left out of g(r) (default
+            10 Debye lengths, at most half the radius).
+        structure_factors: Also sample structure factors of charge and number, in periodic cells.
+
+    Device:
+        device: Device: auto, cpu, cuda or cuda:<index>; cuda:0,1 shares one chain between two GPUs.
+        precision: Floating-point precision: mixed or double (default mixed; with the methods tree
+            and auto double).
+
+    Attributes:
+        replicas: number of independent runs.
+    """
+
     replicas: int
+    ions: Annotated[int, least(2)] = 4096
+    valences: tuple[int, int] = (3, -1)
+    diameter: float | None = None
+    diameters: tuple[float, float] | None = None
+    bjerrum_length: Annotated[float, positive] = WATER_300K
+    debye_length: Annotated[float | None, positive] = None
+    concentration: Annotated[float | None, positive] = None
+    geometry: Annotated[str, one_of("sphere", "periodic")] = "sphere"
+    boundary: Annotated[str | None, one_of(*BOUNDARIES)] = None
+    surrounding: Annotated[str | None, one_of(*SURROUNDINGS)] = None
+    max_displacement: float | None = None
+    method: Annotated[str, one_of(*METHODS)] = "brush"
+    sweeps: Annotated[int, least(1)] = 1000
+    equilibrate: Annotated[int, least(0)] = 50
+    sample_every: Annotated[int, least(1)] = 1
+    bin_width: Annotated[float, positive] = 0.25
+    margin: float | None = None
+    structure_factors: bool = False
+    precision: Annotated[str | None, one_of(*PRECISIONS)] = None
+    output: Path = Path("out/electrolyte")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.debye_length is None) == (self.concentration is None):
+        if None not in (self.diameter, self.diameters):
+            raise ValueError(
+                "--diameter is that of all ions: give either --diameter or --diameters"
+            )
+        if self.debye_length is None and self.concentration is None:
+            object.__setattr__(self, "debye_length", _DEBYE_LENGTH)
+        if None not in (self.debye_length, self.concentration):
             raise ValueError("give either --debye-length or --concentration")
         if self.geometry == "periodic" and self.margin is not None:
             raise ValueError("--margin is for --geometry sphere")
@@ -79,7 +132,8 @@ class Settings(replica.Settings):
 
     @property
     def salt(self) -> Salt:
-        return Salt.of(self.ions, self.valences, self.diameters)
+        diameter = _DIAMETER if self.diameter is None else self.diameter
+        return Salt.of(self.ions, self.valences, self.diameters or (diameter, diameter))
 
     @property
     def density(self) -> float:
@@ -100,6 +154,11 @@ class Settings(replica.Settings):
             return None
         edge = (self.ions / self.density) ** (1 / 3)
         return (edge, edge, edge)
+
+
+def _each(name: str, owner: Electrolyte | Salt) -> tuple[float, ...]:
+    """The valences or the diameters of the species."""
+    return tuple(getattr(one, name) for one in owner.species)
 
 
 @dataclass(frozen=True)
@@ -169,8 +228,8 @@ class Replica(replica.Replica):
                 "--ions": (engine.N, s.ions),
                 "--seed": (engine.seed, self._seed),
                 "--precision": (engine.precision, s.precision or engine.precision),
-                "--valences": (tuple(one.valence for one in engine.species), s.valences),
-                "--diameters": (tuple(one.diameter for one in engine.species), s.diameters),
+                "--valences": (_each("valence", engine), _each("valence", s.salt)),
+                "--diameters": (_each("diameter", engine), _each("diameter", s.salt)),
                 "--bjerrum-length": (engine.bjerrum_length, s.bjerrum_length),
                 "--geometry": ("sphere" if engine.box is None else "periodic", s.geometry),
                 "--boundary": (engine.boundary, s.boundary or engine.boundary),
@@ -205,17 +264,13 @@ class Replica(replica.Replica):
     def _course(self, engine: Electrolyte) -> None:
         s = self._settings
         refuse_shorter("--sweeps", s.sweeps, engine.sweeps - s.equilibrate, s.output)
-        self._advance(engine, s.equilibrate)
+        engine.run_until(s.equilibrate)
+        self._check_stop()
         if engine.sweeps <= s.equilibrate and engine.pair_sampling is None:
             engine.sample_pair_correlations(s.sample_every, bin_width=s.bin_width, margin=s.margin)
             if s.structure_factors:
                 engine.sample_structure_factors(s.sample_every)
-        self._advance(engine, s.equilibrate + s.sweeps)
-
-    def _advance(self, engine: Electrolyte, sweeps: int) -> None:
-        """Run up to the given number of sweeps since the start."""
-        if sweeps > engine.sweeps:
-            engine.run(sweeps - engine.sweeps)
+        engine.run_until(s.equilibrate + s.sweeps)
         self._check_stop()
 
     def _energies(self, engine: Electrolyte) -> np.ndarray:
@@ -229,19 +284,10 @@ class Replica(replica.Replica):
         equilibrate, sampling = self._settings.equilibrate, engine.pair_sampling
         sampled = sampling is not None and sampling.samples > 0
         energies = self._energies(engine)[equilibrate:]
-        drift = engine.energy_drift()
         return {
             "sweeps": max(0, engine.sweeps - equilibrate),
             "equilibration_sweeps": min(engine.sweeps, equilibrate),
-            "evaluated_moves": engine.evaluated_moves,
-            "seconds": engine.seconds,
-            "method": engine.method,
-            "precision": engine.precision,
-            "direct_moves": engine.direct_moves,
-            "threads_per_particle": engine.threads_per_particle,
-            "debye_length": engine.debye_length,
-            "energy": engine.energy,
-            "energy_drift": drift,
+            "energy_drift": engine.energy_drift(),
             "max_overlap": engine.max_overlap(),
             "energies": energies,
             "correlations": engine.pair_correlations if sampled else None,

@@ -20,6 +20,7 @@ from manymove.hard_particles.settings import Settings
 from manymove.hard_particles.sizes import Sizes
 from manymove.io import Frame, read_frame
 from manymove.jobs import figures, replica, report
+from manymove.jobs.progress import StopRequest
 from manymove.jobs.ranks import Ranks
 from manymove.jobs.report import number
 from manymove.jobs.world import World
@@ -36,14 +37,18 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
     ranks = Ranks.of(world.communicator) if settings.decompose else None
-    results = replica.on_all_ranks(settings, world, lambda: _share(settings, world, ranks))
+    results = replica.on_all_ranks(
+        settings, world, lambda stop: _share(settings, world, ranks, stop)
+    )
     summary = summarize(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)
     return summary, summary["complete"]
 
 
-def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result]:
+def _share(
+    settings: Settings, world: World, ranks: Ranks | None, stop: StopRequest
+) -> list[Result]:
     """Run the replicas of this rank. For a system that all share, the first rank has the result."""
     mine = [0] if ranks else world.share(range(settings.replicas))
     frame = ranks.together(lambda: _start(settings)) if ranks else _start(settings)
@@ -56,6 +61,7 @@ def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result
         ),
         f"{settings.particles:,} {settings.kind.particles} at {settings.packing_fraction:.4g}",
         (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
+        stop,
     )
     return [] if ranks and world.rank > 0 else results
 
@@ -153,7 +159,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
 def _volume_moves(settings: Settings, started: list[Result]) -> dict[str, Any]:
     """Numbers of trial changes of the volume in all replicas, and `volume_delta` of the first."""
     trials = sum(r.volume_trials for r in started)
-    accepted = sum(r.volume_trials * (r.volume_acceptance or 0) for r in started)
+    accepted = sum(r.volume_trials * r.volume_acceptance for r in started if r.volume_trials)
     return {
         "volume_delta": started[0].volume_delta if started else None,
         "volume_tuned": settings.tune_volume,
@@ -168,7 +174,7 @@ def _swaps(settings: Settings, started: list[Result]) -> dict[str, Any]:
     if swaps is None:
         return {}
     trials = sum(r.swap_trials for r in started)
-    accepted = sum(r.swap_trials * (r.swap_acceptance or 0) for r in started)
+    accepted = sum(r.swap_trials * r.swap_acceptance for r in started if r.swap_trials)
     return {
         "swap_rounds": swaps.rounds,
         "swap_range": swaps.range,

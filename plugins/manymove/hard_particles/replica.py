@@ -26,7 +26,6 @@ from manymove.jobs import replica
 from manymove.jobs.options import refuse_shorter
 from manymove.jobs.progress import Interrupted, StopRequest
 from manymove.jobs.ranks import Ranks
-from manymove.jobs.report import number
 from manymove.settings import Grid, Swaps
 
 T = TypeVar("T")
@@ -49,9 +48,9 @@ class Result(replica.Result):
     tile: int | tuple[int, ...] | None = None
     volume_delta: float | tuple[float, ...] | None = None
     volume_trials: int = 0
-    volume_acceptance: float | None = None
+    volume_acceptance: float = math.nan
     swap_trials: int = 0
-    swap_acceptance: float | None = None
+    swap_acceptance: float = math.nan
     psi6: float | None = None
     max_overlap: float | None = None
     repaired: dict[str, Any] = field(default_factory=dict)
@@ -415,19 +414,11 @@ class Replica(replica.Replica):
         records = self._records(engine)
         equilibrated = engine.sweeps if self._equilibrated is None else self._equilibrated
         return {
-            "box": engine.box,
-            "diameter": engine.diameter,
             "sizes": Sizes(diameters=engine.diameters) if engine.swap_rounds else engine._sizes,
-            "swap_trials": engine.swap_trials,
-            "swap_acceptance": number(engine.swap_acceptance),
             "equilibration_sweeps": equilibrated,
             "sweeps": engine.sweeps - equilibrated,
-            "moves_per_cell": engine.moves_per_cell,
-            "tile": engine.tile,
-            **_volume_moves(engine),
             "psi6": _order(engine).get("psi6"),
             "max_overlap": engine.max_overlap(),
-            "repaired": engine.repaired,
             "course": np.array(self._looks) if self._looks else np.empty((0, 3)),
             "contact_values": _contact_values(engine, records[:, 2:]),
             "records": records[:, 1],
@@ -447,17 +438,6 @@ def _of_the_state(records: np.ndarray, about: dict[str, Any], engine: HardPartic
     earlier = records[: counts.get(engine.cycles, ended_before)].copy()
     earlier[:, 0] = np.rint(earlier[:, 0] / engine._mean_cycle)
     return earlier
-
-
-def _volume_moves(engine: HardParticles) -> dict[str, Any]:
-    """The trial changes of the volume; empty at constant volume."""
-    if engine.constant_pressure is None:
-        return {}
-    return {
-        "volume_delta": engine.volume_delta,
-        "volume_trials": engine.volume_trials,
-        "volume_acceptance": number(engine.volume_acceptance),
-    }
 
 
 def _contact_columns(engine: HardParticles) -> int:

@@ -6,52 +6,61 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from manymove.hard_particles.kinds import DISKS, SPHERES, Kind, check_start
 from manymove.hard_particles.sizes import Sizes
 from manymove.jobs import limits, replica
-from manymove.jobs.replica import at_least
+from manymove.jobs.options import least
 from manymove.settings import ConstantPressure, Swaps
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(replica.Settings):
-    """The settings of a job, which are those of the options of `manymove disks`.
+    """The settings of a job. Those under the title of a group are options of the command.
+
+    System:
+        input: GSD file whose last frame is the initial configuration (default none).
+
+    Moves:
+        edges_apart: Change the edges of the box one at a time with --pressure (default together).
+        tune_volume: Adjust --volume-delta during the equilibration until about 30 % of the trial
+            changes are accepted. The measurement keeps the last value (default not adjusted).
+
+    Run:
+        decompose: Divide one system among the MPI ranks.
+
+    Files:
+        frames: Number of frames of the trajectory, equally spaced.
 
     Attributes:
         mixture: contact distances of the pairs of types of a mixture, a row for each type.
         fractions: number fractions of the types.
-        pressure: constant pressure P*; None for constant volume.
-        edges_apart: whether edges change one at a time, at constant pressure.
-        volume_delta: maximum trial change of ln V, or of an edge or each of the edges in units of
-            the diameter; None for the default.
-        tune_volume: whether the equilibration adjusts this maximum to an acceptance.
-        tile: maximum width of a tile in cells, or one width for each axis; None for the default.
         swaps: swap moves; None without them.
     """
 
-    kind: ClassVar[Kind] = DISKS
+    kind: ClassVar[Kind]
     particles: int
     packing_fraction: float
-    sweeps: int
-    start: str
-    input: Path | None
     replicas: int
-    max_displacement: float | None
-    moves_per_cell: int | None
-    frames: int
-    decompose: bool = False
+    input: Path | None = None
+    start: str = "random"
+    pressure: float | None = None
     mixture: tuple[tuple[float, ...], ...] | None = None
     fractions: tuple[float, ...] | None = None
-    pressure: float | None = None
+    max_displacement: float | None = None
     edges_apart: bool = False
     volume_delta: tuple[float, ...] | None = None
     tune_volume: bool = False
+    moves_per_cell: int | None = None
     tile: tuple[int, ...] | None = None
     swaps: Swaps | None = None
+    sweeps: Annotated[int, least(1)] = 20000
+    equilibrate: Annotated[int, least(0)] = 5000
+    decompose: bool = False
+    frames: Annotated[int, least(1)] = 10
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -180,7 +189,7 @@ class Settings(replica.Settings):
         if widths is None:
             return None
         for width in widths:
-            at_least("--tile", width, 1)
+            least(1)("--tile", width)
         if len(widths) == 1:
             return widths[0]
         text = ",".join(map(str, widths))
@@ -209,7 +218,60 @@ class Settings(replica.Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DiskSettings(Settings):
+    """The settings of a job of `manymove disks`.
+
+    System:
+        start: Initial configuration without --input: random, hexagonal or square.
+        pressure: Constant pressure, P* = beta P d^2, at which the area changes and the packing
+            fraction is measured, beginning at --packing-fraction (default constant area).
+
+    Moves:
+        max_displacement: Maximum trial displacement along each axis, in diameters (default 0.16;
+            with --pressure 0.12, and in a mixture 0.12 of the largest contact distance).
+        volume_delta: Maximum trial change of ln V with --pressure, where V is the area of the box.
+            With --edges-apart it is the maximum trial change of an edge in units of the diameter:
+            one number, or one for each edge with 0 for a fixed edge (default from N, the pressure
+            and the start).
+        moves_per_cell: Number of trial moves per visit of a cell, n_m (default 4, or 8 for mixtures
+            and with --pressure).
+        tile: Maximum width of a tile in cells, from 3 to 41, or for mixtures and with --pressure
+            from 2 to 16, one width or one for each axis (default from N and the box). Narrower
+            tiles allow more ranks with --decompose.
+
+    Run:
+        sweeps: Length of the measurement in sweeps of N trial moves each, rounded up to whole
+            cycles of about 14 sweeps.
+    """
+
+    kind: ClassVar[Kind] = DISKS
+    output: Path = Path("out/disks")
+
+
+@dataclass(frozen=True, kw_only=True)
 class SphereSettings(Settings):
-    """The settings of a job of `manymove spheres`."""
+    """The settings of a job of `manymove spheres`.
+
+    System:
+        start: Initial configuration without --input: random, fcc, hcp or bcc.
+        pressure: Constant pressure, P* = beta P d^3, at which the volume changes and the packing
+            fraction is measured, beginning at --packing-fraction (default constant volume).
+
+    Moves:
+        max_displacement: Maximum trial displacement along each axis, in diameters (default 0.12, or
+            in a mixture 0.12 of the largest contact distance; less is faster near freezing and in
+            crystals).
+        volume_delta: Maximum trial change of ln V with --pressure. With --edges-apart it is the
+            maximum trial change of an edge in units of the diameter: one number, or one for each
+            edge with 0 for a fixed edge (default from N, the pressure and the start).
+        moves_per_cell: Number of trial moves per visit of a cell, n_m (default 8).
+        tile: Maximum width of a tile in cells, from 2 to 16, one width or one for each axis
+            (default from N and the box). Narrower tiles allow more ranks with --decompose.
+
+    Run:
+        sweeps: Length of the measurement in sweeps of N trial moves each, rounded up to whole
+            cycles.
+    """
 
     kind: ClassVar[Kind] = SPHERES
+    output: Path = Path("out/spheres")

@@ -3,14 +3,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from manymove.errors import ParameterError
 from manymove.jobs.errors import text_of
 
 OPTIONS_FILE = "options.json"  # in the output folder, for --resume
+
+
+def least(count: int) -> Callable[[str, Any], None]:
+    """A check that an integer is not smaller."""
+
+    def check(option: str, value: int) -> None:
+        if value < count:
+            raise ValueError(f"{option} is {value}; it must be at least {count}")
+
+    return check
+
+
+def positive(option: str, value: float) -> None:
+    """Check that a number is positive and finite."""
+    if not 0 < value < math.inf:
+        raise ValueError(f"{option} is {value}; it must be positive")
+
+
+def one_of(*words: str) -> Callable[[str, Any], None]:
+    """A check that a value is one of these words."""
+
+    def check(option: str, value: str) -> None:
+        if value not in words:
+            wanted = f"{', '.join(words[:-1])} or {words[-1]}"
+            raise ValueError(f"{option} is {value}; it must be {wanted}")
+
+    return check
 
 
 @contextmanager

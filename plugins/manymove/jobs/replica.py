@@ -9,18 +9,18 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from manymove import checkpoint, files
 from manymove.jobs import output_folder, report
 from manymove.jobs.channel import RankLost
-from manymove.jobs.options import OPTIONS_FILE
+from manymove.jobs.options import OPTIONS_FILE, least
 from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
 from manymove.jobs.team import Team
 from manymove.jobs.world import World
@@ -33,43 +33,63 @@ W = TypeVar("W", bound="FrameWriter")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """The settings of a job, which are those of the options of the command.
+class Session:
+    """The options that all commands that simulate in this process have in common.
+
+    Run:
+        seed: Seed of the random number generator.
+
+    Files:
+        quiet: Print neither progress nor a table.
+
+    Device:
+        device: Device: auto, cpu, cuda or cuda:<index>.
+        threads: Number of CPU threads of the whole command (default all cores).
+    """
+
+    seed: Annotated[int, least(0)] = 1
+    quiet: bool = False
+    device: str = "auto"
+    threads: Annotated[int | None, least(1)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Session):
+    """The settings of a job. Those under the title of a group are options of the command.
+
+    Run:
+        equilibrate: Length of the equilibration in sweeps.
+        seed: Seed of the random number generator; replica k adds k.
+
+    Files:
+        output: Folder of the results.
+        checkpoint_every: Time between two checkpoints in seconds (default 600).
+        resume: Continue the run in --output with its options; length, device and threads may
+            differ.
+        overwrite: Replace the results in --output.
 
     Attributes:
         given: the options of the command, stored for `--resume`.
         folder: folder of the command, if `output` is that of one of several runs.
     """
 
-    equilibrate: int
-    seed: int
-    device: str
-    threads: int | None
+    equilibrate: Annotated[int, least(0)]
     output: Path
-    checkpoint_every: float
-    resume: bool
-    quiet: bool
+    checkpoint_every: float = 600.0
+    resume: bool = False
     overwrite: bool = False
     given: dict[str, Any] | None = None
     folder: Path | None = None
 
     def __post_init__(self) -> None:
-        at_least("--equilibrate", self.equilibrate, 0)
-        at_least("--seed", self.seed, 0)
-        if self.threads is not None:
-            at_least("--threads", self.threads, 1)
         if not self.checkpoint_every > 0:
             raise ValueError(f"--checkpoint-every is {self.checkpoint_every}; it must be positive")
 
 
-def at_least(option: str, value: int, least: int) -> None:
-    if value < least:
-        raise ValueError(f"{option} is {value}; it must be at least {least}")
-
-
 @dataclass(frozen=True)
 class Result:
-    """The result of a replica. Without a state_hash the replica was stopped before it began."""
+    """The result of a replica. Most of its fields are attributes of the engine. Without a
+    state_hash the replica was stopped before it began."""
 
     replica: int
     seed: int
@@ -162,22 +182,19 @@ class Replica(ABC):
             complete = False
         ended = time.time()
         self._save(engine)
-        return self.Result(
-            replica=self._index,
-            seed=self._seed,
-            complete=complete,
-            trial_moves=engine.trial_moves,
-            accepted_moves=engine.accepted_moves,
-            session_moves=self._moves(engine) - self._earlier_moves,
-            began=began,
-            ended=ended,
-            device=engine.device,
-            device_name=engine.device_name,
-            threads=engine.threads,
-            max_displacement=engine.max_displacement,
-            state_hash=engine.state_hash,
+        found = {
+            "replica": self._index,
+            "seed": self._seed,
+            "complete": complete,
+            "session_moves": self._moves(engine) - self._earlier_moves,
+            "began": began,
+            "ended": ended,
             **self._found(engine),
-        )
+        }
+        for name in {field.name for field in fields(self.Result)} - found.keys():
+            with suppress(RuntimeError):  # what does not apply to this engine
+                found[name] = getattr(engine, name)
+        return self.Result(**found)
 
     # ---- what a subclass gives -------------------------------------------------------------------
 
@@ -200,7 +217,7 @@ class Replica(ABC):
 
     @abstractmethod
     def _found(self, engine: Any) -> dict[str, Any]:
-        """The further entries of its results."""
+        """The entries of its results that are not attributes of the engine, or differ from them."""
 
     # ---- what it is made of ----------------------------------------------------------------------
 
@@ -327,6 +344,7 @@ def run_share(
     make: Callable[..., Replica],
     description: str,
     moves: int,
+    stop: StopRequest,
     at_once: int | None = None,
     others: tuple[int, int] = (0, 0),
 ) -> list[Any]:
@@ -339,6 +357,7 @@ def run_share(
         make: function that makes a replica from the arguments of `Replica`.
         description: text before the progress bar.
         moves: total number of moves, as the replicas count them.
+        stop: request that ends the replicas early.
         at_once: maximum number of replicas that run at the same time.
         others: numbers of moves of the jobs before and after this one, whose progress is shown
             together.
@@ -349,38 +368,33 @@ def run_share(
     team = Team(world, indices, settings.device, settings.threads, at_once)
     quiet = settings.quiet or world.rank > 0
     before, later = others
-    with world.stop_request() as stop:
-        replicas = [
-            make(place.index, settings, place.device, place.threads, stop) for place in team.places
-        ]
-        bar = MovesBar(description, before + moves + later, done=before, quiet=quiet)
+    replicas = [
+        make(place.index, settings, place.device, place.threads, stop) for place in team.places
+    ]
+    bar = MovesBar(description, before + moves + later, done=before, quiet=quiet)
 
-        def show() -> None:
-            bar.show(before + min(moves, sum(replica.moves for replica in replicas)))
+    def show() -> None:
+        bar.show(before + min(moves, sum(replica.moves for replica in replicas)))
 
-        try:
-            return team.run([replica.run for replica in replicas], stop, show)
-        finally:
-            bar.close()
+    try:
+        return team.run([replica.run for replica in replicas], stop, show)
+    finally:
+        bar.close()
 
 
-def on_all_ranks(settings: Settings, world: World, share: Callable[[], list[Any]]) -> list[Any]:
-    """The results of all replicas in their order, on every rank.
+def on_all_ranks(
+    settings: Settings, world: World, share: Callable[[StopRequest], list[Any]]
+) -> list[Any]:
+    """The results of all replicas in their order, on every rank. A signal does not end a rank that
+    waits for the others.
 
     If some ranks fail, all raise the error of the lowest of them. If a rank is silent, or ranks
     that share a system have lost one, all processes end.
     """
     claim(settings, world)
-    with ExitStack() as waiting:
-
-        def share_and_wait() -> list[Any]:
-            try:
-                return share()
-            finally:  # a signal does not end a rank that waits for the others
-                waiting.enter_context(world.stop_request())
-
+    with world.stop_request() as stop:
         try:
-            return sorted(world.agree(share_and_wait), key=lambda result: result.replica)
+            return sorted(world.agree(lambda: share(stop)), key=lambda result: result.replica)
         except RankLost as error:
             world.abort(str(error))
 

@@ -23,6 +23,17 @@ def number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def values_and_errors(
+    name: str, unit: str, found: Sequence[Estimate]
+) -> dict[str, list[float | None]]:
+    """The entries `name_unit` and `name_error_unit` of a summary; NaN becomes null."""
+    end = unit and f"_{unit}"
+    return {
+        f"{name}{end}": [number(each.value) for each in found],
+        f"{name}_error{end}": [number(each.error) for each in found],
+    }
+
+
 def hash_of(hashes: Sequence[str | None]) -> str | None:
     """The hash of a replica, or a hash of 16 hexadecimal digits of several replicas in order."""
     if len(hashes) < 2:

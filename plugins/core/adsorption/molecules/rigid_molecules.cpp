@@ -11,17 +11,17 @@ namespace manymove::adsorption {
 
 namespace {
 
-using Vector = std::array<double, 3>;
+using Vector3 = std::array<double, 3>;
 
 constexpr char kAlike[] =
     "; all molecules of the group must be alike, or their kinds counted (keyword species)";
 
 long long whole(double number) { return static_cast<long long>(number); }
 
-Vector rotated(const double* q, const Vector& d) {
+Vector3 rotated(const double* q, const Vector3& d) {
   const double w = q[0], x = q[1], y = q[2], z = q[3];
   // q d q* = d + w t + v x t with t = 2 v x d and q = (w, v).
-  const Vector t{2 * (y * d[2] - z * d[1]), 2 * (z * d[0] - x * d[2]), 2 * (x * d[1] - y * d[0])};
+  const Vector3 t{2 * (y * d[2] - z * d[1]), 2 * (z * d[0] - x * d[2]), 2 * (x * d[1] - y * d[0])};
   return {d[0] + w * t[0] + y * t[2] - z * t[1], d[1] + w * t[1] + z * t[0] - x * t[2],
           d[2] + w * t[2] + x * t[1] - y * t[0]};
 }
@@ -67,8 +67,8 @@ std::array<double, 4> largest_eigenvector(double (&m)[4][4]) {
 // The rotation that brings the shape closest to the places (B. K. P. Horn, J. Opt. Soc. Am. A 4,
 // 629 (1987)); both have their mean at the origin. For a linear
 // molecule there are several, which are equally good.
-std::array<double, 4> best_rotation(const std::vector<Vector>& shape,
-                                    const std::vector<Vector>& places) {
+std::array<double, 4> best_rotation(const std::vector<Vector3>& shape,
+                                    const std::vector<Vector3>& places) {
   double s[3][3] = {};
   for (std::size_t i = 0; i < shape.size(); ++i)
     for (int a = 0; a < 3; ++a)
@@ -85,18 +85,18 @@ std::array<double, 4> best_rotation(const std::vector<Vector>& shape,
 
 // The places of a molecule's atoms from their mean, which is `mean` from the first atom. By the
 // nearest images of the first atom, so that a molecule across a face of the box is whole.
-std::vector<Vector> from_mean(const HostBox& box, const std::vector<HostAtom>& atoms,
-                              const std::vector<std::size_t>& molecule, Vector& mean) {
-  std::vector<Vector> places;
+std::vector<Vector3> from_mean(const HostBox& box, const std::vector<HostAtom>& atoms,
+                               const std::vector<std::size_t>& molecule, Vector3& mean) {
+  std::vector<Vector3> places;
   mean = {};
   for (const std::size_t i : molecule) {
-    Vector d;
+    Vector3 d;
     for (int a = 0; a < 3; ++a) d[a] = atoms[i].x[a] - atoms[molecule[0]].x[a];
     box.shorten(d.data());
     for (int a = 0; a < 3; ++a) mean[a] += d[a] / static_cast<double>(molecule.size());
     places.push_back(d);
   }
-  for (Vector& place : places)
+  for (Vector3& place : places)
     for (int a = 0; a < 3; ++a) place[a] -= mean[a];
   return places;
 }
@@ -148,7 +148,7 @@ std::size_t RigidMolecules::kind_of(const std::vector<HostAtom>& atoms,
            types[i], " and charge ", charges[i], ", but its counterpart in molecule ",
            whole(lowest[0]), " has type ", first.type[i], " and charge ", first.charge[i], kAlike);
   }
-  Vector mean;
+  Vector3 mean;
   kinds_.push_back({types, charges, from_mean(box_, atoms, molecule, mean), 0});
   lowest.push_back(id);
   return kinds_.size() - 1;
@@ -201,11 +201,11 @@ void RigidMolecules::fit(const std::vector<HostAtom>& atoms, double tolerance) {
       for (const double x : atom.x)
         if (!std::isfinite(x)) refuse("the position of atom ", whole(atom.tag), " is not finite");
     }
-    Vector mean;
-    const std::vector<Vector> places = from_mean(box_, atoms, molecule.atom, mean);
+    Vector3 mean;
+    const std::vector<Vector3> places = from_mean(box_, atoms, molecule.atom, mean);
     const std::array<double, 4> q = best_rotation(kind.shape, places);
     for (std::size_t i = 0; i < places.size(); ++i) {
-      const Vector at = rotated(q.data(), kind.shape[i]);
+      const Vector3 at = rotated(q.data(), kind.shape[i]);
       double squared = 0;
       for (int a = 0; a < 3; ++a) squared += (at[a] - places[i][a]) * (at[a] - places[i][a]);
       if (!(squared <= tolerance * tolerance))
@@ -227,7 +227,7 @@ void RigidMolecules::move(std::vector<HostAtom>& atoms, const std::vector<double
     const double* old = turns_.data() + k * 4;
     const double* turn = turns + k * 4;
     const double back[4] = {old[0], -old[1], -old[2], -old[3]};
-    Vector shift{}, velocity{};
+    Vector3 shift{}, velocity{};
     double mass = 0;
     for (int a = 0; a < 3; ++a) shift[a] = origin[a] + centers[k * 3 + a] - centers_[k * 3 + a];
     box_.shorten(shift.data());
@@ -240,10 +240,10 @@ void RigidMolecules::move(std::vector<HostAtom>& atoms, const std::vector<double
     for (double& component : velocity) component /= mass;
     for (std::size_t i = 0; i < molecule.atom.size(); ++i) {
       HostAtom& atom = atoms[molecule.atom[i]];
-      const Vector from = rotated(old, kind.shape[i]), to = rotated(turn, kind.shape[i]);
-      const Vector relative{atom.v[0] - velocity[0], atom.v[1] - velocity[1],
-                            atom.v[2] - velocity[2]};
-      const Vector turned = rotated(turn, rotated(back, relative));
+      const Vector3 from = rotated(old, kind.shape[i]), to = rotated(turn, kind.shape[i]);
+      const Vector3 relative{atom.v[0] - velocity[0], atom.v[1] - velocity[1],
+                             atom.v[2] - velocity[2]};
+      const Vector3 turned = rotated(turn, rotated(back, relative));
       double x[3], inside[3], crossed[3], edges[3];
       for (int a = 0; a < 3; ++a) {
         x[a] = atom.x[a] + shift[a] + to[a] - from[a];
