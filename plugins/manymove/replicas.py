@@ -35,7 +35,7 @@ T = TypeVar("T")
 Make = Callable[..., Simulation] | Simulation
 
 _CONTENTS = "replicas.json"
-_MOST_TOGETHER = 1024  # threads whose simulations share launches
+_FEWEST_TOGETHER, _MOST_TOGETHER = 4, 1024  # threads whose simulations share launches
 # The class of an error of one replica, with whose index in the message it is raised.
 _ERRORS = (
     AttributeError,
@@ -278,7 +278,8 @@ class Replicas(CheckedAttributes):
     def _together(self) -> Iterator[int]:
         """The number of threads of a run in which the simulations that can share launches on a GPU
         do so; 0 if the threads are those of other runs."""
-        group = _core.HardParticlesGroup()
+        few = len(self._simulations) < _FEWEST_TOGETHER  # faster alone
+        group = None if few else _core.HardParticlesGroup()
         try:
             joined = [one._join(group) for one in self._simulations]
             workers = min(len(joined), _MOST_TOGETHER) if all(joined) else 0

@@ -207,7 +207,8 @@ class MANYMOVE_API Engine {
   // The same, but a GPU may still be at it on return; what asks for the state waits.
   virtual void enqueue(std::uint64_t cycles) = 0;
   // From now on the engine's cycles are made together with those of the others of a group; null: no
-  // longer. Whether they are: only those of an undivided system of equal disks on a GPU.
+  // longer. Whether they are: only those of an undivided system of equal disks on a GPU that its
+  // tiles do not fill.
   virtual bool join(const std::shared_ptr<Group>&) { return false; }
   // And leaves the positions with a host program.
   virtual void enqueue(std::uint64_t cycles, const HostParticles& particles) {

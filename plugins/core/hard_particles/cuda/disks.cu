@@ -50,9 +50,9 @@ class LaunchesForDisks {
 
  private:
   // Where many blocks are at work, more of them do more than more threads for each.
-  static constexpr int kMost = 128;
-  decltype(&cycle_of_systems<12, kMost, 5>) kernel() const {
-    return wide_ ? &cycle_of_systems<20, kMost, 4> : &cycle_of_systems<12, kMost, 5>;
+  static constexpr int kMost = 96;
+  decltype(&cycle_of_systems<12, kMost, 7>) kernel() const {
+    return wide_ ? &cycle_of_systems<20, kMost, 5> : &cycle_of_systems<12, kMost, 7>;
   }
 
   bool wide_ = false;
@@ -90,8 +90,9 @@ class CudaDisks final : public CudaEngine {
     end_exchange();
   }
 
+  // A system with tiles enough for the whole device is faster alone.
   bool join(const std::shared_ptr<Group>& group) override {
-    if (state_.strip) return false;
+    if (state_.strip || state_.tiles() > 2 * multiprocessors()) return false;
     std::shared_ptr<Launcher<CudaDisks>> to;
     if (group) to = group->launcher<Launcher<CudaDisks>>(device_);
     if (to) to->join();
@@ -271,11 +272,14 @@ class CudaDisks final : public CudaEngine {
     return state_.parameters.cell_width > 1.15 * state_.parameters.diameter;
   }
 
+  int multiprocessors() const {
+    int number = 0;
+    check(cudaDeviceGetAttribute(&number, cudaDevAttrMultiProcessorCount, device_), "device");
+    return number;
+  }
   // How a kernel schedules its work has no say in the trajectory, so it may depend on the device.
   void choose_kernel() {
-    int multiprocessors = 0;
-    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_),
-          "device");
+    const int multiprocessors = this->multiprocessors();
     const int tiles = state_.tiles(), team = team_size(), threads = threads_of_block();
     const auto use = [&](const Kernels& kernels, int threads) {
       kernels_ = kernels;
