@@ -149,6 +149,33 @@ def spheres(
 
 
 @command(app, None, _of_all)
+def systems(
+    systems: tuple[int, ...] = (64,),
+    particles: int = 4096,
+    packing_fraction: float | None = None,
+    spheres: bool = False,
+    device: str = "auto",
+    threads: int | None = None,
+    equilibrate: int = 200,
+    **common: Any,
+) -> int:
+    """Time many small systems of hard disks or spheres, together and one after the other.
+
+    Examples:
+      python -m benchmarks systems --systems 1,16,64
+      python -m benchmarks systems --spheres --systems 64 --particles 4096 --device cuda
+    """
+    options = gathered(locals())
+    _alone("systems")
+    if options.pop("plot_file") is not None:
+        raise ValueError("--plot does not go with this benchmark")
+    from benchmarks import systems as benchmark
+
+    benchmark.run(**options)
+    return 0
+
+
+@command(app, None, _of_all)
 def hoomd(
     spheres: bool = False,
     sizes: tuple[int, ...] | None = None,

@@ -37,6 +37,10 @@ _OWN = {
     "equilibrate": "Length of the equilibration in sweeps.",
     "disks.packing_fraction": "Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks.",
     "spheres.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres.",
+    "systems.systems": "Numbers of systems that run at the same time.",
+    "systems.spheres": "Time hard spheres instead of hard disks.",
+    "systems.particles": "Number of particles of each system.",
+    "systems.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
     "adsorbate": "Adsorbate: methane (one site), CO2, N2, CH4, C2H6, H2O or He, which are rigid, "
     "or ethane to n-hexane, which are flexible chains, with the force field TraPPE.",
     "adsorption.molecules": "Numbers of molecules in a system, one variant for each. "

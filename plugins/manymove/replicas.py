@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -13,7 +14,7 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from manymove import arguments, files
+from manymove import _core, arguments, files
 from manymove.analysis.blocking import pool
 from manymove.analysis.notation import Estimate
 from manymove.attributes import CheckedAttributes
@@ -34,6 +35,7 @@ T = TypeVar("T")
 Make = Callable[..., Simulation] | Simulation
 
 _CONTENTS = "replicas.json"
+_FEWEST_TOGETHER, _MOST_TOGETHER = 4, 1024  # threads whose simulations share launches
 # The class of an error of one replica, with whose index in the message it is raised.
 _ERRORS = (
     AttributeError,
@@ -256,6 +258,7 @@ class Replicas(CheckedAttributes):
                 pass
             finally:
                 one._after_piece = None
+                one._join(None)
             if where is not None:
                 self._save(slot, where)
 
@@ -266,12 +269,33 @@ class Replicas(CheckedAttributes):
             quiet=not progress or self._world.rank > 0,
         )
         try:
-            self._each(task, lambda: bar.show(sum(done)))
+            with self._together() as workers:
+                self._each(task, lambda: bar.show(sum(done)), workers)
         finally:
             bar.close()
 
+    @contextmanager
+    def _together(self) -> Iterator[int]:
+        """The number of threads of a run in which the simulations that can share launches on a GPU
+        do so; 0 if the threads are those of other runs."""
+        few = len(self._simulations) < _FEWEST_TOGETHER  # faster alone
+        group = None if few else _core.HardParticlesGroup()
+        try:
+            joined = [one._join(group) for one in self._simulations]
+            workers = min(len(joined), _MOST_TOGETHER) if all(joined) else 0
+            for one in self._simulations:  # one thread at a time is in Python
+                one._longer = min(max(1, workers / 64), 5)
+            yield workers
+        finally:
+            for one in self._simulations:
+                one._join(None)
+                one._longer = 1.0
+
     def _each(
-        self, task: Callable[[int, StopRequest], T], show: Callable[[], None] = lambda: None
+        self,
+        task: Callable[[int, StopRequest], T],
+        show: Callable[[], None] = lambda: None,
+        workers: int = 0,
     ) -> list[T]:
         """The results of a task for all replicas in their order, on every rank. A signal does not
         end a rank that waits for the others."""
@@ -283,7 +307,7 @@ class Replicas(CheckedAttributes):
                     partial(_named, place.index, stop, partial(task, slot, stop))
                     for slot, place in enumerate(places)
                 ]
-                results = self._team.run(tasks, stop, show)
+                results = self._team.run(tasks, stop, show, workers)
                 if stop.requested_here:
                     raise Interrupted
                 indices = (place.index for place in places)

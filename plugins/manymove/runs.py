@@ -75,7 +75,7 @@ class Course:
         while done < length:
             now = s.elapsed
             most = min((every - now % every for every in self.intervals), default=length)
-            piece = limit(max(1, min(length - done, most, int(s._pace * _PIECE))))
+            piece = limit(max(1, min(length - done, most, int(s._pace * _PIECE * s._longer))))
             started = time.perf_counter()
             run(piece)
             elapsed = time.perf_counter() - started

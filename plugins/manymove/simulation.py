@@ -114,6 +114,7 @@ class Simulation(CheckedAttributes, ABC):
     _given: dict[str, Any] | None  # arguments of the class
     _outputs: dict[str, tuple[int, _Output]]  # GSD files of the following runs
     _after_piece: Callable[[Any], None] | None = None  # a job checks the time in it
+    _longer = 1.0  # than in other runs, the pieces of this one
     _is_loaded = False
     _quiet = False  # whether another rank shows the progress
     _is_running = False
@@ -159,6 +160,11 @@ class Simulation(CheckedAttributes, ABC):
         self._engine = engine
         self._seconds = 0.0
         self._pace = 0.0  # cycles, sweeps or steps per second in the last piece
+
+    def _join(self, group: Any) -> bool:
+        """Share launches with the other simulations of a `HardParticlesGroup`, or no longer with
+        None. Returns whether they are shared."""
+        return False
 
     # ---- running ---------------------------------------------------------------------------------
 

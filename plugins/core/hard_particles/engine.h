@@ -186,6 +186,11 @@ struct ParticlePosition {
   std::int32_t type = -1;   // of a host program, where swap moves exchange them
 };
 
+// Engines of GPUs, many small ones above all, that run at the same time in threads of their own and
+// share launches of kernels. That changes neither what an engine does nor its errors.
+class Group;
+MANYMOVE_API std::shared_ptr<Group> make_group();
+
 // To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
 // stream of its device, where host programs work, and the calling thread's current device is
 // afterwards what it was. An error of the device is a std::runtime_error of the call that notices
@@ -201,6 +206,10 @@ class MANYMOVE_API Engine {
   }
   // The same, but a GPU may still be at it on return; what asks for the state waits.
   virtual void enqueue(std::uint64_t cycles) = 0;
+  // From now on the engine's cycles are made together with those of the others of a group; null: no
+  // longer. Whether they are: only those of an undivided system of equal disks on a GPU that its
+  // tiles do not fill.
+  virtual bool join(const std::shared_ptr<Group>&) { return false; }
   // And leaves the positions with a host program.
   virtual void enqueue(std::uint64_t cycles, const HostParticles& particles) {
     enqueue(cycles);

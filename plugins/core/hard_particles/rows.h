@@ -23,6 +23,8 @@ class Rows {
   }
   bool recorded() const { return record_ != 0; }
   bool ends_with(std::uint64_t cycle) const { return record_ && cycle % record_ == 0; }
+  // Whether the present row began in time.
+  bool complete() const { return !incomplete_; }
   // Ends the present row; returns whether it is complete and add() must follow.
   bool end(std::uint64_t cycle) {
     const bool complete = !std::exchange(incomplete_, false);

@@ -44,9 +44,8 @@ void StateEngine::enqueue(std::uint64_t cycles) {
 // ---- rows ----
 
 void StateEngine::end_cycle() {
-  const std::uint64_t cycle = state_.data.counters.cycles;
-  if (wants_sample(cycle)) add_sample();
-  if (rows_.ends_with(cycle)) end_row(rows_.end(cycle));
+  if (wants_sample(state_.data.counters.cycles)) add_sample();
+  if (row_ends()) end_row_of_cycle();
 }
 
 void StateEngine::set_sampling(const Sampling& sampling) {

@@ -78,6 +78,10 @@ class StateEngine : public Engine {
   }
   // To be called after each cycle, for the rows of histograms.
   void end_cycle();
+  // The second part of end_cycle(), for a backend that adds samples itself.
+  bool row_ends() const { return rows_.ends_with(state_.data.counters.cycles); }
+  bool row_is_complete() const { return rows_.complete(); }
+  void end_row_of_cycle() { end_row(rows_.end(state_.data.counters.cycles)); }
   std::size_t row_size(const Sampling& sampling) const {
     return static_cast<std::size_t>(sampling.bins) * state_.kinds();
   }

@@ -23,8 +23,8 @@ __device__ inline void let_next_kernel_start() {
 // Launches a kernel. With `early`, which needs waits_for_former_kernel(kernel), it may start before
 // the former kernel has ended, and it calls wait_for_former_kernel() before it reads its results.
 template <class... Parameters, class... Arguments>
-void launch_kernel(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
-                   std::size_t shared, cudaStream_t stream, bool early, Arguments&&... arguments) {
+void launch_kernel(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, std::size_t shared,
+                   cudaStream_t stream, bool early, Arguments&&... arguments) {
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;

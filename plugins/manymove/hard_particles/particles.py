@@ -321,6 +321,9 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         finally:
             self._goal = self._cycles_done * self._sweeps_per_cycle
 
+    def _join(self, group: Any) -> bool:
+        return bool(self._engine.join(group))
+
     def _run_piece(self, cycles: int) -> None:
         self._engine.run(cycles)
         for sampling in self._samplings:

@@ -64,8 +64,10 @@ class Team:
         tasks: Sequence[Callable[[], T]],
         stop: StopRequest,
         show: Callable[[], None] = lambda: None,
+        workers: int = 0,
     ) -> list[T]:
-        """Run a task for each replica. `show` is called several times per second.
+        """Run a task for each replica, in at least `workers` threads. `show` is called several
+        times per second.
 
         The first exception stops the other tasks and is raised.
         """
@@ -74,4 +76,5 @@ class Team:
             show()
             _ = stop.requested  # other ranks may ask whether this one is alive
 
-        return run_concurrently(tasks, self._workers, stop, look) if tasks else []
+        workers = max(workers, self._workers)
+        return run_concurrently(tasks, workers, stop, look) if tasks else []

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The policy `EqualDisks` on a GPU: device memory, launches and what comes back; the kernels are in
-// disks_kernels.cuh.
+// disks_kernels.cuh and systems_of_disks.cuh.
 #include <algorithm>
 #include <array>
 #include <memory>
 #include <tuple>
 
+#include "../group.h"
 #include "disks_kernels.cuh"
 #include "engine.cuh"
+#include "launcher.cuh"
+#include "systems_of_disks.cuh"
 
 namespace manymove::hard_particles::equal_disks {
 namespace {
@@ -23,8 +26,46 @@ Kernels kernels() {
           &cycle_kernel<K, Teams, Threads, Blocks, true>};
 }
 
+class CudaDisks;
+
+// The launches for many systems, whose kernel is the one that all of them can use.
+class LaunchesForDisks {
+ public:
+  void add(const CudaDisks& engine);
+  void prepare() const {
+    allow_shared_memory(kernel(), shared_, "shared memory for tiles");
+    overlap_ = waits_for_former_kernel(kernel());
+  }
+  void cycle(const System* systems, const Draw* draws, int cycle, unsigned rows,
+             cudaStream_t stream) const {
+    launch_kernel(kernel(), dim3(tiles_, rows), threads_, shared_, stream, overlap_, systems, draws,
+                  cycle);
+  }
+  void histogram(const System* systems, std::uint64_t* const* rows_of_bins, int cycle,
+                 unsigned rows, cudaStream_t stream) const {
+    histogram_of_systems<<<dim3(blocks_for(cells_, unsigned{kThreads}), rows), kThreads,
+                           bins_ * sizeof(std::uint32_t), stream>>>(systems, rows_of_bins, cycle);
+    check_launch();
+  }
+
+ private:
+  // Where many blocks are at work, more of them do more than more threads for each.
+  static constexpr int kMost = 96;
+  decltype(&cycle_of_systems<12, kMost, 7>) kernel() const {
+    return wide_ ? &cycle_of_systems<20, kMost, 5> : &cycle_of_systems<12, kMost, 7>;
+  }
+
+  bool wide_ = false;
+  mutable bool overlap_ = false;
+  unsigned tiles_ = 0, threads_ = 0, cells_ = 0, bins_ = 0;
+  std::size_t shared_ = 0;
+};
+
 class CudaDisks final : public CudaEngine {
  public:
+  using System = equal_disks::System;
+  using Launches = LaunchesForDisks;
+
   CudaDisks(State state, int device)
       : CudaEngine(std::move(state), device, 1024), local_(geometry_of(state_)) {
     const DeviceGuard here = use();
@@ -44,7 +85,55 @@ class CudaDisks final : public CudaEngine {
       allow_shared_memory(kernel, TileMemory::bytes(local_), "shared memory for a tile");
     begin_exchange();
   }
-  ~CudaDisks() override { end_exchange(); }
+  ~CudaDisks() override {
+    join(nullptr);
+    end_exchange();
+  }
+
+  // A system with tiles enough for the whole device is faster alone.
+  bool join(const std::shared_ptr<Group>& group) override {
+    if (state_.strip || state_.tiles() > 2 * multiprocessors()) return false;
+    std::shared_ptr<Launcher<CudaDisks>> to;
+    if (group) to = group->launcher<Launcher<CudaDisks>>(device_);
+    if (to) to->join();
+    if (launcher_) launcher_->leave();
+    launcher_ = std::move(to);
+    return launcher_ != nullptr;
+  }
+
+  // ---- for the launcher ----
+  std::uint64_t make_draws(std::uint64_t most, System& system, Draw* draws, std::uint64_t** rows,
+                           std::size_t apart) {
+    const int next = 1 - now_;
+    system = {local_,
+              doubled_,
+              {cells_[now_].data(), cells_[next].data()},
+              {ids_[now_].data(), ids_[next].data()},
+              moves_.data(),
+              state_.tiles(),
+              0,
+              law_of(state_),
+              sampling_.every ? contact_bins(state_, sampling_) : ContactBins{}};
+    std::uint64_t made = 0;
+    while (made < most && !row_waits_) {
+      const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
+      move_origin(state_, draw);
+      ++state_.data.counters.cycles;
+      now_ = 1 - now_;
+      draws[made * apart] = draw;
+      rows[made * apart] = wants_sample(state_.data.counters.cycles) ? present_row() : nullptr;
+      ++made;
+      if (!row_ends()) continue;
+      if (row_needs_ring())
+        row_waits_ = true;
+      else
+        end_row_of_cycle();
+    }
+    system.cycles = static_cast<int>(made);
+    pending_ += made;
+    return made;
+  }
+  bool has_to_act() const { return row_waits_; }
 
   void enqueue(std::uint64_t cycles, const HostParticles& host) override {
     check_alone();
@@ -87,7 +176,13 @@ class CudaDisks final : public CudaEngine {
  private:
   void advance(std::uint64_t cycles) override {
     const DeviceGuard here = use();
-    make_cycles(cycles, nullptr, Compares::never);
+    if (!launcher_) return make_cycles(cycles, nullptr, Compares::never);
+    stream_.wait();
+    while (cycles > 0) {
+      cycles = launcher_->run(*this, cycles);
+      if (std::exchange(row_waits_, false)) end_row_of_cycle();
+      stream_.wait();
+    }
   }
   Cells present_cells() const override {
     const DeviceGuard here = use();
@@ -166,22 +261,31 @@ class CudaDisks final : public CudaEngine {
              {ids_[now_].data(), slots * sizeof(std::int32_t)}}};
   }
 
+  friend LaunchesForDisks;
+  // Whole warps for the cells of a set that hold one disk, and one for the others; more take turns.
+  int team_size() const { return 32 * std::max(2, (set_cells(local_) * 83 / 100 + 31) / 32 + 1); }
+  // In large tiles more threads than that let the disks land sooner.
+  int threads_of_block() const {
+    return local_.tile < 17 ? std::min(kThreads, team_size()) : kThreads;
+  }
+  bool has_wide_cells() const {
+    return state_.parameters.cell_width > 1.15 * state_.parameters.diameter;
+  }
+
+  int multiprocessors() const {
+    int number = 0;
+    check(cudaDeviceGetAttribute(&number, cudaDevAttrMultiProcessorCount, device_), "device");
+    return number;
+  }
   // How a kernel schedules its work has no say in the trajectory, so it may depend on the device.
   void choose_kernel() {
-    const Geometry& g = local_;
-    int multiprocessors = 0;
-    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_),
-          "device");
-    const int tiles = state_.tiles();
-    // Whole warps for the cells of a set that hold one disk, and one for the others; more take
-    // turns. In large tiles more threads than that let the disks land sooner.
-    const int team = 32 * std::max(2, (set_cells(g) * 83 / 100 + 31) / 32 + 1);
+    const int multiprocessors = this->multiprocessors();
+    const int tiles = state_.tiles(), team = team_size(), threads = threads_of_block();
     const auto use = [&](const Kernels& kernels, int threads) {
       kernels_ = kernels;
       threads_ = threads;
     };
-    const int threads = g.tile < 17 ? std::min(kThreads, team) : kThreads;
-    if (state_.parameters.cell_width > 1.15 * state_.parameters.diameter)
+    if (has_wide_cells())
       use(kernels<20, 1, kThreads, 2>(), threads);  // many extras: worth more registers
     else if (tiles <= multiprocessors && 2 * team <= 384)
       use(kernels<12, 2, 384, 1>(), 384);
@@ -215,8 +319,20 @@ class CudaDisks final : public CudaEngine {
   DeviceBuffer<double2> sums_;
   Kernels kernels_;
   int threads_;
+  std::shared_ptr<Launcher<CudaDisks>> launcher_;  // null: the engine launches for itself
+  bool row_waits_ = false;  // a row has ended, which end_row() must be told before the next cycle
   BetweenCalls between_calls_{*this};
 };
+
+void LaunchesForDisks::add(const CudaDisks& engine) {
+  const Geometry& g = engine.local_;
+  wide_ |= engine.has_wide_cells();
+  tiles_ = std::max(tiles_, static_cast<unsigned>(engine.state_.tiles()));
+  threads_ = std::max(threads_, static_cast<unsigned>(std::min(kMost, engine.team_size())));
+  cells_ = std::max(cells_, static_cast<unsigned>(g.cells[0] * g.cells[1]));
+  bins_ = std::max(bins_, static_cast<unsigned>(engine.sampling_.bins));
+  shared_ = std::max(shared_, TileMemory::bytes(g));
+}
 
 }  // namespace
 

@@ -434,13 +434,11 @@ __device__ Sum write_tile(const Geometry& g, const HostWork& to, const LaunchArr
   return sum;
 }
 
-// One block per tile, a thread of each team per active cell. K - 8: extras that visit_any() keeps
-// in registers. Host: a cycle that compares or writes a host program's positions, in float64.
-template <int K, int Teams, int Threads, int BlocksPerMultiprocessor, bool Host>
-__global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
-    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Doubled s,
-                 const __grid_constant__ Draw d, const LaunchArrays b,
-                 const __grid_constant__ HostWork host, const Comparison former) {
+// A thread of each team per active cell of a block's tile.
+template <int K, int Teams, bool Host>
+__device__ __forceinline__ void make_cycle(const Geometry& g, const Doubled& s, const Draw& d,
+                                           const LaunchArrays& b, const HostWork& host,
+                                           const Comparison& former) {
   extern __shared__ float4 memory[];
   const TileMemory m(g, memory);
   __shared__ TileControl control;
@@ -500,6 +498,16 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     end_writing(host, write_tile(g, host, b, m, control));
 }
 
+// One block per tile. K - 8: extras that visit_any() keeps in registers. Host: a cycle that
+// compares or writes a host program's positions, in float64.
+template <int K, int Teams, int Threads, int BlocksPerMultiprocessor, bool Host>
+__global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
+    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Doubled s,
+                 const __grid_constant__ Draw d, const LaunchArrays b,
+                 const __grid_constant__ HostWork host, const Comparison former) {
+  make_cycle<K, Teams, Host>(g, s, d, b, host, former);
+}
+
 // One thread per cell: a host program's particles get their positions.
 template <class Real>
 __global__ void write_kernel(const Geometry g, const HostWork host, const Planes cells,
@@ -526,9 +534,9 @@ struct CellRange {
 };
 
 // One thread per cell; the block's histogram is in shared memory.
-__global__ void histogram_kernel(const Geometry g, const CellRange range, const Law law,
-                                 const ContactBins contact, const Planes cells,
-                                 std::uint64_t* row_of_bins) {
+__device__ __forceinline__ void add_histogram(const Geometry& g, const CellRange& range,
+                                              const Law& law, const ContactBins& contact,
+                                              const Planes& cells, std::uint64_t* row_of_bins) {
   extern __shared__ std::uint32_t bins[];
   for (int i = threadIdx.x; i < contact.bins; i += blockDim.x) bins[i] = 0;
   __syncthreads();
@@ -547,6 +555,12 @@ __global__ void histogram_kernel(const Geometry g, const CellRange range, const 
     if (bins[i])
       atomicAdd(reinterpret_cast<unsigned long long*>(&row_of_bins[i]),
                 static_cast<unsigned long long>(bins[i]));
+}
+
+__global__ void histogram_kernel(const Geometry g, const CellRange range, const Law law,
+                                 const ContactBins contact, const Planes cells,
+                                 std::uint64_t* row_of_bins) {
+  add_histogram(g, range, law, contact, cells, row_of_bins);
 }
 
 // One thread per cell; sums[block] in a fixed order.

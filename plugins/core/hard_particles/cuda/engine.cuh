@@ -71,7 +71,10 @@ class CudaEngine : protected OnDevice, public StateEngine {
     used_ = 0;
     ended_.clear();
   }
-  void add_sample() final { add_pairs(sampling_, ring_.data() + used_ * row_size_); }
+  void add_sample() final { add_pairs(sampling_, present_row()); }
+  std::uint64_t* present_row() { return ring_.data() + used_ * row_size_; }
+  // Whether the end of the present row waits for the device, or clears the ring.
+  bool row_needs_ring() const { return !row_is_complete() || used_ + 1 == most_rows_; }
   void end_row(bool complete) final {
     if (!complete)
       ring_.clear(stream_);  // nothing else is in it yet

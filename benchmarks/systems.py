@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Speed of many small systems at the same time: `python -m benchmarks systems`.
+
+Replicas of hard disks or spheres run together, and the same systems one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.disk_variants import melted_engines
+from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
+from manymove.hard_particles.simulation import HardDisks
+from manymove.hard_particles.spheres import HardSpheres
+from manymove.replicas import Replicas
+
+COLUMNS = (
+    ("systems", ">7", "systems"),
+    ("particles", ">9", "particles"),
+    ("variant", "<20", "variant"),
+    ("moves/s", ">9.3g", "trial_moves_per_second"),
+    ("spread", ">6.1%", spread("trial_moves_per_second")),
+    ("accepted", ">8.2%", "acceptance"),
+    STATUS,
+)
+
+
+def run(
+    *,
+    systems: tuple[int, ...] = (64,),
+    particles: int = 4096,
+    packing_fraction: float | None = None,
+    spheres: bool = False,
+    device: str = "auto",
+    threads: int | None = None,
+    equilibrate: int = 200,
+    repeats: int,
+    seconds: float,
+    seed: int,
+    json_file: Path | None = None,
+) -> dict[str, Any]:
+    """Time each number of systems, print a table, and write the JSON file after each.
+
+    The arguments are the options of the command.
+
+    Returns:
+        the content of the JSON file.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    check(repeats, seconds, equilibrate)
+    kind: type[HardDisks] | type[HardSpheres] = HardSpheres if spheres else HardDisks
+    fraction = packing_fraction or (0.5 if spheres else 0.698)
+    report = Report(Table(COLUMNS), json_file, packing_fraction=fraction, melt=equilibrate)
+    first = melted_engines(
+        particles, fraction, device, [threads], None, None, equilibrate, seed, kind
+    )[0]
+    for count in systems:
+        replicas = Replicas(first, count, seed=seed, device=device, threads=threads)
+        every: list[Any] = replicas.simulations
+        one_by_one: Callable[[int], None] = partial(_one_by_one, every)
+        variants = [
+            Variant(name, partial(_moves_of, every, advance), {})
+            for name, advance in (("together", replicas.run), ("one after the other", one_by_one))
+        ]
+        time_in_turn(variants, repeats, seconds)
+        report.add(
+            [{"systems": count, "particles": particles, **each.result()} for each in variants]
+        )
+    return report.end()
+
+
+def _one_by_one(simulations: list[Any], sweeps: int) -> None:
+    for each in simulations:
+        each.run(sweeps)
+
+
+def _moves_of(
+    simulations: list[Any], advance: Callable[[int], None], sweeps: int
+) -> tuple[int, int]:
+    """Trial moves and accepted moves of all simulations in a run."""
+
+    def moves() -> list[int]:
+        return [
+            sum(each.trial_moves for each in simulations),
+            sum(each.accepted_moves for each in simulations),
+        ]
+
+    before = moves()
+    advance(sweeps)
+    trials, accepted = (now - then for now, then in zip(moves(), before, strict=True))
+    return trials, accepted

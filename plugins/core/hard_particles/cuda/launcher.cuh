@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Launches for many engines at a time: each cycle of all systems whose threads wait is one launch.
+// Trajectories do not depend on who is there.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "../../runtime/device.cuh"
+#include "../../runtime/gathering.h"
+#include "../../runtime/launch.cuh"
+#include "../../runtime/parallel_for.h"
+#include "../model.h"
+
+namespace manymove::hard_particles {
+
+// Engine has
+// - System, what kernels read of it;
+// - make_draws(most, system, draws, rows, apart), which fills in at most that many cycles, their
+//   draws, and the rows of histograms (null without a sample) that they add to, and returns their
+//   number; it is fewer if the engine has to act after the last one;
+// - has_to_act();
+// - Launches, made from all engines of a batch: cycle() and histogram() launch kernels.
+template <class Engine>
+class Launcher : OnDevice {
+  using System = typename Engine::System;
+  using All = Gathering<Engine>;
+  using Requests = typename All::Requests;
+
+ public:
+  explicit Launcher(int device)
+      : OnDevice(device),
+        gathering_(std::chrono::microseconds(100)),
+        pool_(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 8)) {}
+
+  void join() { gathering_.join(); }
+  void leave() { gathering_.leave(); }
+  // Returns once the cycles are over, or those before one after which the engine has to act, and
+  // the number of cycles that are left. What the engine's stream has to do must be over.
+  std::uint64_t run(Engine& engine, std::uint64_t cycles) {
+    return gathering_.run(engine, cycles, [this](const Requests& all) { work(all); });
+  }
+
+ private:
+  static constexpr std::uint64_t kCycles = 16;  // of a batch, so that late ones get in soon
+  static constexpr int kFew = 16;               // systems for which no other thread is woken
+
+  // What the device needs for a batch, in the host's memory and its own.
+  template <class T>
+  struct Table {
+    PinnedBuffer<T> host;
+    DeviceBuffer<T> device;
+
+    void make_room(std::size_t count) {
+      if (host.size() >= count) return;
+      host = PinnedBuffer<T>(count);
+      device = DeviceBuffer<T>(count);
+    }
+    void copy(std::size_t count, cudaStream_t stream) const {
+      copy_in(device.data(), host.data(), count * sizeof(T), stream);
+    }
+  };
+  struct Batch {
+    Table<System> systems;
+    Table<Draw> draws;           // [kCycles][systems]
+    Table<std::uint64_t*> rows;  // the same
+    Event copied, over;
+  };
+
+  // One batch of cycles is prepared while the device makes those of the one before. A request's
+  // mark is the number of its last batch, and it is done when that is over.
+  void work(const Requests& all) {
+    const DeviceGuard here = use();
+    Requests present;
+    for (auto* const each : all)
+      if (!each->mark) present.push_back(each);
+    if (!present.empty()) enqueue(present);
+    const std::uint64_t over = present.empty() ? batches_ : batches_ - 1;
+    batch_[over % 2].over.wait();
+    for (auto* const each : all) each->done = each->mark && each->mark <= over;
+  }
+
+  void enqueue(const Requests& present) {
+    const std::size_t systems = present.size(), most = systems * kCycles;
+    Batch& batch = batch_[++batches_ % 2];  // that before the last one, which is over
+    batch.systems.make_room(systems);
+    batch.draws.make_room(most);
+    batch.rows.make_room(most);
+    const auto draw = [&](int item, int) {
+      const auto i = static_cast<std::size_t>(item);
+      auto& request = *present[i];
+      request.left -=
+          request.member->make_draws(std::min(kCycles, request.left), batch.systems.host[i],
+                                     &batch.draws.host[i], &batch.rows.host[i], systems);
+    };
+    if (systems < kFew)
+      for (int i = 0; i < static_cast<int>(systems); ++i) draw(i, 0);
+    else
+      for_each_item(pool_, static_cast<int>(systems), draw);
+
+    typename Engine::Launches launches;
+    int cycles = 0;
+    for (std::size_t i = 0; i < systems; ++i) {
+      auto& request = *present[i];
+      launches.add(*request.member);
+      cycles = std::max(cycles, batch.systems.host[i].cycles);
+      if (request.left == 0 || request.member->has_to_act()) request.mark = batches_;
+    }
+    const auto samples = [&](int cycle) {
+      for (std::size_t i = 0; i < systems; ++i)
+        if (cycle < batch.systems.host[i].cycles &&
+            batch.rows.host[static_cast<std::size_t>(cycle) * systems + i])
+          return true;
+      return false;
+    };
+    batch.systems.copy(systems, copying_);
+    batch.draws.copy(static_cast<std::size_t>(cycles) * systems, copying_);
+    batch.rows.copy(static_cast<std::size_t>(cycles) * systems, copying_);
+    batch.copied.record(copying_);
+    batch.copied.hold(stream_);
+    launches.prepare();
+    for (int cycle = 0; cycle < cycles; ++cycle) {
+      const std::size_t first = static_cast<std::size_t>(cycle) * systems;
+      const auto rows = static_cast<unsigned>(systems);
+      launches.cycle(batch.systems.device.data(), batch.draws.device.data() + first, cycle, rows,
+                     stream_);
+      if (samples(cycle))
+        launches.histogram(batch.systems.device.data(), batch.rows.device.data() + first, cycle,
+                           rows, stream_);
+    }
+    batch.over.record(stream_);
+  }
+
+  All gathering_;
+  ThreadPool pool_;
+  Stream stream_, copying_;
+  Batch batch_[2];
+  std::uint64_t batches_ = 0;
+  BetweenCalls between_calls_{*this};
+};
+
+}  // namespace manymove::hard_particles
