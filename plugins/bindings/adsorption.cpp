@@ -74,7 +74,7 @@ ForceField force_field_from(const nb::dict& d) {
   return r;
 }
 
-// Host programs leave out what they do not have; then it is that of Parameters.
+// Host programs leave out the settings that they do not have; Parameters has their defaults.
 template <class T>
 void take(const nb::dict& d, const char* name, T& value) {
   if (d.contains(name)) value = nb::cast<T>(d[name]);

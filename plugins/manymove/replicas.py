@@ -276,8 +276,8 @@ class Replicas(CheckedAttributes):
 
     @contextmanager
     def _together(self) -> Iterator[int]:
-        """The number of threads of a run in which the simulations that can share launches on a GPU
-        do so; 0 if the threads are those of other runs."""
+        """A context in which simulations on a GPU share launches where they can. Its value is the
+        number of threads that the run needs for that; 0 if the team decides."""
         few = len(self._simulations) < _FEWEST_TOGETHER  # faster alone
         group = None if few else _core.HardParticlesGroup()
         try:

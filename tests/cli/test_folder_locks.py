@@ -113,7 +113,7 @@ def test_a_killed_run_is_resumed_at_once_and_only_once(tmp_path, capfd):
     until(lambda: json.loads(lock.read_text() or "{}").get("pid") == second.pid, second)
     assert cli.run(resume) == 2
     assert refusal(tmp_path, second.pid) in capfd.readouterr().err
-    saved.clear()  # the first file is that of the killed run
+    saved.clear()  # the killed run has left the first file
     until(has_saved_twice, second)
     second.send_signal(signal.SIGTERM)
     second.communicate()

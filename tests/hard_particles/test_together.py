@@ -116,10 +116,12 @@ def test_an_error_of_a_callback_ends_that_replica():
     replicas.run(10)
 
 
-@pytest.mark.parametrize("count", [3, 40])
+@pytest.mark.parametrize("count", [4, 40])
 def test_replicas_share_launches_and_have_the_results_of_runs_alone(count):
     makes = [partial(HardDisks.random, *KINDS[i % len(KINDS)]) for i in range(count)]
     replicas = Replicas(makes, seed=5, device="cuda")
+    with replicas._together() as threads:
+        assert threads == count
     replicas.map(lambda disks: disks.sample_pressure(every=2, record=10))
     replicas.run(300)
     for i, found in enumerate(replicas.map(results)):
@@ -127,3 +129,11 @@ def test_replicas_share_launches_and_have_the_results_of_runs_alone(count):
         disks.sample_pressure(every=2, record=10)
         disks.run(300)
         same(found, results(disks))
+
+
+def test_few_replicas_and_a_system_that_fills_the_device_run_alone():
+    few = Replicas(partial(HardDisks.random, 1000, 0.5), 3, seed=1, device="cuda")
+    with few._together() as threads:
+        assert threads == 0
+    large = HardDisks.random(200_000, 0.5, seed=1, device="cuda")
+    assert not large._join(_core.HardParticlesGroup())

@@ -206,9 +206,9 @@ class MANYMOVE_API Engine {
   }
   // The same, but a GPU may still be at it on return; what asks for the state waits.
   virtual void enqueue(std::uint64_t cycles) = 0;
-  // From now on the engine's cycles are made together with those of the others of a group; null: no
-  // longer. Whether they are: only those of an undivided system of equal disks on a GPU that its
-  // tiles do not fill.
+  // Makes the following cycles together with those of the others in a group, or alone for null.
+  // Returns whether they are made together, which is so for an undivided system of equal disks on a
+  // GPU with few tiles.
   virtual bool join(const std::shared_ptr<Group>&) { return false; }
   // And leaves the positions with a host program.
   virtual void enqueue(std::uint64_t cycles, const HostParticles& particles) {

@@ -73,7 +73,7 @@ def _of_hard_particles(
     """The options of `disks` and `spheres` from which their settings follow.
 
     System:
-        particles: Number of particles N (default 65536, or that of --input).
+        particles: Number of particles N (default 65536, or as in --input).
         fractions: Number fractions of the types of a mixture (default equal).
         contacts: Contact distances of the pairs of types 0-0, 0-1, ... 1-1 of a mixture (default
             mean diameters).

@@ -31,10 +31,10 @@ class Settings(replica.Settings):
         ions: Number of ions N of both species.
         valences: Valences of the two species.
         diameter: Diameter of all ions in angstrom (default 7.5).
-        diameters: Diameters of both species in angstrom (default that of all ions).
+        diameters: Diameters of both species in angstrom (default --diameter).
         bjerrum_length: Bjerrum length in angstrom; that of water at 300 K is 7.117.
         debye_length: Bare Debye length in angstrom, which sets the density (default 28.53).
-        concentration: Concentration of the salt in mol/l, which sets the density (default that of
+        concentration: Concentration of the salt in mol/l, which sets the density (default from
             --debye-length).
         geometry: Geometry of the cell: sphere or periodic.
         boundary: Energy of a periodic cell: nearest_image or ewald (default nearest_image).

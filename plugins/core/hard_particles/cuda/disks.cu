@@ -32,7 +32,7 @@ class CudaDisks;
 class LaunchesForDisks {
  public:
   void add(const CudaDisks& engine);
-  void prepare() const {
+  void prepare() {
     allow_shared_memory(kernel(), shared_, "shared memory for tiles");
     overlap_ = waits_for_former_kernel(kernel());
   }
@@ -56,7 +56,7 @@ class LaunchesForDisks {
   }
 
   bool wide_ = false;
-  mutable bool overlap_ = false;
+  bool overlap_ = false;
   unsigned tiles_ = 0, threads_ = 0, cells_ = 0, bins_ = 0;
   std::size_t shared_ = 0;
 };

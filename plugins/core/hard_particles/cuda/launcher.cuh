@@ -71,8 +71,8 @@ class Launcher : OnDevice {
     Event copied, over;
   };
 
-  // One batch of cycles is prepared while the device makes those of the one before. A request's
-  // mark is the number of its last batch, and it is done when that is over.
+  // A batch of cycles is prepared while the device makes the batch before it. A request's mark is
+  // the number of its last batch; the request is done when this batch is over.
   void work(const Requests& all) {
     const DeviceGuard here = use();
     Requests present;
