@@ -90,9 +90,10 @@ class CudaDisks final : public CudaEngine {
     end_exchange();
   }
 
-  // A system with tiles enough for the whole device is faster alone.
+  // A system with a tile for each multiprocessor has its own launches, with kernels that are
+  // chosen for its size.
   bool join(const std::shared_ptr<Group>& group) override {
-    if (state_.strip || state_.tiles() > 2 * multiprocessors()) return false;
+    if (state_.strip || state_.tiles() >= multiprocessors()) return false;
     std::shared_ptr<Launcher<CudaDisks>> to;
     if (group) to = group->launcher<Launcher<CudaDisks>>(device_);
     if (to) to->join();
