@@ -207,8 +207,8 @@ class MANYMOVE_API Engine {
   // The same, but a GPU may still be at it on return; what asks for the state waits.
   virtual void enqueue(std::uint64_t cycles) = 0;
   // Makes the following cycles together with those of the others in a group, or alone for null.
-  // Returns whether they are made together, which is so for an undivided system of equal disks on a
-  // GPU with few tiles.
+  // Returns whether they are made together, which is so for an undivided system of a few tiles on a
+  // GPU at constant volume, without swap moves.
   virtual bool join(const std::shared_ptr<Group>&) { return false; }
   // And leaves the positions with a host program.
   virtual void enqueue(std::uint64_t cycles, const HostParticles& particles) {

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Engines that share their launches, by what launches for them: one object for each of its types
-// and each device.
+// Engines that share their launches, by what launches for them: one object for each of its types,
+// each device and each kernel.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <typeindex>
-#include <utility>
 
 namespace manymove::hard_particles {
 
 class Group {
  public:
-  // The one for a device, which is made if there is none yet.
+  // The one for a device and a kernel, which is made if there is none yet.
   template <class Launcher>
-  std::shared_ptr<Launcher> launcher(int device) {
+  std::shared_ptr<Launcher> launcher(int device, const void* kernel) {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<void>& found = launchers_[{typeid(Launcher), device}];
+    std::shared_ptr<void>& found = launchers_[{typeid(Launcher), device, kernel}];
     if (!found) found = std::make_shared<Launcher>(device);
     return std::static_pointer_cast<Launcher>(found);
   }
 
  private:
   std::mutex mutex_;
-  std::map<std::pair<std::type_index, int>, std::shared_ptr<void>> launchers_;
+  std::map<std::tuple<std::type_index, int, const void*>, std::shared_ptr<void>> launchers_;
 };
 
 }  // namespace manymove::hard_particles

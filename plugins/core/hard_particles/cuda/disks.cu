@@ -6,9 +6,7 @@
 #include <memory>
 #include <tuple>
 
-#include "../group.h"
 #include "disks_kernels.cuh"
-#include "engine.cuh"
 #include "launcher.cuh"
 #include "systems_of_disks.cuh"
 
@@ -61,13 +59,13 @@ class LaunchesForDisks {
   std::size_t shared_ = 0;
 };
 
-class CudaDisks final : public CudaEngine {
+class CudaDisks final : public MemberOfGroup<CudaDisks> {
  public:
   using System = equal_disks::System;
   using Launches = LaunchesForDisks;
 
   CudaDisks(State state, int device)
-      : CudaEngine(std::move(state), device, 1024), local_(geometry_of(state_)) {
+      : MemberOfGroup(std::move(state), device, 1024), local_(geometry_of(state_)) {
     const DeviceGuard here = use();
     const std::size_t slots = state_.start.spheres.size();
     std::vector<Position> cells(slots);
@@ -85,56 +83,7 @@ class CudaDisks final : public CudaEngine {
       allow_shared_memory(kernel, TileMemory::bytes(local_), "shared memory for a tile");
     begin_exchange();
   }
-  ~CudaDisks() override {
-    join(nullptr);
-    end_exchange();
-  }
-
-  // A system with a tile for each multiprocessor has its own launches, with kernels that are
-  // chosen for its size.
-  bool join(const std::shared_ptr<Group>& group) override {
-    if (state_.strip || state_.tiles() >= multiprocessors()) return false;
-    std::shared_ptr<Launcher<CudaDisks>> to;
-    if (group) to = group->launcher<Launcher<CudaDisks>>(device_);
-    if (to) to->join();
-    if (launcher_) launcher_->leave();
-    launcher_ = std::move(to);
-    return launcher_ != nullptr;
-  }
-
-  // ---- for the launcher ----
-  std::uint64_t make_draws(std::uint64_t most, System& system, Draw* draws, std::uint64_t** rows,
-                           std::size_t apart) {
-    const int next = 1 - now_;
-    system = {local_,
-              doubled_,
-              {cells_[now_].data(), cells_[next].data()},
-              {ids_[now_].data(), ids_[next].data()},
-              moves_.data(),
-              state_.tiles(),
-              0,
-              law_of(state_),
-              sampling_.every ? contact_bins(state_, sampling_) : ContactBins{}};
-    std::uint64_t made = 0;
-    while (made < most && !row_waits_) {
-      const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
-      move_origin(state_, draw);
-      ++state_.data.counters.cycles;
-      now_ = 1 - now_;
-      draws[made * apart] = draw;
-      rows[made * apart] = wants_sample(state_.data.counters.cycles) ? present_row() : nullptr;
-      ++made;
-      if (!row_ends()) continue;
-      if (row_needs_ring())
-        row_waits_ = true;
-      else
-        end_row_of_cycle();
-    }
-    system.cycles = static_cast<int>(made);
-    pending_ += made;
-    return made;
-  }
-  bool has_to_act() const { return row_waits_; }
+  ~CudaDisks() override { end_exchange(); }
 
   void enqueue(std::uint64_t cycles, const HostParticles& host) override {
     check_alone();
@@ -142,7 +91,7 @@ class CudaDisks final : public CudaEngine {
     // The last cycle writes the positions itself, where it has been compiled for it.
     const bool at_once = host.double_precision && cycles > 0;
     if (at_once) host_.prepare_to_write();
-    make_cycles(cycles, at_once ? &host : nullptr, Compares::never);
+    make_cycles(cycles, at_once ? &host : nullptr);
     if (!at_once) write_positions(host);
   }
   using StateEngine::enqueue;
@@ -175,16 +124,24 @@ class CudaDisks final : public CudaEngine {
   }
 
  private:
-  void advance(std::uint64_t cycles) override {
-    const DeviceGuard here = use();
-    if (!launcher_) return make_cycles(cycles, nullptr, Compares::never);
-    stream_.wait();
-    while (cycles > 0) {
-      cycles = launcher_->run(*this, cycles);
-      if (std::exchange(row_waits_, false)) end_row_of_cycle();
-      stream_.wait();
-    }
+  friend LaunchesForDisks;
+  friend MemberOfGroup;
+
+  bool can_share() const { return true; }
+  const void* kernel() const { return nullptr; }
+  System system() const {
+    const int next = 1 - now_;
+    return {local_,
+            doubled_,
+            {cells_[now_].data(), cells_[next].data()},
+            {ids_[now_].data(), ids_[next].data()},
+            moves_.data(),
+            state_.tiles(),
+            0,
+            law_of(state_),
+            sampling_.every ? contact_bins(state_, sampling_) : ContactBins{}};
   }
+
   Cells present_cells() const override {
     const DeviceGuard here = use();
     std::vector<Position> cells(cells_[now_].size());
@@ -212,14 +169,13 @@ class CudaDisks final : public CudaEngine {
   enum class Compares { never, before, within };
 
   // The last cycle writes the positions to `host`, unless that is null.
-  void make_cycles(std::uint64_t cycles, const HostParticles* host, Compares compares) {
+  void make_cycles(std::uint64_t cycles, const HostParticles* host = nullptr,
+                   Compares compares = Compares::never) {
     pending_ += cycles;
     Comparison former{};
     if (compares == Compares::before) former = host_.last_comparison();
     for (std::uint64_t i = 0; i < cycles; ++i) {
-      const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
-      move_origin(state_, draw);
-      ++state_.data.counters.cycles;
+      const Draw draw = begin_cycle();
       if (state_.strip) {
         cycle_of_strip(draw);
       } else if (i == 0 && compares == Compares::within) {
@@ -262,7 +218,6 @@ class CudaDisks final : public CudaEngine {
              {ids_[now_].data(), slots * sizeof(std::int32_t)}}};
   }
 
-  friend LaunchesForDisks;
   // Whole warps for the cells of a set that hold one disk, and one for the others; more take turns.
   int team_size() const { return 32 * std::max(2, (set_cells(local_) * 83 / 100 + 31) / 32 + 1); }
   // In large tiles more threads than that let the disks land sooner.
@@ -273,14 +228,9 @@ class CudaDisks final : public CudaEngine {
     return state_.parameters.cell_width > 1.15 * state_.parameters.diameter;
   }
 
-  int multiprocessors() const {
-    int number = 0;
-    check(cudaDeviceGetAttribute(&number, cudaDevAttrMultiProcessorCount, device_), "device");
-    return number;
-  }
   // How a kernel schedules its work has no say in the trajectory, so it may depend on the device.
   void choose_kernel() {
-    const int multiprocessors = this->multiprocessors();
+    const int multiprocessors = manymove::multiprocessors();
     const int tiles = state_.tiles(), team = team_size(), threads = threads_of_block();
     const auto use = [&](const Kernels& kernels, int threads) {
       kernels_ = kernels;
@@ -320,8 +270,6 @@ class CudaDisks final : public CudaEngine {
   DeviceBuffer<double2> sums_;
   Kernels kernels_;
   int threads_;
-  std::shared_ptr<Launcher<CudaDisks>> launcher_;  // null: the engine launches for itself
-  bool row_waits_ = false;  // a row has ended, which end_row() must be told before the next cycle
   BetweenCalls between_calls_{*this};
 };
 

@@ -98,6 +98,14 @@ class CudaEngine : protected OnDevice, public StateEngine {
     return counts;
   }
 
+  // Draws the next cycle and counts it; the cells are still those before it.
+  Draw begin_cycle() {
+    const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
+    move_origin(state_, draw);
+    ++state_.data.counters.cycles;
+    return draw;
+  }
+
   // ---- several ranks (distributed/halo_exchange.cuh) ----
   void begin_exchange() {
     if (state_.strip)

@@ -85,18 +85,38 @@ struct LaunchConfig {
   const std::uint16_t* order;
 };
 
+// One of several systems that share launches, for some cycles.
+struct System {
+  Geometry g;
+  Law law;
+  Sphere* spheres[2];  // the present ones first
+  std::uint32_t* counts[2];
+  MoveCounts* moves;
+  Scratch scratch;
+  int capacity;       // as in LaunchConfig
+  int tiles, cycles;  // it takes part in the first cycles of a launcher's batch
+  ContactBins bins;
+  int kinds;
+  bool in_shared;  // whether a block has its histograms in shared memory
+};
+
 // A kernel for each number of threads that visit a cell together.
-struct CycleKernel {
-  void (*run)(Geometry, Law, Draw, LaunchArrays, LaunchConfig, VolumeChoice);
+template <class... Parameters>
+struct KernelOf {
+  void (*run)(Parameters...);
   int lanes, most_threads;
   int list, moves;  // of a thread, as in LaunchConfig
 };
-using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
-                                 const Sphere*, const std::uint32_t*, std::uint64_t*);
+using CycleKernel = KernelOf<Geometry, Law, Draw, LaunchArrays, LaunchConfig, VolumeChoice>;
+using SystemsKernel = KernelOf<const System*, const Draw*, int>;
 struct KernelsOfLaw {
   CycleKernel many_tiles, some_tiles, two_tiles, few_tiles;
   CycleKernel crowded;  // few tiles, with many particles in a cell
-  HistogramKernel histogram;
+  void (*histogram)(Geometry, Law, ContactBins, int kinds, bool in_shared, const Sphere*,
+                    const std::uint32_t*, std::uint64_t*);
+  // Of many systems, which have many or few tiles together.
+  SystemsKernel many_tiles_of_systems, few_tiles_of_systems;
+  void (*histogram_of_systems)(const System*, std::uint64_t* const*, int);
 };
 // Those of D dimensions and of the contact law; a source each. Sums: of a table whose contact
 // distances are sums of radii.

@@ -7,23 +7,22 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <thread>
-#include <vector>
+#include <utility>
 
 #include "../../runtime/device.cuh"
 #include "../../runtime/gathering.h"
 #include "../../runtime/launch.cuh"
 #include "../../runtime/parallel_for.h"
+#include "../group.h"
 #include "../model.h"
+#include "engine.cuh"
 
 namespace manymove::hard_particles {
 
-// Engine has
+// Engine is a MemberOfGroup, see below, and has
 // - System, what kernels read of it;
-// - make_draws(most, system, draws, rows, apart), which fills in at most that many cycles, their
-//   draws, and the rows of histograms (null without a sample) that they add to, and returns their
-//   number; it is fewer if the engine has to act after the last one;
-// - has_to_act();
 // - Launches, made from all engines of a batch: cycle() and histogram() launch kernels.
 template <class Engine>
 class Launcher : OnDevice {
@@ -141,6 +140,77 @@ class Launcher : OnDevice {
   Batch batch_[2];
   std::uint64_t batches_ = 0;
   BetweenCalls between_calls_{*this};
+};
+
+// An engine that can make its cycles together with others. Member, which is derived from it, has
+// - make_cycles(cycles), by launches of its own;
+// - can_share(), whether others may launch for it, and kernel(), which it then has in common with
+//   them;
+// - system(), what kernels read of it from the present cycle on, but for the number of cycles.
+template <class Member>
+class MemberOfGroup : public CudaEngine {
+ public:
+  // A system with a tile for each multiprocessor has its own launches, with kernels that are
+  // chosen for its size.
+  bool join(const std::shared_ptr<Group>& group) final {
+    const DeviceGuard here = use();
+    std::shared_ptr<Launcher<Member>> to;
+    if (group && !state_.strip && state_.tiles() < multiprocessors() && self().can_share())
+      to = group->launcher<Launcher<Member>>(device_, self().kernel());
+    if (to) to->join();
+    if (launcher_) launcher_->leave();
+    launcher_ = std::move(to);
+    return launcher_ != nullptr;
+  }
+
+  // ---- for the launcher ----
+  // Fills in at most that many cycles: their draws, and the rows of histograms (null without a
+  // sample) that they add to. Returns their number, which is smaller if the engine has to act
+  // after the last one.
+  template <class System>
+  std::uint64_t make_draws(std::uint64_t most, System& system, Draw* draws, std::uint64_t** rows,
+                           std::size_t apart) {
+    system = self().system();
+    std::uint64_t made = 0;
+    while (made < most && !row_waits_) {
+      draws[made * apart] = begin_cycle();
+      now_ = 1 - now_;
+      rows[made * apart] = wants_sample(state_.data.counters.cycles) ? present_row() : nullptr;
+      ++made;
+      if (!row_ends()) continue;
+      if (row_needs_ring())
+        row_waits_ = true;
+      else
+        end_row_of_cycle();
+    }
+    system.cycles = static_cast<int>(made);
+    pending_ += made;
+    return made;
+  }
+  bool has_to_act() const { return row_waits_; }
+
+ protected:
+  using CudaEngine::CudaEngine;
+  ~MemberOfGroup() override {
+    if (launcher_) launcher_->leave();
+  }
+  bool in_group() const { return launcher_ != nullptr; }
+
+ private:
+  void advance(std::uint64_t cycles) final {
+    const DeviceGuard here = use();
+    if (!launcher_) return self().make_cycles(cycles);
+    stream_.wait();
+    while (cycles > 0) {
+      cycles = launcher_->run(self(), cycles);
+      if (std::exchange(row_waits_, false)) end_row_of_cycle();
+      stream_.wait();
+    }
+  }
+  Member& self() { return static_cast<Member&>(*this); }
+
+  std::shared_ptr<Launcher<Member>> launcher_;  // null: the engine launches for itself
+  bool row_waits_ = false;  // a row has ended, which end_row() must be told before the next cycle
 };
 
 }  // namespace manymove::hard_particles

@@ -11,8 +11,8 @@
 #include "../constant_pressure/volume.h"
 #include "../grid.h"
 #include "box_moves.h"
-#include "engine.cuh"
 #include "launch_config.h"
+#include "launcher.cuh"
 #include "plan.cuh"
 #include "swaps.h"
 
@@ -20,6 +20,7 @@ namespace manymove::hard_particles {
 namespace {
 
 constexpr std::size_t kSharedLimit = 48 * 1024;  // of the histogram kernel
+constexpr unsigned kHistogramThreads = 128;
 
 KernelsOfLaw choose_kernels(const State& state) {
   const int D = state.dimensions();
@@ -46,10 +47,41 @@ __global__ void write_kernel(const __grid_constant__ Geometry g,
   end_writing(work, sum);
 }
 
-class CudaParticles final : public CudaEngine {
+class CudaParticles;
+
+// The launches for many systems, whose kernel is the one that suits all of their tiles together.
+class LaunchesForParticles {
  public:
+  void add(const CudaParticles& engine) { engines_.push_back(&engine); }
+  void prepare();
+  void cycle(const System* systems, const Draw* draws, int cycle, unsigned rows,
+             cudaStream_t stream) const {
+    launch_kernel(kernel_.run, dim3(tiles_, rows), threads_, shared_, stream, overlap_, systems,
+                  draws, cycle);
+  }
+  void histogram(const System* systems, std::uint64_t* const* rows_of_bins, int cycle,
+                 unsigned rows, cudaStream_t stream) const {
+    histogram_<<<dim3(blocks_for(cells_, kHistogramThreads), rows), kHistogramThreads, bins_,
+                 stream>>>(systems, rows_of_bins, cycle);
+    check_launch();
+  }
+
+ private:
+  std::vector<const CudaParticles*> engines_;
+  SystemsKernel kernel_{};
+  decltype(KernelsOfLaw::histogram_of_systems) histogram_ = nullptr;
+  bool overlap_ = false;
+  unsigned tiles_ = 0, threads_ = 0, cells_ = 0;
+  std::size_t shared_ = 0, bins_ = 0;
+};
+
+class CudaParticles final : public MemberOfGroup<CudaParticles> {
+ public:
+  using System = hard_particles::System;
+  using Launches = LaunchesForParticles;
+
   CudaParticles(State state, int device)
-      : CudaEngine(std::move(state), device, 256), kernels_(choose_kernels(state_)) {
+      : MemberOfGroup(std::move(state), device, 256), kernels_(choose_kernels(state_)) {
     const DeviceGuard here = use();
     const Geometry& g = state_.geometry;
     const auto first = state_.start.counts.begin() + static_cast<std::ptrdiff_t>(first_cell());
@@ -77,7 +109,8 @@ class CudaParticles final : public CudaEngine {
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
     // What the host decides or counts is not undone.
-    if (sampling_.every || state_.strip || state_.constant_pressure() || state_.swaps())
+    if (sampling_.every || in_group() || state_.strip || state_.constant_pressure() ||
+        state_.swaps())
       return Engine::enqueue_if_same(cycles, host);
     const auto before =
         std::make_tuple(state_.data.origin, state_.data.counters.cycles, host_.written, now_);
@@ -112,10 +145,31 @@ class CudaParticles final : public CudaEngine {
   }
 
  private:
-  static constexpr int kHistogramThreads = 128;
+  friend LaunchesForParticles;
+  friend MemberOfGroup;
 
-  void advance(std::uint64_t cycles) override {
-    const DeviceGuard here = use();
+  // Between cycles at constant pressure and those with swap moves there are other kernels.
+  bool can_share() const { return !state_.constant_pressure() && !state_.swaps(); }
+  const void* kernel() const {
+    return reinterpret_cast<const void*>(kernels_.many_tiles_of_systems.run);
+  }
+  System system() const {
+    const int next = 1 - now_;
+    return {state_.geometry,
+            law_,
+            {spheres_[now_].data(), spheres_[next].data()},
+            {counts_[now_].data(), counts_[next].data()},
+            moves_.data(),
+            scratch(),
+            plan_.capacity_in_group,
+            state_.tiles(),
+            0,
+            sampling_.every ? contact_bins(state_, sampling_) : ContactBins{},
+            state_.kinds(),
+            histogram_bytes(sampling_) > 0};
+  }
+
+  void make_cycles(std::uint64_t cycles) {
     pending_ += cycles;
     for (std::uint64_t i = 0; i < cycles; ++i) {
       const std::uint64_t cycle = next_cycle();
@@ -249,16 +303,18 @@ class CudaParticles final : public CudaEngine {
     law_.radii = radii_.data();
   }
 
+  Scratch scratch() const {
+    return {reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(), locks_.data(),
+            scratch_parts_, most_in_tile(state_)};
+  }
   void launch(const Geometry& g, const Draw& draw, int tiles, cudaStream_t stream, bool overlap) {
     const bool foretold = box_moves_ && box_moves_->begun();
-    const Scratch scratch{reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(),
-                          locks_.data(), scratch_parts_, most_in_tile(state_)};
     launch_kernel(plan_.kernel.run, static_cast<unsigned>(tiles),
                   static_cast<unsigned>(plan_.config.threads), shared_bytes(state_, plan_.config),
                   stream, overlap, g, law_, draw,
                   LaunchArrays{spheres_[now_].data(), counts_[now_].data(),
                                spheres_[1 - now_].data() + first_cell() * g.slots,
-                               counts_[1 - now_].data() + first_cell(), moves_.data(), scratch,
+                               counts_[1 - now_].data() + first_cell(), moves_.data(), scratch(),
                                foretold ? box_moves_->for_host() : skip_,
                                foretold ? box_moves_->scale() : nullptr, search_},
                   plan_.config, foretold ? box_moves_->choice() : VolumeChoice{});
@@ -282,15 +338,13 @@ class CudaParticles final : public CudaEngine {
     return state_.data.counters.cycles;
   }
   void enqueue_cycle() {
-    const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
+    const Draw draw = begin_cycle();
     look_for_pairs();
     if (state_.strip)
       cycle_of_strip(draw);
     else
       launch(state_.geometry, draw, state_.tiles(), stream_, plan_.overlap);
     now_ = 1 - now_;
-    move_origin(state_, draw);
-    ++state_.data.counters.cycles;
   }
 
   // Before trial changes of the volume the cycle itself looks for the least ratio, in fast memory;
@@ -298,7 +352,7 @@ class CudaParticles final : public CudaEngine {
   void look_for_pairs() {
     search_ = {};
     if (!box_moves_ || state_.strip || state_.swaps() ||
-        (state_.data.counters.cycles + 1) % state_.parameters.volume_every != 0)
+        state_.data.counters.cycles % state_.parameters.volume_every != 0)
       return;
     search_ = box_moves_->search(state_, reference_.data());
     if (search_.reach == 0) search_ = {};
@@ -355,14 +409,17 @@ class CudaParticles final : public CudaEngine {
     return std::min(1.0,
                     static_cast<double>(state_.particles) / static_cast<double>(state_.cells()));
   }
-  void add_pairs(const Sampling& sampling, std::uint64_t* row) const override {
+  // A block's histograms in shared memory; 0 if they do not fit there.
+  std::size_t histogram_bytes(const Sampling& sampling) const {
     const std::size_t bytes = row_size(sampling) * sizeof(std::uint32_t);
-    const bool in_shared = bytes <= kSharedLimit;
+    return bytes <= kSharedLimit ? bytes : 0;
+  }
+  void add_pairs(const Sampling& sampling, std::uint64_t* row) const override {
+    const std::size_t bytes = histogram_bytes(sampling);
     fetch_neighbors({2, 0, 0, 2});  // pairs reach no farther
     const std::size_t cells = state_.row_cells() * static_cast<std::size_t>(state_.rows());
-    kernels_.histogram<<<blocks_for(cells, std::size_t{kHistogramThreads}), kHistogramThreads,
-                         in_shared ? bytes : 0, stream_>>>(
-        state_.local(), law_, contact_bins(state_, sampling), state_.kinds(), in_shared,
+    kernels_.histogram<<<blocks_for(cells, kHistogramThreads), kHistogramThreads, bytes, stream_>>>(
+        state_.local(), law_, contact_bins(state_, sampling), state_.kinds(), bytes > 0,
         own_spheres(), own_counts(), row);
   }
 
@@ -386,6 +443,29 @@ class CudaParticles final : public CudaEngine {
   const unsigned int* skip_ = nullptr;            // of what is enqueued, see LaunchArrays
   BetweenCalls between_calls_{*this};
 };
+
+void LaunchesForParticles::prepare() {
+  int tiles = 0;
+  for (const CudaParticles* const each : engines_) tiles += each->state_.tiles();
+  const KernelsOfLaw& kernels = engines_.front()->kernels_;
+  kernel_ =
+      tiles > multiprocessors() ? kernels.many_tiles_of_systems : kernels.few_tiles_of_systems;
+  histogram_ = kernels.histogram_of_systems;
+  for (const CudaParticles* const each : engines_) {
+    const State& state = each->state_;
+    tiles_ = std::max(tiles_, static_cast<unsigned>(state.tiles()));
+    threads_ = std::max(
+        threads_, static_cast<unsigned>(threads_of_block(state, kernel_, each->plan_.occupied)));
+    cells_ = std::max(cells_, static_cast<unsigned>(state.cells()));
+    bins_ = std::max(bins_, each->histogram_bytes(each->sampling_));
+  }
+  for (const CudaParticles* const each : engines_)
+    shared_ = std::max(
+        shared_, shared_bytes(each->state_, {each->plan_.capacity_in_group, kernel_.list,
+                                             kernel_.moves, static_cast<int>(threads_), nullptr}));
+  allow_shared_memory(kernel_.run, shared_, "shared memory for tiles");
+  overlap_ = waits_for_former_kernel(kernel_.run);
+}
 
 }  // namespace
 

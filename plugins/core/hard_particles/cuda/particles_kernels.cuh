@@ -386,12 +386,11 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
   return accepted;
 }
 
-// One block per tile; V makes the visits.
-template <int D, Contact C, VisitsOf<D, C> V, int Threads, int BlocksPerMultiprocessor>
-__global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
-    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
-                 const __grid_constant__ Draw d, const LaunchArrays b, const LaunchConfig config,
-                 const __grid_constant__ VolumeChoice choice) {
+// One block per tile; V makes the visits. Chooses: whether there may be a `choice`.
+template <int D, Contact C, VisitsOf<D, C> V, bool Chooses>
+__device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, const Draw& d,
+                                           const LaunchArrays& b, const LaunchConfig& config,
+                                           const VolumeChoice& choice) {
   extern __shared__ float4 memory[];
   __shared__ TileControl control;
   const SharedTile<D, C> m(g, config, memory);
@@ -408,7 +407,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   // The trial changes of the volume before this cycle, as a function of q, which all blocks read
   // (docs/theory/constant_pressure.md, "Decisions in advance").
   int outcome = 0;
-  if (choice.least) {
+  if (Chooses && choice.least) {
     const double least =
         fmin(choice.most, __longlong_as_double(static_cast<long long>(__ldcg(choice.least))));
     outcome = outcome_of(choice.outcomes, least);
@@ -423,7 +422,8 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     if (left) return;
   }
   if (threadIdx.x == 0)
-    set_scale(g, law, b.scale, choice.least ? &choice.outcomes.scale[outcome] : nullptr, control);
+    set_scale(g, law, b.scale, Chooses && choice.least ? &choice.outcomes.scale[outcome] : nullptr,
+              control);
 
   // The particles that land in the tile are counted by cells of the shifted grid; a prefix sum of
   // the counts says where each cell begins, and a second pass puts the particles there.
@@ -497,11 +497,20 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   }
 }
 
+template <int D, Contact C, VisitsOf<D, C> V, int Threads, int BlocksPerMultiprocessor>
+__global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
+    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
+                 const __grid_constant__ Draw d, const LaunchArrays b, const LaunchConfig config,
+                 const __grid_constant__ VolumeChoice choice) {
+  make_cycle<D, C, V, true>(g, law, d, b, config, choice);
+}
+
 // One thread per cell; the block's histograms are in shared memory if they fit, [kinds][bins].
 template <int D, Contact C>
-__global__ void histogram_kernel(const Geometry g, const Law law, const ContactBins bins, int kinds,
-                                 bool in_shared, const Sphere* spheres, const std::uint32_t* counts,
-                                 std::uint64_t* row) {
+__device__ __forceinline__ void add_histograms(const Geometry& g, const Law& law,
+                                               const ContactBins& bins, int kinds, bool in_shared,
+                                               const Sphere* spheres, const std::uint32_t* counts,
+                                               std::uint64_t* row) {
   extern __shared__ std::uint32_t mine[];
   const int size = kinds * bins.bins;
   if (in_shared)
@@ -529,6 +538,13 @@ __global__ void histogram_kernel(const Geometry g, const Law law, const ContactB
       if (mine[i])
         atomicAdd(reinterpret_cast<unsigned long long*>(row + i),
                   static_cast<unsigned long long>(mine[i]));
+}
+
+template <int D, Contact C>
+__global__ void histogram_kernel(const Geometry g, const Law law, const ContactBins bins, int kinds,
+                                 bool in_shared, const Sphere* spheres, const std::uint32_t* counts,
+                                 std::uint64_t* row) {
+  add_histograms<D, C>(g, law, bins, kinds, in_shared, spheres, counts, row);
 }
 
 }  // namespace

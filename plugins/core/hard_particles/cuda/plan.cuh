@@ -16,40 +16,55 @@ struct Plan {
   CycleKernel kernel{};
   LaunchConfig config{};
   DeviceBuffer<std::uint16_t> order;
-  bool overlap = false;  // of one cycle's end and the next one's start
+  bool overlap = false;       // of one cycle's end and the next one's start
+  double occupied = 1;        // the share of cells that are not empty
+  int capacity_in_group = 0;  // where systems share launches
 };
+
+// The threads of a block: whole warps for the cells of a set that are not empty; if they are too
+// many, they take turns. The few that are more than the expected number may take a second turn.
+template <class Kernel>
+int threads_of_block(const State& state, const Kernel& kernel, double occupied) {
+  const int wanted = static_cast<int>(set_cells(state.geometry, state.dimensions()) * kernel.lanes *
+                                      std::min(1.0, 1.05 * occupied)),
+            most = kernel.most_threads + kernel.most_threads / 20,
+            turns = std::max(1, (wanted + most - 1) / most);
+  return std::clamp((wanted / turns + 31) / 32 * 32, 64, kernel.most_threads);
+}
+
+// How blocks of so many threads work, with as many of the expected particles in shared memory as
+// fit. What does not fit goes through the scratch.
+template <class Kernel>
+LaunchConfig config_of(const State& state, const Kernel& kernel, int threads, std::size_t shared) {
+  constexpr std::size_t kStaticShared = 1024;  // of a block, and what the system takes
+  LaunchConfig s{expected_in_tile(state), kernel.list, kernel.moves, threads, nullptr};
+  while (s.capacity > 64 && shared_bytes(state, s) + kStaticShared > shared) s.capacity -= 32;
+  return s;
+}
 
 // occupied: the share of cells that are not empty.
 inline Plan plan_of(const State& state, const KernelsOfLaw& kernels, double occupied, int device,
                     cudaStream_t stream) {
-  constexpr std::size_t kCrowd = 2;            // particles of a cell on average
-  constexpr std::size_t kStaticShared = 1024;  // of a block, and what the system takes
-  const auto attribute = [&](cudaDeviceAttr name) {
-    int value = 0;
-    check(cudaDeviceGetAttribute(&value, name, device), "device");
-    return value;
-  };
-  const int multiprocessors = attribute(cudaDevAttrMultiProcessorCount), tiles = state.tiles();
-  const auto shared = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  constexpr std::size_t kCrowd = 2;  // particles of a cell on average
+  const int multiprocessors = manymove::multiprocessors(), tiles = state.tiles();
+  int most = 0;
+  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "device");
+  const auto shared = static_cast<std::size_t>(most);
   Plan plan;
+  plan.occupied = occupied;
   plan.kernel = tiles > 3 * multiprocessors                ? kernels.many_tiles
                 : tiles > 2 * multiprocessors              ? kernels.some_tiles
                 : tiles > multiprocessors                  ? kernels.two_tiles
                 : state.particles > kCrowd * state.cells() ? kernels.crowded
                                                            : kernels.few_tiles;
-  // Whole warps for the cells of a set that are not empty; if they are too many, they take turns.
-  // The few that are more than the expected number may take a second turn.
   LaunchConfig& s = plan.config;
-  const int wanted = static_cast<int>(set_cells(state.geometry, state.dimensions()) *
-                                      plan.kernel.lanes * std::min(1.0, 1.05 * occupied)),
-            most = plan.kernel.most_threads + plan.kernel.most_threads / 20,
-            turns = std::max(1, (wanted + most - 1) / most);
-  s.threads = std::clamp((wanted / turns + 31) / 32 * 32, 64, plan.kernel.most_threads);
-  s.list = plan.kernel.list;
-  s.moves = plan.kernel.moves;
-  s.capacity = expected_in_tile(state);
-  // What does not fit goes through the scratch.
-  while (s.capacity > 64 && shared_bytes(state, s) + kStaticShared > shared) s.capacity -= 32;
+  s = config_of(state, plan.kernel, threads_of_block(state, plan.kernel, occupied), shared);
+  // Those of a group have threads for the largest of their tiles.
+  const auto in_group = [&](const SystemsKernel& kernel) {
+    return config_of(state, kernel, kernel.most_threads, shared).capacity;
+  };
+  plan.capacity_in_group =
+      std::min(in_group(kernels.many_tiles_of_systems), in_group(kernels.few_tiles_of_systems));
   const std::size_t bytes = shared_bytes(state, s);
   allow_shared_memory(plan.kernel.run, bytes, "shared memory for a tile");
   plan.overlap = waits_for_former_kernel(plan.kernel.run);

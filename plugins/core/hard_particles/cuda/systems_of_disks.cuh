@@ -20,15 +20,6 @@ struct System {
   ContactBins contact;
 };
 
-// A copy in shared memory of what a block needs; all threads take part.
-template <class T>
-__device__ void copy_to_block(T& copy, const T& from) {
-  static_assert(sizeof(T) % 4 == 0 && alignof(T) >= 4);
-  for (int i = static_cast<int>(threadIdx.x); i < static_cast<int>(sizeof(T) / 4);
-       i += static_cast<int>(blockDim.x))
-    reinterpret_cast<std::uint32_t*>(&copy)[i] = reinterpret_cast<const std::uint32_t*>(&from)[i];
-}
-
 // A cycle of all systems, with a row of blocks for each, in which those beyond its tiles have
 // nothing to do. draws: [systems], of this cycle.
 template <int K, int Threads, int BlocksPerMultiprocessor>
