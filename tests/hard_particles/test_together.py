@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -9,33 +10,65 @@ import numpy as np
 import pytest
 from machine import GPU
 
-from manymove import HardDisks, Replicas, _core, load
+from manymove import HardDisks, HardSpheres, Mixture, Replicas, _core, load
 
 pytestmark = GPU
-KINDS = [(100, 0.5), (1000, 0.3), (4096, 0.7), (333, 0.65), (10_000, 0.6)]
+DISKS = [(100, 0.5), (1000, 0.3), (4096, 0.7), (333, 0.65), (10_000, 0.6)]
+SPHERES = [(100, 0.3), (1000, 0.2), (4096, 0.5), (333, 0.45), (8000, 0.4)]
 
 
-def make(i, seed=5):
-    N, packing_fraction = KINDS[i % len(KINDS)]
-    return HardDisks.random(N, packing_fraction, seed=seed + i, device="cuda")
+def equal(N):
+    return 1.0
 
 
-def sample(disks, i):
+def by_particle(N):
+    return np.linspace(0.7, 1.0, N)
+
+
+def additive_types(N):
+    return Mixture(np.arange(N) % 3, [[1, 0.9, 0.85], [0.9, 0.8, 0.75], [0.85, 0.75, 0.7]])
+
+
+def other_contacts(N):
+    return Mixture(np.arange(N) % 2, [[1, 0.95], [0.95, 0.8]])
+
+
+# A class and its diameters, for each law of contact and number of dimensions.
+KINDS = {
+    f"{cls.__name__}-{diameter.__name__}": (cls, diameter)
+    for cls in (HardDisks, HardSpheres)
+    for diameter in (equal, by_particle, additive_types, other_contacts)
+}
+FEW = ["HardDisks-equal", "HardSpheres-equal", "HardSpheres-other_contacts"]
+
+
+def maker(kind, i):
+    cls, diameter = KINDS[kind]
+    sizes = DISKS if cls is HardDisks else SPHERES
+    N, packing_fraction = sizes[i % len(sizes)]
+    return partial(cls.random, N, packing_fraction, diameter=diameter(N))
+
+
+def make(kind, i, seed=5):
+    return maker(kind, i)(seed=seed + i, device="cuda")
+
+
+def sample(system, i):
     if i % 3:
-        disks.sample_pressure(every=1 + i % 4, record=(1 + i % 4) * (1 + i % 7))
+        system.sample_pressure(every=1 + i % 4, record=(1 + i % 4) * (1 + i % 7))
 
 
-def results(disks):
-    rows = None if disks._sampling is None else disks.to_dataframe().to_numpy()
-    return disks.state_hash, (disks.cycles, disks.trial_moves, disks.accepted_moves), rows
+def results(system):
+    rows = None if system._sampling is None else system.to_dataframe().to_numpy()
+    return system.state_hash, (system.cycles, system.trial_moves, system.accepted_moves), rows
 
 
-def alone(i, cycles):
-    disks = make(i)
-    sample(disks, i)
+def alone(kind, i, cycles):
+    system = make(kind, i)
+    sample(system, i)
     for each in cycles:
-        disks.run_cycles(each)
-    return results(disks)
+        system.run_cycles(each)
+    return results(system)
 
 
 def same(found, expected):
@@ -46,69 +79,82 @@ def same(found, expected):
         np.testing.assert_array_equal(found[2], expected[2])
 
 
-def in_group(count, task):
-    """Results of task(disks, i) of disks in a group, in threads of their own."""
+def in_group(kinds, task):
+    """Results of task(system, i) of systems in a group, in threads of their own."""
     group = _core.HardParticlesGroup()
-    all_disks = [make(i) for i in range(count)]
-    for i, disks in enumerate(all_disks):
-        assert disks._join(group)
-        sample(disks, i)
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(task, all_disks, range(count)))
+    systems = [make(kind, i) for i, kind in enumerate(kinds)]
+    for i, system in enumerate(systems):
+        assert system._join(group)
+        sample(system, i)
+    with ThreadPoolExecutor(len(kinds)) as pool:
+        return list(pool.map(task, systems, range(len(kinds))))
 
 
-@pytest.mark.parametrize("count", [2, 5, 64])
-def test_systems_of_a_group_have_the_trajectories_of_their_runs_alone(count):
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        *([kind] * 5 for kind in KINDS),
+        *([kind] * 64 for kind in FEW[:2]),
+        FEW[:1] * 2,
+        list(KINDS) * 2,
+    ],
+    ids=lambda kinds: f"{len(kinds)}-{kinds[0] if len(set(kinds)) == 1 else 'of all'}",
+)
+def test_systems_of_a_group_have_the_trajectories_of_their_runs_alone(kinds):
+    count = len(kinds)
     cycles = [[37 + 3 * i, 1, 90 - i] for i in range(count)]
 
-    def task(disks, i):
+    def task(system, i):
         for each in cycles[i]:
-            disks.run_cycles(each)
-        return results(disks)
+            system.run_cycles(each)
+        return results(system)
 
-    for i, found in enumerate(in_group(count, task)):
-        same(found, alone(i, cycles[i]))
-
-
-def test_a_full_ring_of_rows_is_fetched():
-    def task(disks, i):
-        disks.sample_pressure(every=1, record=1)
-        disks.run_cycles(2500)
-        return results(disks)
-
-    for i, found in enumerate(in_group(3, task)):
-        same(found, task(make(i), i))
+    for i, found in enumerate(in_group(kinds, task)):
+        same(found, alone(kinds[i], i, cycles[i]))
 
 
-def test_a_system_may_save_fail_leave_or_vanish(tmp_path):
-    def task(disks, i):
-        disks.run_cycles(20)
+@pytest.mark.parametrize("kind", FEW)
+def test_a_full_ring_of_rows_is_fetched(kind):
+    def task(system, i):
+        system.sample_pressure(every=1, record=1)
+        system.run_cycles(2500)
+        return results(system)
+
+    for i, found in enumerate(in_group([kind] * 3, task)):
+        same(found, task(make(kind, i), i))
+
+
+@pytest.mark.parametrize("kind", FEW)
+def test_a_system_may_save_fail_leave_or_vanish(kind, tmp_path):
+    def task(system, i):
+        system.run_cycles(20)
         if i == 0:
-            disks.save(tmp_path / "disks.state")
+            system.save(tmp_path / "system.state")
         elif i == 1:
             with pytest.raises(ValueError, match="cycles"):
-                disks.run_cycles(-1)
+                system.run_cycles(-1)
         elif i == 2:
-            disks._join(None)
+            system._join(None)
         elif i == 3:
-            del disks
+            del system
             return None
-        disks.run_cycles(50 + i)
-        return results(disks)
+        system.run_cycles(50 + i)
+        return results(system)
 
-    for i, found in enumerate(in_group(6, task)):
+    for i, found in enumerate(in_group([kind] * 6, task)):
         if found:
-            same(found, alone(i, [20, 50 + i]))
-    disks = load(tmp_path / "disks.state", device="cuda")
-    disks.run_cycles(50)
-    assert disks.state_hash == alone(0, [20, 50])[0]
+            same(found, alone(kind, i, [20, 50 + i]))
+    system = load(tmp_path / "system.state", device="cuda")
+    system.run_cycles(50)
+    assert system.state_hash == alone(kind, 0, [20, 50])[0]
 
 
-def test_an_error_of_a_callback_ends_that_replica():
-    replicas = Replicas(partial(HardDisks.random, 1000, 0.5), 8, seed=1, device="cuda")
+@pytest.mark.parametrize("kind", FEW)
+def test_an_error_of_a_callback_ends_that_replica(kind):
+    replicas = Replicas(maker(kind, 1), 8, seed=1, device="cuda")
 
-    def fail(disks):
-        if disks.seed == 2:
+    def fail(system):
+        if system.seed == 2:
             raise ValueError("of this one")
 
     with pytest.raises(ValueError, match="replica 1: of this one"):
@@ -116,24 +162,46 @@ def test_an_error_of_a_callback_ends_that_replica():
     replicas.run(10)
 
 
-@pytest.mark.parametrize("count", [4, 40])
-def test_replicas_share_launches_and_have_the_results_of_runs_alone(count):
-    makes = [partial(HardDisks.random, *KINDS[i % len(KINDS)]) for i in range(count)]
-    replicas = Replicas(makes, seed=5, device="cuda")
+@pytest.mark.parametrize("kind", FEW)
+def test_replicas_that_are_interrupted_continue_with_the_results_of_whole_runs(kind):
+    replicas = Replicas([maker(kind, i) for i in range(6)], seed=5, device="cuda")
+
+    def interrupt(system):
+        if system.seed == 7:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        replicas.run_until(10_000, [(100, interrupt)])
+    cycles = replicas.map(lambda system: system.cycles)
+    replicas.run_until(10_000)
+    assert replicas.map(lambda system: system.cycles) != cycles
+    for i, found in enumerate(replicas.map(results)):
+        system = make(kind, i)
+        system.run_until(10_000)
+        same(found, results(system))
+
+
+@pytest.mark.parametrize(
+    "kind, count", [*((kind, 4) for kind in KINDS), *((kind, 40) for kind in FEW[:2])]
+)
+def test_replicas_share_launches_and_have_the_results_of_runs_alone(kind, count):
+    replicas = Replicas([maker(kind, i) for i in range(count)], seed=5, device="cuda")
     with replicas._together() as threads:
         assert threads == count
-    replicas.map(lambda disks: disks.sample_pressure(every=2, record=10))
+    replicas.map(lambda system: system.sample_pressure(every=2, record=10))
     replicas.run(300)
     for i, found in enumerate(replicas.map(results)):
-        disks = make(i)
-        disks.sample_pressure(every=2, record=10)
-        disks.run(300)
-        same(found, results(disks))
+        system = make(kind, i)
+        system.sample_pressure(every=2, record=10)
+        system.run(300)
+        same(found, results(system))
 
 
-def test_few_replicas_and_a_system_that_fills_the_device_run_alone():
-    few = Replicas(partial(HardDisks.random, 1000, 0.5), 3, seed=1, device="cuda")
+@pytest.mark.parametrize("kind, N", [("HardDisks-equal", 200_000), ("HardSpheres-equal", 100_000)])
+def test_few_replicas_and_a_system_that_fills_the_device_run_alone(kind, N):
+    few = Replicas(maker(kind, 1), 3, seed=1, device="cuda")
     with few._together() as threads:
         assert threads == 0
-    large = HardDisks.random(200_000, 0.5, seed=1, device="cuda")
+    cls, _ = KINDS[kind]
+    large = cls.random(N, 0.4, seed=1, device="cuda")
     assert not large._join(_core.HardParticlesGroup())
