@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -167,17 +168,17 @@ def test_replicas_that_are_interrupted_continue_with_the_results_of_whole_runs(k
     replicas = Replicas([maker(kind, i) for i in range(6)], seed=5, device="cuda")
 
     def interrupt(system):
-        if system.seed == 7:
-            signal.raise_signal(signal.SIGINT)
+        if system.seed == 7 and system.cycles == 100:
+            os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        replicas.run_until(10_000, [(100, interrupt)])
+        replicas.run_until(200_000, [(100, interrupt)])
     cycles = replicas.map(lambda system: system.cycles)
-    replicas.run_until(10_000)
+    replicas.run_until(200_000)
     assert replicas.map(lambda system: system.cycles) != cycles
     for i, found in enumerate(replicas.map(results)):
         system = make(kind, i)
-        system.run_until(10_000)
+        system.run_until(200_000)
         same(found, results(system))
 
 
