@@ -24,45 +24,9 @@ Kernels kernels() {
           &cycle_kernel<K, Teams, Threads, Blocks, true>};
 }
 
-class CudaDisks;
-
-// The launches for many systems, whose kernel is the one that all of them can use.
-class LaunchesForDisks {
- public:
-  void add(const CudaDisks& engine);
-  void prepare() {
-    allow_shared_memory(kernel(), shared_, "shared memory for tiles");
-    overlap_ = waits_for_former_kernel(kernel());
-  }
-  void cycle(const System* systems, const Draw* draws, int cycle, unsigned rows,
-             cudaStream_t stream) const {
-    launch_kernel(kernel(), dim3(tiles_, rows), threads_, shared_, stream, overlap_, systems, draws,
-                  cycle);
-  }
-  void histogram(const System* systems, std::uint64_t* const* rows_of_bins, int cycle,
-                 unsigned rows, cudaStream_t stream) const {
-    histogram_of_systems<<<dim3(blocks_for(cells_, unsigned{kThreads}), rows), kThreads,
-                           bins_ * sizeof(std::uint32_t), stream>>>(systems, rows_of_bins, cycle);
-    check_launch();
-  }
-
- private:
-  // Where many blocks are at work, more of them do more than more threads for each.
-  static constexpr int kMost = 96;
-  decltype(&cycle_of_systems<12, kMost, 7>) kernel() const {
-    return wide_ ? &cycle_of_systems<20, kMost, 5> : &cycle_of_systems<12, kMost, 7>;
-  }
-
-  bool wide_ = false;
-  bool overlap_ = false;
-  unsigned tiles_ = 0, threads_ = 0, cells_ = 0, bins_ = 0;
-  std::size_t shared_ = 0;
-};
-
 class CudaDisks final : public MemberOfGroup<CudaDisks> {
  public:
   using System = equal_disks::System;
-  using Launches = LaunchesForDisks;
 
   CudaDisks(State state, int device)
       : MemberOfGroup(std::move(state), device, 1024), local_(geometry_of(state_)) {
@@ -84,6 +48,30 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
     begin_exchange();
   }
   ~CudaDisks() override { end_exchange(); }
+
+  // The cycle's kernel is one that all of them can use.
+  static KernelsOfSystems<System> kernels_for(const std::vector<const CudaDisks*>& engines) {
+    // Where many blocks are at work, more of them do more than more threads for each.
+    constexpr int kMost = 96;
+    KernelsOfSystems<System> kernels{};
+    bool wide = false;
+    std::size_t bins = 0;
+    for (const CudaDisks* const each : engines) {
+      const Geometry& g = each->local_;
+      wide |= each->has_wide_cells();
+      kernels.tiles = std::max(kernels.tiles, static_cast<unsigned>(each->state_.tiles()));
+      kernels.threads =
+          std::max(kernels.threads, static_cast<unsigned>(std::min(kMost, each->team_size())));
+      kernels.shared = std::max(kernels.shared, TileMemory::bytes(g));
+      kernels.cells = std::max(kernels.cells, static_cast<unsigned>(g.cells[0] * g.cells[1]));
+      bins = std::max(bins, static_cast<std::size_t>(each->sampling_.bins));
+    }
+    kernels.cycle = wide ? &cycle_of_systems<20, kMost, 5> : &cycle_of_systems<12, kMost, 7>;
+    kernels.histogram = &histogram_of_systems;
+    kernels.threads_of_histogram = kThreads;
+    kernels.shared_of_histogram = bins * sizeof(std::uint32_t);
+    return kernels;
+  }
 
   void enqueue(std::uint64_t cycles, const HostParticles& host) override {
     check_alone();
@@ -124,7 +112,6 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
   }
 
  private:
-  friend LaunchesForDisks;
   friend MemberOfGroup;
 
   bool can_share() const { return true; }
@@ -272,16 +259,6 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
   int threads_;
   BetweenCalls between_calls_{*this};
 };
-
-void LaunchesForDisks::add(const CudaDisks& engine) {
-  const Geometry& g = engine.local_;
-  wide_ |= engine.has_wide_cells();
-  tiles_ = std::max(tiles_, static_cast<unsigned>(engine.state_.tiles()));
-  threads_ = std::max(threads_, static_cast<unsigned>(std::min(kMost, engine.team_size())));
-  cells_ = std::max(cells_, static_cast<unsigned>(g.cells[0] * g.cells[1]));
-  bins_ = std::max(bins_, static_cast<unsigned>(engine.sampling_.bins));
-  shared_ = std::max(shared_, TileMemory::bytes(g));
-}
 
 }  // namespace
 

@@ -101,22 +101,19 @@ struct System {
 };
 
 // A kernel for each number of threads that visit a cell together.
-template <class... Parameters>
-struct KernelOf {
-  void (*run)(Parameters...);
+struct CycleKernel {
+  void (*run)(Geometry, Law, Draw, LaunchArrays, LaunchConfig, VolumeChoice);
   int lanes, most_threads;
   int list, moves;  // of a thread, as in LaunchConfig
+  // For many systems; null if they do not use it.
+  void (*run_systems)(const System*, const Draw*, int cycle);
 };
-using CycleKernel = KernelOf<Geometry, Law, Draw, LaunchArrays, LaunchConfig, VolumeChoice>;
-using SystemsKernel = KernelOf<const System*, const Draw*, int>;
 struct KernelsOfLaw {
   CycleKernel many_tiles, some_tiles, two_tiles, few_tiles;
   CycleKernel crowded;  // few tiles, with many particles in a cell
   void (*histogram)(Geometry, Law, ContactBins, int kinds, bool in_shared, const Sphere*,
                     const std::uint32_t*, std::uint64_t*);
-  // Of many systems, which have many or few tiles together.
-  SystemsKernel many_tiles_of_systems, few_tiles_of_systems;
-  void (*histogram_of_systems)(const System*, std::uint64_t* const*, int);
+  void (*histogram_of_systems)(const System*, std::uint64_t* const* rows, int cycle);
 };
 // Those of D dimensions and of the contact law; a source each. Sums: of a table whose contact
 // distances are sums of radii.

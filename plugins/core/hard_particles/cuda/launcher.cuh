@@ -10,6 +10,7 @@
 #include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "../../runtime/device.cuh"
 #include "../../runtime/gathering.h"
@@ -21,9 +22,21 @@
 
 namespace manymove::hard_particles {
 
+// Kernels of many systems, with a row of blocks for each system and a launch for each cycle:
+// systems and draws or rows of histograms are arrays over the systems.
+template <class System>
+struct KernelsOfSystems {
+  void (*cycle)(const System*, const Draw*, int cycle);
+  unsigned threads, tiles;  // the most of a system
+  std::size_t shared;       // bytes of a block
+  void (*histogram)(const System*, std::uint64_t* const* rows, int cycle);
+  unsigned threads_of_histogram, cells;  // the most of a system
+  std::size_t shared_of_histogram;
+};
+
 // Engine is a MemberOfGroup, see below, and has
 // - System, what kernels read of it;
-// - Launches, made from all engines of a batch: cycle() and histogram() launch kernels.
+// - kernels_for(engines), the KernelsOfSystems<System> for all engines of a batch.
 template <class Engine>
 class Launcher : OnDevice {
   using System = typename Engine::System;
@@ -101,11 +114,11 @@ class Launcher : OnDevice {
     else
       for_each_item(pool_, static_cast<int>(systems), draw);
 
-    typename Engine::Launches launches;
+    std::vector<const Engine*> engines;
     int cycles = 0;
     for (std::size_t i = 0; i < systems; ++i) {
       auto& request = *present[i];
-      launches.add(*request.member);
+      engines.push_back(request.member);
       cycles = std::max(cycles, batch.systems.host[i].cycles);
       if (request.left == 0 || request.member->has_to_act()) request.mark = batches_;
     }
@@ -121,15 +134,20 @@ class Launcher : OnDevice {
     batch.rows.copy(static_cast<std::size_t>(cycles) * systems, copying_);
     batch.copied.record(copying_);
     batch.copied.hold(stream_);
-    launches.prepare();
+    const KernelsOfSystems<System> kernels = Engine::kernels_for(engines);
+    allow_shared_memory(kernels.cycle, kernels.shared, "shared memory for tiles");
+    const bool overlap = waits_for_former_kernel(kernels.cycle);
+    const auto rows = static_cast<unsigned>(systems);
     for (int cycle = 0; cycle < cycles; ++cycle) {
       const std::size_t first = static_cast<std::size_t>(cycle) * systems;
-      const auto rows = static_cast<unsigned>(systems);
-      launches.cycle(batch.systems.device.data(), batch.draws.device.data() + first, cycle, rows,
-                     stream_);
-      if (samples(cycle))
-        launches.histogram(batch.systems.device.data(), batch.rows.device.data() + first, cycle,
-                           rows, stream_);
+      launch_kernel(kernels.cycle, dim3(kernels.tiles, rows), kernels.threads, kernels.shared,
+                    stream_, overlap, batch.systems.device.data(),
+                    batch.draws.device.data() + first, cycle);
+      if (!samples(cycle)) continue;
+      const unsigned blocks = blocks_for(kernels.cells, kernels.threads_of_histogram);
+      launch_kernel(kernels.histogram, dim3(blocks, rows), kernels.threads_of_histogram,
+                    kernels.shared_of_histogram, stream_, false, batch.systems.device.data(),
+                    batch.rows.device.data() + first, cycle);
     }
     batch.over.record(stream_);
   }

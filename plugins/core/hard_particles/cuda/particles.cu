@@ -47,38 +47,9 @@ __global__ void write_kernel(const __grid_constant__ Geometry g,
   end_writing(work, sum);
 }
 
-class CudaParticles;
-
-// The launches for many systems, whose kernel is the one that suits all of their tiles together.
-class LaunchesForParticles {
- public:
-  void add(const CudaParticles& engine) { engines_.push_back(&engine); }
-  void prepare();
-  void cycle(const System* systems, const Draw* draws, int cycle, unsigned rows,
-             cudaStream_t stream) const {
-    launch_kernel(kernel_.run, dim3(tiles_, rows), threads_, shared_, stream, overlap_, systems,
-                  draws, cycle);
-  }
-  void histogram(const System* systems, std::uint64_t* const* rows_of_bins, int cycle,
-                 unsigned rows, cudaStream_t stream) const {
-    histogram_<<<dim3(blocks_for(cells_, kHistogramThreads), rows), kHistogramThreads, bins_,
-                 stream>>>(systems, rows_of_bins, cycle);
-    check_launch();
-  }
-
- private:
-  std::vector<const CudaParticles*> engines_;
-  SystemsKernel kernel_{};
-  decltype(KernelsOfLaw::histogram_of_systems) histogram_ = nullptr;
-  bool overlap_ = false;
-  unsigned tiles_ = 0, threads_ = 0, cells_ = 0;
-  std::size_t shared_ = 0, bins_ = 0;
-};
-
 class CudaParticles final : public MemberOfGroup<CudaParticles> {
  public:
   using System = hard_particles::System;
-  using Launches = LaunchesForParticles;
 
   CudaParticles(State state, int device)
       : MemberOfGroup(std::move(state), device, 256), kernels_(choose_kernels(state_)) {
@@ -104,6 +75,34 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     state_.start = {};
   }
   ~CudaParticles() override { end_exchange(); }
+
+  // The cycle's kernel is the one that suits the tiles of all.
+  static KernelsOfSystems<System> kernels_for(const std::vector<const CudaParticles*>& engines) {
+    int tiles = 0;
+    for (const CudaParticles* const each : engines) tiles += each->state_.tiles();
+    const KernelsOfLaw& law = engines.front()->kernels_;
+    const CycleKernel& kernel = tiles > multiprocessors() ? law.many_tiles : law.few_tiles;
+    KernelsOfSystems<System> kernels{};
+    kernels.cycle = kernel.run_systems;
+    kernels.histogram = law.histogram_of_systems;
+    kernels.threads_of_histogram = kHistogramThreads;
+    int threads = 0;
+    for (const CudaParticles* const each : engines) {
+      const State& state = each->state_;
+      threads = std::max(threads, threads_of_block(state, kernel, each->plan_.occupied));
+      kernels.tiles = std::max(kernels.tiles, static_cast<unsigned>(state.tiles()));
+      kernels.cells = std::max(kernels.cells, static_cast<unsigned>(state.cells()));
+      kernels.shared_of_histogram =
+          std::max(kernels.shared_of_histogram, each->histogram_bytes(each->sampling_));
+    }
+    kernels.threads = static_cast<unsigned>(threads);
+    for (const CudaParticles* const each : engines) {
+      const LaunchConfig config{each->plan_.capacity_in_group, kernel.list, kernel.moves, threads,
+                                nullptr};
+      kernels.shared = std::max(kernels.shared, shared_bytes(each->state_, config));
+    }
+    return kernels;
+  }
 
   // Does not wait for the answer: without it, the cycles do nothing.
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
@@ -145,14 +144,11 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   }
 
  private:
-  friend LaunchesForParticles;
   friend MemberOfGroup;
 
   // Between cycles at constant pressure and those with swap moves there are other kernels.
   bool can_share() const { return !state_.constant_pressure() && !state_.swaps(); }
-  const void* kernel() const {
-    return reinterpret_cast<const void*>(kernels_.many_tiles_of_systems.run);
-  }
+  const void* kernel() const { return reinterpret_cast<const void*>(kernels_.many_tiles.run); }
   System system() const {
     const int next = 1 - now_;
     return {state_.geometry,
@@ -443,29 +439,6 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   const unsigned int* skip_ = nullptr;            // of what is enqueued, see LaunchArrays
   BetweenCalls between_calls_{*this};
 };
-
-void LaunchesForParticles::prepare() {
-  int tiles = 0;
-  for (const CudaParticles* const each : engines_) tiles += each->state_.tiles();
-  const KernelsOfLaw& kernels = engines_.front()->kernels_;
-  kernel_ =
-      tiles > multiprocessors() ? kernels.many_tiles_of_systems : kernels.few_tiles_of_systems;
-  histogram_ = kernels.histogram_of_systems;
-  for (const CudaParticles* const each : engines_) {
-    const State& state = each->state_;
-    tiles_ = std::max(tiles_, static_cast<unsigned>(state.tiles()));
-    threads_ = std::max(
-        threads_, static_cast<unsigned>(threads_of_block(state, kernel_, each->plan_.occupied)));
-    cells_ = std::max(cells_, static_cast<unsigned>(state.cells()));
-    bins_ = std::max(bins_, each->histogram_bytes(each->sampling_));
-  }
-  for (const CudaParticles* const each : engines_)
-    shared_ = std::max(
-        shared_, shared_bytes(each->state_, {each->plan_.capacity_in_group, kernel_.list,
-                                             kernel_.moves, static_cast<int>(threads_), nullptr}));
-  allow_shared_memory(kernel_.run, shared_, "shared memory for tiles");
-  overlap_ = waits_for_former_kernel(kernel_.run);
-}
 
 }  // namespace
 

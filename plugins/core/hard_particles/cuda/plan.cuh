@@ -23,8 +23,7 @@ struct Plan {
 
 // The threads of a block: whole warps for the cells of a set that are not empty; if they are too
 // many, they take turns. The few that are more than the expected number may take a second turn.
-template <class Kernel>
-int threads_of_block(const State& state, const Kernel& kernel, double occupied) {
+inline int threads_of_block(const State& state, const CycleKernel& kernel, double occupied) {
   const int wanted = static_cast<int>(set_cells(state.geometry, state.dimensions()) * kernel.lanes *
                                       std::min(1.0, 1.05 * occupied)),
             most = kernel.most_threads + kernel.most_threads / 20,
@@ -34,8 +33,8 @@ int threads_of_block(const State& state, const Kernel& kernel, double occupied) 
 
 // How blocks of so many threads work, with as many of the expected particles in shared memory as
 // fit. What does not fit goes through the scratch.
-template <class Kernel>
-LaunchConfig config_of(const State& state, const Kernel& kernel, int threads, std::size_t shared) {
+inline LaunchConfig config_of(const State& state, const CycleKernel& kernel, int threads,
+                              std::size_t shared) {
   constexpr std::size_t kStaticShared = 1024;  // of a block, and what the system takes
   LaunchConfig s{expected_in_tile(state), kernel.list, kernel.moves, threads, nullptr};
   while (s.capacity > 64 && shared_bytes(state, s) + kStaticShared > shared) s.capacity -= 32;
@@ -60,11 +59,10 @@ inline Plan plan_of(const State& state, const KernelsOfLaw& kernels, double occu
   LaunchConfig& s = plan.config;
   s = config_of(state, plan.kernel, threads_of_block(state, plan.kernel, occupied), shared);
   // Those of a group have threads for the largest of their tiles.
-  const auto in_group = [&](const SystemsKernel& kernel) {
+  const auto in_group = [&](const CycleKernel& kernel) {
     return config_of(state, kernel, kernel.most_threads, shared).capacity;
   };
-  plan.capacity_in_group =
-      std::min(in_group(kernels.many_tiles_of_systems), in_group(kernels.few_tiles_of_systems));
+  plan.capacity_in_group = std::min(in_group(kernels.many_tiles), in_group(kernels.few_tiles));
   const std::size_t bytes = shared_bytes(state, s);
   allow_shared_memory(plan.kernel.run, bytes, "shared memory for a tile");
   plan.overlap = waits_for_former_kernel(plan.kernel.run);
