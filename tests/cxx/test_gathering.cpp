@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/hard_particles/group.h"
 #include "support/test.h"
 
 using manymove::Gathering;
@@ -100,6 +101,48 @@ TEST("nobody waits for a member that has left, or for long for one that is away"
   impatient.join();
   impatient.run(counter, 2, work);
   CHECK_EQUAL(counter.value, 9u);
+}
+
+TEST("a member that has to act gets back what is left, and goes on beside the others") {
+  Counters gathering(kPatience);
+  std::vector<Counter> counters(6);
+  for (std::size_t i = 0; i < counters.size(); ++i) gathering.join();
+  // A unit for each at a time; the member acts where its value is a multiple of its number.
+  const auto work = [&](const Counters::Requests& all) {
+    for (auto* const each : all) {
+      const auto number = static_cast<std::uint64_t>(each->member - counters.data()) + 1;
+      ++each->member->value;
+      each->done = --each->left == 0 || each->member->value % number == 0;
+    }
+  };
+  std::vector<std::uint64_t> calls(counters.size());
+  in_threads(6, [&](int i) {
+    const auto me = static_cast<std::size_t>(i);
+    for (std::uint64_t left = 60; left > 0; ++calls[me])
+      left = gathering.run(counters[me], left, work);
+  });
+  for (std::size_t i = 0; i < counters.size(); ++i) {
+    CHECK_EQUAL(counters[i].value, 60u);
+    CHECK_EQUAL(calls[i], 60 / (i + 1));
+  }
+}
+
+TEST("a group has one launcher for each type, device and kernel") {
+  struct Launcher {
+    explicit Launcher(int device) : device(device) {}
+    int device;
+  };
+  struct Another : Launcher {
+    using Launcher::Launcher;
+  };
+  manymove::hard_particles::Group group;
+  const int kernels[2] = {};
+  const auto first = group.launcher<Launcher>(0, kernels);
+  CHECK(group.launcher<Launcher>(0, kernels) == first);
+  CHECK(group.launcher<Launcher>(0, kernels + 1) != first);
+  CHECK(group.launcher<Launcher>(1, kernels) != first);
+  CHECK_EQUAL(group.launcher<Launcher>(1, kernels)->device, 1);
+  CHECK(group.launcher<Another>(0, kernels) != first);
 }
 
 TEST("an error of one member is thrown by its thread alone, an error of the work by all") {
