@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -32,7 +33,6 @@ from manymove.dpd.model import (
 )
 from manymove.jobs import folder_lock, limits
 from manymove.jobs.progress import MovesBar, StopRequest
-from manymove.jobs.world import run_concurrently
 from manymove.lammps import host
 
 RECORDS = 1000  # maximum number of thermodynamic records of a run
@@ -214,13 +214,19 @@ def simulate(
             if not restarts.follow(stop.requested):
                 process.terminate()
 
-        try:
-            run_concurrently([lambda: follow(process)], 1, stop, show)
-        except BaseException:
-            process.terminate()
-            raise
-        finally:
-            bar.close()
+        with ThreadPoolExecutor(1) as thread:
+            try:
+                following = thread.submit(follow, process)
+                pending = {following}
+                while pending:
+                    _, pending = wait(pending, timeout=0.1)
+                    show()
+                following.result()
+            except BaseException:
+                process.terminate()
+                raise
+            finally:
+                bar.close()
     complete = process.returncode == 0
     if not complete and not stop.requested:
         error = next((text for text in lines if messages.is_error(text)), None)
