@@ -267,7 +267,7 @@ class Replicas(CheckedAttributes):
             quiet=not progress or self._world.rank > 0,
         )
         try:
-            self._each(task, lambda: bar.show(sum(done)))
+            self._each(task, lambda: bar.show(sum(done)), together=True)
         finally:
             bar.close()
 
@@ -275,12 +275,15 @@ class Replicas(CheckedAttributes):
         self,
         task: Callable[[int, StopRequest], T],
         show: Callable[[], None] = lambda: None,
+        *,
+        together: bool = False,
     ) -> list[T]:
         """The results of a task for all replicas in their order, on every rank."""
         places = self._team.places
         return self._team.on_all_ranks(
             lambda slot, stop: _named(places[slot].index, stop, partial(task, slot, stop)),
             show,
+            together=together,
             to_the_end=True,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         settings,
         world,
         mine,
-        lambda *where: Replica(*where, frame, ranks),
+        partial(Replica, frame=frame, ranks=ranks),
         f"{settings.particles:,} {settings.kind.particles} at {settings.packing_fraction:.4g}",
         (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
     )

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
@@ -20,7 +20,7 @@ import numpy as np
 from manymove import checkpoint, files
 from manymove.jobs import output_folder, report
 from manymove.jobs.channel import RankLost
-from manymove.jobs.options import OPTIONS_FILE, least
+from manymove.jobs.options import OPTIONS_FILE, check_declared, least, not_negative
 from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
 from manymove.jobs.team import Team
 from manymove.jobs.world import World
@@ -64,7 +64,8 @@ class Settings(Session):
 
     Files:
         output: Folder of the results.
-        checkpoint_every: Time between two checkpoints in seconds (default 600).
+        checkpoint_every: Time between two checkpoints in seconds; 0 writes all that are possible
+            (default 600).
         resume: Continue the run in --output with its options; length, device and threads may
             differ.
         overwrite: Replace the results in --output.
@@ -76,15 +77,14 @@ class Settings(Session):
 
     equilibrate: Annotated[int, least(0)]
     output: Path
-    checkpoint_every: float = 600.0
+    checkpoint_every: Annotated[float, not_negative] = 600.0
     resume: bool = False
     overwrite: bool = False
     given: dict[str, Any] | None = None
     folder: Path | None = None
 
     def __post_init__(self) -> None:
-        if not self.checkpoint_every > 0:
-            raise ValueError(f"--checkpoint-every is {self.checkpoint_every}; it must be positive")
+        check_declared(self)
 
 
 @dataclass(frozen=True)
@@ -380,7 +380,8 @@ def run_replicas(
     def task(slot: int, stop: StopRequest) -> Any:
         place = team.places[slot]
         one = running[slot] = make(place.index, settings, place.device, place.threads, stop)
-        result = one.run(team.sharing)
+        with team.seats:
+            result = one.run(partial(team.sharing, seated=True))
         return result if one.writes else None
 
     before, later = others
@@ -391,7 +392,7 @@ def run_replicas(
         bar.show(before + min(moves, sum(replica.moves for replica in [*running.values()])))
 
     try:
-        results = or_abort(world, lambda: team.on_all_ranks(task, show))
+        results = or_abort(world, lambda: team.on_all_ranks(task, show, together=True))
     finally:
         bar.close()
     return [result for result in results if result is not None]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Semaphore
+from queue import SimpleQueue
+from threading import Event, Lock, Semaphore, Thread
 from typing import Any, TypeVar
 
 from manymove import _core
@@ -47,6 +48,7 @@ class Team:
 
     Attributes:
         places: the places of this rank's replicas, in the order of the indices.
+        seats: seats at the devices for replicas that do not share launches.
     """
 
     def __init__(
@@ -65,44 +67,62 @@ class Team:
             Place(index, devices[index % len(devices)], shares[slot % len(shares)])
             for slot, index in enumerate(indices)
         ]
-        self._seats = Semaphore(len(shares))
-        self._workers = len(shares)
+        self.seats = Semaphore(len(shares))
+        self._alone = self._together = len(shares)
         self._group: Any = None
         # Fewer systems, and those of a CPU, are faster alone.
         if at_once is None and len(indices) >= _FEWEST_TOGETHER and any(map(on_gpu, devices)):
             self._group = _core.HardParticlesGroup()
-            self._workers = min(len(indices), _MOST_TOGETHER)
-        self._pool = ThreadPoolExecutor(max(1, self._workers))
+            self._together = min(len(indices), _MOST_TOGETHER)
+        self._idle: list[_Threads] = []
 
     @contextmanager
-    def sharing(self, simulation: Any) -> Iterator[None]:
-        """A context, in the task of a replica, in which its simulation shares launches with those
-        of other replicas if it can. Then more replicas run at the same time."""
-        if self._group is None or not simulation._join(self._group):
-            yield
-            return
-        simulation._longer = min(max(1, self._workers / 64), 5)  # one thread at a time is in Python
-        self._seats.release()
+    def sharing(self, simulation: Any, *, seated: bool = False) -> Iterator[None]:
+        """A context in which the simulation of a replica shares launches with those of other
+        replicas if it can. Otherwise it takes one of the `seats`.
+
+        Args:
+            simulation: the simulation.
+            seated: whether the task has a seat, which others may take while launches are shared.
+        """
+        joined = self._group is not None and simulation._join(self._group)
+        if joined:
+            # One thread at a time is in Python.
+            simulation._longer = min(max(1, self._together / 64), 5)
+        if joined and seated:
+            self.seats.release()
+        elif not joined and not seated:
+            self.seats.acquire()
         try:
             yield
         finally:
-            simulation._join(None)
-            simulation._longer = 1.0
-            self._seats.acquire()
+            if joined:
+                simulation._join(None)
+                simulation._longer = 1.0
+            if joined and seated:
+                self.seats.acquire()
+            elif not joined and not seated:
+                self.seats.release()
 
     def run(
         self,
         task: Callable[[int], T],
         stop: StopRequest,
         show: Callable[[], None] = lambda: None,
+        *,
+        together: bool = False,
     ) -> list[T]:
         """The results of a task for each replica of this rank, which is called with the position of
         the replica in `places`. `show` is called several times per second.
 
         The first exception stops the other tasks and is raised.
+
+        Args:
+            together: whether the task takes a seat, and may share launches, by itself.
         """
-        left = deque(range(len(self.places)))
-        results: dict[int, T] = {}
+        count = len(self.places)
+        left, results = deque(range(count)), {}
+        failed: list[BaseException] = []
 
         def work() -> None:
             while left:
@@ -110,29 +130,39 @@ class Team:
                     slot = left.popleft()
                 except IndexError:  # another thread has taken the last one
                     return
-                with self._seats:
+                try:
                     results[slot] = task(slot)
+                except BaseException as error:
+                    failed.append(error)
+                    stop.request()
+                    left.clear()
 
-        pending = {self._pool.submit(work) for _ in range(min(self._workers, len(left)))}
+        threads = self._idle.pop() if self._idle else _Threads()  # a task may make a call itself
+        ended = threads.start(work, min(self._together if together else self._alone, count))
         try:
-            while pending:
-                done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
+            while not ended.wait(0.1):
                 show()
                 _ = stop.requested  # other ranks may ask whether this one is alive
-                for future in done:
-                    future.result()
+            show()
         except BaseException:
             stop.request()
             left.clear()
-            wait(pending)
+            ended.wait()
             raise
-        return [results[slot] for slot in range(len(self.places))]
+        self._idle.append(threads)
+        if failed:
+            try:
+                raise failed[0]
+            finally:
+                failed.clear()  # its traceback refers to this function
+        return [results[slot] for slot in range(count)]
 
     def on_all_ranks(
         self,
         task: Callable[[int, StopRequest], T],
         show: Callable[[], None] = lambda: None,
         *,
+        together: bool = False,
         to_the_end: bool = False,
     ) -> list[T]:
         """The results of a task for all replicas of all ranks in their order, on every rank. A
@@ -143,7 +173,7 @@ class Team:
         Args:
             task: function of the position of a replica in `places`, and of the request that ends it
                 early.
-            show: as for `run`.
+            show, together: as for `run`.
             to_the_end: raise KeyboardInterrupt on the ranks that were asked to stop, and on all
                 ranks if a task has not ended.
         """
@@ -151,7 +181,7 @@ class Team:
         with self._world.stop_request() as stop:
 
             def share() -> list[tuple[int, T]]:
-                found = self.run(lambda slot: task(slot, stop), stop, show)
+                found = self.run(lambda slot: task(slot, stop), stop, show, together=together)
                 if to_the_end and stop.requested_here:
                     raise Interrupted
                 return [(place.index, each) for place, each in zip(self.places, found, strict=True)]
@@ -166,6 +196,51 @@ class Team:
         if to_the_end and stopped:
             raise KeyboardInterrupt
         return [result for _, result in sorted(results, key=lambda each: each[0])]
+
+
+class _Threads:
+    """Threads that wait for work between the runs of a team, because to start a thread takes longer
+    than a short run of a small system."""
+
+    def __init__(self) -> None:
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._all: list[Thread] = []
+        weakref.finalize(self, _end, self._work, self._all)
+
+    def start(self, work: Callable[[], None], count: int) -> Event:
+        """Call a function in a number of threads. The result is set at the end of all calls."""
+        ended, lock, running = Event(), Lock(), count
+
+        def one() -> None:
+            nonlocal running
+            try:
+                work()
+            finally:
+                with lock:
+                    running -= 1
+                    if not running:
+                        ended.set()
+
+        while len(self._all) < count:
+            thread = Thread(target=_serve, args=(self._work,), daemon=True)
+            thread.start()
+            self._all.append(thread)
+        for _ in range(count):
+            self._work.put(one)
+        if not count:
+            ended.set()
+        return ended
+
+
+def _serve(work: SimpleQueue[Callable[[], None] | None]) -> None:
+    while (one := work.get()) is not None:
+        one()
+        del one  # the run ends before the next work comes
+
+
+def _end(work: SimpleQueue[Callable[[], None] | None], threads: list[Thread]) -> None:
+    for _ in threads:
+        work.put(None)
 
 
 def _threads_of_each(
