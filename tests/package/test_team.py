@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from contextlib import nullcontext
+from functools import partial
 from threading import Barrier, Lock
 from time import sleep
 
@@ -129,3 +131,11 @@ def test_a_task_may_run_tasks_itself():
         return one.run(lambda other: (slot, other), StopRequest())[slot]
 
     assert one.run(task, StopRequest()) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_no_thread_keeps_a_task_after_a_run(of_gpu):
+    one, simulation = of_gpu(200), One()
+    known = weakref.ref(simulation)
+    one.run(partial(lambda simulation, slot: simulation.shares, simulation), StopRequest())
+    del simulation
+    assert known() is None

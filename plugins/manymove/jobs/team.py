@@ -203,44 +203,50 @@ class _Threads:
     than a short run of a small system."""
 
     def __init__(self) -> None:
-        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._all: list[Thread] = []
-        weakref.finalize(self, _end, self._work, self._all)
+        weakref.finalize(self, _dismiss, self._calls, self._all)
 
     def start(self, work: Callable[[], None], count: int) -> Event:
-        """Call a function in a number of threads. The result is set at the end of all calls."""
+        """Call a function in a number of threads. The result is set at the end of all calls, when
+        no thread refers to the function any more."""
         ended, lock, running = Event(), Lock(), count
 
-        def one() -> None:
+        def end() -> None:
             nonlocal running
-            try:
-                work()
-            finally:
-                with lock:
-                    running -= 1
-                    if not running:
-                        ended.set()
+            with lock:
+                running -= 1
+                if not running:
+                    ended.set()
 
         while len(self._all) < count:
-            thread = Thread(target=_serve, args=(self._work,), daemon=True)
+            thread = Thread(target=_serve, args=(self._calls,), daemon=True)
             thread.start()
             self._all.append(thread)
         for _ in range(count):
-            self._work.put(one)
+            self._calls.put((work, end))
         if not count:
             ended.set()
         return ended
 
 
-def _serve(work: SimpleQueue[Callable[[], None] | None]) -> None:
-    while (one := work.get()) is not None:
-        one()
-        del one  # the run ends before the next work comes
+_Call = tuple[Callable[[], None], Callable[[], None]]
 
 
-def _end(work: SimpleQueue[Callable[[], None] | None], threads: list[Thread]) -> None:
+def _serve(calls: SimpleQueue[_Call | None]) -> None:
+    while (call := calls.get()) is not None:
+        work, end = call
+        del call
+        try:
+            work()
+        finally:
+            del work
+            end()
+
+
+def _dismiss(calls: SimpleQueue[_Call | None], threads: list[Thread]) -> None:
     for _ in threads:
-        work.put(None)
+        calls.put(None)
 
 
 def _threads_of_each(
