@@ -21,7 +21,8 @@ class CheckedAttributes:
     are free."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        check(self, name)
+        if not name.startswith("_"):
+            check(self, name)
         super().__setattr__(name, value)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 
@@ -27,9 +25,8 @@ class Exclusive:
         self._process = os.getpid()
         self._lock = threading.RLock()
 
-    @contextmanager
-    def alone(self) -> Iterator[Any]:
-        """A context in which no other thread can use the engine.
+    def __enter__(self) -> Any:
+        """Begin a context in which no other thread can use the engine.
 
         Raises:
             RuntimeError: another thread uses the engine, or this process was forked.
@@ -40,10 +37,10 @@ class Exclusive:
                 f"this {self._name} is in use by another thread: wait until its call ends, or make "
                 "an object for each thread"
             )
-        try:
-            yield self._engine
-        finally:
-            self._lock.release()
+        return self._engine
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
 
     @property
     def bare(self) -> Any:
@@ -60,13 +57,13 @@ class Exclusive:
             )
 
     def __getattr__(self, name: str) -> Any:
-        with self.alone() as engine:
+        with self as engine:
             value = getattr(engine, name)
         if not callable(value):
             return value
 
         def call(*arguments: Any, **named: Any) -> Any:
-            with self.alone():
+            with self:
                 return value(*arguments, **named)
 
         return call

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -14,7 +13,7 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from manymove import _core, arguments, files
+from manymove import arguments, files
 from manymove.analysis.blocking import pool
 from manymove.analysis.notation import Estimate
 from manymove.attributes import CheckedAttributes
@@ -35,7 +34,6 @@ T = TypeVar("T")
 Make = Callable[..., Simulation] | Simulation
 
 _CONTENTS = "replicas.json"
-_FEWEST_TOGETHER, _MOST_TOGETHER = 4, 1024  # threads whose simulations share launches
 # The class of an error of one replica, with whose index in the message it is raised.
 _ERRORS = (
     AttributeError,
@@ -253,12 +251,12 @@ class Replicas(CheckedAttributes):
             one._after_piece = pause
             try:
                 stop.check()
-                advance(one)
+                with self._team.sharing(one):
+                    advance(one)
             except Interrupted:
                 pass
             finally:
                 one._after_piece = None
-                one._join(None)
             if where is not None:
                 self._save(slot, where)
 
@@ -269,58 +267,25 @@ class Replicas(CheckedAttributes):
             quiet=not progress or self._world.rank > 0,
         )
         try:
-            with self._together() as workers:
-                self._each(task, lambda: bar.show(sum(done)), workers)
+            self._each(task, lambda: bar.show(sum(done)), together=True)
         finally:
             bar.close()
-
-    @contextmanager
-    def _together(self) -> Iterator[int]:
-        """A context in which simulations on a GPU share launches where they can. Its value is the
-        number of threads that the run needs for that; 0 if the team decides."""
-        few = len(self._simulations) < _FEWEST_TOGETHER  # faster alone
-        group = None if few else _core.HardParticlesGroup()
-        try:
-            joined = [one._join(group) for one in self._simulations]
-            workers = min(len(joined), _MOST_TOGETHER) if all(joined) else 0
-            for one in self._simulations:  # one thread at a time is in Python
-                one._longer = min(max(1, workers / 64), 5)
-            yield workers
-        finally:
-            for one in self._simulations:
-                one._join(None)
-                one._longer = 1.0
 
     def _each(
         self,
         task: Callable[[int, StopRequest], T],
         show: Callable[[], None] = lambda: None,
-        workers: int = 0,
+        *,
+        together: bool = False,
     ) -> list[T]:
-        """The results of a task for all replicas in their order, on every rank. A signal does not
-        end a rank that waits for the others."""
-        with self._world.stop_request() as stop:
-
-            def share() -> list[tuple[int, T]]:
-                places = self._team.places
-                tasks = [
-                    partial(_named, place.index, stop, partial(task, slot, stop))
-                    for slot, place in enumerate(places)
-                ]
-                results = self._team.run(tasks, stop, show, workers)
-                if stop.requested_here:
-                    raise Interrupted
-                indices = (place.index for place in places)
-                return list(zip(indices, results, strict=True))
-
-            try:
-                results = self._world.agree(share)
-                stop_here = stop.requested_here
-            except Interrupted:
-                stop_here = True
-        if stop_here:
-            raise KeyboardInterrupt
-        return [result for _, result in sorted(results, key=lambda each: each[0])]
+        """The results of a task for all replicas in their order, on every rank."""
+        places = self._team.places
+        return self._team.on_all_ranks(
+            lambda slot, stop: _named(places[slot].index, stop, partial(task, slot, stop)),
+            show,
+            together=together,
+            to_the_end=True,
+        )
 
     def map(self, function: Callable[[Any], T]) -> list[T]:
         """Call a function for each replica, in the thread of the replica.

@@ -9,7 +9,7 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, TypeVar
@@ -74,6 +74,10 @@ def _copied(value: Any) -> Any:
         copies = {name: _copied(each) for name, each in vars(value).items()}
         return dataclasses.replace(value, **copies)  # type: ignore[type-var]
     return copy.deepcopy(value) if isinstance(value, (list, dict)) else value
+
+
+def _nothing() -> None:
+    """The check of the ranks of a run on one rank, and the progress of a run without a bar."""
 
 
 class _Output:
@@ -205,22 +209,20 @@ class Simulation(CheckedAttributes, ABC):
         """A run of this length, during which no other thread can use the object. With `progress`
         a bar on the standard error or in the notebook shows the counter."""
         calls: list[Call] = [*checked(callbacks), *self._outputs.values()]
-        with self._exclusive.alone():
+        with self._exclusive:
             if self._is_running:
                 raise RuntimeError("a callback cannot run the object that calls it")
             self._is_running = True
             try:
-                with self._on_ranks(calls) as check, self._bar(length, progress) as show:
+                bar = self._bar(length) if progress else nullcontext(_nothing)
+                with self._on_ranks(calls) as check, bar as show:
                     yield Course(self, calls, show, check)
             finally:
                 self._is_running = False
 
     @contextmanager
-    def _bar(self, length: float, progress: bool) -> Iterator[Callable[[], object]]:
+    def _bar(self, length: float) -> Iterator[Callable[[], object]]:
         """A progress bar, and the function that updates it."""
-        if not progress:
-            yield lambda: None
-            return
         from tqdm.auto import tqdm
 
         unit, first = self._COUNTER, self.elapsed
@@ -228,11 +230,10 @@ class Simulation(CheckedAttributes, ABC):
         with tqdm(total=length, unit_scale=True, disable=self._quiet, **words) as bar:
             yield lambda: bar.update(min(self.elapsed - first, length) - bar.n)
 
-    @contextmanager
-    def _on_ranks(self, calls: Sequence[Call]) -> Iterator[Callable[[], None]]:
+    def _on_ranks(self, calls: Sequence[Call]) -> AbstractContextManager[Callable[[], None]]:
         """A run of all ranks that share the system, and the function that raises KeyboardInterrupt
         on all of them after Ctrl-C on one."""
-        yield lambda: None
+        return nullcontext(_nothing)
 
     def _together(self, task: Callable[[], T]) -> T:
         """The result of a task, which all ranks call. An error of one rank is raised on all."""

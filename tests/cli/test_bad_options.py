@@ -94,7 +94,7 @@ BAD_OPTIONS = [
     ("disks --replicas 0", "--replicas is 0"),
     ("disks --frames 0", "--frames is 0"),
     ("disks --threads 0", "--threads is 0"),
-    ("disks --checkpoint-every 0", "--checkpoint-every is 0.0"),
+    ("disks --checkpoint-every -1", "--checkpoint-every is -1.0; it must not be negative"),
     ("disks --packing-fraction 1.2", "--packing-fraction is 1.2"),
     ("disks --packing-fraction 0.8", "random packings go up to 0.72"),
     ("disks --packing-fraction 0.95 --start hexagonal", "touching disks has 0.9068997"),

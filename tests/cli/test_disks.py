@@ -346,3 +346,22 @@ def test_ranks_under_pmix_that_do_not_see_each_other_are_refused(launched):
     launched({"PMIX_RANK": "2"}, 1)
     with pytest.raises(RuntimeError, match="PMIX_RANK = 2, but mpi4py sees one"):
         World.connect()
+
+
+def test_replicas_that_share_a_device_have_the_results_of_runs_alone(device, tmp_path):
+    count, options = 5, [*SMALL[:-1], device, "--quiet", "--frames", 2]
+    together = tmp_path / "together"
+    assert disks(*options, "--output", together, "--replicas", count, "--seed", 3) == 0
+    summary = summary_of(together)
+    for index, found in enumerate(summary["replicas"]):
+        alone = tmp_path / f"alone-{index}"
+        assert disks(*options, "--output", alone, "--seed", 3 + index) == 0
+        assert summary_of(alone)["replicas"] == [{**found, "replica": 0}]
+        frames = "trajectory.gsd" if index == 0 else f"trajectory-{index}.gsd"
+        with (
+            gsd.hoomd.open(together / frames) as ours,
+            gsd.hoomd.open(alone / "trajectory.gsd") as theirs,
+        ):
+            assert len(ours) == len(theirs) == 2
+            for one, other in zip(ours, theirs, strict=True):
+                np.testing.assert_array_equal(one.particles.position, other.particles.position)

@@ -10,6 +10,8 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import partial
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -19,9 +21,12 @@ from flat_settings import of_hard_particles
 
 from manymove import HardDisks, HardSpheres, cli
 from manymove.adsorption import replica as adsorption
+from manymove.cli import adsorbents, commands
 from manymove.cli.options import OptionsOf, sentences
+from manymove.cli.options import command as make_command
 from manymove.electrolyte import replica as electrolyte
 from manymove.hard_particles.settings import DiskSettings, SphereSettings
+from manymove.jobs.options import least
 from manymove.jobs.world import World
 from manymove.settings import Forces, Steps, Swaps
 
@@ -218,25 +223,34 @@ def test_a_parameter_has_one_sentence_of_its_declaration():
     assert {each.group for each in found.values()} == {"System"}
 
 
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("disks", DiskSettings),
-        ("spheres", SphereSettings),
-        ("electrolyte", electrolyte.Settings),
-        ("adsorption", adsorption.Settings),
-    ],
-)
-def test_an_option_of_the_settings_is_declared_there_alone(name, settings):
+OF_JOBS = {
+    "disks": (DiskSettings, [commands._of_hard_particles]),
+    "spheres": (SphereSettings, [commands._of_hard_particles]),
+    "electrolyte": (electrolyte.Settings, []),
+    "adsorption": (adsorption.Settings, [adsorbents.of_framework, adsorbents.of_molecules]),
+}
+NEEDED = {
+    "disks": {"particles": 64, "packing_fraction": 0.5, "replicas": 1},
+    "spheres": {"particles": 64, "packing_fraction": 0.3, "replicas": 1},
+    "electrolyte": {"replicas": 1},
+    "adsorption": {
+        "framework": "ITQ-1", "molecules": [1], "adsorbates": [], "method": "pmc", "systems": 1,
+        "options": {"temperature": 300.0, "proposals": None},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_JOBS)
+def test_an_option_of_the_settings_is_declared_there_alone(name):
     """Name, default and sentence of an option follow from the field of the settings."""
-    command = COMMANDS[name]
-    own = inspect.signature(inspect.unwrap(command.callback)).parameters
+    command, (settings, others) = COMMANDS[name], OF_JOBS[name]
     options = {option.name: option for option in command.params}
     fields = {field.name: field for field in dataclasses.fields(settings)}
     declared = sentences(settings)
     assert len(declared) > 10
+    for function in (inspect.unwrap(command.callback), *others):
+        assert not declared.keys() & inspect.signature(function).parameters.keys()
     for field, sentence in declared.items():
-        assert field not in own
         assert options[field].help.startswith(re.sub(r"( \(default .*\))?\.$", "", sentence.text))
         default = fields[field].default
         if isinstance(default, tuple):
@@ -244,6 +258,54 @@ def test_an_option_of_the_settings_is_declared_there_alone(name, settings):
         elif type(default) is int:
             default = str(default)
         assert options[field].default == default
+
+
+@pytest.mark.parametrize("name", OF_JOBS)
+def test_a_changed_declaration_changes_the_option(name):
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Changed(OF_JOBS[name][0]):
+        """Another declaration of an option.
+
+        Run:
+            seed: First of the seeds.
+        """
+
+        seed: Annotated[int, least(7)] = 11
+
+    app, made = typer.Typer(), []
+
+    @make_command(app, None, Changed)
+    def one(**common):
+        made.append(Changed(**common | NEEDED[name]))
+        return 0
+
+    run = partial(app, standalone_mode=False)
+    assert run([]) == 0 and made[0].seed == 11
+    options = {option.name: option for option in typer.main.get_command(app).params}
+    assert options["seed"].help == "First of the seeds (default 11)."
+    with pytest.raises(ValueError, match="--seed is 3; it must be at least 7"):
+        run(["--seed", "3"])
+    with pytest.raises(ValueError, match="--seed is 3; it must be at least 7"):
+        Changed(**NEEDED[name], seed=3)
+
+
+@pytest.mark.parametrize("name", OF_JOBS)
+@pytest.mark.parametrize(
+    ("option", "value", "wanted"),
+    [
+        ("seed", -1, "it must be at least 0"),
+        ("threads", 0, "it must be at least 1"),
+        ("equilibrate", -1, "it must be at least 0"),
+        ("equilibrate", 1.5, "it must be an integer"),
+        ("checkpoint_every", -1.0, "it must not be negative"),
+    ],
+)
+def test_settings_made_in_code_are_checked_as_options(name, option, value, wanted):
+    settings = OF_JOBS[name][0]
+    flag = f"--{option.replace('_', '-')}"
+    with pytest.raises((TypeError, ValueError), match=f"{flag} is {value}; {wanted}"):
+        settings(**NEEDED[name], **{option: value})
+    assert settings(**NEEDED[name], checkpoint_every=0).checkpoint_every == 0
 
 
 # ---- lists ---------------------------------------------------------------------------------------

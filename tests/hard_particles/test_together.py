@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
+from threading import Barrier
 
 import numpy as np
 import pytest
 from machine import GPU
 
 from manymove import HardDisks, HardSpheres, Mixture, Replicas, _core, load
+from manymove.hard_particles import job
+from manymove.hard_particles.replica import Replica
+from manymove.hard_particles.settings import DiskSettings
+from manymove.jobs.world import World
 
 pytestmark = GPU
 DISKS = [(100, 0.5), (1000, 0.3), (4096, 0.7), (333, 0.65), (10_000, 0.6)]
@@ -163,6 +169,18 @@ def test_an_error_of_a_callback_ends_that_replica(kind):
     replicas.run(10)
 
 
+def check_shared(replicas):
+    """All replicas make cycles at the same time, although a GPU has fewer seats."""
+    meeting, met = Barrier(len(replicas), timeout=60), set()
+
+    def meet(system):
+        if system.seed not in met:
+            met.add(system.seed)
+            meeting.wait()
+
+    replicas.run(100, [(1, meet)])
+
+
 @pytest.mark.parametrize("kind", FEW)
 def test_replicas_that_are_interrupted_continue_with_the_results_of_whole_runs(kind):
     replicas = Replicas([maker(kind, i) for i in range(6)], seed=5, device="cuda")
@@ -187,12 +205,12 @@ def test_replicas_that_are_interrupted_continue_with_the_results_of_whole_runs(k
 )
 def test_replicas_share_launches_and_have_the_results_of_runs_alone(kind, count):
     replicas = Replicas([maker(kind, i) for i in range(count)], seed=5, device="cuda")
-    with replicas._together() as threads:
-        assert threads == count
+    check_shared(replicas)
     replicas.map(lambda system: system.sample_pressure(every=2, record=10))
     replicas.run(300)
     for i, found in enumerate(replicas.map(results)):
         system = make(kind, i)
+        system.run(100)
         system.sample_pressure(every=2, record=10)
         system.run(300)
         same(found, results(system))
@@ -201,8 +219,27 @@ def test_replicas_share_launches_and_have_the_results_of_runs_alone(kind, count)
 @pytest.mark.parametrize("kind, N", [("HardDisks-equal", 200_000), ("HardSpheres-equal", 100_000)])
 def test_few_replicas_and_a_system_that_fills_the_device_run_alone(kind, N):
     few = Replicas(maker(kind, 1), 3, seed=1, device="cuda")
-    with few._together() as threads:
-        assert threads == 0
+    assert few._team._group is None
     cls, _ = KINDS[kind]
     large = cls.random(N, 0.4, seed=1, device="cuda")
     assert not large._join(_core.HardParticlesGroup())
+
+
+def test_replicas_of_a_command_share_launches(tmp_path, monkeypatch):
+    count, course = 20, Replica._course
+    meeting = Barrier(count, timeout=60)
+
+    def of_all(self, engine):
+        meeting.wait()  # more than a GPU has seats
+        course(self, engine)
+
+    monkeypatch.setattr(Replica, "_course", of_all)
+    settings = DiskSettings(
+        particles=500, packing_fraction=0.6, replicas=count, sweeps=200, equilibrate=30, seed=5,
+        device="cuda", output=tmp_path / "many", quiet=True,
+    )  # fmt: skip
+    summary, complete = job.run(settings, World())
+    assert complete
+    monkeypatch.undo()
+    few, _ = job.run(replace(settings, replicas=3, output=tmp_path / "few"), World())
+    assert few["replicas"] == summary["replicas"][:3]

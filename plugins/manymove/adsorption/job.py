@@ -27,7 +27,6 @@ from manymove.analysis.blocking import drift
 from manymove.analysis.notation import Estimate, with_error
 from manymove.jobs import figures, replica, report
 from manymove.jobs.options import of_option
-from manymove.jobs.progress import StopRequest
 from manymove.jobs.report import number, values_and_errors
 from manymove.jobs.world import World
 
@@ -42,7 +41,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
         KeyboardInterrupt: a stop was requested before all systems had started.
     """
-    results = replica.on_all_ranks(settings, world, lambda stop: _share(settings, world, stop))
+    results = _results(settings, world)
     if not all(parameters for parameters, _, _ in (r.run for r in results)):
         raise KeyboardInterrupt
     summary = summarize(settings, results, world.size)
@@ -51,9 +50,9 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     return summary, summary["complete"]
 
 
-def _share(settings: Settings, world: World, stop: StopRequest) -> list[Result]:
-    """Run the parts of this rank."""
-    count = _number_of_parts(settings, world)
+def _results(settings: Settings, world: World) -> list[Result]:
+    """Run the parts of all ranks."""
+    count = replica.or_abort(world, lambda: world.each(lambda: _number_of_parts(settings, world)))
     mine = world.share(range(count))
     systems = sum(settings.systems_of(index, count) for index in mine)
     moves = (settings.equilibrate + settings.steps) * systems * settings.states_per_step
@@ -61,14 +60,13 @@ def _share(settings: Settings, world: World, stop: StopRequest) -> list[Result]:
     point, points = settings.point
     if settings.pressure is not None:
         name += f", {settings.pressure:g} bar (point {point} of {points})"
-    return replica.run_share(
+    return replica.run_replicas(
         settings,
         world,
         mine,
         lambda *where: Replica(count, world.rank, *where),
         name,
         moves,
-        stop,
         at_once=1,
         others=((point - 1) * moves, (points - point) * moves),
     )

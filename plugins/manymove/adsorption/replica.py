@@ -62,7 +62,7 @@ class Settings(replica.Settings):
     molecules: Sequence[int]
     adsorbates: Sequence[Species]
     method: str
-    systems: int
+    systems: Annotated[int, least(1)]
     options: dict[str, Any]  # other arguments of manymove.Adsorption
     steps: Annotated[int, least(1)] = 100_000
     equilibrate: Annotated[int, least(0)] = 20_000
@@ -79,7 +79,6 @@ class Settings(replica.Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        least(1)("--systems", self.systems)
         for name in ("steps", "equilibrate", "systems", "seed", "frames", "henry"):
             if (value := getattr(self, name)) >= 2**63:
                 raise ValueError(f"--{name} is {value}; it must be below 2**63")

@@ -29,7 +29,7 @@ from manymove.electrolyte.replica import Settings as Electrolytes
 from manymove.hard_particles.settings import DiskSettings as Disks
 from manymove.hard_particles.settings import SphereSettings as Spheres
 from manymove.jobs import errors, folder_lock
-from manymove.jobs.options import least, of_option
+from manymove.jobs.options import of_option
 from manymove.jobs.replica import Settings as Job
 from manymove.settings import EnergyGrid, ProfileAxis, Steps, Swaps
 
@@ -61,12 +61,12 @@ _OF_A_FURTHER_RUN = "sweeps equilibrate device threads checkpoint_every frames p
 
 
 def _of_hard_particles(
-    particles: Annotated[int | None, least(1)] = None,
+    particles: int | None = None,
     packing_fraction: float | None = None,
     diameters: tuple[float, ...] | None = None,
     fractions: tuple[float, ...] | None = None,
     contacts: tuple[float, ...] | None = None,
-    replicas: Annotated[int | None, least(1)] = None,
+    replicas: int | None = None,
     equation_of_state: bool = False,
     packing_fractions: tuple[float, ...] | None = None,
 ) -> None:
@@ -398,7 +398,7 @@ def adsorption(
 
 @command(app, "sweeps equilibrate method device threads checkpoint_every", Electrolytes)
 def electrolyte(
-    replicas: Annotated[int | None, least(1)] = None,
+    replicas: int | None = None,
     **common: Any,
 ) -> int:
     """Simulate charged hard spheres and measure their energy.

@@ -25,7 +25,7 @@ from typer.core import TyperCommand
 
 from manymove.errors import ParameterError
 from manymove.jobs import errors
-from manymove.jobs.options import OPTIONS_FILE
+from manymove.jobs.options import OPTIONS_FILE, flag_of
 from manymove.settings import Group, sentences_of
 
 REPEATING = (  # lists in which a value may occur twice
@@ -204,11 +204,11 @@ def command(
                 options = _continued(options, changeable.split())
             for option, check in checks.items():
                 if options[option] is not None:
-                    check(_flag(option), options[option])
+                    check(flag_of(option), options[option])
             try:
                 return function(**options)
             except ParameterError as error:
-                flags = {name: _flag(name) for name in options}
+                flags = {name: flag_of(name) for name in options}
                 of_size = (each for each in ("particles", "ions", "sizes") if each in flags)
                 if size := next(of_size, None):
                     flags["N"] = flags[size]
@@ -276,7 +276,7 @@ def _option(parameter: inspect.Parameter, help_: Mapping[str, Sentence]) -> insp
         settings |= {"metavar": f"<{each.__name__.lower()}>{SEVERAL}", "callback": read}
         kind = list[str] | None if each is Path else str | None
         default = ",".join(map(str, default)) if default else None
-    flag = _flag(name)
+    flag = flag_of(name)
     if default is True:
         flag += f"/--no-{name}"
     option = Annotated[kind, typer.Option(flag, **settings)]  # type: ignore[valid-type]
@@ -377,7 +377,7 @@ def _continued(options: dict[str, Any], changeable: list[str]) -> dict[str, Any]
         stored = dict(json.loads(path.read_text()))
     except (ValueError, TypeError) as error:
         raise ValueError(f"--resume: {path} has no options: {error}") from None
-    stored = {_flag(k): value for k, value in stored.items() if _flag(k) not in _DERIVED}
+    stored = {flag_of(k): value for k, value in stored.items() if flag_of(k) not in _DERIVED}
     context = options["context"]
     parameters = {parameter.opts[0]: parameter for parameter in context.command.params}
     if others := stored.keys() - parameters:
@@ -413,10 +413,6 @@ def _refuse_part(output: Path) -> None:
             f"--resume: {output} is a part of the {several} in {output.parent}: give "
             f"--output {output.parent}, which continues all of them"
         )
-
-
-def _flag(name: str) -> str:
-    return f"--{name.rstrip('_').replace('_', '-')}"
 
 
 def _typed(value: Any) -> Any:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -32,7 +33,6 @@ from manymove.dpd.model import (
 )
 from manymove.jobs import folder_lock, limits
 from manymove.jobs.progress import MovesBar, StopRequest
-from manymove.jobs.world import run_concurrently
 from manymove.lammps import host
 
 RECORDS = 1000  # maximum number of thermodynamic records of a run
@@ -59,7 +59,7 @@ class Settings(Model):
         steps: length of the measurement in steps.
         equilibrate: length of the equilibration in steps.
         ranks: number of MPI ranks.
-        checkpoint_every: time between two checkpoints in seconds; 0 writes all possible files.
+        checkpoint_every: time between two checkpoints in seconds; 0 writes all that are possible.
         checkpoint_steps: number of steps between possible restart files. At each of them LAMMPS
             starts a new run, so that a resumed run continues with the same bits. Default a
             twentieth of the whole run, at least 100 steps and at most 2e10 particle-steps.
@@ -214,13 +214,19 @@ def simulate(
             if not restarts.follow(stop.requested):
                 process.terminate()
 
-        try:
-            run_concurrently([lambda: follow(process)], 1, stop, show)
-        except BaseException:
-            process.terminate()
-            raise
-        finally:
-            bar.close()
+        with ThreadPoolExecutor(1) as thread:
+            try:
+                following = thread.submit(follow, process)
+                pending = {following}
+                while pending:
+                    _, pending = wait(pending, timeout=0.1)
+                    show()
+                following.result()
+            except BaseException:
+                process.terminate()
+                raise
+            finally:
+                bar.close()
     complete = process.returncode == 0
     if not complete and not stop.requested:
         error = next((text for text in lines if messages.is_error(text)), None)

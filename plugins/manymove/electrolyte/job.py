@@ -15,7 +15,6 @@ from manymove.analysis.structure_factors import StructureFactors
 from manymove.electrolyte.replica import Replica, Result, Settings
 from manymove.electrolyte.simulation import BOUNDARIES
 from manymove.jobs import figures, replica, report
-from manymove.jobs.progress import StopRequest
 from manymove.jobs.report import number
 from manymove.jobs.world import World
 from manymove.settings import SURROUNDINGS
@@ -34,27 +33,21 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         raise ValueError(
             f"--device {settings.device} is for one process, but there are {world.size} ranks"
         )
-    results = replica.on_all_ranks(settings, world, lambda stop: _share(settings, world, stop))
-    dressed, why_not = fit(settings, results)
-    summary = summarize(settings, results, world.size, dressed, why_not)
-    if world.rank == 0:
-        write_outputs(settings, results, summary, dressed)
-    return summary, summary["complete"]
-
-
-def _share(settings: Settings, world: World, stop: StopRequest) -> list[Result]:
-    """Run the replicas of this rank."""
     mine = world.share(range(settings.replicas))
-    return replica.run_share(
+    results = replica.run_replicas(
         settings,
         world,
         mine,
         Replica,
         f"{settings.ions:,} ions {settings.valences[0]:+d}:{settings.valences[1]:+d}",
         (settings.sweeps + settings.equilibrate) * settings.ions * len(mine),
-        stop,
         at_once=1 if "," in settings.device else None,  # GPUs share one chain after the other
     )
+    dressed, why_not = fit(settings, results)
+    summary = summarize(settings, results, world.size, dressed, why_not)
+    if world.rank == 0:
+        write_outputs(settings, results, summary, dressed)
+    return summary, summary["complete"]
 
 
 def fit(settings: Settings, results: list[Result]) -> tuple[DressedIons | None, str | None]:

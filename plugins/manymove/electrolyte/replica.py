@@ -66,7 +66,7 @@ class Settings(replica.Settings):
         replicas: number of independent runs.
     """
 
-    replicas: int
+    replicas: Annotated[int, least(1)]
     ions: Annotated[int, least(2)] = 4096
     valences: tuple[int, int] = (3, -1)
     diameter: float | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from manymove.hard_particles.settings import Settings
 from manymove.hard_particles.sizes import Sizes
 from manymove.io import Frame, read_frame
 from manymove.jobs import figures, replica, report
-from manymove.jobs.progress import StopRequest
 from manymove.jobs.ranks import Ranks
 from manymove.jobs.report import number
 from manymove.jobs.world import World
@@ -37,33 +37,20 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
     ranks = Ranks.of(world.communicator) if settings.decompose else None
-    results = replica.on_all_ranks(
-        settings, world, lambda stop: _share(settings, world, ranks, stop)
+    mine = [0] if ranks else world.share(range(settings.replicas))
+    frame = replica.or_abort(world, lambda: world.each(lambda: _start(settings)))
+    results = replica.run_replicas(
+        settings,
+        world,
+        mine,
+        partial(Replica, frame=frame, ranks=ranks),
+        f"{settings.particles:,} {settings.kind.particles} at {settings.packing_fraction:.4g}",
+        (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
     )
     summary = summarize(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)
     return summary, summary["complete"]
-
-
-def _share(
-    settings: Settings, world: World, ranks: Ranks | None, stop: StopRequest
-) -> list[Result]:
-    """Run the replicas of this rank. For a system that all share, the first rank has the result."""
-    mine = [0] if ranks else world.share(range(settings.replicas))
-    frame = ranks.together(lambda: _start(settings)) if ranks else _start(settings)
-    results = replica.run_share(
-        settings,
-        world,
-        mine,
-        lambda index, settings, device, threads, stop: Replica(
-            index, settings, device, threads, stop, frame, ranks
-        ),
-        f"{settings.particles:,} {settings.kind.particles} at {settings.packing_fraction:.4g}",
-        (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
-        stop,
-    )
-    return [] if ranks and world.rank > 0 else results
 
 
 def _start(settings: Settings) -> Frame | None:

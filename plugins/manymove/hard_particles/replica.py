@@ -103,7 +103,7 @@ class Replica(replica.Replica):
         super().__init__(index, settings, device, threads, stop)
         self._frame = frame
         self._ranks = ranks
-        self._writes = ranks is None or ranks.rank == 0
+        self.writes = ranks is None or ranks.rank == 0
         self._earlier: np.ndarray | None = None  # records of the runs that this one resumes
         self._looks: list[list[float]] = []  # sweeps measured, real and imaginary parts
         self._equilibrated: float | None = None  # sweeps where the equilibration ended
@@ -120,7 +120,7 @@ class Replica(replica.Replica):
         """The result of a task on one of the ranks; None on the others."""
         if self._ranks is None:
             return task()
-        return self._ranks.together(lambda: task() if self._writes else None, patient=True)
+        return self._ranks.together(lambda: task() if self.writes else None, patient=True)
 
     def _shared(self, value: T) -> T:
         """The value of the first rank."""
@@ -159,7 +159,7 @@ class Replica(replica.Replica):
         return disks
 
     def _say_how_rows_travel(self, disks: HardParticles) -> None:
-        if self._ranks and self._writes and not self._settings.quiet:
+        if self._ranks and self.writes and not self._settings.quiet:
             print(f"rows of cells travel through {disks.transport}", file=sys.stderr)
 
     def _start(self) -> tuple[np.ndarray, tuple[float, ...], Sizes]:

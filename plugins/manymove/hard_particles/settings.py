@@ -42,9 +42,9 @@ class Settings(replica.Settings):
     """
 
     kind: ClassVar[Kind]
-    particles: int
+    particles: Annotated[int, least(1)]
     packing_fraction: float
-    replicas: int
+    replicas: Annotated[int, least(1)]
     input: Path | None = None
     start: str = "random"
     pressure: float | None = None

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -116,12 +116,12 @@ class SharedParticles(MonteCarlo):
 
     # ---- what ranks do together ------------------------------------------------------------------
 
+    def _on_ranks(self, calls: Sequence[Call]) -> AbstractContextManager[Callable[[], None]]:
+        return super()._on_ranks(calls) if self._ranks is None else self._of_all_ranks(calls)
+
     @contextmanager
-    def _on_ranks(self, calls: Sequence[Call]) -> Iterator[Callable[[], None]]:
-        ranks = self._ranks
-        if ranks is None:
-            yield lambda: None
-            return
+    def _of_all_ranks(self, calls: Sequence[Call]) -> Iterator[Callable[[], None]]:
+        ranks: Any = self._ranks
         with ranks.collective(), ranks.interrupts() as check:
             intervals = ranks.all([every for every, _ in calls])
             if any(other != intervals[0] for other in intervals):

@@ -6,8 +6,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from inspect import isfunction
+from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from manymove.errors import ParameterError
 from manymove.jobs.errors import text_of
@@ -15,10 +18,36 @@ from manymove.jobs.errors import text_of
 OPTIONS_FILE = "options.json"  # in the output folder, for --resume
 
 
+def flag_of(name: str) -> str:
+    """The option of an argument."""
+    return f"--{name.rstrip('_').replace('_', '-')}"
+
+
+@cache
+def _checks_of(kind: type) -> dict[str, list[Callable[[str, Any], object]]]:
+    annotations = get_type_hints(kind, include_extras=True)
+    checks = {name: getattr(each, "__metadata__", ()) for name, each in annotations.items()}
+    return {name: [*filter(isfunction, found)] for name, found in checks.items()}
+
+
+def check_declared(settings: object) -> None:
+    """Check the values of a settings class as its fields declare it.
+
+    Raises:
+        TypeError, ValueError: a value is wrong; the message names its option.
+    """
+    for name, checks in _checks_of(type(settings)).items():  # type: ignore[arg-type]
+        if (value := getattr(settings, name)) is not None:
+            for check in checks:
+                check(flag_of(name), value)
+
+
 def least(count: int) -> Callable[[str, Any], None]:
     """A check that an integer is not smaller."""
 
     def check(option: str, value: int) -> None:
+        if not isinstance(value, Integral):
+            raise TypeError(f"{option} is {value!r}; it must be an integer")
         if value < count:
             raise ValueError(f"{option} is {value}; it must be at least {count}")
 
@@ -29,6 +58,12 @@ def positive(option: str, value: float) -> None:
     """Check that a number is positive and finite."""
     if not 0 < value < math.inf:
         raise ValueError(f"{option} is {value}; it must be positive")
+
+
+def not_negative(option: str, value: float) -> None:
+    """Check that a number is not negative."""
+    if not value >= 0:
+        raise ValueError(f"{option} is {value}; it must not be negative")
 
 
 def one_of(*words: str) -> Callable[[str, Any], None]:

@@ -9,8 +9,9 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
@@ -19,7 +20,7 @@ import numpy as np
 from manymove import checkpoint, files
 from manymove.jobs import output_folder, report
 from manymove.jobs.channel import RankLost
-from manymove.jobs.options import OPTIONS_FILE, least
+from manymove.jobs.options import OPTIONS_FILE, check_declared, least, not_negative
 from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
 from manymove.jobs.team import Team
 from manymove.jobs.world import World
@@ -28,6 +29,7 @@ from manymove.simulation import interruptible
 if TYPE_CHECKING:
     from manymove.io import FrameWriter
 
+T = TypeVar("T")
 W = TypeVar("W", bound="FrameWriter")
 
 
@@ -62,7 +64,8 @@ class Settings(Session):
 
     Files:
         output: Folder of the results.
-        checkpoint_every: Time between two checkpoints in seconds (default 600).
+        checkpoint_every: Time between two checkpoints in seconds; 0 writes all that are possible
+            (default 600).
         resume: Continue the run in --output with its options; length, device and threads may
             differ.
         overwrite: Replace the results in --output.
@@ -74,15 +77,14 @@ class Settings(Session):
 
     equilibrate: Annotated[int, least(0)]
     output: Path
-    checkpoint_every: float = 600.0
+    checkpoint_every: Annotated[float, not_negative] = 600.0
     resume: bool = False
     overwrite: bool = False
     given: dict[str, Any] | None = None
     folder: Path | None = None
 
     def __post_init__(self) -> None:
-        if not self.checkpoint_every > 0:
-            raise ValueError(f"--checkpoint-every is {self.checkpoint_every}; it must be positive")
+        check_declared(self)
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,7 @@ class Replica(ABC):
         self, index: int, settings: Any, device: str, threads: int | None, stop: StopRequest
     ) -> None:
         self.moves = 0  # done so far; read by the progress bar
+        self.writes = True  # whether this rank writes the files and has the result
         self._index = index
         self._settings = settings
         self._device = device
@@ -163,8 +166,12 @@ class Replica(ABC):
         self._trajectory: FrameWriter | None = None
         self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
 
-    def run(self) -> Any:
-        """Equilibrate and measure; a requested stop ends it early with a checkpoint."""
+    def run(self, sharing: Callable[[Any], AbstractContextManager[None]]) -> Any:
+        """Equilibrate and measure; a requested stop ends it early with a checkpoint.
+
+        Args:
+            sharing: function that returns the context in which the engine runs.
+        """
         try:
             with interruptible(lambda: self._stop.requested):
                 engine = self._resumed() if self._settings.resume else self._started()
@@ -175,7 +182,8 @@ class Replica(ABC):
         began = self._saved = time.time()
         self._earlier_moves = self._moves(engine)
         try:
-            self._course(engine)
+            with sharing(engine):
+                self._course(engine)
             complete = True
         except Interrupted:
             complete = False
@@ -336,18 +344,20 @@ class Replica(ABC):
                 raise ValueError(f"--resume: {self._state} has {option} {held}, not {asked}")
 
 
-def run_share(
+def run_replicas(
     settings: Settings,
     world: World,
     indices: Sequence[int],
     make: Callable[..., Replica],
     description: str,
     moves: int,
-    stop: StopRequest,
     at_once: int | None = None,
     others: tuple[int, int] = (0, 0),
 ) -> list[Any]:
-    """Run this rank's replicas, several at a time, with a progress bar.
+    """Run the replicas of all ranks, several at a time, with a progress bar.
+
+    If some ranks fail, all raise the error of the lowest of them. If a rank is silent, or ranks
+    that share a system have lost one, all processes end.
 
     Args:
         settings: settings of the job.
@@ -355,47 +365,45 @@ def run_share(
         indices: indices of this rank's replicas.
         make: function that makes a replica from the arguments of `Replica`.
         description: text before the progress bar.
-        moves: total number of moves, as the replicas count them.
-        stop: request that ends the replicas early.
+        moves: total number of moves of this rank, as the replicas count them.
         at_once: maximum number of replicas that run at the same time.
         others: numbers of moves of the jobs before and after this one, whose progress is shown
             together.
 
     Returns:
-        the results, in the order of the indices.
+        the results of all replicas in their order, on every rank.
     """
+    claim(settings, world)
     team = Team(world, indices, settings.device, settings.threads, at_once)
-    quiet = settings.quiet or world.rank > 0
+    running: dict[int, Replica] = {}
+
+    def task(slot: int, stop: StopRequest) -> Any:
+        place = team.places[slot]
+        one = running[slot] = make(place.index, settings, place.device, place.threads, stop)
+        with team.seats:
+            result = one.run(partial(team.sharing, seated=True))
+        return result if one.writes else None
+
     before, later = others
-    replicas = [
-        make(place.index, settings, place.device, place.threads, stop) for place in team.places
-    ]
+    quiet = settings.quiet or world.rank > 0
     bar = MovesBar(description, before + moves + later, done=before, quiet=quiet)
 
     def show() -> None:
-        bar.show(before + min(moves, sum(replica.moves for replica in replicas)))
+        bar.show(before + min(moves, sum(replica.moves for replica in [*running.values()])))
 
     try:
-        return team.run([replica.run for replica in replicas], stop, show)
+        results = or_abort(world, lambda: team.on_all_ranks(task, show, together=True))
     finally:
         bar.close()
+    return [result for result in results if result is not None]
 
 
-def on_all_ranks(
-    settings: Settings, world: World, share: Callable[[StopRequest], list[Any]]
-) -> list[Any]:
-    """The results of all replicas in their order, on every rank. A signal does not end a rank that
-    waits for the others.
-
-    If some ranks fail, all raise the error of the lowest of them. If a rank is silent, or ranks
-    that share a system have lost one, all processes end.
-    """
-    claim(settings, world)
-    with world.stop_request() as stop:
-        try:
-            return sorted(world.agree(lambda: share(stop)), key=lambda result: result.replica)
-        except RankLost as error:
-            world.abort(str(error))
+def or_abort(world: World, task: Callable[[], T]) -> T:
+    """The result of a collective task. If a rank is silent, all processes end."""
+    try:
+        return task()
+    except RankLost as error:
+        world.abort(str(error))
 
 
 def claim(settings: Settings, world: World) -> None:
@@ -421,12 +429,9 @@ def claim(settings: Settings, world: World) -> None:
         raise error
 
 
-def _of_first(world: World, task: Callable[[], Any]) -> Any:
+def _of_first(world: World, task: Callable[[], T]) -> T:
     """The result of a task on the first rank, on every rank. Collective."""
-    try:
-        return world.gather([task()] if world.rank == 0 else [])[0]
-    except RankLost as error:
-        world.abort(str(error))
+    return or_abort(world, lambda: world.gather([task()] if world.rank == 0 else [])[0])
 
 
 def has_checkpoint(output: Path) -> bool:

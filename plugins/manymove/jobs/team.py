@@ -1,15 +1,25 @@
-"""Tasks of this process that run at the same time, each with its device and its threads."""
+"""Simulations of this process that run at the same time, each with its device and its threads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from queue import SimpleQueue
+from threading import Event, Lock, Semaphore, Thread
+from typing import Any, TypeVar
 
-from manymove.jobs.progress import StopRequest
-from manymove.jobs.world import World, run_concurrently, share_of_threads
+from manymove import _core
+from manymove.devices import on_gpu
+from manymove.jobs.progress import Interrupted, StopRequest
+from manymove.jobs.world import World
 
 T = TypeVar("T")
+
+_PER_GPU = 16  # simulations with launches of their own
+_FEWEST_TOGETHER, _MOST_TOGETHER = 4, 1024  # simulations that share launches
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,7 @@ class Team:
 
     Attributes:
         places: the places of this rank's replicas, in the order of the indices.
+        seats: seats at the devices for replicas that do not share launches.
     """
 
     def __init__(
@@ -48,33 +59,206 @@ class Team:
         threads: int | None,
         at_once: int | None = None,
     ) -> None:
+        self._world = world
         devices = [world.device(device)] if isinstance(device, str) else [*device]
         most = min(len(indices), at_once or len(indices))
-        shares: list[int | None] = []
-        if indices:
-            shares = share_of_threads(devices, world.threads(threads), most, world.cores)
-        self._workers = len(shares)
+        shares = _threads_of_each(devices, world.threads(threads), most, world.cores)
         self.places = [
             Place(index, devices[index % len(devices)], shares[slot % len(shares)])
             for slot, index in enumerate(indices)
         ]
+        self.seats = Semaphore(len(shares))
+        self._alone = self._together = len(shares)
+        self._group: Any = None
+        # Fewer systems, and those of a CPU, are faster alone.
+        if at_once is None and len(indices) >= _FEWEST_TOGETHER and any(map(on_gpu, devices)):
+            self._group = _core.HardParticlesGroup()
+            self._together = min(len(indices), _MOST_TOGETHER)
+        self._idle: list[_Threads] = []
+
+    @contextmanager
+    def sharing(self, simulation: Any, *, seated: bool = False) -> Iterator[None]:
+        """A context in which the simulation of a replica shares launches with those of other
+        replicas if it can. Otherwise it takes one of the `seats`.
+
+        Args:
+            simulation: the simulation.
+            seated: whether the task has a seat, which others may take while launches are shared.
+        """
+        joined = self._group is not None and simulation._join(self._group)
+        if joined:
+            # One thread at a time is in Python.
+            simulation._longer = min(max(1, self._together / 64), 5)
+        if joined and seated:
+            self.seats.release()
+        elif not joined and not seated:
+            self.seats.acquire()
+        try:
+            yield
+        finally:
+            if joined:
+                simulation._join(None)
+                simulation._longer = 1.0
+            if joined and seated:
+                self.seats.acquire()
+            elif not joined and not seated:
+                self.seats.release()
 
     def run(
         self,
-        tasks: Sequence[Callable[[], T]],
+        task: Callable[[int], T],
         stop: StopRequest,
         show: Callable[[], None] = lambda: None,
-        workers: int = 0,
+        *,
+        together: bool = False,
     ) -> list[T]:
-        """Run a task for each replica, in at least `workers` threads. `show` is called several
-        times per second.
+        """The results of a task for each replica of this rank, which is called with the position of
+        the replica in `places`. `show` is called several times per second.
 
         The first exception stops the other tasks and is raised.
+
+        Args:
+            together: whether the task takes a seat, and may share launches, by itself.
         """
+        count = len(self.places)
+        left, results = deque(range(count)), {}
+        failed: list[BaseException] = []
 
-        def look() -> None:
+        def work() -> None:
+            while left:
+                try:
+                    slot = left.popleft()
+                except IndexError:  # another thread has taken the last one
+                    return
+                try:
+                    results[slot] = task(slot)
+                except BaseException as error:
+                    failed.append(error)
+                    stop.request()
+                    left.clear()
+
+        threads = self._idle.pop() if self._idle else _Threads()  # a task may make a call itself
+        ended = threads.start(work, min(self._together if together else self._alone, count))
+        try:
+            while not ended.wait(0.1):
+                show()
+                _ = stop.requested  # other ranks may ask whether this one is alive
             show()
-            _ = stop.requested  # other ranks may ask whether this one is alive
+        except BaseException:
+            stop.request()
+            left.clear()
+            ended.wait()
+            raise
+        self._idle.append(threads)
+        if failed:
+            try:
+                raise failed[0]
+            finally:
+                failed.clear()  # its traceback refers to this function
+        return [results[slot] for slot in range(count)]
 
-        workers = max(workers, self._workers)
-        return run_concurrently(tasks, workers, stop, look) if tasks else []
+    def on_all_ranks(
+        self,
+        task: Callable[[int, StopRequest], T],
+        show: Callable[[], None] = lambda: None,
+        *,
+        together: bool = False,
+        to_the_end: bool = False,
+    ) -> list[T]:
+        """The results of a task for all replicas of all ranks in their order, on every rank. A
+        signal does not end a rank that waits for the others.
+
+        If some ranks fail, all raise the error of the lowest of them.
+
+        Args:
+            task: function of the position of a replica in `places`, and of the request that ends it
+                early.
+            show, together: as for `run`.
+            to_the_end: raise KeyboardInterrupt on the ranks that were asked to stop, and on all
+                ranks if a task has not ended.
+        """
+        stopped = False
+        with self._world.stop_request() as stop:
+
+            def share() -> list[tuple[int, T]]:
+                found = self.run(lambda slot: task(slot, stop), stop, show, together=together)
+                if to_the_end and stop.requested_here:
+                    raise Interrupted
+                return [(place.index, each) for place, each in zip(self.places, found, strict=True)]
+
+            try:
+                results = self._world.agree(share)
+                stopped = stop.requested_here
+            except Interrupted:
+                if not to_the_end:
+                    raise
+                stopped = True
+        if to_the_end and stopped:
+            raise KeyboardInterrupt
+        return [result for _, result in sorted(results, key=lambda each: each[0])]
+
+
+class _Threads:
+    """Threads that wait for work between the runs of a team, because to start a thread takes longer
+    than a short run of a small system."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._all: list[Thread] = []
+        weakref.finalize(self, _dismiss, self._calls, self._all)
+
+    def start(self, work: Callable[[], None], count: int) -> Event:
+        """Call a function in a number of threads. The result is set at the end of all calls, when
+        no thread refers to the function any more."""
+        ended, lock, running = Event(), Lock(), count
+
+        def end() -> None:
+            nonlocal running
+            with lock:
+                running -= 1
+                if not running:
+                    ended.set()
+
+        while len(self._all) < count:
+            thread = Thread(target=_serve, args=(self._calls,), daemon=True)
+            thread.start()
+            self._all.append(thread)
+        for _ in range(count):
+            self._calls.put((work, end))
+        if not count:
+            ended.set()
+        return ended
+
+
+_Call = tuple[Callable[[], None], Callable[[], None]]
+
+
+def _serve(calls: SimpleQueue[_Call | None]) -> None:
+    while (call := calls.get()) is not None:
+        work, end = call
+        del call
+        try:
+            work()
+        finally:
+            del work
+            end()
+
+
+def _dismiss(calls: SimpleQueue[_Call | None], threads: list[Thread]) -> None:
+    for _ in threads:
+        calls.put(None)
+
+
+def _threads_of_each(
+    devices: Sequence[str], threads: int | None, replicas: int, cores: int
+) -> list[int | None]:
+    """Number of threads of each concurrent engine, one entry per replica that runs at a time.
+
+    CPU engines share `threads` (by default all cores); engines on GPUs leave the choice to the
+    engine.
+    """
+    if all(map(on_gpu, devices)):
+        return [threads] * min(replicas, _PER_GPU * len(devices))
+    total = threads or cores
+    concurrent = max(1, min(replicas, total))
+    return [total // concurrent + (i < total % concurrent) for i in range(concurrent)]

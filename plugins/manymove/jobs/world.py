@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from manymove import _core
-from manymove.devices import on_gpu, usable_cores
+from manymove.devices import usable_cores
 from manymove.jobs.channel import Channel, RankLost
 from manymove.jobs.progress import Interrupted, StopRequest
 
@@ -34,7 +33,6 @@ _LAUNCHERS = (
     ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
-_REPLICAS_PER_GPU = 16
 _LISTEN = 0.2  # seconds between two checks for an alarm of another rank
 _HEARD = 0.5  # seconds for the launcher to print a rank's message before the rank aborts all
 
@@ -237,8 +235,8 @@ class World:
         channel.core.take_alarms(sum(rank != self.rank for rank, _ in failed))
         return [text for _, text in failed]
 
-    def agree(self, task: Callable[[], list[T]]) -> list[T]:
-        """The items of the tasks of all ranks, on every rank.
+    def each(self, task: Callable[[], T]) -> T:
+        """The result of the task of this rank.
 
         If the task fails on some ranks, those that read `stop_request` end early, and all ranks
         raise the error of the lowest of them.
@@ -249,9 +247,8 @@ class World:
             RuntimeError: another error of another rank. Errors of the task are raised as they are.
         """
         failure: Exception | None = None
-        items: list[T] = []
         try:
-            items = task()
+            result = task()
         except RankLost:
             raise
         except Exception as error:
@@ -261,7 +258,11 @@ class World:
             raise failure
         if failures:
             raise Interrupted() if failures[0] == Interrupted.TEXT else RuntimeError(failures[0])
-        return self.gather(items)
+        return result
+
+    def agree(self, task: Callable[[], list[T]]) -> list[T]:
+        """The items of the tasks of all ranks, on every rank, or an error as by `each`."""
+        return self.gather(self.each(task))
 
     def abort(self, message: str) -> NoReturn:
         """End the processes of all ranks, including silent ones, with a message on the standard
@@ -321,44 +322,3 @@ class _Listener:
                 except RankLost:  # the next wait raises it again
                     self._heard = True
             return self._heard
-
-
-def share_of_threads(
-    devices: Sequence[str], threads: int | None, replicas: int, cores: int
-) -> list[int | None]:
-    """Number of threads of each concurrent engine, one entry per replica that runs at a time.
-
-    CPU engines share `threads` (by default all cores); engines on GPUs leave the choice to the
-    engine.
-    """
-    if all(map(on_gpu, devices)):
-        return [threads] * min(replicas, _REPLICAS_PER_GPU * len(devices))
-    total = threads or cores
-    concurrent = min(replicas, total)
-    return [total // concurrent + (i < total % concurrent) for i in range(concurrent)]
-
-
-def run_concurrently(
-    tasks: Sequence[Callable[[], T]],
-    workers: int,
-    stop: StopRequest,
-    show: Callable[[], None],
-) -> list[T]:
-    """Run the tasks in at most `workers` threads. `show` is called several times per second.
-
-    The first exception stops the other tasks and is raised.
-    """
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        futures = [pool.submit(task) for task in tasks]
-        pending = set(futures)
-        try:
-            while pending:
-                done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
-                show()
-                for future in done:
-                    future.result()
-        except BaseException:
-            stop.request()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [future.result() for future in futures]

@@ -1,0 +1,141 @@
+"""Threads and seats of replicas, with simulations that only say whether they share launches."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from contextlib import nullcontext
+from functools import partial
+from threading import Barrier, Lock
+from time import sleep
+
+import pytest
+
+from manymove.jobs import team
+from manymove.jobs.progress import StopRequest
+from manymove.jobs.world import World
+
+COUNT, SEATS = 40, 16
+
+
+class One:
+    """A simulation that may share launches."""
+
+    _longer = 1.0
+
+    def __init__(self, shares=True):
+        self.shares, self.joined = shares, None
+
+    def _join(self, group):
+        self.joined = group
+        return self.shares and group is not None
+
+
+@pytest.fixture
+def of_gpu(monkeypatch):
+    """A team of replicas on what it takes for a GPU."""
+    monkeypatch.setattr(team, "on_gpu", lambda device: True)
+    monkeypatch.setattr(team._core, "HardParticlesGroup", object)
+
+    def make(count=COUNT):
+        return team.Team(World(), range(count), "cuda:0", None)
+
+    return make
+
+
+@pytest.mark.parametrize("seated", [False, True])
+def test_more_replicas_run_at_a_time_if_they_share_launches(of_gpu, seated):
+    one, simulations, meeting = of_gpu(), [One() for _ in range(COUNT)], Barrier(COUNT, timeout=30)
+
+    def task(slot):
+        with one.seats if seated else nullcontext():
+            with one.sharing(simulations[slot], seated=seated):
+                meeting.wait()
+                assert simulations[slot].joined is not None
+        return slot
+
+    for _ in range(2):
+        assert one.run(task, StopRequest(), together=True) == [*range(COUNT)]
+    assert one.seats._value == SEATS
+    assert {(each.joined, each._longer) for each in simulations} == {(None, 1.0)}
+
+
+@pytest.mark.parametrize("seated", [False, True])
+def test_others_wait_for_a_seat(of_gpu, seated):
+    one, lock, now, most = of_gpu(), Lock(), 0, 0
+
+    def task(slot):
+        nonlocal now, most
+        with one.seats if seated else nullcontext():
+            with one.sharing(One(shares=False), seated=seated):
+                with lock:
+                    now += 1
+                    most = max(most, now)
+                sleep(0.01)
+                with lock:
+                    now -= 1
+
+    one.run(task, StopRequest(), together=True)
+    assert 1 < most <= SEATS and one.seats._value == SEATS
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_the_first_error_ends_the_others(of_gpu, shares):
+    one, begun, stop = of_gpu(1000), [], StopRequest()
+
+    def task(slot):
+        with one.sharing(One(shares), seated=False):
+            begun.append(slot)
+            if slot == 3:
+                raise OSError("the disk is full")
+            while not stop.requested:
+                sleep(0.001)
+
+    with pytest.raises(OSError, match="the disk is full"):
+        one.run(task, stop, together=True)
+    assert one.seats._value == SEATS and (shares or len(begun) < 1000)
+    assert one.run(lambda slot: slot, StopRequest()) == [*range(1000)]
+
+
+def test_few_replicas_and_those_of_a_cpu_do_not_share_launches(of_gpu, monkeypatch):
+    assert of_gpu(3)._group is None and of_gpu(4)._group is not None
+    monkeypatch.setattr(team, "on_gpu", lambda device: False)
+    assert of_gpu()._group is None
+
+
+def test_threads_are_kept_until_the_team_is_gone():
+    before, seen = threading.active_count(), []
+    one = team.Team(World(), range(6), "cpu", 3)
+
+    def task(slot):
+        seen.append(threading.get_ident())
+        sleep(0.01)
+
+    for _ in range(3):
+        one.run(task, StopRequest())
+    assert len({*seen}) <= 3 and len(seen) == 18
+    del one
+    gc.collect()
+    for _ in range(500):
+        if threading.active_count() <= before:
+            break
+        sleep(0.01)
+    assert threading.active_count() <= before
+
+
+def test_a_task_may_run_tasks_itself():
+    one = team.Team(World(), range(3), "cpu", 1)
+
+    def task(slot):
+        return one.run(lambda other: (slot, other), StopRequest())[slot]
+
+    assert one.run(task, StopRequest()) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_no_thread_keeps_a_task_after_a_run(of_gpu):
+    one, simulation = of_gpu(200), One()
+    known = weakref.ref(simulation)
+    one.run(partial(lambda simulation, slot: simulation.shares, simulation), StopRequest())
+    del simulation
+    assert known() is None
