@@ -107,14 +107,14 @@ def test_a_wrong_number_is_found(line, right, tmp_path):
 
 def test_the_script_corrects_a_marked_number():
     text = "| <!--=disks 1048576-->9.99e11<!--/--> trial moves/s |"
-    right = as_recorded(text)
+    right = as_recorded(text, README)
     assert (
         MARKED.findall(right)
         == [("disks 1048576", number("disks 1048576"))]
         != MARKED.findall(text)
     )
     with pytest.raises(KeyError):
-        as_recorded("<!--=no-such-number-->1<!--/-->")
+        as_recorded("<!--=no-such-number-->1<!--/-->", README)
 
 
 def test_every_record_is_read_by_a_page_a_picture_or_a_test():

@@ -3,14 +3,17 @@
 """Writes the numbers of the pages from the records that they link.
 
 A page marks a number by `<!--=disks 1048576-->1.27e11<!--/-->`, where the number of particles is
-left out if the record has one row only. `python tests/support/recorded.py` prints the numbers that
-differ from their records and ends with an error if there are any, and `--write` corrects them.
+left out if the record has one row only. The marks `record disks`, `card disks` and `version disks-hpmc`
+stand for the link to the record of that number, for its GPU and for the version of the program.
+`python tests/support/recorded.py` prints what differs from the records and ends with an error if
+anything does, and `--write` corrects it.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -22,7 +25,7 @@ from typing import Any
 from documents import PAGES, ROOT, name
 
 RESULTS = ROOT / "docs/benchmarks/results"
-MARKED = re.compile(r"<!--=([a-z][a-z0-9-]*(?: \d+)?)-->(.*?)<!--/-->")
+MARKED = re.compile(r"<!--=([a-z][a-z0-9-]*(?: [a-z0-9-]+)?)-->(.*?)<!--/-->")
 Row = dict[str, Any]
 
 # ---- how a number is written ---------------------------------------------------------------------
@@ -101,11 +104,14 @@ class Number:
     best: str = ""
     over: Number | None = None
 
-    def value(self, size: int | None) -> Any:
-        """Raises ValueError if not exactly one row of the record is meant."""
+    def report(self, size: int | None = None) -> Row:
         file, _, part = self.record.format(size or 0).partition("#")
         content = json.loads((RESULTS / f"{file}.json").read_text())
-        rows = (content["parts"][part] if part else content)["results"]
+        return content["parts"][part] if part else content
+
+    def value(self, size: int | None) -> Any:
+        """Raises ValueError if not exactly one row of the record is meant."""
+        rows = self.report(size)["results"]
         which = self.row if size is None else self.row | {self.size: size}
         found = [row for row in rows if all(agrees(row.get(k), v) for k, v in which.items())]
         if self.best and found:
@@ -223,14 +229,39 @@ def number(mark: str) -> str:
     return one.text(one.value(int(size) if size else None))
 
 
+def link(key: str, page: Path) -> str:
+    file = RESULTS / f"{NUMBERS[key].record.partition('#')[0]}.json"
+    return f"[record]({os.path.relpath(file, page.parent)})"
+
+
+def card(key: str, _: Path) -> str:
+    return NUMBERS[key].report()["gpus"][0]["name"]
+
+
+def version(key: str, _: Path) -> str:
+    number = NUMBERS[key]
+    names = [row["variant"] for row in number.report()["results"]]
+    named = next(name for name in names if agrees(name, number.row["variant"]))
+    return re.search(r"(?:HOOMD-blue|LAMMPS) ([^),]+)", named)[1]
+
+
+ABOUT = {"record": link, "card": card, "version": version}
+
+
+def recorded(mark: str, page: Path) -> str:
+    """What the page has to write for a mark."""
+    key, _, of = mark.partition(" ")
+    return ABOUT[key](of, page) if key in ABOUT else number(mark)
+
+
 def marks(page: Path) -> Iterator[tuple[str, str]]:
-    """(name, what the page writes) of each marked number."""
+    """(name, what the page writes) of each mark."""
     yield from MARKED.findall(page.read_text())
 
 
-def written(text: str) -> str:
+def written(text: str, page: Path) -> str:
     """The text with the numbers of the records."""
-    return MARKED.sub(lambda mark: f"<!--={mark[1]}-->{number(mark[1])}<!--/-->", text)
+    return MARKED.sub(lambda mark: f"<!--={mark[1]}-->{recorded(mark[1], page)}<!--/-->", text)
 
 
 def main(arguments: list[str]) -> int:
@@ -238,11 +269,11 @@ def main(arguments: list[str]) -> int:
     for page in PAGES:
         for mark, text in marks(page):
             used.add(mark.partition(" ")[0])
-            if text != number(mark):
+            if text != (right := recorded(mark, page)):
                 wrong += 1
-                print(f"{name(page)}: {mark} is {text}, and {number(mark)} in its record")
+                print(f"{name(page)}: {mark} is {text}, and {right} in its record")
         if "--write" in arguments:
-            page.write_text(written(page.read_text()))
+            page.write_text(written(page.read_text(), page))
     for key in NUMBERS.keys() - used:
         wrong += 1
         print(f"{key} is on no page")
