@@ -3,8 +3,8 @@
 """Writes the numbers of the pages from the records that they link.
 
 A page marks a number by `<!--=disks 1048576-->1.27e11<!--/-->`, where the number of particles is
-left out if the record has one row only. The marks `record disks`, `card disks` and `version disks-hpmc`
-stand for the link to the record of that number, for its GPU and for the version of the program.
+left out if the record has one row only. The marks `record disks`, `card disks` and
+`version disks-hpmc` stand for the link to the record, for its GPU and for the program's version.
 `python tests/support/recorded.py` prints what differs from the records and ends with an error if
 anything does, and `--write` corrects it.
 """
@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,11 @@ MPS, TERMS = "million_particle_steps_per_second", "pair_terms_per_second"
 TO_ENGINE, TO_HPMC = "ratio_to_standalone", "ratio_to_hpmc"
 
 
+@cache
+def read(file: str) -> Row:
+    return json.loads((RESULTS / f"{file}.json").read_text())
+
+
 @dataclass(frozen=True)
 class Number:
     """A number of one row of a record.
@@ -106,7 +112,7 @@ class Number:
 
     def report(self, size: int | None = None) -> Row:
         file, _, part = self.record.format(size or 0).partition("#")
-        content = json.loads((RESULTS / f"{file}.json").read_text())
+        content = read(file)
         return content["parts"][part] if part else content
 
     def value(self, size: int | None) -> Any:
