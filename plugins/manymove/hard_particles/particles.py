@@ -105,9 +105,9 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             grid: cells and trial moves in a cell, a `Grid`.
             start: first cycle and repair of overlaps, a `Start`.
             comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`, which share
-                the system in strips along y or slabs along z. The trajectory is that of one rank,
-                bit for bit. Only the `positions` of rank 0 are read; other ranks may pass None
-                (default one rank).
+                the system in strips along y or slabs along z. The trajectory equals that of one
+                rank, bit for bit. Only the `positions` of rank 0 are read; other ranks may pass
+                None (default one rank).
             device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
             threads: number of threads of the CPU engine (default all cores).
         """
@@ -369,8 +369,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
 
     @property
     def diameters(self) -> np.ndarray:
-        """Diameter of each particle, float64 (N,). That of a type is the contact distance of two
-        particles of the type."""
+        """Diameter of each particle, float64 (N,). The diameter of a type is the contact distance
+        of two particles of the type."""
         if self.swap_rounds:
             with self._ranks.collective() if self._ranks else nullcontext():
                 return self._engine.diameters()
