@@ -321,7 +321,7 @@ class Adsorption(Places, Equilibration):
         molecules = Molecules(log["molecules"].tolist(), **start)
         a = cls(framework, molecules, seed=seed, systems=systems, **options)
         if not np.allclose(a.edges, log["edges"], rtol=1e-9, atol=1e-9):
-            raise ValueError(f"{path}, frame {frame}: the box is not that of framework and cells")
+            raise ValueError(f"{path}, frame {frame}: the box does not fit framework and cells")
         return a
 
     def _adopt(self, engine: _core.Adsorption) -> None:

@@ -217,8 +217,8 @@ class Electrolyte(Sampling, MonteCarlo):
                 they follow from types, charges (in elementary charges) and diameters in the file.
             box: spherical cell, instead of the periodic box of the file; by default the
                 cell of `write_gsd`.
-            options: the other arguments of the class. The images of a box in a vacuum are those of
-                the file, unless `boundary` has others.
+            options: the other arguments of the class. A box in a vacuum has the images of the
+                file, unless `boundary` has others.
 
         Raises:
             FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class.

@@ -442,7 +442,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             RuntimeError: several ranks share the system.
         """
         if self._ranks:
-            raise RuntimeError("positions on a device are those of one rank: use positions")
+            raise RuntimeError("positions on a device need a single rank: use positions")
         return self._engine.device_positions(devices.first_index(self._device))
 
     @property
@@ -588,10 +588,10 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         particles.
 
         Raises:
-            RuntimeError: the diameters are those of particles, which have no types.
+            RuntimeError: each particle has a diameter instead of a type.
         """
         if self._sizes.diameters is not None:
-            raise RuntimeError("contact values are those of types: give a Mixture as diameter")
+            raise RuntimeError("contact values need types: give a Mixture as diameter")
         found = self._collected().values[:, 1:]
         T, D = self._sizes.kinds, self._DIMENSIONS
         counts = np.bincount(self.types, minlength=T).astype(float)
@@ -612,8 +612,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         S_2 = 2 pi and S_3 = 4 pi.
 
         Raises:
-            RuntimeError: no record is finished, or the diameters are those of particles, which have
-                no types.
+            RuntimeError: no record is finished, or each particle has a diameter instead of a
+                type.
         """
         records = self.contact_value_records
         if not len(records):
