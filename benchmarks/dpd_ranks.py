@@ -50,7 +50,7 @@ def script(
     beads: int = 1,
     molecule: Path | None = None,
 ) -> str:
-    """Input script that creates and melts the fluid; `case` is that of a cube. Chains of `beads`
+    """Input script that creates and melts the fluid; `case` describes a cube. Chains of `beads`
     particles come from the file `molecule`."""
     sides = [case.edge * n for n in grid(cubes)]
     if beads == 1:

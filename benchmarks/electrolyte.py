@@ -118,7 +118,7 @@ def _result(engine: Electrolyte, variant: Variant) -> dict[str, Any]:
         "evaluated_share": evaluated,
         "direct_share": engine.direct_moves / max(1, engine.evaluated_moves),
         "warnings": timed["warnings"],
-        # A pair term is that of one ion with another at the old and the new position. Only those
+        # A pair term counts one ion with another at the old and the new position. Only those
         # that are computed count, for the tree those that the brush would compute.
         "pair_terms_per_second": evaluated * engine.N**2 / per_sweep,
     }

@@ -1,8 +1,8 @@
 """Merit of the loading of open systems: `python -m benchmarks adsorption --fugacity`.
 
 The merit 1 / (variance x seconds) of an average does not depend on the length of the run: it is
-that of all systems of the device together, at equal wall time for all rows. The variance is that
-over the systems.
+the merit of all systems of the device together, at equal wall time for all rows. The variance is
+that over the systems.
 """
 
 from __future__ import annotations

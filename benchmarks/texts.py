@@ -102,8 +102,8 @@ _OWN = {
     "(default none).",
     "launcher": "Launcher of MPI processes (default mpiexec).",
     "transport": "Transport of run_style manymove/verlet: auto, peer, shared, nccl, mpi or host.",
-    "weak": "Weak scaling: the size is that of each rank.",
-    "strong": "Strong scaling: the size is that of all ranks together.",
+    "weak": "Weak scaling: the size is per rank.",
+    "strong": "Strong scaling: the size is the sum over all ranks.",
     "limit": "Time limit of a benchmark in seconds, after which the rest is left out.",
     "disks.decorrelation": "Length of a run for the autocorrelation time of psi_6 in sweeps; "
     "0 for none.",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The engine's chain of equal disks with parts of it left out, for Table 1 of the paper. Without
 // the shuffle of the particles the sampling is wrong (docs/theory/hard_disks.md, section 4), so
-// that no engine has these switches. If nothing is left out the trajectory is that of `HardDisks`,
+// that no engine has these switches. If nothing is left out it has the trajectory of `HardDisks`,
 // bit for bit (tests/hard_particles/test_ablation.py).
 //
-// The physics is that of the engine (equal_disks.h); the schedule is the simplest one: a tile after
+// The physics is the engine's (equal_disks.h); the schedule is the simplest one: a tile after
 // the other, a cell after the other, and the exact predicate for each trial move.
 //
 // ablation.py compiles this file with the C++ compiler.

@@ -167,7 +167,7 @@ class Chain:
         return np.concatenate(self._pieces, axis=1).mean(axis=1)
 
     def result(self, reference: Chain) -> dict[str, Any]:
-        """What summary.json has. The difference from the reference is that of the same systems,
+        """What summary.json has. The difference from the reference compares the same systems,
         which have begun with the same configurations."""
         systems, records = self.systems, np.concatenate(self._pieces, axis=1)
         difference = self.means() - reference.means()

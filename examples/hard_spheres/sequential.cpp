@@ -3,7 +3,7 @@
 // literature: one trial after the other, of a sphere drawn at random, which is moved or exchanges
 // its diameter with any other sphere of the system. It shares nothing with the engine.
 //
-// Positions are 32-bit fractions of the edge, so that differences are those of the nearest images.
+// Positions are 32-bit fractions of the edge, so that differences belong to the nearest images.
 // Distances are compared in float32 in units of 2^-32 edges. Each sphere has copies of the spheres
 // that it can reach before it has gone too far from its reference position. Then its reference
 // position and its copies alone are replaced.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Relaxation of polydisperse hard spheres with and without swap moves.
 
-The spheres are those of L. Berthier, D. Coslovich, A. Ninarello and M. Ozawa, Phys. Rev. Lett. 116,
-238002 (2016): diameters from P(d) ~ d^-3 between d_min and 2.219 d_min, a polydispersity of 23 %.
+The spheres were defined by L. Berthier, D. Coslovich, A. Ninarello and M. Ozawa, Phys. Rev. Lett.
+116, 238002 (2016): diameters from P(d) ~ d^-3 between d_min and 2.219 d_min, 23 % polydispersity.
 The relaxation time is that after which the self-intermediate scattering function near the wave
 number 2 pi / <d> has fallen to 1/e. Its unit is N trials; with swap moves about a fifth of the
 trials are swaps. The displacement of all spheres together is not counted. It is a random walk, and

@@ -70,7 +70,7 @@ FORCE_FIELDS: dict[str, dict[str, Any]] = {
         "cutoff": 12.0,
         "fugacities": (1.0,),
         "published": {1.0: (2.893379, 0.0031)},
-        # Errors are those of 5 blocks; the Henry coefficient in molecules per unit cell and pascal.
+        # Errors come from 5 blocks; the Henry coefficient in molecules per unit cell and pascal.
         "published_henry": (3.526013e-05, 7.5e-08),
         "published_energy_K": (-1984.827, 1.49),
         "published_heat_kJ_per_mol": (19.26605, 0.0104),

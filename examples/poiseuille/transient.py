@@ -92,7 +92,7 @@ class Comparison:
         self.mean = modes.mean(axis=0)
         self.real = np.ones((slabs // 2, 2), bool)
         self.real[-1, 1] = slabs % 2 == 1
-        # Per mode, over both parts and all times: the noise is that of equilibrium.
+        # Per mode, over both parts and all times: the noise is as in equilibrium.
         scatter = ((modes - self.mean) ** 2).sum(axis=0)
         self.variance = scatter.sum(axis=(0, 2)) / ((runs - 1) * len(times) * self.real.sum(axis=1))
         self.error = np.sqrt(self.variance / runs)

@@ -40,8 +40,8 @@ class HardDisks(HardParticles):
     into four sets, and all cells of a set are updated at once: `nselect` trial moves of a cell's
     disks in random order, moves that leave the cell being rejected. A *checkerboard sweep* visits
     the four sets in random order. The grid is shifted at random after as many sweeps as divide
-    `sweeps_per_step`, 4 at most. The method is that of `Anderson 2013
-    <https://dx.doi.org/10.1016/j.jcp.2013.07.023>`_; the engine is that of the package manymove,
+    `sweeps_per_step`, 4 at most. The method is described in `Anderson 2013
+    <https://dx.doi.org/10.1016/j.jcp.2013.07.023>`_; the engine belongs to the package manymove,
     whose documentation has the proof of detailed balance.
 
     Displacements are uniform in a square, :math:`-d \le \Delta x, \Delta y \le d`
@@ -61,10 +61,10 @@ class HardDisks(HardParticles):
     The box must be 2D and rectangular and at least three of the largest diameters wide, with all
     particles at z = 0.
 
-    On several MPI ranks the trajectory is that of one. The engine divides the box into strips of
-    its own, whose inactive borders move with the grid. After a step every rank fetches the
-    positions of its particles and HOOMD-blue migrates them; that costs little on CPUs and much on
-    GPUs, where ``sweeps_per_step`` should be large (once in a step, or in as many shifts of the
+    On several MPI ranks the trajectory is the same as on one. The engine divides the box into
+    strips of its own, whose inactive borders move with the grid. After a step every rank fetches
+    the positions of its particles and HOOMD-blue migrates them; that costs little on CPUs and much
+    on GPUs, where ``sweeps_per_step`` should be large (once in a step, or in as many shifts of the
     grid as a domain is cells wide).
 
     Example::

@@ -352,7 +352,7 @@ class HardParticles(Integrator):
         :math:`D` is the number of dimensions.
 
         :math:`d` is the diameter; in a mixture, :math:`d^D` is the mean over the particles. The
-        value is that of the present configuration, from its pair distances near contact (section 4
+        value belongs to the present configuration, from its pair distances near contact (section 4
         of the paper). If the configuration has been changed, it is read and repaired first, as
         before a step. The value is linear in the counts of pairs, so that the mean over
         configurations is the estimate from all of them. Configurations a sweep apart are

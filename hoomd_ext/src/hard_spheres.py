@@ -39,7 +39,7 @@ class HardSpheres(HardParticles):
     into eight sets, and all cells of a set are updated at once: one sphere of each cell, drawn at
     random, makes `nselect` trial moves, and moves that leave the cell are rejected. A *checkerboard
     sweep* visits the eight sets in random order. The number of sweeps between two random shifts of
-    the grid is the largest divisor of `sweeps_per_step` that is at most four. The engine is that of
+    the grid is the largest divisor of `sweeps_per_step` that is at most four. It has the engine of
     `manymove.HardSpheres`.
 
     Displacements are uniform in a cube, :math:`-d \le \Delta x, \Delta y, \Delta z \le d`
@@ -56,10 +56,10 @@ class HardSpheres(HardParticles):
 
     The box must be 3D and rectangular and at least three of the largest diameters wide.
 
-    On several MPI ranks the trajectory is that of one. The engine divides the box into slabs of its
-    own along z, whose inactive borders move with the grid. After a step every rank fetches the
-    positions of its particles and HOOMD-blue migrates them; that costs little on CPUs and much on
-    GPUs, where ``sweeps_per_step`` should be large (once in a step, or in as many shifts of the
+    On several MPI ranks the trajectory is the same as on one. The engine divides the box into slabs
+    of its own along z, whose inactive borders move with the grid. After a step every rank fetches
+    the positions of its particles and HOOMD-blue migrates them; that costs little on CPUs and much
+    on GPUs, where ``sweeps_per_step`` should be large (once in a step, or in as many shifts of the
     grid as a domain is cells wide).
 
     Example::

@@ -19,7 +19,7 @@ using namespace LAMMPS_NS;
 namespace {
 
 #if defined(MANYMOVE_OF_SOURCE_TREE)
-constexpr bool kHeadersAreOwn = true;  // all headers are those of LAMMPS' source tree
+constexpr bool kHeadersAreOwn = true;  // all headers come from LAMMPS' source tree
 #else
 constexpr bool kHeadersAreOwn = false;
 #endif

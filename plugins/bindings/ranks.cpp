@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ranks of an mpi4py communicator. This module is not compiled against an MPI: functions and
-// constants are those of the library that mpi4py has loaded.
+// constants come from the library that mpi4py has loaded.
 #include <dlfcn.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -178,5 +178,5 @@ void bind_ranks(nb::module_& module) {
           nb::call_guard<nb::gil_scoped_release>());
   module.def("join", &join, "communicator"_a, "purpose"_a, "limit"_a = nb::none(),
              "The ranks of an mpi4py communicator, for one purpose (\"engines\" or \"jobs\"); the "
-             "limit of a wait in seconds is that of MANYMOVE_TIMEOUT by default. Collective.");
+             "limit of a wait in seconds is MANYMOVE_TIMEOUT by default. Collective.");
 }

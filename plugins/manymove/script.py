@@ -104,7 +104,7 @@ class _Entries(dict[str, Any]):
 
 
 def read(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """The summaries that --draw names.
+    """The summaries that --draw names. A file with `parts` has several.
 
     Raises:
         OSError, ValueError: a file cannot be read, or it is not a summary.
@@ -119,7 +119,10 @@ def read(options: argparse.Namespace) -> list[dict[str, Any]]:
             raise ValueError(f"--draw: {path} is not a summary")
         return found
 
-    return [summary(path) for path in options.draw]
+    found = [summary(path) for path in options.draw]
+    return [
+        one for file in found for one in (file["parts"].values() if "parts" in file else [file])
+    ]
 
 
 def fractions(options: argparse.Namespace, *names: str) -> None:

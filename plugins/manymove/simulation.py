@@ -26,7 +26,7 @@ from manymove.settings import Group, declare
 S = TypeVar("S", bound="Simulation")
 T = TypeVar("T")
 
-# Arguments that say where an object runs. Those of a checkpoint are given to `load`.
+# Arguments that say where an object runs. Places of a checkpoint are given to `load`.
 _PLACE = {"device", "threads", "comm"}
 # Arguments that a checkpoint has as its state.
 _STATE = {"positions", "velocities", "diameter", "ions", "boundary", "molecules"}

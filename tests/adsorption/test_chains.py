@@ -2,7 +2,7 @@
 
 Comparisons of numbers with errors are at five joint standard errors (see `agrees`). Tests by chi
 squared have a false-alarm rate of 1e-6. Seeds are fixed, so that a test that passes once always
-passes; the rates are those of other seeds.
+passes; the rates hold for other seeds.
 """
 
 from __future__ import annotations
@@ -320,7 +320,7 @@ def test_moves_do_not_change_loading_and_energy(method, moves, dense):
 
 
 def test_identity_changes_do_not_change_loadings():
-    """Of two chains and of a single site."""
+    """Loadings of two chains and of a single site."""
     runs = []
     for share in (0.0, 0.3):
         a = inside(

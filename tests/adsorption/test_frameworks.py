@@ -119,7 +119,7 @@ def test_operations_of_an_unusual_setting_are_used(quietly):
 
 
 def test_a_group_whose_operations_are_others_is_told(read):
-    with pytest.warns(UserWarning, match=r"names the space group P n m a, but .* those of P -1: "):
+    with pytest.warns(UserWarning, match=r"names the space group P n m a, but .* belong to P -1: "):
         assert read(cif("_symmetry_space_group_name_H-M 'P n m a'\n" + OPERATIONS)).formula
     with pytest.warns(UserWarning, match="names the space group 14, but its operations"):
         assert read(cif("_symmetry_Int_Tables_number 14\n" + OPERATIONS)).formula

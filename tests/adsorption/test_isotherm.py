@@ -1,7 +1,7 @@
 """Gas phases, units of loadings, and the command for isotherms.
 
 Comparisons of numbers with errors are at five standard errors (see `agrees`). Seeds are fixed, so
-that a test that passes once always passes; the rates of false alarms are those of other seeds.
+that a test that passes once always passes; the rates of false alarms hold for other seeds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def test_mixture_is_that_of_raspas_manual():
      (CH4, 50.0, 0.92055, 0.025), (N2, 50.0, 0.99301, 0.03), (ETHANE, 20.0, 0.85333, 0.02)],
 )  # fmt: skip
 def test_coefficients_are_near_those_of_reference_equations(gas, pressure, coefficient, tolerance):
-    """Of the equations of state that NIST recommends, at 298.15 K and for methane at 300 K."""
+    """The equations of state that NIST recommends, at 298.15 K and for methane at 300 K."""
     temperature = 300.0 if gas is CH4 else 298.15
     assert gas.fugacity_coefficient(pressure, temperature) == pytest.approx(
         coefficient, rel=tolerance

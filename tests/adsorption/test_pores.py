@@ -1,7 +1,7 @@
 """Pores, Henry coefficients and ideal adsorbed solutions: functions and commands.
 
 Comparisons of numbers with errors are at five standard errors (see `agrees`). Seeds are fixed, so
-that a test that passes once always passes; the rates of false alarms are those of other seeds.
+that a test that passes once always passes; the rates of false alarms hold for other seeds.
 """
 
 from __future__ import annotations

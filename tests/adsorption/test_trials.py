@@ -1,7 +1,7 @@
 """Configurational bias, reinsertions, identity changes, and estimators that use all trials.
 
 Comparisons of numbers with errors are at five joint standard errors (see `agrees`). Seeds are
-fixed, so that a test that passes once always passes; the rates of false alarms are those of other
+fixed, so that a test that passes once always passes; the rates of false alarms hold for other
 seeds.
 """
 

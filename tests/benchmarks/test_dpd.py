@@ -260,7 +260,7 @@ def test_why_lammps_ended_is_told(output, why):
 
 def test_what_a_run_takes_once_is_not_counted():
     assert dpd_variants.more(2.0, 7.0) == 5.0
-    # Somebody else had the processor in the short run.
+    # Another process had the processor in the short run.
     assert dpd_variants.more(9.0, 7.0) == pytest.approx(0.7)
 
 

@@ -157,7 +157,7 @@ def test_a_host_that_pauses(kind, cluster, tmp_path, undisturbed):
 
 
 def test_a_host_that_stays_paused(cluster, tmp_path):
-    """Those of the other host end; its own end when it is woken."""
+    """Processes of the other host end; its own end when it is woken."""
     job = disks(cluster, "shared disks", tmp_path, LONG["shared disks"])
     first, second = cluster.hosts
     second.signal(signal.SIGSTOP)

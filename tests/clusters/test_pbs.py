@@ -28,7 +28,7 @@ def mpi(request):
 
 
 def script(mpi: Mpi, options: str) -> str:
-    """That of the page, with this environment in place of modules, and another command."""
+    """The script of the page, with this environment in place of modules, and another command."""
     page = (ROOT / "docs" / "clusters.md").read_text()
     (text,) = re.findall(r"```sh\n(#!/bin/bash\n#PBS .*?)```", page, re.DOTALL)
     launch = "mpirun -n 8 --hostfile $PBS_NODEFILE"

@@ -85,7 +85,7 @@ TEST("members that are there at the same time are served together") {
   CHECK_EQUAL(work.most, 8u);
 }
 
-TEST("nobody waits for a member that has left, or for long for one that is away") {
+TEST("no member waits for a member that has left, or for long for one that is away") {
   Counters gathering(std::chrono::seconds(20));
   Work work;
   Counter counter;

@@ -90,7 +90,7 @@ TEST("energies are rounded to the nearest quantum, ties to even") {
   CHECK_EQUAL(nearest_integer(-0x1p63), kLeast);
 }
 
-// Of a charge at this distance along x.
+// The potential of a charge at this distance along x.
 std::int64_t potential_at(const coulomb::Rules& rules, double charge, double distance) {
   return coulomb::potential_term<coulomb::Space::cell>(
       rules, charge, coulomb::separation<coulomb::Space::cell, double>(rules, distance, 0.0, 0.0));

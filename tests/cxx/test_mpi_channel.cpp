@@ -90,7 +90,7 @@ struct Fake {
     requests.push_back({std::move(missing)});
     return handle(static_cast<int>(requests.size()));
   }
-  // Of a collective call: what each rank gets begins at data + r * stride.
+  // Part of a collective call: what each rank gets begins at data + r * stride.
   static void spread(Handle comm, const void* data, std::size_t stride, int bytes, void* all,
                      Handle* request) {
     const int tag = [&] {

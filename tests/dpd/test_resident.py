@@ -35,7 +35,7 @@ pytestmark = needs_lammps
 
 @pytest.mark.parametrize(("script", "precision"), each_once(SCRIPTS, ["double", "mixed"]))
 def test_a_few_steps_are_those_of_the_host(script, precision, device, tmp_path):
-    # Forces, energies and pressures after steps long enough to build lists anew.
+    # Forces, energies and pressures after steps long enough to build lists again.
     start = SCRIPTS[script].replace("precision double", f"precision {precision}")
     end = THERMO + "thermo 3\nrun 6\n" + END
     host = run_lammps(start + end, tmp_path)
@@ -212,7 +212,7 @@ def test_a_run_without_setup_continues(device, tmp_path):
 
 
 def test_from_the_device_to_the_host_and_back(device, tmp_path):
-    # Lists of the host are not made anew unless the run style sees to it.
+    # Lists of the host are not rebuilt unless the run style sees to it.
     more = THERMO + "neigh_modify check no every 100 delay 0\n"
     more += "run 8\ngroup some dynamic all every 1\nrun 3 pre no\ngroup some static\nrun 6\n"
     host = run_lammps(

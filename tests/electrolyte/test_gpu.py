@@ -49,7 +49,7 @@ def test_every_number_of_ions_makes_the_same_chain(ions):
 
 
 def test_many_groups_beyond_what_runs_at_a_time():
-    """More blocks than a GPU holds: nobody may wait for one that has not begun."""
+    """More blocks than a GPU holds: no block may wait for one that has not begun."""
     cpu = trivalent(40_000, precision="double", device="cpu")
     gpu = trivalent(40_000, precision="double", device="cuda", threads_per_particle=16)
     cpu.run(1)

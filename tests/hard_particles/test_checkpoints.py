@@ -53,7 +53,7 @@ def test_a_loaded_checkpoint_goes_on_bit_for_bit(device, fluid, tmp_path, settin
 
 
 def test_checkpoints_hold_the_settings_that_the_defaults_became(fluid, tmp_path):
-    """So that a later version with other defaults goes on with these."""
+    """So that a later version with other defaults continues with these."""
     disks = make(fluid)
     disks.save(tmp_path / "state")
     with np.load(tmp_path / "state") as file:

@@ -113,7 +113,7 @@ def test_one_disk_visits_the_box_uniformly(device, moves_per_cell):
 def test_one_disk_is_active_and_stays_in_its_cell_as_often_as_geometry_says(device, box):
     """A move uniform in [-delta, delta]^2 from a uniform place in a cell of widths w stays inside
     with probability (1 - delta / (2 w_x)) (1 - delta / (2 w_y)); the disk is in one of a tile's
-    active cells with probability prod (n - tiles) / n. The shift is drawn anew in each cycle, so
+    active cells with probability prod (n - tiles) / n. A new shift is drawn in each cycle, so
     both counts are binomial. Two comparisons per box."""
     delta = 0.8
     disks = HardDisks(
@@ -244,7 +244,7 @@ def test_two_disks_visit_every_separation_uniformly(device, box, settings):
     [another((3.1, 3.1), {}), ((3.6, 3.1), {"moves_per_cell": 3, "rounds": 3})],
 )
 def test_three_disks_pair_and_triangle_distributions(device, box, settings):
-    """Of a pair: the area left for the third disk, integrated numerically. Of the triangle (sorted
+    """Pairs: the area left for the third disk, integrated numerically. Triangles (sorted
     sides; the angle at the first disk): an independent rejection sample, whose own error the
     chi-square takes into account. Three comparisons."""
     places = sample(tiny(device, 3, box, **settings), SAMPLES, APART)

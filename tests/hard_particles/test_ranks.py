@@ -86,7 +86,7 @@ def test_a_transport_that_does_not_exist(tmp_path):
 
 @on_gpu
 def test_mpi_takes_memory_of_gpus_or_refuses_it(tmp_path):
-    """It depends on the MPI of mpi4py. That of PyPI is not CUDA-aware."""
+    """It depends on the MPI of mpi4py. PyPI's MPI is not CUDA-aware."""
     settings = {"RANKS_DEVICE": "cuda", "MANYMOVE_TRANSPORT": "mpi"}
     try:
         every = found(2, "trajectories", tmp_path, **settings)

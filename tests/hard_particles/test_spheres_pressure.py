@@ -184,7 +184,7 @@ def test_contact_values_need_types():
     spheres.sample_pressure(every=1, record=2)
     spheres.run(50)
     assert spheres.pressure_average.value > 0
-    with pytest.raises(RuntimeError, match="contact values are those of types"):
+    with pytest.raises(RuntimeError, match="contact values need types"):
         spheres.contact_values  # noqa: B018
     equal = HardSpheres.random(50, 0.2, seed=1, device="cpu", threads=1)
     with pytest.raises(RuntimeError, match="nothing sampled"):

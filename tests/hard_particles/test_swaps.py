@@ -24,7 +24,7 @@ SWAPS = {"swap_rounds": 4}
 
 
 def test_tuning_the_volume_leaves_the_diameters_where_they_are():
-    """Of a dense fluid, in which exchanged diameters would overlap."""
+    """In a dense fluid, in which exchanged diameters would overlap."""
     disks = mixture(2, phi=0.55, pressure=4.0, **SWAPS)
     disks.run_cycles(20)
     before = disks.diameters
@@ -86,7 +86,7 @@ def test_three_particles_agree_with_integration(device, dimensions, swaps):
 
 @pytest.mark.parametrize("dimensions", [2, another(3)])
 def test_the_pressure_is_that_without_swaps(device, dimensions):
-    """Of a mixture that equilibrates both ways; one comparison."""
+    """A mixture that equilibrates both ways; one comparison."""
     found = []
     for swaps in ({}, SWAPS):
         particles = mixture(dimensions, device, **swaps)

@@ -135,7 +135,7 @@ def test_a_vacuum_around_takes_the_images_of_the_particles(hoomd_device):
 
 
 def test_images_stay_in_a_spherical_cell(hoomd_device):
-    """Nobody crosses the box, however far several sweeps carry an ion."""
+    """No ion crosses the box, however far several sweeps carry an ion."""
     ions = trivalent(100, device="cpu")
     simulation = simulation_of(ions, hoomd_device, 3 * (2 * ions.radius,))
     add(simulation, radius=ions.radius, sweeps_per_step=20)

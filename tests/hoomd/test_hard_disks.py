@@ -362,7 +362,7 @@ def test_moves_are_counted_from_the_start_of_the_last_run(hoomd_device, fluid):
 
 
 def test_quantities_are_of_the_present_state(fluid):
-    """Whoever made it, and without a step in between."""
+    """Regardless of what made it, and without a step in between."""
     simulation, disks = make(fluid)
     simulation.run(5)
     before = disks.pressure

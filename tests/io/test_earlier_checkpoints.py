@@ -28,7 +28,7 @@ def test_they_continue_to_the_same_state(name):
 
 
 def test_averages_that_lack_sums_are_refused(tmp_path):
-    """Those of a run that an even earlier version began."""
+    """Averages of a run that an even earlier version began."""
     with np.load(FOLDER / "rigid_molecules.checkpoint") as archive:
         members = dict(archive)
     header = json.loads(str(members.pop("header")))

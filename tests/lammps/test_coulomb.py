@@ -68,7 +68,7 @@ def test_a_vacuum_around_takes_the_images_of_the_atoms(tmp_path, ranks):
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_several_ranks_make_the_same_chain(tmp_path, ranks):
-    """Atoms cross several subdomains in a sweep; none is lost, and ghosts are made anew."""
+    """Atoms cross several subdomains in a sweep; none is lost, and ghosts are made again."""
     ions = trivalent(200, periodic=True, precision="double", device="cpu")
     fix = "1 1 3 7.117 7.5 7.5 precision double device cpu"
     one = run_lammps(script_of(tmp_path, ions, fix), tmp_path)

@@ -96,8 +96,8 @@ class Newcomer:
 
     def trials(self, name: str, bin: Path) -> None:
         """What is tried in each environment."""
-        # The page of LAMMPS' Python module needs the extra "mpi".
-        self.step(f"{name}: pytest", "pip install -q 'pytest>=7' 'mpi4py>=4'", bin)
+        # Pages name what their snippets need besides: the extras "mpi" and "pandas", and pymbar.
+        self.step(f"{name}: pytest", "pip install -q 'pytest>=7' 'mpi4py>=4' pandas pymbar", bin)
         for trial, selection in TRIALS.items():
             self.tests(f"{name}: {trial}", selection, bin, MANYMOVE_NEWCOMER=1)
 

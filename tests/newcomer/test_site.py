@@ -116,15 +116,17 @@ def test_the_site_has_pages():
 
 
 @pytest.mark.parametrize("page", ["adsorption", "dpd_fluid", "electrolyte", "hard_disks"])
-def test_names_in_the_table_of_members_are_links(page):
+def test_each_member_has_a_line_with_its_link(page):
     text = (SITE / f"docs/api/{page}.html").read_text()
     table = text[text.index("<p>members</p>") :].partition("</table>")[0]
-    columns = re.findall(r"<tr[^>]*><td><p>(.*?)</p>", table, re.DOTALL)
-    names = re.findall(
-        r'(<a [^>]*href="#[^"]*">)?<code[^>]*><span class="pre">(\w+)', "".join(columns)
+    lines = re.findall(
+        r'<a [^>]*href="#[^"]*\.(\w+)"><code[^>]*><span class="pre">(\w+).*?<td><p>(.*?)</p>',
+        table,
+        re.DOTALL,
     )
-    assert len(names) > 10
-    assert [name for link, name in names if not link] == []
+    assert len(lines) > 30
+    assert [name for target, name, _ in lines if target != name] == []
+    assert [name for _, name, purpose in lines if not purpose] == []
 
 
 @pytest.mark.parametrize("page", SHOWN)

@@ -316,7 +316,7 @@ def test_molecules_are_read_back(tmp_path):
     again = Adsorption.from_gsd(tmp_path / "a.gsd", framework="LTA", **given, **HERE)
     assert (again.counts[0] == one.counts[2]).all()
     assert again.energies[0] == pytest.approx(one.energies[2], rel=1e-6)
-    with pytest.raises(ValueError, match="the box is not that of framework and cells"):
+    with pytest.raises(ValueError, match="the box does not fit framework and cells"):
         Adsorption.from_gsd(
             tmp_path / "a.gsd", framework=Supercell("LTA", (3, 3, 3)), method="plj", **HERE
         )

@@ -159,7 +159,7 @@ def assert_same_trajectories(one, other):
 
 
 # Restart files between runs: within a run DPD's forces are those of velocities of the half step,
-# and LAMMPS computes them anew at the start of a run (fix nve), so that `restart N` within a run
+# and LAMMPS computes them again at the start of a run (fix nve), so that `restart N` within a run
 # gives the same statistics only. A file takes its place when it is whole.
 PIECES = """
 label again

@@ -2,36 +2,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes the numbers of the pages from the records that they link.
 
-A page marks a number by `<!--=name-->1.27e11<!--/-->`. `python tests/support/recorded.py` prints
-the numbers that differ from their records and ends with an error if there are any, and `--write`
-corrects them.
+A page marks a number by `<!--=disks 1048576-->1.27e11<!--/-->`, where the number of particles is
+left out if the record has one row only. The marks `record disks`, `card disks` and
+`version disks-hpmc` stand for the link to the record, for its GPU and for the program's version.
+`python tests/support/recorded.py` prints what differs from the records and ends with an error if
+anything does, and `--write` corrects it.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from documents import PAGES, ROOT, name
 
 RESULTS = ROOT / "docs/benchmarks/results"
-MARKED = re.compile(r"<!--=([a-z-]+)-->(.*?)<!--/-->")
-MOVES, STEPS = "trial_moves_per_second", "steps_per_second"
-MPS, TERMS = "million_particle_steps_per_second", "pair_terms_per_second"
-KOKKOS, HOOMD = "pair_style dpd/kk, LAMMPS 4 Jul 2026", "md.pair.DPD, HOOMD-blue 7.0.1"
+MARKED = re.compile(r"<!--=([a-z][a-z0-9-]*(?: [a-z0-9-]+)?)-->(.*?)<!--/-->")
+Row = dict[str, Any]
 
-DISKS = "2026-11-24-h100-disks-planes"
-COMPONENT = "2026-11-24-h100-hoomd-disks-whole-sectors"
-HPMC = "2026-11-22-h100-hpmc"
-SPHERES = "2026-11-23-h100-hoomd-spheres"
-DPD = "2026-11-21-h100-dpd-peers"
-IONS = "2026-11-21-h100-electrolyte-speed"
-METHANE = "2026-11-21-h100-adsorption-speed"
-CO2 = "2026-11-23-h100-co2-merit"
+# ---- how a number is written ---------------------------------------------------------------------
 
 
 def significant(digits: int) -> Callable[[float], str]:
@@ -48,101 +46,240 @@ def rounded(places: int) -> Callable[[float], str]:
     return lambda value: f"{value:,.{places}f}"
 
 
+def three(value: float) -> str:
+    """Three digits, as 0.00951, 65.2 and 4,210."""
+    if value < 100:
+        return f"{value:#.3g}"
+    unit = 10 ** (math.floor(math.log10(value)) - 2)
+    return f"{round(value / unit) * unit:,.0f}"
+
+
 def share(value: float) -> str:
     return f"{100 * value:.0f} %"
 
 
-ALL_STEPS = {"particles": 1048576, "variant": "hoomd.manymove, 16 sweeps a step"}
-MIXED = {"particles": 2000000, "variant": "run_style manymove/verlet, mixed"}
-DOUBLE = {"particles": 2000000, "variant": "run_style manymove/verlet, double"}
-PMC = {"molecules": 32, "variant": "pmc, cuda:0"}
-TRIALS = {"variant": "plj 256 x 1, cuda:0"}
-GRASPA = {"variant": "gRASPA 64 x 10"}
-# Name: the record, which of its results, the keys that lead to the number, how it is written.
-NUMBERS: dict[str, tuple[str, dict[str, Any], tuple[str, ...], Callable[[float], str]]] = {
-    "disks": (DISKS, {"particles": 1048576}, (MOVES,), significant(3)),
-    "disks-component": (COMPONENT, ALL_STEPS, (MOVES,), significant(3)),
-    "disks-component-ratio": (COMPONENT, ALL_STEPS, ("ratio_to_standalone",), rounded(3)),
-    "disks-component-share": (COMPONENT, ALL_STEPS, ("ratio_to_standalone",), share),
-    "disks-python-share": (
-        COMPONENT,
-        {"particles": 1048576, "variant": "manymove.hoomd, 16 sweeps a step"},
-        ("ratio_to_standalone",),
-        share,
-    ),
-    "disks-before-hpmc": (HPMC, ALL_STEPS, (MOVES,), significant(3)),
-    "disks-hpmc-ratio": (HPMC, ALL_STEPS, ("ratio_to_hpmc",), rounded(0)),
-    "spheres": (SPHERES, {"variant": "standalone, cuda:0"}, (MOVES,), significant(3)),
-    "spheres-hpmc-ratio": (
-        SPHERES,
-        {"variant": "standalone, cuda:0"},
-        ("ratio_to_hpmc",),
-        rounded(1),
-    ),
-    "spheres-component-share": (
-        SPHERES,
-        {"variant": "hoomd.manymove, 16 sweeps a step"},
-        ("ratio_to_standalone",),
-        share,
-    ),
-    "spheres-python-share": (
-        SPHERES,
-        {"variant": "manymove.hoomd, 16 sweeps a step"},
-        ("ratio_to_standalone",),
-        share,
-    ),
-    "dpd-mixed": (DPD, MIXED, (MPS,), rounded(0)),
-    "dpd-mixed-kokkos": (DPD, MIXED, ("ratios", KOKKOS, "median"), rounded(1)),
-    "dpd-mixed-hoomd": (DPD, MIXED, ("ratios", HOOMD, "median"), rounded(1)),
-    "dpd-double": (DPD, DOUBLE, (MPS,), rounded(0)),
-    "dpd-double-kokkos": (DPD, DOUBLE, ("ratios", KOKKOS, "median"), rounded(1)),
-    "dpd-double-hoomd": (DPD, DOUBLE, ("ratios", HOOMD, "median"), rounded(1)),
-    "ions": (IONS, {"ions": 1048576, "precision": "mixed"}, (TERMS,), significant(2)),
-    "methane": (METHANE, PMC, (STEPS,), significant(3)),
-    "methane-merit": (METHANE, PMC, ("merit_ratio_to_serial",), rounded(0)),
-    "carbon-dioxide": (CO2, TRIALS, (STEPS,), significant(3)),
-    "carbon-dioxide-graspa": (CO2, GRASPA, ("merit_ratio",), rounded(0)),
-}  # fmt: skip
+def with_error(quantity: str, error: str) -> Callable[[Row], str]:
+    """65.27(4), of a row."""
+
+    def text(row: Row) -> str:
+        places = -math.floor(math.log10(row[error]))
+        return f"{row[quantity]:.{places}f}({row[error] * 10**places:.0f})"
+
+    return text
 
 
-def number(key: str) -> str:
+# ---- which number of which record ----------------------------------------------------------------
+
+# A file, and after # its part, where {:,} stands for the number that a mark names.
+DISKS = "2026-11-24-h100-disks-planes"
+COMPONENT = "2026-11-24-h100-hoomd-disks-whole-sectors"
+HPMC = "2026-11-22-h100-hpmc"
+COMPONENT_OF_SPHERES = "2026-11-23-h100-hoomd-spheres"
+SPHERES = "2026-11-23-h100-spheres-speed#HPMC, {:,} spheres"
+MIXTURES = "2026-11-23-h100-spheres-speed#mixture, {:,} spheres"
+DPD = "2026-11-21-h100-dpd-peers"
+IONS = "2026-11-21-electrolyte-speed#brush, H100"
+METHANE = "2026-11-21-h100-adsorption-speed"
+CO2 = "2026-11-23-h100-co2-merit"
+
+MOVES, STEPS = "trial_moves_per_second", "steps_per_second"
+MPS, TERMS = "million_particle_steps_per_second", "pair_terms_per_second"
+TO_ENGINE, TO_HPMC = "ratio_to_standalone", "ratio_to_hpmc"
+
+
+@cache
+def read(file: str) -> Row:
+    return json.loads((RESULTS / f"{file}.json").read_text())
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of one row of a record.
+
+    `row` has keys of the row and their values, in which * stands for any text, and `way` the keys
+    that lead from the row to the number; no key means that `text` writes the row. `size` is
+    the key of the number that a mark names. With `best` the row with the largest number is meant,
+    and `over` divides by another number of the same size.
+    """
+
+    record: str
+    row: dict[str, Any]
+    way: tuple[str, ...]
+    text: Callable[[Any], str]
+    size: str = "particles"
+    best: str = ""
+    over: Number | None = None
+
+    def report(self, size: int | None = None) -> Row:
+        file, _, part = self.record.format(size or 0).partition("#")
+        content = read(file)
+        return content["parts"][part] if part else content
+
+    def value(self, size: int | None) -> Any:
+        """Raises ValueError if not exactly one row of the record is meant."""
+        rows = self.report(size)["results"]
+        which = self.row if size is None else self.row | {self.size: size}
+        found = [row for row in rows if all(agrees(row.get(k), v) for k, v in which.items())]
+        if self.best and found:
+            found = [max(found, key=lambda row: row[self.best])]
+        if len(found) != 1:
+            raise ValueError(f"{self.record} has {len(found)} results with {which}; one is needed")
+        value: Any = found[0]
+        for step in self.way:
+            value = value[step if step in value else next(k for k in value if agrees(k, step))]
+        return value / self.over.value(size) if self.over else value
+
+
+def agrees(found: Any, wanted: Any) -> bool:
+    return fnmatchcase(found, wanted) if isinstance(found, str) else found == wanted
+
+
+ENGINE, PEER = {"variant": "cuda:0"}, {"variant": "HPMC*"}
+IN_HOOMD = {
+    "engine": "standalone*",
+    "component": "hoomd.manymove, 16 *",
+    "component-4": "hoomd.manymove, 4 *",
+    "python": "manymove.hoomd, 16 *",
+}
+NUMBERS = {"disks": Number(DISKS, {}, (MOVES,), significant(3))}
+for kind, record, with_hpmc in (
+    ("disks", COMPONENT, HPMC),
+    ("spheres", COMPONENT_OF_SPHERES, COMPONENT_OF_SPHERES),
+):
+    NUMBERS[f"{kind}-hpmc"] = Number(with_hpmc, PEER, (MOVES,), significant(3), best=MOVES)
+    for program, variant in IN_HOOMD.items():
+        row = {"variant": variant}
+        NUMBERS[f"{kind}-{program}"] = Number(record, row, (MOVES,), significant(3))
+        if (kind, program) != ("disks", "engine"):
+            NUMBERS[f"{kind}-{program}-hpmc"] = Number(with_hpmc, row, (TO_HPMC,), three)
+        if program != "engine":
+            NUMBERS[f"{kind}-{program}-ratio"] = Number(record, row, (TO_ENGINE,), rounded(3))
+        if program in ("component", "python"):
+            NUMBERS[f"{kind}-{program}-share"] = Number(record, row, (TO_ENGINE,), share)
+        if (kind, program) == ("disks", "component"):
+            NUMBERS["disks-component-beside"] = Number(HPMC, row, (MOVES,), significant(3))
+
+PEER_SPEED = Number(SPHERES, PEER, (MOVES,), significant(3), best=MOVES)
+PEER_TIME = Number(SPHERES, PEER, ("relaxation_seconds",), three, best=MOVES)
+TIME = Number(SPHERES, ENGINE, ("relaxation_seconds",), three)
+NUMBERS |= {
+    "spheres": Number(SPHERES, ENGINE, (MOVES,), significant(3)),
+    "spheres-peer": PEER_SPEED,
+    "spheres-ratio": Number(SPHERES, ENGINE, (MOVES,), three, over=PEER_SPEED),
+    "spheres-time": TIME,
+    "spheres-peer-time": PEER_TIME,
+    "spheres-time-ratio": Number(SPHERES, PEER, PEER_TIME.way, three, best=MOVES, over=TIME),
+    "one-size": Number(MIXTURES, ENGINE, (MOVES,), significant(3)),
+    "mixture": Number(MIXTURES, {"variant": "cuda:0, mixture *"}, (MOVES,), significant(3)),
+    "mixture-share": Number(
+        MIXTURES, {"variant": "cuda:0, mixture *"}, ("ratio_to_one_size",), share
+    ),
+}
+
+PEERS = {"kokkos": "pair_style dpd/kk*", "hoomd": "md.pair.DPD*"}
+for precision in ("mixed", "double"):
+    row = {"variant": f"run_style manymove/verlet, {precision}"}
+    NUMBERS[f"dpd-{precision}"] = Number(DPD, row, (MPS,), rounded(0))
+    for peer, variant in PEERS.items():
+        way = ("ratios", variant, "median")
+        NUMBERS[f"dpd-{precision}-{peer}"] = Number(DPD, row, way, rounded(1))
+    row = {"precision": precision, "method": "brush"}
+    NUMBERS[f"ions-{precision}"] = Number(IONS, row, ("seconds_per_sweep",), three, "ions")
+for peer, variant in PEERS.items():
+    NUMBERS[f"dpd-{peer}"] = Number(DPD, {"variant": variant}, (MPS,), rounded(0))
+NUMBERS["ions"] = Number(
+    IONS, {"precision": "mixed", "method": "brush"}, (TERMS,), significant(2), "ions"
+)
+
+for method in ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj"):
+    row = {"method": method}
+    NUMBERS[method] = Number(METHANE, row, (STEPS,), significant(3), "molecules")
+    if method != "metropolis":
+        way = ("merit_ratio_to_serial",)
+        NUMBERS[f"{method}-merit"] = Number(METHANE, row, way, three, "molecules")
+LOADING = with_error("loading_molecules", "loading_error_molecules")
+BEST_LOADING = with_error("loading_optimal_molecules", "loading_optimal_error_molecules")
+for trials, variant in (
+    ("64", "plj 64 x 1*"),
+    ("256", "plj 256 x 1*"),
+    ("graspa-10", "gRASPA 10 *"),
+    ("graspa-64", "gRASPA 64 *"),
+):
+    row = {"variant": variant}
+    NUMBERS |= {
+        f"co2-{trials}": Number(CO2, row, (STEPS,), significant(3)),
+        f"co2-{trials}-accepted": Number(CO2, row, ("acceptance",), share),
+        f"co2-{trials}-loading": Number(CO2, row, (), LOADING),
+        f"co2-{trials}-merit": Number(CO2, row, ("figure_of_merit",), three),
+    }
+    if trials.startswith("graspa"):
+        NUMBERS[f"co2-{trials}-ratio"] = Number(CO2, row, ("merit_ratio",), three)
+ALL_TRIALS = Number(CO2, {"variant": "plj 256 x 1*"}, ("optimal_merit",), three)
+ONE_OF_256 = Number(CO2, {"variant": "plj 256 x 1*"}, ("figure_of_merit",), three)
+NUMBERS |= {
+    "co2-all-loading": Number(CO2, ALL_TRIALS.row, (), BEST_LOADING),
+    "co2-all-merit": ALL_TRIALS,
+    "co2-all-ratio": Number(CO2, ALL_TRIALS.row, ALL_TRIALS.way, three, over=ONE_OF_256),
+}
+
+
+def number(mark: str) -> str:
     """A number as its page has to write it.
 
     Raises:
         KeyError: the name is unknown.
         ValueError: not exactly one result of the record is meant.
     """
-    record, which, way, text = NUMBERS[key]
-    results = json.loads((RESULTS / f"{record}.json").read_text())["results"]
-    found = [row for row in results if which.items() <= row.items()]
-    if len(found) != 1:
-        raise ValueError(f"{record} has {len(found)} results with {which}; one is needed")
-    value: Any = found[0]
-    for step in way:
-        value = value[step]
-    return text(value)
+    key, _, size = mark.partition(" ")
+    one = NUMBERS[key]
+    return one.text(one.value(int(size) if size else None))
+
+
+def link(key: str, page: Path) -> str:
+    file = RESULTS / f"{NUMBERS[key].record.partition('#')[0]}.json"
+    return f"[record]({os.path.relpath(file, page.parent)})"
+
+
+def card(key: str, _: Path) -> str:
+    return NUMBERS[key].report()["gpus"][0]["name"]
+
+
+def version(key: str, _: Path) -> str:
+    number = NUMBERS[key]
+    names = [row["variant"] for row in number.report()["results"]]
+    named = next(name for name in names if agrees(name, number.row["variant"]))
+    return re.search(r"(?:HOOMD-blue|LAMMPS) ([^),]+)", named)[1]
+
+
+ABOUT = {"record": link, "card": card, "version": version}
+
+
+def recorded(mark: str, page: Path) -> str:
+    """What the page has to write for a mark."""
+    key, _, of = mark.partition(" ")
+    return ABOUT[key](of, page) if key in ABOUT else number(mark)
 
 
 def marks(page: Path) -> Iterator[tuple[str, str]]:
-    """(name, what the page writes) of each marked number."""
+    """(name, what the page writes) of each mark."""
     yield from MARKED.findall(page.read_text())
 
 
-def written(text: str) -> str:
+def written(text: str, page: Path) -> str:
     """The text with the numbers of the records."""
-    return MARKED.sub(lambda mark: f"<!--={mark[1]}-->{number(mark[1])}<!--/-->", text)
+    return MARKED.sub(lambda mark: f"<!--={mark[1]}-->{recorded(mark[1], page)}<!--/-->", text)
 
 
 def main(arguments: list[str]) -> int:
     wrong, used = 0, set()
     for page in PAGES:
-        for key, text in marks(page):
-            used.add(key)
-            if text != number(key):
+        for mark, text in marks(page):
+            used.add(mark.partition(" ")[0])
+            if text != (right := recorded(mark, page)):
                 wrong += 1
-                print(f"{name(page)}: {key} is {text}, and {number(key)} in its record")
+                print(f"{name(page)}: {mark} is {text}, and {right} in its record")
         if "--write" in arguments:
-            page.write_text(written(page.read_text()))
+            page.write_text(written(page.read_text(), page))
     for key in NUMBERS.keys() - used:
         wrong += 1
         print(f"{key} is on no page")

@@ -168,7 +168,7 @@ class Model:
         return order
 
     def displacements(self, where: int, round_: int) -> tuple[list[list[int]], int]:
-        """Of all moves of a visit, and the word that chooses the particle."""
+        """The displacements of all moves of a visit, and the word that chooses the particle."""
         by: list[list[int]] = []
         each = 3 if self.D == 2 else 2  # moves of a call
         for call in range(-(-self.moves // each)):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks how the pages and sources are written, for `make lint`: numbers and their errors have one
-notation, 9.200(8), the code on pages for users fits 80 columns, no page names a commit, and what
-the pages link to or name exists: files, headings, scripts, targets of make, extras of pip.
+notation, 9.200(8), the code on pages for users fits 80 columns, no page names a commit, sentences
+name what they speak of, and what the pages link to or name exists: files, headings, scripts,
+targets of make, extras of pip.
 
 Prints the lines that are wrong, and ends with an error if there are any.
 """
@@ -14,11 +15,22 @@ import sys
 from collections.abc import Iterator
 
 from documents import PAGES, ROOT, anchors, blocks, commands, links, name, prose
+from structure import PRIVATE_WORDS
 
 PLACES = ("README.md", "CHANGELOG.md", "docs", "examples", "plugins", "hoomd_ext", "lammps_ext")
 SUFFIXES = (".py", ".md", ".cpp", ".h", ".cuh", ".cu")
 PLUS_OR_MINUS = re.compile(r"[\d}] ?(\+-|\+/-|±) ?[\d{]")
 COMMIT = re.compile(r"(?<![\w/.-])(?=\d*[a-f])(?=[a-f]*\d)[\da-f]{7,8}(?![\w-])")
+HISTORY = ("CHANGELOG.md", "NOTICES.md")  # may speak of the past, or quote
+PRIVATE = re.compile(
+    r"\b(?:earlier versions?|used to be|formerly|in vain|somehow|takes? the place of|what there is|"
+    rf"{'|'.join(sorted(PRIVATE_WORDS))})\b",
+    re.IGNORECASE,
+)
+BEGINNING = re.compile(
+    r"(?:[.?!:] +|// +|# +|\"\"\"|[-*|] +)(?:(?:That|Those) of|Of (?:the|an?|all))\b"
+)
+UNNAMED = re.compile(rf"{BEGINNING.pattern}|\b(?:is|are|remains?) (?:that|those) of\b")
 FOLDERS = [ROOT / "docs", *(ROOT / "docs" / part for part in ("tutorials", "guides", "api"))]
 
 
@@ -51,6 +63,27 @@ def commits() -> Iterator[str]:
             yield f"{name(page)}: names the commit {found}; a record names it"
 
 
+def private_words() -> Iterator[str]:
+    """Words that a reader from the field does not know, and the history of the work."""
+    for page in PAGES:
+        if page.name not in HISTORY:
+            for found in PRIVATE.findall(prose(page)):
+                yield f"{name(page)}: says {found!r}"
+
+
+def unnamed_subjects() -> Iterator[str]:
+    """Sentences of pages and of sources for users that do not name what they speak of."""
+    for page in PAGES:
+        for found in UNNAMED.findall(prose(page)) if page.name not in HISTORY else ():
+            yield f"{name(page)}: names nothing: {found.strip()}"
+    for place in ("benchmarks", "examples", "hoomd_ext", "lammps_ext"):
+        for path in (ROOT / place).glob("**/*"):
+            if path.suffix in SUFFIXES and path.suffix != ".md" and "vendor" not in path.parts:
+                for number, line in enumerate(path.read_text().splitlines(), 1):
+                    if BEGINNING.search(line):
+                        yield f"{name(path)}:{number}: names nothing: {line.strip()}"
+
+
 def dead_links() -> Iterator[str]:
     """Links within the repository that lead nowhere."""
     for page in PAGES:
@@ -72,6 +105,8 @@ def unknown_targets() -> Iterator[str]:
         if not commands(page):
             continue
         text = page.read_text()
+        if re.search(r"pip install '?manymove\b", text):
+            yield f"{name(page)}: installs a distribution that has not been published"
         for target in re.findall(r"^(?:`|    )?make ([a-z-]+)", text, re.MULTILINE):
             if target not in targets:
                 yield f"{name(page)}: make has no target {target}"
@@ -104,7 +139,7 @@ def missing_scripts() -> Iterator[str]:
 if __name__ == "__main__":
     wrong = [
         *other_notations(), *long_lines(), *commits(), *dead_links(), *unknown_targets(),
-        *missing_scripts(),
+        *missing_scripts(), *private_words(), *unnamed_subjects(),
     ]  # fmt: skip
     print(*wrong, sep="\n", end="\n" if wrong else "")
     sys.exit(bool(wrong))

@@ -4,7 +4,7 @@
     python compare.py henry MFI_SI.cif --force-field force_field.json --molecule CO2.json --raspa
     python compare.py widom MFI_SI.cif --force-field force_field.json --molecule CO2.json
 
-The files are those of RASPA3's examples, and CIF files as RASPA2 has them. RASPA3 is the package
+The files come from RASPA3's examples, and CIF files as RASPA2 has them. RASPA3 is the package
 `raspalib` (pip install raspalib). Its Python interface has one precision of Ewald's sum; therefore
 its energies are compared with a direct sum that has the same split and waves, and the engine's with
 a converged one. `widom` compares RASPA3's own Widom insertions with the engine's test molecules.

@@ -6,7 +6,7 @@ The frameworks are LTA and MFI of silica with the force field TraPPE-zeo at 300 
 has 1 x 1 x 2 cells and a cutoff of 9.9 angstrom. Both programs get the same fugacities. RASPA3
 samples once in a cycle of max(20, N) moves: with up to 20 molecules all cycles have 20 moves, so
 that the average is one over moves, as ours. States with more molecules get the weight of their
-cycle; the script prints the share of such cycles. Errors of RASPA3 are those of the autocorrelation
+cycle; the script prints the share of such cycles. Errors of RASPA3 follow from the autocorrelation
 time, and --seconds is time of its core. `benchmarks`, which runs RASPA3, is at the root of the
 repository.
 """

@@ -2,7 +2,7 @@
 
     python nist_water.py spce_sample_config_periodic1.txt [more files]
 
-The files are those of NIST's Standard Reference Simulation Website, "SPC/E water reference
+The files come from NIST's Standard Reference Simulation Website, "SPC/E water reference
 calculations" with a cutoff of 10 angstrom, in cuboid and in other cells. A file has the number of
 atoms (or of molecules) and the box (three edges, or six numbers with the tilts b_x, c_x, c_y) in
 its first two lines, in any order, and then a line for each atom: O, H, H of each molecule.

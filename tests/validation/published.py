@@ -5,7 +5,7 @@
 The examples of RASPA2 (D. Dubbeldam, S. Calero, D. E. Ellis, R. Q. Snurr, Mol. Simul. 42, 81
 (2016); github.com/iRASPA/RASPA2) and of gRASPA (Z. Li et al., J. Chem. Theory Comput. 20, 10649
 (2024); github.com/snurr-group/gRASPA) have the force field, the framework and the results. The
-standard errors are those of the five block averages that they print. Both programs sample once in a
+standard errors come from the five block averages that they print. Both programs sample once in a
 cycle of max(20, N) moves, which is done here as well: states count with the weight 1 / max(20, N).
 The framework of the mixture is a file of RASPA2's example; without --raspa2 it is left out.
 

@@ -29,7 +29,7 @@ class DeviceSession : private DevicePhase {
   // Makes the engine's changes of velocities at the end of the present step, of which the host has
   // the arrays `what`.
   void change_velocities(unsigned what);
-  // Some of ReadArrays; forces are those of pairs and bonds alone.
+  // Some of ReadArrays; forces come from pairs and bonds alone.
   void download(unsigned what);
   // The same where the positions of the arrays are still those of the step.
   void download_again(unsigned what);
@@ -46,7 +46,7 @@ class DeviceSession : private DevicePhase {
   manymove::dpd::EngineCounters counters() const;
 
  private:
-  // Of the velocities, or of all else that the engine takes from the host's arrays.
+  // Hash of the velocities, or of all else that the engine takes from the host's arrays.
   std::uint64_t fingerprint(bool of_velocities) const;
   void make_engine();
   void find_body_forces();

@@ -64,7 +64,7 @@ class VerletManymove : public Verlet {
       pairs_;             // likewise; of each instance of the pair style
   bigint uploaded_ = -1;  // the step of session_ that has not run yet
   LastSetup last_setup_;
-  bool stale_ = false;  // ghosts and lists of the host are those of an earlier step
+  bool stale_ = false;  // ghosts and lists of the host belong to an earlier step
 };
 
 }  // namespace LAMMPS_NS

@@ -443,7 +443,7 @@ void FixManymoveWRMC::make_steps(std::vector<Particle>& atoms) {
 void FixManymoveWRMC::summarize(const Snapshot& state) {
   const auto samples = static_cast<double>(state.counters.samples);
   const double energy = engine_->energies()[0];
-  // Before the first step the averages are those of the start alone.
+  // Before the first step the averages contain the start alone.
   const auto mean = [&](Sum sum) { return samples > 0 ? state.sums[sum] / samples : energy; };
   const double plain = mean(kPlain), waste = mean(kWaste);
   double best = method_ < 2 ? plain : waste;

@@ -226,7 +226,7 @@ void PairManymoveDPD::find_images() {
   comm->forward_comm(this);
 }
 
-// A ghost's image is that of the atom or ghost that it copies, plus the periods between the two.
+// A ghost has the image of the atom or ghost that it copies, plus the periods between the two.
 int PairManymoveDPD::pack_forward_comm(int n, int* list, double* buffer, int, int* pbc) {
   for (int k = 0; k < n; ++k)
     for (int a = 0; a < 3; ++a) *buffer++ = image_[list[k]][a] + (narrow_[a] ? pbc[a] : 0);

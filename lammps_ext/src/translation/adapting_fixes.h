@@ -29,7 +29,7 @@ class AdaptingFixes : protected Pointers {
 
   // Their action in the present step.
   void act(int vflag) const;
-  // If their values are known ahead, the coefficients of the host may be those of a later step:
+  // If their values are known ahead, the coefficients of the host may belong to a later step:
   // replaces them by those of this step. The last setup was in step `setup`.
   void act_again(bigint step, bigint setup) const;
 

@@ -18,7 +18,7 @@ class AtomTopology : protected Pointers {
  public:
   explicit AtomTopology(class LAMMPS* lmp) : Pointers(lmp) {}
 
-  // Each reads from the host's arrays. Those of bonds are collective; all may throw
+  // Each reads from the host's arrays. Functions of bonds are collective; all may throw
   // std::runtime_error, possibly on some ranks only.
   void read_tags();
   void read_types(const ParticleClasses& classes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The types of particles as an engine sees them. They are those of LAMMPS unless particles of one
+// The types of particles as an engine sees them. They equal LAMMPS' types unless particles of one
 // type differ: in their masses (atom styles with a mass for each particle), or in the groups that
 // neigh_modify exclude names. Then each combination that occurs is a type of the engine.
 #pragma once

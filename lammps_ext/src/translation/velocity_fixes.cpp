@@ -80,7 +80,7 @@ bool VelocityFixes::read(Fix* fix, Change& change) const {
   return momentum && read_momentum(momentum, change);
 }
 
-// extract() and compute_scalar() return what is read. The temperature has to be that of compute
+// extract() and compute_scalar() return what is read. The temperature has to come from compute
 // temp.
 template <class Own>
 bool VelocityFixes::read_thermostat(Own* fix, Thermostat& thermostat) const {

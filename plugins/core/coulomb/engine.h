@@ -154,7 +154,7 @@ class MANYMOVE_API Engine {
   // Whether they are as they were left, positions, charges and diameters, in whatever order.
   virtual bool same_particles(const HostParticles& particles) const = 0;
   // Writes the positions of ions that have moved since the last time. Images follow them by the
-  // nearest image; with `vacuum` they are those of the engine.
+  // nearest image; with `vacuum` they are the engine's.
   virtual void write_positions(const HostParticles& particles) = 0;
 
   // Adds the pairs of the present configuration to counts, [species (species + 1) / 2][bins] with

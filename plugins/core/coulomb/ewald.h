@@ -106,7 +106,7 @@ struct RestTerms {
   double error;  // bound of what is left out
 };
 
-// Of one box, in units of 1 / its edges' unit.
+// The rest terms of one box, in units of 1 / its edges' unit.
 struct EwaldBox {
   RestTerms<double> terms;
   RestTerms<float> terms_single;

@@ -2,7 +2,7 @@
 // Messages of the engines' ranks through MPI, for the adaptors of host programs and for Python. The
 // core itself does not use MPI. C++17, as HOOMD-blue is.
 //
-// All waits are those of a watchdog over non-blocking calls, on a duplicate of the host's
+// A watchdog waits for all non-blocking calls, on a duplicate of the host's
 // communicator, so that messages are not confused with the host's. Making the duplicate is such a
 // wait too.
 #pragma once

@@ -64,7 +64,7 @@ class Rendezvous {
     if (tag >= tags_) throw_no_tag(tag, tags_);
     return static_cast<std::int32_t>(tag / share_);
   }
-  // Of a tag that this rank keeps.
+  // The place of a tag that this rank keeps.
   std::size_t place_of(std::uint32_t tag) const {
     if (keeper_of(tag) != communicator_.rank()) throw_no_tag(tag, tags_);
     return tag % share_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How bytes travel from the memory of one rank's GPU to that of another's. An engine asks for
+// How bytes travel from the memory of one rank's GPU to another's. An engine asks for
 // places, fills them with a kernel, starts the exchange and reads what has come with another
 // kernel; it does not know which transport does it.
 //
@@ -78,7 +78,7 @@ class Transport {
     place_in(received, in_);
   }
   // Sends after what is in the stream and receives before what comes there: the call itself may
-  // return earlier. The segments are those of the last place().
+  // return earlier. The segments belong to the last place().
   virtual void exchange(const Segments& sent, const Segments& received, cudaStream_t stream) = 0;
   // Local, after a failure: kernels of this rank stop waiting for other ranks, and what they should
   // have received is undefined. Nothing is exchanged any more.

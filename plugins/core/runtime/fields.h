@@ -9,7 +9,7 @@
 //     visit(OptionalField{"list", !s.list.empty()}, s.list);
 //   }
 //
-// Fields is S or const S. The order of the calls is that of the checkpoint. C++17, because headers
+// Fields is S or const S. The checkpoint has the order of the calls. C++17, because headers
 // of engines are.
 #pragma once
 

@@ -73,7 +73,7 @@ class MANYMOVE_API Watchdog {
   // std::invalid_argument that names the variable.
   static double timeout();
 
-  // The post must live as long as the watchdog; a null clock is that of the system.
+  // The post must live as long as the watchdog; a null clock stands for the system's.
   Watchdog(int rank, int ranks, Post& post, double limit = timeout(), Clock* clock = nullptr);
 
   int rank() const { return rank_; }
@@ -125,7 +125,7 @@ class MANYMOVE_API Watchdog {
 
   void wait_longer(const std::function<bool()>& done);
   void read_notices();
-  void throw_failure_of_others();  // if one of the notices, which it reads, is that of a failure
+  void throw_failure_of_others();  // if one of the notices, which it reads, reports a failure
   void send_questions();
   void evaluate_answers();
   [[noreturn]] void throw_on_all(Notice::Kind kind);

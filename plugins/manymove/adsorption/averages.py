@@ -1,7 +1,7 @@
 """Averages over many independent systems of adsorbates, with standard errors over the systems.
 
-Equations are those of J. Kim, J. M. Rodgers, M. Athènes, B. Smit, J. Chem. Theory Comput. 7, 3208
-(2011).
+Equations are numbered as in J. Kim, J. M. Rodgers, M. Athènes, B. Smit, J. Chem. Theory Comput. 7,
+3208 (2011).
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class Averages(Loadings):
     def energy_average(self) -> Estimate:
         """Mean energy of a system in kelvin, with its standard error over the systems.
 
-        The estimator is that of the method: waste-recycled for "mup" and "mdp", optimal for
+        The estimator depends on the method: waste-recycled for "mup" and "mdp", optimal for
         "mdp-dj", and plain for the others.
 
         Raises:
@@ -392,7 +392,7 @@ class Averages(Loadings):
         species.
 
         It is RT - (<EN> - <E><N>) / (<N^2> - <N>^2), for chains plus the mean energy of an ideal
-        chain; the standard error is that of the jackknife over the systems.
+        chain; the standard error comes from the jackknife over the systems.
 
         Raises:
             RuntimeError: nothing was measured, the system is closed, or has several species, whose
@@ -409,10 +409,10 @@ class Averages(Loadings):
         """Isosteric heat of adsorption of each species in kJ/mol from the fluctuations of an open
         mixture.
 
-        That of species i is RT - sum_j cov(E, N_j) (C^-1)_ji with the covariances C_jk of the
+        The heat of species i is RT - sum_j cov(E, N_j) (C^-1)_ji with the covariances C_jk of the
         numbers of molecules (`docs/theory/open_systems.md`, section 6), for chains plus the
         mean energy of an ideal chain. It is NaN for species whose number does not fluctuate.
-        Standard errors are those of the jackknife over the systems.
+        Standard errors come from the jackknife over the systems.
 
         Raises:
             RuntimeError: nothing was measured, or the system is closed.

@@ -46,9 +46,9 @@ class Chain(Gas):
 
     Bonds have a fixed length, as in TraPPE-UA (M. G. Martin, J. I. Siepmann, J. Phys. Chem. B 102,
     2569 (1998)), whose parameters for n-alkanes are the defaults. The energy of a bend is
-    k / 2 (theta - theta_0)^2. That of a torsion is c_0 + c_1 (1 + cos phi) + c_2 (1 - cos 2 phi)
-    + c_3 (1 + cos 3 phi), where phi is 180 degrees in the trans state. Beads of a chain that are
-    four or more bonds apart interact like beads of different molecules.
+    k / 2 (theta - theta_0)^2. The energy of a torsion is c_0 + c_1 (1 + cos phi) + c_2 (1 - cos 2
+    phi) + c_3 (1 + cos 3 phi), where phi is 180 degrees in the trans state. Beads of a chain that
+    are four or more bonds apart interact like beads of different molecules.
 
     Attributes:
         name: name of the molecule.

@@ -270,7 +270,7 @@ def _settle_symmetry(structure: Any, source: str) -> None:
 
 def _check_operations(structure: Any, source: str) -> None:
     """Refuse operations that gemmi would leave out, that are not a group or that do not fit the
-    cell, and warn if they are not those of the group that the file names."""
+    cell, and warn if they do not belong to the group that the file names."""
     import gemmi
 
     operations = []
@@ -301,7 +301,7 @@ def _check_operations(structure: Any, source: str) -> None:
         name = structure.spacegroup_hm or structure.spacegroup_number
         found = structure.spacegroup.xhm() if structure.spacegroup else "another group"
         _warn(
-            f"{source} names the space group {name}, but its operations are those of {found}: the "
+            f"{source} names the space group {name}, but its operations belong to {found}: the "
             "operations are used"
         )
 

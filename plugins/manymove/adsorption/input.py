@@ -224,7 +224,7 @@ def trials_of(
     given = ", ".join(name for name in TRIALS if trials[name] != TRIALS[name])
     if method not in OPEN_METHODS:
         raise ValueError(f"{given}: needs one of the methods {' and '.join(OPEN_METHODS)}")
-    # Those of a chain are trials of one bead after the other.
+    # Orientations of a chain are trials of one bead after the other.
     if not chains and (positions + 1) * orientations > _MOST_TRIALS:
         raise ValueError(
             f"(trial_positions + 1) times trial_orientations must be at most {_MOST_TRIALS}, got "

@@ -50,7 +50,7 @@ def read_molecule(source: Source, force_field: ForceField | None = None) -> Mole
             contain positions only.
 
     Returns:
-        the molecule. Its name is that of the file without the extension unless the file has one.
+        the molecule. Its name is the file's name without the extension unless the file has one.
         The positions of a file of RASPA are shifted so that their mean is the center.
 
     Raises:

@@ -212,8 +212,8 @@ class Replica(replica.Replica):
         return a
 
     def _held_and_asked(self, a: Adsorption) -> dict[str, tuple[Any, Any]]:
-        """Settings of the checkpoint and of the command by the names of the options. Settings that
-        the program chooses are those of the checkpoint."""
+        """Settings of the checkpoint and of the command by the names of the options. Settings
+        that the program chooses come from the checkpoint."""
         s, held = (
             self._settings,
             {name: _plain(value) for name, value in a.resolved_settings.items()},

@@ -69,7 +69,7 @@ class Adsorption(Places, Equilibration):
 
     A *step* tries to move one molecule of every system. The trajectory is a function of the input
     and the seed, the same on every CPU and GPU. Lengths are in angstrom and energies in kelvin.
-    Equations and sections are those of J. Kim et al., J. Chem. Theory Comput. 7, 3208 (2011).
+    Equations and sections are numbered as in J. Kim et al., J. Chem. Theory Comput. 7, 3208 (2011).
 
     Methods (section 4):
 
@@ -302,7 +302,7 @@ class Adsorption(Places, Equilibration):
             framework: argument of the class.
             seed: seed of the trajectory.
             systems: number of systems.
-            options: the other arguments of the class; `adsorbates` must be those of the file.
+            options: the other arguments of the class; `adsorbates` must agree with the file.
 
         Raises:
             FileNotFoundError, ValueError: an error of `manymove.io.read_log` or of the class; the
@@ -321,7 +321,7 @@ class Adsorption(Places, Equilibration):
         molecules = Molecules(log["molecules"].tolist(), **start)
         a = cls(framework, molecules, seed=seed, systems=systems, **options)
         if not np.allclose(a.edges, log["edges"], rtol=1e-9, atol=1e-9):
-            raise ValueError(f"{path}, frame {frame}: the box is not that of framework and cells")
+            raise ValueError(f"{path}, frame {frame}: the box does not fit framework and cells")
         return a
 
     def _adopt(self, engine: _core.Adsorption) -> None:

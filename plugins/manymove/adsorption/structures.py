@@ -22,7 +22,7 @@ _MOST = 99_999  # atoms of a PDB file
 def write_structure(path: str | os.PathLike[str], adsorption: Adsorption, system: int = 0) -> None:
     """Write the framework and the molecules of a system in the whole box, for viewers.
 
-    The labels of atoms are those of the framework and of the sites of molecules. Checkpoints do not
+    Atoms have the labels of the framework and of the sites of molecules. Checkpoints do not
     have the labels of the framework, so that its atoms have their elements as labels after
     `Adsorption.load`. The element of a
     site is the one with which its label begins ("O_co2" is oxygen, "CH4_sp3" carbon). Sites without

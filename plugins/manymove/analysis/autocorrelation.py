@@ -19,8 +19,8 @@ def autocorrelation_time(
     series (the global orientational order psi_6) is treated as two series of one quantity, its real
     and its imaginary part. Columns are treated as series of one quantity, too.
 
-    Source: Chodera, Swope, Pitera, Seok, Dill, J. Chem. Theory Comput. 3, 26 (2007). The values are
-        those of pymbar.timeseries.
+    Source: Chodera, Swope, Pitera, Seok, Dill, J. Chem. Theory Comput. 3, 26 (2007). The values
+        agree with pymbar.timeseries.
 
     Args:
         series: real or complex, (n,) or (n, K), equally spaced in time, at equilibrium.

@@ -61,7 +61,7 @@ class BlockSums:
         self.per_block = 1
 
     def _take_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Those of a checkpoint.
+        """Take the arrays of a checkpoint.
 
         Raises:
             ValueError: a shape is wrong.

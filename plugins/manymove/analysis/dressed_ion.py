@@ -40,8 +40,8 @@ _LEAST_SIGNIFICANCE = 5.0  # of an amplitude, in standard errors
 @dataclass(frozen=True)
 class DressedIons:
     """Renormalized parameters of a salt of two species. Errors are standard errors; they are NaN if
-    the data are insufficient. Equations are those of Y. Liang, X. Xing, Y. Li, J. Comput. Phys.
-    (2017), doi:10.1016/j.jcp.2017.02.069.
+    the data are insufficient. Equations are numbered as in Y. Liang, X. Xing, Y. Li, J. Comput.
+    Phys. (2017), doi:10.1016/j.jcp.2017.02.069.
 
     Attributes:
         debye_length, debye_length_error: renormalized Debye length 1 / kR in angstrom from the fit
@@ -140,7 +140,7 @@ def dressed_ions(
     The amplitudes of r U_ab come from another fit at this kR, and their ratios give the valences
     (Eq. 17) and permittivities (Eq. 18). The error of the same fit for the solution of the
     Ornstein-Zernike equation, which continues g from the distance where |U_ab| <= 0.5 kT, is
-    subtracted from all values. Standard errors are those of the jackknife over independent runs if
+    subtracted from all values. Standard errors come from the jackknife over independent runs if
     there are four or more, otherwise over blocks of the samples. Errors of the fit include the
     effect of a window that begins at 0.8 of the distance, and errors of the solution that of a
     distance that is longer by a half.

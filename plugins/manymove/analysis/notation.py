@@ -21,7 +21,7 @@ class Estimate:
     """An average and its standard error.
 
     Estimates can be added, subtracted, multiplied, divided and raised to a power, also with
-    numbers. The error of the result is that of the first order for independent operands; for
+    numbers. The error of the result is of first order for independent operands; for
     correlated ones use the library `uncertainties`, whose numbers are ``ufloat(*estimate)``.
     ``<``, ``<=``, ``>`` and ``>=`` compare the values. ``==`` compares value and error; a number is
     equal to an estimate of this value without error.

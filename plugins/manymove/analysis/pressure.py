@@ -4,7 +4,7 @@ Method: Anderson, Jankowski, Grubb, Engel, Glotzer, "Massively parallel Monte Ca
 many-particle simulations on GPUs", section 4: the pair distribution function is fitted near contact
 by a polynomial and extrapolated to contact (Eqs. 4-6). Here the polynomial is integrated over each
 bin, which is their Eq. 6 to all orders, and the contact value is a linear functional of the counts,
-so that averages and errors of records are those of the pressure itself.
+so that averages and errors of records belong to the pressure itself.
 
 Distances of pairs are in units of their contact distance, and P* = beta P d^D in D dimensions. A
 mixture has d^D = mean of d_i^D, so that the packing fraction determines rho d^D as for equal sizes.

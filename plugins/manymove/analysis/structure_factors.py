@@ -32,9 +32,9 @@ class StructureFactors:
        S_{NN}(k) = \\frac{\\langle|\\rho_N|^2\\rangle}{N}, \\qquad
        S_{NZ}(k) = \\frac{\\langle\\mathrm{Re}\\,\\rho_N\\rho_Z^*\\rangle}{\\sqrt{N\\sum_i z_i^2}}.
 
-    For large k they tend to those of uncorrelated ions, which are 1, 1 and 0 in a neutral system.
-    Stillinger and Lovett's second moment condition is :math:`S_{ZZ}(k) \\to k^2/\\kappa^2` for
-    small k, with the Debye length :math:`1/\\kappa`.
+    For large k they tend to the values of uncorrelated ions, which are 1, 1 and 0 in a neutral
+    system. Stillinger and Lovett's second moment condition is :math:`S_{ZZ}(k) \\to k^2/\\kappa^2`
+    for small k, with the Debye length :math:`1/\\kappa`.
 
     Attributes:
         k: lengths of the wave vectors in 1/angstrom, float64 (shells,), increasing.

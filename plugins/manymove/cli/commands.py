@@ -91,7 +91,7 @@ def disks(**common: Any) -> int:
     The pressure is P* = beta P d^2. The command writes summary.json, pressure.csv, trajectory.gsd,
     checkpoints and pictures into --output. Ctrl-C stops the run within a second and writes
     everything but the pictures; --resume continues it. Under "mpirun -n R" there are R replicas.
-    With --decompose the R ranks share one system, and the results are those of one rank. With
+    With --decompose the R ranks share one system, with the results of one rank. With
     --diameters or --contacts the disks are a mixture, whose d^2 is the mean of the squares of the
     diameters. With --pressure the area changes, and the packing fraction is measured. With
     --swap-rounds the disks of a mixture exchange diameters.
@@ -120,7 +120,7 @@ def spheres(**common: Any) -> int:
     The pressure is P* = beta P d^3. The command writes summary.json, pressure.csv, trajectory.gsd,
     checkpoints and pictures into --output. Ctrl-C stops the run within a second and writes
     everything but the pictures; --resume continues it. Under "mpirun -n R" there are R replicas.
-    With --decompose the R ranks share one system, and the results are those of one rank. With
+    With --decompose the R ranks share one system, with the results of one rank. With
     --diameters or --contacts the spheres are a mixture, whose d^3 is the mean of the cubes of the
     diameters. With --pressure the volume changes, and the packing fraction is measured. With
     --swap-rounds the spheres of a mixture exchange diameters.

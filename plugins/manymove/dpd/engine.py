@@ -136,7 +136,7 @@ class Engine:
         numbers."""
         self._records = self.records()
         self.command("run 0 post no")
-        self._table.read()  # a record with forces that are not those of a run
+        self._table.read()  # a record whose forces do not belong to a run
         self.command("atom_modify sort 0 0")  # sums depend on the order
         if forces is not None:
             self._array("f")[:] = forces[self._array("id") - 1]

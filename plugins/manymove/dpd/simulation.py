@@ -48,7 +48,7 @@ class DPDFluid(Simulation):
     the same bits as a single run; a division elsewhere, or Ctrl-C, changes the rounding of the
     following steps. There is no `energy_drift`, because friction and random forces exchange energy
     with the fluid. Instead, compare `temperature_average` with the set temperature. Equations are
-    those of Y.-H. Tang and G. E. Karniadakis, Comput. Phys. Commun. 185, 2809 (2014).
+    numbered as in Y.-H. Tang and G. E. Karniadakis, Comput. Phys. Commun. 185, 2809 (2014).
 
     Raises:
         ValueError: a bad box, number, shape, position or device, or a cutoff that is too long or

@@ -92,7 +92,7 @@ class Settings(replica.Settings):
         super().__post_init__()
         if None not in (self.diameter, self.diameters):
             raise ValueError(
-                "--diameter is that of all ions: give either --diameter or --diameters"
+                "--diameter applies to all ions: give either --diameter or --diameters"
             )
         if self.debye_length is None and self.concentration is None:
             object.__setattr__(self, "debye_length", _DEBYE_LENGTH)

@@ -53,8 +53,8 @@ class Electrolyte(Sampling, MonteCarlo):
     `method`, device, `threads` and `threads_per_particle`. With ``precision="double"`` all
     decisions are the same; with ``"mixed"`` energy differences are rounded by about 1e-6 kT, so
     that about one decision in a million differs. Runs with "mixed" are reproducible on one kind of
-    device. Equations, sections and tables are those of Y. Liang, X. Xing and Y. Li, J. Comput.
-    Phys. (2017), doi:10.1016/j.jcp.2017.02.069.
+    device. Equations, sections and tables are numbered as in Y. Liang, X. Xing and Y. Li, J.
+    Comput. Phys. (2017), doi:10.1016/j.jcp.2017.02.069.
 
     Raises:
         IonOverlapError: (a ValueError) two ions overlap; the message names them.
@@ -176,8 +176,8 @@ class Electrolyte(Sampling, MonteCarlo):
     ) -> Electrolyte:
         """Create ions at random positions without overlaps.
 
-        Densities up to that of a face-centered cubic lattice of the largest diameter are possible,
-        except that some sites do not fit along the wall of a spherical cell.
+        Densities up to the density of a face-centered cubic lattice of the largest diameter are
+        possible, except that some sites do not fit along the wall of a spherical cell.
 
         Args:
             salt: species and numbers of ions.
@@ -215,10 +215,10 @@ class Electrolyte(Sampling, MonteCarlo):
             seed: seed of the chain.
             species: one for each particle type that occurs, in the order of the file. By default
                 they follow from types, charges (in elementary charges) and diameters in the file.
-            box: spherical cell, instead of the periodic box of the file; by default the cell is
-                that of `write_gsd`.
-            options: the other arguments of the class. The images of a box in a vacuum are those of
-                the file, unless `boundary` has others.
+            box: spherical cell, instead of the periodic box of the file; by default the
+                cell of `write_gsd`.
+            options: the other arguments of the class. A box in a vacuum has the images of the
+                file, unless `boundary` has others.
 
         Raises:
             FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class.

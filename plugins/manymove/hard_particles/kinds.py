@@ -27,10 +27,10 @@ class Kind:
     """Hard disks or hard spheres.
 
     Attributes:
-        particles: name of the particles, which is that of the command.
+        particles: name of the particles and of the command.
         dimensions: number of dimensions.
         make: class of the particles.
-        starts: names of the starts; the first is that of mixtures.
+        starts: names of the starts; mixtures take the first.
         order: name of the slow quantity of equal particles at constant volume.
     """
 

@@ -105,9 +105,9 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             grid: cells and trial moves in a cell, a `Grid`.
             start: first cycle and repair of overlaps, a `Start`.
             comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`, which share
-                the system in strips along y or slabs along z. The trajectory is that of one rank,
-                bit for bit. Only the `positions` of rank 0 are read; other ranks may pass None
-                (default one rank).
+                the system in strips along y or slabs along z. The trajectory equals that of one
+                rank, bit for bit. Only the `positions` of rank 0 are read; other ranks may pass
+                None (default one rank).
             device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
             threads: number of threads of the CPU engine (default all cores).
         """
@@ -369,8 +369,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
 
     @property
     def diameters(self) -> np.ndarray:
-        """Diameter of each particle, float64 (N,). That of a type is the contact distance of two
-        particles of the type."""
+        """Diameter of each particle, float64 (N,). The diameter of a type is the contact distance
+        of two particles of the type."""
         if self.swap_rounds:
             with self._ranks.collective() if self._ranks else nullcontext():
                 return self._engine.diameters()
@@ -442,7 +442,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             RuntimeError: several ranks share the system.
         """
         if self._ranks:
-            raise RuntimeError("positions on a device are those of one rank: use positions")
+            raise RuntimeError("positions on a device need a single rank: use positions")
         return self._engine.device_positions(devices.first_index(self._device))
 
     @property
@@ -588,10 +588,10 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         particles.
 
         Raises:
-            RuntimeError: the diameters are those of particles, which have no types.
+            RuntimeError: each particle has a diameter instead of a type.
         """
         if self._sizes.diameters is not None:
-            raise RuntimeError("contact values are those of types: give a Mixture as diameter")
+            raise RuntimeError("contact values need types: give a Mixture as diameter")
         found = self._collected().values[:, 1:]
         T, D = self._sizes.kinds, self._DIMENSIONS
         counts = np.bincount(self.types, minlength=T).astype(float)
@@ -612,8 +612,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         S_2 = 2 pi and S_3 = 4 pi.
 
         Raises:
-            RuntimeError: no record is finished, or the diameters are those of particles, which have
-                no types.
+            RuntimeError: no record is finished, or each particle has a diameter instead of a
+                type.
         """
         records = self.contact_value_records
         if not len(records):

@@ -240,7 +240,7 @@ def of_spheres(
     """Picture of P* against packing fraction of spheres, with the equations of state of the fluid
     and of the FCC crystal, and the pressure at coexistence.
 
-    The arguments are those of `equation_of_state`.
+    The arguments have the meaning that they have in `equation_of_state`.
     """
     figure, axes = new_figure(7.0, 4.6)
     range_ = [point[0] for point in points]

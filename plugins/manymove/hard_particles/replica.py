@@ -270,7 +270,7 @@ class Replica(replica.Replica):
 
     def _refuse_other_delta(self, engine: HardParticles, first: list[float] | None) -> None:
         """Refuse a checkpoint with another maximum change of the volume than that of the option.
-        With tuning it is that of the start, which the records hold."""
+        With tuning the checkpoint has the value of the start, which the records hold."""
         s = self._settings
         s.volume_delta_for(engine._sizes)  # raises an error if it is invalid
         unit = engine.diameter if s.edges_apart else 1.0

@@ -32,7 +32,7 @@ class SharedParticles(MonteCarlo):
     _ranks: Ranks | None = None
     _sizes: Sizes
     _repaired: tuple[int, float]
-    _general: bool  # whether the engine is that of spheres and mixtures
+    _general: bool  # whether the engine takes spheres and mixtures
 
     @property
     def ranks(self) -> int:
@@ -71,7 +71,7 @@ class SharedParticles(MonteCarlo):
         make: Callable[[], tuple[np.ndarray, tuple[float, ...]]], options: dict[str, Any]
     ) -> tuple[np.ndarray | None, tuple[float, ...]]:
         """Positions and box of a start, which the first of several ranks makes; the others have the
-        box only. The options are those of the class."""
+        box only. The options are arguments of the class."""
         ranks = Ranks.of(options.get("comm"))
         if ranks is None:
             return make()

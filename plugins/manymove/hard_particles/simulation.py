@@ -26,8 +26,8 @@ class HardDisks(HardParticles):
     of a set are updated at the same time (Algorithm 1). A *cycle* consists of `rounds` passes over
     the sets and a random shift of the grid. A *sweep* is N trial moves, one per disk on average.
     The trajectory is a function of the input and the seed, the same on every CPU and GPU.
-    Algorithms, sections and tables are those of J. A. Anderson et al., J. Comput. Phys. 254, 27
-    (2013).
+    Algorithms, sections and tables are numbered as in J. A. Anderson et al., J. Comput. Phys. 254,
+    27 (2013).
 
     With `comm`, all ranks must have the same settings and make the same calls in the same order.
     Runs, `save`, `load`, `positions`, `state_hash`, `psi6()`, `max_overlap()` and the first

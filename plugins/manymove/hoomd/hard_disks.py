@@ -12,7 +12,7 @@ class HardDisksUpdater(HardParticlesUpdater):
     A *sweep* of this class is one pass over the four checkerboard sets: `nselect` trial moves in
     every active cell that contains a disk. This is about 3.6 trial moves per disk with the defaults
     at a packing fraction of 0.7. All particles are disks of one diameter, or each particle type has
-    its own. With the same positions, seed and settings the trajectory is that of
+    its own. With the same positions, seed and settings the trajectory equals that of
     `manymove.HardDisks` and of the component `hoomd.manymove`, bit for bit, on every CPU and GPU.
 
     The engine reads and writes the arrays of HOOMD-blue's local snapshots in place, in host memory
@@ -39,7 +39,7 @@ class HardDisksUpdater(HardParticlesUpdater):
         simulation.run(1000)
 
     Positions that a GSD file has rounded to float32 may overlap by their rounding error, which
-    `repair_depth` allows. Loggable quantities are those of the state at the time of reading, also
+    `repair_depth` allows. Loggable quantities describe the state at the time of reading, also
     if others have changed it. If there are overlaps deeper than `repair_depth`, `pressure` and
     `state_hash` raise the error of the next step.
 

@@ -10,8 +10,8 @@ class HardSpheresUpdater(HardParticlesUpdater):
     """Massively parallel Monte Carlo of hard spheres: `manymove.HardSpheres` in HOOMD-blue.
 
     A *sweep* of this class is one pass over the eight checkerboard sets: `nselect` trial moves in
-    every active cell that contains a sphere. With the same positions, seed and settings the
-    trajectory is that of `manymove.HardSpheres` and of the component `hoomd.manymove`, bit for bit,
+    every active cell that contains a sphere. With the same positions, seed and settings it
+    has the trajectory of `manymove.HardSpheres` and of the component `hoomd.manymove`, bit for bit,
     on every CPU and GPU. Positions, images and changes by others are treated as in
     `HardDisksUpdater`.
 

@@ -34,8 +34,8 @@ class RigidWasteRecyclingMC(WasteRecyclingUpdater):
     molecules are rigid bodies of HOOMD-blue (`hoomd.md.constrain.Rigid`), these are the central
     particles, and the constituents, in the order of their tags, must be at the sites; they are
     moved with them. All other particles are the rigid framework, which must not move; without any
-    the box is empty. The type of a framework particle is its label in `force_field`, and its charge
-    is that of HOOMD-blue.
+    the box is empty. The type of a framework particle is its label in `force_field`, and its
+    charge is HOOMD-blue's.
 
     Lennard-Jones and Coulomb interactions, the latter by Ewald's sum, are computed by the updater,
     which needs no pair force of HOOMD-blue. Lengths and energies are in the simulation's units, and
@@ -59,7 +59,7 @@ class RigidWasteRecyclingMC(WasteRecyclingUpdater):
             list of up to four, in the order of `adsorbate`.
         force_field: a `manymove.adsorption.ForceField` in the simulation's units: parameters of the
             types of the framework, which no site may have as its label, and the conventions of the
-            potential. Charges of the framework are those of the particles.
+            potential. The framework has the charges of the particles.
         kT: thermal energy, a number or a `hoomd.variant.Variant`.
         cutoff: cutoff radius of Lennard-Jones and of the real-space part of Ewald's sum, at most
             half the distance between opposite faces of the box.

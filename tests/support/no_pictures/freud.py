@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Takes the place of freud in programs that tests start, because psi_6 is for pictures."""
+"""Replaces freud in programs that tests start, because psi_6 is for pictures."""
 
 raise ImportError("only tests with the marker `pictures` draw them")

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Takes the place of matplotlib in programs that tests start, because pictures take long."""
+"""Replaces matplotlib in programs that tests start, because pictures take long."""
 
 raise ImportError("only tests with the marker `pictures` draw them")

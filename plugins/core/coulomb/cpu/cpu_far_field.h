@@ -24,7 +24,7 @@ class CpuFarField {
   // to be there, they are the same.
   void fill(std::span<const Site> sites);
   void follow(std::span<const Move> moves);
-  // The potential of the charges on the mesh, which are those of `sites`.
+  // The potential of the charges on the mesh, which belong to `sites`.
   void refresh(std::span<const Site> sites);
 
   // Change of the potential of the other ions for an ion that would move, without what has moved

@@ -31,7 +31,7 @@ inline void sweep_serially(CpuSweep& sweep) {
                                 in_single(d.squared)});
         });
       };
-      // Equation 2; here all x_j are those of this trial's turn.
+      // Equation 2; here all x_j belong to this trial's turn.
       change = wrapping_sum(change, wrapping_difference(term(move.to), term(move.from)));
     }
     ++sweep.evaluated;

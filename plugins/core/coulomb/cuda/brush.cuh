@@ -304,7 +304,7 @@ struct Group {
     m.overlap[i] = (on_top && m.overlap[i]) || any;
   }
 
-  // Algorithm 5. Of the last three parts only the decisions of 32 trials at a time are serial;
+  // Algorithm 5. In its last three parts only the decisions of 32 trials at a time are serial;
   // other warps prepare the next 32 meanwhile.
   __device__ void run(unsigned groups, unsigned tiles) {
     MoveCounts counts{};

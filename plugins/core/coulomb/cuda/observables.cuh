@@ -146,7 +146,7 @@ __global__ void pairs_kernel(const __grid_constant__ Rules r, Bins b, const Site
     if (threadIdx.x == 0) found = 0;
     __syncthreads();
     const unsigned mine = first + gridDim.y * threadIdx.x;
-    // Of two tiles half the ring apart, one has the pairs.
+    // One of two tiles half the ring apart has the pairs.
     if (mine <= tiles / 2 && !(2 * mine == tiles && own >= mine) &&
         apart<B>(r, box[own], box[(own + mine) % tiles]) < b.farthest2)
       nearby[atomicAdd(&found, 1u)] = mine;

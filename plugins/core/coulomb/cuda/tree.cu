@@ -284,9 +284,8 @@ class Tree final : public DeviceTree {
   Event counted_;
   bool refreshed_ = false;  // at the start of the sweep
   Event decided_;           // the last batch that this device has decided
-  // Of the present sweep
-  Rules rules_{};
-  Deal outer_{};  // of the present outer epoch
+  Rules rules_{};           // of the present sweep
+  Deal outer_{};            // of the present outer epoch
 };
 
 // Decides the trials of a sweep. Every device makes all moves; what is decided, and estimated for
