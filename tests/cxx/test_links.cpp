@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/dpd/cpu/bonded.h"
-#include "core/dpd/cuda/link_rows.h"
+#include "core/dpd/link_rows.h"
 #include "support/fluid.h"
 #include "support/ranks.h"
 #include "support/test.h"

@@ -4,7 +4,7 @@
 
 #include "../engine_base.h"
 #include "engine_stream.cuh"
-#include "link_rows.h"
+#include "../link_rows.h"
 
 namespace manymove::dpd {
 

@@ -11,7 +11,7 @@
 #include "../../settings.h"
 #include "../device_particles.cuh"
 #include "../host_transfer.cuh"
-#include "../link_rows.h"
+#include "../../link_rows.h"
 #include "../sort.h"
 #include "../step_constants.cuh"
 #include "rank_device.cuh"

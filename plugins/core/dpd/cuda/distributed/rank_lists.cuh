@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "../link_rows.h"
+#include "../../link_rows.h"
 #include "rank_context.cuh"
 
 namespace manymove::dpd {

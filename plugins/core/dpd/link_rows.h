@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "../../runtime/macros.h"
-#include "../engine.h"
+#include "../runtime/macros.h"
+#include "engine.h"
 
 namespace manymove::dpd {
 
