@@ -9,6 +9,7 @@
 #include "../../runtime/simd.h"
 #include "../bonded_terms.h"
 #include "../cells.h"
+#include "../link_rows.h"
 #include "../particle_records.h"
 
 namespace manymove::dpd {
@@ -35,20 +36,11 @@ struct Chunk {
   EnergyAndVirial energy_and_virial;
 };
 
-// Bonds, angles and special neighbors, by slot: particles that have some are numbered.
-struct Partners {
-  const int* first = nullptr;              // [slots + 1]
-  const std::uint32_t* partner = nullptr;  // of a bond its slot, of a special neighbor its tag
-  const int* kind = nullptr;
-};
-template <Precision P>
-struct BondedArguments {
-  const int* slot = nullptr;   // of each particle, -1 without partners; null: no particle has any
-  const int* where = nullptr;  // the particle in each slot
-  Partners bonds, specials;
-  const BondLaw<typename P::Real>* laws = nullptr;  // of harmonic bonds, if terms is null
-  const BondedTerms* terms = nullptr;
-  bool excluded[4] = {};  // kinds of special neighbors that are left out of lists
+// Bonds and angles of each particle: entries first[i] to before first[i + 1].
+struct PartnersOfBonds {
+  const int* first = nullptr;  // null: no particle has any
+  const std::uint32_t* partner = nullptr;
+  const int* type = nullptr;
 };
 
 template <Precision P>
@@ -58,31 +50,26 @@ struct StepArguments {
   Motion<P> motion;
   bool plain, transverse;
   int lanes;                     // of lanes_of()
-  const BoundingSphere* sphere;  // null when lists have expired anyway
+  const BoundingSphere* sphere;  // null in steps when lists have expired anyway
+  const int* cell;
+  const CellRange* range[2];  // of each cell: of the rank, and ghosts; null where there are none
+  LinkRows links;
+  unsigned excluded;  // bit k: special neighbors of kind k are left out of lists
   const typename P::Position* position;
   const typename P::Velocity* velocity;
   const std::uint32_t* near;  // high words of positions, one place in four words
   typename P::Real* density;  // of each particle and ghost; null without many-body forces
   // Within these squared distances of places there may be pairs with forces, and with densities.
   float limit, density_limit;
-  const int* number;  // of entries in lists
-  BondedArguments<P> bonded;
+  int* number;  // of entries in lists
+  PartnersOfBonds bonds;
+  const BondLaw<typename P::Real>* bond_laws;  // of harmonic bonds, if terms is null
+  const BondedTerms* terms;
   typename P::Position* next_position;
   typename P::Velocity* next_velocity;
   std::uint32_t* next_near;  // null where near are the positions themselves
   Image* image;
   Vector<typename P::Real>* force;
-};
-
-template <Precision P>
-struct ListBuildArguments {
-  Cells cells;
-  const BoundingSphere* sphere;
-  const int* cell;
-  const CellRange* range[2];  // of each cell: of the rank, and ghosts; null where there are none
-  const typename P::Velocity* velocity;
-  BondedArguments<P> bonded;
-  int* number;
 };
 
 // Room for the candidates of a cell's lists.
@@ -108,7 +95,7 @@ struct StepKernels {
                 std::uint32_t* key);
   // Lists one after the other. Returns how many entries there are; more than `room`: they do not
   // fit, and are at least so many.
-  std::int64_t (*list)(const ListBuildArguments<P>& arguments, int first, int last,
+  std::int64_t (*list)(const StepArguments<P>& arguments, int first, int last,
                        const Candidates& candidates, std::uint32_t* entries, std::int64_t room);
 };
 

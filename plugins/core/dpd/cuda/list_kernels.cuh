@@ -3,8 +3,8 @@
 #pragma once
 
 #include "../engine_base.h"
-#include "engine_stream.cuh"
 #include "../link_rows.h"
+#include "engine_stream.cuh"
 
 namespace manymove::dpd {
 
@@ -528,10 +528,11 @@ __global__ void __launch_bounds__(kThreads, 3)
   }
 }
 
+// Bonds as the steps read them, in the order of particles.
 struct Bonds {
-  const int2* range;      // of particle i in `index` and `type`
-  const unsigned* index;  // of the partner now
-  const int* type;
+  int2* range;      // of particle i in `index` and `type`
+  unsigned* index;  // of the partner now
+  int* type;
   // Where no particle has more than two bonds, instead of these: index and type of the first and of
   // the second, type 0 where there is none. It is in the order of the particles.
   const uint4* pair = nullptr;
