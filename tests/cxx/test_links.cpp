@@ -231,9 +231,9 @@ TEST("links stay with their particles when these migrate among four ranks and ar
       links.reorder(pool, order);
       tags.assign(stay.rbegin(), stay.rend());
     }
-    for (std::uint32_t i = 0; i < tags.size(); ++i) {
+    for (int i = 0; i < std::ssize(tags); ++i) {
       const auto at = [&](std::uint32_t distance) {
-        return (tags[i] / 7 - 1 + distance) % kParticles * 7 + 7;
+        return (tags[static_cast<std::size_t>(i)] / 7 - 1 + distance) % kParticles * 7 + 7;
       };
       CHECK(entries_of(links.rows().bonds_of(i)) == Entries({{at(1), 1}, {at(kParticles - 1), 2}}));
       CHECK(entries_of(links.rows().specials_of(i)) ==
@@ -254,7 +254,7 @@ TEST("ranks without links take part when those of others migrate") {
     for (std::size_t i = 0; i < mine.tag.size(); ++i) links.leave(i, leaving[2]);
     links.migrate(communicator, 0, leaving);
     if (communicator.rank() != 2) return;
-    for (std::uint32_t i = 0; i < 5; ++i) {
+    for (int i = 0; i < 5; ++i) {
       CHECK_EQUAL(links.rows().bonds_of(i).count, 2u);
       CHECK_EQUAL(links.rows().specials_of(i).count, 4u);
     }

@@ -400,7 +400,7 @@ class CpuEngine final : public EngineBase {
     arguments_.cell = cell_.data();
     arguments_.range[0] = range_[0].data();
     arguments_.range[1] = ranks_ ? range_[1].data() : nullptr;
-    arguments_.links = links_.rows();
+    arguments_.links = links_.any_specials() ? links_.rows() : RowsOfLinks{};
     list_.resize(static_cast<std::size_t>((count_ + kChunk - 1) / kChunk));
     std::atomic<bool> out_of_memory = false;
     for_all_chunks([&](Chunk& chunk, int k, int thread) {

@@ -19,53 +19,63 @@ struct ClaimOnHost {
   }
 };
 
-// Rows of links in the order of the particles, which take them along wherever they go, and the
-// places of their partners in bonds.
+// Rows of links of a rank's particles, which take them along wherever they go, and the places of
+// their partners in bonds.
 class RankLinks {
  public:
-  // communicator: null for one rank. All ranks agree on the length of rows.
-  void take(int count, const Topology& topology, Communicator* communicator) {
-    std::int64_t most[2] = {most_links(count, topology.first_bond),
-                            most_links(count, topology.first_special)};
-    if (communicator) communicator->maximum(most, 2);
-    rows_.bonds = static_cast<std::uint32_t>(most[0]);
-    rows_.specials = static_cast<std::uint32_t>(most[1]);
-    word_ = rows_of(count, topology, rows_);
-    rows_.word = word_.data();
+  // communicator: null for one rank; otherwise all ranks make the same calls.
+  void take(int count, const Topology& t, Communicator* communicator) {
+    clear();
+    std::vector<LinkWord> row;
+    for (int i = 0; i < count; ++i) {
+      row.assign(1, 0);
+      for (int k = t.first_bond ? t.first_bond[i] : 0; t.first_bond && k < t.first_bond[i + 1]; ++k)
+        row.push_back(link_word(t.bond_partner[k], static_cast<std::uint32_t>(t.bond_type[k])));
+      const std::size_t bonds = row.size() - 1;
+      for (int k = t.first_special ? t.first_special[i] : 0;
+           t.first_special && k < t.first_special[i + 1]; ++k)
+        row.push_back(link_word(t.special_partner[k], t.special_kind[k]));
+      row[0] = link_word(static_cast<std::uint32_t>(bonds),
+                         static_cast<std::uint32_t>(row.size() - 1 - bonds));
+      append(row.data());
+    }
+    std::int64_t any[2] = {most_links(count, t.first_bond), most_links(count, t.first_special)};
+    if (communicator) communicator->maximum(any, 2);
+    any_bonds_ = any[0] > 0;
+    any_specials_ = any[1] > 0;
   }
 
   // Whether any rank has links.
-  bool any_bonds() const { return rows_.bonds > 0; }
-  bool any_specials() const { return rows_.specials > 0; }
-  const LinkRows& rows() const { return rows_; }
+  bool any_bonds() const { return any_bonds_; }
+  bool any_specials() const { return any_specials_; }
+  RowsOfLinks rows() const { return {word_.data(), begin_.data()}; }
 
   // Particle order[k] becomes the k-th.
   void reorder(ThreadPool& pool, const std::vector<std::uint32_t>& order) {
-    if (rows_.words() == 0) return;
-    sorted_.resize(word_.size());
-    LinkRows to = rows_;
-    to.word = sorted_.data();
-    for_each_index(pool, static_cast<int>(order.size()), [&](int k) {
-      copy_row(rows_.row(order[k]), rows_.words(), to.row(static_cast<std::uint32_t>(k)));
-    });
-    word_.swap(sorted_);
-    rows_.word = word_.data();
+    if (!any_bonds_ && !any_specials_) return;
+    sorted_.resize(order.size());
+    for_each_index(pool, static_cast<int>(order.size()),
+                   [&](int k) { sorted_[k] = begin_[order[k]]; });
+    begin_.swap(sorted_);
   }
 
   // Before migrate(), for each particle in turn: it becomes the k-th of those that stay, or its row
-  // goes behind those that leave for another rank.
-  void stay(std::size_t i, std::size_t k) { copy_row(row(i), rows_.words(), row(k)); }
+  // goes behind those of the particles that leave for another rank.
+  void stay(std::size_t i, std::size_t k) { begin_[k] = begin_[i]; }
   void leave(std::size_t i, std::vector<LinkWord>& leaving) const {
-    leaving.insert(leaving.end(), row(i), row(i) + rows_.words());
+    const LinkWord* row = word_.data() + begin_[i];
+    leaving.insert(leaving.end(), row, row + words_of(row));
   }
-  // leaving: by rank. Rows of particles that come follow those of the particles that stay.
+  // leaving: by rank. Particles that come are behind the `stayed` ones.
   void migrate(Communicator& communicator, std::size_t stayed,
                std::vector<std::vector<LinkWord>> leaving) {
-    if (rows_.words() == 0) return;
+    if (!any_bonds_ && !any_specials_) return;
     const std::vector<LinkWord> come = deliver(communicator, std::move(leaving));
-    word_.resize(stayed * rows_.words());
-    word_.insert(word_.end(), come.begin(), come.end());
-    rows_.word = word_.data();
+    const std::vector<LinkWord> before = std::move(word_);
+    const std::vector<std::size_t> begin = std::move(begin_);
+    clear();
+    for (std::size_t k = 0; k < stayed; ++k) append(before.data() + begin[k]);
+    for (std::size_t at = 0; at < come.size(); at += words_of(&come[at])) append(&come[at]);
   }
 
   // Finds the partners in bonds of the first `count` particles, the rank's own, among them and the
@@ -75,9 +85,9 @@ class RankLinks {
                                 const std::vector<Velocity>& velocity) {
     first_.assign(static_cast<std::size_t>(count) + 1, 0);
     MissingPartners missing;
-    if (!any_bonds()) return missing;
-    for (std::size_t i = 0; i + 1 < first_.size(); ++i)
-      first_[i + 1] = first_[i] + static_cast<int>(bonds_of(i).count);
+    if (!any_bonds_) return missing;
+    for (int i = 0; i < count; ++i)
+      first_[i + 1] = first_[i] + static_cast<int>(rows().bonds_of(i).count);
     partner_.resize(static_cast<std::size_t>(first_.back()));
     type_.resize(partner_.size());
     const int all = static_cast<int>(velocity.size()), bits = TagIndex::bits_for(all);
@@ -89,7 +99,7 @@ class RankLinks {
         known.add(velocity[i].tag, static_cast<std::uint32_t>(i), ClaimOnHost{});
     });
     for_each_index(pool, count, [&](int i) {
-      const LinkWord* bond = bonds_of(static_cast<std::size_t>(i)).first;
+      const LinkWord* bond = rows().bonds_of(i).first;
       for (int k = first_[i]; k < first_[i + 1]; ++k, ++bond) {
         partner_[k] = known.find(partner_of(*bond));
         type_[k] = static_cast<int>(kind_of(*bond));
@@ -107,11 +117,21 @@ class RankLinks {
   }
 
  private:
-  LinkWord* row(std::size_t i) const { return rows_.row(static_cast<std::uint32_t>(i)); }
-  LinkSpan bonds_of(std::size_t i) const { return rows_.bonds_of(static_cast<std::uint32_t>(i)); }
+  static std::size_t words_of(const LinkWord* row) {
+    return std::size_t{1} + partner_of(row[0]) + kind_of(row[0]);
+  }
+  void clear() {
+    word_.assign(1, 0);  // the row of particles without links
+    begin_.clear();
+  }
+  void append(const LinkWord* row) {
+    begin_.push_back(row[0] == 0 ? 0 : word_.size());
+    if (row[0] != 0) word_.insert(word_.end(), row, row + words_of(row));
+  }
 
-  LinkRows rows_;
-  std::vector<LinkWord> word_, sorted_;
+  bool any_bonds_ = false, any_specials_ = false;
+  std::vector<LinkWord> word_{0};
+  std::vector<std::size_t> begin_, sorted_;  // of each particle's row
   std::vector<int> first_, type_;
   std::vector<std::uint32_t> partner_;
   std::vector<std::uint64_t> entry_;  // of the table of tags

@@ -36,6 +36,21 @@ struct Chunk {
   EnergyAndVirial energy_and_virial;
 };
 
+// A row for each particle, as long as it has links: a word with two numbers, of bonds (low half)
+// and of special neighbors, then these in the order in which the host program has them.
+struct RowsOfLinks {
+  const LinkWord* word = nullptr;
+  const std::size_t* begin = nullptr;  // of each row; particles without links share one
+
+  LinkSpan bonds_of(int i) const {
+    const LinkWord* row = word + begin[i];
+    return {row + 1, static_cast<std::uint32_t>(row[0])};
+  }
+  LinkSpan specials_of(int i) const {
+    const auto [first, count] = bonds_of(i);
+    return {first + count, static_cast<std::uint32_t>(first[-1] >> 32)};
+  }
+};
 // Bonds and angles of each particle: entries first[i] to before first[i + 1].
 struct PartnersOfBonds {
   const int* first = nullptr;  // null: no particle has any
@@ -53,8 +68,8 @@ struct StepArguments {
   const BoundingSphere* sphere;  // null in steps when lists have expired anyway
   const int* cell;
   const CellRange* range[2];  // of each cell: of the rank, and ghosts; null where there are none
-  LinkRows links;
-  unsigned excluded;  // bit k: special neighbors of kind k are left out of lists
+  RowsOfLinks links;          // null pointers without special neighbors
+  unsigned excluded;          // bit k: special neighbors of kind k are left out of lists
   const typename P::Position* position;
   const typename P::Velocity* velocity;
   const std::uint32_t* near;  // high words of positions, one place in four words

@@ -84,7 +84,7 @@ class StepLoop {
     const std::uint32_t last_lane = static_cast<std::uint32_t>(s_.lanes - 1);
     const FourWords own = four_at(near + 4 * static_cast<std::int64_t>(i));
 #if defined(__AVX2__)
-    const EightWords mine = twice(own);
+    const EightWords mine = twice(own);  // eight differences r_i - r_j at a time
 #endif
     int count = count_;
     for (int k = 0; k < number; k += kTested) {
@@ -350,6 +350,7 @@ class StepLoop {
   int add_rows(int n, int end) {
     FourFloats only = row_[0];
     const auto add = [&](int pair, FourInts row) {
+      // row = (x, y, z, f / r) of a pair: sum += (f / r) r_ij for three components at a time.
       const FourFloats r = reinterpret_cast<FourFloats>(row), f = {r[3], r[3], r[3], r[3]};
       FourFloats& sum = one_lane ? only : row_[lane_[pair]];
       sum = fused(r, f, sum);

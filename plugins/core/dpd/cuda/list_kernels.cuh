@@ -375,6 +375,7 @@ struct OwnBox {
     reach = a.upright && !cells.narrow ? (cells.cutoff + widest) * (1 + 3e-5f) : 1e18f;
   }
   __device__ bool reaches(const Vector<float>& p, float radius) const {
+    // Along each axis a point is max(low - p, p - high, 0) away from the box.
     const Vector<float> beyond = {fmaxf(fmaxf(low.x - p.x, p.x - high.x), 0.0f),
                                   fmaxf(fmaxf(low.y - p.y, p.y - high.y), 0.0f),
                                   fmaxf(fmaxf(low.z - p.z, p.z - high.z), 0.0f)};

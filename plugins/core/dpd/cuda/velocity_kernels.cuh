@@ -33,6 +33,7 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ double found[4];
   __shared__ bool bad;
   if (stale(s.status, s.number)) return;
+  // One warp of each block computes the map from the same sums.
   if (threadIdx.x < 32) {
     const Moments sums = s.moments.sums();
     if (threadIdx.x == 0) {

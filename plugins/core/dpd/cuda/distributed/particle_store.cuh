@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "../../../runtime/text.h"
+#include "../../link_rows.h"
 #include "../../settings.h"
 #include "../device_particles.cuh"
 #include "../host_transfer.cuh"
-#include "../../link_rows.h"
 #include "../sort.h"
 #include "../step_constants.cuh"
 #include "rank_device.cuh"
