@@ -261,6 +261,22 @@ TEST("ranks without links take part when those of others migrate") {
   });
 }
 
+TEST("particles without links come and go, more of them than a rank had at first") {
+  test::run_communicators(2, [](Communicator& communicator) {
+    RankLinks links;
+    links.take(1, Topology{}, &communicator);
+    CHECK(!links.any());
+    ThreadPool pool(1);
+    std::vector<std::vector<LinkWord>> leaving(2);
+    for (std::size_t i = 0; i < 1000; ++i) links.stay(i, i / 2);
+    for (std::size_t i = 0; i < 1000; ++i) links.leave(i, leaving[0]);
+    CHECK(leaving[0].empty());
+    links.migrate(communicator, 500, leaving);
+    links.reorder(pool, {1, 0});
+    CHECK(links.bonds().first == nullptr);
+  });
+}
+
 TEST("partners are found among a rank's particles and its ghosts, and missing ones are named") {
   struct Tagged {
     std::uint32_t tag;

@@ -29,14 +29,11 @@ class RankLinks {
     std::vector<LinkWord> row;
     for (int i = 0; i < count; ++i) {
       row.assign(1, 0);
-      for (int k = t.first_bond ? t.first_bond[i] : 0; t.first_bond && k < t.first_bond[i + 1]; ++k)
-        row.push_back(link_word(t.bond_partner[k], static_cast<std::uint32_t>(t.bond_type[k])));
-      const std::size_t bonds = row.size() - 1;
-      for (int k = t.first_special ? t.first_special[i] : 0;
-           t.first_special && k < t.first_special[i + 1]; ++k)
-        row.push_back(link_word(t.special_partner[k], t.special_kind[k]));
-      row[0] = link_word(static_cast<std::uint32_t>(bonds),
-                         static_cast<std::uint32_t>(row.size() - 1 - bonds));
+      std::uint32_t bonds = 0, specials = 0;
+      for_each_link(
+          t, i, [&](LinkWord link) { row.push_back(link), ++bonds; },
+          [&](LinkWord link) { row.push_back(link), ++specials; });
+      row[0] = link_word(bonds, specials);
       append(row.data());
     }
     std::int64_t any[2] = {most_links(count, t.first_bond), most_links(count, t.first_special)};
@@ -48,11 +45,12 @@ class RankLinks {
   // Whether any rank has links.
   bool any_bonds() const { return any_bonds_; }
   bool any_specials() const { return any_specials_; }
+  bool any() const { return any_bonds_ || any_specials_; }
   RowsOfLinks rows() const { return {word_.data(), begin_.data()}; }
 
   // Particle order[k] becomes the k-th.
   void reorder(ThreadPool& pool, const std::vector<std::uint32_t>& order) {
-    if (!any_bonds_ && !any_specials_) return;
+    if (!any()) return;
     sorted_.resize(order.size());
     for_each_index(pool, static_cast<int>(order.size()),
                    [&](int k) { sorted_[k] = begin_[order[k]]; });
@@ -61,15 +59,18 @@ class RankLinks {
 
   // Before migrate(), for each particle in turn: it becomes the k-th of those that stay, or its row
   // goes behind those of the particles that leave for another rank.
-  void stay(std::size_t i, std::size_t k) { begin_[k] = begin_[i]; }
+  void stay(std::size_t i, std::size_t k) {
+    if (any()) begin_[k] = begin_[i];
+  }
   void leave(std::size_t i, std::vector<LinkWord>& leaving) const {
+    if (!any()) return;
     const LinkWord* row = word_.data() + begin_[i];
     leaving.insert(leaving.end(), row, row + words_of(row));
   }
   // leaving: by rank. Particles that come are behind the `stayed` ones.
   void migrate(Communicator& communicator, std::size_t stayed,
                std::vector<std::vector<LinkWord>> leaving) {
-    if (!any_bonds_ && !any_specials_) return;
+    if (!any()) return;
     const std::vector<LinkWord> come = deliver(communicator, std::move(leaving));
     const std::vector<LinkWord> before = std::move(word_);
     const std::vector<std::size_t> begin = std::move(begin_);
