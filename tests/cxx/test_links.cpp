@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bonds and special neighbors on several ranks: rows and the table of tags, which the GPUs use, and
-// the lists of a rank on the CPU.
+// Bonds and special neighbors on several ranks: rows and the table of tags, and the partners that a
+// rank finds on the CPU.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/dpd/cpu/bonded.h"
-#include "core/dpd/cuda/link_rows.h"
+#include "core/dpd/cpu/rank_links.h"
+#include "core/dpd/link_rows.h"
 #include "support/fluid.h"
 #include "support/ranks.h"
 #include "support/test.h"
@@ -22,14 +22,6 @@ using namespace manymove;
 using namespace manymove::dpd;
 
 namespace {
-
-// As atomicCAS of a GPU.
-struct Claim {
-  bool operator()(std::uint64_t* entry, std::uint64_t value) const {
-    std::uint64_t empty = 0;
-    return std::atomic_ref<std::uint64_t>(*entry).compare_exchange_strong(empty, value);
-  }
-};
 
 struct Table {
   explicit Table(std::int64_t particles) : bits(TagIndex::bits_for(particles)) {
@@ -82,25 +74,10 @@ struct Ring {
 
 // What a rank has of one particle: partners' tags and kinds, in order.
 using Entries = std::vector<std::pair<std::uint32_t, int>>;
-Entries bonds_of(const RankLinks& links, std::uint32_t tag) {
+Entries entries_of(LinkSpan span) {
   Entries entries;
-  const Partners bonds = links.bonds();
-  const int slot = links.slots().find(tag);
-  for (int k = bonds.first[slot]; k < bonds.first[slot + 1]; ++k) {
-    // The slot leads back to the tag.
-    std::uint32_t partner = 0;
-    for (std::uint32_t t = 7; t <= 7 * 1200; t += 7)
-      if (links.slots().find(t) == static_cast<int>(bonds.partner[k])) partner = t;
-    entries.emplace_back(partner, bonds.kind[k]);
-  }
-  return entries;
-}
-Entries specials_of(const RankLinks& links, std::uint32_t tag) {
-  Entries entries;
-  const Partners specials = links.specials();
-  const int slot = links.slots().find(tag);
-  for (int k = specials.first[slot]; k < specials.first[slot + 1]; ++k)
-    entries.emplace_back(specials.partner[k], specials.kind[k]);
+  for (std::uint32_t k = 0; k < span.count; ++k)
+    entries.emplace_back(partner_of(span.first[k]), static_cast<int>(kind_of(span.first[k])));
   return entries;
 }
 
@@ -119,7 +96,7 @@ TEST("a table of tags finds particles, and no others, whatever the order in whic
       Table table(count);
       CHECK(table.entries.size() >= 2 * tags.size());
       const TagIndex index = table.view();
-      for (const std::uint32_t i : order) index.add(tags[i], i, Claim{});
+      for (const std::uint32_t i : order) index.add(tags[i], i, ClaimOnHost{});
       for (std::uint32_t i = 0; i < tags.size(); ++i) CHECK_EQUAL(index.find(tags[i]), i);
       for (std::uint32_t tag = 2; tag < 2000; tag += 2)
         CHECK_EQUAL(index.find(tag), TagIndex::kMissing);
@@ -134,7 +111,7 @@ TEST("a table of tags holds the largest tags, and tags that all want one place")
   Table table(static_cast<std::int64_t>(tags.size()));
   CHECK_EQUAL(table.bits, 10);
   const TagIndex index = table.view();
-  for (std::uint32_t i = 0; i < tags.size(); ++i) index.add(tags[i], i, Claim{});
+  for (std::uint32_t i = 0; i < tags.size(); ++i) index.add(tags[i], i, ClaimOnHost{});
   for (std::uint32_t i = 0; i < tags.size(); ++i) CHECK_EQUAL(index.find(tags[i]), i);
   CHECK_EQUAL(index.find(0xfffffffdu), TagIndex::kMissing);
 }
@@ -146,7 +123,7 @@ TEST("many threads fill a table of tags with what one thread finds") {
   std::vector<std::thread> threads;
   for (std::uint32_t t = 0; t < kThreads; ++t)
     threads.emplace_back([&, t] {
-      for (std::uint32_t i = t; i < kTags; i += kThreads) index.add(3 * i + 1, i, Claim{});
+      for (std::uint32_t i = t; i < kTags; i += kThreads) index.add(3 * i + 1, i, ClaimOnHost{});
     });
   for (auto& thread : threads) thread.join();
   for (std::uint32_t i = 0; i < kTags; ++i) CHECK_EQUAL(index.find(3 * i + 1), i);
@@ -182,11 +159,7 @@ TEST("rows have a particle's links in the order of the host, and empty ones wher
   CHECK_EQUAL(words.size(), std::size_t(18));
   rows.word = words.data();
   const auto check = [](LinkSpan span, const Entries& expected) {
-    CHECK_EQUAL(span.count, expected.size());
-    for (std::size_t k = 0; k < expected.size(); ++k) {
-      CHECK_EQUAL(partner_of(span.first[k]), expected[k].first);
-      CHECK_EQUAL(static_cast<int>(kind_of(span.first[k])), expected[k].second);
-    }
+    CHECK(entries_of(span) == expected);
   };
   check(rows.bonds_of(0), {{0xffffffffu, 4}, {20, 1}});
   check(rows.bonds_of(1), {});
@@ -224,7 +197,7 @@ TEST("a row that travels behind a record is the same in another slot") {
   CHECK(rows_of(10, ring.topology(), LinkRows{}).empty());
 }
 
-TEST("each of four ranks holds a quarter of the bonds, before and after particles migrate") {
+TEST("links stay with their particles when these migrate among four ranks and are sorted") {
   constexpr int kRanks = 4;
   constexpr std::uint32_t kParticles = 1200;
   test::run_communicators(kRanks, [](Communicator& communicator) {
@@ -232,35 +205,38 @@ TEST("each of four ranks holds a quarter of the bonds, before and after particle
     const Ring ring(kParticles, 7, rank, kRanks);
     RankLinks links;
     links.take(ring.count(), ring.topology(), &communicator);
-    CHECK_EQUAL(links.size(), std::size_t(6 * kParticles / kRanks));
-    // Own particles, and partners of bonds, which are those of two other ranks.
-    CHECK_EQUAL(links.slots().size(), static_cast<int>(3 * kParticles / kRanks));
-    // Every third particle goes to the next rank, ten times; counting tells where it must be.
+    ThreadPool pool(2);
+    // Every third particle goes to the next rank, ten times; the others stay in another order.
     std::vector<std::uint32_t> tags = ring.tag;
     for (int round = 0; round < 10; ++round) {
       std::vector<std::vector<std::uint32_t>> leaving(kRanks);
+      std::vector<std::vector<LinkWord>> rows(kRanks);
       std::vector<std::uint32_t> stay;
-      const int next = (rank + 1) % kRanks;
-      for (const std::uint32_t tag : tags) {
-        if ((tag / 7 + static_cast<std::uint32_t>(round)) % 3 != 0) {
-          stay.push_back(tag);
+      const auto next = static_cast<std::size_t>((rank + 1) % kRanks);
+      for (std::size_t i = 0; i < tags.size(); ++i) {
+        if ((tags[i] / 7 + static_cast<std::uint32_t>(round)) % 3 != 0) {
+          links.stay(i, stay.size());
+          stay.push_back(tags[i]);
           continue;
         }
-        leaving[static_cast<std::size_t>(next)].push_back(tag);
-        links.leave(tag, next);
+        leaving[next].push_back(tags[i]);
+        links.leave(i, rows[next]);
       }
       const auto come = deliver(communicator, leaving);
-      links.migrate(communicator);
-      tags = stay;
-      tags.insert(tags.end(), come.begin(), come.end());
-      CHECK_EQUAL(links.size(), 6 * tags.size());
+      links.migrate(communicator, stay.size(), rows);
+      stay.insert(stay.end(), come.begin(), come.end());
+      std::vector<std::uint32_t> order(stay.size());
+      for (std::size_t k = 0; k < order.size(); ++k)
+        order[k] = static_cast<std::uint32_t>(order.size() - 1 - k);
+      links.reorder(pool, order);
+      tags.assign(stay.rbegin(), stay.rend());
     }
-    for (const std::uint32_t tag : tags) {
+    for (int i = 0; i < std::ssize(tags); ++i) {
       const auto at = [&](std::uint32_t distance) {
-        return (tag / 7 - 1 + distance) % kParticles * 7 + 7;
+        return (tags[static_cast<std::size_t>(i)] / 7 - 1 + distance) % kParticles * 7 + 7;
       };
-      CHECK(bonds_of(links, tag) == Entries({{at(1), 1}, {at(kParticles - 1), 2}}));
-      CHECK(specials_of(links, tag) ==
+      CHECK(entries_of(links.rows().bonds_of(i)) == Entries({{at(1), 1}, {at(kParticles - 1), 2}}));
+      CHECK(entries_of(links.rows().specials_of(i)) ==
             Entries({{at(1), 1}, {at(2), 2}, {at(kParticles - 1), 1}, {at(kParticles - 2), 2}}));
     }
   });
@@ -269,16 +245,62 @@ TEST("each of four ranks holds a quarter of the bonds, before and after particle
 TEST("ranks without links take part when those of others migrate") {
   test::run_communicators(3, [](Communicator& communicator) {
     const Ring ring(5, 7, 0, 1), none(0, 7, 0, 1);
-    const bool first = communicator.rank() == 0;
-    const Ring& mine = first ? ring : none;
+    const Ring& mine = communicator.rank() == 0 ? ring : none;
     RankLinks links;
     links.take(mine.count(), mine.topology(), &communicator);
+    CHECK(links.any_bonds());
     CHECK(links.any_specials());
-    for (const std::uint32_t tag : mine.tag) links.leave(tag, 2);
-    links.migrate(communicator);
-    CHECK_EQUAL(links.size(), std::size_t(communicator.rank() == 2 ? 30 : 0));
-    CHECK_EQUAL(links.slots().size(), communicator.rank() == 2 ? 5 : 0);
+    std::vector<std::vector<LinkWord>> leaving(3);
+    for (std::size_t i = 0; i < mine.tag.size(); ++i) links.leave(i, leaving[2]);
+    links.migrate(communicator, 0, leaving);
+    if (communicator.rank() != 2) return;
+    for (int i = 0; i < 5; ++i) {
+      CHECK_EQUAL(links.rows().bonds_of(i).count, 2u);
+      CHECK_EQUAL(links.rows().specials_of(i).count, 4u);
+    }
   });
+}
+
+TEST("particles without links come and go, more of them than a rank had at first") {
+  test::run_communicators(2, [](Communicator& communicator) {
+    RankLinks links;
+    links.take(1, Topology{}, &communicator);
+    CHECK(!links.any());
+    ThreadPool pool(1);
+    std::vector<std::vector<LinkWord>> leaving(2);
+    for (std::size_t i = 0; i < 1000; ++i) links.stay(i, i / 2);
+    for (std::size_t i = 0; i < 1000; ++i) links.leave(i, leaving[0]);
+    CHECK(leaving[0].empty());
+    links.migrate(communicator, 500, leaving);
+    links.reorder(pool, {1, 0});
+    CHECK(links.bonds().first == nullptr);
+  });
+}
+
+TEST("partners are found among a rank's particles and its ghosts, and missing ones are named") {
+  struct Tagged {
+    std::uint32_t tag;
+  };
+  const Ring ring(10, 7, 0, 2);  // particles 1, 3, 5, 7 and 9
+  RankLinks links;
+  links.take(ring.count(), ring.topology(), nullptr);
+  for (const int threads : {1, 2}) {
+    ThreadPool pool(threads);
+    std::vector<Tagged> velocity;
+    for (const std::uint32_t tag : ring.tag) velocity.push_back({tag});
+    for (const std::uint32_t ghost : {70u, 14u, 28u, 42u, 56u}) velocity.push_back({ghost});
+    CHECK(!links.find_partners(pool, ring.count(), velocity).any());
+    const PartnersOfBonds bonds = links.bonds();
+    for (std::size_t i = 0; i < ring.tag.size(); ++i)
+      for (int k = bonds.first[i]; k < bonds.first[i + 1]; ++k) {
+        CHECK_EQUAL(velocity[bonds.partner[k]].tag, ring.bond_partner[static_cast<std::size_t>(k)]);
+        CHECK_EQUAL(bonds.type[k], ring.bond_type[static_cast<std::size_t>(k)]);
+      }
+    velocity.pop_back();  // 56 is the partner of 49 and of 63
+    const MissingPartners missing = links.find_partners(pool, ring.count(), velocity);
+    CHECK_EQUAL(missing.tag[0], 63);
+    CHECK_EQUAL(missing.tag[1], 0);
+  }
 }
 
 TEST("origins are found by tag, with messages of the size of a rank's own particles") {

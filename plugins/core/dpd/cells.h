@@ -189,6 +189,7 @@ MM_HD BoundingSphere bounding_sphere_of(const Cells& cells, const Motion<P>& mot
                                         const typename P::Position& r,
                                         const typename P::Velocity& v) {
   const auto x = static_cast<float>(v.x), y = static_cast<float>(v.y), z = static_cast<float>(v.z);
+  // The center is ahead by min(|v| t, most) along v, where t is half the time until the next lists.
   const float speed = square_root(fused(x, x, fused(y, y, z * z))),
               ahead = min_of(cells.time_ahead * speed, cells.farthest_ahead),
               time = ahead > 0 ? ahead / speed : 0.0f;
@@ -204,6 +205,7 @@ MM_HD BoundingSphere bounding_sphere_of(const Cells& cells, const Motion<P>& mot
       if (axis == wall.axis && (wall.high ? at[axis] > face : at[axis] < face))
         at[axis] = face + (face - at[axis]);
   }
+  // The radius: back to the particle, and room for what forces do.
   return {at[0], at[1], at[2], min_of(cells.rest_radius + ahead, cells.largest_radius)};
 }
 

@@ -12,10 +12,10 @@
 #include "../../runtime/simd.h"
 #include "../engine_base.h"
 #include "../particle_records.h"
-#include "bonded.h"
 #include "ghosts.h"
 #include "key_sort.h"
 #include "particle_loops.h"
+#include "rank_links.h"
 
 namespace manymove::dpd {
 namespace {
@@ -41,6 +41,8 @@ class CpuEngine final : public EngineBase {
     take_coefficients();
     choose_laws(0);
     arguments_.transverse = settings.pairs.transverse;
+    arguments_.excluded = excluded_kinds(settings.pairs);
+    if (has_bonded_terms(settings)) arguments_.terms = &terms_;
     arguments_.motion = motion_of<P>(settings, half_kicks_.data(), thermostats_.data());
     has_densities_ = settings.pairs.has_densities();
     if (communicator) ranks_ = decomposition_of(settings_of_tilted_box(), *communicator);
@@ -197,7 +199,7 @@ class CpuEngine final : public EngineBase {
   void choose_laws(std::size_t table) {
     const Laws<P>& laws = laws_[table];
     arguments_.forces = laws.forces;
-    arguments_.bonded.laws = laws.harmonic.data();
+    arguments_.bond_laws = laws.harmonic.data();
     terms_.bonds = laws.bonds.data();
     terms_.angles = laws.angles.data();
   }
@@ -362,6 +364,7 @@ class CpuEngine final : public EngineBase {
     reorder(velocity_, next_velocity_, order);
     reorder(image_, next_image_, order);
     reorder(origin_, next_origin_, order);
+    links_.reorder(pool_, order);
     if (ranks_) find_ghosts();
     find_keys(0, static_cast<int>(position_.size()));
     if (kCoarseApart) note_coarse_positions();
@@ -392,17 +395,18 @@ class CpuEngine final : public EngineBase {
     }
     most = std::min(most, static_cast<std::int64_t>(position_.size()));
     number_.resize(static_cast<std::size_t>(count_));
-    const ListBuildArguments<P> arguments{
-        arguments_.cells, sphere_.data(),
-        cell_.data(),     {range_[0].data(), ranks_ ? range_[1].data() : nullptr},
-        velocity_.data(), arguments_.bonded,
-        number_.data()};
+    arguments_.number = number_.data();
+    arguments_.sphere = sphere_.data();
+    arguments_.cell = cell_.data();
+    arguments_.range[0] = range_[0].data();
+    arguments_.range[1] = ranks_ ? range_[1].data() : nullptr;
+    arguments_.links = links_.any_specials() ? links_.rows() : RowsOfLinks{};
     list_.resize(static_cast<std::size_t>((count_ + kChunk - 1) / kChunk));
     std::atomic<bool> out_of_memory = false;
     for_all_chunks([&](Chunk& chunk, int k, int thread) {
       try {
         const Candidates candidates = candidates_[thread].with_room_for(static_cast<int>(most));
-        chunk.entries = list_chunk(arguments, chunk, candidates, list_[k]);
+        chunk.entries = list_chunk(chunk, candidates, list_[k]);
       } catch (const std::bad_alloc&) {
         out_of_memory = true;
       }
@@ -412,12 +416,12 @@ class CpuEngine final : public EngineBase {
     for (const Chunk& chunk : chunk_) counters_.neighbors += chunk.entries;
   }
 
-  std::int64_t list_chunk(const ListBuildArguments<P>& arguments, const Chunk& chunk,
-                          const Candidates& candidates, std::vector<std::uint32_t>& list) {
+  std::int64_t list_chunk(const Chunk& chunk, const Candidates& candidates,
+                          std::vector<std::uint32_t>& list) {
     for (;;) {
       const auto room = static_cast<std::int64_t>(list.size()) - kReadAhead;
       const std::int64_t wanted =
-          kernels_.list(arguments, chunk.first, chunk.last, candidates, list.data(), room);
+          kernels_.list(arguments_, chunk.first, chunk.last, candidates, list.data(), room);
       if (wanted <= room) {
         std::fill_n(list.begin() + wanted, kReadAhead, 0u);
         return wanted;
@@ -443,20 +447,22 @@ class CpuEngine final : public EngineBase {
   // Particles that are in other parts of the box go there.
   void migrate() {
     std::vector<std::vector<Migrant<P>>> leaving(ranks_->ranks());
+    std::vector<std::vector<LinkWord>> rows(leaving.size());
     std::size_t stay = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(count_); ++i) {
       const Position& p = position_[i];
       const int to = ranks_->owner(high_word(p.x), high_word(p.y), high_word(p.z));
       const Migrant<P> migrant{p, velocity_[i], image_[i], origin_[i]};
       if (to == rank()) {
+        links_.stay(i, stay);
         settle(stay++, migrant);
         continue;
       }
       leaving[static_cast<std::size_t>(to)].push_back(migrant);
-      links_.leave(velocity_[i].tag, to);
+      links_.leave(i, rows[static_cast<std::size_t>(to)]);
     }
     const auto arrived = deliver(*communicator_, std::move(leaving));
-    links_.migrate(*communicator_);
+    links_.migrate(*communicator_, stay, std::move(rows));
     count_ = checked_count(static_cast<std::int64_t>(stay + arrived.size()));
     const auto n = static_cast<std::size_t>(count_);
     position_.resize(n);
@@ -514,14 +520,9 @@ class CpuEngine final : public EngineBase {
 
   // Returns whether this rank has all partners. If it does not, the reach of all ranks is extended.
   bool find_partners() {
-    arguments_.bonded = {};
-    if (links_.size() > 0) {
-      arguments_.bonded = link_indices_.find<P>(pool_, links_, velocity_, settings_.pairs.special);
-      if (has_bonded_terms(settings_)) arguments_.bonded.terms = &terms_;
-    }
-    if (!ranks_ || !links_.any_bonds()) return true;
-    MissingPartners missing = link_indices_.missing(links_, count_, velocity_);
-    maximum(missing.tag, 2);
+    MissingPartners missing = links_.find_partners(pool_, count_, velocity_);
+    arguments_.bonds = links_.bonds();
+    if (links_.any_bonds()) maximum(missing.tag, 2);
     if (!missing.any()) return true;
     reach_farther(missing, step_);
     return false;
@@ -558,7 +559,6 @@ class CpuEngine final : public EngineBase {
   std::vector<CandidateMemory> candidates_;       // of each thread
   KeySort sort_;
   RankLinks links_;
-  LinkIndices link_indices_;
   std::optional<BrickDecomposition> ranks_;  // if there are several
   GhostExchange ghosts_;
 };

@@ -19,8 +19,8 @@ void place(const StepArguments<P>& s, int first, int last, BoundingSphere* spher
 template <Precision P>
 class ListLoop {
  public:
-  ListLoop(const ListBuildArguments<P>& arguments, const Candidates& candidates,
-           std::uint32_t* entries, std::int64_t room)
+  ListLoop(const StepArguments<P>& arguments, const Candidates& candidates, std::uint32_t* entries,
+           std::int64_t room)
       : l_(arguments), c_(candidates), entries_(entries), room_(room) {}
 
   std::int64_t run(int first, int last) {
@@ -111,10 +111,9 @@ class ListLoop {
   }
 
   void append(int i) {
-    const BondedArguments<P>& b = l_.bonded;
-    const int slot = b.slot ? b.slot[i] : -1;
-    if (slot >= 0 && b.specials.first[slot] < b.specials.first[slot + 1])
-      append_special(slot);
+    const LinkSpan specials = l_.links.word ? l_.links.specials_of(i) : LinkSpan{};
+    if (specials.count > 0)
+      append_special(specials);
     else
       append_plain();
   }
@@ -130,27 +129,25 @@ class ListLoop {
     }
   }
   // Looks up the kind of each candidate in reach, which is in the upper two bits of its entry.
-  void append_special(int slot) {
-    const BondedArguments<P>& b = l_.bonded;
+  void append_special(const LinkSpan& specials) {
     for (int from = 0; from < count_; from += 8) {
       std::uint64_t eight;
       std::memcpy(&eight, c_.in + from, sizeof eight);
       for (; eight; eight &= eight - 1) {
         const std::uint32_t j = c_.index[from + __builtin_ctzll(eight) / 8],
-                            kind = kind_of(slot, l_.velocity[j].tag);
-        if (!b.excluded[kind]) entries_[length_++] = j | kind << 30;
+                            kind = kind_among(specials, l_.velocity[j].tag);
+        if (!(l_.excluded >> kind & 1u)) entries_[length_++] = j | kind << 30;
       }
     }
   }
-  std::uint32_t kind_of(int slot, std::uint32_t tag) const {
-    const Partners& specials = l_.bonded.specials;
+  static std::uint32_t kind_among(const LinkSpan& specials, std::uint32_t tag) {
     std::uint32_t kind = 0;
-    for (int k = specials.first[slot]; k < specials.first[slot + 1]; ++k)
-      if (specials.partner[k] == tag) kind = static_cast<std::uint32_t>(specials.kind[k]);
+    for (std::uint32_t k = 0; k < specials.count; ++k)
+      if (partner_of(specials.first[k]) == tag) kind = kind_of(specials.first[k]);
     return kind;
   }
 
-  const ListBuildArguments<P>& l_;
+  const StepArguments<P>& l_;
   const Candidates c_;
   std::uint32_t* const entries_;
   const std::int64_t room_;
@@ -160,7 +157,7 @@ class ListLoop {
 };
 
 template <Precision P>
-std::int64_t list(const ListBuildArguments<P>& arguments, int first, int last,
+std::int64_t list(const StepArguments<P>& arguments, int first, int last,
                   const Candidates& candidates, std::uint32_t* entries, std::int64_t room) {
   return ListLoop<P>(arguments, candidates, entries, room).run(first, last);
 }

@@ -9,6 +9,7 @@
 #include "../../runtime/simd.h"
 #include "../bonded_terms.h"
 #include "../cells.h"
+#include "../link_rows.h"
 #include "../particle_records.h"
 
 namespace manymove::dpd {
@@ -35,20 +36,26 @@ struct Chunk {
   EnergyAndVirial energy_and_virial;
 };
 
-// Bonds, angles and special neighbors, by slot: particles that have some are numbered.
-struct Partners {
-  const int* first = nullptr;              // [slots + 1]
-  const std::uint32_t* partner = nullptr;  // of a bond its slot, of a special neighbor its tag
-  const int* kind = nullptr;
+// A row for each particle, as long as it has links: a word with two numbers, of bonds (low half)
+// and of special neighbors, then these in the order in which the host program has them.
+struct RowsOfLinks {
+  const LinkWord* word = nullptr;
+  const std::size_t* begin = nullptr;  // of each row; particles without links share one
+
+  LinkSpan bonds_of(int i) const {
+    const LinkWord* row = word + begin[i];
+    return {row + 1, static_cast<std::uint32_t>(row[0])};
+  }
+  LinkSpan specials_of(int i) const {
+    const auto [first, count] = bonds_of(i);
+    return {first + count, static_cast<std::uint32_t>(first[-1] >> 32)};
+  }
 };
-template <Precision P>
-struct BondedArguments {
-  const int* slot = nullptr;   // of each particle, -1 without partners; null: no particle has any
-  const int* where = nullptr;  // the particle in each slot
-  Partners bonds, specials;
-  const BondLaw<typename P::Real>* laws = nullptr;  // of harmonic bonds, if terms is null
-  const BondedTerms* terms = nullptr;
-  bool excluded[4] = {};  // kinds of special neighbors that are left out of lists
+// Bonds and angles of each particle: entries first[i] to before first[i + 1].
+struct PartnersOfBonds {
+  const int* first = nullptr;  // null: no particle has any
+  const std::uint32_t* partner = nullptr;
+  const int* type = nullptr;
 };
 
 template <Precision P>
@@ -58,31 +65,26 @@ struct StepArguments {
   Motion<P> motion;
   bool plain, transverse;
   int lanes;                     // of lanes_of()
-  const BoundingSphere* sphere;  // null when lists have expired anyway
+  const BoundingSphere* sphere;  // null in steps when lists have expired anyway
+  const int* cell;
+  const CellRange* range[2];  // of each cell: of the rank, and ghosts; null where there are none
+  RowsOfLinks links;          // null pointers without special neighbors
+  unsigned excluded;          // bit k: special neighbors of kind k are left out of lists
   const typename P::Position* position;
   const typename P::Velocity* velocity;
   const std::uint32_t* near;  // high words of positions, one place in four words
   typename P::Real* density;  // of each particle and ghost; null without many-body forces
   // Within these squared distances of places there may be pairs with forces, and with densities.
   float limit, density_limit;
-  const int* number;  // of entries in lists
-  BondedArguments<P> bonded;
+  int* number;  // of entries in lists
+  PartnersOfBonds bonds;
+  const BondLaw<typename P::Real>* bond_laws;  // of harmonic bonds, if terms is null
+  const BondedTerms* terms;
   typename P::Position* next_position;
   typename P::Velocity* next_velocity;
   std::uint32_t* next_near;  // null where near are the positions themselves
   Image* image;
   Vector<typename P::Real>* force;
-};
-
-template <Precision P>
-struct ListBuildArguments {
-  Cells cells;
-  const BoundingSphere* sphere;
-  const int* cell;
-  const CellRange* range[2];  // of each cell: of the rank, and ghosts; null where there are none
-  const typename P::Velocity* velocity;
-  BondedArguments<P> bonded;
-  int* number;
 };
 
 // Room for the candidates of a cell's lists.
@@ -108,7 +110,7 @@ struct StepKernels {
                 std::uint32_t* key);
   // Lists one after the other. Returns how many entries there are; more than `room`: they do not
   // fit, and are at least so many.
-  std::int64_t (*list)(const ListBuildArguments<P>& arguments, int first, int last,
+  std::int64_t (*list)(const StepArguments<P>& arguments, int first, int last,
                        const Candidates& candidates, std::uint32_t* entries, std::int64_t room);
 };
 

@@ -84,7 +84,7 @@ class StepLoop {
     const std::uint32_t last_lane = static_cast<std::uint32_t>(s_.lanes - 1);
     const FourWords own = four_at(near + 4 * static_cast<std::int64_t>(i));
 #if defined(__AVX2__)
-    const EightWords mine = twice(own);
+    const EightWords mine = twice(own);  // eight differences r_i - r_j at a time
 #endif
     int count = count_;
     for (int k = 0; k < number; k += kTested) {
@@ -350,6 +350,7 @@ class StepLoop {
   int add_rows(int n, int end) {
     FourFloats only = row_[0];
     const auto add = [&](int pair, FourInts row) {
+      // row = (x, y, z, f / r) of a pair: sum += (f / r) r_ij for three components at a time.
       const FourFloats r = reinterpret_cast<FourFloats>(row), f = {r[3], r[3], r[3], r[3]};
       FourFloats& sum = one_lane ? only : row_[lane_[pair]];
       sum = fused(r, f, sum);
@@ -440,7 +441,7 @@ class StepLoop {
   bool is_simple() const {
     return plain && !reading && !s_.motion.walls && !s_.motion.body_forces &&
            !s_.motion.half_kicks && !s_.motion.frame.tilted && s_.forces.shear == 0 &&
-           !s_.bonded.slot && !s_.next_near;
+           !s_.bonds.first && !s_.next_near;
   }
 
   // The particle whose force is the first sum: adds bonds, thermostats and body forces, then
@@ -450,13 +451,13 @@ class StepLoop {
     typename P::Velocity v = s_.velocity[i];
     Sum<Real> bonded;
     bonded.force = sum_[0].force;
-    const BondedArguments<P>& b = s_.bonded;
-    if (const int slot = b.slot ? b.slot[i] : -1; slot >= 0 && b.terms)
-      add_terms(slot, r, v.tag, bonded.force);
-    else if (slot >= 0)
-      for (int k = b.bonds.first[slot]; k < b.bonds.first[slot + 1]; ++k)
-        add_bond<P>(bonded, s_.forces.frame, r, s_.position[b.where[b.bonds.partner[k]]],
-                    b.laws[b.bonds.kind[k]], reading);
+    const PartnersOfBonds& bonds = s_.bonds;
+    if (bonds.first && s_.terms)
+      add_terms(i, r, v.tag, bonded.force);
+    else if (bonds.first)
+      for (int k = bonds.first[i]; k < bonds.first[i + 1]; ++k)
+        add_bond<P>(bonded, s_.forces.frame, r, s_.position[bonds.partner[k]],
+                    s_.bond_laws[bonds.type[k]], reading);
     if constexpr (!plain) add_thermostats(s_.motion, r, v, bonded.force);
     const Vector<Real> force = with_body_forces(s_.motion, r, bonded.force);
     kick<!plain>(s_.motion, r, v, force);
@@ -471,12 +472,12 @@ class StepLoop {
     }
   }
 
-  void add_terms(int slot, const typename P::Position& r, std::uint32_t tag, Vector<Real>& force) {
-    const BondedArguments<P>& b = s_.bonded;
+  void add_terms(int i, const typename P::Position& r, std::uint32_t tag, Vector<Real>& force) {
+    const PartnersOfBonds& bonds = s_.bonds;
+    if (bonds.first[i] == bonds.first[i + 1]) return;
     const BondedSum sum = bonded_sum<P>(
-        *b.terms, r, b.bonds.first[slot], b.bonds.first[slot + 1], reading,
-        [&](int k) { return b.bonds.kind[k]; },
-        [&](int k) { return s_.position[b.where[b.bonds.partner[k]]]; });
+        *s_.terms, r, bonds.first[i], bonds.first[i + 1], reading,
+        [&](int k) { return bonds.type[k]; }, [&](int k) { return s_.position[bonds.partner[k]]; });
     force = force + vector_of<Real>(sum.force);
     if (sum.stretch >= kStretched && tag > chunk_.stretched) chunk_.stretched = tag;
     if (sum.stretch == kBroken && tag > chunk_.broken) chunk_.broken = tag;

@@ -158,6 +158,8 @@ __global__ void reorder_kernel(int count, const __grid_constant__ CellSort sort,
   if (k >= count) return;
   const unsigned old = sort.member[k], key = sort.key[old], rank = sort.place[old].x,
                  first = sort.start[rank], last = sort.start[rank + 1];
+  // Rank in the cell: the number of its members with a smaller key, or an equal one and an earlier
+  // place.
   unsigned i = first;
   for (unsigned m = first; m < last; ++m) {
     const unsigned other = sort.member[m], its = sort.key[other];

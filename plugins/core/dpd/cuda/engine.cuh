@@ -40,7 +40,7 @@ class CudaEngine final : public DeviceEngine<P> {
   CudaEngine(const Settings& settings, int device)
       : Base(settings, device, nullptr),
         device_status_(1),
-        in_stride_(settings.velocity_changes.size(), 2 * kFarAhead),
+        drops_(settings.velocity_changes.size()),
         intervals_(stream_) {
     const DeviceGuard here = use();
     base_.status = {device_status_.data(), host_status_.get()};
@@ -133,7 +133,7 @@ class CudaEngine final : public DeviceEngine<P> {
       return;
     }
     start_watching();
-    if (!temperature_drops_.empty()) in_stride_.drops().upload(temperature_drops_.data(), stream_);
+    if (!temperature_drops_.empty()) drops_.upload(temperature_drops_.data(), stream_);
     bonded_.forget(stream_);
     if (steps > 1 && !std::exchange(knows_interval_, true)) find_interval();
     if (!lists_hold_) set_expired(step_ + 1);
@@ -193,12 +193,13 @@ class CudaEngine final : public DeviceEngine<P> {
     }
     const auto k = static_cast<std::size_t>(change);
     const VelocityChange& made = settings_.velocity_changes[k];
-    s.moments = in_stride_.moment_sums(made, velocity_sums_.units(), number, stream_);
-    launch_kernel(moments_kernel_of<P>(plain_, p_.lanes), blocks, kThreads, 0, stream_, early, s,
-                  AllWithMoments{});
-    launch_each(
-        p_.count, stream_, &drive_kernel<P>, s,
-        Drive{made, moment_units_.scale(), target_of(k, number), in_stride_.drops().data() + k});
+    static_assert(VelocitySums::kKept >= 2 * kFarAhead);
+    s.moments = velocity_sums_.of_step(
+        number, made.measured, made.kind == VelocityChange::kStop ? Moments::kSums : 1, stream_);
+    launch_kernel(kernel_of_step<P, AllWithMoments>(plain_, false, p_.lanes), blocks, kThreads, 0,
+                  stream_, early, s, AllWithMoments{});
+    launch_each(p_.count, stream_, &drive_kernel<P>, s,
+                Drive{made, moment_units_.scale(), target_of(k, number), drops_.data() + k});
   }
 
   // ---- all steps between two builds in one kernel ----
@@ -240,7 +241,7 @@ class CudaEngine final : public DeviceEngine<P> {
   }
   // The host makes the change that the device could not make, which throws.
   [[noreturn]] void refuse_change(std::int64_t number) {
-    const Moments sums = in_stride_.fetch(number, stream_);
+    const Moments sums = velocity_sums_.fetch(number, stream_);
     const auto k = static_cast<std::size_t>(only_change_of(number));
     map_of(settings_.velocity_changes[k], moment_units_.scale(), sums, target_of(k, number),
            temperature_drops_[k]);
@@ -288,8 +289,7 @@ class CudaEngine final : public DeviceEngine<P> {
     p_.now = buffer_of(to);
     lists_hold_ = true;
     if (!temperature_drops_.empty())
-      stream_.fetch(in_stride_.drops().data(), temperature_drops_.data(),
-                    temperature_drops_.size());
+      stream_.fetch(drops_.data(), temperature_drops_.data(), temperature_drops_.size());
     read_sums(blocks(), links_.any_bonds());
   }
 
@@ -395,10 +395,10 @@ class CudaEngine final : public DeviceEngine<P> {
   DeviceParticles<P> p_;
   const double limit_ = Watchdog::timeout();  // without an answer of the GPU
   // Overlap of a step's kernel with the end of the one before it.
-  const bool overlap_ = waits_for_former_kernel(step_kernel_of<P, true, true, AllParticles>(1));
+  const bool overlap_ = waits_for_former_kernel(kernel_of_step<P, AllParticles>(true, true, 1));
   DeviceBuffer<DeviceStatus> device_status_;
   MappedMemory<HostStatus> host_status_;
-  StrideChanges in_stride_;
+  DeviceBuffer<double> drops_;  // by how much thermostats have lowered their temperatures
   Intervals<P> intervals_;
   bool knows_interval_ = false;
   Cells cells_;

@@ -7,26 +7,18 @@
 
 namespace manymove::dpd {
 
-// In double precision the arithmetic takes so much longer that plain systems have no kernels of
-// their own.
 template <Precision P, ParticleRange Who, Extra extra>
 StepKernel<P, Who> step_kernel_with(bool plain, bool reading, int lanes) {
-  if constexpr (kIntegers<P>)
-    if (plain) return step_kernel_of<P, true, Who, extra>(reading, lanes);
-  return step_kernel_of<P, false, Who, extra>(reading, lanes);
+  return kernel_of_step<P, Who, extra>(plain, reading, lanes);
 }
 
-template <Precision P, bool plain, ParticleRange Who>
-DensityKernel<P, Who> density_kernel_of(int lanes) {
-  return lanes == 1   ? &density_kernel<P, plain, 1, Who>
-         : lanes == 2 ? &density_kernel<P, plain, 2, Who>
-                      : &density_kernel<P, plain, 4, Who>;
-}
 template <Precision P, ParticleRange Who>
 DensityKernel<P, Who> density_kernel_of(bool plain, int lanes) {
-  if constexpr (kIntegers<P>)
-    if (plain) return density_kernel_of<P, true, Who>(lanes);
-  return density_kernel_of<P, false, Who>(lanes);
+  return for_constant<1, 2, 4>(lanes, [=](auto per_particle) {
+    return for_constant<false, true>(plain, [=](auto is_plain) -> DensityKernel<P, Who> {
+      return &density_kernel < P, is_plain && kIntegers<P>, per_particle, Who > ;
+    });
+  });
 }
 
 #define MANYMOVE_STEP_KERNELS(P, extra)                                                           \

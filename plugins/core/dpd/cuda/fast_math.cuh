@@ -11,6 +11,7 @@ namespace manymove::dpd {
 // is below 1e-3 in both.
 struct FastMath {
   static __device__ void root(float squared, float& r, float& inverse) {
+    // 1 / r of r^2, and r = r^2 / r.
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(squared));
     inverse = squared > 1e-20f ? inverse : 0.0f;
     r = squared * inverse;
@@ -21,6 +22,7 @@ struct FastMath {
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(n));
     // -2 ln(n / 2^31); n may have been rounded up to 2^31
     const float squared = fmaxf(__fmaf_rn(logarithm, -1.386294361f, 31 * 1.386294361f), 0.0f);
+    // sqrt(-2 ln u) sin(pi y / 2), as in gaussian()
     asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(radius) : "f"(squared));
     const float y = static_cast<float>(static_cast<std::int32_t>(for_angle | 1u));
     asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(y * (1.570796327f * 0x1p-31f)));
@@ -35,6 +37,7 @@ struct FastMath {
     // -2 ln(n / 2^23), without the sign that rounding may give it
     const float squared = fabsf(__fmaf_rn(logarithm, -1.386294361f, 23 * 1.386294361f));
     asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(radius) : "f"(squared));
+    // Box and Muller: sqrt(-2 ln u) cos(phi) and sqrt(-2 ln u) sin(phi) are independent.
     const float angle = static_cast<float>(direction) * (3.141592654f * 0x1p-31f);
     asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(angle));
     asm("cos.approx.ftz.f32 %0, %1;" : "=f"(cosine) : "f"(angle));
@@ -43,7 +46,7 @@ struct FastMath {
   }
   static __device__ bool apart(float squared, float) { return squared > 1e-20f; }
   static __device__ float raise(float base, float exponent) {
-    float logarithm, result;
+    float logarithm, result;  // base^exponent = 2^(exponent log2(base))
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(base));
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(exponent * logarithm));
     return base > 0.0f ? result : 0.0f;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "../engine_base.h"
+#include "../link_rows.h"
 #include "engine_stream.cuh"
-#include "link_rows.h"
 
 namespace manymove::dpd {
 
@@ -375,6 +375,7 @@ struct OwnBox {
     reach = a.upright && !cells.narrow ? (cells.cutoff + widest) * (1 + 3e-5f) : 1e18f;
   }
   __device__ bool reaches(const Vector<float>& p, float radius) const {
+    // Along each axis a point is max(low - p, p - high, 0) away from the box.
     const Vector<float> beyond = {fmaxf(fmaxf(low.x - p.x, p.x - high.x), 0.0f),
                                   fmaxf(fmaxf(low.y - p.y, p.y - high.y), 0.0f),
                                   fmaxf(fmaxf(low.z - p.z, p.z - high.z), 0.0f)};
@@ -528,10 +529,11 @@ __global__ void __launch_bounds__(kThreads, 3)
   }
 }
 
+// Bonds as the steps read them, in the order of particles.
 struct Bonds {
-  const int2* range;      // of particle i in `index` and `type`
-  const unsigned* index;  // of the partner now
-  const int* type;
+  int2* range;      // of particle i in `index` and `type`
+  unsigned* index;  // of the partner now
+  int* type;
   // Where no particle has more than two bonds, instead of these: index and type of the first and of
   // the second, type 0 where there is none. It is in the order of the particles.
   const uint4* pair = nullptr;

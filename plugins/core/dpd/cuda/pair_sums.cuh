@@ -32,6 +32,7 @@ struct BlockForces {
 __device__ inline void give(BlockForces& block, int3& own, unsigned mine, unsigned other,
                             unsigned tile, float x, float y, float z) {
   if (fmaxf(fmaxf(fabsf(x), fabsf(y)), fabsf(z)) > 0x1p23f) {
+    // f = n + 2^20 m with integers: m = round(f / 2^20), and n is what is left of f.
     const float a = rintf(x / BlockForces::kMany), b = rintf(y / BlockForces::kMany),
                 c = rintf(z / BlockForces::kMany);
     const int3 many = {__float2int_rn(a), __float2int_rn(b), __float2int_rn(c)};

@@ -222,21 +222,18 @@ static __global__ void total_kernel(int blocks, const double* partial, double* t
 template <Precision P, ParticleRange Who>
 using StepKernel = void (*)(const Step<P>, const Who);
 
-template <Precision P, bool plain, bool reading, ParticleRange Who, Extra extra = Extra::none>
-StepKernel<P, Who> step_kernel_of(int lanes) {
-  return lanes == 1   ? &step_kernel<P, plain, reading, 1, Who, extra>
-         : lanes == 2 ? &step_kernel<P, plain, reading, 2, Who, extra>
-                      : &step_kernel<P, plain, reading, 4, Who, extra>;
-}
-template <Precision P, bool plain, ParticleRange Who, Extra extra = Extra::none>
-StepKernel<P, Who> step_kernel_of(bool reading, int lanes) {
-  return reading ? step_kernel_of<P, plain, true, Who, extra>(lanes)
-                 : step_kernel_of<P, plain, false, Who, extra>(lanes);
-}
-template <Precision P>
-StepKernel<P, AllWithMoments> moments_kernel_of(bool plain, int lanes) {
-  return plain ? step_kernel_of<P, true, false, AllWithMoments>(lanes)
-               : step_kernel_of<P, false, false, AllWithMoments>(lanes);
+// In double precision the arithmetic of an extra takes so much longer that plain systems have no
+// kernels of their own; sums of moments are those of a state that is not read.
+template <Precision P, ParticleRange Who, Extra extra = Extra::none>
+StepKernel<P, Who> kernel_of_step(bool plain, bool reading, int lanes) {
+  return for_constant<1, 2, 4>(lanes, [=](auto per_particle) {
+    return for_constant<false, true>(plain, [=](auto is_plain) {
+      return for_constant<false, true>(reading, [=](auto is_reading) -> StepKernel<P, Who> {
+        return &step_kernel < P, is_plain && (kIntegers<P> || extra == Extra::none),
+               is_reading && !Who::with_moments, per_particle, Who, extra > ;
+      });
+    });
+  });
 }
 
 // The kernels with an extra, which are compiled in sources of their own (extra_kernels.cuh). Who:
@@ -261,8 +258,7 @@ StepKernel<P, Who> step_kernel_of(Extra extra, bool plain, bool reading, int lan
     case Extra::shear:
       return step_kernel_with<P, Who, Extra::shear>(plain, reading, lanes);
     default:
-      return plain ? step_kernel_of<P, true, Who>(reading, lanes)
-                   : step_kernel_of<P, false, Who>(reading, lanes);
+      return kernel_of_step<P, Who>(plain, reading, lanes);
   }
 }
 

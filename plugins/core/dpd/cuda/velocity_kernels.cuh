@@ -9,30 +9,12 @@
 
 namespace manymove::dpd {
 
-// Sums of m v^2 and m v over a group, by any number of blocks. Integers have the same sum in any
-// order, so that atomic additions of blocks give the same bits. total: the words of Moments.
+// One thread per particle: adds its m v^2 and m v.
 template <class Position, class Velocity>
 __global__ void __launch_bounds__(kThreads)
-    moments_kernel(int count, std::uint32_t flag, const double* units, const Position* position,
-                   const Velocity* velocity, unsigned long long* total) {
-  Moments sums;
-  for (int i = static_cast<int>(blockIdx.x * kThreads + threadIdx.x); i < count;
-       i += static_cast<int>(gridDim.x) * kThreads)
-    add_moments(sums, flag, units, position[i], velocity[i]);
-  constexpr int kWords = 2 * Moments::kSums;
-  __shared__ std::int64_t of_warp[kThreads / 32][kWords];
-  const int thread = static_cast<int>(threadIdx.x);
-#pragma unroll
-  for (int k = 0; k < kWords; ++k) {
-    long long value = sums.word[k];
-    value = warp_sum(value);
-    if (thread % 32 == 0) of_warp[thread / 32][k] = value;
-  }
-  __syncthreads();
-  if (thread >= kWords) return;
-  std::int64_t sum = 0;
-  for (int w = 0; w < kThreads / 32; ++w) sum += of_warp[w][thread];
-  atomicAdd(&total[thread], static_cast<unsigned long long>(sum));
+    moments_kernel(int count, MomentSums sums, const Position* position, const Velocity* velocity) {
+  const int i = index_of_thread(), readable = i < count ? i : 0;
+  sums.add(i < count, position[readable], velocity[readable]);
 }
 
 // A change of velocities in stride. drop: by how much it has lowered the temperature.
@@ -51,6 +33,7 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ double found[4];
   __shared__ bool bad;
   if (stale(s.status, s.number)) return;
+  // One warp of each block computes the map from the same sums.
   if (threadIdx.x < 32) {
     const Moments sums = s.moments.sums();
     if (threadIdx.x == 0) {
@@ -88,49 +71,18 @@ __global__ void map_kernel(int count, VelocityMap map, std::uint32_t flag, const
   if (i < count) apply(map, flag, position[i], velocity[i]);
 }
 
+// Sums of moments, of which those of the last kKept steps are there while later ones are launched.
 class VelocitySums {
  public:
+  static constexpr std::int64_t kKept = 32;
+
   VelocitySums(const MomentUnits& units, cudaStream_t stream)
-      : units_(on_device(units.by_type(), stream)), total_(2 * Moments::kSums) {}
+      : units_(on_device(units.by_type(), stream)), sums_(kKept * kWords) {}
 
-  template <class Position, class Velocity>
-  Moments of(int count, std::uint32_t flag, const Position* position, const Velocity* velocity,
-             const EngineStream& stream) {
-    Moments sums;
-    if (count == 0) return sums;
-    total_.clear(stream);
-    constexpr int kMostBlocks = 1024;
-    moments_kernel<<<std::min(blocks_for(count), kMostBlocks), kThreads, 0, stream>>>(
-        count, flag, units_.data(), position, velocity, total_.data());
-    check_launch();
-    stream.fetch(reinterpret_cast<const std::int64_t*>(total_.data()), sums.word,
-                 2 * Moments::kSums);
-    return sums;
-  }
-  const double* units() const { return units_.data(); }
-
- private:
-  const DeviceBuffer<double> units_;  // of add_moments()
-  DeviceBuffer<unsigned long long> total_;
-};
-
-// Changes of velocities in stride: sums of moments of the steps, and by how much each thermostat
-// has lowered its temperature.
-class StrideChanges {
- public:
-  // kept: sums of so many steps are kept while later ones are launched.
-  StrideChanges(std::size_t changes, std::int64_t kept)
-      : kept_(kept),
-        drops_(changes),
-        sums_(changes ? static_cast<std::size_t>(kept) * kWords : 0) {}
-
-  DeviceBuffer<double>& drops() { return drops_; }
-  // Of a step, whose sums are 0 again.
-  MomentSums moment_sums(const VelocityChange& change, const double* units, std::int64_t step,
-                         cudaStream_t stream) const {
+  // Where a step adds the first `wanted` sums over a group; they are 0 again.
+  MomentSums of_step(std::int64_t step, std::uint32_t flag, int wanted, cudaStream_t stream) const {
     check(cudaMemsetAsync(sums_of(step), 0, kWords * sizeof *sums_of(step), stream), "clear");
-    return {sums_of(step), units, change.measured,
-            change.kind == VelocityChange::kStop ? Moments::kSums : 1};
+    return {sums_of(step), units_.data(), flag, wanted};
   }
   Moments fetch(std::int64_t step, const EngineStream& stream) const {
     std::vector<unsigned long long> copies(kWords);
@@ -140,16 +92,24 @@ class StrideChanges {
       sums.word[k % MomentSums::kWords] += static_cast<std::int64_t>(copies[k]);
     return sums;
   }
+  // Over the particles of a group at rest.
+  template <class Position, class Velocity>
+  Moments of(int count, std::uint32_t flag, const Position* position, const Velocity* velocity,
+             const EngineStream& stream) const {
+    if (count == 0) return {};
+    launch_each(count, stream, &moments_kernel<Position, Velocity>, count,
+                of_step(0, flag, Moments::kSums, stream), position, velocity);
+    return fetch(0, stream);
+  }
 
  private:
   static constexpr std::size_t kWords = MomentSums::kCopies * MomentSums::kWords;
   unsigned long long* sums_of(std::int64_t step) const {
-    return sums_.data() + step % kept_ * static_cast<std::int64_t>(kWords);
+    return sums_.data() + step % kKept * static_cast<std::int64_t>(kWords);
   }
 
-  const std::int64_t kept_;
-  DeviceBuffer<double> drops_;
-  DeviceBuffer<unsigned long long> sums_;
+  const DeviceBuffer<double> units_;  // of add_moments()
+  const DeviceBuffer<unsigned long long> sums_;
 };
 
 }  // namespace manymove::dpd

@@ -186,11 +186,7 @@ class DistributedEngine final : public DeviceEngine<P> {
   Step<P> arguments(std::int64_t number, int last, bool reading) const {
     Step<P> s = step_to(after(), number, table_of(number));
     s.count = last;
-    s.bonds = {};
-    if (s_.links.bonds > 0) {
-      const BondsInOrder bonds = s_.bonds();  // which may have grown
-      s.bonds = {bonds.range, bonds.index, bonds.type};
-    }
+    s.bonds = s_.links.bonds > 0 ? s_.bonds() : Bonds{};  // may have grown
     if (reading) s.next_velocity = s_.rest.data();
     return s;
   }

@@ -62,6 +62,7 @@ template <class Test>
 __global__ void count_kernel(int count, int boxes, Test test, unsigned* number) {
   const int i = index_of_thread();
   for (int b = 0; b < boxes; ++b) {
+    // The number of threads of the block whose particles belong in list b.
     const int sum = __syncthreads_count(i < count && test(b, i));
     if (threadIdx.x == 0)
       number[static_cast<unsigned>(b) * gridDim.x + blockIdx.x] = static_cast<unsigned>(sum);
@@ -89,6 +90,7 @@ __global__ void pick_kernel(int count, int boxes, Test test, const unsigned* off
     const unsigned vote = __ballot_sync(kWholeWarp, in);
     if (lane == 0) of_warp[warp] = static_cast<unsigned>(__popc(vote));
     __syncthreads();
+    // Behind those of former blocks, of the warps before this one, and of the lanes below.
     unsigned at = first[0];
     for (unsigned w = 0; w < warp; ++w) at += of_warp[w];
     if (in) picked[at + static_cast<unsigned>(lanes_before(vote, lane))] = static_cast<unsigned>(i);

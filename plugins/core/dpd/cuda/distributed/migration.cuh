@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "../link_rows.h"
+#include "../../link_rows.h"
 #include "rank_context.cuh"
 
 namespace manymove::dpd {

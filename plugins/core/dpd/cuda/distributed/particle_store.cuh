@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "../../../runtime/text.h"
+#include "../../link_rows.h"
 #include "../../settings.h"
 #include "../device_particles.cuh"
 #include "../host_transfer.cuh"
-#include "../link_rows.h"
 #include "../sort.h"
 #include "../step_constants.cuh"
 #include "rank_device.cuh"
@@ -30,14 +30,6 @@ struct SlotArrays {  // by slot
   Image* image;
   Origin* origin;
   LinkRows links;
-};
-
-// Bonds as the steps read them: in the order of particles, with as much room for each particle as
-// in the rows. Partners are indices here; in the rows they are tags.
-struct BondsInOrder {
-  int2* range;  // of each particle in the others
-  unsigned* index;
-  int* type;
 };
 
 // Arrays only grow, and keep what is in them. Memory that is missing is thrown as std::bad_alloc;
@@ -113,7 +105,8 @@ class ParticleStore : public DeviceParticles<P> {
 
   HostOrder host_order(int rank) const { return {slot.data(), origin.data(), rank}; }
   SlotArrays slot_arrays() const { return {image.data(), origin.data(), links}; }
-  BondsInOrder bonds() const { return {bond_range.data(), bond_index.data(), bond_type.data()}; }
+  // With as much room for each particle as in its row, where partners are tags.
+  Bonds bonds() const { return {bond_range.data(), bond_index.data(), bond_type.data()}; }
   ParticleArrays<P> particles(const State& which, const DeviceBuffer<unsigned>& slots) const {
     return {which.position.data(), which.velocity.data(), slots.data()};
   }

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "../link_rows.h"
+#include "../../link_rows.h"
 #include "rank_context.cuh"
 
 namespace manymove::dpd {
@@ -45,9 +45,8 @@ __global__ void know_ghosts_kernel(int first, int number, const typename P::Velo
 }
 // One thread per particle of this rank, when all are known. A partner that this rank lacks is
 // reported, and replaced by the particle itself. No step is taken then.
-static __global__ void partner_kernel(int count, BondedParticles from, TagIndex known,
-                                      BondsInOrder to, RebuildFlags* flags, StepStatus status,
-                                      long long step) {
+static __global__ void partner_kernel(int count, BondedParticles from, TagIndex known, Bonds to,
+                                      RebuildFlags* flags, StepStatus status, long long step) {
   const int i = index_of_thread();
   if (i >= count) return;
   const int2 range = to.range[i];

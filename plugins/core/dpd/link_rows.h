@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bonds and special neighbors on the GPUs of several ranks: a row for each particle, which travels
-// with it, and a table that leads from a tag to the particle. Plain functions of host and device,
-// which tests/cxx/test_links.cpp runs on the CPU.
+// Bonds and special neighbors as words that travel with a particle, the rows of these words on the
+// GPUs of several ranks, and a table that leads from a tag to the particle. The CPU has rows of its
+// own (cpu/step_arguments.h). Plain functions of host and device, which tests/cxx/test_links.cpp
+// runs on the CPU.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <vector>
 
-#include "../../runtime/macros.h"
-#include "../engine.h"
+#include "../runtime/macros.h"
+#include "engine.h"
 
 namespace manymove::dpd {
 
@@ -71,6 +72,17 @@ inline std::int64_t most_links(int count, const int* first) {
   return most;
 }
 
+// Calls bond(word) for each bond of particle i, then special(word) for each special neighbor.
+template <class Bond, class Special>
+void for_each_link(const Topology& t, int i, const Bond& bond, const Special& special) {
+  if (t.first_bond)
+    for (int k = t.first_bond[i]; k < t.first_bond[i + 1]; ++k)
+      bond(link_word(t.bond_partner[k], static_cast<std::uint32_t>(t.bond_type[k])));
+  if (t.first_special)
+    for (int k = t.first_special[i]; k < t.first_special[i + 1]; ++k)
+      special(link_word(t.special_partner[k], t.special_kind[k]));
+}
+
 // The rows of particles 0 to count - 1, one after the other; rows.word is not used.
 inline std::vector<LinkWord> rows_of(int count, const Topology& t, const LinkRows& rows) {
   std::vector<LinkWord> words(static_cast<std::size_t>(count) * rows.words());
@@ -78,14 +90,11 @@ inline std::vector<LinkWord> rows_of(int count, const Topology& t, const LinkRow
   host.word = words.data();
   for (int i = 0; words.size() && i < count; ++i) {
     LinkWord* const row = host.row(static_cast<std::uint32_t>(i));
-    LinkWord *bond = row + 1, *special = row + 1 + rows.bonds;
-    for (int k = t.first_bond ? t.first_bond[i] : 0; t.first_bond && k < t.first_bond[i + 1]; ++k)
-      *bond++ = link_word(t.bond_partner[k], static_cast<std::uint32_t>(t.bond_type[k]));
-    for (int k = t.first_special ? t.first_special[i] : 0;
-         t.first_special && k < t.first_special[i + 1]; ++k)
-      *special++ = link_word(t.special_partner[k], t.special_kind[k]);
-    row[0] = link_word(static_cast<std::uint32_t>(bond - row - 1),
-                       static_cast<std::uint32_t>(special - row - 1 - rows.bonds));
+    std::uint32_t bonds = 0, specials = 0;
+    for_each_link(
+        t, i, [&](LinkWord link) { row[1 + bonds++] = link; },
+        [&](LinkWord link) { row[1 + rows.bonds + specials++] = link; });
+    row[0] = link_word(bonds, specials);
   }
   return words;
 }
