@@ -39,8 +39,8 @@ class HardSpheres(HardParticles):
     into eight sets, and all cells of a set are updated at once: one sphere of each cell, drawn at
     random, makes `nselect` trial moves, and moves that leave the cell are rejected. A *checkerboard
     sweep* visits the eight sets in random order. The number of sweeps between two random shifts of
-    the grid is the largest divisor of `sweeps_per_step` that is at most four. It has the engine of
-    `manymove.HardSpheres`.
+    the grid is the largest divisor of `sweeps_per_step` that is at most four. The class has the
+    engine of `manymove.HardSpheres`.
 
     Displacements are uniform in a cube, :math:`-d \le \Delta x, \Delta y, \Delta z \le d`
     (`hoomd.hpmc.integrate.Sphere`: in a ball of radius :math:`d`), to eight significant bits. Count

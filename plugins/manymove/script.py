@@ -104,7 +104,7 @@ class _Entries(dict[str, Any]):
 
 
 def read(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """The summaries that --draw names. A file with `parts` has several.
+    """The summaries that --draw names. A file with `parts` has one for each part.
 
     Raises:
         OSError, ValueError: a file cannot be read, or it is not a summary.

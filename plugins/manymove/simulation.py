@@ -26,7 +26,7 @@ from manymove.settings import Group, declare
 S = TypeVar("S", bound="Simulation")
 T = TypeVar("T")
 
-# Arguments that say where an object runs. Places of a checkpoint are given to `load`.
+# Arguments that say where an object runs. For a checkpoint they are arguments of `load`.
 _PLACE = {"device", "threads", "comm"}
 # Arguments that a checkpoint has as its state.
 _STATE = {"positions", "velocities", "diameter", "ions", "boundary", "molecules"}

@@ -17,7 +17,7 @@ class BondedStyles : protected Pointers {
   // The styles that no engine has, or whose coefficients could not be read, separated by commas.
   std::string unserved() const;
 
-  // Whether there are bonds or angles with forces. The styles `zero` have none.
+  // Whether there are bonds or angles with forces. The styles `zero` have no forces.
   bool has_bonds() const;
   bool has_angles() const;
   std::vector<manymove::dpd::BondCoefficients> bonds() const;

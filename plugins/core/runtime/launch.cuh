@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Programmatic dependent launch (compute capability 9.0 and later): blocks of the next kernel may
 // start as soon as those of this one leave room. They wait for its end before they read
-// its results. And arguments that a kernel reads from a table.
+// its results. The last function copies arguments that a kernel reads from a table.
 #pragma once
 
 #include <cstdint>

@@ -59,7 +59,7 @@ class Settings(Model):
         steps: length of the measurement in steps.
         equilibrate: length of the equilibration in steps.
         ranks: number of MPI ranks.
-        checkpoint_every: time between two checkpoints in seconds; 0 writes all that are possible.
+        checkpoint_every: time between two checkpoints in seconds; 0 writes as many as possible.
         checkpoint_steps: number of steps between possible restart files. At each of them LAMMPS
             starts a new run, so that a resumed run continues with the same bits. Default a
             twentieth of the whole run, at least 100 steps and at most 2e10 particle-steps.

@@ -16,8 +16,8 @@ class HardSpheres(HardParticles):
     The box is divided into cells at least a diameter wide, the cells form eight sets, and all cells
     of a set are updated at the same time. A *cycle* consists of `rounds` passes over the sets and a
     random shift of the grid. A *sweep* is N trial moves, one per sphere on average. The trajectory
-    is a function of the input and the seed, the same on every CPU and GPU. The algorithm was
-    published by J. A. Anderson et al., J. Comput. Phys. 254, 27 (2013), in three dimensions.
+    is a function of the input and the seed, the same on every CPU and GPU. The algorithm
+    extends J. A. Anderson et al., J. Comput. Phys. 254, 27 (2013), to three dimensions.
 
     With `comm`, all ranks must have the same settings, the sizes by particle included, and make
     the same calls in the same order. Runs, `save`, `load`, `positions`, `state_hash`,

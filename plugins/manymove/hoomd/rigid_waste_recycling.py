@@ -35,7 +35,7 @@ class RigidWasteRecyclingMC(WasteRecyclingUpdater):
     particles, and the constituents, in the order of their tags, must be at the sites; they are
     moved with them. All other particles are the rigid framework, which must not move; without any
     the box is empty. The type of a framework particle is its label in `force_field`, and its
-    charge is HOOMD-blue's.
+    charge is read from HOOMD-blue.
 
     Lennard-Jones and Coulomb interactions, the latter by Ewald's sum, are computed by the updater,
     which needs no pair force of HOOMD-blue. Lengths and energies are in the simulation's units, and

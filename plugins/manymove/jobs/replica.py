@@ -64,7 +64,7 @@ class Settings(Session):
 
     Files:
         output: Folder of the results.
-        checkpoint_every: Time between two checkpoints in seconds; 0 writes all that are possible
+        checkpoint_every: Time between two checkpoints in seconds; 0 writes as many as possible
             (default 600).
         resume: Continue the run in --output with its options; length, device and threads may
             differ.

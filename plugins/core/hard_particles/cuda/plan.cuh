@@ -58,7 +58,7 @@ inline Plan plan_of(const State& state, const KernelsOfLaw& kernels, double occu
                                                            : kernels.few_tiles;
   LaunchConfig& s = plan.config;
   s = config_of(state, plan.kernel, threads_of_block(state, plan.kernel, occupied), shared);
-  // Those of a group have threads for the largest of their tiles.
+  // Systems that share launches have threads for the largest of their tiles.
   const auto in_group = [&](const CycleKernel& kernel) {
     return config_of(state, kernel, kernel.most_threads, shared).capacity;
   };
