@@ -1,5 +1,6 @@
 """Tables whose first column is "members": each row becomes a group with a line for each member, a
-link to its description on the page and the first sentence of it. What no row names comes last."""
+link to its description on the page and the first sentence of it. Members that no row names come
+last."""
 
 from __future__ import annotations
 

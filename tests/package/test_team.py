@@ -34,7 +34,7 @@ class One:
 
 @pytest.fixture
 def of_gpu(monkeypatch):
-    """A team of replicas on what it takes for a GPU."""
+    """A team of replicas on a device that it takes for a GPU."""
     monkeypatch.setattr(team, "on_gpu", lambda device: True)
     monkeypatch.setattr(team._core, "HardParticlesGroup", object)
 

@@ -145,7 +145,7 @@ constexpr Shape kShapes[] = {
     {4.3e-7, 7.25, 22.5, 0.687 * pi * 10, 10}, {8.2e-8, 8.5, 24.6, 0.737 * pi * 10, 10},
     {5.5e-9, 9, 27.4, 0.687 * pi * 12, 12},    {8e-10, 10.5, 29.4, 0.737 * pi * 12, 12},
     {2.2e-10, 10, 30.5, 0.662 * pi * 14, 14},  {2e-11, 12, 33.6, 0.725 * pi * 14, 14}};
-// The wanted bound of an energy, in kT.
+// The desired bounds of the errors of an energy, in kT.
 constexpr double kWanted = 2e-3, kWantedOfMoves = 5e-4;
 
 double volume_of(const Rules& r) {

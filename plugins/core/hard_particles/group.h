@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Engines that share their launches, by what launches for them: one object for each of its types,
-// each device and each kernel.
+// Engines that share their launches, and the objects that launch for them: one for each type of
+// launcher, each device and each kernel.
 #pragma once
 
 #include <map>

@@ -31,7 +31,7 @@ def _checks_of(kind: type) -> dict[str, list[Callable[[str, Any], object]]]:
 
 
 def check_declared(settings: object) -> None:
-    """Check the values of a settings class as its fields declare it.
+    """Check the values of a settings class as its fields declare.
 
     Raises:
         TypeError, ValueError: a value is wrong; the message names its option.

@@ -87,7 +87,7 @@ class Team:
         """
         joined = self._group is not None and simulation._join(self._group)
         if joined:
-            # One thread at a time is in Python.
+            # Python runs one thread at a time, so that many replicas need longer pieces.
             simulation._longer = min(max(1, self._together / 64), 5)
         if joined and seated:
             self.seats.release()
@@ -199,7 +199,7 @@ class Team:
 
 
 class _Threads:
-    """Threads that wait for work between the runs of a team, because to start a thread takes longer
+    """Threads that wait for work between the runs of a team, because starting a thread takes longer
     than a short run of a small system."""
 
     def __init__(self) -> None:

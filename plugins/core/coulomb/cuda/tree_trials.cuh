@@ -28,7 +28,7 @@ struct TreeArrays {
   unsigned conflicts_capacity;
   unsigned* conflicts_used;
   // Lists of a batch, by round: trials whose guess has changed, and trials that the estimate leaves
-  // open. Trials of the round before, of this one, and of the next
+  // open. The three lists are for the round before, for this one, and for the next.
   std::int32_t *flipped[3], *open[3];
   unsigned long long* exact;  // sums of the open trials
   // What the trials of a batch that are accepted at first change for later ones, and its error

@@ -67,7 +67,7 @@ class RankLinks {
     const LinkWord* row = word_.data() + begin_[i];
     leaving.insert(leaving.end(), row, row + words_of(row));
   }
-  // leaving: by rank. Particles that come are behind the `stayed` ones.
+  // leaving: rows by the rank to which they go. Particles that come are behind the `stayed` ones.
   void migrate(Communicator& communicator, std::size_t stayed,
                std::vector<std::vector<LinkWord>> leaving) {
     if (!any()) return;

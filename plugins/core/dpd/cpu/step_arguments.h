@@ -36,8 +36,8 @@ struct Chunk {
   EnergyAndVirial energy_and_virial;
 };
 
-// A row for each particle, as long as it has links: a word with two numbers, of bonds (low half)
-// and of special neighbors, then these in the order in which the host program has them.
+// A row for each particle, which is as long as its links need: a word with two numbers, of bonds
+// (low half) and of special neighbors, then the links in the order of the host program.
 struct RowsOfLinks {
   const LinkWord* word = nullptr;
   const std::size_t* begin = nullptr;  // of each row; particles without links share one

@@ -223,7 +223,7 @@ template <Precision P, ParticleRange Who>
 using StepKernel = void (*)(const Step<P>, const Who);
 
 // In double precision the arithmetic of an extra takes so much longer that plain systems have no
-// kernels of their own; sums of moments are those of a state that is not read.
+// kernels of their own. Kernels that add moments are for states that are not read.
 template <Precision P, ParticleRange Who, Extra extra = Extra::none>
 StepKernel<P, Who> kernel_of_step(bool plain, bool reading, int lanes) {
   return for_constant<1, 2, 4>(lanes, [=](auto per_particle) {

@@ -71,7 +71,7 @@ __global__ void map_kernel(int count, VelocityMap map, std::uint32_t flag, const
   if (i < count) apply(map, flag, position[i], velocity[i]);
 }
 
-// Sums of moments, of which those of the last kKept steps are there while later ones are launched.
+// Sums of moments. The sums of the last kKept steps are kept while later steps are launched.
 class VelocitySums {
  public:
   static constexpr std::int64_t kKept = 32;
@@ -92,7 +92,7 @@ class VelocitySums {
       sums.word[k % MomentSums::kWords] += static_cast<std::int64_t>(copies[k]);
     return sums;
   }
-  // Over the particles of a group at rest.
+  // Sums over the particles of a group between two steps.
   template <class Position, class Velocity>
   Moments of(int count, std::uint32_t flag, const Position* position, const Velocity* velocity,
              const EngineStream& stream) const {

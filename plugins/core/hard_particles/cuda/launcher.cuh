@@ -27,10 +27,10 @@ namespace manymove::hard_particles {
 template <class System>
 struct KernelsOfSystems {
   void (*cycle)(const System*, const Draw*, int cycle);
-  unsigned threads, tiles;  // the most of a system
+  unsigned threads, tiles;  // the largest of any system
   std::size_t shared;       // bytes of a block
   void (*histogram)(const System*, std::uint64_t* const* rows, int cycle);
-  unsigned threads_of_histogram, cells;  // the most of a system
+  unsigned threads_of_histogram, cells;  // the largest of any system
   std::size_t shared_of_histogram;
 };
 
