@@ -47,7 +47,7 @@ MM_TEAM Bias<typename System::Real> weigh_bead(const System& s, int species, int
           pairs[l] =
               chain_energy(s, species, bead, low, high, at[l], [&](int i) { return grown[i]; });
         });
-        s.add_bead_pairs(type, at, pairs);
+        s.add_lane_pairs(type, at, pairs);
       });
 }
 
