@@ -358,8 +358,7 @@ class MoleculeSystem {
   // ---- the framework ----
 
   MM_TEAM F site_field(const Body<F>& body, const Site& at, int s) const {
-    const int type = body.type[s];
-    return r.felt[type] ? framework_energy(m, type, at) : F(0);
+    return field_of_site(r, body.type[s], at);
   }
   MM_TEAM F field(const Body<F>& body, const Pose& p) const {
     F sum = 0;
