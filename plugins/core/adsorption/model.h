@@ -130,6 +130,11 @@ MM_HD void random_words(U word[4], PhiloxKey key, std::uint64_t step, U system, 
       U{} + (static_cast<std::uint32_t>(step >> 32) | static_cast<std::uint32_t>(purpose) << 24);
   philox(word, key);
 }
+// Of a single system. A loop that the compiler makes SIMD code of names the template.
+MM_CALL void random_words(std::uint32_t word[4], PhiloxKey key, std::uint64_t step,
+                          std::uint32_t system, std::uint32_t proposal, Purpose purpose) {
+  random_words<std::uint32_t>(word, key, step, system, proposal, purpose);
+}
 
 // Uniform in [0, 1].
 MM_HD double uniform(std::uint32_t word) { return (static_cast<double>(word) + 0.5) * 0x1p-32; }

@@ -129,9 +129,9 @@ MM_TEAM auto tests_anywhere(PointSystem<Team, F, Memory>& s, int species, std::u
   auto batch = s.memory.tries();
   batch.each([&](int i, Site& site) {
     std::uint32_t word[4];
-    random_words(word, s.m.key, first + static_cast<std::uint64_t>(i),
-                 static_cast<std::uint32_t>(s.id), static_cast<std::uint32_t>(species),
-                 Purpose::widom);
+    random_words<std::uint32_t>(word, s.m.key, first + static_cast<std::uint64_t>(i),
+                                static_cast<std::uint32_t>(s.id),
+                                static_cast<std::uint32_t>(species), Purpose::widom);
     site = {word[0], word[1], word[2]};
   });
   proposal_energies(s, batch, species, false);

@@ -37,10 +37,12 @@
 #define MM_TEAM __device__ inline
 #define MM_TEAM_CALL __device__ __noinline__  // rare: the code of the steps stays small
 #define MM_UNROLL_BY_2 _Pragma("unroll 2")
+#define MM_UNROLL_ON_GPU MM_UNROLL  // registers of a GPU have no index
 #else
 #define MM_TEAM inline
 #define MM_TEAM_CALL inline
 #define MM_UNROLL_BY_2
+#define MM_UNROLL_ON_GPU
 #endif
 
 namespace manymove::adsorption {

@@ -75,14 +75,6 @@ struct MeshRules {
   double charge_unit;   // what the integer 1 of a point stands for
 };
 
-// The short-ranged part (1 - F(r)) / r of a unit charge's potential, which vanishes from `reach`
-// on; 0 at distance 0, where `singular` counts instead.
-MM_HD double near_part(const MeshRules& m, double squared, double inverse_distance) {
-  // (1 - F(r)) / r = 1 / r - F(r) / r, of which the second is the polynomial.
-  const double v = squared * m.inverse_reach2;
-  return v < 1 ? inverse_distance - value_of(m.smooth, v) : 0;
-}
-
 // First of the mesh points along an axis that an ion touches, and how far it is from there,
 // in spacings.
 MM_HD int window_at(const MeshRules& m, int axis, double x, double& lag) {

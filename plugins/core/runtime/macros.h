@@ -7,18 +7,21 @@
 #include <type_traits>
 
 // MM_HD: a function for host and device. MM_COLD: the same, which nvcc does not inline, so that a
-// rare branch costs no registers. MM_UNROLL and MM_NO_UNROLL stand before a loop.
+// rare branch costs no registers. MM_CALL: the same, of which a host source has one copy, because
+// it is not part of an inner loop. MM_UNROLL and MM_NO_UNROLL stand before a loop.
 #if defined(__CUDACC__)
 #define MM_HD __host__ __device__ inline
 #define MM_UNROLL _Pragma("unroll")
 #define MM_NO_UNROLL _Pragma("unroll 1")
 #define MM_COLD __host__ __device__ __noinline__ inline
+#define MM_CALL MM_HD
 #else
 #define MM_HD \
   inline __attribute__((always_inline))  // no copy of it for another SIMD level to link to
 #define MM_UNROLL _Pragma("GCC unroll 32")
 #define MM_NO_UNROLL
-#define MM_COLD MM_HD
+#define MM_COLD MM_CALL
+#define MM_CALL [[maybe_unused]] static __attribute__((noinline))
 #endif
 
 namespace manymove {

@@ -110,7 +110,7 @@ MM_HD double angle_density(const AngleTable& t, double beta, std::uint32_t phase
 
 // Energy of all bends and torsions of a chain of n beads; shape: [n][3].
 template <class Shape>
-MM_HD double bonded_energy(const ChainModel& m, int species, int n, const Shape& shape) {
+MM_CALL double bonded_energy(const ChainModel& m, int species, int n, const Shape& shape) {
   const ChainBody& body = m.of[species];
   double sum = 0;
   for (int i = 0; i + 2 < n; ++i) {
@@ -169,7 +169,8 @@ struct BeadFrame {
   int bend, torsion;  // tables, or -1
 };
 template <class Shape>
-MM_HD BeadFrame frame_of(const ChainBody& body, const Shape& shape, int j, int side, int present) {
+MM_CALL BeadFrame frame_of(const ChainBody& body, const Shape& shape, int j, int side,
+                           int present) {
   BeadFrame f{};
   const int a = j - side, b = j - 2 * side, c = j - 3 * side;
   f.from = bead_of(shape, a);
@@ -194,8 +195,8 @@ MM_HD Vector bead_at(const BeadFrame& f, double ct, double st, double cp, double
 }
 // A trial: uniform on a sphere without a second neighbor; otherwise by the bend, and by the torsion
 // or uniform around the axis.
-MM_HD Vector draw_bead(const ChainModel& m, const BeadFrame& f, PhiloxKey key, std::uint64_t step,
-                       std::uint32_t system, std::uint32_t stream, int bead, int trial) {
+MM_CALL Vector draw_bead(const ChainModel& m, const BeadFrame& f, PhiloxKey key, std::uint64_t step,
+                         std::uint32_t system, std::uint32_t stream, int bead, int trial) {
   double ct, st, cp, sp;
   const std::uint32_t bend = draw_number(stream, bead, Draw::bend, trial),
                       torsion = draw_number(stream, bead, Draw::torsion, trial);

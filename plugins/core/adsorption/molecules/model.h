@@ -140,6 +140,13 @@ MM_HD double root(double x) { return square_root(x); }
 MM_HD float quotient(float a, float b) { return a * reciprocal(b); }
 MM_HD double quotient(double a, double b) { return a / b; }
 
+// ---- the framework ----
+
+template <class F>
+MM_CALL F field_of_site(const MoleculeModel<F>& r, int type, const Site& at) {
+  return r.framework && r.felt[type] ? framework_energy(r.m, type, at) : F(0);
+}
+
 // ---- poses ----
 
 // Every sum of products is written with fused(): a compiler that forms it by itself, which GCC's
@@ -162,13 +169,13 @@ MM_HD double twist_component(std::uint32_t word, double twist) {
   const auto odd = static_cast<std::int32_t>(word | 1u);
   return static_cast<double>(odd) * 0x1p-31 * twist;
 }
-MM_HD Quaternion small_rotation(const std::uint32_t* word, double twist) {
+MM_CALL Quaternion small_rotation(const std::uint32_t* word, double twist) {
   return normalized({1, twist_component(word[0], twist), twist_component(word[1], twist),
                      twist_component(word[2], twist)});
 }
 
 // Uniform over all rotations (K. Shoemake, Graphics Gems III, p. 124).
-MM_HD Quaternion any_rotation(const std::uint32_t* word) {
+MM_CALL Quaternion any_rotation(const std::uint32_t* word) {
   // Shoemake: (sqrt(u) cos, sqrt(1 - u) sin, sqrt(1 - u) cos, sqrt(u) sin) of two uniform angles.
   const double u = uniform(word[0]), a = square_root(1 - u), b = square_root(u);
   double c1, s1, c2, s2;

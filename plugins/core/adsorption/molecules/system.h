@@ -41,6 +41,7 @@ class MoleculeSystem {
   using Real = F;
   using Draws = EachDraw;
   static constexpr bool kChains = Chains, kRecordsOutcomes = true;
+  static constexpr bool kCharges = !Chains;  // the beads of chains have none
   template <class Others>
   using With = MoleculeSystem<Others, F, Chains>;
   template <class T>
@@ -219,7 +220,7 @@ class MoleculeSystem {
     add_pairs(body, old, F(-1), part);
     add_field(body, fresh, F(1), part);
     add_field(body, old, F(-1), part);
-    if (r.charged) {
+    if (charged()) {
       // dS(k) = sum_s q_s (e^(i k r'_s) - e^(i k r_s)).
       add_waves(*this, body, old, F(-1), true);
       add_waves(*this, body, fresh, F(1), false);
@@ -292,7 +293,7 @@ class MoleculeSystem {
       });
     }
   }
-  template <bool Skewed, bool Charged>
+  template <bool Skewed>
   MM_TEAM void add_pairs_as(const Body<F>& body, const Pose& p, F sign, Lane<F>& sum) const {
     const Matrix turn = matrix_of(p.turn);
     for (int s = 0; s < body.count; ++s) {
@@ -304,7 +305,7 @@ class MoleculeSystem {
         // q_i q_j; a pair may have charges, a Lennard-Jones law, or both.
         // Pairs without charges skip Ewald's part, which costs most of the time.
         const F qq = r.charge[type] * r.charge[run.type];
-        if (Charged && qq != F(0))
+        if (kCharges && qq != F(0))
           add_run<Skewed, true>(law, qq, at, run, sign, sum);
         else if (law.repulsion > F(0))
           add_run<Skewed, false>(law, qq, at, run, sign, sum);
@@ -312,18 +313,18 @@ class MoleculeSystem {
     }
   }
   // Adds the pairs of a site at each lane's place; the lanes have the same neighbors.
-  template <bool Skewed, bool Charged>
+  template <bool Skewed>
   MM_TEAM void add_lane_pairs_of(int type, const Lane<Site>& at, Lane<F>& sum) const {
     const F cutoff2 = r.cutoff2;
     MM_NO_UNROLL
     for (int k = 0; k < runs_; ++k) {
       const NearRun run = scratch.runs[k];
       const PairLaw<F> law = r.laws[type * r.types + run.type];
-      const F qq = Charged ? r.charge[type] * r.charge[run.type] : F(0);
+      const F qq = kCharges ? r.charge[type] * r.charge[run.type] : F(0);
       const TeamPointer<std::uint32_t> x = scratch.near[0] + run.begin,
                                        y = scratch.near[1] + run.begin,
                                        z = scratch.near[2] + run.begin;
-      const bool pull = Charged && qq != F(0);
+      const bool pull = kCharges && qq != F(0);
       if (!pull && !(law.repulsion > F(0))) continue;
       for (int j = 0; j < run.count; ++j) {
         Lane<F> r2;
@@ -335,46 +336,29 @@ class MoleculeSystem {
         // A vote of the warp: where no lane is within the cutoff, every term is zero.
         if (!team.any(near)) continue;
         if (pull)
-          team.each([&](int l) { sum[l] += site_energy<Charged>(r, law, qq, r2[l]); });
+          team.each([&](int l) { sum[l] += site_energy<kCharges>(r, law, qq, r2[l]); });
         else
           team.each([&](int l) { sum[l] += site_energy<false>(r, law, qq, r2[l]); });
       }
     }
   }
-  template <bool Skewed, bool Charged>
-  MM_TEAM void add_lane_pairs_as(const Body<F>& body, const Lane<Site>* at, Lane<F>& sum) const {
-    MM_NO_UNROLL
-    for (int s = 0; s < body.count; ++s)
-      add_lane_pairs_of<Skewed, Charged>(body.type[s], at[s], sum);
+  MM_TEAM void add_lane_pairs(int type, const Lane<Site>& at, Lane<F>& sum) const {
+    r.skewed ? add_lane_pairs_of<true>(type, at, sum) : add_lane_pairs_of<false>(type, at, sum);
   }
+  // The same of all sites of a molecule.
   MM_TEAM void add_lane_pairs(const Body<F>& body, const Lane<Site>* at, Lane<F>& sum) const {
-    if (r.charged)
-      r.skewed ? add_lane_pairs_as<true, true>(body, at, sum)
-               : add_lane_pairs_as<false, true>(body, at, sum);
-    else
-      r.skewed ? add_lane_pairs_as<true, false>(body, at, sum)
-               : add_lane_pairs_as<false, false>(body, at, sum);
-  }
-  // The same of one site of a type without charge.
-  MM_TEAM void add_bead_pairs(int type, const Lane<Site>& at, Lane<F>& sum) const {
-    r.skewed ? add_lane_pairs_of<true, false>(type, at, sum)
-             : add_lane_pairs_of<false, false>(type, at, sum);
+    MM_NO_UNROLL
+    for (int s = 0; s < body.count; ++s) add_lane_pairs(body.type[s], at[s], sum);
   }
   // Adds the pairs of a molecule at a pose with the gathered sites.
   MM_TEAM void add_pairs(const Body<F>& body, const Pose& p, F sign, Lane<F>& sum) const {
-    if (r.charged)
-      r.skewed ? add_pairs_as<true, true>(body, p, sign, sum)
-               : add_pairs_as<false, true>(body, p, sign, sum);
-    else
-      r.skewed ? add_pairs_as<true, false>(body, p, sign, sum)
-               : add_pairs_as<false, false>(body, p, sign, sum);
+    r.skewed ? add_pairs_as<true>(body, p, sign, sum) : add_pairs_as<false>(body, p, sign, sum);
   }
 
   // ---- the framework ----
 
   MM_TEAM F site_field(const Body<F>& body, const Site& at, int s) const {
-    const int type = body.type[s];
-    return r.felt[type] ? framework_energy(m, type, at) : F(0);
+    return field_of_site(r, body.type[s], at);
   }
   MM_TEAM F field(const Body<F>& body, const Pose& p) const {
     F sum = 0;
@@ -394,6 +378,7 @@ class MoleculeSystem {
     });
   }
 
+  MM_TEAM bool charged() const { return kCharges && r.charged; }
   MM_TEAM bool has_framework() const { return r.framework; }
   MM_TEAM void accept_waves() const { adsorption::accept_waves(*this); }
 
@@ -409,7 +394,7 @@ class MoleculeSystem {
     const auto take = [&](const Lane<F>& part) {
       team.each([&](int l) { sum[l] += static_cast<double>(part[l]); });
     };
-    if (r.charged) {
+    if (charged()) {
       team.share(2 * r.waves, [&](int i) { waves[i] = 0; });
       team.sync();
     }
@@ -430,7 +415,7 @@ class MoleculeSystem {
       team.each([&](int l) { part[l] = 0; });
       add_field(body, p, F(1), part);
       take(part);
-      if (r.charged) {
+      if (charged()) {
         // S(k) is the sum of the molecules' structure factors.
         add_waves(*this, body, p, F(1), true);
         adsorption::accept_waves(*this);
@@ -443,7 +428,7 @@ class MoleculeSystem {
                                                    [&](int i) { return site_in(b, i, slot); }));
       }
     }
-    if (r.charged)
+    if (charged())
       team.each([&](int l) {
         for (int i = l; i < r.waves; i += kLanes)
           sum[l] += static_cast<double>(r.wave_weight[i]) *
@@ -496,7 +481,7 @@ class MoleculeSystem {
     gather(p.center, {0, 0, 0}, body.reach, slot, false);
     add_pairs(body, p, sign, part);
     add_field(body, p, sign, part);
-    if (r.charged) {
+    if (charged()) {
       add_waves(*this, body, p, sign, true);
       add_wave_energy(*this, part);
     }

@@ -39,7 +39,7 @@ MM_TEAM void add_wave_energies_of(const System& s, const Body<F>& body,
   typename System::template Lane<F> step_c[Charges], step_s[Charges], c[Charges], sn[Charges];
   F q[Charges];
   int site = 0;
-  MM_UNROLL
+  MM_UNROLL_ON_GPU
   for (int j = 0; j < Charges; ++j) {
     while (site < body.count && s.r.charge[body.type[site]] == F(0)) ++site;
     const bool some = site < body.count;
@@ -55,7 +55,7 @@ MM_TEAM void add_wave_energies_of(const System& s, const Body<F>& body,
     const WaveRow row = s.r.row[k];
     const auto x = static_cast<std::uint32_t>(row.x), y = static_cast<std::uint32_t>(row.y),
                z = static_cast<std::uint32_t>(row.z);
-    MM_UNROLL
+    MM_UNROLL_ON_GPU
     for (int j = 0; j < Charges; ++j)
       s.team.each([&](int l) {
         unit_circle(x * at[j][l].x + y * at[j][l].y + z * at[j][l].z, c[j][l], sn[j][l]);
@@ -140,7 +140,7 @@ MM_TEAM void set_others(const System& s) {
 }
 template <MoleculesOfTeam System>
 MM_TEAM void accept_waves(const System& s) {
-  if (!s.r.charged) return;
+  if (!s.charged()) return;
   s.team.share(2 * s.r.waves,
                [&](int i) { s.waves[i] += static_cast<double>(s.scratch.change[i]); });
   s.team.sync();

@@ -36,10 +36,7 @@ MM_TEAM Bias<typename System::Real> weigh_bead(const System& s, int species, int
   const int type = s.r.body[species].type[bead];
   const TeamPointer<Site> beads = s.scratch.beads, grown = s.scratch.grown;
   return weigh_trials(
-      s, all, word,
-      [&](int i) {
-        return s.r.framework && s.r.felt[type] ? framework_energy(s.m, type, beads[i]) : F(0);
-      },
+      s, all, word, [&](int i) { return field_of_site(s.r, type, beads[i]); },
       [&](const auto& trial_of, auto& pairs) {
         typename System::template Lane<Site> at;
         s.team.each([&](int l) {
@@ -47,7 +44,7 @@ MM_TEAM Bias<typename System::Real> weigh_bead(const System& s, int species, int
           pairs[l] =
               chain_energy(s, species, bead, low, high, at[l], [&](int i) { return grown[i]; });
         });
-        s.add_bead_pairs(type, at, pairs);
+        s.add_lane_pairs(type, at, pairs);
       });
 }
 
