@@ -48,9 +48,9 @@ def rounded(places: int) -> Callable[[float], str]:
 
 def three(value: float) -> str:
     """Three digits, as 0.00951, 65.2 and 4,210."""
-    if value < 100:
+    if value < 99.95:
         return f"{value:#.3g}"
-    unit = 10 ** (math.floor(math.log10(value)) - 2)
+    unit = 10 ** (len(f"{value:.0f}") - 3)
     return f"{round(value / unit) * unit:,.0f}"
 
 
@@ -271,19 +271,21 @@ def written(text: str, page: Path) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    wrong, used = 0, set()
+    write, wrong, used = arguments == ["--write"], 0, set()
+    if arguments and not write:
+        sys.exit("recorded.py [--write]")
     for page in PAGES:
         for mark, text in marks(page):
             used.add(mark.partition(" ")[0])
             if text != (right := recorded(mark, page)):
-                wrong += 1
+                wrong += not write
                 print(f"{name(page)}: {mark} is {text}, and {right} in its record")
-        if "--write" in arguments:
+        if write:
             page.write_text(written(page.read_text(), page))
     for key in NUMBERS.keys() - used:
         wrong += 1
         print(f"{key} is on no page")
-    return int(bool(wrong) and "--write" not in arguments)
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

@@ -28,9 +28,12 @@ PRIVATE = re.compile(
     re.IGNORECASE,
 )
 BEGINNING = re.compile(
-    r"(?:[.?!:] +|// +|# +|\"\"\"|[-*|] +)(?:(?:That|Those) of|Of (?:the|an?|all))\b"
+    r"(?:^ *|[.?!:] +|// +|# +|\"\"\"|[-*|] +)(?:(?:That|Those) of|Of (?:the|an?|all))\b",
+    re.MULTILINE,
 )
-UNNAMED = re.compile(rf"{BEGINNING.pattern}|\b(?:is|are|remains?) (?:that|those) of\b")
+UNNAMED = re.compile(
+    rf"{BEGINNING.pattern}|\b(?:is|are|remains?) (?:that|those) of\b", re.MULTILINE
+)
 FOLDERS = [ROOT / "docs", *(ROOT / "docs" / part for part in ("tutorials", "guides", "api"))]
 
 

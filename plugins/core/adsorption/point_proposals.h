@@ -107,8 +107,8 @@ MM_TEAM auto tries_anywhere(PointSystem<Team, F, Memory>& s, int species, std::u
   auto batch = s.memory.tries();
   batch.each([&](int i, Site& site) {
     std::uint32_t word[4];
-    random_words(word, s.m.key, molecule, static_cast<std::uint32_t>(s.id),
-                 first + static_cast<std::uint32_t>(i), Purpose::place);
+    random_words<std::uint32_t>(word, s.m.key, molecule, static_cast<std::uint32_t>(s.id),
+                                first + static_cast<std::uint32_t>(i), Purpose::place);
     site = {word[0], word[1], word[2]};
   });
   proposal_energies(s, batch, species, false);

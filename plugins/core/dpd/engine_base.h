@@ -152,12 +152,15 @@ class EngineBase : public Engine, protected ShearedBox {
   // Distance beyond cutoff and skin up to which a rank knows the particles of other ranks.
   double beyond_lists() const { return reach_ - (settings_.cutoff + settings_.skin); }
   // Partners are missing at a step: extends the reach of ranks. Throws BrokenBond if it is already
-  // the largest.
+  // the largest, or if there are no other ranks.
   void reach_farther(const MissingPartners& missing, std::int64_t step) {
     const auto& [of_bond, of_angle] = missing.tag;
+    const char* const kind = of_bond ? "a bond" : "an angle";
+    const std::int64_t tag = of_bond ? of_bond : of_angle;
+    if (!communicator_)
+      throw BrokenBond(text_of(kind, " of particle ", tag, " has a partner that does not exist"));
     if (reach_ >= settings_.bonded_reach)
-      throw BrokenBond(text_of(of_bond ? "a bond" : "an angle", " of particle ",
-                               of_bond ? of_bond : of_angle, " reaches farther at step ", step,
+      throw BrokenBond(text_of(kind, " of particle ", tag, " reaches farther at step ", step,
                                " than ", reach_, ", the distance up to which ranks know each ",
                                "other's particles; a larger comm_modify cutoff raises it"));
     constexpr double kGrowth = 1.25;

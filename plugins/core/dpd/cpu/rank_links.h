@@ -84,9 +84,10 @@ class RankLinks {
   template <class Velocity>
   MissingPartners find_partners(ThreadPool& pool, int count,
                                 const std::vector<Velocity>& velocity) {
-    first_.assign(static_cast<std::size_t>(count) + 1, 0);
     MissingPartners missing;
+    partner_.clear();
     if (!any_bonds_) return missing;
+    first_.assign(static_cast<std::size_t>(count) + 1, 0);
     for (int i = 0; i < count; ++i)
       first_[i + 1] = first_[i] + static_cast<int>(rows().bonds_of(i).count);
     partner_.resize(static_cast<std::size_t>(first_.back()));

@@ -16,7 +16,8 @@ template <Precision P, ParticleRange Who>
 DensityKernel<P, Who> density_kernel_of(bool plain, int lanes) {
   return for_constant<1, 2, 4>(lanes, [=](auto per_particle) {
     return for_constant<false, true>(plain, [=](auto is_plain) -> DensityKernel<P, Who> {
-      return &density_kernel < P, is_plain && kIntegers<P>, per_particle, Who > ;
+      constexpr bool plain_kernel = is_plain && kIntegers<P>;
+      return &density_kernel<P, plain_kernel, per_particle, Who>;
     });
   });
 }

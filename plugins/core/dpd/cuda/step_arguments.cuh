@@ -12,8 +12,8 @@
 
 namespace manymove::dpd {
 
-// Sums at the end of a step over the particles with this bit in their flags, for a change of
-// velocities in stride (drive_kernel). Warps add to one of several copies.
+// Sums over the particles with this bit in their flags, for a change of velocities (drive_kernel)
+// at the end of a step or of a state. Warps add to one of several copies.
 struct MomentSums {
   static constexpr int kCopies = 32, kWords = 2 * Moments::kSums;
   unsigned long long* total;  // [kCopies][kWords]

@@ -229,8 +229,9 @@ StepKernel<P, Who> kernel_of_step(bool plain, bool reading, int lanes) {
   return for_constant<1, 2, 4>(lanes, [=](auto per_particle) {
     return for_constant<false, true>(plain, [=](auto is_plain) {
       return for_constant<false, true>(reading, [=](auto is_reading) -> StepKernel<P, Who> {
-        return &step_kernel < P, is_plain && (kIntegers<P> || extra == Extra::none),
-               is_reading && !Who::with_moments, per_particle, Who, extra > ;
+        constexpr bool plain_kernel = is_plain && (kIntegers<P> || extra == Extra::none);
+        constexpr bool reading_kernel = is_reading && !Who::with_moments;
+        return &step_kernel<P, plain_kernel, reading_kernel, per_particle, Who, extra>;
       });
     });
   });

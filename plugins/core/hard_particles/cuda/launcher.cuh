@@ -171,10 +171,11 @@ class MemberOfGroup : public CudaEngine {
   // A system with a tile for each multiprocessor has its own launches, with kernels that are
   // chosen for its size.
   bool join(const std::shared_ptr<Group>& group) final {
-    const DeviceGuard here = use();
     std::shared_ptr<Launcher<Member>> to;
-    if (group && !state_.strip && state_.tiles() < multiprocessors() && self().can_share())
+    if (group && !state_.strip && state_.tiles() < multiprocessors() && self().can_share()) {
+      const DeviceGuard here = use();
       to = group->launcher<Launcher<Member>>(device_, self().kernel());
+    }
     if (to) to->join();
     if (launcher_) launcher_->leave();
     launcher_ = std::move(to);
