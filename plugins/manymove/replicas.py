@@ -250,8 +250,8 @@ class Replicas(CheckedAttributes):
             one = self._simulations[slot]
             one._after_piece = pause
             try:
-                stop.check()
                 with self._team.sharing(one):
+                    stop.check()  # after the wait for a seat
                     advance(one)
             except Interrupted:
                 pass

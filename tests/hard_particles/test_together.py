@@ -225,6 +225,14 @@ def test_few_replicas_and_a_system_that_fills_the_device_run_alone(kind, N):
     assert not large._join(_core.HardParticlesGroup())
 
 
+@pytest.mark.parametrize("given", [{"pressure": 1.0}, {"swaps": 2}])
+@pytest.mark.parametrize("cls", [HardDisks, HardSpheres])
+def test_systems_with_volume_or_swap_moves_run_alone(cls, given):
+    diameter = by_particle(1000) if "swaps" in given else 1.0
+    system = cls.random(1000, 0.3, diameter=diameter, seed=1, device="cuda", **given)
+    assert not system._join(_core.HardParticlesGroup())
+
+
 def test_replicas_of_a_command_share_launches(tmp_path, monkeypatch):
     count, course = 20, Replica._course
     meeting = Barrier(count, timeout=60)

@@ -12,7 +12,7 @@ import pytest
 from flat_settings import of_adsorption
 from lammps_host import needs_lammps
 
-from manymove import Adsorption, DPDFluid, Electrolyte, HardDisks, HardSpheres, Sphere
+from manymove import Adsorption, DPDFluid, Electrolyte, HardDisks, HardSpheres, Replicas, Sphere
 from manymove.analysis.ions import Salt
 
 HERE = {"seed": 1, "device": "cpu", "threads": 2}
@@ -80,6 +80,24 @@ def test_a_forked_process_gets_an_error_and_ends(name):
     before = objects[0].elapsed
     objects[0].run(30)  # in the parent, as ever
     assert objects[0].elapsed > before
+
+
+def test_replicas_of_a_forked_process_get_an_error_and_end():
+    replicas = Replicas(MAKE["HardDisks"](), 4, seed=1, device="cpu", threads=2)
+    replicas.run(30)
+
+    def task():
+        for use in (lambda: replicas.run(1), lambda: replicas.map(lambda one: one.state_hash)):
+            try:
+                use()
+            except RuntimeError as error:
+                assert "this HardDisks belongs to the process that made it" in str(error)
+            else:
+                return 2
+        return 0
+
+    assert child_of(task) == 0
+    replicas.run(30)
 
 
 def test_a_forked_process_can_make_its_own():

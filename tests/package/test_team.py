@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import threading
 import weakref
 from contextlib import nullcontext
@@ -12,6 +14,7 @@ from time import sleep
 
 import pytest
 
+from manymove import Replicas
 from manymove.jobs import team
 from manymove.jobs.progress import StopRequest
 from manymove.jobs.world import World
@@ -82,19 +85,23 @@ def test_others_wait_for_a_seat(of_gpu, seated):
 
 @pytest.mark.parametrize("shares", [False, True])
 def test_the_first_error_ends_the_others(of_gpu, shares):
-    one, begun, stop = of_gpu(1000), [], StopRequest()
+    one, begun, lock, stop = of_gpu(1000), [], Lock(), StopRequest()
 
     def task(slot):
         with one.sharing(One(shares), seated=False):
-            begun.append(slot)
-            if slot == 3:
+            stop.check()
+            with lock:
+                begun.append(slot)
+                fails = len(begun) == 4
+            if fails:
                 raise OSError("the disk is full")
             while not stop.requested:
                 sleep(0.001)
 
     with pytest.raises(OSError, match="the disk is full"):
         one.run(task, stop, together=True)
-    assert one.seats._value == SEATS and (shares or len(begun) < 1000)
+    assert one.seats._value == SEATS
+    assert shares or len(begun) <= SEATS + 1  # one may take the seat of the one that fails
     assert one.run(lambda slot: slot, StopRequest()) == [*range(1000)]
 
 
@@ -139,3 +146,54 @@ def test_no_thread_keeps_a_task_after_a_run(of_gpu):
     one.run(partial(lambda simulation, slot: simulation.shares, simulation), StopRequest())
     del simulation
     assert known() is None
+
+
+@pytest.mark.parametrize("seated", [False, True])
+@pytest.mark.parametrize("first", [None, OSError("the disk is full")])
+def test_an_error_at_the_end_of_sharing_leaves_the_seats_right(of_gpu, seated, first):
+    class Failing(One):
+        def _join(self, group):
+            if group is None:
+                raise RuntimeError("of the device")
+            return True
+
+    one, simulation = of_gpu(), Failing()
+    with pytest.raises(RuntimeError if first is None else OSError):
+        with one.seats if seated else nullcontext():
+            with one.sharing(simulation, seated=seated):
+                if first:
+                    raise first
+    assert one.seats._value == SEATS and simulation._longer == 1.0
+
+
+@pytest.mark.parametrize("files, most", [(1024, 480), (300, 118), (70, SEATS), (1 << 20, 1000)])
+def test_replicas_at_a_time_have_few_enough_open_files(of_gpu, monkeypatch, files, most):
+    monkeypatch.setattr(team.resource, "getrlimit", lambda which: (files, files))
+    assert of_gpu(1000)._together == most
+
+
+class Slow(One):
+    """A simulation whose pieces take 0.1 s."""
+
+    _COUNTER, elapsed = "sweeps", 0
+
+    def _end_after(self, n):
+        return n
+
+    def run(self, n, calls):
+        while self.elapsed < n:
+            sleep(0.1)
+            self.elapsed += 1
+            if self.elapsed == 2:
+                os.kill(os.getpid(), signal.SIGHUP)  # unlike SIGINT, it may come twice
+            self._after_piece(self)
+
+
+def test_replicas_that_wait_for_a_seat_end_at_once(of_gpu):
+    replicas, count = object.__new__(Replicas), 300
+    replicas._settle(count, None, "cuda:0", None)
+    replicas._simulations = [Slow(shares=False) for _ in range(count)]
+    with pytest.raises(KeyboardInterrupt):
+        replicas.run(1e6)
+    assert 1 <= sum(each.elapsed > 0 for each in replicas._simulations) <= SEATS
+    assert replicas._team.seats._value == SEATS

@@ -27,6 +27,7 @@ from manymove.analysis.blocking import drift
 from manymove.analysis.notation import Estimate, with_error
 from manymove.jobs import figures, replica, report
 from manymove.jobs.options import of_option
+from manymove.jobs.progress import StopRequest
 from manymove.jobs.report import number, values_and_errors
 from manymove.jobs.world import World
 
@@ -41,7 +42,8 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
         KeyboardInterrupt: a stop was requested before all systems had started.
     """
-    results = _results(settings, world)
+    with replica.started(settings, world, lambda: _number_of_parts(settings, world)) as begun:
+        results = _results(settings, world, *begun)
     if not all(parameters for parameters, _, _ in (r.run for r in results)):
         raise KeyboardInterrupt
     summary = summarize(settings, results, world.size)
@@ -50,9 +52,8 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     return summary, summary["complete"]
 
 
-def _results(settings: Settings, world: World) -> list[Result]:
+def _results(settings: Settings, world: World, stop: StopRequest, count: int) -> list[Result]:
     """Run the parts of all ranks."""
-    count = replica.or_abort(world, lambda: world.each(lambda: _number_of_parts(settings, world)))
     mine = world.share(range(count))
     systems = sum(settings.systems_of(index, count) for index in mine)
     moves = (settings.equilibrate + settings.steps) * systems * settings.states_per_step
@@ -63,6 +64,7 @@ def _results(settings: Settings, world: World) -> list[Result]:
     return replica.run_replicas(
         settings,
         world,
+        stop,
         mine,
         lambda *where: Replica(count, world.rank, *where),
         name,

@@ -34,15 +34,17 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
             f"--device {settings.device} is for one process, but there are {world.size} ranks"
         )
     mine = world.share(range(settings.replicas))
-    results = replica.run_replicas(
-        settings,
-        world,
-        mine,
-        Replica,
-        f"{settings.ions:,} ions {settings.valences[0]:+d}:{settings.valences[1]:+d}",
-        (settings.sweeps + settings.equilibrate) * settings.ions * len(mine),
-        at_once=1 if "," in settings.device else None,  # GPUs share one chain after the other
-    )
+    with replica.started(settings, world, lambda: None) as (stop, _):
+        results = replica.run_replicas(
+            settings,
+            world,
+            stop,
+            mine,
+            Replica,
+            f"{settings.ions:,} ions {settings.valences[0]:+d}:{settings.valences[1]:+d}",
+            (settings.sweeps + settings.equilibrate) * settings.ions * len(mine),
+            at_once=1 if "," in settings.device else None,  # GPUs share one chain after the other
+        )
     dressed, why_not = fit(settings, results)
     summary = summarize(settings, results, world.size, dressed, why_not)
     if world.rank == 0:

@@ -38,15 +38,16 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     """
     ranks = Ranks.of(world.communicator) if settings.decompose else None
     mine = [0] if ranks else world.share(range(settings.replicas))
-    frame = replica.or_abort(world, lambda: world.each(lambda: _start(settings)))
-    results = replica.run_replicas(
-        settings,
-        world,
-        mine,
-        partial(Replica, frame=frame, ranks=ranks),
-        f"{settings.particles:,} {settings.kind.particles} at {settings.packing_fraction:.4g}",
-        (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
-    )
+    with replica.started(settings, world, lambda: _start(settings)) as (stop, frame):
+        results = replica.run_replicas(
+            settings,
+            world,
+            stop,
+            mine,
+            partial(Replica, frame=frame, ranks=ranks),
+            f"{settings.particles:,} {settings.kind.particles} at {settings.packing_fraction:.4g}",
+            (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
+        )
     summary = summarize(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)

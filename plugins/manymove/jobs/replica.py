@@ -8,8 +8,8 @@ import math
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from pathlib import Path
@@ -344,9 +344,24 @@ class Replica(ABC):
                 raise ValueError(f"--resume: {self._state} has {option} {held}, not {asked}")
 
 
+@contextmanager
+def started(
+    settings: Settings, world: World, task: Callable[[], T]
+) -> Iterator[tuple[StopRequest, T]]:
+    """A context with the output folder of a job, the request to stop it, and the result of a task
+    of each rank before its replicas. A signal does not end a rank that waits for the others.
+
+    If the task fails on some ranks, all raise the error of the lowest of them.
+    """
+    claim(settings, world)
+    with world.stop_request() as stop:
+        yield stop, or_abort(world, lambda: world.each(task))
+
+
 def run_replicas(
     settings: Settings,
     world: World,
+    stop: StopRequest,
     indices: Sequence[int],
     make: Callable[..., Replica],
     description: str,
@@ -362,8 +377,9 @@ def run_replicas(
     Args:
         settings: settings of the job.
         world: all ranks.
+        stop: request to stop of `started`.
         indices: indices of this rank's replicas.
-        make: function that makes a replica from the arguments of `Replica`.
+        make: function that makes a replica from the arguments of `Replica`, in its thread.
         description: text before the progress bar.
         moves: total number of moves of this rank, as the replicas count them.
         at_once: maximum number of replicas that run at the same time.
@@ -373,8 +389,11 @@ def run_replicas(
     Returns:
         the results of all replicas in their order, on every rank.
     """
-    claim(settings, world)
-    team = Team(world, indices, settings.device, settings.threads, at_once)
+
+    def make_team() -> Team:
+        return Team(world, indices, settings.device, settings.threads, at_once)
+
+    team = or_abort(world, lambda: world.each(make_team))
     running: dict[int, Replica] = {}
 
     def task(slot: int, stop: StopRequest) -> Any:
@@ -392,7 +411,7 @@ def run_replicas(
         bar.show(before + min(moves, sum(replica.moves for replica in [*running.values()])))
 
     try:
-        results = or_abort(world, lambda: team.on_all_ranks(task, show, together=True))
+        results = or_abort(world, lambda: team.on_all_ranks(task, show, together=True, stop=stop))
     finally:
         bar.close()
     return [result for result in results if result is not None]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Event, Lock, Semaphore, Thread
@@ -20,6 +22,7 @@ T = TypeVar("T")
 
 _PER_GPU = 16  # simulations with launches of their own
 _FEWEST_TOGETHER, _MOST_TOGETHER = 4, 1024  # simulations that share launches
+_FILES, _OTHER_FILES = 2, 64  # open files of a simulation, and of the rest of the process
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Team:
         # Fewer systems, and those of a CPU, are faster alone.
         if at_once is None and len(indices) >= _FEWEST_TOGETHER and any(map(on_gpu, devices)):
             self._group = _core.HardParticlesGroup()
-            self._together = min(len(indices), _MOST_TOGETHER)
+            self._together = max(self._alone, min(len(indices), _MOST_TOGETHER, _most_with_files()))
         self._idle: list[_Threads] = []
 
     @contextmanager
@@ -93,16 +96,26 @@ class Team:
             self.seats.release()
         elif not joined and not seated:
             self.seats.acquire()
+
+        def leave() -> None:
+            try:
+                if joined:
+                    simulation._longer = 1.0
+                    simulation._join(None)
+            finally:
+                if joined and seated:
+                    self.seats.acquire()
+                elif not joined and not seated:
+                    self.seats.release()
+
         try:
             yield
-        finally:
-            if joined:
-                simulation._join(None)
-                simulation._longer = 1.0
-            if joined and seated:
-                self.seats.acquire()
-            elif not joined and not seated:
-                self.seats.release()
+        except BaseException:
+            with suppress(Exception):  # which would hide the first one
+                leave()
+            raise
+        else:
+            leave()
 
     def run(
         self,
@@ -137,7 +150,7 @@ class Team:
                     stop.request()
                     left.clear()
 
-        threads = self._idle.pop() if self._idle else _Threads()  # a task may make a call itself
+        threads = self._idle_threads()  # a task may make a call itself
         ended = threads.start(work, min(self._together if together else self._alone, count))
         try:
             while not ended.wait(0.1):
@@ -147,7 +160,8 @@ class Team:
         except BaseException:
             stop.request()
             left.clear()
-            ended.wait()
+            while not ended.wait(0.1):
+                _ = stop.requested
             raise
         self._idle.append(threads)
         if failed:
@@ -157,6 +171,16 @@ class Team:
                 failed.clear()  # its traceback refers to this function
         return [results[slot] for slot in range(count)]
 
+    def _idle_threads(self) -> _Threads:
+        """Threads without work. A forked process has none of those that its parent has started."""
+        while True:
+            try:
+                threads = self._idle.pop()
+            except IndexError:
+                return _Threads()
+            if threads.process == os.getpid():
+                return threads
+
     def on_all_ranks(
         self,
         task: Callable[[int, StopRequest], T],
@@ -164,6 +188,7 @@ class Team:
         *,
         together: bool = False,
         to_the_end: bool = False,
+        stop: StopRequest | None = None,
     ) -> list[T]:
         """The results of a task for all replicas of all ranks in their order, on every rank. A
         signal does not end a rank that waits for the others.
@@ -176,9 +201,10 @@ class Team:
             show, together: as for `run`.
             to_the_end: raise KeyboardInterrupt on the ranks that were asked to stop, and on all
                 ranks if a task has not ended.
+            stop: request to stop whose context the caller has entered (default one of this call).
         """
         stopped = False
-        with self._world.stop_request() as stop:
+        with nullcontext(stop) if stop else self._world.stop_request() as stop:
 
             def share() -> list[tuple[int, T]]:
                 found = self.run(lambda slot: task(slot, stop), stop, show, together=together)
@@ -203,6 +229,7 @@ class _Threads:
     than a short run of a small system."""
 
     def __init__(self) -> None:
+        self.process = os.getpid()
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._all: list[Thread] = []
         weakref.finalize(self, _dismiss, self._calls, self._all)
@@ -247,6 +274,14 @@ def _serve(calls: SimpleQueue[_Call | None]) -> None:
 def _dismiss(calls: SimpleQueue[_Call | None], threads: list[Thread]) -> None:
     for _ in threads:
         calls.put(None)
+
+
+def _most_with_files() -> int:
+    """Number of simulations for whose files the limit on open files of this process suffices."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if most == resource.RLIM_INFINITY:
+        return _MOST_TOGETHER
+    return (most - _OTHER_FILES) // _FILES
 
 
 def _threads_of_each(

@@ -1,4 +1,4 @@
-"""Independent replicas over threads and MPI ranks."""
+"""Independent replicas over MPI ranks."""
 
 from __future__ import annotations
 
