@@ -47,12 +47,15 @@ def recorded(content, key=""):
 
 
 def written(line):
-    """(text, value, half a unit of the last digit) of each number of a row, without links."""
+    """(text, value, half a unit of the last digit) of each number of a row, without links. Zeros
+    that follow three digits, as in 2,940, are not digits."""
     plain = re.sub(r"`[^`]*`|\]\([^()]*\)", " ", line)
     for text, percent in NUMBER.findall(plain):
         digits, _, exponent = text.replace(",", "").partition("e")
         scale = 10.0 ** int(exponent or 0) * (0.01 if percent else 1.0)
-        half = 0.5 * 10.0 ** -len(digits.partition(".")[2])
+        whole, _, fraction = digits.partition(".")
+        zeros = len(whole[3:]) - len(whole[3:].rstrip("0")) if not fraction else 0
+        half = 0.5 * 10.0 ** (zeros - len(fraction))
         yield text, float(digits) * scale, half * scale
 
 

@@ -71,19 +71,19 @@ def with_error(quantity: str, error: str) -> Callable[[Row], str]:
 # ---- which number of which record ----------------------------------------------------------------
 
 # A file, and after # its part, where {:,} stands for the number that a mark names.
-DISKS = "2026-11-24-h100-disks-planes"
-COMPONENT = "2026-11-24-h100-hoomd-disks-whole-sectors"
-HPMC = "2026-11-22-h100-hpmc"
-COMPONENT_OF_SPHERES = "2026-11-23-h100-hoomd-spheres"
+DISKS = "2026-11-29-h200-all#disks"
+COMPONENT = "2026-11-29-h200-all#hoomd-disks"
+HPMC = "2026-11-29-h200-all#hoomd-disks"
+COMPONENT_OF_SPHERES = "2026-11-29-h200-all#hoomd-spheres"
 SPHERES = "2026-11-23-h100-spheres-speed#HPMC, {:,} spheres"
 MIXTURES = "2026-11-23-h100-spheres-speed#mixture, {:,} spheres"
 DPD = "2026-11-21-h100-dpd-peers"
-IONS = "2026-11-21-electrolyte-speed#brush, H100"
-METHANE = "2026-11-21-h100-adsorption-speed"
-CO2 = "2026-11-23-h100-co2-merit"
+IONS = "2026-11-29-h200-all#electrolyte"
+METHANE = "2026-11-29-h200-all#methane"
+CO2 = "2026-11-29-h200-all#co2"
 
 MOVES, STEPS = "trial_moves_per_second", "steps_per_second"
-MPS, TERMS = "million_particle_steps_per_second", "pair_terms_per_second"
+MPS = "million_particle_steps_per_second"
 TO_ENGINE, TO_HPMC = "ratio_to_standalone", "ratio_to_hpmc"
 
 
@@ -141,7 +141,7 @@ IN_HOOMD = {
     "component-4": "hoomd.manymove, 4 *",
     "python": "manymove.hoomd, 16 *",
 }
-NUMBERS = {"disks": Number(DISKS, {}, (MOVES,), significant(3))}
+NUMBERS = {"disks": Number(DISKS, ENGINE, (MOVES,), significant(3))}
 for kind, record, with_hpmc in (
     ("disks", COMPONENT, HPMC),
     ("spheres", COMPONENT_OF_SPHERES, COMPONENT_OF_SPHERES),
@@ -156,8 +156,6 @@ for kind, record, with_hpmc in (
             NUMBERS[f"{kind}-{program}-ratio"] = Number(record, row, (TO_ENGINE,), rounded(3))
         if program in ("component", "python"):
             NUMBERS[f"{kind}-{program}-share"] = Number(record, row, (TO_ENGINE,), share)
-        if (kind, program) == ("disks", "component"):
-            NUMBERS["disks-component-beside"] = Number(HPMC, row, (MOVES,), significant(3))
 
 PEER_SPEED = Number(SPHERES, PEER, (MOVES,), significant(3), best=MOVES)
 PEER_TIME = Number(SPHERES, PEER, ("relaxation_seconds",), three, best=MOVES)
@@ -187,9 +185,7 @@ for precision in ("mixed", "double"):
     NUMBERS[f"ions-{precision}"] = Number(IONS, row, ("seconds_per_sweep",), three, "ions")
 for peer, variant in PEERS.items():
     NUMBERS[f"dpd-{peer}"] = Number(DPD, {"variant": variant}, (MPS,), rounded(0))
-NUMBERS["ions"] = Number(
-    IONS, {"precision": "mixed", "method": "brush"}, (TERMS,), significant(2), "ions"
-)
+NUMBERS["tree"] = Number(IONS, {"method": "tree"}, ("seconds_per_sweep",), three, "ions")
 
 for method in ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj"):
     row = {"method": method}
