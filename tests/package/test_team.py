@@ -175,7 +175,7 @@ def test_replicas_at_a_time_have_few_enough_open_files(of_gpu, monkeypatch, file
 class Slow(One):
     """A simulation whose pieces take 0.1 s."""
 
-    _COUNTER, elapsed = "sweeps", 0
+    _COUNTER, elapsed, first = "sweeps", 0, None
 
     def _end_after(self, n):
         return n
@@ -184,12 +184,13 @@ class Slow(One):
         while self.elapsed < n:
             sleep(0.1)
             self.elapsed += 1
-            if self.elapsed == 2:
-                os.kill(os.getpid(), signal.SIGHUP)  # unlike SIGINT, it may come twice
+            if self.elapsed == 2 and self.first.acquire(blocking=False):
+                os.kill(os.getpid(), signal.SIGTERM)
             self._after_piece(self)
 
 
-def test_replicas_that_wait_for_a_seat_end_at_once(of_gpu):
+def test_replicas_that_wait_for_a_seat_end_at_once(of_gpu, monkeypatch):
+    monkeypatch.setattr(Slow, "first", Lock())
     replicas, count = object.__new__(Replicas), 300
     replicas._settle(count, None, "cuda:0", None)
     replicas._simulations = [Slow(shares=False) for _ in range(count)]
