@@ -169,6 +169,8 @@ SMALLER = {
     "20_000": "2000",
     "10_000": "200",
     "range(200)": "range(3)",
+    "run_until(10000, equilibrate=1000": "run_until(2000, equilibrate=500",
+    "run_until(11000, equilibrate=1000": "run_until(2100, equilibrate=500",
 }
 
 
