@@ -79,6 +79,7 @@ SPHERES = "2026-11-23-h100-spheres-speed#HPMC, {:,} spheres"
 MIXTURES = "2026-11-23-h100-spheres-speed#mixture, {:,} spheres"
 DPD = "2026-11-21-h100-dpd-peers"
 IONS = "2026-11-29-h200-all#electrolyte"
+SYSTEMS = "2026-11-29-h200-all"
 METHANE = "2026-11-29-h200-all#methane"
 CO2 = "2026-11-29-h200-all#co2"
 
@@ -156,6 +157,18 @@ for kind, record, with_hpmc in (
             NUMBERS[f"{kind}-{program}-ratio"] = Number(record, row, (TO_ENGINE,), rounded(3))
         if program in ("component", "python"):
             NUMBERS[f"{kind}-{program}-share"] = Number(record, row, (TO_ENGINE,), share)
+
+for kind, part in (
+    ("disks", "systems of disks"),
+    ("small", "1,024 systems of disks"),
+    ("short", "1,024 systems of disks, short runs"),
+    ("spheres", "systems of spheres"),
+):
+    for how, variant in (("together", "together"), ("alone", "one after the other")):
+        row = {"variant": variant}
+        NUMBERS[f"{kind}-systems-{how}"] = Number(
+            f"{SYSTEMS}#{part}", row, (MOVES,), significant(3), "systems"
+        )
 
 PEER_SPEED = Number(SPHERES, PEER, (MOVES,), significant(3), best=MOVES)
 PEER_TIME = Number(SPHERES, PEER, ("relaxation_seconds",), three, best=MOVES)

@@ -206,7 +206,7 @@ class MANYMOVE_API Engine {
   }
   // The same, but a GPU may still be at it on return; what asks for the state waits.
   virtual void enqueue(std::uint64_t cycles) = 0;
-  // Makes the following cycles together with those of the others in a group, or alone for null.
+  // Makes the following cycles together with the engines of a group, or alone for null.
   // Returns whether they are made together, which is so for an undivided system of a few tiles on a
   // GPU at constant volume, without swap moves.
   virtual bool join(const std::shared_ptr<Group>&) { return false; }

@@ -73,7 +73,7 @@ class Team:
         self.seats = Semaphore(len(shares))
         self._alone = self._together = len(shares)
         self._group: Any = None
-        # Fewer systems, and those of a CPU, are faster alone.
+        # Fewer systems, and systems on a CPU, are faster alone.
         if at_once is None and len(indices) >= _FEWEST_TOGETHER and any(map(on_gpu, devices)):
             self._group = _core.HardParticlesGroup()
             self._together = max(self._alone, min(len(indices), _MOST_TOGETHER, _most_with_files()))
@@ -81,8 +81,8 @@ class Team:
 
     @contextmanager
     def sharing(self, simulation: Any, *, seated: bool = False) -> Iterator[None]:
-        """A context in which the simulation of a replica shares launches with those of other
-        replicas if it can. Otherwise it takes one of the `seats`.
+        """A context in which the simulation of a replica shares launches with other replicas if it
+        can. Otherwise it takes one of the `seats`.
 
         Args:
             simulation: the simulation.

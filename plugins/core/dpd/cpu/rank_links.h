@@ -58,7 +58,7 @@ class RankLinks {
   }
 
   // Before migrate(), for each particle in turn: it becomes the k-th of those that stay, or its row
-  // goes behind those of the particles that leave for another rank.
+  // goes behind the rows of the particles that leave for another rank.
   void stay(std::size_t i, std::size_t k) {
     if (any()) begin_[k] = begin_[i];
   }

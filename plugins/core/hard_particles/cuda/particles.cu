@@ -19,7 +19,8 @@
 namespace manymove::hard_particles {
 namespace {
 
-// Of the histogram kernels; that of many systems needs some of the 48 KiB for a geometry.
+// Shared memory of the histogram kernels. The kernel of many systems needs some of the 48 KiB for a
+// geometry.
 constexpr std::size_t kSharedLimit = 47 * 1024;
 constexpr unsigned kHistogramThreads = 128;
 

@@ -90,7 +90,7 @@ __global__ void pick_kernel(int count, int boxes, Test test, const unsigned* off
     const unsigned vote = __ballot_sync(kWholeWarp, in);
     if (lane == 0) of_warp[warp] = static_cast<unsigned>(__popc(vote));
     __syncthreads();
-    // Behind those of former blocks, of the warps before this one, and of the lanes below.
+    // Behind the entries of former blocks, of the warps before this one, and of the lanes below.
     unsigned at = first[0];
     for (unsigned w = 0; w < warp; ++w) at += of_warp[w];
     if (in) picked[at + static_cast<unsigned>(lanes_before(vote, lane))] = static_cast<unsigned>(i);
