@@ -346,6 +346,36 @@ def dpd(
 
 
 @command(app, None, _of_all)
+def dpd_systems(
+    systems: tuple[int, ...] = (1, 16, 64),
+    particles: int = 10_000,
+    ways: tuple[str, ...] = ("replicas", "partition", "processes", "mps"),
+    device: str = "auto",
+    precision: str = "mixed",
+    skin: float = 0.3,
+    seconds: float = 2.0,
+    **common: Any,
+) -> int:
+    """Time many small DPD fluids on one device: million particle-steps per second (MPS) of all.
+
+    The fluids are replicas in one process, partitions of one LAMMPS, or processes of their own
+    without and with NVIDIA's multi-process service.
+
+    Examples:
+      python -m benchmarks dpd-systems --systems 1,16 --device cuda
+      python -m benchmarks dpd-systems --systems 1,2 --particles 3000 --ways partition,processes
+    """
+    options = gathered(locals())
+    _alone("dpd-systems")
+    if options.pop("plot_file") is not None:
+        raise ValueError("--plot does not go with this benchmark")
+    from benchmarks import dpd_systems
+
+    dpd_systems.run(**options)
+    return 0
+
+
+@command(app, None, _of_all)
 def scaling(
     algorithms: tuple[str, ...] = (
         "disks",
