@@ -154,16 +154,18 @@ def systems(
     particles: int = 4096,
     packing_fraction: float | None = None,
     spheres: bool = False,
+    ions: bool = False,
     device: str = "auto",
     threads: int | None = None,
     equilibrate: int = 200,
     **common: Any,
 ) -> int:
-    """Time many small systems of hard disks or spheres, together and one after the other.
+    """Time many small systems of hard disks, spheres or ions, together and one after the other.
 
     Examples:
       python -m benchmarks systems --systems 1,16,64
       python -m benchmarks systems --spheres --systems 64 --particles 4096 --device cuda
+      python -m benchmarks systems --ions --systems 64 --particles 2048 --device cuda
     """
     options = gathered(locals())
     _alone("systems")

@@ -58,16 +58,14 @@ def run(
     }
     report = Report(TABLE, json_file, **about)
     for ions in sizes or (GPU_SIZES if on_gpu(device) else CPU_SIZES):
-        salt = Salt.of(ions, (3, -1), (diameter, diameter))
-        radius = (3 * ions / salt.density(debye_length, WATER_300K) / (4 * math.pi)) ** (1 / 3)
-        start = Electrolyte.random(salt, box=Sphere(radius), seed=seed, device=device)
+        start = trivalent(ions, debye_length, diameter, seed=seed, device=device)
         start.run(equilibrate)
-        positions = start.positions
+        positions, cell = start.positions, Sphere(start.radius)
         engines = [
             Electrolyte(
                 positions,
-                ions=Ions(start.types, salt.species),
-                box=Sphere(radius),
+                ions=Ions(start.types, start.species),
+                box=cell,
                 precision=precision,
                 method=Brush(eta) if eta else method,
                 seed=seed,
@@ -85,8 +83,17 @@ def run(
         variants = [_variant(engine) for engine in engines]
         time_in_turn(variants, repeats, seconds)
         timed = zip(engines, variants, strict=True)
-        report.add([{"ions": ions, "radius": radius, **_result(*pair)} for pair in timed])
+        report.add([{"ions": ions, "radius": start.radius, **_result(*pair)} for pair in timed])
     return report.end()
+
+
+def trivalent(
+    ions: int, debye_length: float = 28.53, diameter: float = 7.5, **options: Any
+) -> Electrolyte:
+    """The 3:-1 electrolyte in a spherical cell, lengths in angstrom."""
+    salt = Salt.of(ions, (3, -1), (diameter, diameter))
+    radius = (3 * ions / salt.density(debye_length, WATER_300K) / (4 * math.pi)) ** (1 / 3)
+    return Electrolyte.random(salt, box=Sphere(radius), **options)
 
 
 def _variant(engine: Electrolyte) -> Variant:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Speed of many small systems at the same time: `python -m benchmarks systems`.
 
-Replicas of hard disks or spheres run together, and the same systems one after the other. The time
-of a run of one sweep, which is mostly the start of the threads, is taken off.
+Replicas of hard disks, spheres or ions run together, and the same systems one after the other. The
+time of a run of one sweep, which is mostly the start of the threads, is taken off.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.disk_variants import melted_engines
+from benchmarks.electrolyte import trivalent
 from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
 from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
@@ -35,6 +36,7 @@ def run(
     particles: int = 4096,
     packing_fraction: float | None = None,
     spheres: bool = False,
+    ions: bool = False,
     device: str = "auto",
     threads: int | None = None,
     equilibrate: int = 200,
@@ -54,12 +56,20 @@ def run(
         ValueError: an argument is out of range.
     """
     check(repeats, seconds, equilibrate)
+    if ions and (spheres or packing_fraction):
+        raise ValueError("--ions cannot be combined with --spheres and --packing-fraction")
     kind: type[HardDisks] | type[HardSpheres] = HardSpheres if spheres else HardDisks
     fraction = packing_fraction or (0.5 if spheres else 0.698)
-    report = Report(Table(COLUMNS), json_file, packing_fraction=fraction, melt=equilibrate)
-    first = melted_engines(
-        particles, fraction, device, [threads], None, None, equilibrate, seed, kind
-    )[0]
+    settings = {"melt": equilibrate} if ions else {"packing_fraction": fraction, "melt": equilibrate}
+    report = Report(Table(COLUMNS), json_file, **settings)
+    first: Any
+    if ions:
+        first = trivalent(particles, device=device, threads=threads, seed=seed)
+        first.run(equilibrate)
+    else:
+        first = melted_engines(
+            particles, fraction, device, [threads], None, None, equilibrate, seed, kind
+        )[0]
     for count in systems:
         replicas = Replicas(first, count, seed=seed, device=device, threads=threads)
         every: list[Any] = replicas.simulations

@@ -39,6 +39,7 @@ _OWN = {
     "spheres.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres.",
     "systems.systems": "Numbers of systems that run at the same time.",
     "systems.spheres": "Time hard spheres instead of hard disks.",
+    "systems.ions": "Time the 3:-1 electrolyte instead of hard disks.",
     "systems.particles": "Number of particles of each system.",
     "systems.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
     "adsorbate": "Adsorbate: methane (one site), CO2, N2, CH4, C2H6, H2O or He, which are rigid, "

@@ -5,11 +5,13 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <utility>
 
+#include "core/runtime/engine_group.h"
 #include "fields.h"
 #include "positions.h"
 
@@ -131,6 +133,10 @@ void bind_coulomb(nb::module_& module) {
           "snapshot"_a, "valence"_a, "diameter"_a, "species"_a, "parameters"_a, "device"_a,
           "threads"_a)
       .def("run", &Engine::run, "sweeps"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("join", &Engine::join, "group"_a.none(), nb::call_guard<nb::gil_scoped_release>(),
+           "Make sweeps together with the engines of an EngineGroup, or no longer with None. "
+           "Returns "
+           "whether they are made together.")
       .def("take_energies", [](Engine& e) { return array_of(e.take_energies()); })
       .def_prop_ro("counters",
                    [](const Engine& e) {

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "core/hard_particles/group.h"
 #include "core/hard_particles/packing.h"
+#include "core/runtime/engine_group.h"
 #include "fields.h"
 #include "host_particles.h"
 #include "positions.h"
@@ -193,8 +193,9 @@ nb::tuple tuple_of_trials(const TrialCounters& c) { return nb::make_tuple(c.tria
 void bind_running(nb::class_<Engine>& engine) {
   engine.def("run", &Engine::run, "cycles"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("join", &Engine::join, "group"_a.none(), nb::call_guard<nb::gil_scoped_release>(),
-           "Make cycles together with the engines of a HardParticlesGroup, or no longer with None. "
-           "Returns whether they are made together.")
+           "Make cycles together with the engines of an EngineGroup, or no longer with None. "
+           "Returns "
+           "whether they are made together.")
       .def(
           "set_sampling",
           [](Engine& e, double bin_width, int bins, std::uint64_t every, std::uint64_t record) {
@@ -304,9 +305,6 @@ void bind_hard_particles(nb::module_& module) {
       "positions"_a, "box"_a, "diameters"_a,
       "Number of pairs closer than the diameter, or the mean of their diameters (float64 N). "
       "positions: float (N, D).");
-  nb::class_<Group>(module, "HardParticlesGroup",
-                    "Engines of GPUs that run in threads at the same time and share launches.")
-      .def(nb::new_(&make_group));
   nb::class_<Engine> engine(
       module, "HardParticles",
       "The engine behind manymove.HardDisks and HardSpheres. positions: float (N, D). parameters: "

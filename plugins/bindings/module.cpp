@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The compiled module manymove._core: what was built, what is here, and the engines.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "core/runtime/build.h"
 #include "core/runtime/devices.h"
+#include "core/runtime/engine_group.h"
 #include "core/runtime/simd.h"
 
 namespace nb = nanobind;
@@ -24,6 +26,10 @@ NB_MODULE(_core, module) {
 #else
   module.attr("cuda_compiled") = false;
 #endif
+  nb::class_<manymove::EngineGroup>(
+      module, "EngineGroup",
+      "Engines of GPUs that run in threads at the same time and share launches.")
+      .def(nb::new_([] { return std::make_shared<manymove::EngineGroup>(); }));
   module.def("simd_levels", &manymove::simd_levels, "Compiled SIMD levels, lowest first.");
   module.def(
       "simd_level", [] { return manymove::simd_level_name(manymove::simd_level()); },

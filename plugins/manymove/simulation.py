@@ -166,8 +166,8 @@ class Simulation(CheckedAttributes, ABC):
         self._pace = 0.0  # cycles, sweeps or steps per second in the last piece
 
     def _join(self, group: Any) -> bool:
-        """Share launches with the other simulations of a `HardParticlesGroup`, or no longer with
-        None. Returns whether they are shared."""
+        """Share launches with the other simulations of a group, or no longer with None. Returns
+        whether they are shared."""
         return False
 
     # ---- running ---------------------------------------------------------------------------------

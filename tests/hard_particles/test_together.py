@@ -88,7 +88,7 @@ def same(found, expected):
 
 def in_group(kinds, task):
     """Results of task(system, i) of systems in a group, in threads of their own."""
-    group = _core.HardParticlesGroup()
+    group = _core.EngineGroup()
     systems = [make(kind, i) for i, kind in enumerate(kinds)]
     for i, system in enumerate(systems):
         assert system._join(group)
@@ -222,7 +222,7 @@ def test_few_replicas_and_a_system_that_fills_the_device_run_alone(kind, N):
     assert few._team._group is None
     cls, _ = KINDS[kind]
     large = cls.random(N, 0.4, seed=1, device="cuda")
-    assert not large._join(_core.HardParticlesGroup())
+    assert not large._join(_core.EngineGroup())
 
 
 @pytest.mark.parametrize("given", [{"pressure": 1.0}, {"swaps": 2}])
@@ -230,7 +230,7 @@ def test_few_replicas_and_a_system_that_fills_the_device_run_alone(kind, N):
 def test_systems_with_volume_or_swap_moves_run_alone(cls, given):
     diameter = by_particle(1000) if "swaps" in given else 1.0
     system = cls.random(1000, 0.3, diameter=diameter, seed=1, device="cuda", **given)
-    assert not system._join(_core.HardParticlesGroup())
+    assert not system._join(_core.EngineGroup())
 
 
 def test_replicas_of_a_command_share_launches(tmp_path, monkeypatch):

@@ -39,7 +39,7 @@ class One:
 def of_gpu(monkeypatch):
     """A team of replicas on a device that it takes for a GPU."""
     monkeypatch.setattr(team, "on_gpu", lambda device: True)
-    monkeypatch.setattr(team._core, "HardParticlesGroup", object)
+    monkeypatch.setattr(team._core, "EngineGroup", object)
 
     def make(count=COUNT):
         return team.Team(World(), range(count), "cuda:0", None)

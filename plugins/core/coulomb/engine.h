@@ -17,6 +17,9 @@
 #include "../runtime/errors.h"
 #include "../runtime/fields.h"
 
+namespace manymove {
+class EngineGroup;  // runtime/engine_group.h
+}
 namespace manymove::coulomb {
 
 // Two ions of the start overlap.
@@ -126,6 +129,10 @@ class MANYMOVE_API Engine {
 
   // A sweep is one trial move of each ion, in the order of the input. Blocks until done.
   virtual void run(std::uint64_t sweeps) = 0;
+  // Makes the following sweeps together with the engines of a group, or alone for null. Returns
+  // whether they are made together, which is so for a brush of eight threads per ion on one GPU,
+  // the choice for small systems.
+  virtual bool join(const std::shared_ptr<EngineGroup>&) { return false; }
   // Energies after each sweep, in kT and relative to the start; handed over once. Of more than a
   // million (2^20), the last one or two million.
   virtual std::vector<double> take_energies() = 0;

@@ -26,6 +26,9 @@
 #include "../runtime/fields.h"
 #include "../runtime/watchdog.h"
 
+namespace manymove {
+class EngineGroup;  // runtime/engine_group.h
+}
 namespace manymove::hard_particles {
 
 // Particles of the start overlap; it names the worst pair.
@@ -186,11 +189,6 @@ struct ParticlePosition {
   std::int32_t type = -1;   // of a host program, where swap moves exchange them
 };
 
-// Engines of GPUs, many small ones above all, that run at the same time in threads of their own and
-// share launches of kernels. That changes neither what an engine does nor its errors.
-class Group;
-MANYMOVE_API std::shared_ptr<Group> make_group();
-
 // To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
 // stream of its device, where host programs work, and the calling thread's current device is
 // afterwards what it was. An error of the device is a std::runtime_error of the call that notices
@@ -209,7 +207,7 @@ class MANYMOVE_API Engine {
   // Makes the following cycles together with the engines of a group, or alone for null.
   // Returns whether they are made together, which is so for an undivided system of a few tiles on a
   // GPU at constant volume, without swap moves.
-  virtual bool join(const std::shared_ptr<Group>&) { return false; }
+  virtual bool join(const std::shared_ptr<EngineGroup>&) { return false; }
   // And leaves the positions with a host program.
   virtual void enqueue(std::uint64_t cycles, const HostParticles& particles) {
     enqueue(cycles);

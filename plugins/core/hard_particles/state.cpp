@@ -11,7 +11,6 @@
 #include "constant_pressure/edges.h"
 #include "constant_pressure/volume.h"
 #include "grid.h"
-#include "group.h"
 #include "packing.h"
 
 namespace manymove::hard_particles {
@@ -425,8 +424,6 @@ Draw local_draw(const State& s, Draw draw) {
 }
 
 // ---- the choice of an engine by the name of the device ----
-
-std::shared_ptr<Group> make_group() { return std::make_shared<Group>(); }
 
 std::unique_ptr<Engine> make_engine(const double* coordinates, std::size_t particles,
                                     const Parameters& parameters, const std::string& device,

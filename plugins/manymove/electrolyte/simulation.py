@@ -277,6 +277,9 @@ class Electrolyte(Sampling, MonteCarlo):
     def _end_of(self, n: int) -> int:
         return self._parameters.get("first_sweep", 0) + n
 
+    def _join(self, group: Any) -> bool:
+        return bool(self._engine.join(group))
+
     def _run_piece(self, sweeps: int) -> None:
         self._engine.run(sweeps)
         self._collect_energies()

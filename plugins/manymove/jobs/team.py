@@ -75,7 +75,7 @@ class Team:
         self._group: Any = None
         # Fewer systems, and systems on a CPU, are faster alone.
         if at_once is None and len(indices) >= _FEWEST_TOGETHER and any(map(on_gpu, devices)):
-            self._group = _core.HardParticlesGroup()
+            self._group = _core.EngineGroup()
             self._together = max(self._alone, min(len(indices), _MOST_TOGETHER, _most_with_files()))
         self._idle: list[_Threads] = []
 

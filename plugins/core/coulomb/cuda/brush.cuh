@@ -336,10 +336,9 @@ struct Group {
   }
 };
 
+// By a block: the group of its ticket.
 template <bool Double, Space B, int S, int Eta>
-__global__ void __launch_bounds__(S* Eta, blocks_wanted(Double, B, S* Eta))
-    brush_kernel(const __grid_constant__ Rules r, const __grid_constant__ ChainArrays a,
-                 const __grid_constant__ PeerArrays peers) {
+__device__ void decide_group(const Rules& r, const ChainArrays& a, const PeerArrays& peers) {
   extern __shared__ float4 memory[];
   auto& m = *reinterpret_cast<GroupMemory<Double, S>*>(memory);
   if (threadIdx.x == 0) m.block = atomicAdd(a.ticket, 1u);
@@ -351,6 +350,13 @@ __global__ void __launch_bounds__(S* Eta, blocks_wanted(Double, B, S* Eta))
   auto rest = rest_for<Double>(r);
   if constexpr (B == Space::ewald) rest = in_shared_memory(rest, &m + 1);
   Group<Double, B, S, Eta>(r, a, peers, m, rest, group).run(groups, (places + S - 1) / S);
+}
+
+template <bool Double, Space B, int S, int Eta>
+__global__ void __launch_bounds__(S* Eta, blocks_wanted(Double, B, S* Eta))
+    brush_kernel(const __grid_constant__ Rules r, const __grid_constant__ ChainArrays a,
+                 const __grid_constant__ PeerArrays peers) {
+  decide_group<Double, B, S, Eta>(r, a, peers);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "../../runtime/engine_group.h"
 #include "brush.cuh"
 #include "device_chain.cuh"
 
@@ -14,10 +15,14 @@ namespace {
 
 constexpr int kPace = 16;  // sweeps between polls of several devices; about 26 launches each
 
+// Chains that share launches: beyond these numbers one alone is as fast.
+constexpr std::size_t kMostOfSmall = 16384;  // ions
+constexpr int kEtaOfSmall = 8;               // threads per ion
+
 // Table 1 of the paper, on an H100 (docs/benchmarks/electrolyte.md). A function of the numbers
 // alone. 1,024 threads have no registers for Ewald's potential in float64.
 int fastest_eta(std::size_t n, bool exact, Space space) {
-  if (n <= 12288 || (exact && space == Space::ewald && n <= 196608)) return 8;
+  if (n <= 12288 || (exact && space == Space::ewald && n <= 196608)) return kEtaOfSmall;
   if (n <= (exact ? 49152u : 98304u)) return 16;
   if (n <= 196608) return 8;
   return 4;
@@ -27,8 +32,18 @@ template <bool Double, Space B>
 BrushLaunch brush_for(int eta) {
   return for_constant<16, 8, 4, 2, 1>(eta, [](auto threads) {
     constexpr int Eta = threads(), S = Eta >= 8 ? 64 : Eta >= 2 ? 128 : 256;
-    return BrushLaunch{&brush_kernel<Double, B, S, Eta>, &order_kernel<S>,
-                       sizeof(GroupMemory<Double, S>), S, S * Eta};
+    BrushLaunch launch{&brush_kernel<Double, B, S, Eta>,
+                       &order_kernel<S>,
+                       sizeof(GroupMemory<Double, S>),
+                       S,
+                       S * Eta,
+                       nullptr,
+                       nullptr};
+    if constexpr (Eta == kEtaOfSmall) {
+      launch.prepare_chains = &prepare_chains<S>;
+      launch.decide_chains = &decide_chains<Double, B, S, Eta>;
+    }
+    return launch;
   });
 }
 
@@ -82,6 +97,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     const BrushLaunch brush = for_space(state_.rules, [&](auto space) {
       return exact ? brush_for<true, space()>(eta_) : brush_for<false, space()>(eta_);
     });
+    if (method() == Method::brush && devices.size() == 1 && state_.sites.size() <= kMostOfSmall)
+      together_ = brush.decide_chains;
     for (const int device : devices) existing_device(device);
     connect(devices);
     for (const int device : devices)
@@ -99,6 +116,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   // Memory that kernels which do not end still use is left to the end of the process: to free it
   // would be to wait for them.
   ~CudaEngine() override {
+    if (launcher_) launcher_->leave();
     if (failure_.empty() || !watchdog_) return;
     const DeviceGuard here;
     if (select_device(device_) != cudaSuccess || !watchdog_->busy()) return;
@@ -122,6 +140,18 @@ class CudaEngine final : OnDevice, public EngineBase {
       if (watchdog_) watchdog_->stop();
       throw;
     }
+  }
+
+  bool join(const std::shared_ptr<EngineGroup>& group) override {
+    std::shared_ptr<ChainLauncher> to;
+    if (group && together_) {
+      const DeviceGuard here = use();
+      to = group->launcher<ChainLauncher>(device_, reinterpret_cast<const void*>(together_));
+      to->join();
+    }
+    if (launcher_) launcher_->leave();
+    launcher_ = std::move(to);
+    return launcher_ != nullptr;
   }
 
   double energy() const override {
@@ -184,13 +214,19 @@ class CudaEngine final : OnDevice, public EngineBase {
 
   void run_batch(int sweeps) {
     for (const auto& chain : chains_) chain->clear_counts();
-    for (int k = 0; k < sweeps; ++k) {
-      enqueue(k);
-      if (watchdog_ && k % kPace == 0) watchdog_->pace();
-    }
-    check_launch();
     fresh_ = false;
-    if (watchdog_) watchdog_->wait();
+    if (launcher_) {
+      WaitingChain waiting = first().waiting(state_);
+      launcher_->run(waiting, static_cast<std::uint64_t>(sweeps));
+      state_.counters.sweeps += static_cast<std::uint64_t>(sweeps);
+    } else {
+      for (int k = 0; k < sweeps; ++k) {
+        enqueue(k);
+        if (watchdog_ && k % kPace == 0) watchdog_->pace();
+      }
+      check_launch();
+      if (watchdog_) watchdog_->wait();
+    }
     std::vector<std::vector<MoveCounts>> counts;
     for (const auto& chain : chains_) counts.push_back(chain->counts(sweeps));
     for (int k = 0; k < sweeps; ++k) add(counts, k);
@@ -251,7 +287,9 @@ class CudaEngine final : OnDevice, public EngineBase {
   }
 
   std::vector<std::unique_ptr<DeviceChain>> chains_;
-  std::unique_ptr<ChainWatchdog> watchdog_;  // of several devices
+  std::unique_ptr<ChainWatchdog> watchdog_;             // of several devices
+  void (*together_)(const SmallChain*, int) = nullptr;  // if the chain may share launches
+  std::shared_ptr<ChainLauncher> launcher_;             // null: the chain launches for itself
   PeerArrays peers_{};
   int eta_ = 1;
   mutable bool fresh_ = true;  // state_.sites

@@ -12,6 +12,7 @@
 
 #include "../state.h"
 #include "chain_watchdog.cuh"
+#include "chains_together.cuh"
 #include "observables.cuh"
 #include "reduction.cuh"
 #include "tree.h"
@@ -25,6 +26,9 @@ struct BrushLaunch {
   void (*order)(ChainArrays);
   std::size_t memory;  // shared, of a block
   int group, threads;  // trials and threads of a block
+  // For many chains at a time; null for numbers of threads that small chains do not have
+  void (*prepare_chains)(const SmallChain*, int sweep);
+  void (*decide_chains)(const SmallChain*, int sweep);
 };
 
 class DeviceChain {
@@ -142,6 +146,21 @@ class DeviceChain {
       for (int i = 0; i < n_; ++i)
         kernel<<<blocks, kWide, 0, stream_>>>(r, arrays(slot), reduction_.data(), i);
     });
+  }
+
+  // For a launcher, which is told when the work of this chain's stream is over.
+  WaitingChain waiting(const State& state) const {
+    use();
+    stream_.wait();
+    PeerArrays own{};
+    own.count = 1;
+    enter(own, 0);
+    return {{rules(state.rules), arrays(0), own, state.counters.sweeps, 0},
+            brush_.prepare_chains,
+            brush_.decide_chains,
+            static_cast<unsigned>(brush_.threads),
+            blocks_of_groups(1),
+            brush_.memory};
   }
 
   // For sweep_by_trees().

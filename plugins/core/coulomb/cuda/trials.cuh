@@ -9,9 +9,7 @@
 namespace manymove::coulomb {
 namespace {
 
-__global__ void propose_kernel(Rules r, ChainArrays a, std::uint64_t sweep) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= a.ions) return;
+__device__ void propose_trial(const Rules& r, const ChainArrays& a, std::uint64_t sweep, int i) {
   const Site s = a.site[i];
   const Trial t = propose(r, static_cast<std::uint32_t>(i), sweep, s);
   a.trial[i] = {t.x, t.y, t.z, 0};
@@ -24,9 +22,7 @@ __global__ void propose_kernel(Rules r, ChainArrays a, std::uint64_t sweep) {
 // stage `blocked`: by ions that are tried later or stay inside; `blocked_by_blocked`: by ions whose
 // trials were rejected before. Other threads' new decisions count for neither.
 template <EarlyDecision Stage>
-__global__ void reject_kernel(Rules r, ChainArrays a) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= a.ions) return;
+__device__ void reject_early(const Rules& r, const ChainArrays& a, int i) {
   bool rejected = a.decision[i] != candidate;
   if (!rejected) {
     rejected = overlaps(
@@ -45,12 +41,14 @@ __device__ unsigned groups_of(unsigned count) {
   return (count + S - 1) / S;
 }
 
-// The ions in the order of a sweep, for groups of S trials.
+// The ions in the order of a sweep, for groups of S trials: place by place.
 template <int S>
-__global__ void order_kernel(ChainArrays a) {
-  const unsigned place = blockIdx.x * blockDim.x + threadIdx.x;
+__device__ unsigned places_of(const ChainArrays& a) {
+  return static_cast<unsigned>(a.ions) + 2 * S;
+}
+template <int S>
+__device__ void put_in_place(const ChainArrays& a, unsigned place) {
   const unsigned count = *a.count, others = groups_of<S>(count) * S;
-  if (place >= static_cast<unsigned>(a.ions) + 2 * S) return;
   int ion = -1;
   if (place < count)
     ion = a.order[place];
@@ -59,6 +57,21 @@ __global__ void order_kernel(ChainArrays a) {
   a.ion[place] = ion;
   a.partner[place] = ion < 0 ? hole() : a.site[ion];
   if (place == 0) a.counts->evaluated = count;
+}
+
+__global__ void propose_kernel(Rules r, ChainArrays a, std::uint64_t sweep) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < a.ions) propose_trial(r, a, sweep, i);
+}
+template <EarlyDecision Stage>
+__global__ void reject_kernel(Rules r, ChainArrays a) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < a.ions) reject_early<Stage>(r, a, i);
+}
+template <int S>
+__global__ void order_kernel(ChainArrays a) {
+  const unsigned place = blockIdx.x * blockDim.x + threadIdx.x;
+  if (place < places_of<S>(a)) put_in_place<S>(a, place);
 }
 
 __device__ bool exact_overlap(const Rules& r, const double* radius, const Site& trial, int i,

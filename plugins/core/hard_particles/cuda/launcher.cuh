@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "../../runtime/device.cuh"
+#include "../../runtime/engine_group.h"
 #include "../../runtime/gathering.h"
 #include "../../runtime/launch.cuh"
 #include "../../runtime/parallel_for.h"
-#include "../group.h"
 #include "../model.h"
 #include "engine.cuh"
 
@@ -170,7 +170,7 @@ class MemberOfGroup : public CudaEngine {
  public:
   // A system with a tile for each multiprocessor has its own launches, with kernels that are
   // chosen for its size.
-  bool join(const std::shared_ptr<Group>& group) final {
+  bool join(const std::shared_ptr<EngineGroup>& group) final {
     std::shared_ptr<Launcher<Member>> to;
     if (group && !state_.strip && state_.tiles() < multiprocessors() && self().can_share()) {
       const DeviceGuard here = use();

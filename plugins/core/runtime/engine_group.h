@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Engines that share their launches, and the objects that launch for them: one for each type of
-// launcher, each device and each kernel.
+// Engines of GPUs, many small ones above all, that run at the same time in threads of their own and
+// share launches of kernels. That changes neither what an engine does nor its errors. The group has
+// the objects that launch for them: one for each type of launcher, each device and each kernel.
 #pragma once
 
 #include <map>
@@ -9,9 +10,9 @@
 #include <tuple>
 #include <typeindex>
 
-namespace manymove::hard_particles {
+namespace manymove {
 
-class Group {
+class EngineGroup {
  public:
   // The one for a device and a kernel, which is made if there is none yet.
   template <class Launcher>
@@ -27,4 +28,4 @@ class Group {
   std::map<std::tuple<std::type_index, int, const void*>, std::shared_ptr<void>> launchers_;
 };
 
-}  // namespace manymove::hard_particles
+}  // namespace manymove
