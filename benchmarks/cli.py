@@ -348,7 +348,7 @@ def dpd(
 
 
 @command(app, None, _of_all)
-def dpd_systems(
+def fluids(
     systems: tuple[int, ...] = (1, 16, 64),
     particles: int = 10_000,
     ways: tuple[str, ...] = ("replicas", "partition", "processes", "mps"),
@@ -364,16 +364,16 @@ def dpd_systems(
     without and with NVIDIA's multi-process service.
 
     Examples:
-      python -m benchmarks dpd-systems --systems 1,16 --device cuda
-      python -m benchmarks dpd-systems --systems 1,2 --particles 3000 --ways partition,processes
+      python -m benchmarks fluids --systems 1,16 --device cuda
+      python -m benchmarks fluids --systems 1,2 --particles 3000 --ways partition,processes
     """
     options = gathered(locals())
-    _alone("dpd-systems")
+    _alone("fluids")
     if options.pop("plot_file") is not None:
         raise ValueError("--plot does not go with this benchmark")
-    from benchmarks import dpd_systems
+    from benchmarks import fluids
 
-    dpd_systems.run(**options)
+    fluids.run(**options)
     return 0
 
 

@@ -60,7 +60,9 @@ def run(
         raise ValueError("--ions cannot be combined with --spheres and --packing-fraction")
     kind: type[HardDisks] | type[HardSpheres] = HardSpheres if spheres else HardDisks
     fraction = packing_fraction or (0.5 if spheres else 0.698)
-    settings = {"melt": equilibrate} if ions else {"packing_fraction": fraction, "melt": equilibrate}
+    settings = (
+        {"melt": equilibrate} if ions else {"packing_fraction": fraction, "melt": equilibrate}
+    )
     report = Report(Table(COLUMNS), json_file, **settings)
     first: Any
     if ions:

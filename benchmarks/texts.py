@@ -46,9 +46,9 @@ _OWN = {
     "or ethane to n-hexane, which are flexible chains, with the force field TraPPE.",
     "adsorption.molecules": "Numbers of molecules in a system, one variant for each. "
     "With --fugacity there is one, 32 if it is not given.",
-    "dpd_systems.systems": "Numbers of fluids that run at the same time.",
-    "dpd_systems.particles": "Number of particles of each fluid.",
-    "dpd_systems.device": "Device: auto, cpu or cuda.",
+    "fluids.systems": "Numbers of fluids that run at the same time.",
+    "fluids.particles": "Number of particles of each fluid.",
+    "fluids.device": "Device: auto, cpu or cuda.",
     "ways": "Ways to share the device: replicas, partition, processes and mps.",
     "dpd.cutoff": "Cutoff radius in reduced units.",
     "adsorption.trial_positions": "Numbers of positions that an insertion "

@@ -63,7 +63,7 @@ def test_systems_of_a_group_have_the_chains_of_their_runs_alone(kind, count, pre
     for i, result in enumerate(found):
         alone = ions(kind, i, precision=precision)
         assert result == advance(sweeps, alone, i)
-        assert alone.max_overlap == 0
+        assert alone.max_overlap() == 0
 
 
 def test_systems_of_all_kinds_in_both_precisions_share_a_group():

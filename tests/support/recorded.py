@@ -80,6 +80,7 @@ MIXTURES = "2026-11-23-h100-spheres-speed#mixture, {:,} spheres"
 DPD = "2026-11-21-h100-dpd-peers"
 IONS = "2026-11-29-h200-all#electrolyte"
 SYSTEMS = "2026-11-29-h200-all"
+SMALL_SYSTEMS = "2026-11-29-h200-small-systems"
 METHANE = "2026-11-29-h200-all#methane"
 CO2 = "2026-11-29-h200-all#co2"
 
@@ -158,16 +159,17 @@ for kind, record, with_hpmc in (
         if program in ("component", "python"):
             NUMBERS[f"{kind}-{program}-share"] = Number(record, row, (TO_ENGINE,), share)
 
-for kind, part in (
-    ("disks", "systems of disks"),
-    ("small", "1,024 systems of disks"),
-    ("short", "1,024 systems of disks, short runs"),
-    ("spheres", "systems of spheres"),
+for kind, file, part in (
+    ("disks", SYSTEMS, "systems of disks"),
+    ("small", SYSTEMS, "1,024 systems of disks"),
+    ("short", SYSTEMS, "1,024 systems of disks, short runs"),
+    ("spheres", SYSTEMS, "systems of spheres"),
+    ("ions", SMALL_SYSTEMS, "systems of ions"),
 ):
     for how, variant in (("together", "together"), ("alone", "one after the other")):
         row = {"variant": variant}
         NUMBERS[f"{kind}-systems-{how}"] = Number(
-            f"{SYSTEMS}#{part}", row, (MOVES,), significant(3), "systems"
+            f"{file}#{part}", row, (MOVES,), significant(3), "systems"
         )
 
 PEER_SPEED = Number(SPHERES, PEER, (MOVES,), significant(3), best=MOVES)

@@ -1,4 +1,4 @@
-"""Speed of many small DPD fluids at the same time: `python -m benchmarks dpd-systems`.
+"""Speed of many small DPD fluids at the same time: `python -m benchmarks fluids`.
 
 The fluids share a device in four ways: as `manymove.Replicas` in the threads of one process, as
 `-partition` of one LAMMPS, and as a LAMMPS for each fluid, without and with NVIDIA's multi-process
@@ -121,9 +121,8 @@ def run(
 def _started(way: str, case: Case, count: int, device: str, precision: str) -> Iterator[Run]:
     """A function that returns the time in seconds of a number of steps of all systems."""
     if way == "replicas":
-        make = partial(
-            DPDFluid.random, case.particles, case.density, precision=precision, skin=case.skins[0]
-        )
+        own = {"timestep": case.timestep, "precision": precision}
+        make = partial(DPDFluid.random, case.particles, case.density, **own)
         replicas = Replicas(make, count, seed=case.seed, device=device)
         replicas.run(MELT)
         yield partial(_time_of_replicas, replicas)
@@ -192,8 +191,12 @@ def _run_all(
         for command in commands:
             started.append(
                 subprocess.Popen(
-                    command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    command,
+                    cwd=folder,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
                 )
             )
         until = time.monotonic() + LIMIT
