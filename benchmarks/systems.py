@@ -63,7 +63,7 @@ def run(
     settings = (
         {"melt": equilibrate} if ions else {"packing_fraction": fraction, "melt": equilibrate}
     )
-    report = Report(Table(COLUMNS), json_file, **settings)
+    report = Report(Table(COLUMNS), json_file, **about, melt=equilibrate)
     first: Any
     if ions:
         first = trivalent(particles, device=device, threads=threads, seed=seed)
