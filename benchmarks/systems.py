@@ -60,9 +60,7 @@ def run(
         raise ValueError("--ions cannot be combined with --spheres and --packing-fraction")
     kind: type[HardDisks] | type[HardSpheres] = HardSpheres if spheres else HardDisks
     fraction = packing_fraction or (0.5 if spheres else 0.698)
-    settings = (
-        {"melt": equilibrate} if ions else {"packing_fraction": fraction, "melt": equilibrate}
-    )
+    about = {} if ions else {"packing_fraction": fraction}
     report = Report(Table(COLUMNS), json_file, **about, melt=equilibrate)
     first: Any
     if ions:
