@@ -5,7 +5,8 @@ Compared are the blocks of text below a command or a snippet, the comments behin
 the numbers of the text that `IN_PROSE` lists. tests/docs/test_numbers.py checks that each number
 with an error is one of these, or comes from a record or a publication.
 
-README and index take seconds. The others take half an hour of two cores; `make newcomer` runs them.
+README, index and the page of estimates take seconds. The others take half an hour of two cores;
+`make newcomer` runs them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from manymove.lammps import host
 if not (ROOT / "README.md").exists():
     pytest.skip("there is no documentation beside the tests", allow_module_level=True)
 
-FIRST = [ROOT / "README.md", ROOT / "docs/index.md"]
+FIRST = [ROOT / page for page in ("README.md", "docs/index.md", "docs/api/estimate.md")]
 FOLDERS = [ROOT / "docs/tutorials", ROOT / "docs/guides"]
 PAGES = [*FIRST, *(page for folder in FOLDERS for page in sorted(folder.glob("*.md")))]
 SCRIPT = Path(sys.executable).parent / "manymove"
