@@ -11,6 +11,7 @@ README, index and the page of estimates take seconds. The others take half an ho
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -87,3 +88,12 @@ def test_numbers_of_the_text_are_printed(page, part, numbers, tmp_path):
     assert [number for number in numbers if number not in text] == []
     found = printed(language, code, tmp_path)
     assert not (wrong := differences(expected, found, words=False)), "\n".join([*wrong, found])
+
+
+@LONG
+def test_the_share_of_direct_sums_of_the_tree_is_on_the_page(tmp_path):
+    page = (ROOT / "docs/tutorials/electrolytes.md").read_text()
+    (code,) = (code for _, code in FENCE.findall(page) if "--output large/" in code)
+    printed("sh", code, tmp_path)
+    share = json.loads((tmp_path / "large/summary.json").read_text())["direct_moves_share"]
+    assert f"here one in {round(1 / share, -2):,.0f}." in page
