@@ -10,6 +10,11 @@ from typing import Any
 _DISTRIBUTIONS = {"freud": "freud-analysis"}
 
 
+def how_to_install(module: str) -> str:
+    """The command that installs a package."""
+    return f"pip install {_DISTRIBUTIONS.get(module, module)}"
+
+
 def need(module: str, user: str) -> Any:
     """Import a package that manymove does not require.
 
@@ -28,5 +33,4 @@ def need(module: str, user: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
-        command = f"pip install {_DISTRIBUTIONS.get(module, module)}"
-        raise ImportError(f"{user} needs {module}: {command}") from error
+        raise ImportError(f"{user} needs {module}: {how_to_install(module)}") from error
