@@ -119,6 +119,8 @@ def main() -> None:
     quick = {"spheres": 1500, "sweeps": 4000, "points": 4}
     options = script.parse(parser, "crystallization", quick)
     script.at_least(options, points=1)
+    if not options.draw:
+        script.need(parser, "freud")
     report = script.read(options)[0] if options.draw else run(options)
     plot(options.output / "picture.png", report)
     print(f"results in {options.output}/")

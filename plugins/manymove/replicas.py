@@ -24,6 +24,7 @@ from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
 from manymove.jobs.report import hash_of, write_json
 from manymove.jobs.team import Place, Team
 from manymove.jobs.world import World, ranks_apart
+from manymove.optional import need
 from manymove.runs import Callbacks, checked
 from manymove.simulation import Simulation, interruptible, load
 
@@ -343,8 +344,7 @@ class Replicas(CheckedAttributes):
             ImportError: pandas is not installed.
             RuntimeError: nothing is sampled.
         """
-        import pandas
-
+        pandas = need("pandas", "to_dataframe")
         tables = self.map(lambda one: (one.seed, one.to_dataframe()))
         for index, (seed, table) in enumerate(tables):
             table.insert(0, "replica", index)

@@ -22,6 +22,7 @@ from manymove.info import record
 from manymove.jobs import errors, output_folder
 from manymove.jobs.figures import write_picture
 from manymove.jobs.report import write_json
+from manymove.optional import how_to_install
 
 
 def run_script(main: Callable[[], None]) -> NoReturn:
@@ -88,7 +89,7 @@ def need(parser: argparse.ArgumentParser, *modules: str) -> None:
         except ModuleNotFoundError:  # its parent
             found = None
         if found is None:
-            remedy = remedies.get(module, f"pip install {module}")
+            remedy = remedies.get(module, how_to_install(module))
             parser.error(f"this run needs {module}, which is not installed ({remedy})")
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from manymove.optional import need
+
 if TYPE_CHECKING:
     import pandas
 
@@ -16,8 +18,4 @@ def dataframe(columns: Mapping[str, Any]) -> pandas.DataFrame:
     Raises:
         ImportError: pandas is not installed.
     """
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError("to_dataframe needs pandas: pip install 'manymove[pandas]'") from error
-    return pandas.DataFrame(columns)
+    return need("pandas", "to_dataframe").DataFrame(columns)

@@ -451,3 +451,14 @@ def test_commands_of_the_command_line_are_on_a_page():
 def test_versions_agree():
     assert f"version: {INSTALLED['Version']}" in (ROOT / "CITATION.cff").read_text()
     assert f"## {INSTALLED['Version']}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+GROUPED = [page for page in PAGES if "\n| members |" in page.read_text()]
+
+
+@pytest.mark.parametrize("page", GROUPED, ids=lambda page: page.stem)
+def test_the_groups_of_members_are_those_of_the_class(page):
+    table = re.search(r"^\| members \|.*?\n\n", page.read_text(), re.MULTILINE | re.DOTALL)
+    (public,) = re.findall(r"autoclass:: manymove\.(\w+)", page.read_text())
+    listed = re.findall(r"`(\w+)`", table[0])
+    assert sorted(listed) == sorted(n for n in dir(getattr(manymove, public)) if n[0] != "_")

@@ -61,6 +61,7 @@ def test_without_a_gpu_auto_is_the_cpu(tmp_path, monkeypatch):
         assert more["pressure"] == cpu["pressure"]
     with pytest.raises(RuntimeError, match="device cuda is not available"):
         job.run(Settings(**few, device="cuda"), tmp_path / "cuda", quiet=True)
+    assert not (tmp_path / "cuda").exists()
 
 
 @needs_lammps

@@ -88,6 +88,13 @@ def test_a_salt_that_is_not_neutral_is_refused(ions, valences):
         Salt.of(ions, valences, (4.0, 4.0))
 
 
+def test_what_is_no_pair_and_no_box_is_named():
+    with pytest.raises(ValueError, match="diameters must be a pair, one for each species, got 4"):
+        Salt.of(8, (1, -1), 4.0)
+    with pytest.raises(ValueError, match=r"box must be three edges \(Lx, Ly, Lz\), got 50"):
+        Electrolyte.random(Salt.of(8, (1, -1), (4.0, 4.0)), 50.0, seed=1)
+
+
 def test_starts_reach_a_packing_fraction_of_a_half():
     """pi / 6 * 1000 * 8 / (4 pi / 3 * (radius + 1)^3) = 0.5, hard cores included."""
     radius = (2 * 1000) ** (1 / 3) - 1 + 0.35

@@ -26,7 +26,6 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build/newcomer"
 # What is tried in each environment: selections of the tests, which use what is installed there.
 TRIALS = {
-    "quick start": ["tests/newcomer/test_readme.py"],
     "what pages print": ["tests/newcomer/test_printed.py"],
     "snippets": ["tests/docs/test_pages.py", "-k", "snippets or commands_run or scripts or styles"],
     "examples": ["tests/docs/test_examples.py"],

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,8 +20,11 @@ from manymove import (
     HardSpheres,
     Interactions,
     Mixture,
+    Replicas,
     Salt,
 )
+from manymove.hard_particles.plots import local_psi6
+from manymove.optional import need
 
 CPU = {"seed": 1, "device": "cpu", "threads": 1}
 CELL = Framework("small", (9.0, 9.0, 9.0), np.array([[0.1, 0.2, 0.3]]), ("O",), 16.0)
@@ -143,8 +147,24 @@ def test_records_of_a_fluid():
 
 def test_a_missing_pandas_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install 'manymove\[pandas\]'"):
+    told = pytest.raises(ImportError, match=r"^to_dataframe needs pandas: pip install pandas$")
+    with told:
         disks().to_dataframe()
+    with told:
+        Replicas(partial(HardDisks.random, 100, 0.3), 2, seed=1).to_dataframe()
+
+
+def test_a_missing_freud_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "freud", None)
+    with pytest.raises(ImportError, match=r"^psi_6 needs freud: pip install freud-analysis$"):
+        local_psi6(np.zeros((1, 2)), (1.0, 1.0))
+
+
+def test_an_error_inside_an_optional_package_is_not_hidden(monkeypatch, tmp_path):
+    (tmp_path / "broken.py").write_text("import missing_here")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'missing_here'"):
+        need("broken", "a test")
 
 
 # ---- freud ---------------------------------------------------------------------------------------

@@ -153,8 +153,8 @@ class ForceField:
             return found.law or NONE
         raise ValueError(
             f"the force field has no parameters for {label} ({element}) of the framework: choose "
-            "another force field, for example TraPPE-zeo for a zeolite of silica, or give it "
-            "(epsilon, sigma), or None for no interaction"
+            "another one, for example TRAPPE_ZEO (--force-field TraPPE-zeo) for a zeolite of "
+            "silica, or give it (epsilon, sigma), or None for no interaction"
         )
 
     def law_of_site(self, label: str) -> Law | None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from manymove.adsorption.cif import charges_of, structure_of
+from manymove.optional import need
 
 SHIPPED = ("MFI", "LTA")  # in data/, with their citations
 _CLOSEST = 0.5  # angstrom: atoms closer than this are one atom twice
@@ -148,10 +149,7 @@ def read_framework(source: str | os.PathLike[str], *, right_angles: bool = True)
             are not those of the group that it names, or it has an error in the syntax. It may
             therefore not describe the intended framework.
     """
-    try:
-        import gemmi  # noqa: F401
-    except ImportError as error:
-        raise ImportError("CIF files need gemmi: pip install 'manymove[adsorption]'") from error
+    need("gemmi", "a CIF file")
 
     if str(source) in SHIPPED:
         with as_file(files("manymove").joinpath(f"data/{source}.cif")) as path:

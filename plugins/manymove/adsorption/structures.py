@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manymove import files
+from manymove.optional import need
 
 if TYPE_CHECKING:
     from manymove.adsorption.simulation import Adsorption
@@ -43,6 +44,7 @@ def write_structure(path: str | os.PathLike[str], adsorption: Adsorption, system
         ValueError: the suffix is another one, or there are too many atoms for a PDB file.
     """
     path = Path(path)
+    need("gemmi", "a file of a structure")
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: the suffix must be .cif or .pdb")
     if not 0 <= system < adsorption.systems:

@@ -59,6 +59,9 @@ class Salt:
         Raises:
             ValueError: the valences have the same sign, or the number of ions cannot be neutral.
         """
+        for name, pair in (("valences", valences), ("diameters", diameters)):
+            if np.shape(pair) != (2,):
+                raise ValueError(f"{name} must be a pair, one for each species, got {pair!r}")
         if ions > 2**30:
             raise ValueError(f"{ions} ions are too many, at most 2**30 are possible")
         first, second = valences

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import files
+from manymove import _core, files
 from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.blocking import blocking_error, drift
 from manymove.analysis.notation import with_error
@@ -69,6 +69,9 @@ def run(
         RuntimeError: LAMMPS, its MPI or the plugin is missing, or LAMMPS has stopped with an error.
     """
     command = host.command(settings.ranks)
+    if settings.device == "cuda" and not _core.cuda_devices():
+        why = _core.why_no_cuda_devices()
+        raise RuntimeError(f"--device cuda is not available: {why}; use --device cpu")
     output_folder.claim(output, resume=resume, overwrite=overwrite)
     step = last_restart(output) if resume else 0
     if resume and not step:

@@ -192,7 +192,7 @@ class Electrolyte(Sampling, MonteCarlo):
         if isinstance(box, Sphere):
             positions = random_sphere(number, box.radius, diameter, seed)
         else:
-            positions = random_box(number, box, diameter, seed)
+            positions = random_box(number, arguments.edges(box, 3), diameter, seed)
         ions = Ions(np.repeat(np.arange(len(salt.counts)), salt.counts), salt.species)
         return cls(positions, box, ions, seed=seed, **options)
 

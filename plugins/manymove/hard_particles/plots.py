@@ -14,6 +14,7 @@ from manymove.analysis import sphere_reference
 from manymove.analysis.notation import Estimate
 from manymove.analysis.reference import VIRIAL_LIMIT, published, virial_pressure
 from manymove.jobs.figures import draw_records, new_figure, new_panels, write_picture
+from manymove.optional import need
 
 _DISKS_DRAWN_AS_CIRCLES = 100_000
 _INCHES = 9.0  # longer edge of the box in the picture
@@ -43,10 +44,7 @@ def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
     Raises:
         ImportError: freud is not installed.
     """
-    try:
-        import freud
-    except ImportError as error:
-        raise ImportError("psi_6 needs freud: pip install 'manymove[plot]'") from error
+    freud = need("freud", "psi_6")
     points = np.column_stack((positions, np.zeros(len(positions))))
     hexatic = freud.order.Hexatic(k=6)
     hexatic.compute((box, points), neighbors={"num_neighbors": 6})

@@ -7,6 +7,7 @@ from typing import Any
 
 from manymove import _core
 from manymove.jobs.world import World
+from manymove.optional import need
 
 
 def watch_ranks(communicator: Any = None) -> None:
@@ -37,6 +38,7 @@ def watch_ranks(communicator: Any = None) -> None:
         RuntimeError: the ranks run different versions of this package, or a rank is silent.
     """
     if communicator is None:
+        need("mpi4py", "watch_ranks")
         from mpi4py import MPI
 
         communicator = MPI.COMM_WORLD

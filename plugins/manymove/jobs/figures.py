@@ -14,6 +14,7 @@ import numpy as np
 
 from manymove import files
 from manymove.analysis.notation import Estimate, with_error
+from manymove.optional import need
 
 
 def need_matplotlib() -> None:
@@ -22,10 +23,7 @@ def need_matplotlib() -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'manymove[plot]'") from error
+    need("matplotlib", "a picture")
 
 
 def new_panels(

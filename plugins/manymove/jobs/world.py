@@ -156,7 +156,7 @@ class World:
         except ImportError as error:
             raise ImportError(
                 f"started by mpirun or srun with {told}, which needs mpi4py: "
-                f"pip install 'manymove[mpi]' (or unset {variable}, for runs of their own)"
+                f"pip install 'mpi4py>=4' (or unset {variable}, for runs of their own)"
             ) from error
         if MPI.COMM_WORLD.size == 1 and (rank > 0 or launched):
             raise RuntimeError(
