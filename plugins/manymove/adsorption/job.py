@@ -42,8 +42,9 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
         KeyboardInterrupt: a stop was requested before all systems had started.
     """
-    with replica.started(settings, world, lambda: _number_of_parts(settings, world)) as begun:
-        results = _results(settings, world, *begun)
+    with replica.started([settings], world) as stop:
+        count = replica.on_each(world, lambda: _number_of_parts(settings, world))
+        results = _results(settings, world, stop, count)
     if not all(parameters for parameters, _, _ in (r.run for r in results)):
         raise KeyboardInterrupt
     summary = summarize(settings, results, world.size)
@@ -62,7 +63,7 @@ def _results(settings: Settings, world: World, stop: StopRequest, count: int) ->
     if settings.pressure is not None:
         name += f", {settings.pressure:g} bar (point {point} of {points})"
     return replica.run_replicas(
-        settings,
+        [(settings, part) for part in range(count)],
         world,
         stop,
         mine,
@@ -379,7 +380,14 @@ def run_isotherm(
         if world.rank == 0:
             _write_isotherm(settings, so_far(runs, earlier[len(runs) :]), points_of_others)
 
-    runs, complete = replica.run_in_turn(run, points, world, resumed=settings.resume, after=write)
+    runs: list[dict[str, Any]] = []
+    for point in points:
+        begun = replica.from_the_start([point], world)[0] if settings.resume else point
+        summary, complete = run(begun, world)
+        runs.append(summary)
+        write(runs)
+        if not complete:
+            break
     return so_far(runs), complete
 
 

@@ -34,9 +34,9 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
             f"--device {settings.device} is for one process, but there are {world.size} ranks"
         )
     mine = world.share(range(settings.replicas))
-    with replica.started(settings, world, lambda: None) as (stop, _):
+    with replica.started([settings], world) as stop:
         results = replica.run_replicas(
-            settings,
+            replica.replicas_of([settings], world),
             world,
             stop,
             mine,

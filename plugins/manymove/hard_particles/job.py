@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -36,29 +37,63 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     Raises:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
-    ranks = Ranks.of(world.communicator) if settings.decompose else None
-    mine = [0] if ranks else world.share(range(settings.replicas))
-    with replica.started(settings, world, lambda: _start(settings)) as (stop, frame):
+    (summary,) = _run_together([settings], world)
+    return summary, summary["complete"]
+
+
+def _run_together(points: Sequence[Settings], world: World) -> list[dict[str, Any]]:
+    """Run all replicas of all points at the same time; of ranks that share each system, one after
+    the other. The files of a point are written when its last replica has ended.
+
+    Returns:
+        the summaries of the points (of all ranks, on every rank).
+    """
+    first, count, size = points[0], points[0].replicas, world.size
+    ranks = Ranks.of(world.communicator) if first.decompose else None
+    written: set[int] = set()
+
+    def write(found: Mapping[int, Result]) -> None:
+        for k, point in enumerate(points):
+            results = [found[i] for i in range(k * count, (k + 1) * count) if i in found]
+            if len(results) == count and k not in written:
+                written.add(k)
+                write_outputs(point, results, summarize(point, results, size))
+
+    with replica.started(points, world) as stop:
+        replicas = replica.replicas_of(points, world)
+        frame = replica.on_each(world, lambda: _start([one for one, _ in replicas]))
+        mine = [*range(len(replicas))] if ranks else world.share(range(len(replicas)))
         results = replica.run_replicas(
-            settings,
+            replicas,
             world,
             stop,
             mine,
             partial(Replica, frame=frame, ranks=ranks),
-            f"{settings.particles:,} {settings.kind.particles} at {settings.packing_fraction:.4g}",
-            (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
+            _description(points),
+            (first.sweeps + first.equilibrate) * first.particles * len(mine),
+            at_once=1 if ranks else None,
+            found=write if ranks or size == 1 else lambda found: None,
         )
-    summary = summarize(settings, results, world.size)
     if world.rank == 0:
-        write_outputs(settings, results, summary)
-    return summary, summary["complete"]
+        write(dict(enumerate(results)))
+    of_points = [results[k * count : (k + 1) * count] for k in range(len(points))]
+    return [summarize(*each, size) for each in zip(points, of_points, strict=True)]
 
 
-def _start(settings: Settings) -> Frame | None:
-    """The requested initial configuration."""
-    if settings.input is None or settings.resume:
+def _start(replicas: Sequence[Settings]) -> Frame | None:
+    """The requested initial configuration of those replicas that start from the beginning."""
+    source, dimensions = replicas[0].input, replicas[0].kind.dimensions
+    if source is None or all(one.resume for one in replicas):
         return None
-    return read_frame(settings.input, dimensions=settings.kind.dimensions, mixtures=True)
+    return read_frame(source, dimensions=dimensions, mixtures=True)
+
+
+def _description(points: Sequence[Settings]) -> str:
+    first = points[0]
+    particles = f"{first.particles:,} {first.kind.particles}"
+    if len(points) > 1:
+        return f"{particles} at {len(points)} packing fractions"
+    return f"{particles} at {first.packing_fraction:.4g}"
 
 
 def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
@@ -390,13 +425,16 @@ def table(summary: dict[str, Any], particles: str = "disks") -> str:
 def run_equation_of_state(
     settings: list[Settings], output: Path, world: World
 ) -> tuple[dict[str, Any], bool]:
-    """Run the packing fractions one after the other, each in its folder, and plot P* against them.
+    """Run the packing fractions at the same time, each in its folder, and plot P* against them.
 
     Returns:
         the summary, and whether all ran to their end.
     """
     replica.claim(replace(settings[0], output=output), world)
-    runs, complete = replica.run_in_turn(run, settings, world, resumed=settings[0].resume)
+    if settings[0].resume:
+        settings = replica.from_the_start(settings, world)
+    runs = _run_together(settings, world)
+    complete = all(r["complete"] for r in runs)
     summary = {
         "N": settings[0].particles,
         "complete": complete,
