@@ -249,6 +249,19 @@ def test_bad_arguments_are_refused(given, kind, message):
         Replicas(**{"make": disks, "count": 3, **HERE, **given})
 
 
+def test_one_wrong_system_of_many_is_named_and_nothing_starts(tmp_path):
+    made = []
+
+    def make(packing_fraction, **place):
+        made.append(HardDisks.random(100, packing_fraction, **place))
+        return made[-1]
+
+    fractions = [0.5, 0.6, 1.2, 0.65]
+    with pytest.raises(ValueError, match=r"replica 2: packing_fraction is 1\.2; random"):
+        Replicas([partial(make, phi) for phi in fractions], **HERE)
+    assert made and {one.cycles for one in made} == {0}
+
+
 def test_bad_calls_are_refused(tmp_path):
     replicas = Replicas(disks, 2, **HERE)
     for call, kind, message in (

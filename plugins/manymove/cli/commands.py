@@ -190,10 +190,11 @@ def _hard_particles(
             raise ValueError(
                 "--equation-of-state takes --packing-fractions, not --packing-fraction or --input"
             )
-        runs = [
-            replace(settings, packing_fraction=phi, output=output / f"packing_fraction_{phi:g}")
-            for phi in options["packing_fractions"] or packing_fractions
-        ]
+        runs = []
+        for index, phi in enumerate(options["packing_fractions"] or packing_fractions):
+            folder = output / f"packing_fraction_{phi:g}"
+            with of_option(f"--packing-fractions, item {index}", "packing_fraction"):
+                runs.append(replace(settings, packing_fraction=phi, output=folder))
         summary, _ = job.run_equation_of_state(runs, output, world)
         text = job.equation_of_state_table(summary)
     else:

@@ -22,7 +22,7 @@ from manymove.jobs import output_folder, report
 from manymove.jobs.channel import RankLost
 from manymove.jobs.options import OPTIONS_FILE, check_declared, least, not_negative
 from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
-from manymove.jobs.team import Member, Team
+from manymove.jobs.team import Member, Team, named
 from manymove.jobs.world import World
 from manymove.simulation import interruptible
 
@@ -373,7 +373,8 @@ def run_replicas(
     Returns:
         the results of all replicas in their order, on every rank.
     """
-    first = replicas[0][0]
+    first, last = replicas[0][0], replicas[-1][0]
+    several = first.output != last.output
 
     def make_team() -> Team:
         return Team(world, mine, first.device, first.threads, at_once)
@@ -387,7 +388,10 @@ def run_replicas(
         settings, index = replicas[place.index]
         one = running[slot] = make(index, settings, place.device, place.threads, stop)
         with team.seats:
-            result = one.run(partial(team.sharing, seated=True))
+            run = partial(one.run, partial(team.sharing, seated=True))
+            result = (
+                named(f"{settings.output.name}, replica {index}", stop, run) if several else run()
+            )
         if not one.writes:
             return None
         results[place.index] = result
