@@ -359,14 +359,16 @@ def run_isotherm(
     replica.claim(settings, world)
     if void_fraction is not None:
         settings = replace(settings, void_fraction=_void_fraction(settings, void_fraction, world))
+    outputs = [settings.output / _folder(p) for p in pressures]
+    begun = replica.of_first(world, lambda: [*map(replica.begun, outputs)])
     points: list[Settings] = []
-    for count, p in enumerate(pressures, 1):
-        output = settings.output / _folder(p)
+    for count, (p, output) in enumerate(zip(pressures, outputs, strict=True)):
         # A point that an interrupted isotherm has not reached starts where the previous one ended.
-        resume = settings.resume and (not points or replica.has_checkpoint(output))
+        resume = settings.resume and begun[count]
         start = points[-1].output if points and not resume else None
         point = replace(settings, pressure=p, output=output, resume=resume, start=start,
-                        point=(count, len(pressures)))  # fmt: skip
+                        overwrite=settings.overwrite or (settings.resume and not resume),
+                        point=(count + 1, len(pressures)))  # fmt: skip
         points.append(point)
 
     earlier = _earlier_points(settings.output, pressures) if settings.resume else []
@@ -382,8 +384,7 @@ def run_isotherm(
 
     runs: list[dict[str, Any]] = []
     for point in points:
-        begun = replica.from_the_start([point], world)[0] if settings.resume else point
-        summary, complete = run(begun, world)
+        summary, complete = run(point, world)
         runs.append(summary)
         write(runs)
         if not complete:

@@ -175,36 +175,25 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     of_records = {new: summary[name] for new, name in named.items() if name.startswith("pressure")}
     others = {name: v for name, v in summary.items() if not name.startswith("pressure")}
     return {
-        "pressure": settings.pressure, **of_records, **others, **_volume_moves(settings, started)
+        "pressure": settings.pressure, **of_records, **others, "volume_delta": first.volume_delta,
+        "volume_tuned": settings.tune_volume, **_moves(started, "volume"),
     }  # fmt: skip
 
 
-def _volume_moves(settings: Settings, started: list[Result]) -> dict[str, Any]:
-    """Numbers of trial changes of the volume in all replicas, and `volume_delta` of the first."""
-    trials = sum(r.volume_trials for r in started)
-    accepted = sum(r.volume_trials * r.volume_acceptance for r in started if r.volume_trials)
-    return {
-        "volume_delta": started[0].volume_delta if started else None,
-        "volume_tuned": settings.tune_volume,
-        "volume_trials": trials,
-        "volume_acceptance": accepted / trials if trials else None,
-    }
+def _moves(started: list[Result], name: str) -> dict[str, Any]:
+    """Number and acceptance of the trial moves of a kind, "volume" or "swap", in all replicas."""
+    each = [(getattr(r, f"{name}_trials"), getattr(r, f"{name}_acceptance")) for r in started]
+    trials = sum(number for number, _ in each)
+    accepted = sum(number * share for number, share in each if number)
+    return {f"{name}_trials": trials, f"{name}_acceptance": accepted / trials if trials else None}
 
 
 def _swaps(settings: Settings, started: list[Result]) -> dict[str, Any]:
     """The swap moves of all replicas; empty without them."""
-    swaps = settings.swaps
-    if swaps is None:
+    if settings.swaps is None:
         return {}
-    trials = sum(r.swap_trials for r in started)
-    accepted = sum(r.swap_trials * r.swap_acceptance for r in started if r.swap_trials)
-    return {
-        "swap_rounds": swaps.rounds,
-        "swap_range": swaps.range,
-        "swap_every": swaps.every,
-        "swap_trials": trials,
-        "swap_acceptance": accepted / trials if trials else None,
-    }
+    given = {f"swap_{name}": value for name, value in vars(settings.swaps).items()}
+    return given | _moves(started, "swap")
 
 
 def _measured(settings: Settings) -> str:
@@ -431,8 +420,6 @@ def run_equation_of_state(
         the summary, and whether all ran to their end.
     """
     replica.claim(replace(settings[0], output=output), world)
-    if settings[0].resume:
-        settings = replica.from_the_start(settings, world)
     runs = _run_together(settings, world)
     complete = all(r["complete"] for r in runs)
     summary = {

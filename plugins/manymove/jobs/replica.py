@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from manymove.io import FrameWriter
 
 T = TypeVar("T")
-S = TypeVar("S", bound="Settings")
 W = TypeVar("W", bound="FrameWriter")
 
 
@@ -315,7 +314,7 @@ class Replica(Member, ABC):
         compared with the relative tolerance."""
         for option, (held, asked) in held_and_asked.items():
             same = held == asked
-            if tolerance is not None and not same:
+            if tolerance is not None and not same and None not in (held, asked):
                 same = math.isclose(held, asked, rel_tol=tolerance)
                 held, asked = f"{held:.6g}", f"{asked:.6g}"
             if not same:
@@ -437,68 +436,45 @@ def claim(settings: Settings, world: World) -> None:
             return error
         return None
 
-    error = _of_first(world, refusal)
+    error = of_first(world, refusal)
     if error is not None:
         raise error
 
 
-def _of_first(world: World, task: Callable[[], T]) -> T:
+def of_first(world: World, task: Callable[[], T]) -> T:
     """The result of a task on the first rank, on every rank. Collective."""
     return or_abort(world, lambda: world.gather([task()] if world.rank == 0 else [])[0])
 
 
-def has_checkpoint(output: Path, name: str = "checkpoint-*") -> bool:
-    """Whether a folder has a checkpoint, also if only the earlier one of two is left. A kill may
-    have left an incomplete file, which does not count."""
-    patterns = (f"{name}.state", f"{name}.state.previous")
-    return any(any(output.glob(pattern)) for pattern in patterns)
-
-
-def _hashes(output: Path) -> list[str | None]:
-    """The hashes of the states in the summary of a run: that of all replicas, then those of each.
-    They are None for what was stopped before its start, and there are none without a summary."""
+def begun(output: Path, index: int | str = "*") -> bool:
+    """Whether a run, or one of its replicas, has a checkpoint, also if only the earlier one of two
+    is left, or has had one according to its summary. A kill may have left an incomplete file, which
+    does not count."""
+    names = (f"checkpoint-{index}.state", f"checkpoint-{index}.state.previous")
+    if any(any(output.glob(name)) for name in names):
+        return True
     try:
         summary = json.loads((output / "summary.json").read_text())
-        return [each["state_hash"] for each in (summary, *summary.get("replicas", ()))]
+        of = summary if index == "*" else summary["replicas"][index]
+        return of["state_hash"] is not None
     except FileNotFoundError:
-        return []
+        return False
     except (ValueError, LookupError, TypeError):
-        return ["damaged"]
+        return True
 
 
-def from_the_start(jobs: Sequence[S], world: World) -> list[S]:
-    """Jobs of a resumed command, of which those that have no checkpoint yet start from the
-    beginning, and replace the files that were written to their folder before a kill, a full disk or
-    Ctrl-C ended them. Collective."""
-
-    def course(one: S) -> tuple[bool, bool]:
-        return has_checkpoint(one.output), any(_hashes(one.output)[:1])
-
+def replicas_of(jobs: Sequence[Any], world: World) -> list[tuple[Any, int]]:
+    """The replicas of jobs, each with its settings and its index. If some replicas of resumed jobs
+    have begun, the others start from the beginning, and replace the files that were written before
+    a kill, a full disk or Ctrl-C ended them. Collective."""
+    replicas = [(one, index) for one in jobs for index in range(one.replicas)]
+    resumed = of_first(
+        world, lambda: [one.resume and begun(one.output, index) for one, index in replicas]
+    )
+    if not any(resumed):
+        return replicas
+    new = {one.output: replace(one, resume=False, overwrite=True) for one in jobs}
     return [
-        one if begun else replace(one, resume=False, overwrite=not ended)
-        for one, (begun, ended) in zip(
-            jobs, _of_first(world, lambda: [*map(course, jobs)]), strict=True
-        )
+        (one if goes_on else new[one.output], index)
+        for (one, index), goes_on in zip(replicas, resumed, strict=True)
     ]
-
-
-def replicas_of(jobs: Sequence[S], world: World) -> list[tuple[S, int]]:
-    """The replicas of jobs, each with its settings and its index. Those of a resumed job that were
-    stopped before their first checkpoint start from the beginning. Collective."""
-
-    def waiting(one: Any) -> set[int]:
-        ended = [*_hashes(one.output)[1:], *[None] * one.replicas]
-        new = {
-            index
-            for index in range(one.replicas if one.resume else 0)
-            if not (ended[index] or has_checkpoint(one.output, f"checkpoint-{index}"))
-        }
-        return new if len(new) < one.replicas else set()
-
-    found: list[tuple[S, int]] = []
-    all_waiting = _of_first(world, lambda: [*map(waiting, jobs)])
-    for one, new in zip(jobs, all_waiting, strict=True):
-        beginning = replace(one, resume=False, overwrite=True) if new else one
-        of_one: Any = one
-        found += [(beginning if i in new else one, i) for i in range(of_one.replicas)]
-    return found
