@@ -102,13 +102,7 @@ class Replicas(CheckedAttributes):
             arguments.count("threads", threads)
         self._count = count
         self._world = World() if comm is None else World.of(comm)
-        self._team = Team(
-            self._world,
-            self._world.share(range(count)),
-            device,
-            threads,
-            at_once=1 if any("," in name for name in names) else None,
-        )
+        self._team = Team(self._world, self._world.share(range(count)), device, threads)
         self._folder: Path | None = None  # that has the states of these replicas
 
     def _begin(self, create: Callable[[Place], Any]) -> None:
@@ -230,10 +224,10 @@ class Replicas(CheckedAttributes):
                 if where is not None:
                     self._save(slot, where)
 
-            one, member = self._simulations[slot], Member(stop, every, save)
-            members[slot] = member
-            member.advance(one, advance, self._team.sharing)
-            member.save(one)
+            one = self._simulations[slot]
+            members[slot] = Member(stop, every, save)
+            members[slot].advance(one, advance, self._team.sharing)
+            save(one)
 
         bar = MovesBar(
             f"{self._count} replicas",
@@ -466,21 +460,20 @@ def _makes(make: Make | Sequence[Make], count: int | None) -> list[Callable[...,
             raise TypeError(
                 f"replica {index}: make must be a function or a simulation, got {one!r}"
             )
-    copies = {id(one): _Copy(one) for one in makes if isinstance(one, Simulation)}
+    copies = {id(one): _copies(one) for one in makes if isinstance(one, Simulation)}
     return [copies[id(one)] if isinstance(one, Simulation) else one for one in makes]
 
 
-class _Copy:
+def _copies(simulation: Simulation) -> Callable[..., Simulation]:
     """A function that makes copies of a simulation with other seeds. One thread at a time uses the
     simulation."""
+    lock = Lock()
 
-    def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
-        self._lock = Lock()
+    def copy(**changes: Any) -> Simulation:
+        with lock:
+            return simulation.replace(**changes)
 
-    def __call__(self, **changes: Any) -> Simulation:
-        with self._lock:
-            return self._simulation.replace(**changes)
+    return copy
 
 
 def _pooled(values: Sequence[Any], quantity: object) -> Any:

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,6 @@ from manymove.analysis.blocking import drift
 from manymove.analysis.notation import Estimate, with_error
 from manymove.jobs import figures, replica, report
 from manymove.jobs.options import of_option
-from manymove.jobs.progress import StopRequest
 from manymove.jobs.report import number, values_and_errors
 from manymove.jobs.world import World
 
@@ -42,37 +42,32 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
         KeyboardInterrupt: a stop was requested before all systems had started.
     """
+    point, points = settings.point
+    name = f"{settings.framework}, {settings.method}"
+    if settings.pressure is not None:
+        name += f", {settings.pressure:g} bar (point {point} of {points})"
     with replica.started([settings], world) as stop:
         count = replica.on_each(world, lambda: _number_of_parts(settings, world))
-        results = _results(settings, world, stop, count)
+        mine = world.share(range(count))
+        systems = sum(settings.systems_of(index, count) for index in mine)
+        moves = (settings.equilibrate + settings.steps) * systems * settings.states_per_step
+        results = replica.run_replicas(
+            [(settings, part) for part in range(count)],
+            world,
+            stop,
+            mine,
+            partial(Replica, count, world.rank),
+            name,
+            moves,
+            at_once=1,
+            others=((point - 1) * moves, (points - point) * moves),
+        )
     if not all(parameters for parameters, _, _ in (r.run for r in results)):
         raise KeyboardInterrupt
     summary = summarize(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)
     return summary, summary["complete"]
-
-
-def _results(settings: Settings, world: World, stop: StopRequest, count: int) -> list[Result]:
-    """Run the parts of all ranks."""
-    mine = world.share(range(count))
-    systems = sum(settings.systems_of(index, count) for index in mine)
-    moves = (settings.equilibrate + settings.steps) * systems * settings.states_per_step
-    name = f"{settings.framework}, {settings.method}"
-    point, points = settings.point
-    if settings.pressure is not None:
-        name += f", {settings.pressure:g} bar (point {point} of {points})"
-    return replica.run_replicas(
-        [(settings, part) for part in range(count)],
-        world,
-        stop,
-        mine,
-        lambda *where: Replica(count, world.rank, *where),
-        name,
-        moves,
-        at_once=1,
-        others=((point - 1) * moves, (points - point) * moves),
-    )
 
 
 def _number_of_parts(settings: Settings, world: World) -> int:
@@ -516,10 +511,9 @@ def _write_table(path: Path, runs: Sequence[dict[str, Any]]) -> None:
         "pressure_bar", "fugacity_bar", "adsorbate", *_OF_SPECIES, "mole_fraction", *_OF_POINT,
         "temperature_K", "status",
     )  # fmt: skip
+    rows = ([row[name] for name in names] for row in _rows(runs))
     lines = [",".join(names)]
-    for row in _rows(runs):
-        words = (row[name] for name in names)
-        lines.append(",".join(word if isinstance(word, str) else f"{word:.8g}" for word in words))
+    lines += [",".join(w if isinstance(w, str) else f"{w:.8g}" for w in row) for row in rows]
     with files.replace(path) as file:
         file.write(("\n".join(lines) + "\n").encode())
 

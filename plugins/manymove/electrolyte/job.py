@@ -43,7 +43,6 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
             Replica,
             f"{settings.ions:,} ions {settings.valences[0]:+d}:{settings.valences[1]:+d}",
             (settings.sweeps + settings.equilibrate) * settings.ions * len(mine),
-            at_once=1 if "," in settings.device else None,  # GPUs share one chain after the other
         )
     dressed, why_not = fit(settings, results)
     summary = summarize(settings, results, world.size, dressed, why_not)

@@ -126,6 +126,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     )
     literature = _literature(settings, first)
     sizes = _sizes(settings, first)
+    measured = "pressure" if settings.pressure is None else "mean_packing_fraction"
     summary = {
         "pressure": pooled.value if pooled else None,
         "pressure_error": number(pooled.error) if pooled else None,
@@ -157,12 +158,16 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "psi6": first.psi6,
         "decomposed": settings.decompose,
         "replicas": [
-            _summarize_replica(
-                r,
-                _estimate(settings, r),
-                "pressure" if settings.pressure is None else "mean_packing_fraction",
-            )
+            {
+                "replica": r.replica,
+                "seed": r.seed,
+                measured: found.value if found else None,
+                f"{measured}_error": number(found.error) if found else None,
+                "sweeps": r.sweeps,
+                "state_hash": r.state_hash,
+            }
             for r in results
+            for found in [_estimate(settings, r)]
         ],
         "input": str(settings.input) if settings.input else None,
         "start": None if settings.input else settings.start,
@@ -296,17 +301,6 @@ def _estimate(settings: Settings, result: Result) -> Estimate | None:
     if not result.records.size:
         return None
     return estimate(result.records, _relaxations(settings, result, result.sweeps))
-
-
-def _summarize_replica(result: Result, found: Estimate | None, name: str) -> dict[str, Any]:
-    return {
-        "replica": result.replica,
-        "seed": result.seed,
-        name: found.value if found else None,
-        f"{name}_error": number(found.error) if found else None,
-        "sweeps": result.sweeps,
-        "state_hash": result.state_hash,
-    }
 
 
 def write_outputs(settings: Settings, results: list[Result], summary: dict[str, Any]) -> None:
@@ -462,13 +456,9 @@ def equation_of_state_table(summary: dict[str, Any]) -> str:
     """The lines printed after `--equation-of-state`."""
     lines = [f"{'packing fraction':18}{'P*':14}{'literature':14}status"]
     for r in summary["runs"]:
-        ours, paper = (
-            "-" if pair[0] is None else with_error(*pair)
-            for pair in (
-                (r["pressure"], r["pressure_error"]),
-                r["literature_pressure"] or (None, None),
-            )
-        )
-        lines.append(f"{r['packing_fraction']:<18.4f}{ours:14}{paper:14}{report.status(r)}")
+        ours = (r["pressure"], r["pressure_error"])
+        pairs = (ours, r["literature_pressure"] or (None, None))
+        words = ["-" if pair[0] is None else with_error(*pair) for pair in pairs]
+        lines.append(f"{r['packing_fraction']:<18.4f}{words[0]:14}{words[1]:14}{report.status(r)}")
     lines += report.warning_lines((f"{r['packing_fraction']:.4f}", r) for r in summary["runs"])
     return "\n".join(lines)

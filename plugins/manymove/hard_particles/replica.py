@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -168,25 +167,16 @@ class Replica(replica.Replica):
         if frame is not None:
             return frame.positions, frame.box, s.exchangeable(sizes.of_frame(frame))
         place: dict[str, Any] = {"device": self._device, "threads": self._threads}
-        stopped = lambda: bool(self._stop.requested)  # noqa: E731
-        where = (s.kind, s.start, s.particles, s.packing_fraction, s.sizes)
-        return *make_start(*where, self._seed, stopped, **place), s.sizes
+        of_all = (s.kind, s.start, s.particles, s.packing_fraction, s.sizes)
+        return *make_start(*of_all, self._seed, lambda: self._stop.requested, **place), s.sizes
 
     def _resumed(self) -> HardParticles:
-        s, state = self._settings, self._state
-
-        def newest() -> tuple[Path, Path]:
-            records, state = self._newest()
-            return state, records
-
-        state, path = self._once(newest) or (state, None)
+        s = self._settings
+        path, state = self._once(self._newest) or (self._records_file, self._state)
         engine = s.kind.make.load(state, **self._where)
-
-        def earlier() -> tuple[np.ndarray, dict[str, Any]]:
-            assert path is not None  # on the rank that reads
-            return checkpoint.read_records(path, columns=2 + _contact_columns(engine))
-
-        records, about = self._once(earlier) or (None, {})
+        columns = 2 + _contact_columns(engine)
+        found = self._once(lambda: checkpoint.read_records(path, columns=columns))
+        records, about = found or (None, {})
         self._mark = about.get("trajectory")
         self._say_how_rows_travel(engine)
         equilibrate, ended = self._shared((about.get("equilibrate"), about.get("equilibrated")))
@@ -261,9 +251,8 @@ class Replica(replica.Replica):
         unit = engine.diameter if s.edges_apart else 1.0
         held = first if s.tune_volume else np.atleast_1d(engine.volume_delta) / unit
         if held is None or not np.allclose(held, s.volume_delta, rtol=1e-9, atol=0):
-            texts = (",".join(f"{each:.6g}" for each in v) for v in (held or (), s.volume_delta))
-            held, asked = (text or "the default" for text in texts)
-            self._refuse_others({"--volume-delta": (held, asked)})
+            texts = [",".join(f"{x:.6g}" for x in each) for each in (held or (), s.volume_delta)]
+            self._refuse_others({"--volume-delta": (texts[0] or "the default", texts[1])})
 
     def _cycles_at(self, engine: HardParticles, sweeps: float) -> int:
         """Number of cycles from the start to the end of these sweeps of the measured part."""

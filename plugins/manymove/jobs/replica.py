@@ -159,7 +159,6 @@ class Replica(Member, ABC):
         self._state = settings.output / f"checkpoint-{index}.state"
         self._records_file = self._state.with_suffix(".records")
         self._whole: set[Path] = set()  # those of the two files that are undamaged
-        self._earlier_moves = 0  # of the runs that this one resumes
         self._stored = False  # whether the options are
         self._trajectory: FrameWriter | None = None
         self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
@@ -177,7 +176,7 @@ class Replica(Member, ABC):
             return self.Result(self._index, self._seed, complete=False)
         files.make_folder(self._settings.output)
         began = self._saved = time.time()
-        self._earlier_moves = self._moves(engine)
+        before = self._moves(engine)  # those of the runs that this one resumes
         complete = self.advance(engine, self._course, sharing)
         ended = time.time()
         self.save(engine)
@@ -185,7 +184,7 @@ class Replica(Member, ABC):
             "replica": self._index,
             "seed": self._seed,
             "complete": complete,
-            "session_moves": self._moves(engine) - self._earlier_moves,
+            "session_moves": self._moves(engine) - before,
             "began": began,
             "ended": ended,
             **self._found(engine),

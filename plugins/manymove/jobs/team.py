@@ -129,7 +129,7 @@ class Team:
         indices: indices of this rank's replicas.
         device: device of all replicas; or devices, which the replicas take in turn.
         threads: number of threads of all ranks together (default all cores).
-        at_once: maximum number of replicas that run at the same time.
+        at_once: maximum number of replicas that run at the same time; one if several GPUs share it.
 
     Attributes:
         places: the places of this rank's replicas, in the order of the indices.
@@ -146,6 +146,8 @@ class Team:
     ) -> None:
         self._world = world
         devices = [world.device(device)] if isinstance(device, str) else [*device]
+        if any("," in each for each in devices):
+            at_once = 1
         most = min(len(indices), at_once or len(indices))
         shares = _threads_of_each(devices, world.threads(threads), most, world.cores)
         self.places = [
@@ -171,13 +173,13 @@ class Team:
             seated: whether the task has a seat, which others may take while launches are shared.
         """
         joined = self._group is not None and simulation._join(self._group)
+        seats: list[Callable[[], object]] = [self.seats.release, self.seats.acquire]
+        before, after = seats if joined else reversed(seats)
         if joined:
             # Python runs one thread at a time, so that many replicas need longer pieces.
             simulation._longer = min(max(1, self._together / 64), 5)
-        if joined and seated:
-            self.seats.release()
-        elif not joined and not seated:
-            self.seats.acquire()
+        if joined == seated:
+            before()
 
         def leave() -> None:
             try:
@@ -185,10 +187,8 @@ class Team:
                     simulation._longer = 1.0
                     simulation._join(None)
             finally:
-                if joined and seated:
-                    self.seats.acquire()
-                elif not joined and not seated:
-                    self.seats.release()
+                if joined == seated:
+                    after()
 
         try:
             yield
