@@ -168,7 +168,8 @@ def test_a_killed_run_ends_as_an_uninterrupted_one(name, tmp_path):
     for moment in (signal.SIGTERM, signal.SIGKILL):
         first = state.stat().st_mtime_ns if state.exists() else 0
         job = start([*command, folder, length], env=with_support())
-        until(lambda: state.exists() and state.stat().st_mtime_ns > first, job)  # noqa: B023
+        until(lambda: (folder / "replicas.json").exists(), job)  # afterwards the run begins
+        until(lambda: state.stat().st_mtime_ns > first, job)  # noqa: B023
         threading.Event().wait(0.05)
         job.send_signal(moment)
         text, _ = job.communicate(timeout=60)

@@ -174,18 +174,12 @@ def write_outputs(
     report.write_json(settings.output / "summary.json", summary)
     measured = [r for r in results if r.energies.size]
     if measured:
-        rows = np.concatenate(
-            [
-                np.column_stack(
-                    (
-                        np.full(r.energies.size, r.replica),
-                        settings.equilibrate + 1 + np.arange(r.energies.size),
-                        r.energies / settings.ions,
-                    )
-                )
-                for r in measured
-            ]
+        sweeps = [settings.equilibrate + 1 + np.arange(r.energies.size) for r in measured]
+        of_runs = (
+            (np.full(r.energies.size, r.replica), s, r.energies / settings.ions)
+            for r, s in zip(measured, sweeps, strict=True)
         )
+        rows = np.concatenate([*map(np.column_stack, of_runs)])
         header = "replica,sweep,energy_per_ion_kT"
         report.write_csv(settings.output / "energy.csv", header, rows, ["%d", "%d", "%.10g"])
     correlations = [r.correlations for r in results if r.correlations is not None]

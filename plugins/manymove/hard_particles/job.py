@@ -50,14 +50,18 @@ def _run_together(points: Sequence[Settings], world: World) -> list[dict[str, An
     """
     first, count, size = points[0], points[0].replicas, world.size
     ranks = Ranks.of(world.communicator) if first.decompose else None
-    written: set[int] = set()
+    several = f"{len(points)} packing fractions"
+    what = several if len(points) > 1 else f"{first.packing_fraction:.4g}"
+    summaries: dict[int, dict[str, Any]] = {}
 
-    def write(found: Mapping[int, Result]) -> None:
+    def end(found: Mapping[int, Result]) -> None:
+        """Summarize the points whose replicas have all ended."""
         for k, point in enumerate(points):
             results = [found[i] for i in range(k * count, (k + 1) * count) if i in found]
-            if len(results) == count and k not in written:
-                written.add(k)
-                write_outputs(point, results, summarize(point, results, size))
+            if len(results) == count and k not in summaries:
+                summaries[k] = summarize(point, results, size)
+                if world.rank == 0:
+                    write_outputs(point, results, summaries[k])
 
     with replica.started(points, world) as stop:
         replicas = replica.replicas_of(points, world)
@@ -69,15 +73,13 @@ def _run_together(points: Sequence[Settings], world: World) -> list[dict[str, An
             stop,
             mine,
             partial(Replica, frame=frame, ranks=ranks),
-            _description(points),
+            f"{first.particles:,} {first.kind.particles} at {what}",
             (first.sweeps + first.equilibrate) * first.particles * len(mine),
             at_once=1 if ranks else None,
-            found=write if ranks or size == 1 else lambda found: None,
+            found=end if ranks or size == 1 else lambda found: None,
         )
-    if world.rank == 0:
-        write(dict(enumerate(results)))
-    of_points = [results[k * count : (k + 1) * count] for k in range(len(points))]
-    return [summarize(*each, size) for each in zip(points, of_points, strict=True)]
+    end(dict(enumerate(results)))
+    return [summaries[k] for k in range(len(points))]
 
 
 def _start(replicas: Sequence[Settings]) -> Frame | None:
@@ -86,14 +88,6 @@ def _start(replicas: Sequence[Settings]) -> Frame | None:
     if source is None or all(one.resume for one in replicas):
         return None
     return read_frame(source, dimensions=dimensions, mixtures=True)
-
-
-def _description(points: Sequence[Settings]) -> str:
-    first = points[0]
-    particles = f"{first.particles:,} {first.kind.particles}"
-    if len(points) > 1:
-        return f"{particles} at {len(points)} packing fractions"
-    return f"{particles} at {first.packing_fraction:.4g}"
 
 
 def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
@@ -258,13 +252,8 @@ def _literature(settings: Settings, first: Result) -> Estimate | None:
     if settings.pressure is not None:
         return None
     start = settings.start if settings.input is None else None
-    return literature_pressure(
-        settings.kind,
-        settings.particles,
-        settings.packing_fraction,
-        start,
-        _sizes(settings, first),
-    )
+    of_all = (settings.kind, settings.particles, settings.packing_fraction)
+    return literature_pressure(*of_all, start, _sizes(settings, first))
 
 
 def _contact_values(started: list[Result]) -> list[dict[str, Any]]:
@@ -309,19 +298,11 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
     measured = [r for r in results if r.records.size]
     if not measured:
         return
-    rows = np.concatenate(
-        [
-            np.column_stack((np.full(r.records.size, r.replica), r.record_sweeps, r.records))
-            for r in measured
-        ]
-    )
+    columns = ((np.full(r.records.size, r.replica), r.record_sweeps, r.records) for r in measured)
+    rows = np.concatenate([*map(np.column_stack, columns)])
     name = _name(settings).replace(" ", "_")
-    report.write_csv(
-        settings.output / f"{name}.csv",
-        f"replica,sweeps,{name}",
-        rows,
-        ["%d", "%.3f", "%.8f"],
-    )
+    path, header = settings.output / f"{name}.csv", f"replica,sweeps,{name}"
+    report.write_csv(path, header, rows, ["%d", "%.3f", "%.8f"])
     if summary["complete"]:
         with figures.pictures(settings.quiet):
             _write_pictures(settings, measured)

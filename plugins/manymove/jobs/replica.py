@@ -374,10 +374,7 @@ def run_replicas(
     first, last = replicas[0][0], replicas[-1][0]
     several = first.output != last.output
 
-    def make_team() -> Team:
-        return Team(world, mine, first.device, first.threads, at_once)
-
-    team = on_each(world, make_team)
+    team = on_each(world, lambda: Team(world, mine, first.device, first.threads, at_once))
     running: dict[int, Replica] = {}
     results: dict[int, Any] = {}
 
