@@ -80,7 +80,8 @@ def _of_hard_particles(
 
     Run:
         replicas: Number of independent runs, which are pooled (default 1 per MPI rank).
-        equation_of_state: Simulate several packing fractions and plot P* against them.
+        equation_of_state: Simulate several packing fractions at the same time and plot P* against
+            them.
     """
 
 
