@@ -6,11 +6,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from threading import Lock
-from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from manymove import arguments, files
@@ -19,10 +19,9 @@ from manymove.analysis.notation import Estimate
 from manymove.attributes import CheckedAttributes
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
-from manymove.jobs.channel import RankLost
-from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
+from manymove.jobs.progress import MovesBar, StopRequest
 from manymove.jobs.report import hash_of, write_json
-from manymove.jobs.team import Place, Team
+from manymove.jobs.team import Member, Place, Team, named
 from manymove.jobs.world import World, ranks_apart
 from manymove.optional import need
 from manymove.runs import Callbacks, checked
@@ -35,16 +34,6 @@ T = TypeVar("T")
 Make = Callable[..., Simulation] | Simulation
 
 _CONTENTS = "replicas.json"
-# The class of an error of one replica, with whose index in the message it is raised.
-_ERRORS = (
-    AttributeError,
-    FileNotFoundError,
-    ImportError,
-    MemoryError,
-    OSError,
-    TypeError,
-    ValueError,
-)
 
 
 class Replicas(CheckedAttributes):
@@ -114,13 +103,7 @@ class Replicas(CheckedAttributes):
             arguments.count("threads", threads)
         self._count = count
         self._world = World() if comm is None else World.of(comm)
-        self._team = Team(
-            self._world,
-            self._world.share(range(count)),
-            device,
-            threads,
-            at_once=1 if any("," in name for name in names) else None,
-        )
+        self._team = Team(self._world, self._world.share(range(count)), device, threads)
         self._folder: Path | None = None  # that has the states of these replicas
 
     def _begin(self, create: Callable[[Place], Any]) -> None:
@@ -235,31 +218,17 @@ class Replicas(CheckedAttributes):
             self.save(where)
         starts = [one.elapsed for one in self._simulations]
         ends = [getattr(one, end)(n) for one in self._simulations]
-        done = [0] * len(starts)
+        members: dict[int, Member] = {}
 
         def task(slot: int, stop: StopRequest) -> None:
-            saved = monotonic()
-
-            def pause(one: Simulation) -> None:
-                nonlocal saved
-                done[slot] = one.elapsed - starts[slot]
-                stop.check()
-                if where is not None and monotonic() > saved + every:
+            def save(one: Simulation) -> None:
+                if where is not None:
                     self._save(slot, where)
-                    saved = monotonic()
 
             one = self._simulations[slot]
-            one._after_piece = pause
-            try:
-                with self._team.sharing(one):
-                    stop.check()  # after the wait for a seat
-                    advance(one)
-            except Interrupted:
-                pass
-            finally:
-                one._after_piece = None
-            if where is not None:
-                self._save(slot, where)
+            members[slot] = Member(stop, every, save)
+            members[slot].advance(one, advance, self._team.sharing)
+            save(one)
 
         bar = MovesBar(
             f"{self._count} replicas",
@@ -267,10 +236,13 @@ class Replicas(CheckedAttributes):
             unit=self._simulations[0]._COUNTER if starts else "steps",
             quiet=not progress or self._world.rank > 0,
         )
-        try:
-            self._each(task, lambda: bar.show(sum(done)), together=True)
-        finally:
-            bar.close()
+
+        def show() -> None:
+            done = [(slot, one.moves) for slot, one in [*members.items()]]
+            bar.show(sum(max(0, moves - starts[slot]) for slot, moves in done))
+
+        with closing(bar):
+            self._each(task, show, together=True)
 
     def _each(
         self,
@@ -282,7 +254,9 @@ class Replicas(CheckedAttributes):
         """The results of a task for all replicas in their order, on every rank."""
         places = self._team.places
         return self._team.on_all_ranks(
-            lambda slot, stop: _named(places[slot].index, stop, partial(task, slot, stop)),
+            lambda slot, stop: named(
+                f"replica {places[slot].index}", stop, partial(task, slot, stop)
+            ),
             show,
             together=together,
             to_the_end=True,
@@ -486,36 +460,20 @@ def _makes(make: Make | Sequence[Make], count: int | None) -> list[Callable[...,
             raise TypeError(
                 f"replica {index}: make must be a function or a simulation, got {one!r}"
             )
-    copies = {id(one): _Copy(one) for one in makes if isinstance(one, Simulation)}
+    copies = {id(one): _copies(one) for one in makes if isinstance(one, Simulation)}
     return [copies[id(one)] if isinstance(one, Simulation) else one for one in makes]
 
 
-class _Copy:
+def _copies(simulation: Simulation) -> Callable[..., Simulation]:
     """A function that makes copies of a simulation with other seeds. One thread at a time uses the
     simulation."""
+    lock = Lock()
 
-    def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
-        self._lock = Lock()
+    def copy(**changes: Any) -> Simulation:
+        with lock:
+            return simulation.replace(**changes)
 
-    def __call__(self, **changes: Any) -> Simulation:
-        with self._lock:
-            return self._simulation.replace(**changes)
-
-
-def _named(index: int, stop: StopRequest, task: Callable[[], T]) -> T:
-    """The result of a task of a replica, whose errors get the index."""
-    try:
-        return task()
-    except RankLost:
-        raise
-    except KeyboardInterrupt:  # of a callback, or of a simulation that is being created
-        if not stop.requested:
-            stop.request()
-        return None  # type: ignore[return-value]  # no result of a run that is interrupted is read
-    except Exception as error:
-        kind = next((each for each in _ERRORS if isinstance(error, each)), RuntimeError)
-        raise kind(f"replica {index}: {error}") from error
+    return copy
 
 
 def _pooled(values: Sequence[Any], quantity: object) -> Any:

@@ -214,8 +214,8 @@ def test_a_resumed_run_keeps_its_volume_moves(tmp_path, capsys):
     capsys.readouterr()
     for name, option, message in (
         ("step", ["--volume-delta", 0.02], "has --volume-delta 0.01, not 0.02"),
-        ("plain", ["--volume-delta", 0.02], "as --volume-delta, which cannot change"),
-        ("tuned", ["--volume-delta", 0.02], "has the default as --volume-delta"),
+        ("plain", ["--volume-delta", 0.02], "has --volume-delta 0."),
+        ("tuned", ["--volume-delta", 0.02], "has --volume-delta the default, not 0.02"),
         ("plain", ["--tune-volume"], "has --tune-volume False, not True"),
     ):
         assert run(tmp_path / name, "--resume", *option, "--sweeps", 80) == 2
@@ -223,7 +223,7 @@ def test_a_resumed_run_keeps_its_volume_moves(tmp_path, capsys):
     for state in (tmp_path / "tuned").glob("checkpoint*"):
         state.replace(tmp_path / "plain" / state.name)
     assert run(tmp_path / "plain", "--resume", "--sweeps", 80) == 2
-    assert "was written with --tune-volume, which cannot change" in capsys.readouterr().err
+    assert "has --tune-volume True, not False" in capsys.readouterr().err
 
 
 def test_a_resumed_run_keeps_its_edges(tmp_path, capsys):
@@ -233,4 +233,4 @@ def test_a_resumed_run_keeps_its_edges(tmp_path, capsys):
     for state in (tmp_path / "apart").glob("checkpoint*"):
         state.replace(tmp_path / "together" / state.name)
     assert run(tmp_path / "together", "--resume", "--sweeps", 4000) == 2
-    assert "was written with edges that change apart" in capsys.readouterr().err
+    assert "has --edges-apart True, not False" in capsys.readouterr().err

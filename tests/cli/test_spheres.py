@@ -58,7 +58,7 @@ def test_tiles_are_those_of_the_option(tmp_path, capsys):
     assert "options.json has --tile 5,4,3, not 5" in capsys.readouterr().err
     (tmp_path / "options.json").unlink()
     assert spheres("--resume", *start, "--tile", 5) == 2
-    assert "has --tile 5,4,3, which cannot change" in capsys.readouterr().err
+    assert "has --tile (5, 4, 3), not (5, 5, 5)" in capsys.readouterr().err
 
 
 def test_summary_has_what_was_asked_for(finished):

@@ -168,7 +168,8 @@ def test_a_killed_run_ends_as_an_uninterrupted_one(name, tmp_path):
     for moment in (signal.SIGTERM, signal.SIGKILL):
         first = state.stat().st_mtime_ns if state.exists() else 0
         job = start([*command, folder, length], env=with_support())
-        until(lambda: state.exists() and state.stat().st_mtime_ns > first, job)  # noqa: B023
+        until(lambda: (folder / "replicas.json").exists(), job)  # afterwards the run begins
+        until(lambda: state.stat().st_mtime_ns > first, job)  # noqa: B023
         threading.Event().wait(0.05)
         job.send_signal(moment)
         text, _ = job.communicate(timeout=60)
@@ -247,6 +248,19 @@ def test_an_error_of_one_replica_is_that_of_all():
 def test_bad_arguments_are_refused(given, kind, message):
     with pytest.raises(kind, match=message):
         Replicas(**{"make": disks, "count": 3, **HERE, **given})
+
+
+def test_one_wrong_system_of_many_is_named_and_nothing_starts(tmp_path):
+    made = []
+
+    def make(packing_fraction, **place):
+        made.append(HardDisks.random(100, packing_fraction, **place))
+        return made[-1]
+
+    fractions = [0.5, 0.6, 1.2, 0.65]
+    with pytest.raises(ValueError, match=r"replica 2: packing_fraction is 1\.2; random"):
+        Replicas([partial(make, phi) for phi in fractions], **HERE)
+    assert made and {one.cycles for one in made} == {0}
 
 
 def test_bad_calls_are_refused(tmp_path):

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,6 @@ from manymove.analysis.blocking import drift
 from manymove.analysis.notation import Estimate, with_error
 from manymove.jobs import figures, replica, report
 from manymove.jobs.options import of_option
-from manymove.jobs.progress import StopRequest
 from manymove.jobs.report import number, values_and_errors
 from manymove.jobs.world import World
 
@@ -42,36 +42,32 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
         KeyboardInterrupt: a stop was requested before all systems had started.
     """
-    with replica.started(settings, world, lambda: _number_of_parts(settings, world)) as begun:
-        results = _results(settings, world, *begun)
+    point, points = settings.point
+    name = f"{settings.framework}, {settings.method}"
+    if settings.pressure is not None:
+        name += f", {settings.pressure:g} bar (point {point} of {points})"
+    with replica.started([settings], world) as stop:
+        count = replica.on_each(world, lambda: _number_of_parts(settings, world))
+        mine = world.share(range(count))
+        systems = sum(settings.systems_of(index, count) for index in mine)
+        moves = (settings.equilibrate + settings.steps) * systems * settings.states_per_step
+        results = replica.run_replicas(
+            [(settings, part) for part in range(count)],
+            world,
+            stop,
+            mine,
+            partial(Replica, count, world.rank),
+            name,
+            moves,
+            at_once=1,
+            others=((point - 1) * moves, (points - point) * moves),
+        )
     if not all(parameters for parameters, _, _ in (r.run for r in results)):
         raise KeyboardInterrupt
     summary = summarize(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)
     return summary, summary["complete"]
-
-
-def _results(settings: Settings, world: World, stop: StopRequest, count: int) -> list[Result]:
-    """Run the parts of all ranks."""
-    mine = world.share(range(count))
-    systems = sum(settings.systems_of(index, count) for index in mine)
-    moves = (settings.equilibrate + settings.steps) * systems * settings.states_per_step
-    name = f"{settings.framework}, {settings.method}"
-    point, points = settings.point
-    if settings.pressure is not None:
-        name += f", {settings.pressure:g} bar (point {point} of {points})"
-    return replica.run_replicas(
-        settings,
-        world,
-        stop,
-        mine,
-        lambda *where: Replica(count, world.rank, *where),
-        name,
-        moves,
-        at_once=1,
-        others=((point - 1) * moves, (points - point) * moves),
-    )
 
 
 def _number_of_parts(settings: Settings, world: World) -> int:
@@ -358,14 +354,16 @@ def run_isotherm(
     replica.claim(settings, world)
     if void_fraction is not None:
         settings = replace(settings, void_fraction=_void_fraction(settings, void_fraction, world))
+    outputs = [settings.output / _folder(p) for p in pressures]
+    begun = replica.of_first(world, lambda: [*map(replica.begun, outputs)])
     points: list[Settings] = []
-    for count, p in enumerate(pressures, 1):
-        output = settings.output / _folder(p)
+    for count, (p, output) in enumerate(zip(pressures, outputs, strict=True)):
         # A point that an interrupted isotherm has not reached starts where the previous one ended.
-        resume = settings.resume and (not points or replica.has_checkpoint(output))
+        resume = settings.resume and begun[count]
         start = points[-1].output if points and not resume else None
         point = replace(settings, pressure=p, output=output, resume=resume, start=start,
-                        point=(count, len(pressures)))  # fmt: skip
+                        overwrite=settings.overwrite or (settings.resume and not resume),
+                        point=(count + 1, len(pressures)))  # fmt: skip
         points.append(point)
 
     earlier = _earlier_points(settings.output, pressures) if settings.resume else []
@@ -379,7 +377,13 @@ def run_isotherm(
         if world.rank == 0:
             _write_isotherm(settings, so_far(runs, earlier[len(runs) :]), points_of_others)
 
-    runs, complete = replica.run_in_turn(run, points, world, resumed=settings.resume, after=write)
+    runs: list[dict[str, Any]] = []
+    for point in points:
+        summary, complete = run(point, world)
+        runs.append(summary)
+        write(runs)
+        if not complete:
+            break
     return so_far(runs), complete
 
 
@@ -507,10 +511,9 @@ def _write_table(path: Path, runs: Sequence[dict[str, Any]]) -> None:
         "pressure_bar", "fugacity_bar", "adsorbate", *_OF_SPECIES, "mole_fraction", *_OF_POINT,
         "temperature_K", "status",
     )  # fmt: skip
+    rows = ([row[name] for name in names] for row in _rows(runs))
     lines = [",".join(names)]
-    for row in _rows(runs):
-        words = (row[name] for name in names)
-        lines.append(",".join(word if isinstance(word, str) else f"{word:.8g}" for word in words))
+    lines += [",".join(w if isinstance(w, str) else f"{w:.8g}" for w in row) for row in rows]
     with files.replace(path) as file:
         file.write(("\n".join(lines) + "\n").encode())
 

@@ -80,7 +80,8 @@ def relaxation_time(
     values = np.array([run[:n] for run in runs])
     values = values - (values.mean(axis=1, keepdims=True) if mean is None else mean)
     correlation = correlation_of(values)
-    if not np.isfinite(correlation).all() or not correlation[0] > 1e-28 * np.max(np.abs(runs)) ** 2:
+    largest = max(np.abs(run).max() for run in runs)
+    if not np.isfinite(correlation).all() or not correlation[0] > 1e-28 * largest**2:
         return None
     correlation /= correlation[0]
     negative = correlation < 0

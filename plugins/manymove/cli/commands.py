@@ -80,7 +80,8 @@ def _of_hard_particles(
 
     Run:
         replicas: Number of independent runs, which are pooled (default 1 per MPI rank).
-        equation_of_state: Simulate several packing fractions and plot P* against them.
+        equation_of_state: Simulate several packing fractions at the same time and plot P* against
+            them.
     """
 
 
@@ -190,10 +191,11 @@ def _hard_particles(
             raise ValueError(
                 "--equation-of-state takes --packing-fractions, not --packing-fraction or --input"
             )
-        runs = [
-            replace(settings, packing_fraction=phi, output=output / f"packing_fraction_{phi:g}")
-            for phi in options["packing_fractions"] or packing_fractions
-        ]
+        runs = []
+        for index, phi in enumerate(options["packing_fractions"] or packing_fractions):
+            folder = output / f"packing_fraction_{phi:g}"
+            with of_option(f"--packing-fractions, item {index}", "packing_fraction"):
+                runs.append(replace(settings, packing_fraction=phi, output=folder))
         summary, _ = job.run_equation_of_state(runs, output, world)
         text = job.equation_of_state_table(summary)
     else:

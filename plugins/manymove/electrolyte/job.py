@@ -34,16 +34,15 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
             f"--device {settings.device} is for one process, but there are {world.size} ranks"
         )
     mine = world.share(range(settings.replicas))
-    with replica.started(settings, world, lambda: None) as (stop, _):
+    with replica.started([settings], world) as stop:
         results = replica.run_replicas(
-            settings,
+            replica.replicas_of([settings], world),
             world,
             stop,
             mine,
             Replica,
             f"{settings.ions:,} ions {settings.valences[0]:+d}:{settings.valences[1]:+d}",
             (settings.sweeps + settings.equilibrate) * settings.ions * len(mine),
-            at_once=1 if "," in settings.device else None,  # GPUs share one chain after the other
         )
     dressed, why_not = fit(settings, results)
     summary = summarize(settings, results, world.size, dressed, why_not)
@@ -175,18 +174,12 @@ def write_outputs(
     report.write_json(settings.output / "summary.json", summary)
     measured = [r for r in results if r.energies.size]
     if measured:
-        rows = np.concatenate(
-            [
-                np.column_stack(
-                    (
-                        np.full(r.energies.size, r.replica),
-                        settings.equilibrate + 1 + np.arange(r.energies.size),
-                        r.energies / settings.ions,
-                    )
-                )
-                for r in measured
-            ]
+        sweeps = [settings.equilibrate + 1 + np.arange(r.energies.size) for r in measured]
+        of_runs = (
+            (np.full(r.energies.size, r.replica), s, r.energies / settings.ions)
+            for r, s in zip(measured, sweeps, strict=True)
         )
+        rows = np.concatenate([*map(np.column_stack, of_runs)])
         header = "replica,sweep,energy_per_ion_kT"
         report.write_csv(settings.output / "energy.csv", header, rows, ["%d", "%d", "%.10g"])
     correlations = [r.correlations for r in results if r.correlations is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -36,29 +37,57 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     Raises:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
-    ranks = Ranks.of(world.communicator) if settings.decompose else None
-    mine = [0] if ranks else world.share(range(settings.replicas))
-    with replica.started(settings, world, lambda: _start(settings)) as (stop, frame):
+    (summary,) = _run_together([settings], world)
+    return summary, summary["complete"]
+
+
+def _run_together(points: Sequence[Settings], world: World) -> list[dict[str, Any]]:
+    """Run all replicas of all points at the same time; of ranks that share each system, one after
+    the other. The files of a point are written when its last replica has ended.
+
+    Returns:
+        the summaries of the points (of all ranks, on every rank).
+    """
+    first, count, size = points[0], points[0].replicas, world.size
+    ranks = Ranks.of(world.communicator) if first.decompose else None
+    several = f"{len(points)} packing fractions"
+    what = several if len(points) > 1 else f"{first.packing_fraction:.4g}"
+    summaries: dict[int, dict[str, Any]] = {}
+
+    def end(found: Mapping[int, Result]) -> None:
+        """Summarize the points whose replicas have all ended."""
+        for k, point in enumerate(points):
+            results = [found[i] for i in range(k * count, (k + 1) * count) if i in found]
+            if len(results) == count and k not in summaries:
+                summaries[k] = summarize(point, results, size)
+                if world.rank == 0:
+                    write_outputs(point, results, summaries[k])
+
+    with replica.started(points, world) as stop:
+        replicas = replica.replicas_of(points, world)
+        frame = replica.on_each(world, lambda: _start([one for one, _ in replicas]))
+        mine = [*range(len(replicas))] if ranks else world.share(range(len(replicas)))
         results = replica.run_replicas(
-            settings,
+            replicas,
             world,
             stop,
             mine,
             partial(Replica, frame=frame, ranks=ranks),
-            f"{settings.particles:,} {settings.kind.particles} at {settings.packing_fraction:.4g}",
-            (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
+            f"{first.particles:,} {first.kind.particles} at {what}",
+            (first.sweeps + first.equilibrate) * first.particles * len(mine),
+            at_once=1 if ranks else None,
+            found=end if ranks or size == 1 else lambda found: None,
         )
-    summary = summarize(settings, results, world.size)
-    if world.rank == 0:
-        write_outputs(settings, results, summary)
-    return summary, summary["complete"]
+    end(dict(enumerate(results)))
+    return [summaries[k] for k in range(len(points))]
 
 
-def _start(settings: Settings) -> Frame | None:
-    """The requested initial configuration."""
-    if settings.input is None or settings.resume:
+def _start(replicas: Sequence[Settings]) -> Frame | None:
+    """The requested initial configuration of those replicas that start from the beginning."""
+    source, dimensions = replicas[0].input, replicas[0].kind.dimensions
+    if source is None or all(one.resume for one in replicas):
         return None
-    return read_frame(settings.input, dimensions=settings.kind.dimensions, mixtures=True)
+    return read_frame(source, dimensions=dimensions, mixtures=True)
 
 
 def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
@@ -91,6 +120,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     )
     literature = _literature(settings, first)
     sizes = _sizes(settings, first)
+    measured = "pressure" if settings.pressure is None else "mean_packing_fraction"
     summary = {
         "pressure": pooled.value if pooled else None,
         "pressure_error": number(pooled.error) if pooled else None,
@@ -122,12 +152,16 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "psi6": first.psi6,
         "decomposed": settings.decompose,
         "replicas": [
-            _summarize_replica(
-                r,
-                _estimate(settings, r),
-                "pressure" if settings.pressure is None else "mean_packing_fraction",
-            )
+            {
+                "replica": r.replica,
+                "seed": r.seed,
+                measured: found.value if found else None,
+                f"{measured}_error": number(found.error) if found else None,
+                "sweeps": r.sweeps,
+                "state_hash": r.state_hash,
+            }
             for r in results
+            for found in [_estimate(settings, r)]
         ],
         "input": str(settings.input) if settings.input else None,
         "start": None if settings.input else settings.start,
@@ -140,36 +174,25 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     of_records = {new: summary[name] for new, name in named.items() if name.startswith("pressure")}
     others = {name: v for name, v in summary.items() if not name.startswith("pressure")}
     return {
-        "pressure": settings.pressure, **of_records, **others, **_volume_moves(settings, started)
+        "pressure": settings.pressure, **of_records, **others, "volume_delta": first.volume_delta,
+        "volume_tuned": settings.tune_volume, **_moves(started, "volume"),
     }  # fmt: skip
 
 
-def _volume_moves(settings: Settings, started: list[Result]) -> dict[str, Any]:
-    """Numbers of trial changes of the volume in all replicas, and `volume_delta` of the first."""
-    trials = sum(r.volume_trials for r in started)
-    accepted = sum(r.volume_trials * r.volume_acceptance for r in started if r.volume_trials)
-    return {
-        "volume_delta": started[0].volume_delta if started else None,
-        "volume_tuned": settings.tune_volume,
-        "volume_trials": trials,
-        "volume_acceptance": accepted / trials if trials else None,
-    }
+def _moves(started: list[Result], name: str) -> dict[str, Any]:
+    """Number and acceptance of the trial moves of a kind, "volume" or "swap", in all replicas."""
+    each = [(getattr(r, f"{name}_trials"), getattr(r, f"{name}_acceptance")) for r in started]
+    trials = sum(number for number, _ in each)
+    accepted = sum(number * share for number, share in each if number)
+    return {f"{name}_trials": trials, f"{name}_acceptance": accepted / trials if trials else None}
 
 
 def _swaps(settings: Settings, started: list[Result]) -> dict[str, Any]:
     """The swap moves of all replicas; empty without them."""
-    swaps = settings.swaps
-    if swaps is None:
+    if settings.swaps is None:
         return {}
-    trials = sum(r.swap_trials for r in started)
-    accepted = sum(r.swap_trials * r.swap_acceptance for r in started if r.swap_trials)
-    return {
-        "swap_rounds": swaps.rounds,
-        "swap_range": swaps.range,
-        "swap_every": swaps.every,
-        "swap_trials": trials,
-        "swap_acceptance": accepted / trials if trials else None,
-    }
+    given = {f"swap_{name}": value for name, value in vars(settings.swaps).items()}
+    return given | _moves(started, "swap")
 
 
 def _measured(settings: Settings) -> str:
@@ -229,13 +252,8 @@ def _literature(settings: Settings, first: Result) -> Estimate | None:
     if settings.pressure is not None:
         return None
     start = settings.start if settings.input is None else None
-    return literature_pressure(
-        settings.kind,
-        settings.particles,
-        settings.packing_fraction,
-        start,
-        _sizes(settings, first),
-    )
+    of_all = (settings.kind, settings.particles, settings.packing_fraction)
+    return literature_pressure(*of_all, start, _sizes(settings, first))
 
 
 def _contact_values(started: list[Result]) -> list[dict[str, Any]]:
@@ -274,36 +292,17 @@ def _estimate(settings: Settings, result: Result) -> Estimate | None:
     return estimate(result.records, _relaxations(settings, result, result.sweeps))
 
 
-def _summarize_replica(result: Result, found: Estimate | None, name: str) -> dict[str, Any]:
-    return {
-        "replica": result.replica,
-        "seed": result.seed,
-        name: found.value if found else None,
-        f"{name}_error": number(found.error) if found else None,
-        "sweeps": result.sweeps,
-        "state_hash": result.state_hash,
-    }
-
-
 def write_outputs(settings: Settings, results: list[Result], summary: dict[str, Any]) -> None:
     """Write summary.json, the records, and, for a complete run, the pictures."""
     report.write_json(settings.output / "summary.json", summary)
     measured = [r for r in results if r.records.size]
     if not measured:
         return
-    rows = np.concatenate(
-        [
-            np.column_stack((np.full(r.records.size, r.replica), r.record_sweeps, r.records))
-            for r in measured
-        ]
-    )
+    columns = ((np.full(r.records.size, r.replica), r.record_sweeps, r.records) for r in measured)
+    rows = np.concatenate([*map(np.column_stack, columns)])
     name = _name(settings).replace(" ", "_")
-    report.write_csv(
-        settings.output / f"{name}.csv",
-        f"replica,sweeps,{name}",
-        rows,
-        ["%d", "%.3f", "%.8f"],
-    )
+    path, header = settings.output / f"{name}.csv", f"replica,sweeps,{name}"
+    report.write_csv(path, header, rows, ["%d", "%.3f", "%.8f"])
     if summary["complete"]:
         with figures.pictures(settings.quiet):
             _write_pictures(settings, measured)
@@ -390,13 +389,14 @@ def table(summary: dict[str, Any], particles: str = "disks") -> str:
 def run_equation_of_state(
     settings: list[Settings], output: Path, world: World
 ) -> tuple[dict[str, Any], bool]:
-    """Run the packing fractions one after the other, each in its folder, and plot P* against them.
+    """Run the packing fractions at the same time, each in its folder, and plot P* against them.
 
     Returns:
         the summary, and whether all ran to their end.
     """
     replica.claim(replace(settings[0], output=output), world)
-    runs, complete = replica.run_in_turn(run, settings, world, resumed=settings[0].resume)
+    runs = _run_together(settings, world)
+    complete = all(r["complete"] for r in runs)
     summary = {
         "N": settings[0].particles,
         "complete": complete,
@@ -437,13 +437,9 @@ def equation_of_state_table(summary: dict[str, Any]) -> str:
     """The lines printed after `--equation-of-state`."""
     lines = [f"{'packing fraction':18}{'P*':14}{'literature':14}status"]
     for r in summary["runs"]:
-        ours, paper = (
-            "-" if pair[0] is None else with_error(*pair)
-            for pair in (
-                (r["pressure"], r["pressure_error"]),
-                r["literature_pressure"] or (None, None),
-            )
-        )
-        lines.append(f"{r['packing_fraction']:<18.4f}{ours:14}{paper:14}{report.status(r)}")
+        ours = (r["pressure"], r["pressure_error"])
+        pairs = (ours, r["literature_pressure"] or (None, None))
+        words = ["-" if pair[0] is None else with_error(*pair) for pair in pairs]
+        lines.append(f"{r['packing_fraction']:<18.4f}{words[0]:14}{words[1]:14}{report.status(r)}")
     lines += report.warning_lines((f"{r['packing_fraction']:.4f}", r) for r in summary["runs"])
     return "\n".join(lines)

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -168,25 +167,16 @@ class Replica(replica.Replica):
         if frame is not None:
             return frame.positions, frame.box, s.exchangeable(sizes.of_frame(frame))
         place: dict[str, Any] = {"device": self._device, "threads": self._threads}
-        stopped = lambda: bool(self._stop.requested)  # noqa: E731
-        where = (s.kind, s.start, s.particles, s.packing_fraction, s.sizes)
-        return *make_start(*where, self._seed, stopped, **place), s.sizes
+        of_all = (s.kind, s.start, s.particles, s.packing_fraction, s.sizes)
+        return *make_start(*of_all, self._seed, lambda: self._stop.requested, **place), s.sizes
 
     def _resumed(self) -> HardParticles:
-        s, state = self._settings, self._state
-
-        def newest() -> tuple[Path, Path]:
-            records, state = self._newest()
-            return state, records
-
-        state, path = self._once(newest) or (state, None)
+        s = self._settings
+        path, state = self._once(self._newest) or (self._records_file, self._state)
         engine = s.kind.make.load(state, **self._where)
-
-        def earlier() -> tuple[np.ndarray, dict[str, Any]]:
-            assert path is not None  # on the rank that reads
-            return checkpoint.read_records(path, columns=2 + _contact_columns(engine))
-
-        records, about = self._once(earlier) or (None, {})
+        columns = 2 + _contact_columns(engine)
+        found = self._once(lambda: checkpoint.read_records(path, columns=columns))
+        records, about = found or (None, {})
         self._mark = about.get("trajectory")
         self._say_how_rows_travel(engine)
         equilibrate, ended = self._shared((about.get("equilibrate"), about.get("equilibrated")))
@@ -214,59 +204,44 @@ class Replica(replica.Replica):
             self._looks = [look for look in course if self._cycles_at(engine, look[0]) <= done]
         if records is not None:
             self._earlier = _of_the_state(records, about, engine)
-        self._refuse_others({"--seed": (engine.seed, self._seed)})
-        wanted = (s.max_displacement or 0) * engine.diameter
-        if (wanted and abs(wanted / engine.max_displacement - 1) > 0.01) or (
-            s.moves_per_cell not in (None, engine.moves_per_cell)
-        ):
-            raise ValueError(
-                f"--resume: {state} has --max-displacement "
-                f"{engine.max_displacement / engine.diameter:.4g} and --moves-per-cell "
-                f"{engine.moves_per_cell}, which cannot change"
-            )
-        tile = (engine.tile,) if isinstance(engine.tile, int) else engine.tile
-        if s.tile not in (None, tile) and len({*s.tile, *tile}) > 1:
-            found = ",".join(map(str, tile))
-            raise ValueError(f"--resume: {state} has --tile {found}, which cannot change")
-        given, asked = engine.constant_pressure, s.pressure
-        if (given is None) != (asked is None) or (given and abs(asked / given - 1) > 1e-9):
-            raise ValueError(
-                f"--resume: {state} has "
-                + ("constant volume" if given is None else f"--pressure {given:.6g}")
-                + ", which cannot change"
-            )
-        if given is not None and (engine.volume_mode == "length") != s.edges_apart:
-            edges = "apart" if engine.volume_mode == "length" else "together"
-            raise ValueError(
-                f"--resume: {state} was written with edges that change {edges}; --edges-apart "
-                "cannot change"
-            )
-        if tuned != s.tune_volume:
-            raise ValueError(
-                f"--resume: {state} was written {'with' if tuned else 'without'} --tune-volume, "
-                "which cannot change"
-            )
+        self._refuse_another_run(engine, tuned)
         if s.volume_delta is not None:
             self._refuse_other_delta(engine, self._shared(about.get("volume_delta")))
-        asked_swaps = s.swaps or Swaps(1)
-        swaps = (asked_swaps.rounds if s.swaps else 0, asked_swaps.range or math.inf)
-        if (*swaps, asked_swaps.every) != (
-            engine.swap_rounds,
-            engine.swap_range,
-            engine.swap_every,
-        ):
-            raise ValueError(f"--resume: {state} has other swap moves, which cannot change")
-        same = given is not None or abs(engine.packing_fraction - s.packing_fraction) < 1e-6
-        if engine.N != s.particles or not same:
-            raise ValueError(
-                f"--resume: {state} holds {engine.N} {s.kind.particles} at packing fraction "
-                f"{engine.packing_fraction:.6g}, not {s.particles} at {s.packing_fraction:.6g}"
-            )
+        return engine
+
+    def _refuse_another_run(self, engine: HardParticles, tuned: bool) -> None:
+        """Refuse a checkpoint with other settings than those of the command."""
+        s, swaps = self._settings, self._settings.swaps or Swaps(1)
+        tile = (engine.tile,) if isinstance(engine.tile, int) else engine.tile
+        widths = s.tile or tile
+        edges_apart = s.pressure is not None and engine.volume_mode == "length"
+        held = engine.max_displacement / engine.diameter
+        self._refuse_others({"--pressure": (engine.constant_pressure, s.pressure)}, 1e-9)
+        self._refuse_others(
+            {
+                "--seed": (engine.seed, self._seed),
+                "--particles": (engine.N, s.particles),
+                "--moves-per-cell": (
+                    engine.moves_per_cell,
+                    s.moves_per_cell or engine.moves_per_cell,
+                ),
+                "--tile": (tile, widths if len(widths) > 1 else widths * len(tile)),
+                "--edges-apart": (edges_apart, s.edges_apart),
+                "--tune-volume": (tuned, s.tune_volume),
+                "--swap-rounds": (engine.swap_rounds, swaps.rounds if s.swaps else 0),
+                "--swap-range": (engine.swap_range, swaps.range or math.inf),
+                "--swap-every": (engine.swap_every, swaps.every),
+            }
+        )
+        self._refuse_others({"--max-displacement": (held, s.max_displacement or held)}, 0.01)
+        if s.pressure is None:
+            both = engine.packing_fraction, s.packing_fraction
+            self._refuse_others({"--packing-fraction": both}, 2e-6)
         if s.mixture is not None and not is_mixture_of(engine, s.sizes):
             raise ValueError(
-                f"--resume: {state} holds other sizes than --diameters, --contacts and --fractions"
+                f"--resume: {self._state} holds other sizes than --diameters, --contacts and "
+                "--fractions"
             )
-        return engine
 
     def _refuse_other_delta(self, engine: HardParticles, first: list[float] | None) -> None:
         """Refuse a checkpoint with another maximum change of the volume than that of the option.
@@ -276,10 +251,8 @@ class Replica(replica.Replica):
         unit = engine.diameter if s.edges_apart else 1.0
         held = first if s.tune_volume else np.atleast_1d(engine.volume_delta) / unit
         if held is None or not np.allclose(held, s.volume_delta, rtol=1e-9, atol=0):
-            text = "the default" if held is None else ",".join(f"{each:.6g}" for each in held)
-            raise ValueError(
-                f"--resume: {self._state} has {text} as --volume-delta, which cannot change"
-            )
+            texts = [",".join(f"{x:.6g}" for x in each) for each in (held or (), s.volume_delta)]
+            self._refuse_others({"--volume-delta": (texts[0] or "the default", texts[1])})
 
     def _cycles_at(self, engine: HardParticles, sweeps: float) -> int:
         """Number of cycles from the start to the end of these sweeps of the measured part."""

@@ -78,12 +78,13 @@ def one_of(*words: str) -> Callable[[str, Any], None]:
 
 
 @contextmanager
-def of_option(option: str) -> Iterator[None]:
-    """A context in which errors name the option."""
+def of_option(option: str, parameter: str | None = None) -> Iterator[None]:
+    """A context in which errors name the option, also instead of the parameter (default the one
+    with its name)."""
     try:
         yield
     except (OSError, ValueError) as error:
-        name = option[2:].replace("-", "_")
+        name = parameter or option[2:].replace("-", "_")
         if isinstance(error, ParameterError) and name in error.parameters:
             raise ValueError(error.with_names({name: option})) from error
         raise ValueError(f"{option}: {text_of(error)}") from error

@@ -8,8 +8,8 @@ import math
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from manymove.jobs import output_folder, report
 from manymove.jobs.channel import RankLost
 from manymove.jobs.options import OPTIONS_FILE, check_declared, least, not_negative
 from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
-from manymove.jobs.team import Team
+from manymove.jobs.team import Member, Team, named
 from manymove.jobs.world import World
 from manymove.simulation import interruptible
 
@@ -134,7 +134,7 @@ def of_all(settings: Settings, results: Sequence[Result], ranks: int) -> dict[st
     }
 
 
-class Replica(ABC):
+class Replica(Member, ABC):
     """One engine from its start to its last move, in a thread of its own.
 
     Args:
@@ -149,20 +149,17 @@ class Replica(ABC):
     def __init__(
         self, index: int, settings: Any, device: str, threads: int | None, stop: StopRequest
     ) -> None:
-        self.moves = 0  # done so far; read by the progress bar
+        super().__init__(stop, settings.checkpoint_every, self._write_both)
         self.writes = True  # whether this rank writes the files and has the result
         self._index = index
         self._settings = settings
         self._device = device
         self._threads = threads
-        self._stop = stop
         self._seed = settings.seed + index
         self._state = settings.output / f"checkpoint-{index}.state"
         self._records_file = self._state.with_suffix(".records")
         self._whole: set[Path] = set()  # those of the two files that are undamaged
-        self._earlier_moves = 0  # of the runs that this one resumes
         self._stored = False  # whether the options are
-        self._saved = 0.0  # when the last checkpoint was written
         self._trajectory: FrameWriter | None = None
         self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
 
@@ -177,23 +174,17 @@ class Replica(ABC):
                 engine = self._resumed() if self._settings.resume else self._started()
         except (Interrupted, KeyboardInterrupt):
             return self.Result(self._index, self._seed, complete=False)
-        engine._after_piece = self._pause
         files.make_folder(self._settings.output)
         began = self._saved = time.time()
-        self._earlier_moves = self._moves(engine)
-        try:
-            with sharing(engine):
-                self._course(engine)
-            complete = True
-        except Interrupted:
-            complete = False
+        before = self._moves(engine)  # those of the runs that this one resumes
+        complete = self.advance(engine, self._course, sharing)
         ended = time.time()
-        self._save(engine)
+        self.save(engine)
         found = {
             "replica": self._index,
             "seed": self._seed,
             "complete": complete,
-            "session_moves": self._moves(engine) - self._earlier_moves,
+            "session_moves": self._moves(engine) - before,
             "began": began,
             "ended": ended,
             **self._found(engine),
@@ -229,37 +220,22 @@ class Replica(ABC):
     # ---- what it is made of ----------------------------------------------------------------------
 
     def _moves(self, engine: Any) -> int:
-        """The number that the progress bar counts."""
         return engine.trial_moves
 
-    def _check_stop(self) -> None:
-        self._stop.check()
-
-    def _is_due(self) -> bool:
-        """Whether it is time for a checkpoint."""
-        return time.time() - self._saved > self._settings.checkpoint_every
-
-    def _pause(self, engine: Any) -> None:
-        """What is done about every 0.1 s of a run."""
-        self.moves = self._moves(engine)
-        self._check_stop()
-        if self._is_due():
-            self._save(engine)
-
-    def _save(self, engine: Any) -> None:
+    def _write_both(self, engine: Any) -> None:
         """Write a checkpoint. Records are written first, so that they are never behind the state.
         Each file is durable before the next one is written, and its predecessor is kept."""
         self._write_records(engine)
         engine.save(self._state, keep_previous=self._state in self._whole)
         self._whole.add(self._state)
-        self._saved = time.time()
 
     def _opened(self, writer: Callable[..., W], name: str, *given: Any, **options: Any) -> W:
         """A trajectory, new or as it was at the checkpoint. A power cut may have damaged later
         frames, therefore they are computed again."""
         path = self._settings.output / name
         # Without a mark all frames are after the state.
-        place = {"mark": self._mark, "overwrite": self._settings.resume}
+        s = self._settings
+        place = {"mark": self._mark, "overwrite": s.resume or s.overwrite}
         trajectory = writer(path, *given, **place, **options)
         if trajectory.shortened:
             after = f"frames after step {trajectory.last_step}, the last checkpoint's"
@@ -337,7 +313,7 @@ class Replica(ABC):
         compared with the relative tolerance."""
         for option, (held, asked) in held_and_asked.items():
             same = held == asked
-            if tolerance is not None and not same:
+            if tolerance is not None and not same and None not in (held, asked):
                 same = math.isclose(held, asked, rel_tol=tolerance)
                 held, asked = f"{held:.6g}", f"{asked:.6g}"
             if not same:
@@ -345,29 +321,33 @@ class Replica(ABC):
 
 
 @contextmanager
-def started(
-    settings: Settings, world: World, task: Callable[[], T]
-) -> Iterator[tuple[StopRequest, T]]:
-    """A context with the output folder of a job, the request to stop it, and the result of a task
-    of each rank before its replicas. A signal does not end a rank that waits for the others.
-
-    If the task fails on some ranks, all raise the error of the lowest of them.
-    """
-    claim(settings, world)
+def started(jobs: Sequence[Settings], world: World) -> Iterator[StopRequest]:
+    """A context with the output folders of jobs and the request to stop them. A signal does not end
+    a rank that waits for the others."""
+    for one in jobs:
+        claim(one, world)
     with world.stop_request() as stop:
-        yield stop, or_abort(world, lambda: world.each(task))
+        yield stop
+
+
+def on_each(world: World, task: Callable[[], T]) -> T:
+    """The result of a task of each rank before its replicas. If it fails on some ranks, all raise
+    the error of the lowest of them."""
+    return or_abort(world, lambda: world.each(task))
 
 
 def run_replicas(
-    settings: Settings,
+    replicas: Sequence[tuple[Settings, int]],
     world: World,
     stop: StopRequest,
-    indices: Sequence[int],
+    mine: Sequence[int],
     make: Callable[..., Replica],
     description: str,
     moves: int,
+    *,
     at_once: int | None = None,
     others: tuple[int, int] = (0, 0),
+    found: Callable[[Mapping[int, Any]], object] = lambda results: None,
 ) -> list[Any]:
     """Run the replicas of all ranks, several at a time, with a progress bar.
 
@@ -375,46 +355,55 @@ def run_replicas(
     that share a system have lost one, all processes end.
 
     Args:
-        settings: settings of the job.
+        replicas: the replicas of all ranks, which may be of several jobs: settings and index.
         world: all ranks.
         stop: request to stop of `started`.
-        indices: indices of this rank's replicas.
+        mine: positions of this rank's replicas.
         make: function that makes a replica from the arguments of `Replica`, in its thread.
         description: text before the progress bar.
         moves: total number of moves of this rank, as the replicas count them.
         at_once: maximum number of replicas that run at the same time.
-        others: numbers of moves of the jobs before and after this one, whose progress is shown
+        others: numbers of moves of the jobs before and after these, whose progress is shown
             together.
+        found: function that is called several times per second with the results of this rank so
+            far, by position.
 
     Returns:
         the results of all replicas in their order, on every rank.
     """
+    first, last = replicas[0][0], replicas[-1][0]
+    several = first.output != last.output
 
-    def make_team() -> Team:
-        return Team(world, indices, settings.device, settings.threads, at_once)
-
-    team = or_abort(world, lambda: world.each(make_team))
+    team = on_each(world, lambda: Team(world, mine, first.device, first.threads, at_once))
     running: dict[int, Replica] = {}
+    results: dict[int, Any] = {}
 
     def task(slot: int, stop: StopRequest) -> Any:
         place = team.places[slot]
-        one = running[slot] = make(place.index, settings, place.device, place.threads, stop)
+        settings, index = replicas[place.index]
+        one = running[slot] = make(index, settings, place.device, place.threads, stop)
         with team.seats:
-            result = one.run(partial(team.sharing, seated=True))
-        return result if one.writes else None
+            run = partial(one.run, partial(team.sharing, seated=True))
+            result = (
+                named(f"{settings.output.name}, replica {index}", stop, run) if several else run()
+            )
+        if not one.writes:
+            return None
+        results[place.index] = result
+        return result
 
     before, later = others
-    quiet = settings.quiet or world.rank > 0
-    bar = MovesBar(description, before + moves + later, done=before, quiet=quiet)
+    quiet = first.quiet or world.rank > 0
 
     def show() -> None:
         bar.show(before + min(moves, sum(replica.moves for replica in [*running.values()])))
+        found({**results})
 
-    try:
-        results = or_abort(world, lambda: team.on_all_ranks(task, show, together=True, stop=stop))
-    finally:
-        bar.close()
-    return [result for result in results if result is not None]
+    with closing(MovesBar(description, before + moves + later, done=before, quiet=quiet)) as bar:
+        results_of_all = or_abort(
+            world, lambda: team.on_all_ranks(task, show, together=True, stop=stop)
+        )
+    return [result for result in results_of_all if result is not None]
 
 
 def or_abort(world: World, task: Callable[[], T]) -> T:
@@ -443,64 +432,45 @@ def claim(settings: Settings, world: World) -> None:
             return error
         return None
 
-    error = _of_first(world, refusal)
+    error = of_first(world, refusal)
     if error is not None:
         raise error
 
 
-def _of_first(world: World, task: Callable[[], T]) -> T:
+def of_first(world: World, task: Callable[[], T]) -> T:
     """The result of a task on the first rank, on every rank. Collective."""
     return or_abort(world, lambda: world.gather([task()] if world.rank == 0 else [])[0])
 
 
-def has_checkpoint(output: Path) -> bool:
-    """Whether a folder has a checkpoint, also if only the earlier one of two is left. A kill may
-    have left an incomplete file, which does not count."""
-    patterns = ("checkpoint-*.state", "checkpoint-*.state.previous")
-    return any(any(output.glob(pattern)) for pattern in patterns)
-
-
-def _has_results(output: Path) -> bool:
-    """Whether a folder has the summary of a run that has begun. That of a run which was stopped
-    before its start has no state."""
+def begun(output: Path, index: int | str = "*") -> bool:
+    """Whether a run, or one of its replicas, has a checkpoint, also if only the earlier one of two
+    is left, or has had one according to its summary. A kill may have left an incomplete file, which
+    does not count."""
+    names = (f"checkpoint-{index}.state", f"checkpoint-{index}.state.previous")
+    if any(any(output.glob(name)) for name in names):
+        return True
     try:
-        return json.loads((output / "summary.json").read_text())["state_hash"] is not None
+        summary = json.loads((output / "summary.json").read_text())
+        of = summary if index == "*" else summary["replicas"][index]
+        return of["state_hash"] is not None
     except FileNotFoundError:
         return False
     except (ValueError, LookupError, TypeError):
         return True
 
 
-def run_in_turn(
-    run: Callable[[Any, World], tuple[dict[str, Any], bool]],
-    settings: Iterable[Any],
-    world: World,
-    *,
-    resumed: bool,
-    after: Callable[[list[dict[str, Any]]], None] = lambda summaries: None,
-) -> tuple[list[dict[str, Any]], bool]:
-    """Run jobs one after the other, until one is stopped early. Jobs of a resumed command that
-    have no checkpoint yet start from the beginning, and replace the files that were written to
-    their folder before a kill, a full disk or Ctrl-C ended them. After each job `after` receives
-    the summaries so far.
-
-    Returns:
-        their summaries, and whether all ran to their end.
-    """
-    summaries, complete = [], True
-    for one in settings:
-        begun, ended = _of_first(
-            world,
-            lambda: (
-                has_checkpoint(one.output),  # noqa: B023
-                _has_results(one.output),  # noqa: B023
-            ),
-        )
-        if resumed and not begun:
-            one = replace(one, resume=False, overwrite=not ended)
-        summary, complete = run(one, world)
-        summaries.append(summary)
-        after(summaries)
-        if not complete:
-            break
-    return summaries, complete
+def replicas_of(jobs: Sequence[Any], world: World) -> list[tuple[Any, int]]:
+    """The replicas of jobs, each with its settings and its index. If some replicas of resumed jobs
+    have begun, the others start from the beginning, and replace the files that were written before
+    a kill, a full disk or Ctrl-C ended them. Collective."""
+    replicas = [(one, index) for one in jobs for index in range(one.replicas)]
+    resumed = of_first(
+        world, lambda: [one.resume and begun(one.output, index) for one, index in replicas]
+    )
+    if not any(resumed):
+        return replicas
+    new = {one.output: replace(one, resume=False, overwrite=True) for one in jobs}
+    return [
+        (one if goes_on else new[one.output], index)
+        for (one, index), goes_on in zip(replicas, resumed, strict=True)
+    ]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import resource
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Event, Lock, Semaphore, Thread
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 
 from manymove import _core
 from manymove.devices import on_gpu
+from manymove.jobs.channel import RankLost
 from manymove.jobs.progress import Interrupted, StopRequest
 from manymove.jobs.world import World
 
@@ -23,6 +25,16 @@ T = TypeVar("T")
 _PER_GPU = 16  # simulations with launches of their own
 _FEWEST_TOGETHER, _MOST_TOGETHER = 4, 1024  # simulations that share launches
 _FILES, _OTHER_FILES = 2, 64  # open files of a simulation, and of the rest of the process
+# The class of an error of one simulation, with whose name in the message it is raised.
+_ERRORS = (
+    AttributeError,
+    FileNotFoundError,
+    ImportError,
+    MemoryError,
+    OSError,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,76 @@ class Place:
     threads: int | None
 
 
+class Member:
+    """The run of one simulation of a team, which can be stopped and writes checkpoints.
+
+    Args:
+        stop: request that ends the run early.
+        every: time in seconds between two checkpoints.
+        save: function of the simulation that writes a checkpoint.
+
+    Attributes:
+        moves: number of moves so far, as the progress bar counts them.
+    """
+
+    def __init__(self, stop: StopRequest, every: float, save: Callable[[Any], object]) -> None:
+        self.moves = 0
+        self._stop = stop
+        self._interval = every
+        self._write = save
+        self._saved = time.time()  # when the last checkpoint was written
+
+    def advance(
+        self,
+        simulation: Any,
+        course: Callable[[Any], object],
+        sharing: Callable[[Any], AbstractContextManager[None]],
+    ) -> bool:
+        """Run a simulation, with checkpoints on the way.
+
+        Args:
+            simulation: the simulation.
+            course: function that runs the simulation from its present state to the end.
+            sharing: function that returns the context in which the simulation runs.
+
+        Returns:
+            whether the run came to its end.
+        """
+        simulation._after_piece = self._pause
+        try:
+            with sharing(simulation):
+                self._check_stop()  # after the wait for a seat
+                course(simulation)
+            complete = True
+        except Interrupted:
+            complete = False
+        finally:
+            simulation._after_piece = None
+        return complete
+
+    def _moves(self, simulation: Any) -> int:
+        return simulation.elapsed
+
+    def _check_stop(self) -> None:
+        self._stop.check()
+
+    def _is_due(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        return time.time() - self._saved > self._interval
+
+    def _pause(self, simulation: Any) -> None:
+        """What is done about every 0.1 s of a run."""
+        self.moves = self._moves(simulation)
+        self._check_stop()
+        if self._is_due():
+            self.save(simulation)
+
+    def save(self, simulation: Any) -> None:
+        """Write a checkpoint."""
+        self._write(simulation)
+        self._saved = time.time()
+
+
 class Team:
     """The replicas of this rank, which share its cores and its devices.
 
@@ -47,7 +129,7 @@ class Team:
         indices: indices of this rank's replicas.
         device: device of all replicas; or devices, which the replicas take in turn.
         threads: number of threads of all ranks together (default all cores).
-        at_once: maximum number of replicas that run at the same time.
+        at_once: maximum number of replicas that run at the same time; one if several GPUs share it.
 
     Attributes:
         places: the places of this rank's replicas, in the order of the indices.
@@ -64,6 +146,8 @@ class Team:
     ) -> None:
         self._world = world
         devices = [world.device(device)] if isinstance(device, str) else [*device]
+        if any("," in each for each in devices):
+            at_once = 1
         most = min(len(indices), at_once or len(indices))
         shares = _threads_of_each(devices, world.threads(threads), most, world.cores)
         self.places = [
@@ -89,13 +173,13 @@ class Team:
             seated: whether the task has a seat, which others may take while launches are shared.
         """
         joined = self._group is not None and simulation._join(self._group)
+        seats: list[Callable[[], object]] = [self.seats.release, self.seats.acquire]
+        before, after = seats if joined else reversed(seats)
         if joined:
             # Python runs one thread at a time, so that many replicas need longer pieces.
             simulation._longer = min(max(1, self._together / 64), 5)
-        if joined and seated:
-            self.seats.release()
-        elif not joined and not seated:
-            self.seats.acquire()
+        if joined == seated:
+            before()
 
         def leave() -> None:
             try:
@@ -103,10 +187,8 @@ class Team:
                     simulation._longer = 1.0
                     simulation._join(None)
             finally:
-                if joined and seated:
-                    self.seats.acquire()
-                elif not joined and not seated:
-                    self.seats.release()
+                if joined == seated:
+                    after()
 
         try:
             yield
@@ -222,6 +304,21 @@ class Team:
         if to_the_end and stopped:
             raise KeyboardInterrupt
         return [result for _, result in sorted(results, key=lambda each: each[0])]
+
+
+def named(name: str, stop: StopRequest, task: Callable[[], T]) -> T:
+    """The result of a task of one simulation of several, whose errors get its name."""
+    try:
+        return task()
+    except RankLost:
+        raise
+    except KeyboardInterrupt:  # of a callback, or of a simulation that is being created
+        if not stop.requested:
+            stop.request()
+        return None  # type: ignore[return-value]  # no result of a run that is interrupted is read
+    except Exception as error:
+        kind = next((each for each in _ERRORS if isinstance(error, each)), RuntimeError)
+        raise kind(f"{name}: {error}") from error
 
 
 class _Threads:
