@@ -13,28 +13,20 @@ CpuFarField::CpuFarField(FarField field, const State& state, const Kernels& kern
       pool_(pool),
       cells_(state.rules, field_.mesh.reach / kReachCells) {
   const MeshRules& m = field_.mesh;
-  std::size_t points = 1;
   for (int a = 0; a < 3; ++a) {
-    points *= static_cast<std::size_t>(m.points[a]);
+    points_ *= static_cast<std::size_t>(m.points[a]);
     mesh_.plan[a] = fft_plan(m.length[a]);
     mesh_.longest = std::max(mesh_.longest, m.length[a]);
     twiddle_[a] = fft_twiddles(m.length[a]);
     mesh_.twiddle[a] = twiddle_[a].data();
   }
-  charge_.resize(points);
-  potential_.resize(points);
-  const std::size_t spectrum = static_cast<std::size_t>(m.points[0]) * m.length[1] * field_.half[2];
-  re_.resize(spectrum);
-  im_.resize(spectrum);
-  for (int t = 0; t < pool.size(); ++t)
-    memory_.emplace_back(static_cast<double*>(::operator new(
-        sizeof(double) * 4 * 8 * static_cast<std::size_t>(mesh_.longest), std::align_val_t{64})));
+  arrays_.make(points_, mesh_.charge, mesh_.potential);
+  arrays_.make(static_cast<std::size_t>(m.points[0]) * m.length[1] * field_.half[2], mesh_.re,
+               mesh_.im);
+  memory_.resize(pool.size());
+  for (double*& memory : memory_) arrays_.make(4 * 8 * std::size_t(mesh_.longest), memory);
   first_.resize(cells_.count() + 1);
   mesh_.rules = &field_.mesh;
-  mesh_.charge = charge_.data();
-  mesh_.potential = potential_.data();
-  mesh_.re = re_.data();
-  mesh_.im = im_.data();
   mesh_.factor = field_.factor.data();
   mesh_.stride = field_.half[2];
   mesh_.half_y = field_.half[1];
@@ -51,7 +43,7 @@ void CpuFarField::for_planes(Add add) {
 }
 
 void CpuFarField::fill(std::span<const Site> sites) {
-  std::fill(charge_.begin(), charge_.end(), 0);
+  std::fill_n(mesh_.charge, points_, 0);
   for_planes([&](int first, int end) {
     for (const Site& site : sites) kernels_.add_charge(mesh_, site, 1, first, end);
   });
@@ -70,14 +62,14 @@ void CpuFarField::refresh(std::span<const Site> sites) {
   const MeshRules& m = field_.mesh;
   std::vector<double> squares(static_cast<std::size_t>(m.points[0]));
   for_each_item(pool_, m.points[0], [&](int x, int thread) {
-    squares[static_cast<std::size_t>(x)] = kernels_.forward_z(mesh_, x, memory_of(thread));
-    kernels_.along_y(mesh_, x, false, memory_of(thread));
+    squares[static_cast<std::size_t>(x)] = kernels_.forward_z(mesh_, x, memory_[thread]);
+    kernels_.along_y(mesh_, x, false, memory_[thread]);
   });
   for_each_item(pool_, m.length[1],
-                [&](int ky, int thread) { kernels_.along_x(mesh_, ky, memory_of(thread)); });
+                [&](int ky, int thread) { kernels_.along_x(mesh_, ky, memory_[thread]); });
   for_each_item(pool_, m.points[0], [&](int x, int thread) {
-    kernels_.along_y(mesh_, x, true, memory_of(thread));
-    kernels_.inverse_z(mesh_, x, memory_of(thread));
+    kernels_.along_y(mesh_, x, true, memory_[thread]);
+    kernels_.inverse_z(mesh_, x, memory_[thread]);
   });
   double sum = 0;
   for (const double s : squares) sum += s;

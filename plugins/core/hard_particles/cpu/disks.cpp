@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The policy `EqualDisks` on a CPU.
+#include "../../runtime/host_arrays.h"
 #include "cpu_engine.h"
 
 namespace manymove::hard_particles {
@@ -13,27 +14,17 @@ class CpuDisks final : public CpuEngine {
         run_tile_(best_level<Kernels>(MANYMOVE_LEVELS).disks),
         memory_(pool_.size()) {
     const auto plane = static_cast<std::size_t>(geometry_.plane);
-    for (TileMemory& memory : memory_) {
-      memory.tile.resize(equal_disks::kSlots * plane);
-      memory.order.resize(equal_disks::kSlots * plane);
-      memory.count.resize(plane);
-      memory.list.resize(4 * plane);
+    for (equal_disks::Workspace& w : memory_) {
+      arrays_.make(equal_disks::kSlots * plane, w.tile, w.order);
+      arrays_.make(plane, w.count);
+      arrays_.make(4 * plane, w.list);
     }
   }
 
  private:
-  struct alignas(128) TileMemory {
-    std::vector<equal_disks::Position> tile;
-    std::vector<std::uint8_t> order;
-    std::vector<std::uint32_t> count, list;
-  };
-
   void run_tile(const Draw& draw, int tile, const TileBounds& bounds, const CycleArrays& arrays,
                 int thread) override {
-    TileMemory& m = memory_[static_cast<std::size_t>(thread)];
-    run_tile_(geometry_, draw, tile, bounds, arrays,
-              {m.tile.data(), m.order.data(), m.count.data(), m.list.data()},
-              workers_[static_cast<std::size_t>(thread)].moves);
+    run_tile_(geometry_, draw, tile, bounds, arrays, memory_[thread], workers_[thread].moves);
   }
 
   equal_disks::Slots slots() const { return {now_.spheres.data(), now_.counts.data()}; }
@@ -55,7 +46,8 @@ class CpuDisks final : public CpuEngine {
 
   const equal_disks::Geometry geometry_;  // of local storage
   const equal_disks::RunTile run_tile_;
-  std::vector<TileMemory> memory_;
+  std::vector<equal_disks::Workspace> memory_;  // of each thread
+  HostArrays arrays_;
 };
 
 }  // namespace
