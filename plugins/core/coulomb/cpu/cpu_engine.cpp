@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "brush.h"
-#include "reduction.h"
-#include "serial.h"
+#include "one_by_one.h"
 #include "tree.h"
 
 namespace manymove::coulomb {
@@ -27,10 +26,8 @@ class CpuEngine final : public EngineBase {
         brush_->sweep();
       else if (tree_)
         tree_->sweep();
-      else if (method() == Method::reduction)
-        sweep_by_reduction(sweep_);
       else
-        sweep_serially(sweep_);
+        sweep_one_by_one(sweep_);
       Counters& c = state_.counters;
       ++c.sweeps;
       c.trial_moves += sweep_.ions();

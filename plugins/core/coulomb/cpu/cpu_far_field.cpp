@@ -82,15 +82,9 @@ void CpuFarField::make_cells(std::span<const Site> sites) {
   for (const Site& s : sites) ++first_[cells_.at(s) + 1];
   for (std::size_t c = 1; c < first_.size(); ++c) first_[c] += first_[c - 1];
   constexpr std::size_t kBeyond = 16;  // what SIMD registers read beyond the last one
-  for (auto* column : {&x_, &y_, &z_, &source_charge_}) column->assign(sites.size() + kBeyond, 0);
+  sources_.resize(sites.size() + kBeyond);
   std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
-  for (const Site& s : sites) {
-    const std::size_t at = next[cells_.at(s)]++;
-    x_[at] = s.x;
-    y_[at] = s.y;
-    z_[at] = s.z;
-    source_charge_[at] = s.charge;
-  }
+  for (const Site& s : sites) sources_.put(next[cells_.at(s)]++, s);
 }
 
 int CpuFarField::ranges_near(const Site& at, IndexRange* ranges, double& sources) const {
@@ -110,8 +104,8 @@ double CpuFarField::near_potential(const State& state, const Site& at, double& s
                                    int& coincident) const {
   IndexRange ranges[kMostRanges];
   const int count = ranges_near(at, ranges, sources);
-  const Partners partners{x_.data(), y_.data(), z_.data(), source_charge_.data()};
-  return kernels_.near_potential(state.rules, field_.mesh, partners, ranges, count, at, coincident);
+  return kernels_.near_potential(state.rules, field_.mesh, sources_.partners(), ranges, count, at,
+                                 coincident);
 }
 
 CpuFarField::Potentials CpuFarField::potentials(const State& state, const Move& move) const {

@@ -66,7 +66,7 @@ class CpuFarField {
   std::vector<Complex<double>> twiddle_[3];
   std::vector<double*> memory_;
   std::vector<std::size_t> first_;  // of each cell, and the end
-  std::vector<float> x_, y_, z_, source_charge_;
+  Columns sources_;                 // sorted into these
 };
 
 }  // namespace manymove::coulomb
