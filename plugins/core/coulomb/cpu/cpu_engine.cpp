@@ -15,6 +15,7 @@ class CpuEngine final : public EngineBase {
  public:
   CpuEngine(State state, int threads, const ChangeTree& change)
       : EngineBase(std::move(state)), sweep_(state_, threads) {
+    state_.parameters.threads_per_particle = 1;
     if (method() == Method::brush) brush_.emplace(sweep_);
     if (method() == Method::tree) tree_.emplace(sweep_, change);
   }
@@ -96,8 +97,6 @@ class CpuEngine final : public EngineBase {
     for (const auto& part : of_thread)
       for (std::size_t k = 0; k < size; ++k) counts[k] += part[k];
   }
-
-  int threads_per_particle() const override { return 1; }
 
  private:
   static constexpr std::size_t kBlock = 1024;  // ions of an item of work

@@ -77,10 +77,10 @@ class CudaEngine final : OnDevice, public EngineBase {
   CudaEngine(State state, const std::vector<int>& devices, const ChangeTree& change)
       : OnDevice(devices.front()), EngineBase(std::move(state)) {
     const bool exact = state_.parameters.double_precision;
-    eta_ = state_.parameters.threads_per_particle;
-    if (eta_ == 0) eta_ = fastest_eta(state_.sites.size(), exact, state_.rules.space);
+    int& eta = state_.parameters.threads_per_particle;
+    if (eta == 0) eta = fastest_eta(state_.sites.size(), exact, state_.rules.space);
     const BrushLaunch brush = for_space(state_.rules, [&](auto space) {
-      return exact ? brush_for<true, space()>(eta_) : brush_for<false, space()>(eta_);
+      return exact ? brush_for<true, space()>(eta) : brush_for<false, space()>(eta);
     });
     for (const int device : devices) existing_device(device);
     connect(devices);
@@ -173,8 +173,6 @@ class CudaEngine final : OnDevice, public EngineBase {
     for (const auto& chain : chains_) chain->put(state_);
   }
 
-  int threads_per_particle() const override { return eta_; }
-
  private:
   DeviceChain& first() const {
     if (!failure_.empty())
@@ -253,7 +251,6 @@ class CudaEngine final : OnDevice, public EngineBase {
   std::vector<std::unique_ptr<DeviceChain>> chains_;
   std::unique_ptr<ChainWatchdog> watchdog_;  // of several devices
   PeerArrays peers_{};
-  int eta_ = 1;
   mutable bool fresh_ = true;  // state_.sites
   std::string failure_;        // the error that ended a run; empty if there was none
   OnDevice::BetweenCalls between_calls_{*this};

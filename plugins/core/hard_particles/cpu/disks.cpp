@@ -27,18 +27,22 @@ class CpuDisks final : public CpuEngine {
     run_tile_(geometry_, draw, tile, bounds, arrays, memory_[thread], workers_[thread].moves);
   }
 
-  equal_disks::Slots slots() const { return {now_.spheres.data(), now_.counts.data()}; }
-
   std::vector<std::array<double, 2>> bond_order_sums(float reach2) const override {
     std::vector<std::array<double, 2>> rows(static_cast<std::size_t>(state_.rows()));
     fetch_neighbors({2, 2, 2, 2});
     for_cells([&](const int cell[3], std::size_t at, int) {
       std::array<double, 2>& sum = rows[static_cast<std::size_t>(cell[1] - state_.first_row())];
       for (int slot = 0; slot < static_cast<int>(now_.counts[at]); ++slot) {
-        double psi[2];
-        equal_disks::bond_order(geometry_, slots(), cell[0], cell[1], slot, reach2, psi);
-        sum[0] += psi[0];
-        sum[1] += psi[1];
+        const Sphere& p = now_.spheres[at * equal_disks::kSlots + slot];
+        equal_disks::BondOrder psi;
+        // 12: the cell itself among the 5 by 5 around it
+        for_particles_around<2, 1, 1>(local_, now_.spheres.data(), now_.counts.data(), cell, 2, 0,
+                                      0,
+                                      [&](const Sphere& q, const float away[3], int other, int t) {
+                                        if (other != 12 || t != slot)
+                                          psi.add(q.x - p.x + away[0], q.y - p.y + away[1], reach2);
+                                      });
+        psi.add_to(sum[0], sum[1]);
       }
     });
     return rows;
