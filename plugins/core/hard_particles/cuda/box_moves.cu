@@ -104,7 +104,8 @@ __global__ void rescale_kernel(const double* reference, std::size_t count, int t
     tables.labels[i] = radius_in_units(reference[i], unit);
     return;
   }
-  // sigma^2 for the exact predicate, and the float32 sigma for its estimate.
+  // In units of u = (V / prod_a E_a)^(1/D) (section 2): sigma^2 for the exact predicate, and the
+  // float32 sigma for its estimate.
   const double sigma = reference[i] / unit;
   tables.contacts[i] = sigma * sigma;
   tables.sigmas[i] = static_cast<float>(sigma);

@@ -579,7 +579,8 @@ __global__ void bond_order_kernel(const Geometry g, const CellRange range, const
       psi.add_to(sum.x, sum.y);
     }
   }
-  // A tree over the threads of the block, the same order of additions in every run.
+  // psi_6 = 1 / N sum_k 1 / n_k sum_j exp(6 i theta_kj), of which a block has a part of the disks
+  // k. A tree over the threads of the block, the same order of additions in every run.
   part[threadIdx.x] = sum;
   __syncthreads();
   for (int width = kThreads / 2; width > 0; width /= 2) {

@@ -44,6 +44,7 @@ __device__ void make_rounds(const SwapSet& s, SwapCounts& counts) {
       const SwapCandidate a = candidates[one], b = candidates[two];
       if (a.id == kNoParticle || b.id == kNoParticle) continue;
       ++counts.trials;
+      // Both have room for the larger diameter: max(sigma_a, sigma_b) <= min(rho_a, rho_b).
       if (!swaps(rules, a, b, diameters[one], diameters[two])) continue;
       exchange(diameters[one], diameters[two]);
       exchange(from[one], from[two]);
