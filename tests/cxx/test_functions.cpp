@@ -47,14 +47,14 @@ void for_range(F first, F last, int count, Check check) {
 TEST("the logarithm of a uniform random number is exact to 1e-15") {
   for (const std::uint32_t word : words(200000)) {
     const double u = (word + 0.5) * 0x1p-32;  // 2^-33 ... 1 - 2^-33
-    CHECK(relative(coulomb::logarithm(u), std::log(static_cast<long double>(u))) < 1e-15L);
+    CHECK(relative(logarithm(u), std::log(static_cast<long double>(u))) < 1e-15L);
   }
 }
 
 TEST("the logarithm is exact to 1e-15 from the smallest normal number to the largest below one") {
   const auto check = [](double a) {
     const long double exact = std::log(static_cast<long double>(a));
-    CHECK(relative(coulomb::logarithm(a), exact) < 1e-15L);
+    CHECK(relative(logarithm(a), exact) < 1e-15L);
   };
   for_range(std::numeric_limits<double>::min(), 0.99, 100000, check);
   for (int k = 1; k <= 53; ++k) check(1 - std::ldexp(1.0, -k));

@@ -56,7 +56,6 @@ struct Rows {
       ids[at] = 17;
     }
   }
-  Slots slots() const { return {data.spheres.data(), data.counts.data()}; }
 };
 
 }  // namespace
@@ -90,23 +89,40 @@ TEST(
   CHECK_EQUAL(first_slot(30000, 29999, 29999) + 3u * 30000u, 3599999999u);
 }
 
-TEST("observables see the same disks in both layouts") {
+TEST("observables see the same disks and pairs in both layouts") {
   const Rows rows;
   const Planes planes{rows.cells.data()};
+  manymove::hard_particles::Geometry whole{};
+  for (int a = 0; a < 2; ++a) {
+    whole.cells[a] = rows.geometry.cells[a];
+    whole.half[a] = rows.geometry.half[a];
+  }
+  whole.slots = kSlots;
+  std::size_t all = 0, half = 0;
   for (int row = 0; row < Rows::kRows; ++row)
     for (int column = 0; column < Rows::kColumns; ++column) {
-      Position a[kSlots], b[kSlots];
-      load_cell(rows.geometry, rows.slots(), column, row, a);
-      load_cell(rows.geometry, planes, column, row, b);
+      const int index = row * Rows::kColumns + column, cell[3] = {column, row, 0};
+      const int disks = static_cast<int>(rows.data.counts[static_cast<std::size_t>(index)]);
+      const Sphere* const own = &rows.data.spheres[static_cast<std::size_t>(index) * kSlots];
+      Position slots[kSlots];
+      load_cell(rows.geometry, planes, column, row, slots);
       for (int slot = 0; slot < kSlots; ++slot)
-        CHECK(a[slot].x == b[slot].x && a[slot].y == b[slot].y);
-      for (int slot = 0; slot < kSlots && a[slot].x != kEmpty; ++slot) {
+        CHECK(slot < disks ? slots[slot].x == own[slot].x && slots[slot].y == own[slot].y
+                           : slots[slot].x == kEmpty && slots[slot].y == kEmpty);
+      for (int slot = 0; slot < disks; ++slot) {
         std::vector<std::pair<float, float>> one, other;
-        for_pairs<true>(rows.geometry, rows.slots(), column, row, slot,
-                        [&](float x, float y) { one.emplace_back(x, y); });
-        for_pairs<true>(rows.geometry, planes, column, row, slot,
-                        [&](float x, float y) { other.emplace_back(x, y); });
+        for_particles_around<2, 1, 1>(
+            whole, rows.data.spheres.data(), rows.data.counts.data(), cell, 2, 0, 0,
+            [&](const Sphere& q, const float away[3], int around, int t) {
+              if (around != 12 || t != slot)
+                one.emplace_back(q.x - own[slot].x + away[0], q.y - own[slot].y + away[1]);
+            });
+        for_pairs<false>(rows.geometry, planes, column, row, slot,
+                         [&](float x, float y) { other.emplace_back(x, y); });
         CHECK(one == other && !one.empty());
+        all += one.size();
+        for_pairs<true>(rows.geometry, planes, column, row, slot, [&](float, float) { ++half; });
       }
     }
+  CHECK_EQUAL(2 * half, all);  // each pair once
 }

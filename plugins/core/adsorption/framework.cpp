@@ -189,7 +189,7 @@ OpenVoxels open_voxels(const State& s, std::span<const double> energies, int typ
 
 void set_grid(State& s, int type, std::span<const double> energies, const Pockets* pockets) {
   const Parameters& p = s.parameters;
-  const std::size_t first = static_cast<std::size_t>(type) * s.padded_values();
+  const std::size_t first = static_cast<std::size_t>(type) * s.grid_values(3);
   s.info.lowest = std::min(s.info.lowest, std::ranges::min(energies));
   s.in_precision(
       [&](auto& own) { store_grid(p.grid, p.cubic, energies, pockets, own.grid.data() + first); });
@@ -201,7 +201,7 @@ void finish_grid(State& s, std::vector<double>&& lj, std::vector<double>&& poten
                  const Poll& poll) {
   Parameters& p = s.parameters;
   const std::size_t values = s.grid_values(),
-                    all = s.padded_values() * static_cast<std::size_t>(s.types());
+                    all = s.grid_values(3) * static_cast<std::size_t>(s.types());
   if (s.felt_charges) add_waves(s, potential, poll);
   s.in_precision([&](auto& own) { own.grid.resize(all); });
   s.info = {p.grid, all * (p.double_precision ? 8 : 4),

@@ -194,13 +194,10 @@ std::size_t State::shape_size() const {
     most = std::max(most, 3 * parameters.force_field->bodies[b].size());
   return most;
 }
-std::size_t State::grid_values() const {
-  const auto& n = parameters.grid;
-  return static_cast<std::size_t>(n[0]) * n[1] * static_cast<std::size_t>(n[2]);
-}
-std::size_t State::padded_values() const {
-  const auto& n = parameters.grid;
-  return static_cast<std::size_t>(n[0] + 3) * (n[1] + 3) * static_cast<std::size_t>(n[2] + 3);
+std::size_t State::grid_values(int repeated) const {
+  std::size_t values = 1;
+  for (const int points : parameters.grid) values *= static_cast<std::size_t>(points + repeated);
+  return values;
 }
 
 namespace {

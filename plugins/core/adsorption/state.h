@@ -85,9 +85,9 @@ struct State {
   double charge(int type) const {
     return molecules() ? parameters.force_field->types[type].charge : 0;
   }
-  std::size_t shape_size() const;     // of a slot
-  std::size_t grid_values() const;    // of one type, without the repeated planes
-  std::size_t padded_values() const;  // with them
+  std::size_t shape_size() const;  // of a slot
+  // Of one type, with so many planes along each axis that repeat others.
+  std::size_t grid_values(int repeated = 0) const;
 };
 
 // Checks everything; no grid and no molecules yet.

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "../runtime/fingerprint.h"
+#include "../runtime/logarithm.h"
 #include "../runtime/macros.h"
 #include "../runtime/philox.h"
 #include "engine.h"
@@ -238,23 +239,6 @@ MM_HD std::int64_t potential_term_single(const Rules& r, float charge, const Sep
   return to_fixed(charge * unit_potential<B>(r, r.rest_single, d), r.magic);
 }
 
-// ln(a) for a normal number 0 < a < 1, from IEEE operations alone: 2 artanh((m - 1) / (m + 1)), to
-// a relative error of 1e-15.
-MM_HD double logarithm(double a) {
-  const std::uint64_t bits = bits_of(a);
-  int exponent = static_cast<int>(bits >> 52) - 1023;
-  double m = as_double((bits & 0xfffffffffffffu) | 0x3ff0000000000000u);
-  if (m > 1.4142135623730951) {
-    m = m * 0.5;
-    ++exponent;
-  }
-  // ln a = exponent ln 2 + 2 (s + s^3 / 3 + s^5 / 5 + ...), m in [1 / sqrt(2), sqrt(2)].
-  const double s = (m - 1) / (m + 1);
-  const double p = polynomial(s * s, 1.0, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13,
-                              1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23);
-  return fused(static_cast<double>(exponent), 0.6931471805599453, 2 * s * p);
-}
-
 // ---- a trial move ----------------------------------------------------------------------------
 
 struct Trial {
@@ -361,9 +345,10 @@ MM_HD void cells_nearby(const Rules& r, int axis, float x, int& low, int& high) 
   low = cell - (cell_along(r, axis, below) < cell || below < -half);
   high = cell + (cell_along(r, axis, above) > cell || above >= half);
 }
-// Whether `found` says so of a cell, by its index, that may have ions within contact of a place.
-template <std::predicate<std::size_t> Found>
-MM_HD bool any_cell_nearby(const Rules& r, const Site& at, Found found) {
+// Whether `found` says so of an ion, by its index, in a cell that may have ions within contact of a
+// place.
+template <std::predicate<int> Found>
+MM_HD bool any_nearby(const Rules& r, const CellListView& lists, const Site& at, Found found) {
   int low[3], high[3];
   cells_nearby(r, 0, at.x, low[0], high[0]);
   cells_nearby(r, 1, at.y, low[1], high[1]);
@@ -372,20 +357,12 @@ MM_HD bool any_cell_nearby(const Rules& r, const Site& at, Found found) {
     for (int b = low[1]; b <= high[1]; ++b)
       for (int a = low[0]; a <= high[0]; ++a) {
         int cx = a, cy = b, cz = c;
-        if (neighbor_cell(r, 0, cx) && neighbor_cell(r, 1, cy) && neighbor_cell(r, 2, cz) &&
-            found(cell_index(r, cx, cy, cz)))
-          return true;
+        if (!neighbor_cell(r, 0, cx) || !neighbor_cell(r, 1, cy) || !neighbor_cell(r, 2, cz))
+          continue;
+        for (int j = lists.head[cell_index(r, cx, cy, cz)]; j >= 0; j = lists.next[j])
+          if (found(j)) return true;
       }
   return false;
-}
-// The same of an ion in these cells, by its index.
-template <std::predicate<int> Found>
-MM_HD bool any_nearby(const Rules& r, const CellListView& lists, const Site& at, Found found) {
-  return any_cell_nearby(r, at, [&](std::size_t cell) {
-    for (int j = lists.head[cell]; j >= 0; j = lists.next[j])
-      if (found(j)) return true;
-    return false;
-  });
 }
 // Whether ion i at a place overlaps with one of those that `counts`, which are at site(j).
 template <std::invocable<int> SiteOf, std::predicate<int> Counts>

@@ -80,15 +80,13 @@ bool nudge(State& s, const CellLists& lists, int i) {
 }
 
 void separate(State& s) {
-  // To move an ion to a free place makes no other one overlap.
-  const std::vector<int> found = overlapping_ions(s);
-  if (found.empty()) return;
   CellLists lists;
   lists.fill(s);
-  for (const int ion : found) {
-    const std::size_t i = static_cast<std::size_t>(ion);
+  for (std::size_t i = 0; i < s.sites.size(); ++i) {
+    const int ion = static_cast<int>(i);
     const std::int64_t j = first_overlap(s, lists, ion);
     if (j < 0) continue;
+    // To move an ion to a free place makes no other one overlap.
     const double contact = (s.radius[i] + s.radius[j]) * s.unit;
     const double distance = s.unit * std::sqrt(squared_distance(s.rules, s.sites[i], s.sites[j]));
     // Two roundings, of half a unit along each axis each.
@@ -132,43 +130,12 @@ void CellLists::fill(const State& s) {
     add(s.rules, static_cast<std::int32_t>(i), s.sites[i]);
 }
 
-// Ions are visited cell by cell: neighbors are near
-// in memory then, which matters from a million ions on.
-std::vector<int> overlapping_ions(const State& s) {
-  struct Ion {
-    Site at;
-    double radius;
-    int index;
-  };
-  const Rules& r = s.rules;
-  std::vector<std::uint32_t> first(cell_count(r) + 1);
-  std::vector<std::uint32_t> cell(s.sites.size());
-  for (std::size_t i = 0; i < s.sites.size(); ++i) {
-    const Site& at = s.sites[i];
-    cell[i] = static_cast<std::uint32_t>(cell_of(r, at));
-    ++first[cell[i]];
-  }
-  std::uint32_t before = 0;
-  for (std::uint32_t& f : first) before += std::exchange(f, before);
-  std::vector<Ion> ions(s.sites.size());
-  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
-  for (std::size_t i = 0; i < s.sites.size(); ++i)
-    ions[next[cell[i]]++] = {s.sites[i], s.radius[i], static_cast<int>(i)};
-
-  std::vector<int> found;
-  for (const Ion& ion : ions) {
-    const auto touches = [&](const Ion& other) {
-      return other.index != ion.index &&
-             too_close(squared_distance(r, ion.at, other.at), ion.radius, other.radius);
-    };
-    if (any_cell_nearby(r, ion.at, [&](std::size_t around) {
-          return std::any_of(ions.begin() + first[around], ions.begin() + first[around + 1],
-                             touches);
-        }))
-      found.push_back(ion.index);
-  }
-  std::sort(found.begin(), found.end());
-  return found;
+int overlapping_ion(const State& s) {
+  CellLists lists;
+  lists.fill(s);
+  for (int i = 0; i < static_cast<int>(s.sites.size()); ++i)
+    if (first_overlap(s, lists, i) >= 0) return i;
+  return -1;
 }
 
 void find_dipole(State& s) {
@@ -206,7 +173,8 @@ void set_positions(State& s, const double* xyz, const std::int32_t* image) {
   }
 }
 
-double deepest_overlap(const State& s) {
+double EngineBase::max_overlap() const {
+  const State& s = present();
   CellLists lists;
   lists.fill(s);
   double deepest = 0;

@@ -189,15 +189,14 @@ State make_state(const Snapshot& snapshot, const Ions& ions, const Parameters& p
     refuse("checkpoint: ", snapshot.positions.size(), " coordinates for ", s.sites.size(), " ions");
   for (std::size_t i = 0; i < s.sites.size(); ++i) {
     const float* c = snapshot.positions.data() + 3 * i;
-    for (int a = 0; a < 3; ++a)
-      if (!(std::abs(c[a]) <= s.rules.extent[a] / 2) || c[a] != std::nearbyint(c[a]))
-        refuse("checkpoint: ion ", i, " has the coordinate ", c[a]);
     s.sites[i] = {c[0], c[1], c[2], s.sites[i].charge};
-    if (!s.rules.periodic && squared_norm(s.sites[i]) > s.rules.wall2)
-      refuse("checkpoint: ion ", i, " is outside");
+    bool legal = s.rules.periodic || squared_norm(s.sites[i]) <= s.rules.wall2;
+    for (int a = 0; a < 3; ++a)
+      legal = legal && std::abs(c[a]) <= s.rules.extent[a] / 2 && c[a] == std::nearbyint(c[a]);
+    if (!legal) refuse("checkpoint: ion ", i, " is where no ion can be");
   }
-  if (const std::vector<int> found = overlapping_ions(s); !found.empty())
-    refuse("checkpoint: ion ", found.front(), " overlaps with another");
+  if (const int found = overlapping_ion(s); found >= 0)
+    refuse("checkpoint: ion ", found, " overlaps with another");
   if (snapshot.image.size() != (parameters.vacuum ? 3 * s.sites.size() : 0))
     refuse("checkpoint: ", snapshot.image.size(), " images for ", s.sites.size(), " ions");
   s.image = snapshot.image;
@@ -219,7 +218,8 @@ Snapshot snapshot_of(const State& s) {
   return snapshot;
 }
 
-void export_positions(const State& s, double* xyz) {
+void EngineBase::positions(double* xyz) const {
+  const State& s = present();
   for (const Site& at : s.sites) {
     *xyz++ = at.x * s.axis_unit[0];
     *xyz++ = at.y * s.axis_unit[1];
@@ -227,16 +227,17 @@ void export_positions(const State& s, double* xyz) {
   }
 }
 
-void export_images(const State& s, std::int32_t* image) {
-  if (!s.parameters.vacuum) refuse("images are kept with surrounding vacuum only");
-  std::copy(s.image.begin(), s.image.end(), image);
+void EngineBase::images(std::int32_t* image) const {
+  if (!state_.parameters.vacuum) refuse("images are kept with surrounding vacuum only");
+  std::ranges::copy(present().image, image);
 }
 
 double energy_beside_pairs(const State& s) {
   return s.self_energy + s.rules.strength * s.rules.vacuum * change_of_square({}, s.dipole);
 }
 
-std::uint64_t hash_of(const State& s) {
+std::uint64_t EngineBase::state_hash() const {
+  const State& s = present();
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < s.sites.size(); ++i) {
     const Site& at = s.sites[i];

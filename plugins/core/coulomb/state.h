@@ -37,8 +37,8 @@ State make_state(const Snapshot& snapshot, const Ions& ions, const Parameters& p
 Particles name_of(const State& state, std::size_t i);
 // Other positions of the same ions; throws and changes nothing if they are bad.
 void set_positions(State& state, const double* xyz, const std::int32_t* image);
-// The ions that overlap with another, in order.
-std::vector<int> overlapping_ions(const State& state);
+// The first ion that overlaps with another, or -1.
+int overlapping_ion(const State& state);
 // The dipole moment follows from positions and images.
 void find_dipole(State& state);
 // In kT, of the dipole moment in a vacuum and of the ions with their own images.
@@ -59,10 +59,6 @@ class CellLists {
 };
 
 Snapshot snapshot_of(const State& state);
-void export_positions(const State& state, double* xyz);
-void export_images(const State& state, std::int32_t* image);
-double deepest_overlap(const State& state);
-std::uint64_t hash_of(const State& state);
 Bins bins_of(const State& state, const Histogram& histogram);
 
 // What the engines have in common.
@@ -76,14 +72,15 @@ class EngineBase : public Engine {
   double energy_change() const override {
     return static_cast<double>(state_.change) * state_.rules.strength;
   }
-  void positions(double* xyz) const override { export_positions(present(), xyz); }
-  void images(std::int32_t* image) const override { export_images(present(), image); }
+  void positions(double* xyz) const override;
+  void images(std::int32_t* image) const override;
   Snapshot snapshot() const override { return snapshot_of(present()); }
-  double max_overlap() const override { return deepest_overlap(present()); }
-  std::uint64_t state_hash() const override { return hash_of(present()); }
+  double max_overlap() const override;
+  std::uint64_t state_hash() const override;
   double max_displacement() const override { return state_.rules.step * state_.unit; }
   double short_displacement() const override { return state_.rules.short_step * state_.unit; }
   double unit() const override { return state_.unit; }
+  int threads_per_particle() const override { return state_.parameters.threads_per_particle; }
   Method method() const override { return state_.parameters.method; }
 
  protected:

@@ -328,58 +328,14 @@ inline Draw draw_cycle(const hard_particles::Geometry& g, std::uint64_t cycle) {
   return d;
 }
 
-// ---- observables, a cell at a time ----
-
-// The slots of a cell of `Cells`; planes.h has the same for a GPU.
-struct Slots {
-  const Sphere* spheres;
-  const std::uint32_t* counts;
-};
-MM_HD void load_cell(const Geometry& g, Slots cells, int column, int row, Position slot[kSlots]) {
-  const std::int64_t at = static_cast<std::int64_t>(row) * g.cells[0] + column;
-  for (int s = 0; s < kSlots; ++s) {
-    const Sphere& p = cells.spheres[at * kSlots + s];
-    slot[s] =
-        s < static_cast<int>(cells.counts[at]) ? Position{p.x, p.y} : Position{kEmpty, kEmpty};
-  }
-}
-
-// Cells whose disks load_cell() finds.
-template <class S>
-concept DiskStorage =
-    requires(const Geometry& g, S cells, Position* slot) { load_cell(g, cells, 0, 0, slot); };
-
-// Calls pair(dx, dy) for each disk `slot` of a cell and every other disk in the cells (column + i,
-// row + j) with |i|, |j| <= 2; half: each pair of disks once, not twice. Differences are exact.
-template <bool Half, DiskStorage Storage, class Pair>
-MM_HD void for_pairs(const Geometry& g, Storage cells, int column, int row, int slot, Pair&& pair) {
-  Position own[kSlots];
-  load_cell(g, cells, column, row, own);
-  const Position p = own[slot];
-  for (int j = Half ? 0 : -2; j <= 2; ++j) {
-    for (int i = Half && j == 0 ? 0 : -2; i <= 2; ++i) {
-      const int at[2] = {(column + i + 2 * g.cells[0]) % g.cells[0],
-                         (row + j + 2 * g.cells[1]) % g.cells[1]};
-      Position q[kSlots];
-      load_cell(g, cells, at[0], at[1], q);
-      MM_UNROLL
-      for (int s = 0; s < kSlots; ++s) {
-        if (q[s].x == kEmpty) continue;
-        if (i == 0 && j == 0 && (Half ? s <= slot : s == slot)) continue;
-        pair(q[s].x - p.x + 2.0f * g.half[0] * static_cast<float>(i),
-             q[s].y - p.y + 2.0f * g.half[1] * static_cast<float>(j));
-      }
-    }
-  }
-}
+// ---- observables ----
 
 // psi_6 of one disk: the mean of exp(6 i theta) over the neighbors within a squared distance.
-template <DiskStorage Storage>
-MM_HD void bond_order(const Geometry& g, Storage cells, int column, int row, int slot, float reach2,
-                      double psi[2]) {
+struct BondOrder {
   double re = 0, im = 0;
-  int n = 0;
-  for_pairs<false>(g, cells, column, row, slot, [&](float dx, float dy) {
+  int neighbors = 0;
+
+  MM_HD void add(float dx, float dy, float reach2) {
     const float r2 = fast_fma(dx, dx, dy * dy);
     if (r2 >= reach2) return;
     const double c = static_cast<double>(dx), s = static_cast<double>(dy),
@@ -388,11 +344,15 @@ MM_HD void bond_order(const Geometry& g, Storage cells, int column, int row, int
     const double c4 = c2 * c2 - s2 * s2, s4 = 2 * c2 * s2;
     re += c4 * c2 - s4 * s2;
     im += c4 * s2 + s4 * c2;
-    ++n;
-  });
-  psi[0] = n ? re / n : 0.0;
-  psi[1] = n ? im / n : 0.0;
-}
+    ++neighbors;
+  }
+  // Adds it to the sum of a part of the disks.
+  MM_HD void add_to(double& sum_re, double& sum_im) const {
+    if (neighbors == 0) return;
+    sum_re += re / neighbors;
+    sum_im += im / neighbors;
+  }
+};
 
 }  // namespace manymove::hard_particles::equal_disks
 

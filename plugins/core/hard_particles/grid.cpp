@@ -2,7 +2,9 @@
 // The choice of the grid: contact distances, cells, slots, integer units, tiles.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 #include "../runtime/errors.h"
 #include "constant_pressure/edges.h"
@@ -92,28 +94,6 @@ Distances distances_of(const Parameters& p, std::size_t particles) {
     d.of_types = {p.diameter};
   }
   return d;
-}
-
-// Even H along each axis whose ratios are those of the cell widths. The widest edge is kept
-// exactly; for the others the best of all H of the widest is taken, with a relative error of some
-// 1e-9 as a rule, and of at most 1.4e-6 in every box (section 1.5 of docs/theory/hard_spheres.md).
-std::array<std::int64_t, 3> half_widths(const double* width, int dimensions, int widest,
-                                        std::int64_t most) {
-  std::array<std::int64_t, 3> half{}, best{};
-  double least = 1;
-  for (std::int64_t h = most; h > most / 2 && least > 1e-15; h -= 2) {
-    double error = 0;
-    for (int a = 0; a < dimensions; ++a) {
-      const double wanted = static_cast<double>(h) * (width[a] / width[widest]);
-      half[a] = 2 * static_cast<std::int64_t>(std::nearbyint(wanted / 2));
-      error = std::max(error, std::abs(static_cast<double>(half[a]) - wanted) / wanted);
-    }
-    if (error < least) {
-      least = error;
-      best = half;
-    }
-  }
-  return best;
 }
 
 // Section 1.1 of docs/theory/hard_spheres.md. Centers at least sigma apart in a box are centers of
@@ -301,10 +281,18 @@ void choose_cells(State& state) {
   }
   if (all > 1e9) refuse("the box holds ", all, " cells, more than 1e9: use a smaller box");
   const auto widest = static_cast<int>(std::max_element(width, width + D) - width);
-  const auto half = half_widths(width, D, widest, rules.most_half_width);
+  // Even H whose ratios are those of the widths. The widest edge is kept exactly; the others have a
+  // relative error of some 1e-9 as a rule, and of at most 1.4e-6 in every box (section 1.5 of
+  // docs/theory/hard_spheres.md).
+  const std::int64_t most[3] = {rules.most_half_width / 2, rules.most_half_width / 2,
+                                rules.most_half_width / 2};
+  double error;
+  const auto half = nearest_ratios(D, widest, most, error, [&](std::int64_t h, int a) {
+    return static_cast<double>(h) * (width[a] / width[widest]);
+  });
   for (int a = 0; a < 3; ++a) {
-    g.half[a] = a < D ? static_cast<float>(half[a]) : 1.0f;
-    state.extent[a] = a < D ? 2 * half[a] * g.cells[a] : 2;
+    g.half[a] = a < D ? static_cast<float>(2 * half[a]) : 1.0f;
+    state.extent[a] = a < D ? 4 * half[a] * g.cells[a] : 2;
   }
   const int kept = state.equal_disks() ? 0 : widest;  // the edge that is kept exactly
   state.unit = p.box[kept] / static_cast<double>(state.extent[kept]);
@@ -447,6 +435,20 @@ void choose_grid(State& state) {
     label.type = type;
     state.labels.push_back(label);
   }
+}
+
+void set_cells(State& state, const int* cells) {
+  for (int a = 0; a < 3; ++a) {
+    const bool is = a < state.dimensions();
+    state.geometry.cells[a] = is ? cells[a] : 1;
+    state.geometry.half[a] = is ? static_cast<float>(state.extent[a] / (2 * cells[a])) : 1.0f;
+    if (is) state.parameters.box[a] = static_cast<double>(state.extent[a]) * state.unit;
+  }
+}
+
+double box_volume(const State& state) {
+  const double* const box = state.parameters.box;
+  return std::accumulate(box, box + state.dimensions(), 1.0, std::multiplies<>());
 }
 
 void set_volume(State& state, double coordinate) {

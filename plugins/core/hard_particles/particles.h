@@ -282,6 +282,47 @@ MM_HD void for_pairs(const Geometry& g, const Sphere* spheres, const Count* coun
       }
 }
 
+// Calls visit(q, away, other, t) for the t-th particle q of the cell whose number in the block of
+// cells within `range` of a cell is `other`, from `begin` on; away leads from the cell's center to
+// that of the other one. Of Lanes threads that share a cell each takes a part of the cells, AtOnce
+// of them at a time, because a GPU's thread has to wait for what it reads.
+template <int D, int Lanes, int AtOnce, class Count, class Visit>
+MM_HD void for_particles_around(const Geometry& g, const Sphere* spheres, const Count* counts,
+                                const int cell[3], int range, int begin, int lane, Visit&& visit) {
+  const int side = 2 * range + 1, all = D == 3 ? side * side * side : side * side;
+  for (int first = begin + lane; first < all; first += AtOnce * Lanes) {
+    int from[AtOnce], n[AtOnce], most = 0;
+    float away[AtOnce][3];
+    MM_UNROLL
+    for (int c = 0; c < AtOnce; ++c) {
+      const int other = first + c * Lanes;
+      const int by[3] = {other % side - range, other / side % side - range,
+                         D == 3 ? other / (side * side) - range : 0};
+      int there = 0;  // a box has at most 1e9 cells
+      MM_UNROLL
+      for (int a = D - 1; a >= 0; --a) {
+        int i = cell[a] + by[a];
+        while (i < 0) i += g.cells[a];
+        while (i >= g.cells[a]) i -= g.cells[a];
+        there = there * g.cells[a] + i;
+        away[c][a] = 2.0f * g.half[a] * static_cast<float>(by[a]);
+      }
+      from[c] = there;
+      n[c] = other < all ? static_cast<int>(counts[there]) : 0;
+      if (n[c] > most) most = n[c];
+    }
+    for (int t = 0; t < most; ++t) {
+      Sphere q[AtOnce];
+      MM_UNROLL
+      for (int c = 0; c < AtOnce; ++c)
+        if (t < n[c]) q[c] = spheres[static_cast<std::int64_t>(from[c]) * g.slots + t];
+      MM_UNROLL
+      for (int c = 0; c < AtOnce; ++c)
+        if (t < n[c]) visit(q[c], away[c], first + c * Lanes, t);
+    }
+  }
+}
+
 // Histograms of distances in contact distances, from contact on.
 struct ContactBins {
   double per_unit;  // bins per contact distance

@@ -58,6 +58,30 @@ MM_HD void load_cell(const Geometry& g, Planes cells, int column, int row, Posit
     slot[s] = s < disks ? load_position(at + s * g.cells[0]) : Position{kEmpty, kEmpty};
 }
 
+// Calls pair(dx, dy) for each disk `slot` of a cell and every other disk in the cells (column + i,
+// row + j) with |i|, |j| <= 2; half: each pair of disks once, not twice. Differences are exact.
+template <bool Half, class Pair>
+MM_HD void for_pairs(const Geometry& g, Planes cells, int column, int row, int slot, Pair&& pair) {
+  Position own[kSlots];
+  load_cell(g, cells, column, row, own);
+  const Position p = own[slot];
+  for (int j = Half ? 0 : -2; j <= 2; ++j) {
+    for (int i = Half && j == 0 ? 0 : -2; i <= 2; ++i) {
+      const int at[2] = {(column + i + 2 * g.cells[0]) % g.cells[0],
+                         (row + j + 2 * g.cells[1]) % g.cells[1]};
+      Position q[kSlots];
+      load_cell(g, cells, at[0], at[1], q);
+      MM_UNROLL
+      for (int s = 0; s < kSlots; ++s) {
+        if (q[s].x == kEmpty) continue;
+        if (i == 0 && j == 0 && (Half ? s <= slot : s == slot)) continue;
+        pair(q[s].x - p.x + 2.0f * g.half[0] * static_cast<float>(i),
+             q[s].y - p.y + 2.0f * g.half[1] * static_cast<float>(j));
+      }
+    }
+  }
+}
+
 // ---- on the host ----
 
 // The place of the first slot of the cell with this index.

@@ -11,6 +11,7 @@
 #include "constant_pressure/edges.h"
 #include "constant_pressure/volume.h"
 #include "grid.h"
+#include "host_particles.h"
 #include "packing.h"
 
 namespace manymove::hard_particles {
@@ -309,23 +310,15 @@ State frame_of(const State& s) {
   return frame;
 }
 
-namespace {
-
-double coordinate(const State& s, int axis, std::int64_t place) {
-  const double edge = s.parameters.box[axis];
-  return multiply_add_unfused(static_cast<double>(place),
-                              edge / static_cast<double>(s.extent[axis]), -0.5 * edge);
-}
-
-}  // namespace
-
 std::vector<ParticlePosition> particle_positions(const State& s, const Snapshot& data) {
   const auto D = static_cast<std::size_t>(s.dimensions());
+  const Frame frame = host_frame(s);
   std::vector<ParticlePosition> all(data.places.size() / D);
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].particle = data.index(i);
     for (std::size_t a = 0; a < D; ++a)
-      all[i].r[a] = coordinate(s, static_cast<int>(a), data.places[i * D + a]);
+      all[i].r[a] =
+          coordinate(frame, static_cast<int>(a), static_cast<double>(data.places[i * D + a]));
     if (s.type_diameters.empty() || data.diameters.empty()) continue;
     const auto& types = s.type_diameters;
     const auto type = std::find(types.begin(), types.end(), data.diameters[i]);

@@ -65,42 +65,17 @@ template <int D, int Lanes>
 MM_HD double room_of(const Geometry& g, const SwapRules& rules, const int cell[3], const Sphere& p,
                      const Sphere* spheres, const std::uint32_t* counts, const double* diameters,
                      int lane) {
-  constexpr int kAround = D == 3 ? 27 : 9, kMine = (kAround + Lanes - 1) / Lanes;
-  int from[kMine];
-  std::uint32_t n[kMine], most = 0;
-  float away[kMine][3];  // from the center of the own cell to the center of the other one
-  MM_UNROLL
-  for (int c = 0; c < kMine; ++c) {
-    const int other = c * Lanes + lane;
-    const int by[3] = {other % 3 - 1, other / 3 % 3 - 1, D == 3 ? other / 9 - 1 : 0};
-    int there = 0;  // a box has at most 1e9
-    MM_UNROLL
-    for (int a = D - 1; a >= 0; --a) {
-      int i = cell[a] + by[a];
-      i = i < 0 ? i + g.cells[a] : i >= g.cells[a] ? 0 : i;
-      there = there * g.cells[a] + i;
-      away[c][a] = 2.0f * g.half[a] * static_cast<float>(by[a]);
-    }
-    n[c] = other < kAround ? counts[there] : 0;
-    from[c] = there;
-    if (n[c] > most) most = n[c];
-  }
   double room = 1e30;
-  for (std::uint32_t s = 0; s < most; ++s) {
-    Sphere q[kMine];
-    MM_UNROLL
-    for (int c = 0; c < kMine; ++c)
-      if (s < n[c]) q[c] = spheres[static_cast<std::int64_t>(from[c]) * g.slots + s];
-    MM_UNROLL
-    for (int c = 0; c < kMine; ++c) {
-      if (s >= n[c] || q[c].id == p.id) continue;
-      const float dx = q[c].x - p.x + away[c][0], dy = q[c].y - p.y + away[c][1],
-                  dz = D == 3 ? q[c].z - p.z + away[c][2] : 0.0f;
-      if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > rules.farthest2) continue;
-      const double its = 2 * square_root(exact_square(dx, dy, dz)) - diameters[q[c].id];
-      if (its < room) room = its;
-    }
-  }
+  for_particles_around<D, Lanes, ((D == 3 ? 27 : 9) + Lanes - 1) / Lanes>(
+      g, spheres, counts, cell, 1, 0, lane, [&](const Sphere& q, const float away[3], int, int) {
+        if (q.id == p.id) return;
+        const float dx = q.x - p.x + away[0], dy = q.y - p.y + away[1],
+                    dz = D == 3 ? q.z - p.z + away[2] : 0.0f;
+        if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > rules.farthest2) return;
+        // rho = min_k (2 |r_k| - sigma_k) (section 6).
+        const double its = 2 * square_root(exact_square(dx, dy, dz)) - diameters[q.id];
+        if (its < room) room = its;
+      });
   return room;
 }
 

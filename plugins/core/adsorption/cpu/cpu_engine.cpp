@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CPU engine: threads over systems of point particles, rigid molecules or chains.
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "../../runtime/host_arrays.h"
 #include "../../runtime/parallel_for.h"
 #include "../engine_base.h"
 #include "../fill_grid.h"
@@ -47,7 +46,7 @@ class CpuEngine final : public EngineBase {
     } else {
       const Arrays w = arrays();
       each_system([&](int system, Worker& worker) {
-        kernels_.place_molecules(w, system, worker.scratch.get(), worker.moves);
+        kernels_.place_molecules(w, system, worker.scratch, worker.moves);
       });
       for (const Worker& worker : workers_) check_placed(state_, worker.moves);
     }
@@ -64,7 +63,7 @@ class CpuEngine final : public EngineBase {
       const bool together = !kMolecules && w.method == Method::pmc;
       each_system(
           [&](int first, Worker& worker) {
-            kernels_.run_systems(w, first, worker.scratch.get(), worker.moves);
+            kernels_.run_systems(w, first, worker.scratch, worker.moves);
           },
           together ? kTogether : 1);
       MoveCounts sum;
@@ -94,7 +93,7 @@ class CpuEngine final : public EngineBase {
     const TestInsertions<Arrays> t{
         arrays(), state_.data.counters.insertions, insertions, species, empty, sums.data()};
     each_system([&](int system, Worker& worker) {
-      kernels_.insert_test_molecules(t, system, worker.scratch.get());
+      kernels_.insert_test_molecules(t, system, worker.scratch);
     });
     state_.data.counters.insertions += insertions;
     return sums;
@@ -117,12 +116,10 @@ class CpuEngine final : public EngineBase {
   }
 
  private:
-  struct Free {
-    void operator()(void* p) const { std::free(p); }
-  };
   struct alignas(128) Worker {
     MoveCounts moves;
-    std::unique_ptr<void, Free> scratch;
+    HostArrays memory;
+    std::byte* scratch;
   };
 
   Arrays arrays() {
@@ -132,18 +129,14 @@ class CpuEngine final : public EngineBase {
     return w;
   }
   void make_scratch() {
-    // aligned_alloc() wants a multiple of the alignment.
-    const std::size_t bytes = (scratch_bytes(arrays()) + 63) / 64 * 64;
     for (Worker& worker : workers_) {
-      worker.scratch.reset();
-      worker.scratch.reset(std::aligned_alloc(64, bytes));
-      if (!worker.scratch) throw std::bad_alloc();
+      worker.memory = {};
+      worker.memory.make(scratch_bytes(arrays()), worker.scratch);
     }
   }
   void sum_energies(const Arrays& w) {
-    each_system([&](int system, Worker& worker) {
-      kernels_.sum_energies(w, system, worker.scratch.get());
-    });
+    each_system(
+        [&](int system, Worker& worker) { kernels_.sum_energies(w, system, worker.scratch); });
   }
   // Calls function(system, worker) for each of them, or for every so many.
   template <class Function>

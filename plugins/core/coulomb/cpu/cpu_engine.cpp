@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "brush.h"
-#include "reduction.h"
-#include "serial.h"
+#include "one_by_one.h"
 #include "tree.h"
 
 namespace manymove::coulomb {
@@ -16,6 +15,7 @@ class CpuEngine final : public EngineBase {
  public:
   CpuEngine(State state, int threads, const ChangeTree& change)
       : EngineBase(std::move(state)), sweep_(state_, threads) {
+    state_.parameters.threads_per_particle = 1;
     if (method() == Method::brush) brush_.emplace(sweep_);
     if (method() == Method::tree) tree_.emplace(sweep_, change);
   }
@@ -27,10 +27,8 @@ class CpuEngine final : public EngineBase {
         brush_->sweep();
       else if (tree_)
         tree_->sweep();
-      else if (method() == Method::reduction)
-        sweep_by_reduction(sweep_);
       else
-        sweep_serially(sweep_);
+        sweep_one_by_one(sweep_);
       Counters& c = state_.counters;
       ++c.sweeps;
       c.trial_moves += sweep_.ions();
@@ -99,8 +97,6 @@ class CpuEngine final : public EngineBase {
     for (const auto& part : of_thread)
       for (std::size_t k = 0; k < size; ++k) counts[k] += part[k];
   }
-
-  int threads_per_particle() const override { return 1; }
 
  private:
   static constexpr std::size_t kBlock = 1024;  // ions of an item of work

@@ -13,28 +13,20 @@ CpuFarField::CpuFarField(FarField field, const State& state, const Kernels& kern
       pool_(pool),
       cells_(state.rules, field_.mesh.reach / kReachCells) {
   const MeshRules& m = field_.mesh;
-  std::size_t points = 1;
   for (int a = 0; a < 3; ++a) {
-    points *= static_cast<std::size_t>(m.points[a]);
+    points_ *= static_cast<std::size_t>(m.points[a]);
     mesh_.plan[a] = fft_plan(m.length[a]);
     mesh_.longest = std::max(mesh_.longest, m.length[a]);
     twiddle_[a] = fft_twiddles(m.length[a]);
     mesh_.twiddle[a] = twiddle_[a].data();
   }
-  charge_.resize(points);
-  potential_.resize(points);
-  const std::size_t spectrum = static_cast<std::size_t>(m.points[0]) * m.length[1] * field_.half[2];
-  re_.resize(spectrum);
-  im_.resize(spectrum);
-  for (int t = 0; t < pool.size(); ++t)
-    memory_.emplace_back(static_cast<double*>(::operator new(
-        sizeof(double) * 4 * 8 * static_cast<std::size_t>(mesh_.longest), std::align_val_t{64})));
+  arrays_.make(points_, mesh_.charge, mesh_.potential);
+  arrays_.make(static_cast<std::size_t>(m.points[0]) * m.length[1] * field_.half[2], mesh_.re,
+               mesh_.im);
+  memory_.resize(pool.size());
+  for (double*& memory : memory_) arrays_.make(4 * 8 * std::size_t(mesh_.longest), memory);
   first_.resize(cells_.count() + 1);
   mesh_.rules = &field_.mesh;
-  mesh_.charge = charge_.data();
-  mesh_.potential = potential_.data();
-  mesh_.re = re_.data();
-  mesh_.im = im_.data();
   mesh_.factor = field_.factor.data();
   mesh_.stride = field_.half[2];
   mesh_.half_y = field_.half[1];
@@ -51,7 +43,7 @@ void CpuFarField::for_planes(Add add) {
 }
 
 void CpuFarField::fill(std::span<const Site> sites) {
-  std::fill(charge_.begin(), charge_.end(), 0);
+  std::fill_n(mesh_.charge, points_, 0);
   for_planes([&](int first, int end) {
     for (const Site& site : sites) kernels_.add_charge(mesh_, site, 1, first, end);
   });
@@ -70,14 +62,14 @@ void CpuFarField::refresh(std::span<const Site> sites) {
   const MeshRules& m = field_.mesh;
   std::vector<double> squares(static_cast<std::size_t>(m.points[0]));
   for_each_item(pool_, m.points[0], [&](int x, int thread) {
-    squares[static_cast<std::size_t>(x)] = kernels_.forward_z(mesh_, x, memory_of(thread));
-    kernels_.along_y(mesh_, x, false, memory_of(thread));
+    squares[static_cast<std::size_t>(x)] = kernels_.forward_z(mesh_, x, memory_[thread]);
+    kernels_.along_y(mesh_, x, false, memory_[thread]);
   });
   for_each_item(pool_, m.length[1],
-                [&](int ky, int thread) { kernels_.along_x(mesh_, ky, memory_of(thread)); });
+                [&](int ky, int thread) { kernels_.along_x(mesh_, ky, memory_[thread]); });
   for_each_item(pool_, m.points[0], [&](int x, int thread) {
-    kernels_.along_y(mesh_, x, true, memory_of(thread));
-    kernels_.inverse_z(mesh_, x, memory_of(thread));
+    kernels_.along_y(mesh_, x, true, memory_[thread]);
+    kernels_.inverse_z(mesh_, x, memory_[thread]);
   });
   double sum = 0;
   for (const double s : squares) sum += s;
@@ -90,15 +82,9 @@ void CpuFarField::make_cells(std::span<const Site> sites) {
   for (const Site& s : sites) ++first_[cells_.at(s) + 1];
   for (std::size_t c = 1; c < first_.size(); ++c) first_[c] += first_[c - 1];
   constexpr std::size_t kBeyond = 16;  // what SIMD registers read beyond the last one
-  for (auto* column : {&x_, &y_, &z_, &source_charge_}) column->assign(sites.size() + kBeyond, 0);
+  sources_.resize(sites.size() + kBeyond);
   std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
-  for (const Site& s : sites) {
-    const std::size_t at = next[cells_.at(s)]++;
-    x_[at] = s.x;
-    y_[at] = s.y;
-    z_[at] = s.z;
-    source_charge_[at] = s.charge;
-  }
+  for (const Site& s : sites) sources_.put(next[cells_.at(s)]++, s);
 }
 
 int CpuFarField::ranges_near(const Site& at, IndexRange* ranges, double& sources) const {
@@ -118,8 +104,8 @@ double CpuFarField::near_potential(const State& state, const Site& at, double& s
                                    int& coincident) const {
   IndexRange ranges[kMostRanges];
   const int count = ranges_near(at, ranges, sources);
-  const Partners partners{x_.data(), y_.data(), z_.data(), source_charge_.data()};
-  return kernels_.near_potential(state.rules, field_.mesh, partners, ranges, count, at, coincident);
+  return kernels_.near_potential(state.rules, field_.mesh, sources_.partners(), ranges, count, at,
+                                 coincident);
 }
 
 CpuFarField::Potentials CpuFarField::potentials(const State& state, const Move& move) const {

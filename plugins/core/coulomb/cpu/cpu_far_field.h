@@ -3,11 +3,10 @@
 // for, sorted into cells for the sums at short range.
 #pragma once
 
-#include <memory>
-#include <new>
 #include <span>
 #include <vector>
 
+#include "../../runtime/host_arrays.h"
 #include "../../runtime/parallel_for.h"
 #include "../source_cells.h"
 #include "kernels.h"
@@ -38,10 +37,6 @@ class CpuFarField {
                 const CpuFarField* moves = nullptr) const;
 
  private:
-  struct Free {
-    void operator()(double* p) const { ::operator delete(p, std::align_val_t{64}); }
-  };
-  double* memory_of(int thread) const { return memory_[static_cast<std::size_t>(thread)].get(); }
   template <class Add>
   void for_planes(Add add);
   void make_cells(std::span<const Site> sites);
@@ -66,12 +61,12 @@ class CpuFarField {
   SourceCells cells_;
   MeshArrays mesh_{};
   double norm_ = 0;
-  std::vector<std::int64_t> charge_;
-  std::vector<double> potential_, re_, im_;
+  HostArrays arrays_;  // of mesh_, and of memory_ for each thread
+  std::size_t points_ = 1;
   std::vector<Complex<double>> twiddle_[3];
-  std::vector<std::unique_ptr<double, Free>> memory_;
+  std::vector<double*> memory_;
   std::vector<std::size_t> first_;  // of each cell, and the end
-  std::vector<float> x_, y_, z_, source_charge_;
+  Columns sources_;                 // sorted into these
 };
 
 }  // namespace manymove::coulomb

@@ -12,6 +12,22 @@ struct Partners {
   const float *x, *y, *z, *charge;
 };
 
+// The memory behind Partners.
+struct Columns {
+  std::vector<float> x, y, z, charge;
+
+  void resize(std::size_t count) {
+    for (auto* column : {&x, &y, &z, &charge}) column->resize(count);
+  }
+  void put(std::size_t place, const Site& s) {
+    x[place] = s.x;
+    y[place] = s.y;
+    z[place] = s.z;
+    charge[place] = s.charge;
+  }
+  Partners partners() const { return {x.data(), y.data(), z.data(), charge.data()}; }
+};
+
 // Partners from begin to the one before end.
 struct IndexRange {
   std::size_t begin, end;

@@ -12,28 +12,20 @@
 
 namespace manymove::coulomb {
 
-struct CpuSweep {
+struct CpuSweep : Columns {  // of the ions, in the order of a sweep
   State& state;
   ThreadPool pool;
   Kernels kernels = best_level<Kernels>(MANYMOVE_LEVELS);
-  std::vector<float> x, y, z, charge;  // of the ions, in the order of a sweep
-  std::vector<Trial> trials;           // in the order of the input
+  std::vector<Trial> trials;  // in the order of the input
   // Counts of this sweep; energy in quanta
   std::uint64_t accepted = 0, evaluated = 0, direct = 0;
   __int128 energy = 0;
 
   CpuSweep(State& state, int threads) : state(state), pool(threads), trials(state.sites.size()) {
-    for (auto* column : {&x, &y, &z, &charge}) column->resize(state.sites.size());
+    resize(state.sites.size());
   }
 
   std::size_t ions() const { return state.sites.size(); }
-  Partners partners() const { return {x.data(), y.data(), z.data(), charge.data()}; }
-  void put(std::size_t place, const Site& s) {
-    x[place] = s.x;
-    y[place] = s.y;
-    z[place] = s.z;
-    charge[place] = s.charge;
-  }
   // All ions, in the order of the input.
   void gather() {
     for (std::size_t i = 0; i < ions(); ++i) put(i, state.sites[i]);

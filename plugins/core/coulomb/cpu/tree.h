@@ -35,16 +35,14 @@ class Tree {
   void sweep() {
     order_.find(sweep_);
     const std::size_t candidates = order_.count();
-    for (auto* column : {&to_x_, &to_y_, &to_z_}) column->resize(candidates);
+    to_.resize(candidates);
     estimates_.resize(candidates);
     bounds_.resize(candidates);
     moved_.assign(sweep_.ions(), 0);
     trial_lists_.clear(sweep_.state);
     for (std::size_t k = 0; k < candidates; ++k) {
       const Site to = sweep_.moved_to(order_[k]);
-      to_x_[k] = to.x;
-      to_y_[k] = to.y;
-      to_z_[k] = to.z;
+      to_.put(k, to);
       trial_lists_.add(sweep_.state.rules, order_[k], to);
     }
     find_crowded();
@@ -123,9 +121,9 @@ class Tree {
   }
   // Adds what accepted moves change for the trials of a range.
   void correct(IndexRange range, std::span<const Move> moves) {
-    const Partners to{to_x_.data(), to_y_.data(), to_z_.data(), nullptr};
-    sweep_.kernels.follow_accepted(sweep_.state.rules, sweep_.partners(), to, moves.data(),
-                                   static_cast<int>(moves.size()), range, estimates_.data());
+    sweep_.kernels.follow_accepted(sweep_.state.rules, sweep_.partners(), to_.partners(),
+                                   moves.data(), static_cast<int>(moves.size()), range,
+                                   estimates_.data());
   }
 
   // For trial k in the order of a sweep, when its turn has come.
@@ -200,7 +198,7 @@ class Tree {
   std::vector<Site> changed_;
   // By place in the order of a sweep: new places of the candidates, estimates of the change of the
   // potential (for one unit), and bounds of their errors in quanta
-  std::vector<float> to_x_, to_y_, to_z_;
+  Columns to_;
   std::vector<double> estimates_, bounds_;
   std::vector<char> crowded_;  // the same
   std::vector<char> moved_;    // in this sweep, in the order of the input

@@ -198,7 +198,9 @@ struct Group {
       for (int k = 0; k < 2; ++k) {
         const Partner<Double> g = as_partner<Double>(other[k]);
         const auto now = pairs.to(g);
-        // Times the sign of the charge, so that the decision is a comparison without a branch.
+        // The term of equation 2 for i > j with x_j as either decision of trial j leaves it,
+        // z_j [psi(to_i - x_j) - psi(from_i - x_j)]. Times the sign of z_i, so that the decision is
+        // a comparison without a branch.
         const std::int64_t gain = signed_for(mine, pairs.change(g, now));
         (k ? m.moves : m.stays)[which][32 * l + lane] = lane > l ? gain : 0;
         const bool hit = lane > l && static_cast<float>(now.squared) < r.surely_free &&
@@ -248,7 +250,8 @@ struct Group {
         if (lane >= l) from_vacuum = signed_for(at, dipole_term(r, at.charge, dipole, gain));
         whole = wrapping_sum(change, from_vacuum);
       }
-      // All lanes vote, but only the vote of lane l counts: it has the terms of all before it.
+      // Equation 1, sign(z) dphi <= -ln(u) / (|z| strength), for all lanes at once. Only the vote
+      // of lane l counts: it has the terms of all before it.
       const unsigned votes = __ballot_sync(kWholeWarp, (blocked == 0) & (whole <= most));
       const unsigned moves = votes >> l & 1;
       moved |= moves << l;

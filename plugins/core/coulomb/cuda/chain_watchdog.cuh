@@ -13,6 +13,7 @@
 #include "../../runtime/device.cuh"
 #include "../../runtime/patience.h"
 #include "../../runtime/text.h"
+#include "../../runtime/waits.cuh"
 #include "../../runtime/watchdog.h"
 
 namespace manymove::coulomb {
@@ -98,22 +99,15 @@ class ChainWatchdog {
   void wait(const State& state) {
     using Clock = std::chrono::steady_clock;
     Patience<> patience(limit_);
-    const auto start = Clock::now();
-    auto next_look = start + kLook;
-    while (!done(state)) {
-      const auto now = Clock::now();
+    Rest rest;
+    for (auto next_look = Clock::now() + kLook; !done(state); rest()) {
       bool progress = false;
-      if (now >= next_look) {
-        next_look = now + kLook;
+      if (Clock::now() >= next_look) {
+        next_look = Clock::now() + kLook;
         progress = look();
       }
       if (patience.is_over(progress))
         fail(text_of("no device has decided a trial for ", limit_, " s (MANYMOVE_TIMEOUT)"));
-      // The first sweeps may take microseconds each; a batch takes a part of a second.
-      if (now - start < std::chrono::milliseconds(10))
-        std::this_thread::yield();
-      else
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
   }
 

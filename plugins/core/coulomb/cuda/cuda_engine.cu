@@ -92,10 +92,10 @@ class CudaEngine final : OnDevice, public EngineBase {
   CudaEngine(State state, const std::vector<int>& devices, const ChangeTree& change)
       : OnDevice(devices.front()), EngineBase(std::move(state)) {
     const bool exact = state_.parameters.double_precision;
-    eta_ = state_.parameters.threads_per_particle;
-    if (eta_ == 0) eta_ = fastest_eta(state_.sites.size(), exact, state_.rules.space);
+    int& eta = state_.parameters.threads_per_particle;
+    if (eta == 0) eta = fastest_eta(state_.sites.size(), exact, state_.rules.space);
     const BrushLaunch brush = for_space(state_.rules, [&](auto space) {
-      return exact ? brush_for<true, space()>(eta_) : brush_for<false, space()>(eta_);
+      return exact ? brush_for<true, space()>(eta) : brush_for<false, space()>(eta);
     });
     if (method() == Method::brush && devices.size() == 1 && state_.sites.size() <= kMostOfSmall)
       together_ = brush.decide_chains;
@@ -203,8 +203,6 @@ class CudaEngine final : OnDevice, public EngineBase {
     for (const auto& chain : chains_) chain->put(state_);
   }
 
-  int threads_per_particle() const override { return eta_; }
-
  private:
   DeviceChain& first() const {
     if (!failure_.empty())
@@ -291,7 +289,6 @@ class CudaEngine final : OnDevice, public EngineBase {
   void (*together_)(const SmallChain*, int) = nullptr;  // if the chain may share launches
   std::shared_ptr<ChainLauncher> launcher_;             // null: the chain launches for itself
   PeerArrays peers_{};
-  int eta_ = 1;
   mutable bool fresh_ = true;  // state_.sites
   std::string failure_;        // the error that ended a run; empty if there was none
   OnDevice::BetweenCalls between_calls_{*this};

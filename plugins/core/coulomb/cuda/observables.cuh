@@ -51,6 +51,7 @@ __global__ void energy_kernel(const __grid_constant__ Rules r, const Site* site,
     for (int k = 0; k < kThreads; ++k) {
       const Partner<true> g = tile[k];
       const auto d = separation<B, double>(r, at.x - g.x, at.y - g.y, at.z - g.z);
+      // 2 U / l_B = sum_i z_i sum_(j != i) z_j psi(r_ij), of which this is z_j psi(r_ij).
       const std::int64_t term = potential_term<B>(r, g.charge, d);
       if (begin + k != i) sum += term;
     }
@@ -163,6 +164,7 @@ __global__ void pairs_kernel(const __grid_constant__ Rules r, Bins b, const Site
         const Site g = tile[k];
         if (!(separation<B, float>(r, at.x - g.x, at.y - g.y, at.z - g.z).squared < limit))
           continue;
+        // floor(r_ij / width), from the exact square: the same counts on every machine.
         const int bin = bin_of(b, squared_distance(r, at, g));
         if (bin < 0) continue;
         const int kinds =

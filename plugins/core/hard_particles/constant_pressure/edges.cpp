@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../../runtime/errors.h"
+#include "../../runtime/logarithm.h"
 #include "../grid.h"
 #include "volume.h"
 
@@ -48,29 +49,22 @@ std::int64_t edge_at(std::int64_t rung) {
 
 // The box and the grid of the state's extents; false if there are too many cells.
 bool set_edges(State& s) {
-  double cells = 1, volume = 1;
-  for (int a = 0; a < 3; ++a) {
-    s.geometry.cells[a] = 1;
-    s.geometry.half[a] = 1;
-    if (a >= s.dimensions()) continue;
-    const std::int64_t n = cells_of_edge(s.extent[a]);
-    s.geometry.cells[a] = static_cast<int>(n);
-    s.geometry.half[a] = static_cast<float>(s.extent[a] / (2 * n));
-    s.parameters.box[a] = static_cast<double>(s.extent[a]) * s.unit;
-    volume *= s.parameters.box[a];
-    cells *= static_cast<double>(n);
-  }
-  s.data.volume = volume;
-  return cells <= 1e9;
+  double all = 1;
+  int cells[3];
+  for (int a = 0; a < s.dimensions(); ++a)
+    all *= cells[a] = static_cast<int>(cells_of_edge(s.extent[a]));
+  set_cells(s, cells);
+  s.data.volume = box_volume(s);
+  return all <= 1e9;
 }
 
 // W = N ln V - beta P V + sum_a ln n_a (section 7). The sum has the distances between rungs, which
 // are 4 n_a units.
 double log_weight(const State& s) {
-  double sum = static_cast<double>(s.particles) * natural_logarithm(s.data.volume) -
+  double sum = static_cast<double>(s.particles) * logarithm(s.data.volume) -
                s.parameters.beta_pressure * s.data.volume;
   for (int a = 0; a < s.dimensions(); ++a)
-    sum += natural_logarithm(static_cast<double>(s.geometry.cells[a]));
+    sum += logarithm(static_cast<double>(s.geometry.cells[a]));
   return sum;
 }
 
@@ -101,7 +95,8 @@ void choose_edges(State& s) {
   const double sigma = s.distances.largest;
   p.ln_volume = false;  // the coordinate of the volume is V itself
   s.unit = sigma / (4.0 * kFinest) * (1 + 1e-12);
-  double volume = 1, shortest = p.box[0];
+  const double volume = box_volume(s);
+  double shortest = p.box[0];
   s.extent = {2, 2, 2};
   for (int a = 0; a < s.dimensions(); ++a) {
     const double edge = p.box[a] / s.unit;
@@ -110,7 +105,6 @@ void choose_edges(State& s) {
     const auto cells = std::max<std::int64_t>(3, cells_of_edge(static_cast<std::int64_t>(edge)));
     const auto m = static_cast<std::int64_t>(std::nearbyint(edge / (4.0 * cells)));
     s.extent[a] = 4 * cells * std::clamp(m, kFinest, kFinest + rungs_of(cells) - 1);
-    volume *= p.box[a];
     shortest = std::min(shortest, p.box[a]);
   }
   choose_steps(s, volume, 1, shortest, 0.03);
@@ -164,7 +158,7 @@ bool change_edges(State& s, Snapshot& now) {
     };
     s.extent[axis] = to;
     // Rejected with the probability 1 - min(1, exp(W' - W)).
-    if (!set_edges(s) || natural_logarithm(draw.uniform) >= log_weight(s) - before) {
+    if (!set_edges(s) || logarithm(draw.uniform) >= log_weight(s) - before) {
       back();
       continue;
     }

@@ -3,29 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "../../runtime/errors.h"
+#include "../../runtime/logarithm.h"
 #include "../grid.h"
 
 namespace manymove::hard_particles {
 
-// Elementary functions from IEEE operations alone, to a relative error of a few 1e-16: those of the
-// C library differ from machine to machine.
-
-double natural_logarithm(double a) {
-  int exponent;
-  double m = std::frexp(a, &exponent);
-  if (m < 0.70710678118654752) {
-    m *= 2;
-    --exponent;
-  }
-  const double s = (m - 1) / (m + 1);  // ln m = 2 artanh s
-  const double p = polynomial(s * s, 1.0, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13,
-                              1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23);
-  return fused(static_cast<double>(exponent), 0.69314718055994531, 2 * s * p);
-}
-
 namespace {
+
+// Elementary functions from IEEE operations alone, to a relative error of a few 1e-16, as
+// logarithm(): those of the C library differ from machine to machine.
 
 // exp x = 2^n exp r with r = x - n ln 2, where ln 2 is the sum of two constants. Taylor's series of
 // exp r ends below the rounding.
@@ -42,7 +31,7 @@ double exponential(double x) {
 
 double root(double a, int dimensions) {
   if (dimensions == 2) return std::sqrt(a);
-  double x = exponential(natural_logarithm(a) / 3);
+  double x = exponential(logarithm(a) / 3);
   for (int k = 0; k < 2; ++k) x -= (x - a / (x * x)) / 3;  // Newton's method for x^3 = a
   return x;
 }
@@ -53,10 +42,9 @@ constexpr double kFinest = 8;       // the range of an edge, as a ratio
 constexpr double kSmallest = 0.3;   // the smallest edge, of the first one
 constexpr double kExact = 0x1p-44;  // of the ratios, beyond their rounding (section 3)
 
-double product_of(const std::int64_t* extent, int dimensions) {
-  double n = 1;
-  for (int a = 0; a < dimensions; ++a) n *= static_cast<double>(extent[a]);
-  return n;
+double volume_in_units(const State& s) {
+  return std::accumulate(s.extent.begin(), s.extent.begin() + s.dimensions(), 1.0,
+                         [](double n, std::int64_t e) { return n * static_cast<double>(e); });
 }
 
 // The cells along an axis for an edge: as many as fit, of the numbers that divide the lattice. 0 if
@@ -87,13 +75,13 @@ double log_weight(const State& s, double coordinate) {
   const auto n = static_cast<double>(s.particles);
   const double volume = volume_of(s, coordinate), pressure = s.parameters.beta_pressure;
   return s.parameters.ln_volume ? (n + 1) * coordinate - pressure * volume
-                                : n * natural_logarithm(volume) - pressure * volume;
+                                : n * logarithm(volume) - pressure * volume;
 }
 
 // The unit of length at a volume, u = (V / prod_a E_a)^(1/D) with the edges E_a in units (section
 // 2).
 double unit_of(const State& s, double volume) {
-  return root(volume / product_of(s.extent.data(), s.dimensions()), s.dimensions());
+  return root(volume / volume_in_units(s), s.dimensions());
 }
 
 // The smallest volume that the lattice has a grid for.
@@ -102,7 +90,7 @@ double smallest_volume(const State& s) {
   for (int a = 0; a < s.dimensions(); ++a)
     unit = std::max(
         unit, s.lattice.cells[a].front() * s.distances.largest / static_cast<double>(s.extent[a]));
-  double volume = product_of(s.extent.data(), s.dimensions());
+  double volume = volume_in_units(s);
   for (int a = 0; a < s.dimensions(); ++a) volume *= unit;
   return volume;
 }
@@ -168,41 +156,26 @@ void choose_lattice(State& s) {
     most[a] = kMaxHalfWidth * counts.front() / (2 * factor[a]);
     if (p.box[a] > p.box[widest]) widest = a;
   }
-  // Multiples of four factors whose ratios are those of the edges.
-  double least = 1;
-  // E_a = 4 * 360 b_a m_a (section 2): the m of the widest edge for which the ratios of the edges
-  // come out best.
-  for (std::int64_t m = most[widest]; m > most[widest] / 2 && least > 1e-15; --m) {
-    std::int64_t extent[3] = {2, 2, 2};
-    double error = 0;
-    bool fits = true;
-    for (int a = 0; a < D; ++a) {
-      const double wanted = static_cast<double>(m * factor[widest]) /
-                            static_cast<double>(factor[a]) * (p.box[a] / p.box[widest]);
-      const auto here = static_cast<std::int64_t>(std::nearbyint(wanted));
-      fits = fits && here >= 1 && here <= most[a];
-      error = std::max(error, std::abs(static_cast<double>(here) - wanted) / wanted);
-      extent[a] = 4 * factor[a] * here;
-    }
-    if (fits && error < least) {
-      least = error;
-      for (int a = 0; a < 3; ++a) s.extent[a] = extent[a];
-    }
-  }
-  if (least > 1e-4) refuse("no lattice has the shape of this box; choose a less elongated one");
+  // E_a = 4 * 360 b_a m_a (section 2): multiples of four factors whose ratios are those of the
+  // edges.
+  double error;
+  const auto m = nearest_ratios(D, widest, most, error, [&](std::int64_t of_widest, int a) {
+    return static_cast<double>(of_widest * factor[widest]) / static_cast<double>(factor[a]) *
+           (p.box[a] / p.box[widest]);
+  });
+  for (int a = 0; a < 3; ++a) s.extent[a] = a < D ? 4 * factor[a] * m[a] : 2;
+  if (error > 1e-4) refuse("no lattice has the shape of this box; choose a less elongated one");
   for (const double contact : p.contacts) s.lattice.contacts.push_back(contact * contact);
-  double volume = 1;
-  for (int a = 0; a < D; ++a) volume *= p.box[a];
+  const double volume = box_volume(s);
   int exponent;
   std::frexp(volume, &exponent);
   s.lattice.quantum = p.ln_volume ? 0x1p-46 : std::ldexp(1.0, exponent - 48);
-  const double start = p.ln_volume ? natural_logarithm(volume) : volume;
+  const double start = p.ln_volume ? logarithm(volume) : volume;
   s.data.volume = std::nearbyint(start / s.lattice.quantum) * s.lattice.quantum;
   choose_steps(s, volume, 10, p.ln_volume ? 1.0 : volume, 0.1);
 }
 
 bool set_box(State& s, double coordinate) {
-  Parameters& p = s.parameters;
   const double unit = unit_of(s, volume_of(s, coordinate));
   double all = 1;
   int cells[3] = {1, 1, 1};
@@ -214,13 +187,7 @@ bool set_box(State& s, double coordinate) {
   if (all > 1e9) return false;
   s.data.volume = coordinate;
   s.unit = unit;
-  for (int a = 0; a < 3; ++a) {
-    s.geometry.cells[a] = cells[a];
-    s.geometry.half[a] = 1;
-    if (a >= s.dimensions()) continue;
-    s.geometry.half[a] = static_cast<float>(s.extent[a] / (2 * cells[a]));
-    p.box[a] = static_cast<double>(s.extent[a]) * unit;
-  }
+  set_cells(s, cells);
   return true;
 }
 
@@ -287,7 +254,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
     const double to = now + (draw.grows ? by : -by) * s.lattice.quantum;
     ++s.data.volume_moves.trials;
     const double weight_to = log_weight(s, to);
-    if (at_rest || natural_logarithm(draw.uniform) >= weight_to - weight) continue;
+    if (at_rest || logarithm(draw.uniform) >= weight_to - weight) continue;
     const double unit = unit_of(s, volume_of(s, to));
     bool wide = true;
     for (int a = 0; a < D; ++a)

@@ -24,9 +24,6 @@ double largest_volume_delta(const State& state);
 // std::invalid_argument for bad parameters.
 void choose_steps(State& state, double volume, int repeats, double size, double share);
 
-// The same bits on all machines.
-double natural_logarithm(double positive);
-
 // The volume of a coordinate, which is V itself or ln V.
 double volume_of(const State& state, double coordinate);
 
@@ -100,55 +97,26 @@ template <int D, Contact C, int Lanes, class Count>
 MM_HD double least_ratio_of(const Geometry& g, const Law& reference, const LeastRatio& wanted,
                             const Sphere* spheres, const Count* counts, const int cell[3], int lane,
                             double least) {
-  constexpr int kAtOnce = 4;
   const int here = (cell[2] * g.cells[1] + cell[1]) * g.cells[0] + cell[0];  // at most 1e9
   const auto n = static_cast<int>(counts[here]);
   if (n == 0) return least;
   const Sphere* const own = spheres + static_cast<std::int64_t>(here) * g.slots;
   const Sphere first = own[0];
   // The cells around, from the own one on in the order of their numbers.
-  const int side = 2 * wanted.range + 1, all = D == 3 ? side * side * side : side * side;
-  for (int begin = all / 2 + lane; begin < all; begin += kAtOnce * Lanes) {
-    int from[kAtOnce], others[kAtOnce], most = 0;
-    float away[kAtOnce][3];
-    MM_UNROLL
-    for (int c = 0; c < kAtOnce; ++c) {
-      const int other = begin + c * Lanes;
-      const int by[3] = {other % side - wanted.range, other / side % side - wanted.range,
-                         D == 3 ? other / (side * side) - wanted.range : 0};
-      int there = 0;
-      MM_UNROLL
-      for (int a = D - 1; a >= 0; --a) {
-        int i = cell[a] + by[a];
-        while (i < 0) i += g.cells[a];
-        while (i >= g.cells[a]) i -= g.cells[a];
-        there = there * g.cells[a] + i;
-        away[c][a] = 2.0f * g.half[a] * static_cast<float>(by[a]);
-      }
-      from[c] = there;
-      others[c] = other < all ? static_cast<int>(counts[there]) : 0;
-      if (others[c] > most) most = others[c];
-    }
-    for (int t = 0; t < most; ++t) {
-      Sphere q[kAtOnce];
-      MM_UNROLL
-      for (int c = 0; c < kAtOnce; ++c)
-        if (t < others[c]) q[c] = spheres[static_cast<std::int64_t>(from[c]) * g.slots + t];
-      MM_UNROLL
-      for (int c = 0; c < kAtOnce; ++c) {
-        if (t >= others[c]) continue;
-        const int end = begin + c * Lanes == all / 2 ? t : n;
+  const int side = 2 * wanted.range + 1, middle = (D == 3 ? side * side * side : side * side) / 2;
+  for_particles_around<D, Lanes, 4>(
+      g, spheres, counts, cell, wanted.range, middle, lane,
+      [&](const Sphere& q, const float away[3], int other, int t) {
+        const int end = other == middle ? t : n;
         for (int s = 0; s < end; ++s) {
           const Sphere p = s == 0 ? first : own[s];
-          const float dx = q[c].x - p.x + away[c][0], dy = q[c].y - p.y + away[c][1],
-                      dz = D == 3 ? q[c].z - p.z + away[c][2] : 0.0f;
+          const float dx = q.x - p.x + away[0], dy = q.y - p.y + away[1],
+                      dz = D == 3 ? q.z - p.z + away[2] : 0.0f;
           if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > wanted.farthest2) continue;
-          const double ratio = exact_square(dx, dy, dz) / contact_of<C>(reference, p.id, q[c].id);
+          const double ratio = exact_square(dx, dy, dz) / contact_of<C>(reference, p.id, q.id);
           if (ratio < least) least = ratio;
         }
-      }
-    }
-  }
+      });
   return least;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The policy `EqualDisks` on a CPU.
+#include "../../runtime/host_arrays.h"
 #include "cpu_engine.h"
 
 namespace manymove::hard_particles {
@@ -13,30 +14,18 @@ class CpuDisks final : public CpuEngine {
         run_tile_(best_level<Kernels>(MANYMOVE_LEVELS).disks),
         memory_(pool_.size()) {
     const auto plane = static_cast<std::size_t>(geometry_.plane);
-    for (TileMemory& memory : memory_) {
-      memory.tile.resize(equal_disks::kSlots * plane);
-      memory.order.resize(equal_disks::kSlots * plane);
-      memory.count.resize(plane);
-      memory.list.resize(4 * plane);
+    for (equal_disks::Workspace& w : memory_) {
+      arrays_.make(equal_disks::kSlots * plane, w.tile, w.order);
+      arrays_.make(plane, w.count);
+      arrays_.make(4 * plane, w.list);
     }
   }
 
  private:
-  struct alignas(128) TileMemory {
-    std::vector<equal_disks::Position> tile;
-    std::vector<std::uint8_t> order;
-    std::vector<std::uint32_t> count, list;
-  };
-
   void run_tile(const Draw& draw, int tile, const TileBounds& bounds, const CycleArrays& arrays,
                 int thread) override {
-    TileMemory& m = memory_[static_cast<std::size_t>(thread)];
-    run_tile_(geometry_, draw, tile, bounds, arrays,
-              {m.tile.data(), m.order.data(), m.count.data(), m.list.data()},
-              workers_[static_cast<std::size_t>(thread)].moves);
+    run_tile_(geometry_, draw, tile, bounds, arrays, memory_[thread], workers_[thread].moves);
   }
-
-  equal_disks::Slots slots() const { return {now_.spheres.data(), now_.counts.data()}; }
 
   std::vector<std::array<double, 2>> bond_order_sums(float reach2) const override {
     std::vector<std::array<double, 2>> rows(static_cast<std::size_t>(state_.rows()));
@@ -44,10 +33,16 @@ class CpuDisks final : public CpuEngine {
     for_cells([&](const int cell[3], std::size_t at, int) {
       std::array<double, 2>& sum = rows[static_cast<std::size_t>(cell[1] - state_.first_row())];
       for (int slot = 0; slot < static_cast<int>(now_.counts[at]); ++slot) {
-        double psi[2];
-        equal_disks::bond_order(geometry_, slots(), cell[0], cell[1], slot, reach2, psi);
-        sum[0] += psi[0];
-        sum[1] += psi[1];
+        const Sphere& p = now_.spheres[at * equal_disks::kSlots + slot];
+        equal_disks::BondOrder psi;
+        // 12: the cell itself among the 5 by 5 around it
+        for_particles_around<2, 1, 1>(local_, now_.spheres.data(), now_.counts.data(), cell, 2, 0,
+                                      0,
+                                      [&](const Sphere& q, const float away[3], int other, int t) {
+                                        if (other != 12 || t != slot)
+                                          psi.add(q.x - p.x + away[0], q.y - p.y + away[1], reach2);
+                                      });
+        psi.add_to(sum[0], sum[1]);
       }
     });
     return rows;
@@ -55,7 +50,8 @@ class CpuDisks final : public CpuEngine {
 
   const equal_disks::Geometry geometry_;  // of local storage
   const equal_disks::RunTile run_tile_;
-  std::vector<TileMemory> memory_;
+  std::vector<equal_disks::Workspace> memory_;  // of each thread
+  HostArrays arrays_;
 };
 
 }  // namespace

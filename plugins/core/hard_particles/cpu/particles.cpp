@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "../../runtime/host_arrays.h"
 #include "../constant_pressure/edges.h"
 #include "../constant_pressure/volume.h"
 #include "../grid.h"
@@ -13,42 +14,25 @@ namespace manymove::hard_particles {
 namespace {
 
 // The memory of a thread's tile, which grows with the particles in it.
-class alignas(128) TileMemory {
- public:
-  TileMemory(int plane, int dimensions)
-      : first_(static_cast<std::size_t>(plane) + 1),
-        next_(plane),
-        active_(static_cast<std::size_t>(plane) << dimensions) {}
-
-  std::uint32_t* first() { return first_.data(); }
-  Workspace workspace(std::size_t particles) {
+struct alignas(128) TileMemory {
+  TileMemory(std::size_t plane, int dimensions) {
+    by_cell.make(plane + 1, work.first);
+    by_cell.make(plane, work.next);
+    by_cell.make(plane << dimensions, work.active);
+  }
+  const Workspace& with_room(std::size_t particles) {
     const std::size_t wanted = particles + 2 * kMostLanes;
-    if (id_.size() < wanted) {
-      for (auto* v : {&at_[0], &at_[1], &at_[2], &near_[0], &near_[1], &near_[2], &gap_})
-        v->resize(wanted);
-      label_.resize(wanted);
-      id_.resize(wanted);
-      near_id_.resize(wanted);
-    }
-    Workspace w{};
-    w.first = first_.data();
-    w.next = next_.data();
-    w.active = active_.data();
-    for (int a = 0; a < 3; ++a) {
-      w.at[a] = at_[a].data();
-      w.near[a] = near_[a].data();
-    }
-    w.label = label_.data();
-    w.id = id_.data();
-    w.gap = gap_.data();
-    w.near_id = near_id_.data();
-    return w;
+    if (room >= wanted) return work;
+    by_particle = {};
+    for (int a = 0; a < 3; ++a) by_particle.make(wanted, work.at[a], work.near[a]);
+    by_particle.make(wanted, work.label, work.id, work.gap, work.near_id);
+    room = wanted;
+    return work;
   }
 
- private:
-  std::vector<std::uint32_t> first_, next_, active_, id_, near_id_;
-  std::vector<float> at_[3], near_[3], gap_;
-  std::vector<Label> label_;
+  Workspace work{};
+  HostArrays by_cell, by_particle;
+  std::size_t room = 0;
 };
 
 class CpuParticles final : public CpuEngine {
@@ -68,8 +52,8 @@ class CpuParticles final : public CpuEngine {
   void run_tile(const Draw& draw, int tile, const TileBounds& bounds, const CycleArrays& arrays,
                 int thread) override {
     TileMemory& memory = memory_[thread];
-    const std::size_t n = kernels_.count(local_, draw, bounds, arrays, memory.first());
-    kernels_.run_tile(local_, law_, draw, tile, bounds, arrays, memory.workspace(n),
+    const std::size_t n = kernels_.count(local_, draw, bounds, arrays, memory.work.first);
+    kernels_.run_tile(local_, law_, draw, tile, bounds, arrays, memory.with_room(n),
                       workers_[thread].moves);
   }
 

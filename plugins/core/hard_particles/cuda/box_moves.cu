@@ -95,22 +95,23 @@ __global__ void __launch_bounds__(kThreads)
 // reference: diameters or contact distances. The unit of length is the one that was chosen, if
 // there is a choice.
 __global__ void rescale_kernel(const double* reference, std::size_t count, int types,
-                               const BoxChoice* choice, double unit, const Scaled scaled) {
+                               const BoxChoice* choice, double unit, const LawTables tables) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i >= count || (choice && choice->for_host)) return;
   if (choice) unit = choice->scale.unit;
   if (types == 0) {
-    scaled.diameters[i] = diameter_in_units(reference[i], unit);
-    scaled.labels[i] = radius_in_units(reference[i], unit);
+    tables.diameters[i] = diameter_in_units(reference[i], unit);
+    tables.labels[i] = radius_in_units(reference[i], unit);
     return;
   }
-  // sigma^2 for the exact predicate, and the float32 sigma for its estimate.
+  // In units of u = (V / prod_a E_a)^(1/D) (section 2): sigma^2 for the exact predicate, and the
+  // float32 sigma for its estimate.
   const double sigma = reference[i] / unit;
-  scaled.contacts[i] = sigma * sigma;
-  scaled.sigmas[i] = static_cast<float>(sigma);
+  tables.contacts[i] = sigma * sigma;
+  tables.sigmas[i] = static_cast<float>(sigma);
   const auto type = static_cast<int>(i / types);
-  if (scaled.radii && static_cast<int>(i % types) == type)
-    scaled.radii[type] = radius_in_units(reference[i], unit).radius;
+  if (tables.radii && static_cast<int>(i % types) == type)
+    tables.radii[type] = radius_in_units(reference[i], unit).radius;
 }
 
 // A thread for each cell of the former grid.
@@ -163,7 +164,7 @@ PairSearch BoxMoves::search(const State& s, const double* diameters) {
           s.distances.largest * s.distances.largest, diameters, contacts_.data()};
 }
 
-void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, const Sphere* spheres,
+void BoxMoves::begin(State& s, const LawTables& tables, const Sphere* spheres,
                      const std::uint32_t* counts, bool searched, bool deferred,
                      cudaStream_t stream) {
   const LeastRatio wanted = least_ratio_wanted(s);
@@ -183,8 +184,8 @@ void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, co
     return;
   }
   Law reference = reference_law(s);
-  reference.labels = scaled.labels;
-  reference.diameters = diameters;
+  reference.labels = tables.labels;
+  reference.diameters = tables.reference;
   reference.contacts = contacts_.data();
   const PendingVolume pending{outcomes, choice_.data(), answer_.get(), ++number_};
   if (searched) {
@@ -204,9 +205,9 @@ void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, co
   if (s.distances.contact == Contact::one_size) return;
   const bool additive = s.distances.contact == Contact::additive;
   const std::size_t count = additive ? s.particles : sigmas_.size();
-  rescale_kernel<<<blocks(count), kThreads, 0, stream>>>(additive ? diameters : sigmas_.data(),
-                                                         count, additive ? 0 : reference.types,
-                                                         choice_.data(), 0.0, scaled);
+  rescale_kernel<<<blocks(count), kThreads, 0, stream>>>(
+      additive ? tables.reference : sigmas_.data(), count, additive ? 0 : reference.types,
+      choice_.data(), 0.0, tables);
   check_launch();
 }
 
@@ -222,10 +223,10 @@ BoxAnswer BoxMoves::end(cudaStream_t stream) {
   return *answer_;
 }
 
-void BoxMoves::fill_diameters(const double* reference, std::size_t particles, double unit,
-                              const Scaled& scaled, cudaStream_t stream) {
-  rescale_kernel<<<blocks(particles), kThreads, 0, stream>>>(reference, particles, 0, nullptr, unit,
-                                                             scaled);
+void BoxMoves::fill_diameters(const LawTables& tables, std::size_t particles, double unit,
+                              cudaStream_t stream) {
+  rescale_kernel<<<blocks(particles), kThreads, 0, stream>>>(tables.reference, particles, 0,
+                                                             nullptr, unit, tables);
   check_launch();
 }
 

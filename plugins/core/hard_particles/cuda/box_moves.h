@@ -19,14 +19,6 @@ struct BoxChoice {
   unsigned long long found[3];  // like `least`, in turn: of searches by cycles
 };
 
-// What is in integer units and follows the volume: by particle, and by pairs of types.
-struct Scaled {
-  double* diameters;
-  Label* labels;
-  double* contacts;
-  float *sigmas, *radii;
-};
-
 // The trial changes of the volume after a cycle. The host foretells their outcomes and the device
 // chooses among them, so that the next cycle can be enqueued before the host knows the answer. All
 // calls need the engine's device and work in the order of its stream.
@@ -34,12 +26,11 @@ class BoxMoves {
  public:
   BoxMoves(const State& state, cudaStream_t stream);
 
-  // Enqueues the search for the least ratio, and what the answer changes on the device. reference:
-  // the diameters of particles in the caller's unit. Cells are from this rank's first on, and after
-  // the last those of two rows of the next rank.
+  // Enqueues the search for the least ratio, and what the answer changes on the device. Cells are
+  // from this rank's first on, and after the last those of two rows of the next rank.
   // With `searched` the last cycle has looked for the least ratio, with search(); with `deferred`
   // the kernel of the next one chooses, with choice().
-  void begin(State& state, const double* reference, const Scaled& scaled, const Sphere* spheres,
+  void begin(State& state, const LawTables& tables, const Sphere* spheres,
              const std::uint32_t* counts, bool searched, bool deferred, cudaStream_t stream);
   PairSearch search(const State& state, const double* reference);
   bool begun() const { return begun_; }
@@ -52,8 +43,8 @@ class BoxMoves {
   BoxAnswer end(cudaStream_t stream);
 
   // The diameters of an additive mixture in the integer units of a new volume.
-  static void fill_diameters(const double* reference, std::size_t particles, double unit,
-                             const Scaled& scaled, cudaStream_t stream);
+  static void fill_diameters(const LawTables& tables, std::size_t particles, double unit,
+                             cudaStream_t stream);
   // Puts the particles of one grid into the cells of another with the same lattice, in any order
   // within a cell. A cell without room sets `corrupt`.
   static void change_cells(const Geometry& from, const Sphere* spheres, const std::uint32_t* counts,

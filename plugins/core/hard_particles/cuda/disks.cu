@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <tuple>
 
 #include "disks_kernels.cuh"
 #include "launcher.cuh"
@@ -84,22 +83,6 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
   }
   using StateEngine::enqueue;
 
-  bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
-    const DeviceGuard here = use();
-    // No cycle, no answer: the first one compares, or acts on the comparison.
-    if (cycles == 0 || !host.double_precision || sampling_.every || state_.ranks)
-      return Engine::enqueue_if_same(cycles, host);
-    const auto before =
-        std::make_tuple(state_.data.origin, state_.data.counters.cycles, host_.written, now_);
-    const bool within = cycles > 1;
-    if (!within) host_.compare(state_, host, overlap_);
-    make_cycles(cycles, &host, within ? Compares::within : Compares::before);
-    const bool same = host_.answer(pending_);
-    pending_ = cycles;
-    if (!same)
-      std::tie(state_.data.origin, state_.data.counters.cycles, host_.written, now_) = before;
-    return same;
-  }
   void write_positions(const HostParticles& host) override {
     check_alone();
     const DeviceGuard here = use();
@@ -113,6 +96,14 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
 
  private:
   friend MemberOfGroup;
+
+  bool can_undo(const HostParticles& host) const override { return host.double_precision; }
+  // The first cycle compares, or acts on the comparison.
+  void enqueue_and_ask(std::uint64_t cycles, const HostParticles& host) override {
+    const bool within = cycles > 1;
+    if (!within) host_.compare(state_, host, overlap_);
+    make_cycles(cycles, &host, within ? Compares::within : Compares::before);
+  }
 
   bool can_share() const { return true; }
   const void* kernel() const { return nullptr; }

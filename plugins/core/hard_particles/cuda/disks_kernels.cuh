@@ -573,13 +573,14 @@ __global__ void bond_order_kernel(const Geometry g, const CellRange range, const
     const int row = cell / g.cells[0], column = cell - row * g.cells[0];
     const int disks = disks_of(load_position(cells.first + first_slot(g.cells[0], column, row)));
     for (int slot = 0; slot < disks; ++slot) {
-      double psi[2];
-      bond_order(g, cells, column, row, slot, reach2, psi);
-      sum.x += psi[0];
-      sum.y += psi[1];
+      BondOrder psi;
+      for_pairs<false>(g, cells, column, row, slot,
+                       [&](float dx, float dy) { psi.add(dx, dy, reach2); });
+      psi.add_to(sum.x, sum.y);
     }
   }
-  // A tree over the threads of the block, the same order of additions in every run.
+  // psi_6 = 1 / N sum_k 1 / n_k sum_j exp(6 i theta_kj), of which a block has a part of the disks
+  // k. A tree over the threads of the block, the same order of additions in every run.
   part[threadIdx.x] = sum;
   __syncthreads();
   for (int width = kThreads / 2; width > 0; width /= 2) {

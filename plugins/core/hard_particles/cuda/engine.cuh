@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,19 @@ class CudaEngine : protected OnDevice, public StateEngine {
     host_.compare(state_, host, overlap_);
     return host_.same();
   }
+  bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) final {
+    const DeviceGuard here = use();
+    if (cycles == 0 || sampling_.every || state_.ranks || !can_undo(host))
+      return Engine::enqueue_if_same(cycles, host);
+    const auto before =
+        std::make_tuple(state_.data.origin, state_.data.counters.cycles, host_.written, now_);
+    enqueue_and_ask(cycles, host);
+    const bool same = host_.answer(pending_);
+    pending_ = cycles;
+    if (!same)
+      std::tie(state_.data.origin, state_.data.counters.cycles, host_.written, now_) = before;
+    return same;
+  }
 
  protected:
   // most_rows: of histograms, kept on the device before they are fetched.
@@ -37,6 +51,11 @@ class CudaEngine : protected OnDevice, public StateEngine {
     moves_.upload(counts, stream_);
   }
 
+  // Whether an undivided engine without histograms can undo cycles if a comparison finds other
+  // positions.
+  virtual bool can_undo(const HostParticles& host) const = 0;
+  // Enqueues a comparison, and cycles that write to `host` and do nothing if positions differ.
+  virtual void enqueue_and_ask(std::uint64_t cycles, const HostParticles& host) = 0;
   // Enqueues a cycle of some tiles, from a tile of the whole grid on.
   virtual void launch_tiles(const Draw& local, int first_tile, int tiles, cudaStream_t stream) = 0;
   // The arrays of the present cells, by rows of local storage.

@@ -13,6 +13,15 @@ struct float4;
 
 namespace manymove::hard_particles {
 
+// The tables of the law on a device: the diameters of particles in the caller's unit, and what is
+// in integer units, which follows the volume and the swap moves, by particle and by pairs of types.
+struct LawTables {
+  double *reference, *diameters;
+  Label* labels;
+  double* contacts;
+  float *sigmas, *radii;
+};
+
 // Global memory for tiles with more particles than fit into shared memory, in parts that blocks
 // lock for a cycle.
 struct Scratch {

@@ -106,25 +106,6 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     return kernels;
   }
 
-  // Does not wait for the answer: without it, the cycles do nothing.
-  bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
-    const DeviceGuard here = use();
-    // What the host decides or counts is not undone.
-    if (sampling_.every || in_group() || state_.strip || state_.constant_pressure() ||
-        state_.swaps())
-      return Engine::enqueue_if_same(cycles, host);
-    const auto before =
-        std::make_tuple(state_.data.origin, state_.data.counters.cycles, host_.written, now_);
-    host_.compare(state_, host, false);
-    decide_kernel<<<1, 1, 0, stream_>>>(host_.last_comparison(), differs_.data());
-    skip_ = differs_.data();
-    enqueue(cycles);
-    write_positions(host);
-    skip_ = nullptr;
-    if (host_.answer(pending_)) return true;
-    std::tie(state_.data.origin, state_.data.counters.cycles, host_.written, now_) = before;
-    return false;
-  }
   void write_positions(const HostParticles& host) override {
     check_alone();
     const DeviceGuard here = use();
@@ -147,6 +128,20 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
 
  private:
   friend MemberOfGroup;
+
+  // What the host decides or counts is not undone.
+  bool can_undo(const HostParticles&) const override {
+    return !in_group() && !state_.constant_pressure() && !state_.swaps();
+  }
+  // Without a positive answer the cycles and the writing do nothing.
+  void enqueue_and_ask(std::uint64_t cycles, const HostParticles& host) override {
+    host_.compare(state_, host, false);
+    decide_kernel<<<1, 1, 0, stream_>>>(host_.last_comparison(), differs_.data());
+    skip_ = differs_.data();
+    enqueue(cycles);
+    write_positions(host);
+    skip_ = nullptr;
+  }
 
   // Between cycles at constant pressure and those with swap moves there are other kernels.
   bool can_share() const { return !state_.constant_pressure() && !state_.swaps(); }
@@ -173,8 +168,8 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       const std::uint64_t cycle = next_cycle();
       if (state_.swaps() && cycle % state_.parameters.swap_every == 0) {
         fetch_neighbors({1, 0, 0, 1});
-        swap_diameters(state_, swap_rules(state_, cycle), own_spheres(), own_counts(),
-                       swapped_diameters(), swap_counts_.data(), stream_);
+        swap_diameters(state_, swap_rules(state_, cycle), own_spheres(), own_counts(), tables(),
+                       swap_counts_.data(), stream_);
       }
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
         // Only the next cycle of an undivided system can do without the answer.
@@ -220,11 +215,9 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     return spheres_[now_].data() + first_cell() * state_.geometry.slots;
   }
   const std::uint32_t* own_counts() const { return counts_[now_].data() + first_cell(); }
-  SwappedDiameters swapped_diameters() const {
-    return {reference_.data(), diameters_.data(), labels_.data()};
-  }
-  Scaled scaled() const {
-    return {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data(), radii_.data()};
+  LawTables tables() const {
+    return {reference_.data(), diameters_.data(), labels_.data(),
+            contacts_.data(),  sigmas_.data(),    radii_.data()};
   }
   // ---- several ranks (distributed/halo_exchange.cuh) ----
   RowArrays rows_here() const override {
@@ -234,31 +227,25 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
              {counts_[now_].data(), cells * sizeof(std::uint32_t)},
              {row_diameters_.data(), state_.swaps() ? slots * sizeof(double) : 0}}};
   }
-  StoredCells stored_rows(int first) const {
+  void exchange_row_diameters(bool take, int first, int rows, cudaStream_t stream) const {
+    if (!state_.swaps()) return;
     const StoredCells all{spheres_[now_].data(), counts_[now_].data(), row_diameters_.data(),
                           state_.geometry.slots};
-    return all.from(static_cast<std::size_t>(first) * state_.row_cells());
+    exchange_diameters(take, all.from(static_cast<std::size_t>(first) * state_.row_cells()),
+                       rows * state_.row_cells(), state_.unit, tables(), stream);
   }
   // With the diameters of their particles.
   void collect(const HaloRows& c, int rows) const override {
-    const auto pack = [&](int first, int count) {
-      pack_diameters(stored_rows(first), count * state_.row_cells(), reference_.data(), stream_);
-    };
-    if (state_.swaps()) {
-      pack(state_.first_row(), c.to_below);
-      pack(state_.first_row() + rows - c.to_above, c.to_above);
-    }
+    const int first = state_.first_row();
+    exchange_row_diameters(false, first, c.to_below, stream_);
+    exchange_row_diameters(false, first + rows - c.to_above, c.to_above, stream_);
     CudaEngine::collect(c, rows);
   }
   void exchange(const HaloRows& c, int rows) const override {
     CudaEngine::exchange(c, rows);
-    if (!state_.swaps()) return;
-    const auto take = [&](int first, int count) {
-      take_diameters(stored_rows(first), count * state_.row_cells(), state_.unit,
-                     swapped_diameters(), halo_->stream());
-    };
-    take(state_.first_row() - c.from_below, c.from_below);
-    take(state_.first_row() + rows, c.from_above);
+    const int first = state_.first_row();
+    exchange_row_diameters(true, first - c.from_below, c.from_below, halo_->stream());
+    exchange_row_diameters(true, first + rows, c.from_above, halo_->stream());
   }
   void launch_tiles(const Draw& local, int first_tile, int tiles, cudaStream_t stream) override {
     Geometry g = state_.local();
@@ -293,12 +280,13 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     place_law();
   }
   void place_law() {
+    const LawTables t = tables();
     law_ = law_of(state_);
-    law_.diameters = diameters_.data();
-    law_.labels = labels_.data();
-    law_.contacts = contacts_.data();
-    law_.sigmas = sigmas_.data();
-    law_.radii = radii_.data();
+    law_.diameters = t.diameters;
+    law_.labels = t.labels;
+    law_.contacts = t.contacts;
+    law_.sigmas = t.sigmas;
+    law_.radii = t.radii;
   }
 
   Scratch scratch() const {
@@ -361,7 +349,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     fetch_neighbors({2, 0, 0, 2});  // pairs reach no farther
     if (state_.strip) finish();
     box_moves_->begin(
-        state_, reference_.data(), scaled(), own_spheres(), own_counts(), search_.least != nullptr,
+        state_, tables(), own_spheres(), own_counts(), search_.least != nullptr,
         cycle_follows && search_.least && state_.distances.contact == Contact::one_size, stream_);
   }
   // Waits for the decision and follows; false if the device left this to the host.
@@ -380,8 +368,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       radii_.upload(state_.radii.data(), stream_);
     }
     if (reference_.size())
-      BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit, scaled(),
-                               stream_);
+      BoxMoves::fill_diameters(tables(), reference_.size(), state_.unit, stream_);
     if (same_cells(before, state_.geometry)) return false;
     if (state_.strip) {
       const Cells former = present_cells();

@@ -30,7 +30,6 @@ struct SwapCounts {
 template <int D>
 __device__ void make_rounds(const SwapSet& s, SwapCounts& counts) {
   const auto& [g, rules, tile, set, cells, candidates, diameters, from] = s;
-  constexpr int kAtOnce = 2;
   const auto lane = static_cast<int>(threadIdx.x);
   int mine = 0;
   for (int round = 0; round < rules.rounds; ++round) {
@@ -39,32 +38,17 @@ __device__ void make_rounds(const SwapSet& s, SwapCounts& counts) {
     if (round % 32 == 0) mine = swap_offset<D>(g, tile, rules.cycle, set, round + lane, cells);
     const int offset = value_of_lane(mine, round % 32);
     const int low = (offset + 1) / 2, pairs = low + (cells - offset - 1) / 2;
-    for (int first = lane; first < pairs; first += 32 * kAtOnce) {
-      int one[kAtOnce], two[kAtOnce];
-      SwapCandidate a[kAtOnce], b[kAtOnce];
-      double of_a[kAtOnce], of_b[kAtOnce];
-#pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        const int pair = first + 32 * k;
-        a[k].id = kNoParticle;
-        if (pair >= pairs) continue;
-        one[k] = pair < low ? pair : offset + 1 + pair - low;
-        two[k] = swap_partner(offset, one[k], cells);
-        a[k] = candidates[one[k]];
-        b[k] = candidates[two[k]];
-        of_a[k] = diameters[one[k]];
-        of_b[k] = diameters[two[k]];
-      }
-#pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        if (a[k].id == kNoParticle || b[k].id == kNoParticle) continue;
-        ++counts.trials;
-        if (!swaps(rules, a[k], b[k], of_a[k], of_b[k])) continue;
-        diameters[one[k]] = of_b[k];
-        diameters[two[k]] = of_a[k];
-        exchange(from[one[k]], from[two[k]]);
-        ++counts.accepted;
-      }
+    for (int pair = lane; pair < pairs; pair += 32) {
+      const int one = pair < low ? pair : offset + 1 + pair - low,
+                two = swap_partner(offset, one, cells);
+      const SwapCandidate a = candidates[one], b = candidates[two];
+      if (a.id == kNoParticle || b.id == kNoParticle) continue;
+      ++counts.trials;
+      // Both have room for the larger diameter: max(sigma_a, sigma_b) <= min(rho_a, rho_b).
+      if (!swaps(rules, a, b, diameters[one], diameters[two])) continue;
+      exchange(diameters[one], diameters[two]);
+      exchange(from[one], from[two]);
+      ++counts.accepted;
     }
     __syncwarp();
   }
@@ -273,7 +257,7 @@ __device__ double room_in(const SwapTile& m, const Geometry& g, const SwapRules&
 
 // Leaves the diameters in memory. All that is read is read before anything is written, because the
 // particles exchange what they have.
-__device__ void write_back(const SwapTile& m, const SwappedDiameters& of, unsigned int total) {
+__device__ void write_back(const SwapTile& m, const LawTables& of, unsigned int total) {
   const auto id = [&](unsigned int k) { return __float_as_uint(m.particles[k].w); };
   for (unsigned int k = threadIdx.x; k < total; k += blockDim.x) {
     if (m.source[k] == k) continue;
@@ -295,7 +279,7 @@ __device__ void write_back(const SwapTile& m, const SwappedDiameters& of, unsign
 template <int D, int Threads, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks)
     swap_kernel(const __grid_constant__ Geometry g, const __grid_constant__ SwapRules rules,
-                const Sphere* spheres, const std::uint32_t* counts, const SwappedDiameters of,
+                const Sphere* spheres, const std::uint32_t* counts, const LawTables of,
                 unsigned long long* sums, int capacity) {
   static_assert(kMostCells <= Threads);
   extern __shared__ float4 memory[];
@@ -407,33 +391,30 @@ __global__ void __launch_bounds__(Threads, Blocks)
 
 constexpr int kCellThreads = 128;
 
-// Both kernels have a thread for each cell.
-__global__ void pack_kernel(const StoredCells cells, std::size_t number, const double* reference) {
-  const std::size_t cell = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (cell >= number) return;
-  const StoredCells mine = cells.from(cell);
-  for (std::uint32_t s = 0; s < *mine.counts; ++s)
-    mine.diameters[s] = reference[mine.spheres[s].id];
-}
-
-__global__ void take_kernel(const StoredCells cells, std::size_t number, double unit,
-                            const SwappedDiameters of) {
+// A thread for each cell.
+template <bool Take>
+__global__ void diameters_kernel(const StoredCells cells, std::size_t number, double unit,
+                                 const LawTables of) {
   const std::size_t cell = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (cell >= number) return;
   const StoredCells mine = cells.from(cell);
   for (std::uint32_t s = 0; s < *mine.counts; ++s) {
     const std::uint32_t id = mine.spheres[s].id;
-    of.reference[id] = mine.diameters[s];
-    of.diameters[id] = diameter_in_units(mine.diameters[s], unit);
-    of.labels[id] = radius_in_units(mine.diameters[s], unit);
+    if (Take) {
+      of.reference[id] = mine.diameters[s];
+      of.diameters[id] = diameter_in_units(mine.diameters[s], unit);
+      of.labels[id] = radius_in_units(mine.diameters[s], unit);
+    } else {
+      mine.diameters[s] = of.reference[id];
+    }
   }
 }
 
 }  // namespace
 
 void swap_diameters(const State& s, const SwapRules& rules, const Sphere* spheres,
-                    const std::uint32_t* counts, const SwappedDiameters& of,
-                    unsigned long long* sums, cudaStream_t stream) {
+                    const std::uint32_t* counts, const LawTables& of, unsigned long long* sums,
+                    cudaStream_t stream) {
   const Geometry g = s.local();
   const int tiles = s.tiles();
   int most = 1;  // cells of a set in a tile
@@ -463,19 +444,12 @@ void swap_diameters(const State& s, const SwapRules& rules, const Sphere* sphere
     launch(&swap_kernel<3, 1024, 1>, 1024);
 }
 
-void pack_diameters(const StoredCells& cells, std::size_t number, const double* reference,
-                    cudaStream_t stream) {
+void exchange_diameters(bool take, const StoredCells& cells, std::size_t number, double unit,
+                        const LawTables& of, cudaStream_t stream) {
   if (number == 0) return;
-  pack_kernel<<<blocks_for(number, std::size_t{kCellThreads}), kCellThreads, 0, stream>>>(
-      cells, number, reference);
-  check_launch();
-}
-
-void take_diameters(const StoredCells& cells, std::size_t number, double unit,
-                    const SwappedDiameters& of, cudaStream_t stream) {
-  if (number == 0) return;
-  take_kernel<<<blocks_for(number, std::size_t{kCellThreads}), kCellThreads, 0, stream>>>(
-      cells, number, unit, of);
+  const auto kernel = take ? &diameters_kernel<true> : &diameters_kernel<false>;
+  kernel<<<blocks_for(number, std::size_t{kCellThreads}), kCellThreads, 0, stream>>>(cells, number,
+                                                                                     unit, of);
   check_launch();
 }
 
