@@ -134,9 +134,9 @@ $(VENV)/.simd-$(SIMD): | $(VENV)/.pip
 
 $(marks): $(VENV)/.%: $(sources) $(VENV)/.tools $(VENV)/.simd-$(SIMD)
 	@echo "Compiling manymove into $(VENV) ($*): about two minutes on two cores, five more with CUDA"
-	@$(INSTALL) build/install-$*.log --no-build-isolation -Cbuild-dir=build/{wheel_tag}-$(word 1,$(subst -, ,$*)) \
-		$($(word 1,$(subst -, ,$*))-cmake) $($(word 2,$(subst -, ,$*))-cmake) $(simd-cmake) \
-		'.[$(word 2,$(subst -, ,$*))]'
+	@$(INSTALL) build/install-$*.log $(word 2,$(subst -, ,$*)) . --no-build-isolation \
+		-Cbuild-dir=build/{wheel_tag}-$(word 1,$(subst -, ,$*)) \
+		$($(word 1,$(subst -, ,$*))-cmake) $($(word 2,$(subst -, ,$*))-cmake) $(simd-cmake)
 	@rm -f $(marks)
 	@touch $(addprefix $(VENV)/.,$(marks-$*))
 
@@ -144,13 +144,14 @@ $(marks): $(VENV)/.%: $(sources) $(VENV)/.tools $(VENV)/.simd-$(SIMD)
 $(VENV)/.lammps: $(call files,lammps_ext) $(filter %.h %.cmake,$(call files,plugins/core)) \
 		| $(VENV)/.$(test-device)-test
 	@echo "Compiling the plugin for LAMMPS into $(VENV): about half a minute on two cores"
-	@$(INSTALL) build/install-lammps.log --no-build-isolation -Cbuild-dir="$(CURDIR)/build/{wheel_tag}-lammps" ./lammps_ext
+	@$(INSTALL) build/install-lammps.log '' ./lammps_ext --no-build-isolation \
+		-Cbuild-dir="$(CURDIR)/build/{wheel_tag}-lammps"
 	@touch $@
 
 # scikit-build-core says whether it misses CMake or ninja.
 $(VENV)/.tools: $(VENV)/.pip
 	@echo "Fetching the build tools: some seconds"
-	@$(PIP) install 'pip>=23.1' 'scikit-build-core>=0.11' 'nanobind>=2.9'
+	@$(PIP) install --no-compile 'pip>=23.1' 'scikit-build-core>=0.11' 'nanobind>=2.9'
 	@needed=$$($(BIN)/python -c 'from scikit_build_core.build import get_requires_for_build_wheel as r; \
 		print(*(t.replace(" ", "") for t in r()))') && \
 	if [ -n "$$needed" ]; then $(PIP) install $$needed; fi

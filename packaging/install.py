@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs `pip install -v` and reports its progress: `install.py LOG ARGUMENTS_OF_PIP...`
+"""Installs a project and reports the progress: `install.py LOG EXTRAS PROJECT ARGUMENTS_OF_PIP...`
 
-On a terminal a single line is updated; otherwise a line is printed every ten seconds at most. The
-whole output goes to LOG, and its end is printed if pip fails.
+One pip compiles the project while another one installs what it needs, with the comma-separated
+EXTRAS. Byte code is written when a module is imported first, because most modules never are. On a
+terminal a single line is updated; otherwise a line is printed every ten seconds at most. The whole
+output goes to LOG and to LOG with the suffix .needed, and its end is printed if pip fails.
 """
 
 from __future__ import annotations
@@ -14,6 +16,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # scikit-build-core has brought it
 
 STEP = re.compile(r"^\s*\[(\d+)/(\d+)\] (?:Building \w+ object )?(\S+)")  # of ninja
 # Other steps that take seconds.
@@ -60,24 +67,48 @@ class Progress:
         print(f"{start}  {clock(time.monotonic() - self.began)} {result}", flush=True)
 
 
+def requirements(project: dict, extras: list[str]) -> list[str]:
+    """What the project of a pyproject.toml needs with these extras, which may name other extras."""
+    needed = list(project.get("dependencies", []))
+    for extra in extras:
+        for requirement in project["optional-dependencies"][extra]:
+            if own := re.fullmatch(rf"{project['name']}\[(.+)\]", requirement):
+                needed += requirements(project, own[1].split(","))
+            else:
+                needed.append(requirement)
+    return list(dict.fromkeys(needed))
+
+
+def fail(progress: Progress, log: Path) -> int:
+    progress.end("failed")
+    print("".join(log.read_text().splitlines(keepends=True)[-40:]), file=sys.stderr)
+    print(f"The whole output is in {log}.", file=sys.stderr)
+    return 1
+
+
 def main() -> int:
-    log, *words = sys.argv[1:]
-    Path(log).parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "-v", *words]
+    log, extras, project, *words = sys.argv[1:]
+    compiled, needed = Path(log), Path(log).with_suffix(".needed.log")
+    compiled.parent.mkdir(parents=True, exist_ok=True)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--no-compile"]
+    table = tomllib.loads((Path(project) / "pyproject.toml").read_text())["project"]
     progress = Progress()
-    with open(log, "w", errors="replace") as file:
+    with open(compiled, "w", errors="replace") as file, open(needed, "w") as other:
+        others = subprocess.Popen(
+            [*pip, *requirements(table, extras.split(",") if extras else [])],
+            stdout=other, stderr=subprocess.STDOUT,
+        )  # fmt: skip
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-        )
+            [*pip, "-v", "--no-deps", *words, project],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        )  # fmt: skip
         assert process.stdout is not None
         for line in process.stdout:
             file.write(line)
             progress.see(line)
-    if process.wait() != 0:
-        progress.end("failed")
-        print("".join(Path(log).read_text().splitlines(keepends=True)[-40:]), file=sys.stderr)
-        print(f"The whole output is in {log}.", file=sys.stderr)
-        return 1
+    failed = [path for pip, path in ((process, compiled), (others, needed)) if pip.wait() != 0]
+    if failed:
+        return fail(progress, failed[0])
     progress.end("installed")
     return 0
 
