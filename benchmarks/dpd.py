@@ -1,12 +1,13 @@
 """Speed of DPD: `python -m benchmarks dpd`.
 
-Every variant has the same fluid, melted from a random start. It chooses its fastest neighbor skin
-and is then timed, in turn with the others, by the difference of a long and a short run. Our
-variants are pair_style manymove/dpd in LAMMPS' verlet and in run_style manymove/verlet, on MPI
-ranks and threads of the CPU, and the latter on a GPU. The peers are LAMMPS' dpd on the same ranks,
-dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU, and HOOMD-blue's md.pair.DPD. --pair
-chooses other styles, with LAMMPS' styles of the same names as peers. Styles with the same density
-take turns, and are compared with dpd if it is one of them. --shear shears the box by fix deform.
+Every variant has the same fluid, melted from a random start. It chooses its fastest neighbor skin,
+and dpd/kk also its fastest sorting and bins. Then it is timed, in turn with the others, by the
+difference of a long and a short run. Our variants are pair_style manymove/dpd in LAMMPS' verlet and
+in run_style manymove/verlet, on MPI ranks and threads of the CPU, and the latter on a GPU. The
+peers are LAMMPS' dpd on the same ranks, dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU,
+and HOOMD-blue's md.pair.DPD. --pair chooses other styles, with LAMMPS' styles of the same names as
+peers. Styles with the same density take turns, and are compared with dpd if it is one of them.
+--shear shears the box by fix deform.
 """
 
 from __future__ import annotations

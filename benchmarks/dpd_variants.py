@@ -41,6 +41,14 @@ ACCELERATORS = {
     "kk": "-k on g 1 -sf kk -pk kokkos newton on neigh half comm device".split(),
     "gpu": "-sf gpu -pk gpu 1".split(),
 }
+# Commands, of which the first are LAMMPS' defaults. A variant takes the fastest of each pair.
+CHOICES = {
+    "kk": (
+        ("atom_modify sort 1000 0.0", "atom_modify sort 100 0.0"),
+        ("neigh_modify binsize 0.0", "neigh_modify binsize {half_range:g}"),
+    ),
+    "gpu": (),
+}
 # A, B and r_d of the liquid of P. B. Warren, Phys. Rev. E 68, 066702 (2003), in units of r_c = 1.
 MANY_BODY = (-40.0, 25.0, 0.75)
 
@@ -293,27 +301,41 @@ class LammpsVariant(Variant):
     command: list[str]  # without input script and log
     environment: dict[str, str]
     run_style: str = "verlet"
+    choices: Sequence[tuple[str, str]] = ()  # of CHOICES
     session: Session | None = field(default=None, kw_only=True)
     steps_done: int = field(default=0, kw_only=True)  # by the session
-    skin: float = field(default=0.0, kw_only=True)  # of its last run
+    last: tuple[float, list[str]] = field(default=(0.0, []), kw_only=True)  # skin and commands
 
     def tune(self, case: Case, start: Path, seconds: float) -> float:
         steps = TUNING_STEPS[self.settings["device"]]
+        commands = [default for default, _ in self.choices]
         if steps > FEWEST_STEPS:
-            times = self._times(case, start, case.skins[:1], FEWEST_STEPS)
+            times = self._times(case, start, case.skins[:1], commands, FEWEST_STEPS)
             if times is None:
                 return 0.0
             steps = tuning_steps(times[0] / FEWEST_STEPS, seconds)
         # The first one finds a GPU that is not yet warm.
         skins = [skin for skin in case.skins for _ in range(2)]
-        times = self._times(case, start, skins, steps)
+        times = self._times(case, start, skins, commands, steps)
         if times is None:
             return 0.0
-        seconds, self.settings["skin"] = min(zip(times, skins, strict=True))
-        return case.particles * steps / seconds
+        fastest, skin = min(zip(times, skins, strict=True))
+        for k, (_, other) in enumerate(self.choices):
+            trial = commands.copy()
+            trial[k] = other.format(half_range=0.5 * (case.cutoff + skin))
+            times = self._times(case, start, [skin, skin], trial, steps)
+            if times is None:
+                return 0.0
+            if min(times) < fastest:
+                fastest, commands = min(times), trial
+        self.settings["skin"] = skin
+        if commands:
+            self.settings["commands"] = commands
+        return case.particles * steps / fastest
 
     def run(self, case: Case, start: Path) -> None:
-        times = self._times(case, start, [self.settings["skin"]], self.steps)
+        commands = self.settings.get("commands", [])
+        times = self._times(case, start, [self.settings["skin"]], commands, self.steps)
         if times is not None:
             self.rates.append(case.particles * self.steps / times[0])
 
@@ -323,25 +345,27 @@ class LammpsVariant(Variant):
             self.session = None
 
     def _times(
-        self, case: Case, start: Path, skins: Sequence[float], steps: int
+        self, case: Case, start: Path, skins: Sequence[float], commands: list[str], steps: int
     ) -> list[float] | None:
-        """Time in seconds of a number of steps with each skin."""
+        """Time in seconds of a number of steps with each skin, all after the same commands."""
         script = ""
         if self.session is None:
             self.session = Session(self.command, self.environment)
-            self.steps_done, self.skin = 0, 0.0
+            self.steps_done, self.last = 0, (0.0, [])
             script = (
                 f"{case.begin(self.pair, start)}{case.pair(self.pair)}"
                 f"{case.integrate(self.run_style, skins[0])}{THERMO}{case.flow}"
             )
+        script += "".join(f"{command}\n" for command in commands)
         for skin in skins:
             begin = self.steps_done + WARM_UP
             middle = begin + WARM_UP
             self.steps_done = middle + WARM_UP + steps
             # The setup of a run takes LAMMPS seconds with millions of particles. Without it, fix
             # deform would begin again with the first box.
-            again = " pre no" if skin == self.skin and not case.shear else ""
-            self.skin = skin
+            settings = (skin, commands)
+            again = " pre no" if settings == self.last and not case.shear else ""
+            self.last = settings
             script += (
                 f"variable output equal (step<{begin})*{begin}"
                 f"+(step>={begin}&&step<{middle})*{middle}+(step>={middle})*{self.steps_done + 1}\n"
@@ -493,19 +517,26 @@ def accelerated(pair: str, executables: Sequence[Path]) -> list[Variant]:
         version = re.search(r"Simulator - (.+)", about)
         for suffix, arguments in ACCELERATORS.items():
             style, package = f"{pair}/{suffix}", "KOKKOS" if suffix == "kk" else "GPU"
+            precision = re.search(rf"^{package} package precision: (\w+)", about, re.MULTILINE)
             if style == "mdpd/gpu":  # in a hybrid style, for which the GPU package makes no lists
                 arguments = [*arguments, "neigh", "no"]
             api = re.search(rf"^{package} package API:(.*)$", about, re.MULTILINE)
             if style in about.split() and api and re.search("CUDA|HIP|SYCL|OpenCL", api.group(1)):
                 label = version.group(1).strip() if version else executable
+                settings = {"device": "cuda", "pair": pair, "ranks": 1, "arguments": arguments}
+                name = f"pair_style {style}"
+                if precision:
+                    settings["precision"] = precision.group(1)
+                    name += f", {precision.group(1)}"
                 variants.append(
                     LammpsVariant(
-                        f"pair_style {style}, LAMMPS {label}",
-                        {"device": "cuda", "pair": pair, "ranks": 1, "arguments": arguments},
+                        f"{name}, LAMMPS {label}",
+                        settings,
                         True,
                         pair,
                         [executable, *arguments],
                         environment,
+                        choices=CHOICES[suffix],
                     )
                 )
     return variants

@@ -149,7 +149,8 @@ def test_a_sheared_fluid_is_timed_beside_the_one_at_rest(tmp_path):
 
 def fake_lammps(path: Path, body: str) -> Path:
     """An executable that says it has dpd/kk for CUDA."""
-    about = "Massively Simulator - 1 Jan 2099\\nKOKKOS package API: CUDA Serial\\n* dpd dpd/kk"
+    about = "Massively Simulator - 1 Jan 2099\\nKOKKOS package API: CUDA Serial\\n"
+    about += "KOKKOS package precision: mixed\\n* dpd dpd/kk"
     path.write_text(f'#!/bin/sh\nif [ "$1" = -h ]; then printf "{about}\\n"; exit; fi\n{body}\n')
     path.chmod(0o755)
     return path
@@ -170,8 +171,13 @@ def test_another_lammps_with_kokkos_is_a_peer(tmp_path, monkeypatch):
     assert bench([*arguments, "--lammps", str(fake), "--json", str(file)]) == 0
     rows = json.loads(file.read_text())["results"]
     (row,) = (r for r in rows if "dpd/kk" in r["variant"])
-    assert row["variant"] == "pair_style dpd/kk, LAMMPS 1 Jan 2099" and row["device"] == "cuda"
+    assert row["variant"] == "pair_style dpd/kk, mixed, LAMMPS 1 Jan 2099"
+    assert row["device"] == "cuda" and row["precision"] == "mixed"
     assert row["arguments"][:4] == ["-k", "on", "g", "1"]
+    half_range = 0.5 * (1 + row["skin"])
+    sort, bins = row["commands"]
+    assert sort in ("atom_modify sort 1000 0.0", "atom_modify sort 100 0.0")
+    assert bins in ("neigh_modify binsize 0.0", f"neigh_modify binsize {half_range:g}")
     assert row["million_particle_steps_per_second"] > 0
     assert row["variant"] in rows[0]["ratios"]
     assert {r["skin"] for r in rows} <= {0.2, 0.6}
@@ -307,6 +313,27 @@ def test_threads_are_timed_beside_ranks(tmp_path):
     assert rows[1]["variant"] == f"pair_style manymove/dpd, {shared}"
     assert rows[3]["variant"] == f"run_style manymove/verlet device cpu, {shared}"
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_fastest_commands_are_kept(monkeypatch):
+    speeds = {"sort 100": 2.0, "sort 10": 1.0, "bins 0.65": 0.5, "bins 0": 1.0}
+    variant = dpd_variants.LammpsVariant(
+        "", {"device": "cuda"}, True, "dpd", [], {},
+        choices=[("sort 100", "sort 10"), ("bins 0", "bins {half_range:g}")],
+    )  # fmt: skip
+
+    def times(self, case, start, skins, commands, steps):
+        slowness = 1 / (speeds[commands[0]] * speeds[commands[1]])
+        return [slowness * (2 - skin) for skin in skins]
+
+    monkeypatch.setattr(dpd_variants.LammpsVariant, "_times", times)
+    case = dpd_variants.Case(800, 3.0, 1.0, 0.005, (0.2, 0.3), 1.0, 1)
+    variant.tune(case, Path(), 1.0)
+    assert variant.settings["skin"] == 0.3
+    assert variant.settings["commands"] == ["sort 100", "bins 0"]
+    speeds["sort 10"] = speeds["bins 0.65"] = 8.0
+    variant.tune(case, Path(), 1.0)
+    assert variant.settings["commands"] == ["sort 10", "bins 0.65"]
 
 
 @needs_lammps
