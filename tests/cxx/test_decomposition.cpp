@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // DPD's box shared among ranks.
-#include "core/dpd/decomposition.h"
+#include "core/dpd/settings.h"
 
 #include <algorithm>
 #include <cmath>

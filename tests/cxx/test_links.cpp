@@ -273,7 +273,7 @@ TEST("particles without links come and go, more of them than a rank had at first
     CHECK(leaving[0].empty());
     links.migrate(communicator, 500, leaving);
     links.reorder(pool, {1, 0});
-    CHECK(links.bonds().first == nullptr);
+    CHECK(links.bonds().range == nullptr);
   });
 }
 
@@ -290,10 +290,10 @@ TEST("partners are found among a rank's particles and its ghosts, and missing on
     for (const std::uint32_t tag : ring.tag) velocity.push_back({tag});
     for (const std::uint32_t ghost : {70u, 14u, 28u, 42u, 56u}) velocity.push_back({ghost});
     CHECK(!links.find_partners(pool, ring.count(), velocity).any());
-    const PartnersOfBonds bonds = links.bonds();
+    const Partners bonds = links.bonds();
     for (std::size_t i = 0; i < ring.tag.size(); ++i)
-      for (int k = bonds.first[i]; k < bonds.first[i + 1]; ++k) {
-        CHECK_EQUAL(velocity[bonds.partner[k]].tag, ring.bond_partner[static_cast<std::size_t>(k)]);
+      for (int k = bonds.range[i].first; k < bonds.range[i].last; ++k) {
+        CHECK_EQUAL(velocity[bonds.index[k]].tag, ring.bond_partner[static_cast<std::size_t>(k)]);
         CHECK_EQUAL(bonds.type[k], ring.bond_type[static_cast<std::size_t>(k)]);
       }
     velocity.pop_back();  // 56 is the partner of 49 and of 63

@@ -47,7 +47,7 @@ MM_HD double arcsine_series(double squared) {
 // The angle with this cosine, between -1 and 1, in radians.
 MM_HD double angle_of(double cosine) {
   constexpr double pi = 3.14159265358979323846;
-  const double size = magnitude(cosine);
+  const double size = abs_of(cosine);
   if (size <= 0.5) {
     const double squared = cosine * cosine;
     return 0.5 * pi - fused(cosine * squared, arcsine_series(squared), cosine);
@@ -62,10 +62,7 @@ MM_HD double angle_of(double cosine) {
 template <Precision P>
 MM_HD Vector<double> separation(const BondedTerms& t, const typename P::Position& i,
                                 const typename P::Position& j) {
-  using Signed = typename P::Signed;
-  return t.edges.times(static_cast<double>(static_cast<Signed>(i.x - j.x)),
-                       static_cast<double>(static_cast<Signed>(i.y - j.y)),
-                       static_cast<double>(static_cast<Signed>(i.z - j.z)), t.tilted);
+  return separation_in<P>(t.edges, t.tilted, i, j);
 }
 
 // Finitely extensible nonlinear elastic: E = -K/2 R0^2 ln(1 - (r / R0)^2) + 4 epsilon [(sigma /

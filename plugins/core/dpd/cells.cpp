@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cells, the reach of lists and positions in 16 bits, as settings.h declares them.
+// Cells, the parts of ranks, the reach of lists and positions in 16 bits, as settings.h declares
+// them.
 #include "cells.h"
 
 #include <algorithm>
@@ -111,6 +112,22 @@ ShortFormat shorts_of(const Settings& s, double cutoff) {
     *length = static_cast<float>(*length / unit_length);
   shorts.cutoff_squared = static_cast<float>(reach / unit_length * (reach / unit_length));
   return shorts;
+}
+
+BrickDecomposition decomposition_of(const Settings& settings, Communicator& communicator,
+                                    double ahead) {
+  std::vector<double> cut[3];
+  double width[3], reach[3];
+  widths_of(settings.box, width);
+  for (int a = 0; a < 3; ++a) {
+    const bool periodic = settings.box.periodic[a];
+    for (const double fraction : settings.grid.cut[a])
+      cut[a].push_back(periodic ? fraction : 0.25 + 0.5 * fraction);
+    // Longer by more than the rounding of positions, and than lists reach (Cells::cutoff).
+    const double frame = periodic ? width[a] : 2 * width[a];
+    reach[a] = (settings.cutoff + settings.skin + ahead) * (1 + 2e-5) / frame;
+  }
+  return {communicator, cut, settings.grid.rank, reach};
 }
 
 int lanes_of(int count) { return count < 50'000 ? 4 : count < 400'000 ? 2 : 1; }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -50,6 +51,28 @@ class EngineBase : public Engine, protected ShearedBox {
   std::int64_t step() const override { return step_; }
   double tilt(std::int64_t step) const final { return tilt_of(step); }
   EnergyAndVirial energy_and_virial() const override { return energy_and_virial_; }
+  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) final {
+    guarded([&] {
+      check_together([&] {
+        check_topology(settings_, arrays.count, topology);
+        check_velocities(arrays.count, topology.tag, arrays.velocity);
+      });
+      set_clock(clock);
+      set_tilt(step_);
+      energy_and_virial_ = {};
+      take_particles(arrays, topology);
+    });
+  }
+  void set_particles(int count, const std::uint32_t* tag, const double (*position)[3],
+                     const double (*velocity)[3]) final {
+    guarded([&] {
+      check_together([&] { check_velocities(count, tag, velocity); });
+      const std::optional<Misplaced> misplaced = replace(count, tag, position, velocity);
+      check_together([&] {
+        if (misplaced) refuse_particle(misplaced->tag, misplaced->position);
+      });
+    });
+  }
   void set_parameter_series(ParameterSeries series) final {
     std::vector<Coefficients> tables(1, tables_[table_of(step_)]);
     for (Coefficients& each : series.coefficients) {
@@ -88,6 +111,17 @@ class EngineBase : public Engine, protected ShearedBox {
   const NoseHooverState& thermostat() const final { return chain_.state(); }
 
  protected:
+  struct Misplaced {
+    std::uint32_t tag;
+    double position[3];
+  };
+  // upload() and set_particles(), after their checks. Throws std::invalid_argument, on all ranks,
+  // for a position that cannot be.
+  virtual void take_particles(const HostArrays& arrays, const Topology& topology) = 0;
+  // Returns a particle of this rank whose position cannot be, if there is one.
+  virtual std::optional<Misplaced> replace(int count, const std::uint32_t* tag,
+                                           const double (*position)[3],
+                                           const double (*velocity)[3]) = 0;
   // The steps of advance(), without changes of velocities but those in stride before the last step.
   // Collective, as are the others.
   virtual void take(std::int64_t steps, bool (*interrupted)()) = 0;

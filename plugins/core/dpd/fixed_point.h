@@ -91,9 +91,6 @@ struct Matrix {
 MM_HD std::uint32_t high_word(std::uint32_t a) { return a; }
 MM_HD std::uint32_t high_word(std::uint64_t a) { return static_cast<std::uint32_t>(a >> 32); }
 
-MM_HD float magnitude(float a) { return abs_of(a); }
-MM_HD double magnitude(double a) { return __builtin_fabs(a); }
-
 // ---- the frame: positions as integers ----
 
 // The integers span the box where it is periodic, and twice the box, in the middle, where it is
@@ -107,6 +104,16 @@ struct CoordinateFrame {
   std::uint32_t tilted;
 };
 
+// r_i - r_j of the nearest images, with a matrix from units of the frame to lengths.
+template <Precision P, class Real>
+MM_HD Vector<Real> separation_in(const Matrix<Real>& edges, bool tilted,
+                                 const typename P::Position& i, const typename P::Position& j) {
+  const auto difference = [](typename P::Unsigned a, typename P::Unsigned b) {
+    return static_cast<Real>(static_cast<typename P::Signed>(a - b));
+  };
+  return edges.times(difference(i.x, j.x), difference(i.y, j.y), difference(i.z, j.z), tilted);
+}
+
 // The Cartesian vector of a difference in units of the frame.
 template <bool upright = false, Precision P>
 MM_HD Vector<typename P::Real> length_of(const CoordinateFrame<P>& frame, typename P::Signed x,
@@ -116,14 +123,12 @@ MM_HD Vector<typename P::Real> length_of(const CoordinateFrame<P>& frame, typena
                            !upright && frame.tilted);
 }
 
-// r_i - r_j of the nearest images; upright: of a frame that is known to be.
+// The same of two positions; upright: of a frame that is known to be.
 template <bool upright = false, Precision P>
 MM_HD Vector<typename P::Real> separation(const CoordinateFrame<P>& frame,
                                           const std::type_identity_t<typename P::Position>& i,
                                           const std::type_identity_t<typename P::Position>& j) {
-  using Signed = typename P::Signed;
-  return length_of<upright>(frame, static_cast<Signed>(i.x - j.x), static_cast<Signed>(i.y - j.y),
-                            static_cast<Signed>(i.z - j.z));
+  return separation_in<P>(frame.edges, !upright && frame.tilted, i, j);
 }
 
 template <class Real>
@@ -161,14 +166,6 @@ struct BoxFrame {
   }
 };
 
-// Integer of a fraction in [0, 1].
-MM_HD std::uint64_t integer_of(double fraction, std::uint32_t) {  // up to 2^32
-#if defined(__CUDA_ARCH__)
-  return static_cast<std::uint64_t>(__double2ll_rn(fraction * 0x1p32));
-#else
-  return static_cast<std::uint64_t>(__builtin_llrint(fraction * 0x1p32));
-#endif
-}
 MM_HD double fraction_of(std::uint32_t u) { return static_cast<double>(u) * 0x1p-32; }
 MM_HD double fraction_of(std::uint64_t u) {
   const double fraction = static_cast<double>(u) * 0x1p-64;
@@ -196,7 +193,8 @@ MM_HD bool enter_frame(const BoxFrame& frame, const double r[3], typename P::Pos
       f -= whole;
     }
     if constexpr (sizeof(Unsigned) == 4) {
-      const std::uint64_t wide = integer_of(f, 0);
+      // Up to 2^32, of which the upper word is another image.
+      const auto wide = static_cast<std::uint64_t>(nearest_integer(f * 0x1p32));
       image[a] += static_cast<int>(wide >> 32);
       u[a] = static_cast<Unsigned>(wide);
     } else {

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bonds and special neighbors as words that travel with a particle, the rows of these words on the
-// GPUs of several ranks, and a table that leads from a tag to the particle. The CPU has rows of its
-// own (cpu/step_arguments.h). Plain functions of host and device, which tests/cxx/test_links.cpp
-// runs on the CPU.
+// Bonds and special neighbors as words that travel with a particle, the rows of these words, a
+// table that leads from a tag to the particle, and the partners in bonds that a build of lists
+// finds with it. Plain functions of host and device, which tests/cxx/test_links.cpp runs on the
+// CPU.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
+#include "../parallel/communicator.h"
 #include "../runtime/macros.h"
+#include "../runtime/text.h"
 #include "engine.h"
 
 namespace manymove::dpd {
@@ -52,6 +55,15 @@ struct LinkRows {
   }
 };
 
+// The rows of particles in the order of the steps: particle i has that of slot[i].
+struct LinkedParticles {
+  LinkRows rows;
+  const std::uint32_t* slot = nullptr;
+
+  MM_HD LinkSpan bonds_of(int i) const { return rows.bonds_of(slot[i]); }
+  MM_HD LinkSpan specials_of(int i) const { return rows.specials_of(slot[i]); }
+};
+
 // A record on its way to another rank is followed by the row of the particle.
 MM_HD LinkWord* row_behind(void* record, std::size_t record_bytes) {
   return reinterpret_cast<LinkWord*>(static_cast<char*>(record) + record_bytes);
@@ -70,6 +82,23 @@ inline std::int64_t most_links(int count, const int* first) {
   for (int i = 0; first && i < count; ++i)
     most = std::max<std::int64_t>(most, first[i + 1] - first[i]);
   return most;
+}
+
+// Rows, still without words, for the particles of all ranks; communicator: null for one rank.
+// Collective.
+inline LinkRows rows_for(int count, const Topology& t, Communicator* communicator) {
+  std::int64_t most[2] = {most_links(count, t.first_bond), most_links(count, t.first_special)};
+  if (communicator) communicator->maximum(most, 2);
+  return {nullptr, static_cast<std::uint32_t>(most[0]), static_cast<std::uint32_t>(most[1])};
+}
+// The number of entries of Partners for so many particles.
+inline std::size_t entries_of_bonds(const LinkRows& rows, std::size_t particles) {
+  const std::size_t entries = particles * rows.bonds;
+  if (entries > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    throw std::runtime_error(text_of(particles, " particles with up to ", rows.bonds,
+                                     " bonds each are too many for one rank: the product must be "
+                                     "below 2^31"));
+  return entries;
 }
 
 // Calls bond(word) for each bond of particle i, then special(word) for each special neighbor.
@@ -135,5 +164,40 @@ struct TagIndex {
     return (at + 1) & ((std::uint32_t(1) << bits) - 1u);
   }
 };
+
+// ---- partners ----
+
+struct alignas(8) EntryRange {
+  int first, last;  // the latter is behind the last one
+};
+// Bonds and angles as the steps read them: the entries of each particle, with the partner's index
+// and the kind of Topology::bond_type. There is room for LinkRows::bonds entries of each particle.
+struct Partners {
+  EntryRange* range = nullptr;  // null: no particle has any
+  std::uint32_t* index = nullptr;
+  int* type = nullptr;
+};
+
+// Writes the entries of particle i. known.find() leads from the partner in a row to its index. A
+// partner that is not known is replaced by the particle itself; the result has bit 0 if one of a
+// bond is missing, and bit 1 if one of an angle is.
+template <class Known>
+MM_HD unsigned find_partners(const LinkedParticles& links, int i, const Known& known,
+                             const Partners& to) {
+  const LinkSpan bonds = links.bonds_of(i);
+  const int first = i * static_cast<int>(links.rows.bonds);
+  const EntryRange range{first, first + static_cast<int>(bonds.count)};
+  to.range[i] = range;
+  unsigned missing = 0;
+  for (int k = range.first; k < range.last; ++k) {
+    const LinkWord bond = bonds.first[k - first];
+    const std::uint32_t j = known.find(partner_of(bond));
+    const bool found = j != TagIndex::kMissing;
+    to.index[k] = found ? j : static_cast<std::uint32_t>(i);
+    to.type[k] = static_cast<int>(kind_of(bond));
+    if (!found) missing |= is_of_angle(to.type[k]) ? 2u : 1u;
+  }
+  return missing;
+}
 
 }  // namespace manymove::dpd

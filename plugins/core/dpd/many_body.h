@@ -27,21 +27,14 @@ MM_HD ManyBody<F> many_body_of(const ManyBodyCoefficients& many_body) {
           static_cast<F>(density_scale(many_body.cutoff))};
 }
 
-// w_d(r) = 1 - r / r_d within r_d.
-template <class F>
-MM_HD F many_body_weight(const ManyBody<F>& law, F r) {
-  const F beyond = fused(-r, law.inverse_cutoff, F(1));
-  return beyond > F(0) ? beyond : F(0);
-}
-
 // Adds a neighbor at this distance to a local density in units of density_scale: w_rho(r) =
-// density_scale w_d(r)^2, whose integral over space is 1. A particle is not its own neighbor.
-// factor: that of a special neighbor, otherwise 1.
+// density_scale w_d(r)^2 with w_d = 1 - r / r_d within r_d, whose integral over space is 1. A
+// particle is not its own neighbor. factor: that of a special neighbor, otherwise 1.
 template <PairMath Math = ExactMath, class F>
 MM_HD F with_neighbor(const ManyBody<F>& law, F squared_distance, F factor, F density) {
   F r, inverse;
   Math::root(squared_distance, r, inverse);
-  const F w = many_body_weight(law, r);
+  const F w = linear_weight(r, law.inverse_cutoff);
   return fused(factor * w, w, density);
 }
 
@@ -53,7 +46,7 @@ MM_HD void add_many_body(const ManyBody<F>& law, F squared_distance, F densities
   F r, inverse;
   Math::root(squared_distance, r, inverse);
   // F = B (rho_i + rho_j) w_d(r) e_ij, and r_d B (rho_i + rho_j) w_d(r)^2 / 4 of the energy.
-  const F w = many_body_weight(law, r), strength = law.b * densities;
+  const F w = linear_weight(r, law.inverse_cutoff), strength = law.b * densities;
   pair.over_distance = fused(strength * w, inverse, pair.over_distance);
   pair.energy = fused(F(0.25) * (strength / law.inverse_cutoff), w * w, pair.energy);
 }

@@ -239,6 +239,13 @@ struct PairLaw {
   F weight_exponent;  // s of Eq. 8
 };
 
+// w_C = 1 - r / r_c, zero beyond the cutoff (Eq. 6).
+template <class F>
+MM_HD F linear_weight(F r, F inverse_cutoff) {
+  const F beyond = fused(-r, inverse_cutoff, F(1));
+  return beyond > F(0) ? beyond : F(0);
+}
+
 // What a pair at distance r within the cutoff feels: the force on i along e_ij over r (multiply it
 // with r_ij), and the energy of the conservative part, zero at the cutoff.
 template <class F>
@@ -252,9 +259,8 @@ template <bool general_exponent, PairMath Math = ExactMath, class F>
 MM_HD PairForce<F> pair_force(const PairLaw<F>& law, F squared_distance, F approach, F noise) {
   F r, inverse;  // |r_ij| and 1 / |r_ij|
   Math::root(squared_distance, r, inverse);
-  // w_C = 1 - r / r_c, zero beyond the cutoff (Eq. 6), and w_R = w_C^s (Eq. 8).
-  const F beyond = fused(-r, law.inverse_cutoff, F(1));
-  const F w = beyond > F(0) ? beyond : F(0);
+  // w_C, and w_R = w_C^s (Eq. 8).
+  const F w = linear_weight(r, law.inverse_cutoff);
   const F w_random = general_exponent ? Math::raise(w, law.weight_exponent) : w;
   // F_C = a w_C (Eq. 3); F_D = -gamma w_R^2 (e . v) (Eqs. 4 and 7); F_R = sigma w_R xi / sqrt(dt)
   // (Eq. 5), where sigma is over the root of the time step already. One factor w_R of the last two

@@ -27,11 +27,15 @@ void check_positive(double value, const char* name) {
     refuse(name, " must be positive and finite, got ", value);
 }
 
+void check_not_negative(double value, const char* name) {
+  if (!(value >= 0) || !std::isfinite(value)) refuse(name, " must not be negative, got ", value);
+}
+
 void check_box_and_step(const Settings& s) {
   double width[3];
   widths_of(s.box, width);
   check_positive(s.cutoff, "cutoff");
-  if (!(s.skin >= 0) || !std::isfinite(s.skin)) refuse("skin must not be negative, got ", s.skin);
+  check_not_negative(s.skin, "skin");
   check_positive(s.time_step, "time step");
   check_positive(s.force_to_acceleration, "acceleration per force");
   for (int a = 0; a < 3; ++a) {
@@ -160,9 +164,7 @@ void check_thermostats(const Settings& s) {
     for (std::size_t i = 1; i <= types; ++i)
       if (!std::isfinite(thermostat.friction[i]) || !std::isfinite(thermostat.noise[i]))
         refuse("coefficients of a Langevin thermostat are not finite");
-    if (!(thermostat.temperature >= 0) || !std::isfinite(thermostat.temperature))
-      refuse("the temperature of a Langevin thermostat must not be negative, got ",
-             thermostat.temperature);
+    check_not_negative(thermostat.temperature, "the temperature of a Langevin thermostat");
   }
 }
 

@@ -4,10 +4,10 @@
 
 #include <vector>
 
+#include "../parallel/bricks.h"
 #include "../runtime/text.h"
 #include "bonded_terms.h"
 #include "cells.h"
-#include "decomposition.h"
 #include "step.h"
 
 namespace manymove::dpd {
@@ -30,6 +30,14 @@ MANYMOVE_API void widths_of(const Box& box, double width[3]);
 // Particles of all ranks are expected to number `count`; empty cells are not let outnumber them by
 // much. here: what of the frame this rank has to do with, null for all.
 Cells cells_of(const Settings& settings, double count, const Brick* here);
+
+// The box shared among ranks: each has the particles in its part and copies of those in reach of
+// it, ghosts. A position is an integer of the whole frame on every rank, so that a ghost is a plain
+// copy and belongs to its nearest image by itself. Parts are bricks of the frame, in high words of
+// positions. Ranks know what is within cutoff + skin + ahead of their parts. Throws
+// std::invalid_argument for a grid that does not fit the communicator.
+BrickDecomposition decomposition_of(const Settings& settings, Communicator& communicator,
+                                    double ahead = 0);
 
 // A sphere's center is ahead of its particle by at most this share of half the skin.
 constexpr float kFarthestAhead = 0.8f;

@@ -330,8 +330,7 @@ MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
     a = fused(y, frame.to.xy, fused(z, frame.to.xz, a));
     b = fused(z, frame.to.yz, b);
   }
-  if (!(magnitude(a) < motion.too_far && magnitude(b) < motion.too_far &&
-        magnitude(c) < motion.too_far)) {
+  if (!(abs_of(a) < motion.too_far && abs_of(b) < motion.too_far && abs_of(c) < motion.too_far)) {
     crossing.lost = true;
     return crossing;
   }

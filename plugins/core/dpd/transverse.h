@@ -62,8 +62,7 @@ MM_HD VectorForce<F> transverse_force(const PairLaw<F>& law, const TransverseLaw
   Math::root(squared, distance, inverse);
   const F along = dot(r, noise) * inverse;
   PairForce<F> pair = pair_force<general_exponent, Math>(law, squared, approach, along);
-  const F beyond = fused(-distance, law.inverse_cutoff, F(1));
-  F w = beyond > F(0) ? beyond : F(0);
+  F w = linear_weight(distance, law.inverse_cutoff);
   w = Math::apart(squared, distance) ? w : F(0);
   if constexpr (general_exponent) w = Math::raise(w, across.weight_exponent);
   // The random force sigma w xi and the friction -gamma w^2 v, in all three directions.

@@ -134,7 +134,7 @@ MM_HD ChangeState make_map(const VelocityChange& change, const MomentScale& scal
     double square = 1;  // of the scale
     if (change.kind == VelocityChange::kRelax)
       square = fused(change.rate, target / now - 1.0, 1.0);
-    else if (magnitude(now - target) > change.window)
+    else if (abs_of(now - target) > change.window)
       square = fused(-change.rate, now - target, now) / now;
     map.scale = square_root(square);
     drop = fused(now, 1.0 - square, drop);

@@ -48,11 +48,7 @@ std::unique_ptr<Transport> make_transport(Communicator& communicator, const std:
   const bool automatic = wish == "auto";
   together(communicator, [&] {
     gethostname(mine.host, sizeof mine.host - 1);
-    int device;
-    check(cudaGetDevice(&device), "device");
-    cudaDeviceProp properties;
-    check(cudaGetDeviceProperties(&properties, device), "device");
-    std::memcpy(mine.uuid, properties.uuid.bytes, sizeof mine.uuid);
+    std::memcpy(mine.uuid, device_properties().uuid.bytes, sizeof mine.uuid);
     mine.has_nccl = (automatic || wish == "nccl") && Nccl::get();
     mine.has_mpi = communicator.takes_device_memory();
   });

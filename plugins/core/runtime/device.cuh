@@ -338,19 +338,27 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
+template <class Kernel>
+cudaFuncAttributes attributes_of(Kernel* kernel) {
+  cudaFuncAttributes compiled;
+  check(cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(kernel)), "kernel");
+  return compiled;
+}
+
 // Whether a kernel may be launched while the one before it in its stream still runs (programmatic
 // stream serialization). Only code compiled for compute capability 9.0 and above contains the
 // instructions that wait for the former kernel's end; other code would read what is not yet
 // written.
 template <class Kernel>
 bool waits_for_former_kernel(Kernel* kernel) {
-  cudaFuncAttributes compiled;
-  check(cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(kernel)), "kernel");
-  return compiled.ptxVersion >= 90;
+  return attributes_of(kernel).ptxVersion >= 90;
 }
 
-// Multiprocessors of the current device, and blocks of a kernel that one of them runs at a time.
-int multiprocessors();
+// The current device.
+cudaDeviceProp device_properties();
+int device_attribute(cudaDeviceAttr attribute);
+inline int multiprocessors() { return device_attribute(cudaDevAttrMultiProcessorCount); }
+// Blocks of a kernel that a multiprocessor runs at a time.
 template <class Kernel>
 int blocks_side_by_side(Kernel* kernel, int threads, std::size_t shared_memory) {
   int blocks = 0;
@@ -363,9 +371,7 @@ int blocks_side_by_side(Kernel* kernel, int threads, std::size_t shared_memory) 
 // never lowered: engines of other sizes use it as well.
 template <class Kernel>
 void allow_shared_memory(Kernel* kernel, std::size_t bytes, const char* what) {
-  cudaFuncAttributes compiled;
-  check(cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(kernel)), what);
-  if (bytes > static_cast<std::size_t>(compiled.maxDynamicSharedSizeBytes))
+  if (bytes > static_cast<std::size_t>(attributes_of(kernel).maxDynamicSharedSizeBytes))
     check(
         cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                              cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),

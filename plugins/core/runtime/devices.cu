@@ -59,11 +59,16 @@ cudaError_t select_device(int device) noexcept {
   return cudaSetDevice(device);  // says what is wrong with the device
 }
 
-int multiprocessors() {
-  int device = 0, count = 0;
-  check(cudaGetDevice(&device), "device");
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "properties");
-  return count;
+cudaDeviceProp device_properties() {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, existing_device(-1)), "properties");
+  return properties;
+}
+
+int device_attribute(cudaDeviceAttr attribute) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, attribute, existing_device(-1)), "properties");
+  return value;
 }
 
 std::vector<Device> cuda_devices() {

@@ -3,15 +3,17 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <stdexcept>
 
 namespace manymove {
 namespace {
 
+constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};  // by SimdLevel
+
 SimdLevel by_name(const std::string& level) {
-  return level == "avx512" ? SimdLevel::avx512
-         : level == "avx2" ? SimdLevel::avx2
-                           : SimdLevel::baseline;
+  const auto* const name = std::find(std::begin(kNames), std::end(kNames), level);
+  return static_cast<SimdLevel>(name - kNames);
 }
 
 }  // namespace
@@ -69,8 +71,6 @@ SimdLevel simd_level() {
 
 void require_simd_level() { choose_simd_level(simd_levels(), machine_simd_level(), ""); }
 
-std::string simd_level_name(SimdLevel level) {
-  return level == SimdLevel::avx512 ? "avx512" : level == SimdLevel::avx2 ? "avx2" : "baseline";
-}
+std::string simd_level_name(SimdLevel level) { return kNames[static_cast<int>(level)]; }
 
 }  // namespace manymove

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <span>
@@ -51,51 +52,6 @@ class CpuEngine final : public EngineBase {
   std::string device() const override { return "cpu"; }
   std::string transport() const override { return ranks_ ? "MPI" : ""; }
 
-  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
-    const auto n = static_cast<std::size_t>(std::max(arrays.count, 0));
-    std::vector<Position> position;
-    std::vector<Velocity> velocity;
-    std::vector<Force> force;
-    std::vector<Image> image;
-    set_tilt(clock.step);
-    check_together([&] {
-      check_topology(settings_, arrays.count, topology);  // before there is memory for so many
-      check_velocities(arrays.count, topology.tag, arrays.velocity);
-      position.resize(n);
-      velocity.resize(n);
-      force.resize(n);
-      image.resize(n);
-      for (std::size_t i = 0; i < n; ++i) {
-        int images[3] = {};
-        if (arrays.image) std::copy_n(arrays.image[i], 3, images);
-        if (!enter_frame<P>(frame_, arrays.position[i], position[i], images))
-          refuse_particle(topology.tag[i], arrays.position[i]);
-        image[i] = {images[0], images[1], images[2]};
-        position[i].kind = static_cast<std::uint32_t>(topology.type[i]) | topology.flags[i] << 16;
-        const Force v = vector_from<Real>(arrays.velocity[i]);
-        velocity[i] = {v.x, v.y, v.z, topology.tag[i]};
-        if (arrays.force) force[i] = vector_from<Real>(arrays.force[i]);
-      }
-    });
-    links_.take(arrays.count, topology, communicator_);
-    position_ = std::move(position);
-    velocity_ = std::move(velocity);
-    force_ = std::move(force);
-    image_ = std::move(image);
-    origin_.resize(n);
-    for (std::size_t i = 0; i < n; ++i) origin_[i] = {rank(), static_cast<std::int32_t>(i)};
-    count_ = arrays.count;
-    everywhere_ = ranks_ ? ranks_->sum(count_) : count_;
-    set_cells();
-    arguments_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere_ / ranks_->ranks()) : count_);
-    arguments_.plain = is_plain_with(links_.any_specials());
-    set_clock(clock);
-    lists_built_ = -1;
-    expired_ = true;
-    lost_ = 0;
-    energy_and_virial_ = {};
-  }
-
   void download(const HostArrays& arrays) override {
     const auto arrival_of = [&](int i) {
       return manymove::dpd::arrival_of<P>(frame_, origin_[i].index, position_[i], velocity_[i],
@@ -113,28 +69,6 @@ class CpuEngine final : public EngineBase {
       arrival.enter(arrays);
   }
 
-  void set_particles(int count, const std::uint32_t* tag, const double (*position)[3],
-                     const double (*velocity)[3]) override {
-    check_together([&] { check_velocities(count, tag, velocity); });
-    const auto hosted = static_cast<std::size_t>(count);
-    if (position) {
-      std::atomic<int> bad = -1;
-      for_each_value(hosted, position, [&](int i, const double r[3]) {
-        int image[3] = {};
-        if (!enter_frame<P>(frame_, r, position_[i], image)) bad = i;
-      });
-      check_together([&] {
-        if (bad < 0) return;
-        double r[3];
-        leave_frame<P>(frame_, position_[bad], r);
-        refuse_particle(velocity_[bad].tag, r);
-      });
-    }
-    for_each_value(hosted, velocity, [&](int i, const double v[3]) {
-      velocity_[i] = {Real(v[0]), Real(v[1]), Real(v[2]), velocity_[i].tag};
-    });
-  }
-
   void set_origins(int count, const std::uint32_t* tag) override {
     if (!ranks_) throw std::logic_error("particles of one rank stay where they are");
     std::vector<std::uint32_t> resident(static_cast<std::size_t>(count_));
@@ -145,6 +79,58 @@ class CpuEngine final : public EngineBase {
   EngineCounters counters() const override { return counters_; }
 
  private:
+  void take_particles(const HostArrays& arrays, const Topology& topology) override {
+    const auto n = static_cast<std::size_t>(std::max(arrays.count, 0));
+    count_ = 0;  // none, if one of them is refused
+    check_together([&] {
+      position_.resize(n);
+      velocity_.resize(n);
+      force_.assign(n, Force{});
+      image_.resize(n);
+      origin_.resize(n);
+      for (std::size_t i = 0; i < n; ++i) {
+        int images[3] = {};
+        if (arrays.image) std::copy_n(arrays.image[i], 3, images);
+        if (!enter_frame<P>(frame_, arrays.position[i], position_[i], images))
+          refuse_particle(topology.tag[i], arrays.position[i]);
+        image_[i] = {images[0], images[1], images[2]};
+        position_[i].kind = static_cast<std::uint32_t>(topology.type[i]) | topology.flags[i] << 16;
+        const Force v = vector_from<Real>(arrays.velocity[i]);
+        velocity_[i] = {v.x, v.y, v.z, topology.tag[i]};
+        origin_[i] = {rank(), static_cast<std::int32_t>(i)};
+        if (arrays.force) force_[i] = vector_from<Real>(arrays.force[i]);
+      }
+    });
+    links_.take(arrays.count, topology, communicator_);
+    count_ = arrays.count;
+    everywhere_ = ranks_ ? ranks_->sum(count_) : count_;
+    set_cells();
+    arguments_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere_ / ranks_->ranks()) : count_);
+    arguments_.plain = is_plain_with(links_.any_specials());
+    lists_built_ = -1;
+    expired_ = true;
+    lost_ = 0;
+  }
+
+  std::optional<Misplaced> replace(int count, const std::uint32_t*, const double (*position)[3],
+                                   const double (*velocity)[3]) override {
+    const auto hosted = static_cast<std::size_t>(count);
+    std::optional<Misplaced> misplaced;
+    if (position) {
+      std::mutex lock;
+      for_each_value(hosted, position, [&](int i, const double r[3]) {
+        int image[3] = {};
+        if (enter_frame<P>(frame_, r, position_[i], image)) return;
+        const std::lock_guard<std::mutex> guard(lock);
+        misplaced = {velocity_[i].tag, {r[0], r[1], r[2]}};
+      });
+    }
+    for_each_value(hosted, velocity, [&](int i, const double v[3]) {
+      velocity_[i] = {Real(v[0]), Real(v[1]), Real(v[2]), velocity_[i].tag};
+    });
+    return misplaced;
+  }
+
   // Calls work(i, value) with the value that the host of each of the rank's particles has for it.
   // This host has value[hosted].
   template <class Work>
@@ -400,7 +386,7 @@ class CpuEngine final : public EngineBase {
     arguments_.cell = cell_.data();
     arguments_.range[0] = range_[0].data();
     arguments_.range[1] = ranks_ ? range_[1].data() : nullptr;
-    arguments_.links = links_.any_specials() ? links_.rows() : RowsOfLinks{};
+    arguments_.links = links_.any_specials() ? links_.rows() : LinkedParticles{};
     list_.resize(static_cast<std::size_t>((count_ + kChunk - 1) / kChunk));
     std::atomic<bool> out_of_memory = false;
     for_all_chunks([&](Chunk& chunk, int k, int thread) {

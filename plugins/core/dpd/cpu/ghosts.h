@@ -6,7 +6,7 @@
 
 #include "../../parallel/communicator.h"
 #include "../../runtime/parallel_for.h"
-#include "../decomposition.h"
+#include "../settings.h"
 
 namespace manymove::dpd {
 
@@ -68,12 +68,7 @@ class GhostExchange {
       to += sent;
       from += received;
     }
-    try {
-      ranks.communicator().exchange(out, in);
-    } catch (...) {
-      keep_for_ever(leaving, arrived);
-      throw;
-    }
+    exchange_messages(ranks.communicator(), out, in, leaving, arrived);
   }
 
   std::vector<int> border_;              // whose copies go to other ranks, in their order

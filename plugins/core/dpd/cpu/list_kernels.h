@@ -111,7 +111,7 @@ class ListLoop {
   }
 
   void append(int i) {
-    const LinkSpan specials = l_.links.word ? l_.links.specials_of(i) : LinkSpan{};
+    const LinkSpan specials = l_.links.slot ? l_.links.specials_of(i) : LinkSpan{};
     if (specials.count > 0)
       append_special(specials);
     else

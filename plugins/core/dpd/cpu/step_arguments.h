@@ -36,28 +36,6 @@ struct Chunk {
   EnergyAndVirial energy_and_virial;
 };
 
-// A row for each particle, which is as long as its links need: a word with two numbers, of bonds
-// (low half) and of special neighbors, then the links in the order of the host program.
-struct RowsOfLinks {
-  const LinkWord* word = nullptr;
-  const std::size_t* begin = nullptr;  // of each row; particles without links share one
-
-  LinkSpan bonds_of(int i) const {
-    const LinkWord* row = word + begin[i];
-    return {row + 1, static_cast<std::uint32_t>(row[0])};
-  }
-  LinkSpan specials_of(int i) const {
-    const auto [first, count] = bonds_of(i);
-    return {first + count, static_cast<std::uint32_t>(first[-1] >> 32)};
-  }
-};
-// Bonds and angles of each particle: entries first[i] to before first[i + 1].
-struct PartnersOfBonds {
-  const int* first = nullptr;  // null: no particle has any
-  const std::uint32_t* partner = nullptr;
-  const int* type = nullptr;
-};
-
 template <Precision P>
 struct StepArguments {
   Cells cells;
@@ -68,7 +46,7 @@ struct StepArguments {
   const BoundingSphere* sphere;  // null in steps when lists have expired anyway
   const int* cell;
   const CellRange* range[2];  // of each cell: of the rank, and ghosts; null where there are none
-  RowsOfLinks links;          // null pointers without special neighbors
+  LinkedParticles links;      // without rows if there are no special neighbors
   unsigned excluded;          // bit k: special neighbors of kind k are left out of lists
   const typename P::Position* position;
   const typename P::Velocity* velocity;
@@ -77,7 +55,7 @@ struct StepArguments {
   // Within these squared distances of places there may be pairs with forces, and with densities.
   float limit, density_limit;
   int* number;  // of entries in lists
-  PartnersOfBonds bonds;
+  Partners bonds;
   const BondLaw<typename P::Real>* bond_laws;  // of harmonic bonds, if terms is null
   const BondedTerms* terms;
   typename P::Position* next_position;

@@ -4,10 +4,38 @@
 // Each particle has a full list and adds up its own forces, in the order of the GPU's threads.
 #pragma once
 
-#include "motion_kernels.h"
+#include "step_arguments.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
+
+// On to the next step's position.
+template <Precision P>
+void move_on(const StepArguments<P>& s, int i, typename P::Position r, typename P::Velocity v,
+             Chunk& chunk) {
+  const FaceCrossings crossing = drift(s.motion, r, v);
+  // The flow where the particle is now is faster or slower.
+  if (s.forces.shear != 0) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
+  if (crossing.x | crossing.y | crossing.z) s.image[i].add(crossing.x, crossing.y, crossing.z);
+  if (crossing.lost && v.tag > chunk.lost) chunk.lost = v.tag;
+  if (s.sphere && moved_far(s.cells, s.sphere[i], r)) chunk.expired = true;
+  s.next_position[i] = r;
+  s.next_velocity[i] = v;
+  if (s.next_near) {
+    const std::uint32_t place[4] = {high_word(r.x), high_word(r.y), high_word(r.z), 0};
+    std::memcpy(s.next_near + 4 * static_cast<std::int64_t>(i), place, sizeof place);
+  }
+}
+
+template <Precision P>
+void begin(const StepArguments<P>& s, Chunk& chunk) {
+  for (int i = chunk.first; i < chunk.last; ++i) {
+    const typename P::Position r = s.position[i];
+    typename P::Velocity v = s.velocity[i];
+    kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
+    move_on(s, i, r, v, chunk);
+  }
+}
 
 // Lengths of the frame's units, for several at a time.
 struct Lengths : Matrix<float> {
@@ -260,7 +288,8 @@ class StepLoop {
   // w_d(r), whose squares add up to the local density.
   void weigh() {
     const ManyBody<Real> law = s_.forces.many_body;
-    for (int n = 0; n < count_; ++n) energy_[n] = many_body_weight(law, square_root(squared_[n]));
+    for (int n = 0; n < count_; ++n)
+      energy_[n] = linear_weight(square_root(squared_[n]), law.inverse_cutoff);
   }
 
   template <bool general_exponent>
@@ -441,7 +470,7 @@ class StepLoop {
   bool is_simple() const {
     return plain && !reading && !s_.motion.walls && !s_.motion.body_forces &&
            !s_.motion.half_kicks && !s_.motion.frame.tilted && s_.forces.shear == 0 &&
-           !s_.bonds.first && !s_.next_near;
+           !s_.bonds.range && !s_.next_near;
   }
 
   // The particle whose force is the first sum: adds bonds, thermostats and body forces, then
@@ -451,12 +480,13 @@ class StepLoop {
     typename P::Velocity v = s_.velocity[i];
     Sum<Real> bonded;
     bonded.force = sum_[0].force;
-    const PartnersOfBonds& bonds = s_.bonds;
-    if (bonds.first && s_.terms)
-      add_terms(i, r, v.tag, bonded.force);
-    else if (bonds.first)
-      for (int k = bonds.first[i]; k < bonds.first[i + 1]; ++k)
-        add_bond<P>(bonded, s_.forces.frame, r, s_.position[bonds.partner[k]],
+    const Partners& bonds = s_.bonds;
+    const EntryRange range = bonds.range ? bonds.range[i] : EntryRange{};
+    if (s_.terms && range.first < range.last)
+      add_terms(range, r, v.tag, bonded.force);
+    else
+      for (int k = range.first; k < range.last; ++k)
+        add_bond<P>(bonded, s_.forces.frame, r, s_.position[bonds.index[k]],
                     s_.bond_laws[bonds.type[k]], reading);
     if constexpr (!plain) add_thermostats(s_.motion, r, v, bonded.force);
     const Vector<Real> force = with_body_forces(s_.motion, r, bonded.force);
@@ -472,12 +502,12 @@ class StepLoop {
     }
   }
 
-  void add_terms(int i, const typename P::Position& r, std::uint32_t tag, Vector<Real>& force) {
-    const PartnersOfBonds& bonds = s_.bonds;
-    if (bonds.first[i] == bonds.first[i + 1]) return;
+  void add_terms(const EntryRange& range, const typename P::Position& r, std::uint32_t tag,
+                 Vector<Real>& force) {
+    const Partners& bonds = s_.bonds;
     const BondedSum sum = bonded_sum<P>(
-        *s_.terms, r, bonds.first[i], bonds.first[i + 1], reading,
-        [&](int k) { return bonds.type[k]; }, [&](int k) { return s_.position[bonds.partner[k]]; });
+        *s_.terms, r, range.first, range.last, reading, [&](int k) { return bonds.type[k]; },
+        [&](int k) { return s_.position[bonds.index[k]]; });
     force = force + vector_of<Real>(sum.force);
     if (sum.stretch >= kStretched && tag > chunk_.stretched) chunk_.stretched = tag;
     if (sum.stretch == kBroken && tag > chunk_.broken) chunk_.broken = tag;

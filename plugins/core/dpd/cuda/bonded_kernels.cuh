@@ -24,9 +24,10 @@ __global__ void bonded_kernel(const __grid_constant__ Step<P> s, const BondedTer
   const bool here = i < s.count && !stale(s.status, s.number);
   BondedSum sum;
   if (here) {
-    const int2 range = s.bonds.range[i];
+    const EntryRange range = s.bonds.range[i];
     sum = bonded_sum<P>(
-        terms, s.position[i], range.x, range.y, reading, [&](int k) { return s.bonds.type[k]; },
+        terms, s.position[i], range.first, range.last, reading,
+        [&](int k) { return s.bonds.type[k]; },
         [&](int k) { return s.position[s.bonds.index[k]]; });
     added[i] = vector_of<typename P::Real>(sum.force);
     if (sum.stretch >= kStretched) atomicMax(&stretch->stretched, s.velocity[i].tag);

@@ -37,7 +37,7 @@ class DeviceEngine : protected OnDevice, public EngineBase {
   DeviceEngine(const Settings& settings, int device, Communicator* communicator)
       : OnDevice(device),
         EngineBase(settings, communicator),
-        name_(name_of_device()),
+        name_(device_properties().name),
         stream_(communicator),
         constants_(settings, stream_),
         bonded_(settings),

@@ -24,14 +24,13 @@ constexpr long long kAhead = 3, kAheadOfMany = 1, kFarAhead = 16;
 template <Precision P>
 class CudaEngine final : public DeviceEngine<P> {
   using Base = DeviceEngine<P>;
-  using typename Base::State;
+  using typename Base::Misplaced, typename Base::State;
   using Triple = double[3];
-  using Base::base_, Base::bonded_, Base::built_, Base::check_velocities, Base::choose_plain,
-      Base::constants_, Base::counters_, Base::device_, Base::draw_of, Base::energy_and_virial_,
-      Base::find_bounding_spheres, Base::frame_, Base::is_sheared, Base::launch_first,
-      Base::lists_end_after, Base::lists_hold_, Base::look_at_bonds, Base::lose_particle,
-      Base::moment_units_, Base::only_change_of, Base::plain_, Base::read_sums,
-      Base::refuse_particle, Base::replace_box, Base::set_clock, Base::set_tilt, Base::settings_,
+  using Base::base_, Base::bonded_, Base::built_, Base::choose_plain, Base::constants_,
+      Base::counters_, Base::draw_of, Base::energy_and_virial_, Base::find_bounding_spheres,
+      Base::frame_, Base::is_sheared, Base::launch_first, Base::lists_end_after, Base::lists_hold_,
+      Base::look_at_bonds, Base::lose_particle, Base::moment_units_, Base::only_change_of,
+      Base::plain_, Base::read_sums, Base::refuse_particle, Base::replace_box, Base::settings_,
       Base::settings_of_tilted_box, Base::step_, Base::step_to, Base::stream_, Base::table_of,
       Base::tables, Base::target_of, Base::temperature_drops_, Base::tilt, Base::tilt_cells,
       Base::use, Base::velocity_sums_;
@@ -46,15 +45,26 @@ class CudaEngine final : public DeviceEngine<P> {
     base_.status = {device_status_.data(), host_status_.get()};
   }
 
-  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
+  void download(const HostArrays& arrays) override {
     const DeviceGuard here = use();
-    check_topology(settings_, arrays.count, topology);
-    check_velocities(arrays.count, topology.tag, arrays.velocity);
+    leave_particles<P>(arrays, p_.count,
+                       {{p_.slot.data(), nullptr, 0},
+                        p_.image.data(),
+                        p_.present().position.data(),
+                        resting(),
+                        p_.force.data()},
+                       frame_, p_, stream_);
+  }
+
+  // The only host has its particles where they were.
+  void set_origins(int, const std::uint32_t*) override {
+    throw std::logic_error("particles of one rank stay where they are");
+  }
+
+ private:
+  void take_particles(const HostArrays& arrays, const Topology& topology) override {
     p_.count = arrays.count;
     lists_end();
-    set_clock(clock);
-    set_tilt(step_);
-    energy_and_virial_ = {};
     const auto n = static_cast<std::size_t>(p_.count);
     allocate(n);
     if (p_.count == 0) return;
@@ -68,37 +78,17 @@ class CudaEngine final : public DeviceEngine<P> {
     if (links_.any_bonds()) bonded_.reserve(n, kThreads / 4);
     choose_kernels();
   }
-
-  void download(const HostArrays& arrays) override {
-    const DeviceGuard here = use();
-    leave_particles<P>(arrays, p_.count,
-                       {{p_.slot.data(), nullptr, 0},
-                        p_.image.data(),
-                        p_.present().position.data(),
-                        resting(),
-                        p_.force.data()},
-                       frame_, p_, stream_);
-  }
-
-  void set_particles(int count, const std::uint32_t* tag, const Triple* position,
-                     const Triple* velocity) override {
-    const DeviceGuard here = use();
-    check_velocities(count, tag, velocity);
-    if (p_.count == 0) return;
+  std::optional<Misplaced> replace(int, const std::uint32_t* tag, const Triple* position,
+                                   const Triple* velocity) override {
+    if (p_.count == 0) return {};
     ValuesFromHost<P> values(p_, p_.slot.data(), stream_);
-    if (position) {
-      const unsigned bad = values.set_positions(position, frame_, nullptr);
-      if (bad != kNoneBad) refuse_particle(tag[bad], position[bad]);
-    }
+    const unsigned bad = position ? values.set_positions(position, frame_, nullptr) : kNoneBad;
     values.set_values(velocity, resting());
+    if (bad == kNoneBad) return {};
+    const double* r = position[bad];
+    return Misplaced{tag[bad], {r[0], r[1], r[2]}};
   }
 
-  // The only host has its particles where they were.
-  void set_origins(int, const std::uint32_t*) override {
-    throw std::logic_error("particles of one rank stay where they are");
-  }
-
- private:
   void allocate(std::size_t n) {
     cells_ = cells_of(settings_of_tilted_box(), p_.count, nullptr);
     find_bounding_spheres(cells_, 0);
@@ -212,7 +202,7 @@ class CudaEngine final : public DeviceEngine<P> {
                         settings_.velocity_changes.empty() && settings_.body_forces.empty() &&
                         tables().size() == 1;
     if constexpr (kIntegers<P>)
-      if (simple) intervals_.look(device_, p_.count, p_.lanes);
+      if (simple) intervals_.look(p_.count, p_.lanes);
   }
 
   // Steps from `begin` on until lists expire, but only those before the step that is returned.
@@ -382,8 +372,8 @@ class CudaEngine final : public DeviceEngine<P> {
                             base_.status,
                             sorter_.range(),
                             p_.lists(),
-                            p_.slot.data(),
-                            links_.specials(excluded_kinds(settings_.pairs)),
+                            links_.of(p_.slot.data()),
+                            excluded_kinds(settings_.pairs),
                             p_.sphere.data()};
     arguments.shares = list_shares();
     kernel<<<list_grid(), kThreads, 0, stream_>>>(arguments, p_.present().velocity.data());

@@ -23,34 +23,26 @@ class Intervals {
   void give_up() { blocks_ = 0; }
   // Whether the kernel serves so many particles: all of its blocks must run at a time, and where
   // there are more of them on a multiprocessor, a kernel for each step is faster.
-  void look(int device, int count, int lanes) {
-    const auto attribute = [&](cudaDeviceAttr which) {
-      int value = 0;
-      check(cudaDeviceGetAttribute(&value, which, device), "properties");
-      return value;
-    };
-    const int blocks = blocks_for(count * lanes), tile = kThreads / lanes,
-              multiprocessors = attribute(cudaDevAttrMultiProcessorCount);
+  void look(int count, int lanes) {
+    const int blocks = blocks_for(count * lanes), tile = kThreads / lanes;
     give_up();
-    if (!attribute(cudaDevAttrCooperativeLaunch) || blocks > kMostBarrierBlocks ||
-        blocks > multiprocessors * kIntervalBlocks)
+    if (!device_attribute(cudaDevAttrCooperativeLaunch) || blocks > kMostBarrierBlocks ||
+        blocks > multiprocessors() * kIntervalBlocks)
       return;
-    cudaFuncAttributes compiled;
-    check(cudaFuncGetAttributes(&compiled, kernel()), "kernel");
     // A third of the memory for pairs and the rest for ghosts.
-    const int room = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / kIntervalBlocks -
-                     attribute(cudaDevAttrReservedSharedMemoryPerBlock) -
-                     static_cast<int>(compiled.sharedSizeBytes) - tile * kOwnBytes - 1024;
+    const int room =
+        device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / kIntervalBlocks -
+        device_attribute(cudaDevAttrReservedSharedMemoryPerBlock) -
+        static_cast<int>(attributes_of(&interval_kernel<P>).sharedSizeBytes) - tile * kOwnBytes -
+        1024;
     pairs_ = room / 3 / 4 / 32 * 32;
     ghosts_ = room * 2 / 3 / kGhostBytes / 4 * 4;
     if (ghosts_ < 256) return;
     bytes_ = static_cast<unsigned>((tile + ghosts_) * kOwnBytes + 4 * (pairs_ + ghosts_));
     allow_shared_memory(&interval_kernel<P>, bytes_, "kernel");
-    int fit = 0;
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, &interval_kernel<P>, kIntervalThreads,
-                                                        bytes_),
-          "occupancy");
-    if (blocks <= fit * multiprocessors) blocks_ = blocks;
+    if (blocks <=
+        blocks_side_by_side(&interval_kernel<P>, kIntervalThreads, bytes_) * multiprocessors())
+      blocks_ = blocks;
   }
 
   // Up to `steps` steps, until lists expire. The rest of `a` is the caller's.
@@ -61,14 +53,13 @@ class Intervals {
     a.ghosts = ghosts_;
     a.pairs = pairs_;
     void* arguments[] = {&a};
-    check(cudaLaunchCooperativeKernel(kernel(), dim3(static_cast<unsigned>(blocks_)),
+    const auto* const kernel = reinterpret_cast<const void*>(&interval_kernel<P>);
+    check(cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(blocks_)),
                                       dim3(kIntervalThreads), arguments, bytes_, stream),
           "launch");
   }
 
  private:
-  static const void* kernel() { return reinterpret_cast<const void*>(&interval_kernel<P>); }
-
   int blocks_ = 0, ghosts_ = 0, pairs_ = 0;  // blocks: none if the kernel does not serve
   std::size_t bytes_ = 0;                    // of shared memory
   std::int64_t begin_ = 0;

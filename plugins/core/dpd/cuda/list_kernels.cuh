@@ -62,21 +62,6 @@ __device__ inline unsigned left_out(const NeighborLists& lists, unsigned first, 
 
 // ---- building lists ----
 
-// Special neighbors of each particle. On one rank, those of the particle with this index of the
-// host are entries first[origin] to before first[origin + 1] of `link`. On several ranks, first is
-// null and they are in the row of the particle's slot.
-struct Specials {
-  const int* first;
-  const LinkWord* link;
-  LinkRows rows;
-  unsigned excluded;  // bit k: pairs of kind k are left out
-
-  __device__ LinkSpan of(unsigned origin) const {
-    if (!first) return rows.specials_of(origin);
-    return {link + first[origin], static_cast<unsigned>(first[origin + 1] - first[origin])};
-  }
-};
-
 // One warp per cell, or several that share its particles. Of the particles in the cells around it,
 // those in reach of the box that bounds its own are collected; then its own go through them one by
 // one. Who is a neighbor is found by vote, so that lists have the order of the candidates
@@ -107,8 +92,8 @@ struct ListArguments {
   StepStatus status;
   const int2* range;  // of each cell
   NeighborLists lists;
-  const unsigned* origin;  // by which `specials` knows a particle
-  Specials specials;
+  LinkedParticles links;
+  unsigned excluded;  // bit k: special neighbors of kind k are left out
   const BoundingSphere* sphere;
   // Where there are several ranks: the cells whose lists these are, and ghosts of each cell, or
   // null where none are needed.
@@ -160,7 +145,7 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
       center[p] = {own.x, own.y, own.z, own.w, m.limit[q + p]};
       n[p] = fresh ? 0 : __shfl_sync(kWholeWarp, number, q + p);
       filled[p] = n[p] % kGroup;
-      if (special && q + p < owned) specials[p] = a.specials.of(a.origin[i + p]);
+      if (special && q + p < owned) specials[p] = a.links.specials_of(i + p);
     }
     const int of_half = half ? n[1] : n[0], before = of_half / kGroup * kGroup;
     uint4* groups = fresh ? mine : mine + static_cast<std::size_t>(of_half / kGroup) * apart;
@@ -190,7 +175,7 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
             const LinkWord link = specials[p].first[s];
             if (!in || partner_of(link) != tag[b]) continue;
             const unsigned kind = kind_of(link);
-            if (a.specials.excluded >> kind & 1u) in = false;
+            if (a.excluded >> kind & 1u) in = false;
             entry = (entry & kIndexBits) | kind << 30;
           }
         }
@@ -529,40 +514,10 @@ __global__ void __launch_bounds__(kThreads, 3)
   }
 }
 
-// Bonds as the steps read them, in the order of particles.
-struct Bonds {
-  int2* range;      // of particle i in `index` and `type`
-  unsigned* index;  // of the partner now
-  int* type;
+struct Bonds : Partners {
   // Where no particle has more than two bonds, instead of these: index and type of the first and of
   // the second, type 0 where there is none. It is in the order of the particles.
   const uint4* pair = nullptr;
 };
-
-// One thread per particle: where its bonds are.
-static __global__ void bond_range_kernel(int count, const unsigned* origin, const int* first,
-                                         int2* range) {
-  const int i = index_of_thread();
-  if (i < count) range[i] = {first[origin[i]], first[origin[i] + 1]};
-}
-// One thread per end of a bond: where its partner is.
-static __global__ void bond_index_kernel(int count, const unsigned* partner, const unsigned* where,
-                                         unsigned* index) {
-  const int k = index_of_thread();
-  if (k < count) index[k] = where[partner[k]];
-}
-// One thread per particle: Bonds::pair.
-static __global__ void bond_pair_kernel(int count, const unsigned* origin, const int* first,
-                                        const unsigned* partner, const int* type,
-                                        const unsigned* where, uint4* pair) {
-  const int i = index_of_thread();
-  if (i >= count) return;
-  const unsigned mine = origin[i];
-  const int k = first[mine], bonds = first[mine + 1] - k;
-  uint4 both = {0, 0, 0, 0};
-  if (bonds > 0) both.x = where[partner[k]], both.y = static_cast<unsigned>(type[k]);
-  if (bonds > 1) both.z = where[partner[k + 1]], both.w = static_cast<unsigned>(type[k + 1]);
-  pair[i] = both;
-}
 
 }  // namespace manymove::dpd

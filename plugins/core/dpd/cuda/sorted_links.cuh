@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bonds and special neighbors of the particles of one engine, on one GPU: as the host has them, and
-// bonds as the steps read them, in the order of the particles.
+// Bonds and special neighbors of the particles of one engine, on one GPU: rows in the order of the
+// host, and bonds as the steps read them, in the order of the particles.
 #pragma once
 
-#include <algorithm>
 #include <unordered_map>
 #include <vector>
 
@@ -11,74 +10,88 @@
 
 namespace manymove::dpd {
 
+// Rows have the partner's index of the host in place of its tag, from which its place follows.
+struct HostIndex {
+  const unsigned* where;
+  __device__ unsigned find(unsigned index) const { return where[index]; }
+};
+// One thread per particle: the entries of its bonds, or both in Bonds::pair.
+static __global__ void place_partners_kernel(int count, LinkedParticles links, HostIndex known,
+                                             Bonds to) {
+  const int i = index_of_thread();
+  if (i < count) find_partners(links, i, known, to);
+}
+static __global__ void place_pairs_kernel(int count, LinkedParticles links, HostIndex known,
+                                          uint4* pair) {
+  const int i = index_of_thread();
+  if (i >= count) return;
+  const LinkSpan bonds = links.bonds_of(i);
+  uint4 both = {0, 0, 0, 0};
+  const LinkWord* bond = bonds.first;
+  if (bonds.count > 0) both.x = known.find(partner_of(bond[0])), both.y = kind_of(bond[0]);
+  if (bonds.count > 1) both.z = known.find(partner_of(bond[1])), both.w = kind_of(bond[1]);
+  pair[i] = both;
+}
+
 class SortedLinks {
  public:
   // sums: whether BondedSums takes the bonds.
   void take(std::size_t n, const Topology& t, bool sums, cudaStream_t stream) {
     *this = {};
-    if (t.first_special && t.first_special[n] > 0) {
-      const auto ends = static_cast<std::size_t>(t.first_special[n]);
-      std::vector<LinkWord> links(ends);
-      for (std::size_t k = 0; k < ends; ++k)
-        links[k] = link_word(t.special_partner[k], t.special_kind[k]);
-      special_first_ = on_device(t.first_special, n + 1, stream);
-      special_link_ = on_device(links, stream);
+    rows_ = rows_for(static_cast<int>(n), t, nullptr);
+    std::vector<LinkWord> words = rows_of(static_cast<int>(n), t, rows_);
+    rows_.word = words.data();
+    if (any_bonds()) {
+      std::unordered_map<unsigned, unsigned> index;
+      for (unsigned i = 0; i < n; ++i) index[t.tag[i]] = i;
+      for (unsigned i = 0; i < n; ++i) {
+        LinkWord* const bond = rows_.row(i) + 1;
+        for (unsigned k = 0; k < rows_.bonds_of(i).count; ++k)
+          bond[k] = link_word(index.at(partner_of(bond[k])), kind_of(bond[k]));
+      }
     }
-    if (!t.first_bond || t.first_bond[n] == 0) return;
-    const auto ends = static_cast<std::size_t>(t.first_bond[n]);
-    std::unordered_map<unsigned, unsigned> index;
-    index.reserve(n);
-    for (std::size_t i = 0; i < n; ++i) index[t.tag[i]] = static_cast<unsigned>(i);
-    std::vector<unsigned> partner(ends);
-    for (std::size_t k = 0; k < ends; ++k) partner[k] = index.at(t.bond_partner[k]);
-    bond_first_ = on_device(t.first_bond, n + 1, stream);
-    bond_partner_ = on_device(partner, stream);
-    bond_type_ = on_device(t.bond_type, ends, stream);
+    word_ = on_device(words, stream);
+    rows_.word = word_.data();
+    if (!any_bonds()) return;
     where_ = DeviceBuffer<unsigned>(n);
-    int most = 0;
-    for (std::size_t i = 0; i < n; ++i)
-      most = std::max(most, t.first_bond[i + 1] - t.first_bond[i]);
-    if (most <= 2 && !sums) {
+    if (rows_.bonds <= 2 && !sums) {
       pair_ = DeviceBuffer<uint4>(n);
-      bonds_ = {nullptr, nullptr, nullptr, pair_.data()};
-    } else {
-      index_ = DeviceBuffer<unsigned>(ends);
-      range_ = DeviceBuffer<int2>(n);
-      bonds_ = {range_.data(), index_.data(), bond_type_.data()};
+      bonds_.pair = pair_.data();
+      return;
     }
+    range_ = DeviceBuffer<EntryRange>(n);
+    const std::size_t entries = entries_of_bonds(rows_, n);
+    index_ = DeviceBuffer<unsigned>(entries);
+    type_ = DeviceBuffer<int>(entries);
+    bonds_ = {{range_.data(), index_.data(), type_.data()}};
   }
 
-  bool any_bonds() const { return where_.size() > 0; }
-  bool any_specials() const { return special_link_.size() > 0; }
+  bool any_bonds() const { return rows_.bonds > 0; }
+  bool any_specials() const { return rows_.specials > 0; }
+  LinkedParticles of(const unsigned* slot) const { return {rows_, slot}; }
   // Of Step.
   const Bonds& bonds() const { return bonds_; }
-  Specials specials(unsigned excluded) const {
-    return {special_first_.data(), special_link_.data(), {}, excluded};
-  }
   // For CellSorter; null without bonds.
   unsigned* where() const { return where_.data(); }
 
   // After a sort.
-  void follow(int count, const unsigned* origin, cudaStream_t stream) {
+  void follow(int count, const unsigned* slot, cudaStream_t stream) {
     if (!any_bonds()) return;
+    const HostIndex known{where_.data()};
     if (bonds_.pair)
-      return launch_each(count, stream, &bond_pair_kernel, count, origin, bond_first_.data(),
-                         bond_partner_.data(), bond_type_.data(), where_.data(), pair_.data());
-    const int ends = static_cast<int>(bond_partner_.size());
-    launch_each(count, stream, &bond_range_kernel, count, origin, bond_first_.data(),
-                range_.data());
-    launch_each(ends, stream, &bond_index_kernel, ends, bond_partner_.data(), where_.data(),
-                index_.data());
+      launch_each(count, stream, &place_pairs_kernel, count, of(slot), known, pair_.data());
+    else
+      launch_each(count, stream, &place_partners_kernel, count, of(slot), known, bonds_);
   }
 
  private:
-  // By index of the host.
-  DeviceBuffer<int> bond_first_, bond_type_, special_first_;
-  DeviceBuffer<unsigned> bond_partner_, where_;
-  DeviceBuffer<LinkWord> special_link_;
-  // In the order of the particles; see Bonds.
+  LinkRows rows_;
+  DeviceBuffer<LinkWord> word_;
+  DeviceBuffer<unsigned> where_;  // by index of the host
+  // See Bonds.
+  DeviceBuffer<EntryRange> range_;
   DeviceBuffer<unsigned> index_;
-  DeviceBuffer<int2> range_;
+  DeviceBuffer<int> type_;
   DeviceBuffer<uint4> pair_;
   Bonds bonds_{};
 };

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <string>
 #include <vector>
 
 #include "../settings.h"
@@ -11,14 +10,6 @@
 #include "step_kernels.cuh"
 
 namespace manymove::dpd {
-
-inline std::string name_of_device() {
-  int device;
-  check(cudaGetDevice(&device), "device");
-  cudaDeviceProp properties;
-  check(cudaGetDeviceProperties(&properties, device), "device");
-  return properties.name;
-}
 
 template <Precision P>
 class StepConstants {

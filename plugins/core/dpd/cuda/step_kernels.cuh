@@ -84,8 +84,8 @@ __device__ __forceinline__ void add_bonded(const Step<P>& s, const OwnParticle<P
     if (both.y) bond(both.x, both.y);
     if (both.w) bond(both.z, both.w);
   } else if (s.bonds.range) {
-    const int2 range = s.bonds.range[own.i];
-    for (int k = range.x; k < range.y; ++k)
+    const EntryRange range = s.bonds.range[own.i];
+    for (int k = range.first; k < range.last; ++k)
       bond(s.bonds.index[k], static_cast<unsigned>(s.bonds.type[k]));
   }
   if (s.added) bonded.force = bonded.force + s.added[own.i];

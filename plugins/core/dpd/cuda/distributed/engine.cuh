@@ -30,14 +30,14 @@ template <Precision P>
 class DistributedEngine final : public DeviceEngine<P> {
   using Base = DeviceEngine<P>;
   using Base::base_, Base::beyond_lists, Base::bonded_, Base::built_, Base::check_together,
-      Base::check_velocities, Base::choose_plain, Base::constants_, Base::counters_,
-      Base::end_of_sheared_lists, Base::energy_and_virial_, Base::find_bounding_spheres,
-      Base::frame_, Base::has_tilt_of, Base::is_sheared, Base::launch_first, Base::lists_hold_,
-      Base::look_at_bonds, Base::lose_particle, Base::plain_, Base::reach_farther, Base::read_sums,
-      Base::refuse_particle, Base::replace_box, Base::set_clock, Base::set_tilt, Base::settings_,
-      Base::settings_of_tilted_box, Base::step_, Base::step_to, Base::stream_, Base::table_of,
-      Base::tilt, Base::tilt_cells, Base::use;
-  using typename Base::State;
+      Base::choose_plain, Base::constants_, Base::counters_, Base::end_of_sheared_lists,
+      Base::energy_and_virial_, Base::find_bounding_spheres, Base::frame_, Base::has_tilt_of,
+      Base::is_sheared, Base::launch_first, Base::lists_hold_, Base::look_at_bonds,
+      Base::lose_particle, Base::plain_, Base::reach_farther, Base::read_sums,
+      Base::refuse_particle, Base::replace_box, Base::settings_, Base::settings_of_tilted_box,
+      Base::step_, Base::step_to, Base::stream_, Base::table_of, Base::tilt, Base::tilt_cells,
+      Base::use;
+  using typename Base::Misplaced, typename Base::State;
   static constexpr int kBuilt = ParticleStore<P>::kBuilt;
 
  public:
@@ -55,61 +55,8 @@ class DistributedEngine final : public DeviceEngine<P> {
 
   std::string transport() const override { return c_.transport->name(); }
 
-  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
-    guarded([&] {
-      check_together([&] {
-        check_topology(settings_, arrays.count, topology);
-        check_velocities(arrays.count, topology.tag, arrays.velocity);
-      });
-      c_.streams.work = c_.streams.main;
-      s_.hosts = s_.count = s_.slots = arrays.count;
-      s_.ghosts = s_.outer = s_.near = s_.slots_left = 0;
-      set_clock(clock);
-      set_tilt(step_);
-      energy_and_virial_ = {};
-      lists_hold_ = changed_ = false;
-      s_.now = 0;
-      c_.report.forget();
-      all_ = static_cast<double>(c_.ranks.sum(s_.count));
-      const int mean = static_cast<int>(all_ / c_.ranks.ranks());
-      check_together([&] {
-        s_.lanes = lanes_of(mean);
-        lists_.set_cells(settings_of_tilted_box(), all_);
-        s_.reserve(std::max(s_.count, mean), 0);
-        s_.reserve_lists(expected_entries(settings_, all_));
-      });
-      c_.transport->expect(ghosts_.expected_segment(all_));
-      transfer_.take_links(topology);
-      choose_kernels();
-      check_together([&] {
-        if (s_.count == 0) return;
-        if (const int bad = transfer_.enter(arrays, topology, frame_); bad >= 0)
-          refuse_particle(topology.tag[bad], arrays.position[bad]);
-      });
-    });
-  }
-
   void download(const HostArrays& arrays) override {
     guarded([&] { transfer_.download(arrays, frame_); });
-  }
-
-  // With new positions lists are rebuilt.
-  void set_particles(int count, const std::uint32_t* tag, const double (*position)[3],
-                     const double (*velocity)[3]) override {
-    guarded([&] {
-      check_together([&] { check_velocities(count, tag, velocity); });
-      c_.streams.work = c_.streams.main;
-      changed_ = true;
-      if (position) {
-        lists_hold_ = false;
-        c_.report.forget();
-      }
-      const auto bad =
-          transfer_.set_particles(static_cast<std::size_t>(count), position, velocity, frame_);
-      check_together([&] {
-        if (bad) refuse_particle(bad->tag, bad->position);
-      });
-    });
   }
 
   void set_origins(int count, const std::uint32_t* tag) override {
@@ -117,6 +64,43 @@ class DistributedEngine final : public DeviceEngine<P> {
   }
 
  private:
+  void take_particles(const HostArrays& arrays, const Topology& topology) override {
+    c_.streams.work = c_.streams.main;
+    s_.hosts = s_.count = s_.slots = arrays.count;
+    s_.ghosts = s_.outer = s_.near = s_.slots_left = 0;
+    lists_hold_ = changed_ = false;
+    s_.now = 0;
+    c_.report.forget();
+    all_ = static_cast<double>(c_.ranks.sum(s_.count));
+    const int mean = static_cast<int>(all_ / c_.ranks.ranks());
+    check_together([&] {
+      s_.lanes = lanes_of(mean);
+      lists_.set_cells(settings_of_tilted_box(), all_);
+      s_.reserve(std::max(s_.count, mean), 0);
+      s_.reserve_lists(expected_entries(settings_, all_));
+    });
+    c_.transport->expect(ghosts_.expected_segment(all_));
+    transfer_.take_links(topology);
+    choose_kernels();
+    check_together([&] {
+      if (s_.count == 0) return;
+      if (const int bad = transfer_.enter(arrays, topology, frame_); bad >= 0)
+        refuse_particle(topology.tag[bad], arrays.position[bad]);
+    });
+  }
+  // With new positions lists are rebuilt.
+  std::optional<Misplaced> replace(int count, const std::uint32_t*, const double (*position)[3],
+                                   const double (*velocity)[3]) override {
+    c_.streams.work = c_.streams.main;
+    changed_ = true;
+    if (position) {
+      lists_hold_ = false;
+      c_.report.forget();
+    }
+    std::optional<Misplaced> misplaced;
+    transfer_.set_particles(static_cast<std::size_t>(count), position, velocity, frame_, misplaced);
+    return misplaced;
+  }
   // A public call. Unless all ranks have agreed on an error, kernels may be left that wait for
   // ranks whose kernels do not come.
   void guarded(const std::function<void()>& task) override {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "../../../parallel/transport.cuh"
-#include "../../decomposition.h"
 #include "../../particle_records.h"
+#include "../../settings.h"
 #include "../engine_stream.cuh"
 #include "../list_kernels.cuh"
 

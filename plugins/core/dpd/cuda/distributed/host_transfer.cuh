@@ -45,11 +45,7 @@ class HostTransfer {
   // Bonds and special neighbors of the rank's particles, in the slots that these have at first. All
   // ranks agree on the length of rows, and on whether there are any. Collective.
   void take_links(const Topology& topology) {
-    std::int64_t most[2] = {most_links(s_.count, topology.first_bond),
-                            most_links(s_.count, topology.first_special)};
-    c_.communicator().maximum(most, 2);
-    s_.links.bonds = static_cast<std::uint32_t>(most[0]);
-    s_.links.specials = static_cast<std::uint32_t>(most[1]);
+    s_.links = rows_for(s_.count, topology, &c_.communicator());
     s_.reserve_links();
     const std::vector<LinkWord> rows = rows_of(s_.count, topology, s_.links);
     if (rows.empty()) return;
@@ -78,14 +74,11 @@ class HostTransfer {
       arrival.enter(arrays);
   }
 
-  struct Misplaced {
-    std::uint32_t tag;
-    double position[3];
-  };
-  // Collective. position (which may be null) and velocity: of the particles of this host. Returns a
-  // particle of this rank that has no place, if there is one.
-  std::optional<Misplaced> set_particles(std::size_t hosted, const Triple* position,
-                                         const Triple* velocity, const BoxFrame& frame) {
+  // Collective. position (which may be null) and velocity: of the particles of this host. Sets
+  // `misplaced` to a particle of this rank that has no place, if there is one.
+  template <class Misplaced>
+  void set_particles(std::size_t hosted, const Triple* position, const Triple* velocity,
+                     const BoxFrame& frame, std::optional<Misplaced>& misplaced) {
     std::vector<unsigned> slot(static_cast<std::size_t>(s_.count));
     std::vector<Origin> by_slot(static_cast<std::size_t>(s_.slots)), origins;
     main().fetch(s_.slot.data(), slot.data(), slot.size());
@@ -94,13 +87,12 @@ class HostTransfer {
     std::vector<std::array<double, 3>> positions;
     if (position) positions = fetch_from_origins(c_.communicator(), origins, position, hosted);
     const auto velocities = fetch_from_origins(c_.communicator(), origins, velocity, hosted);
-    if (s_.count == 0) return {};
+    if (s_.count == 0) return;
     s_.ensure(s_.staging, s_.count);
     ValuesFromHost<P> values(s_, nullptr, main());
     const auto triples = [](const auto& fetched) {
       return reinterpret_cast<const Triple*>(fetched.data());
     };
-    std::optional<Misplaced> misplaced;
     if (position) {
       const unsigned bad = values.set_positions(triples(positions), frame, nullptr);
       if (bad != kNoneBad) {
@@ -110,7 +102,6 @@ class HostTransfer {
       }
     }
     values.set_values(triples(velocities), s_.rest.data());
-    return misplaced;
   }
 
   // Collective. This host's particles are tag[count] now.

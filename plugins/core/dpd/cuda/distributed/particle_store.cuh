@@ -3,11 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
-#include <stdexcept>
 #include <utility>
 
-#include "../../../runtime/text.h"
 #include "../../link_rows.h"
 #include "../../settings.h"
 #include "../device_particles.cuh"
@@ -92,21 +89,18 @@ class ParticleStore : public DeviceParticles<P> {
   // Room for the links of owned_capacity particles.
   void reserve_links() {
     const auto room = static_cast<std::size_t>(owned_capacity);
-    if (room * links.bonds > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-      throw std::runtime_error(text_of(owned_capacity, " particles with up to ", links.bonds,
-                                       " bonds each are too many for one rank: the product must "
-                                       "be below 2^31"));
+    const std::size_t entries = entries_of_bonds(links, room);
     ensure(link, room * links.words());
     links.word = link.data();
-    ensure(bond_index, room * links.bonds);
-    ensure(bond_type, room * links.bonds);
+    ensure(bond_index, entries);
+    ensure(bond_type, entries);
     ensure(bond_range, links.bonds ? room : 0);
   }
 
   HostOrder host_order(int rank) const { return {slot.data(), origin.data(), rank}; }
   SlotArrays slot_arrays() const { return {image.data(), origin.data(), links}; }
-  // With as much room for each particle as in its row, where partners are tags.
-  Bonds bonds() const { return {bond_range.data(), bond_index.data(), bond_type.data()}; }
+  Bonds bonds() const { return {{bond_range.data(), bond_index.data(), bond_type.data()}}; }
+  LinkedParticles linked() const { return {links, slot.data()}; }
   ParticleArrays<P> particles(const State& which, const DeviceBuffer<unsigned>& slots) const {
     return {which.position.data(), which.velocity.data(), slots.data()};
   }
@@ -155,7 +149,7 @@ class ParticleStore : public DeviceParticles<P> {
   DeviceBuffer<unsigned> key[2], order[2];
   unsigned *sorted = nullptr, *sorted_key = nullptr;  // of the last sort()
   DeviceBuffer<unsigned> place;                       // of each ghost that has come
-  DeviceBuffer<int2> bond_range;
+  DeviceBuffer<EntryRange> bond_range;
   DeviceBuffer<unsigned> bond_index;
   DeviceBuffer<int> bond_type;
   // By slot.

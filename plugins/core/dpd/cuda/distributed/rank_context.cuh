@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "../../../parallel/transport.cuh"
-#include "../../decomposition.h"
+#include "../../settings.h"
 #include "particle_store.cuh"
 
 namespace manymove::dpd {

@@ -18,23 +18,13 @@ struct ClaimEntry {
   }
 };
 
-// The particles of this rank, in the order of cells, with their rows of bonds.
-struct BondedParticles {
-  LinkRows links;
-  const unsigned *slot, *tag;
-  __device__ LinkSpan bonds_of(int i) const { return links.bonds_of(slot[i]); }
-};
-
 // One thread per particle of this rank. Only those with bonds of their own can be partners, since
 // bonds are in the rows of both ends.
-static __global__ void know_bonded_kernel(int count, BondedParticles from, int2* range,
+static __global__ void know_bonded_kernel(int count, LinkedParticles links, const unsigned* tag,
                                           TagIndex known) {
   const int i = index_of_thread();
-  if (i >= count) return;
-  const LinkSpan bonds = from.bonds_of(i);
-  const int first = i * static_cast<int>(from.links.bonds);
-  range[i] = {first, first + static_cast<int>(bonds.count)};
-  if (bonds.count > 0) known.add(from.tag[i], static_cast<unsigned>(i), ClaimEntry{});
+  if (i < count && links.bonds_of(i).count > 0)
+    known.add(tag[i], static_cast<unsigned>(i), ClaimEntry{});
 }
 // One thread per ghost; the rows of ghosts are elsewhere.
 template <Precision P>
@@ -44,22 +34,16 @@ __global__ void know_ghosts_kernel(int first, int number, const typename P::Velo
   if (k < number) known.add(velocity[i].tag, static_cast<unsigned>(i), ClaimEntry{});
 }
 // One thread per particle of this rank, when all are known. A partner that this rank lacks is
-// reported, and replaced by the particle itself. No step is taken then.
-static __global__ void partner_kernel(int count, BondedParticles from, TagIndex known, Bonds to,
-                                      RebuildFlags* flags, StepStatus status, long long step) {
+// reported, and no step is taken then.
+static __global__ void partner_kernel(int count, LinkedParticles links, const unsigned* tag,
+                                      TagIndex known, Bonds to, RebuildFlags* flags,
+                                      StepStatus status, long long step) {
   const int i = index_of_thread();
   if (i >= count) return;
-  const int2 range = to.range[i];
-  if (range.x == range.y) return;
-  const LinkWord* bond = from.bonds_of(i).first;
-  for (int k = range.x; k < range.y; ++k, ++bond) {
-    const unsigned j = known.find(partner_of(*bond));
-    to.index[k] = j == TagIndex::kMissing ? static_cast<unsigned>(i) : j;
-    to.type[k] = static_cast<int>(kind_of(*bond));
-    if (j != TagIndex::kMissing) continue;
-    atomicMax(&flags->missing[is_of_angle(to.type[k])], from.tag[i]);
-    expire(status, step);
-  }
+  const unsigned lacks = find_partners(links, i, known, to);
+  for (int k = 0; k < 2; ++k)
+    if (lacks >> k & 1u) atomicMax(&flags->missing[k], tag[i]);
+  if (lacks) expire(status, step);
 }
 
 template <Precision P>
@@ -102,8 +86,8 @@ class RankLists {
                                   c_.base.status,
                                   range.data(),
                                   s_.lists(),
-                                  s_.slot.data(),
-                                  {nullptr, nullptr, s_.links, excluded_kinds(c_.settings.pairs)},
+                                  s_.linked(),
+                                  excluded_kinds(c_.settings.pairs),
                                   s_.sphere.data(),
                                   static_cast<int>(cells.size()),
                                   cells.data(),
@@ -120,12 +104,11 @@ class RankLists {
     if (s_.links.bonds == 0 || s_.count == 0) return;
     const cudaStream_t main = c_.streams.main;
     const TagIndex known = tag_index(std::int64_t{s_.count} + s_.ghosts);
-    const BondedParticles bonded{s_.links, s_.slot.data(), s_.tag.data()};
-    launch_each(s_.count, main, &know_bonded_kernel, s_.count, bonded, s_.bonds().range, known);
+    launch_each(s_.count, main, &know_bonded_kernel, s_.count, s_.linked(), s_.tag.data(), known);
     launch_each(s_.ghosts, main, &know_ghosts_kernel<P>, s_.first_ghost(s_.count), s_.ghosts,
                 s_.state[kBuilt].velocity.data(), known);
-    launch_each(s_.count, main, &partner_kernel, s_.count, bonded, known, s_.bonds(),
-                c_.report.flags(), c_.report.status(), step);
+    launch_each(s_.count, main, &partner_kernel, s_.count, s_.linked(), s_.tag.data(), known,
+                s_.bonds(), c_.report.flags(), c_.report.status(), step);
   }
 
   DeviceBuffer<int2> range, ghost_range;  // of each cell
