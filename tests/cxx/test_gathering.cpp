@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/hard_particles/group.h"
+#include "core/runtime/engine_group.h"
 #include "support/test.h"
 
 using manymove::Gathering;
@@ -135,7 +135,7 @@ TEST("a group has one launcher for each type, device and kernel") {
   struct Another : Launcher {
     using Launcher::Launcher;
   };
-  manymove::hard_particles::Group group;
+  manymove::EngineGroup group;
   const int kernels[2] = {};
   const auto first = group.launcher<Launcher>(0, kernels);
   CHECK(group.launcher<Launcher>(0, kernels) == first);
