@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 from documents import FENCE, ROOT, name
-from printed import IN_PROSE, Output, differences, outputs
+from printed import COMPARED, IN_PROSE, SHORT, Output, differences, outputs
 from processes import run
 
 from manymove.lammps import host
@@ -28,15 +28,12 @@ from manymove.lammps import host
 if not (ROOT / "README.md").exists():
     pytest.skip("there is no documentation beside the tests", allow_module_level=True)
 
-FIRST = [ROOT / page for page in ("README.md", "docs/index.md", "docs/api/estimate.md")]
-FOLDERS = [ROOT / "docs/tutorials", ROOT / "docs/guides"]
-PAGES = [*FIRST, *(page for folder in FOLDERS for page in sorted(folder.glob("*.md")))]
 SCRIPT = Path(sys.executable).parent / "manymove"
 NEEDS_LAMMPS = ("examples/bilayer", "examples/mixing", "examples/poiseuille")
 LONG = pytest.mark.skipif(
     "MANYMOVE_NEWCOMER" not in os.environ, reason="make newcomer runs what the other pages print"
 )
-CASES = [output for page in PAGES for output in outputs(page)]
+CASES = [output for page in COMPARED for output in outputs(page)]
 
 pytestmark = [
     pytest.mark.thorough,
@@ -46,7 +43,7 @@ pytestmark = [
 
 def case(page: str, words: str, *values: object) -> object:
     """A test of a page, which only `make newcomer` runs if it takes long."""
-    marks = [] if page in map(name, FIRST) else [LONG]
+    marks = [] if page in map(name, SHORT) else [LONG]
     return pytest.param(*values, id=f"{page}-{' '.join(words.split())[:40]}", marks=marks)
 
 

@@ -8,8 +8,12 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from documents import FENCE, name
+from documents import FENCE, ROOT, name
 
+# The pages whose output `make newcomer` compares, and those of them that take seconds.
+SHORT = [ROOT / page for page in ("README.md", "docs/index.md", "docs/api/estimate.md")]
+_FOLDERS = [ROOT / "docs/tutorials", ROOT / "docs/guides"]
+COMPARED = [*SHORT, *(page for folder in _FOLDERS for page in sorted(folder.glob("*.md")))]
 # Lines that depend on the machine, or stand for others.
 OF_THE_MACHINE = ("speed", "device", "...", "results in")
 # Numbers with single precision depend on the instructions of the CPU, and on the GPU.
