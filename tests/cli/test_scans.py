@@ -16,7 +16,11 @@ from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 from processes import LIMITED, SOON, Job, on_ranks, run, start, until
 
 from manymove import cli
+from manymove.hard_particles.job import run_equation_of_state
 from manymove.hard_particles.replica import Replica
+from manymove.hard_particles.settings import DiskSettings
+from manymove.jobs import limits
+from manymove.jobs.world import World
 
 POINTS = {"disks": ("0.5", "0.6", "0.65"), "spheres": ("0.2", "0.3", "0.4")}
 OF_A_SESSION = {
@@ -107,6 +111,35 @@ def test_the_files_of_a_point_are_written_when_it_has_ended(tmp_path, monkeypatc
     more = ["--replicas", "2", "--threads", "2"]
     assert cli.run([*words("disks", tmp_path), *scan("disks"), *more]) == 0
     assert sorted(waited) == [0, 1]
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_systems_that_may_not_fit_into_memory_together_run_in_turn(large, tmp_path, monkeypatch):
+    course, lock, now, most = Replica._course, threading.Lock(), 0, 0
+
+    def count(self, engine):
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        course(self, engine)
+        time.sleep(0.1)
+        with lock:
+            now -= 1
+
+    monkeypatch.setattr(Replica, "_course", count)
+    points = [
+        DiskSettings(
+            particles=100, packing_fraction=phi, replicas=2, sweeps=50, device="cpu", threads=4,
+            quiet=True, output=tmp_path / str(phi), equilibrate=0,
+        )
+        for phi in (0.4, 0.5)
+    ]  # fmt: skip
+    if large:
+        memory = 15 * points[0].memory
+        monkeypatch.setattr(limits, "memory_of_this_machine", lambda: memory)
+    _, complete = run_equation_of_state(points, tmp_path, World())
+    assert complete and (most == 1 if large else most > 1)
 
 
 def states(folder: Path) -> list[Path]:

@@ -251,3 +251,29 @@ def test_replicas_of_a_command_share_launches(tmp_path, monkeypatch):
     monkeypatch.undo()
     few, _ = job.run(replace(settings, replicas=3, output=tmp_path / "few"), World())
     assert few["replicas"] == summary["replicas"][:3]
+
+
+def test_the_points_of_a_scan_share_launches(tmp_path, monkeypatch):
+    fractions, course = (0.3, 0.4, 0.5, 0.6, 0.7), Replica._course
+    meeting = Barrier(4 * len(fractions), timeout=60)
+
+    def of_all(self, engine):
+        meeting.wait()  # more than a GPU has seats
+        course(self, engine)
+
+    points = [
+        DiskSettings(
+            particles=500, packing_fraction=phi, replicas=4, sweeps=200, equilibrate=30, seed=5,
+            device="cuda", output=tmp_path / f"scan/{phi}", quiet=True,
+        )
+        for phi in fractions
+    ]  # fmt: skip
+    with monkeypatch.context() as patch:
+        patch.setattr(Replica, "_course", of_all)
+        scan, complete = job.run_equation_of_state(points, tmp_path / "scan", World())
+    assert complete
+    for point, found in zip(points, scan["runs"], strict=True):
+        output = tmp_path / f"{point.packing_fraction}"
+        alone, _ = job.run(replace(point, output=output), World())
+        for key in ("replicas", "state_hash", "pressure", "pressure_error"):
+            assert alone[key] == found[key]

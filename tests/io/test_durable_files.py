@@ -377,7 +377,7 @@ def broken_off(command, tmp_path, monkeypatch):
 
     def run(name, *more):
         count = itertools.count(1)
-        save = job.Replica._save
+        save = job.Replica.save
 
         def counted(replica, engine):
             save(replica, engine)
@@ -385,7 +385,7 @@ def broken_off(command, tmp_path, monkeypatch):
                 raise OSError("the test ends the run here")
 
         with monkeypatch.context() as patch:
-            patch.setattr(job.Replica, "_save", counted)
+            patch.setattr(job.Replica, "save", counted)
             assert command(name, tmp_path / "cut", *more) == 2
         return tmp_path / "cut"
 

@@ -21,7 +21,7 @@ from manymove.hard_particles.replica import Replica, Result
 from manymove.hard_particles.settings import Settings
 from manymove.hard_particles.sizes import Sizes
 from manymove.io import Frame, read_frame
-from manymove.jobs import figures, replica, report
+from manymove.jobs import figures, limits, replica, report
 from manymove.jobs.ranks import Ranks
 from manymove.jobs.report import number
 from manymove.jobs.world import World
@@ -42,8 +42,9 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
 
 
 def _run_together(points: Sequence[Settings], world: World) -> list[dict[str, Any]]:
-    """Run all replicas of all points at the same time; of ranks that share each system, one after
-    the other. The files of a point are written when its last replica has ended.
+    """Run all replicas of all points at the same time; those of ranks that share each system, and
+    those that may not fit into memory together, one after the other. The files of a point are
+    written when its last replica has ended.
 
     Returns:
         the summaries of the points (of all ranks, on every rank).
@@ -67,6 +68,7 @@ def _run_together(points: Sequence[Settings], world: World) -> list[dict[str, An
         replicas = replica.replicas_of(points, world)
         frame = replica.on_each(world, lambda: _start([one for one, _ in replicas]))
         mine = [*range(len(replicas))] if ranks else world.share(range(len(replicas)))
+        too_large = 4 * len(mine) * first.memory > limits.memory_of_this_machine()
         results = replica.run_replicas(
             replicas,
             world,
@@ -75,7 +77,7 @@ def _run_together(points: Sequence[Settings], world: World) -> list[dict[str, An
             partial(Replica, frame=frame, ranks=ranks),
             f"{first.particles:,} {first.kind.particles} at {what}",
             (first.sweeps + first.equilibrate) * first.particles * len(mine),
-            at_once=1 if ranks else None,
+            at_once=1 if ranks or too_large else None,
             found=end if ranks or size == 1 else lambda found: None,
         )
     end(dict(enumerate(results)))

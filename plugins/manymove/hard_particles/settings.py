@@ -75,7 +75,7 @@ class Settings(replica.Settings):
         limits.refuse(
             f"--particles {self.particles}, --packing-fraction {self.packing_fraction:.4g} and "
             f"--sweeps {self.sweeps}",
-            self._memory(),
+            self.memory,
             float(self.particles) * (self.sweeps + self.equilibrate) * self.replicas,
             "trial moves",
             self.device,
@@ -104,8 +104,9 @@ class Settings(replica.Settings):
         if self.decompose and self.replicas > 1:
             raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
 
-    def _memory(self) -> float:
-        """Bytes of the particles and, for a dilute system, of the cells."""
+    @property
+    def memory(self) -> float:
+        """Least number of bytes of the particles and, for a dilute system, of the cells."""
         D, types = self.kind.dimensions, self.mixture or ((1.0,),)
         shares = np.array(self.fractions or len(types) * (1.0,))
         mean = float(shares @ np.diagonal(types) ** D / shares.sum())
