@@ -60,6 +60,23 @@ std::int64_t first_overlap(const State& s, const CellLists& lists, int i) {
   return found;
 }
 
+}  // namespace
+
+// Ions are visited cell by cell: neighbors are near in memory then, which matters from a million
+// ions on.
+std::vector<int> overlapping_ions(const State& s, CellLists& lists) {
+  lists.fill(s);
+  const auto [head, next] = lists.view();
+  std::vector<int> found;
+  for (std::size_t cell = 0; cell < cell_count(s.rules); ++cell)
+    for (int i = head[cell]; i >= 0; i = next[i])
+      if (first_overlap(s, lists, i) >= 0) found.push_back(i);
+  std::ranges::sort(found);
+  return found;
+}
+
+namespace {
+
 // Rounding may have pushed touching ions together: within three units, look for a free place.
 bool nudge(State& s, const CellLists& lists, int i) {
   const Site home = s.sites[i];
@@ -81,12 +98,11 @@ bool nudge(State& s, const CellLists& lists, int i) {
 
 void separate(State& s) {
   CellLists lists;
-  lists.fill(s);
-  for (std::size_t i = 0; i < s.sites.size(); ++i) {
-    const int ion = static_cast<int>(i);
+  // To move an ion to a free place makes no other one overlap.
+  for (const int ion : overlapping_ions(s, lists)) {
+    const std::size_t i = static_cast<std::size_t>(ion);
     const std::int64_t j = first_overlap(s, lists, ion);
     if (j < 0) continue;
-    // To move an ion to a free place makes no other one overlap.
     const double contact = (s.radius[i] + s.radius[j]) * s.unit;
     const double distance = s.unit * std::sqrt(squared_distance(s.rules, s.sites[i], s.sites[j]));
     // Two roundings, of half a unit along each axis each.
@@ -128,14 +144,6 @@ void CellLists::fill(const State& s) {
   clear(s);
   for (std::size_t i = 0; i < s.sites.size(); ++i)
     add(s.rules, static_cast<std::int32_t>(i), s.sites[i]);
-}
-
-int overlapping_ion(const State& s) {
-  CellLists lists;
-  lists.fill(s);
-  for (int i = 0; i < static_cast<int>(s.sites.size()); ++i)
-    if (first_overlap(s, lists, i) >= 0) return i;
-  return -1;
 }
 
 void find_dipole(State& s) {

@@ -189,14 +189,16 @@ State make_state(const Snapshot& snapshot, const Ions& ions, const Parameters& p
     refuse("checkpoint: ", snapshot.positions.size(), " coordinates for ", s.sites.size(), " ions");
   for (std::size_t i = 0; i < s.sites.size(); ++i) {
     const float* c = snapshot.positions.data() + 3 * i;
-    s.sites[i] = {c[0], c[1], c[2], s.sites[i].charge};
-    bool legal = s.rules.periodic || squared_norm(s.sites[i]) <= s.rules.wall2;
     for (int a = 0; a < 3; ++a)
-      legal = legal && std::abs(c[a]) <= s.rules.extent[a] / 2 && c[a] == std::nearbyint(c[a]);
-    if (!legal) refuse("checkpoint: ion ", i, " is where no ion can be");
+      if (!(std::abs(c[a]) <= s.rules.extent[a] / 2) || c[a] != std::nearbyint(c[a]))
+        refuse("checkpoint: ion ", i, " has the coordinate ", c[a]);
+    s.sites[i] = {c[0], c[1], c[2], s.sites[i].charge};
+    if (!s.rules.periodic && squared_norm(s.sites[i]) > s.rules.wall2)
+      refuse("checkpoint: ion ", i, " is outside");
   }
-  if (const int found = overlapping_ion(s); found >= 0)
-    refuse("checkpoint: ion ", found, " overlaps with another");
+  CellLists lists;
+  if (const std::vector<int> found = overlapping_ions(s, lists); !found.empty())
+    refuse("checkpoint: ion ", found.front(), " overlaps with another");
   if (snapshot.image.size() != (parameters.vacuum ? 3 * s.sites.size() : 0))
     refuse("checkpoint: ", snapshot.image.size(), " images for ", s.sites.size(), " ions");
   s.image = snapshot.image;

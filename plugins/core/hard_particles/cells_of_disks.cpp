@@ -45,15 +45,19 @@ Cells cells_of_disks(const State& s, const Snapshot& data) {
   for (std::size_t at = 0; at < slots; ++at) {
     const std::int32_t id = data.ids[at];
     const float x = data.cells[2 * at], y = data.cells[2 * at + 1];
+    if (id < 0) {
+      if (x != kEmpty || y != kEmpty)
+        refuse("checkpoint: slot ", at, " has a position but no disk");
+      continue;
+    }
     const auto disk = static_cast<std::uint32_t>(id);
-    const auto on_grid = [&](float r, int axis) {
-      return std::abs(r) < g.half[axis] && std::fmod(std::abs(r), 2.0f) == 1.0f;
-    };
-    if (id < 0 ? x != kEmpty || y != kEmpty
-               : disk >= s.particles || seen[disk] || !on_grid(x, 0) || !on_grid(y, 1) ||
-                     (at % kSlots && data.ids[at - 1] < 0))
-      refuse("checkpoint: slot ", at, " does not hold one disk of this system where it can be");
-    if (id < 0) continue;
+    if (disk >= s.particles || seen[disk])
+      refuse("checkpoint: disk ", id, " is unknown or there twice");
+    if (!(std::abs(x) < g.half[0]) || !(std::abs(y) < g.half[1]) ||
+        std::fmod(std::abs(x), 2.0f) != 1.0f || std::fmod(std::abs(y), 2.0f) != 1.0f)
+      refuse("checkpoint: disk ", id, " is not on the grid of its cell");
+    if (at % kSlots && data.ids[at - 1] < 0)
+      refuse("checkpoint: disk ", id, " follows an empty slot");
     seen[disk] = true;
     ++found;
     cells.spheres[at] = {x, y, 0, disk};

@@ -70,8 +70,27 @@ class Tree final : public DeviceTree {
   using Field = DeviceField<B>;
 
  public:
-  Tree(const State& state, const ChangeTree& change, cudaStream_t stream)
-      : Tree(state, planned(state, change), stream) {}
+  Tree(const State& state, FarField field, const Epochs& epochs, cudaStream_t stream)
+      : stream_(stream),
+        ions_(static_cast<int>(state.sites.size())),
+        batch_(batch_length(state.sites.size())),
+        epochs_(epochs),
+        field_(std::move(field), state, state.sites.size(), stream, mesh_stream_),
+        bins_(state, field_.field().mesh.reach / kReachBins, stream),
+        new_head_(cell_count(state.rules)) {
+    if (epochs_.inner < epochs_.outer) {
+      const std::size_t moves = most_trials(epochs_, batch_);
+      moves_ = std::make_unique<Field>(make_far_field_of_moves(state, field_.field(), moves), state,
+                                       2 * moves, stream, stream);
+      made_.make(2 * trials_, site_);
+    }
+    firsts_.clear(stream_);
+    make_arrays(state.parameters.vacuum);
+    const int per_multiprocessor = blocks_side_by_side(kernel_, kTreeThreads, 0);
+    // Small systems gain more from barriers of fewer blocks.
+    blocks_ =
+        (n_ > kSmall ? per_multiprocessor : std::min(per_multiprocessor, 2)) * multiprocessors();
+  }
 
   void fill(const Site* site) override {
     wait_for_all();
@@ -180,38 +199,6 @@ class Tree final : public DeviceTree {
   }
 
  private:
-  struct Plan {
-    FarField field;
-    Epochs epochs;
-  };
-  static Plan planned(const State& state, const ChangeTree& change) {
-    Plan plan{make_far_field(state, ions_per_point(B, state.sites.size())), {}};
-    plan.epochs = epochs_for(state, plan.field, costs_of(B));
-    if (change) change(plan.field, plan.epochs);
-    return plan;
-  }
-  Tree(const State& state, Plan plan, cudaStream_t stream)
-      : stream_(stream),
-        ions_(static_cast<int>(state.sites.size())),
-        batch_(batch_length(state.sites.size())),
-        epochs_(plan.epochs),
-        field_(std::move(plan.field), state, state.sites.size(), stream, mesh_stream_),
-        bins_(state, field_.field().mesh.reach / kReachBins, stream),
-        new_head_(cell_count(state.rules)) {
-    if (epochs_.inner < epochs_.outer) {
-      const std::size_t moves = most_trials(epochs_, batch_);
-      moves_ = std::make_unique<Field>(make_far_field_of_moves(state, field_.field(), moves), state,
-                                       2 * moves, stream, stream);
-      made_.make(2 * trials_, site_);
-    }
-    firsts_.clear(stream_);
-    make_arrays(state.parameters.vacuum);
-    const int per_multiprocessor = blocks_side_by_side(kernel_, kTreeThreads, 0);
-    // Small systems gain more from barriers of fewer blocks.
-    blocks_ =
-        (n_ > kSmall ? per_multiprocessor : std::min(per_multiprocessor, 2)) * multiprocessors();
-  }
-
   void launch(Step step, int begin, int end) {
     void* arguments[] = {&rules_, &arrays_, &step, &begin, &end};
     check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel_),
@@ -341,9 +328,13 @@ void sweep_of(const std::vector<TreeDevice>& devices) {
 
 std::unique_ptr<DeviceTree> make_device_tree(const State& state, const ChangeTree& change,
                                              cudaStream_t stream) {
-  if (state.rules.space == Space::ewald)
-    return std::make_unique<Tree<Space::ewald>>(state, change, stream);
-  return std::make_unique<Tree<Space::cell>>(state, change, stream);
+  const Space space = state.rules.space;
+  FarField field = make_far_field(state, ions_per_point(space, state.sites.size()));
+  Epochs epochs = epochs_for(state, field, costs_of(space));
+  if (change) change(field, epochs);
+  if (space == Space::ewald)
+    return std::make_unique<Tree<Space::ewald>>(state, std::move(field), epochs, stream);
+  return std::make_unique<Tree<Space::cell>>(state, std::move(field), epochs, stream);
 }
 
 void sweep_by_trees(const std::vector<TreeDevice>& devices) {

@@ -173,7 +173,7 @@ class CudaEngine : protected OnDevice, public StateEngine {
   mutable MoveCounts seen_{};          // the counts as last fetched
   mutable std::uint64_t pending_ = 0;  // cycles that may not have ended yet
   std::unique_ptr<HaloExchange> halo_;
-  mutable HostArrays host_{stream_};
+  mutable HostTraces host_{stream_};
   // Whether a comparison, and a cycle of equal disks, may begin before the former kernel has ended.
   bool overlap_ = false;
 

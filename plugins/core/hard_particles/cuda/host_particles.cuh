@@ -147,9 +147,9 @@ inline unsigned host_blocks(std::size_t threads) {
 }
 
 // What an engine has left in the arrays of a host program. All calls need the engine's device.
-class HostArrays {
+class HostTraces {
  public:
-  explicit HostArrays(cudaStream_t stream) : stream_(stream), traces_(1) { traces_.clear(stream); }
+  explicit HostTraces(cudaStream_t stream) : stream_(stream), traces_(1) { traces_.clear(stream); }
 
   // What was written last: which of the traces, and after which cycle. An engine that undoes what
   // it has enqueued puts the former one back.
