@@ -146,27 +146,6 @@ TEST("if a rank is another one's neighbor, the other is its neighbor too") {
       });
 }
 
-TEST("what two parts have in common is the same seen from either, and adds up to the whole") {
-  for_each_decomposition([](const BrickDecomposition& decomposition, const Settings&,
-                            std::mt19937&) {
-    const auto& parts = decomposition.parts();
-    const Brick& here = decomposition.here();
-    for (int axis = 0; axis < 3; ++axis) {
-      double sum = 0, width = 0;
-      std::vector<std::uint32_t> seen;
-      for (const Brick& part : parts) {
-        CHECK(std::abs(common_share(here, part, axis) - common_share(part, here, axis)) < 1e-12);
-        if (std::find(seen.begin(), seen.end(), part.low[axis]) != seen.end()) continue;
-        seen.push_back(part.low[axis]);
-        sum += common_share(here, part, axis);
-        width += common_share(part, part, axis);
-      }
-      CHECK(std::abs(width - 1) < 1e-12);
-      CHECK(std::abs(sum - (here.beyond[axis] + 1.0) * 0x1p-32) < 1e-12);
-    }
-  });
-}
-
 TEST("every resident particle finds its origin, wherever the hosts have it") {
   for (const int ranks : {1, 2, 5})
     run_communicators(ranks, [&](Communicator& communicator) {

@@ -168,6 +168,25 @@ void check_thermostats(const Settings& s) {
   }
 }
 
+// On several ranks partners may be on others.
+void check_bonds(const Settings& s, int count, const Topology& topology) {
+  const bool alone = s.grid.rank.size() < 2;
+  std::unordered_set<std::uint32_t> tags;
+  if (alone) tags.insert(topology.tag, topology.tag + count);
+  for (int i = 0; i < count; ++i) {
+    for (int k = topology.first_bond[i]; k < topology.first_bond[i + 1]; ++k) {
+      const int kind = topology.bond_type[k], role = kind & ~kBondedType, type = kind & kBondedType;
+      const std::size_t types = role == 0 ? s.bonds.size() : s.angles.size();
+      if (role != kSecondOfAngle && (type < 1 || static_cast<std::size_t>(type) >= types))
+        refuse("particle ", topology.tag[i], " has ", role == 0 ? "a bond" : "an angle",
+               " of type ", type);
+      if (alone && !tags.count(topology.bond_partner[k]))
+        refuse("particle ", topology.tag[i], " is bonded to ", topology.bond_partner[k],
+               ", which is missing");
+    }
+  }
+}
+
 }  // namespace
 
 void check_settings(const Settings& s) {
@@ -207,29 +226,6 @@ std::unique_ptr<Engine> make_engine(const Settings& settings, const std::string&
 #endif
   refuse("there is no engine for the device ", device, " in this build");
 }
-
-namespace {
-
-// On several ranks partners may be on others.
-void check_bonds(const Settings& s, int count, const Topology& topology) {
-  const bool alone = s.grid.rank.size() < 2;
-  std::unordered_set<std::uint32_t> tags;
-  if (alone) tags.insert(topology.tag, topology.tag + count);
-  for (int i = 0; i < count; ++i) {
-    for (int k = topology.first_bond[i]; k < topology.first_bond[i + 1]; ++k) {
-      const int kind = topology.bond_type[k], role = kind & ~kBondedType, type = kind & kBondedType;
-      const std::size_t types = role == 0 ? s.bonds.size() : s.angles.size();
-      if (role != kSecondOfAngle && (type < 1 || static_cast<std::size_t>(type) >= types))
-        refuse("particle ", topology.tag[i], " has ", role == 0 ? "a bond" : "an angle",
-               " of type ", type);
-      if (alone && !tags.count(topology.bond_partner[k]))
-        refuse("particle ", topology.tag[i], " is bonded to ", topology.bond_partner[k],
-               ", which is missing");
-    }
-  }
-}
-
-}  // namespace
 
 void check_topology(const Settings& s, int count, const Topology& topology) {
   checked_count(count);

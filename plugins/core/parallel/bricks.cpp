@@ -47,13 +47,6 @@ bool overlap(const Brick& a, const Brick& b) {
 
 }  // namespace
 
-double common_share(const Brick& a, const Brick& b, int axis) {
-  const double whole = 0x1p32, from = b.low[axis] - a.low[axis];  // of b, as a sees it
-  const double a_ends = a.beyond[axis] + 1.0, b_ends = from + b.beyond[axis] + 1.0;
-  const double ahead = std::min(a_ends, b_ends) - from, around = std::min(a_ends, b_ends - whole);
-  return (std::max(ahead, 0.0) + std::max(around, 0.0)) / whole;
-}
-
 BrickDecomposition::BrickDecomposition(Communicator& communicator,
                                        const std::vector<double> (&cut)[3],
                                        const std::vector<int>& rank, const double (&reach)[3])

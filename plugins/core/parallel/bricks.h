@@ -21,9 +21,6 @@ MM_HD bool is_in(const Brick& brick, std::uint32_t x, std::uint32_t y, std::uint
          z - brick.low[2] <= brick.beyond[2];
 }
 
-// Share of the frame along an edge that both have in common.
-double common_share(const Brick& a, const Brick& b, int axis);
-
 // The same on all ranks; no call but sum() is collective.
 class BrickDecomposition {
  public:

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "../../runtime/text.h"
+#include "cell.h"
 
 namespace manymove::adsorption {
 
@@ -112,12 +113,9 @@ void HostBox::shorten(double* d) const {
 }
 
 double HostBox::width(int axis) const {
-  // 1 / |row of the inverse|.
-  const double xy = -h[1] / (h[0] * h[3]), yz = -h[4] / (h[3] * h[5]),
-               xz = (h[1] * h[4] - h[2] * h[3]) / (h[0] * h[3] * h[5]);
-  return 1 / (axis == 0   ? std::hypot(1 / h[0], xy, xz)
-              : axis == 1 ? std::hypot(1 / h[3], yz)
-                          : 1 / h[5]);
+  double inverse[6];
+  invert(h, inverse);
+  return adsorption::width(inverse, axis);
 }
 
 // The kind of a molecule, which is a new one if its atoms are unlike those of all others. lowest:

@@ -79,7 +79,6 @@ class DistributedEngine final : public DeviceEngine<P> {
       s_.reserve(std::max(s_.count, mean), 0);
       s_.reserve_lists(expected_entries(settings_, all_));
     });
-    c_.transport->expect(ghosts_.expected_segment(all_));
     transfer_.take_links(topology);
     choose_kernels();
     check_together([&] {
@@ -393,7 +392,6 @@ class DistributedEngine final : public DeviceEngine<P> {
     c_.ranks = c_.decomposition(settings_of_tilted_box(), c_.communicator(), beyond_lists());
     ghosts_.set_reach();
     lists_.set_cells(settings_of_tilted_box(), all_);
-    c_.transport->expect(ghosts_.expected_segment(all_));
     c_.report.forget();
     bonded_.forget(c_.streams.main);  // found by ranks that did not wait for the others
     s_.take_back_build(c_.streams.main);

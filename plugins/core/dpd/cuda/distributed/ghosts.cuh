@@ -120,23 +120,6 @@ class GhostExchange {
 
   // Bytes of the largest segment with ghosts, since the last find().
   std::int64_t largest_segment() const { return segment_; }
-  // Collective: the same on all ranks, if particles were everywhere as dense as on average, and a
-  // tenth more. particles: of all ranks.
-  std::size_t expected_segment(double particles) const {
-    double largest = 0;
-    for (const int r : c_.ranks.neighbors()) {
-      double share = 1;
-      for (int a = 0; a < 3; ++a)
-        share *= common_share(c_.own(), c_.ranks.reached()[static_cast<std::size_t>(r)], a) *
-                 (c_.settings.box.periodic[a] ? 1 : 2);
-      largest = std::max(largest, share);
-    }
-    std::int64_t bytes =
-        static_cast<std::int64_t>((1.1 * largest * particles + 256) * sizeof(Ghost<P>));
-    c_.communicator().maximum(&bytes, 1);
-    return static_cast<std::size_t>(bytes);
-  }
-
   // Collective. Of State kBuilt, in streams.work. had_lists: there were about as many outer
   // particles when these were built. range: of the ghosts in each cell.
   void find(bool had_lists, DeviceBuffer<int2>& range) {
@@ -153,6 +136,11 @@ class GhostExchange {
     s_.ghosts = checked_count(total_of(from_, sizeof(Ghost<P>)));
     segment_ =
         *std::max_element(to_.begin(), to_.end()) * static_cast<std::int64_t>(sizeof(Ghost<P>));
+    if (!had_lists) {  // otherwise the vote before this build has told the transport
+      std::int64_t most = segment_;
+      c_.communicator().maximum(&most, 1);
+      c_.transport->expect(static_cast<std::size_t>(most));
+    }
     s_.ensure(border_, known_);
     s_.ensure(ghost_, s_.ghosts);
     s_.reserve(s_.count, s_.ghosts);
