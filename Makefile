@@ -47,7 +47,7 @@ cuda-cmake := -Ccmake.define.MANYMOVE_CUDA=$(or $(CUDA),AUTO) \
 	-Ccmake.define.CMAKE_CUDA_ARCHITECTURES="$(ARCH)"
 
 ifeq ($(and $(GPU),$(filter cuda,$(test-device))),)
-  demo-size := --particles 4096 --sweeps 15000 --equilibrate 3000
+  demo-size := --particles 4096 --sweeps 6000 --equilibrate 1500
 else
   demo-size := --particles 65536 --sweeps 20000 --equilibrate 5000
 endif
