@@ -345,10 +345,9 @@ MM_HD void cells_nearby(const Rules& r, int axis, float x, int& low, int& high) 
   low = cell - (cell_along(r, axis, below) < cell || below < -half);
   high = cell + (cell_along(r, axis, above) > cell || above >= half);
 }
-// Whether `found` says so of an ion, by its index, in a cell that may have ions within contact of a
-// place.
-template <std::predicate<int> Found>
-MM_HD bool any_nearby(const Rules& r, const CellListView& lists, const Site& at, Found found) {
+// Whether `found` says so of a cell, by its index, that may have ions within contact of a place.
+template <std::predicate<std::size_t> Found>
+MM_HD bool any_cell_nearby(const Rules& r, const Site& at, Found found) {
   int low[3], high[3];
   cells_nearby(r, 0, at.x, low[0], high[0]);
   cells_nearby(r, 1, at.y, low[1], high[1]);
@@ -357,12 +356,20 @@ MM_HD bool any_nearby(const Rules& r, const CellListView& lists, const Site& at,
     for (int b = low[1]; b <= high[1]; ++b)
       for (int a = low[0]; a <= high[0]; ++a) {
         int cx = a, cy = b, cz = c;
-        if (!neighbor_cell(r, 0, cx) || !neighbor_cell(r, 1, cy) || !neighbor_cell(r, 2, cz))
-          continue;
-        for (int j = lists.head[cell_index(r, cx, cy, cz)]; j >= 0; j = lists.next[j])
-          if (found(j)) return true;
+        if (neighbor_cell(r, 0, cx) && neighbor_cell(r, 1, cy) && neighbor_cell(r, 2, cz) &&
+            found(cell_index(r, cx, cy, cz)))
+          return true;
       }
   return false;
+}
+// The same of an ion in these cells, by its index.
+template <std::predicate<int> Found>
+MM_HD bool any_nearby(const Rules& r, const CellListView& lists, const Site& at, Found found) {
+  return any_cell_nearby(r, at, [&](std::size_t cell) {
+    for (int j = lists.head[cell]; j >= 0; j = lists.next[j])
+      if (found(j)) return true;
+    return false;
+  });
 }
 // Whether ion i at a place overlaps with one of those that `counts`, which are at site(j).
 template <std::invocable<int> SiteOf, std::predicate<int> Counts>

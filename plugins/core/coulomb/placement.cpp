@@ -60,23 +60,6 @@ std::int64_t first_overlap(const State& s, const CellLists& lists, int i) {
   return found;
 }
 
-}  // namespace
-
-// Ions are visited cell by cell: neighbors are near in memory then, which matters from a million
-// ions on.
-std::vector<int> overlapping_ions(const State& s, CellLists& lists) {
-  lists.fill(s);
-  const auto [head, next] = lists.view();
-  std::vector<int> found;
-  for (std::size_t cell = 0; cell < cell_count(s.rules); ++cell)
-    for (int i = head[cell]; i >= 0; i = next[i])
-      if (first_overlap(s, lists, i) >= 0) found.push_back(i);
-  std::ranges::sort(found);
-  return found;
-}
-
-namespace {
-
 // Rounding may have pushed touching ions together: within three units, look for a free place.
 bool nudge(State& s, const CellLists& lists, int i) {
   const Site home = s.sites[i];
@@ -97,9 +80,12 @@ bool nudge(State& s, const CellLists& lists, int i) {
 }
 
 void separate(State& s) {
-  CellLists lists;
   // To move an ion to a free place makes no other one overlap.
-  for (const int ion : overlapping_ions(s, lists)) {
+  const std::vector<int> found = overlapping_ions(s);
+  if (found.empty()) return;
+  CellLists lists;
+  lists.fill(s);
+  for (const int ion : found) {
     const std::size_t i = static_cast<std::size_t>(ion);
     const std::int64_t j = first_overlap(s, lists, ion);
     if (j < 0) continue;
@@ -144,6 +130,45 @@ void CellLists::fill(const State& s) {
   clear(s);
   for (std::size_t i = 0; i < s.sites.size(); ++i)
     add(s.rules, static_cast<std::int32_t>(i), s.sites[i]);
+}
+
+// Ions are visited cell by cell: neighbors are near
+// in memory then, which matters from a million ions on.
+std::vector<int> overlapping_ions(const State& s) {
+  struct Ion {
+    Site at;
+    double radius;
+    int index;
+  };
+  const Rules& r = s.rules;
+  std::vector<std::uint32_t> first(cell_count(r) + 1);
+  std::vector<std::uint32_t> cell(s.sites.size());
+  for (std::size_t i = 0; i < s.sites.size(); ++i) {
+    const Site& at = s.sites[i];
+    cell[i] = static_cast<std::uint32_t>(cell_of(r, at));
+    ++first[cell[i]];
+  }
+  std::uint32_t before = 0;
+  for (std::uint32_t& f : first) before += std::exchange(f, before);
+  std::vector<Ion> ions(s.sites.size());
+  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+  for (std::size_t i = 0; i < s.sites.size(); ++i)
+    ions[next[cell[i]]++] = {s.sites[i], s.radius[i], static_cast<int>(i)};
+
+  std::vector<int> found;
+  for (const Ion& ion : ions) {
+    const auto touches = [&](const Ion& other) {
+      return other.index != ion.index &&
+             too_close(squared_distance(r, ion.at, other.at), ion.radius, other.radius);
+    };
+    if (any_cell_nearby(r, ion.at, [&](std::size_t around) {
+          return std::any_of(ions.begin() + first[around], ions.begin() + first[around + 1],
+                             touches);
+        }))
+      found.push_back(ion.index);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 void find_dipole(State& s) {

@@ -196,8 +196,7 @@ State make_state(const Snapshot& snapshot, const Ions& ions, const Parameters& p
     if (!s.rules.periodic && squared_norm(s.sites[i]) > s.rules.wall2)
       refuse("checkpoint: ion ", i, " is outside");
   }
-  CellLists lists;
-  if (const std::vector<int> found = overlapping_ions(s, lists); !found.empty())
+  if (const std::vector<int> found = overlapping_ions(s); !found.empty())
     refuse("checkpoint: ion ", found.front(), " overlaps with another");
   if (snapshot.image.size() != (parameters.vacuum ? 3 * s.sites.size() : 0))
     refuse("checkpoint: ", snapshot.image.size(), " images for ", s.sites.size(), " ions");

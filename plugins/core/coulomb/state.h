@@ -37,6 +37,8 @@ State make_state(const Snapshot& snapshot, const Ions& ions, const Parameters& p
 Particles name_of(const State& state, std::size_t i);
 // Other positions of the same ions; throws and changes nothing if they are bad.
 void set_positions(State& state, const double* xyz, const std::int32_t* image);
+// The ions that overlap with another, in order.
+std::vector<int> overlapping_ions(const State& state);
 // The dipole moment follows from positions and images.
 void find_dipole(State& state);
 // In kT, of the dipole moment in a vacuum and of the ions with their own images.
@@ -56,8 +58,6 @@ class CellLists {
   std::vector<std::int32_t> head, next;
 };
 
-// Fills the lists, and returns the ions that overlap with another, in order.
-std::vector<int> overlapping_ions(const State& state, CellLists& lists);
 Snapshot snapshot_of(const State& state);
 Bins bins_of(const State& state, const Histogram& histogram);
 
