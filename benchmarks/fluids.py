@@ -42,7 +42,7 @@ LIMIT = 300.0  # seconds of a run
 # Waits until all systems have come here, and writes the time.
 MEET = """touch ready.$1
 while [ "$(ls ready.* | wc -l)" -lt {systems} ]; do sleep 0.05; done
-date +%s.%N > begin.$1
+date +%s.%N > began.$1
 """
 Run = Callable[[int], float]
 
@@ -156,7 +156,7 @@ def _time_of_lammps(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "meet.sh").write_text(MEET.format(systems=count))
-        (folder / "end.sh").write_text("date +%s.%N > end.$1\n")
+        (folder / "end.sh").write_text("date +%s.%N > ended.$1\n")
         for i, text in enumerate(inputs):
             (folder / f"in.{i}").write_text(
                 f"{text}thermo 0\nrun {MELT}\nshell sh meet.sh {i}\n"
@@ -174,7 +174,10 @@ def _time_of_lammps(
             logs = [["-in", f"in.{i}", "-log", f"log.{i}"] for i in range(count)]
             commands = [[*host.command(), *log, *quiet] for log in logs]
         _run_all(commands, folder, environment)
-        begin, end = ([float(f.read_text()) for f in folder.glob(g)] for g in ("begin.*", "end.*"))
+        begin, end = (
+            [float(file.read_text()) for file in folder.glob(name)]
+            for name in ("began.*", "ended.*")
+        )
         if len(end) < count:
             logs_of = sorted(folder.glob("log.*"))
             tail = logs_of[-1].read_text()[-500:] if logs_of else ""
