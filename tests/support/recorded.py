@@ -77,7 +77,9 @@ HPMC = "2026-11-29-h200-all#hoomd-disks"
 COMPONENT_OF_SPHERES = "2026-11-29-h200-all#hoomd-spheres"
 SPHERES = "2026-11-23-h100-spheres-speed#HPMC, {:,} spheres"
 MIXTURES = "2026-11-23-h100-spheres-speed#mixture, {:,} spheres"
-DPD = "2026-11-21-h100-dpd-peers"
+DPD = "2026-11-29-h200-dpd"
+DPD_HOOMD = "2026-11-21-h100-dpd-peers"
+FLUIDS = "2026-11-29-h200-small-systems#fluids"
 IONS = "2026-11-29-h200-all#electrolyte"
 SYSTEMS = "2026-11-29-h200-all"
 SMALL_SYSTEMS = "2026-11-29-h200-small-systems"
@@ -189,17 +191,19 @@ NUMBERS |= {
     ),
 }
 
-PEERS = {"kokkos": "pair_style dpd/kk*", "hoomd": "md.pair.DPD*"}
+PEERS = {"kokkos": (DPD, "pair_style dpd/kk*"), "hoomd": (DPD_HOOMD, "md.pair.DPD*")}
 for precision in ("mixed", "double"):
     row = {"variant": f"run_style manymove/verlet, {precision}"}
     NUMBERS[f"dpd-{precision}"] = Number(DPD, row, (MPS,), rounded(0))
-    for peer, variant in PEERS.items():
+    for peer, (record, variant) in PEERS.items():
         way = ("ratios", variant, "median")
-        NUMBERS[f"dpd-{precision}-{peer}"] = Number(DPD, row, way, rounded(1))
+        NUMBERS[f"dpd-{precision}-{peer}"] = Number(record, row, way, rounded(1))
     row = {"precision": precision, "method": "brush"}
     NUMBERS[f"ions-{precision}"] = Number(IONS, row, ("seconds_per_sweep",), three, "ions")
-for peer, variant in PEERS.items():
-    NUMBERS[f"dpd-{peer}"] = Number(DPD, {"variant": variant}, (MPS,), rounded(0))
+for peer, (record, variant) in PEERS.items():
+    NUMBERS[f"dpd-{peer}"] = Number(record, {"variant": variant}, (MPS,), rounded(0))
+for way in ("replicas", "partition", "processes", "mps"):
+    NUMBERS[f"fluids-{way}"] = Number(FLUIDS, {"variant": way}, (MPS,), rounded(0), "systems")
 NUMBERS["tree"] = Number(IONS, {"method": "tree"}, ("seconds_per_sweep",), three, "ions")
 
 for method in ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj"):
