@@ -71,6 +71,7 @@ def test_the_script_keeps_its_particles_on_the_device(tmp_path, monkeypatch):
     monkeypatch.setattr(model, "run_style", lambda *_: "verlet")
     host = job.run(Settings(**few, device="cpu"), tmp_path / "host", quiet=True)
     monkeypatch.setattr(model, "run_style", lambda *_: "manymove/verlet device cpu")
+    monkeypatch.setattr(job._core, "cuda_devices", lambda: [{}])
     kept = job.run(Settings(**few, device="cuda"), tmp_path / "kept", quiet=True)
     assert "the particles are on cpu" in (tmp_path / "kept" / "log.lammps").read_text()
     assert kept["device"] == "cpu"
