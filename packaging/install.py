@@ -5,7 +5,8 @@
 One pip compiles the project while another one installs what it needs, with the comma-separated
 EXTRAS. Byte code is written when a module is imported first, because most modules never are. On a
 terminal a single line is updated; otherwise a line is printed every ten seconds at most. The whole
-output goes to LOG and to LOG with the suffix .needed, and its end is printed if pip fails.
+output of the first pip goes to LOG, and that of the other one to a file that ends in .needed.log;
+if one fails, the end of its output is printed.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def requirements(project: dict, extras: list[str]) -> list[str]:
 
 def fail(progress: Progress, log: Path) -> int:
     progress.end("failed")
-    print("".join(log.read_text().splitlines(keepends=True)[-40:]), file=sys.stderr)
+    print("".join(log.read_text(errors="replace").splitlines(keepends=True)[-40:]), file=sys.stderr)
     print(f"The whole output is in {log}.", file=sys.stderr)
     return 1
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Engines of GPUs, many small ones above all, that run at the same time in threads of their own and
-// share launches of kernels. That changes neither what an engine does nor its errors. The group has
+// share launches of kernels. That does not change what an engine does; an
+// error of a launch is one of all engines that share it. The group has
 // the objects that launch for them: one for each type of launcher, each device and each kernel.
 #pragma once
 

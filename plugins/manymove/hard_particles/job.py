@@ -44,7 +44,8 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
 def _run_together(points: Sequence[Settings], world: World) -> list[dict[str, Any]]:
     """Run all replicas of all points at the same time; those of ranks that share each system, and
     those that may not fit into memory together, one after the other. The files of a point are
-    written when its last replica has ended.
+    written when its last replica has ended; those of ranks that divide the replicas among them, at
+    the end of all.
 
     Returns:
         the summaries of the points (of all ranks, on every rank).
@@ -68,7 +69,8 @@ def _run_together(points: Sequence[Settings], world: World) -> list[dict[str, An
         replicas = replica.replicas_of(points, world)
         frame = replica.on_each(world, lambda: _start([one for one, _ in replicas]))
         mine = [*range(len(replicas))] if ranks else world.share(range(len(replicas)))
-        too_large = 4 * len(mine) * first.memory > limits.memory_of_this_machine()
+        needed = 4 * sum(replicas[i][0].memory for i in mine)
+        too_large = needed > limits.memory_of(world.device(first.device))
         results = replica.run_replicas(
             replicas,
             world,

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from manymove import _core
-from manymove.devices import usable_cores
+from manymove.devices import on_gpu, usable_cores
 from manymove.jobs.world import launched_size
 
 YEAR = 3.2e7  # seconds; a run that is estimated to take longer is refused
@@ -56,6 +56,14 @@ def memory_of_this_machine() -> float:
     except (OSError, ValueError):  # no control groups, or no limit ("max")
         pass
     return min(limits)
+
+
+def memory_of(device: str) -> float:
+    """Bytes of main memory that this process may use, or of the memory of a GPU if it has less."""
+    gpus = _core.cuda_devices() if on_gpu(device) else []
+    index = device.partition(":")[2]
+    of_gpu = [float(gpus[int(index or 0)]["memory"])] if gpus and (index or "0").isdigit() else []
+    return min([memory_of_this_machine(), *of_gpu])
 
 
 def _bytes(count: float) -> str:

@@ -121,8 +121,8 @@ class ChainLauncher : OnDevice {
     const DeviceGuard here = use();
     const std::size_t count = all.size();
     if (host_.size() < count) {
-      host_ = PinnedBuffer<SmallChain>(count);
       device_chains_ = DeviceBuffer<SmallChain>(count);
+      host_ = PinnedBuffer<SmallChain>(count);  // last: its size tells that there is room
     }
     const WaitingChain& any = *all.front()->member;
     unsigned groups = 0;
@@ -147,8 +147,9 @@ class ChainLauncher : OnDevice {
       any.decide<<<dim3(columns, groups), any.threads, memory, stream_>>>(device_chains_.data(),
                                                                           sweep);
     }
-    check_launch();
-    stream_.wait();
+    const cudaError_t launched = cudaGetLastError();
+    stream_.wait();  // also after an error: the next batch has the same memory
+    check(launched, "launch");
     for (auto* const each : all) each->done = each->left == 0;
   }
 
