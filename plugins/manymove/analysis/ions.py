@@ -169,9 +169,7 @@ def random_sphere(ions: int, radius: float, diameter: float, seed: int) -> np.nd
     return shaken
 
 
-def random_box(
-    ions: int, box: tuple[float, float, float], diameter: float, seed: int
-) -> np.ndarray:
+def random_box(ions: int, box: tuple[float, ...], diameter: float, seed: int) -> np.ndarray:
     """Random positions of ions without overlaps in a periodic box, as `random_sphere`.
 
     Args:
