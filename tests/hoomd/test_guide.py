@@ -17,4 +17,4 @@ def test_a_script_that_writes_files_runs_twice(script, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert SCRIPTS and "run(500)" in script
     for _ in range(2):
-        exec(script.replace("run(500)", "run(2)"), {})
+        exec(script.replace("simulation.run(500)", "simulation.run(2)"), {})
