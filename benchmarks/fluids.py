@@ -2,8 +2,8 @@
 
 The fluids share a device in four ways: as `manymove.Replicas` in the threads of one process, as
 `-partition` of one LAMMPS, and as a LAMMPS for each fluid, without and with NVIDIA's multi-process
-service (MPS). All melt their fluid, wait for each other and make the same number of steps. The time
-is that from the first beginning to the last end.
+service (the way "mps"). All melt their fluid, wait for each other and make the same number of
+steps. The time is that from the first beginning to the last end.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def run(
 
     Raises:
         ValueError: an argument is out of range, or a way is unknown.
-        RuntimeError: nothing could be measured, because LAMMPS, its MPI or MPS is missing or
-            fails. A way that fails beside others is named in the table's last lines instead.
+        RuntimeError: nothing could be measured, because LAMMPS, its MPI or the service is missing
+            or fails. A way that fails beside others is named in the table's last lines instead.
     """
     check(repeats, seconds)
     if unknown := [way for way in ways if way not in WAYS]:
@@ -218,7 +218,7 @@ def _mps() -> Iterator[dict[str, str]]:
     """The environment of processes that use an MPS of their own, which ends with the block."""
     control = shutil.which("nvidia-cuda-mps-control")
     if control is None:
-        raise RuntimeError("nvidia-cuda-mps-control is not there: leave mps out of --ways")
+        raise RuntimeError("nvidia-cuda-mps-control was not found: leave mps out of --ways")
     with tempfile.TemporaryDirectory() as folder:
         places = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
         everything = {**os.environ, **places}

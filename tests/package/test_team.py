@@ -15,7 +15,7 @@ from time import sleep
 import pytest
 
 from manymove import Replicas
-from manymove.jobs import team
+from manymove.jobs import limits, team
 from manymove.jobs.progress import StopRequest
 from manymove.jobs.world import World
 
@@ -198,3 +198,12 @@ def test_replicas_that_wait_for_a_seat_end_at_once(of_gpu, monkeypatch):
         replicas.run(1e6)
     assert 1 <= sum(each.elapsed > 0 for each in replicas._simulations) <= SEATS
     assert replicas._team.seats._value == SEATS
+
+
+def test_the_memory_of_a_gpu_limits_systems_that_run_together(monkeypatch):
+    gpus = [{"memory": 2.0}, {"memory": 1.0}]
+    monkeypatch.setattr(limits._core, "cuda_devices", lambda: gpus)
+    assert limits.memory_of("cpu") == limits.memory_of_this_machine() > 2
+    assert [limits.memory_of(name) for name in ("auto", "cuda", "cuda:0", "cuda:1")] == [2, 2, 2, 1]
+    # A GPU that does not exist is the error of the engine.
+    assert limits.memory_of("cuda:2") == limits.memory_of_this_machine()

@@ -86,7 +86,7 @@ struct State {
     return molecules() ? parameters.force_field->types[type].charge : 0;
   }
   std::size_t shape_size() const;  // of a slot
-  // Of one type, with so many planes along each axis that repeat others.
+  // The number of values of one type. `repeated`: planes along each axis that repeat others.
   std::size_t grid_values(int repeated = 0) const;
 };
 

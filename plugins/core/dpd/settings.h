@@ -34,7 +34,7 @@ Cells cells_of(const Settings& settings, double count, const Brick* here);
 // The box shared among ranks: each has the particles in its part and copies of those in reach of
 // it, ghosts. A position is an integer of the whole frame on every rank, so that a ghost is a plain
 // copy and belongs to its nearest image by itself. Parts are bricks of the frame, in high words of
-// positions. Ranks know what is within cutoff + skin + ahead of their parts. Throws
+// positions. Each rank has copies of what is within cutoff + skin + ahead of its part. Throws
 // std::invalid_argument for a grid that does not fit the communicator.
 BrickDecomposition decomposition_of(const Settings& settings, Communicator& communicator,
                                     double ahead = 0);

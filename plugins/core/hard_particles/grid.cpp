@@ -282,7 +282,7 @@ void choose_cells(State& state) {
   if (all > 1e9) refuse("the box holds ", all, " cells, more than 1e9: use a smaller box");
   const auto widest = static_cast<int>(std::max_element(width, width + D) - width);
   // Even H whose ratios are those of the widths. The widest edge is kept exactly; the others have a
-  // relative error of some 1e-9 as a rule, and of at most 1.4e-6 in every box (section 1.5 of
+  // relative error of typically 1e-9, and of at most 1.4e-6 in every box (section 1.5 of
   // docs/theory/hard_spheres.md).
   const std::int64_t most[3] = {rules.most_half_width / 2, rules.most_half_width / 2,
                                 rules.most_half_width / 2};

@@ -42,10 +42,10 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
 
 
 def _run_together(points: Sequence[Settings], world: World) -> list[dict[str, Any]]:
-    """Run all replicas of all points at the same time; those of ranks that share each system, and
-    those that may not fit into memory together, one after the other. The files of a point are
-    written when its last replica has ended; those of ranks that divide the replicas among them, at
-    the end of all.
+    """Run all replicas of all points at the same time. Replicas run one after the other if all
+    ranks share each of them, or if they may not fit into memory together. The files of a point are
+    written when its last replica has ended; if ranks divide the replicas among them, at the end of
+    all replicas.
 
     Returns:
         the summaries of the points (of all ranks, on every rank).

@@ -61,8 +61,9 @@ def memory_of_this_machine() -> float:
 def memory_of(device: str) -> float:
     """Bytes of main memory that this process may use, or of the memory of a GPU if it has less."""
     gpus = _core.cuda_devices() if on_gpu(device) else []
-    index = device.partition(":")[2]
-    of_gpu = [float(gpus[int(index or 0)]["memory"])] if gpus and (index or "0").isdigit() else []
+    index = device.partition(":")[2] or "0"
+    # The engine refuses a GPU that does not exist.
+    of_gpu = [float(gpu["memory"]) for i, gpu in enumerate(gpus) if str(i) == index]
     return min([memory_of_this_machine(), *of_gpu])
 
 

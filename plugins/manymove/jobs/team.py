@@ -25,7 +25,7 @@ T = TypeVar("T")
 _PER_GPU = 16  # simulations with launches of their own
 _FEWEST_TOGETHER, _MOST_TOGETHER = 4, 1024  # simulations that share launches
 _FILES, _OTHER_FILES = 2, 64  # open files of a simulation, and of the rest of the process
-# The class of an error of one simulation, with whose name in the message it is raised.
+# Classes of errors that are raised again with the name of the simulation in the message.
 _ERRORS = (
     AttributeError,
     FileNotFoundError,

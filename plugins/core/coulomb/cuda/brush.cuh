@@ -339,7 +339,7 @@ struct Group {
   }
 };
 
-// By a block: the group of its ticket.
+// The decisions of a group, which a block chooses by its ticket.
 template <bool Double, Space B, int S, int Eta>
 __device__ void decide_group(const Rules& r, const ChainArrays& a, const PeerArrays& peers) {
   extern __shared__ float4 memory[];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Many small chains in two launches for each sweep of all of them: one in which a block prepares a
-// chain, and one of all groups of all chains. Decisions do not depend on who is there.
+// chain, and one of all groups of all chains. Decisions do not depend on which chains share them.
 #pragma once
 
 #include <algorithm>
@@ -115,7 +115,7 @@ class ChainLauncher : OnDevice {
   }
 
  private:
-  static constexpr std::uint64_t kSweeps = 16;  // of a batch, so that late ones get in soon
+  static constexpr std::uint64_t kSweeps = 16;  // of a batch; then others may join
 
   void work(const All::Requests& all) {
     const DeviceGuard here = use();

@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kPace = 16;  // sweeps between polls of several devices; about 26 launches each
 
-// Chains that share launches: beyond these numbers one alone is as fast.
+// The largest chain that may share launches: it has more groups of 64 trials than a GPU has
+// multiprocessors. There are kernels of many chains for one number of threads per ion.
 constexpr std::size_t kMostOfSmall = 16384;  // ions
 constexpr int kEtaOfSmall = 8;               // threads per ion
 

@@ -9,7 +9,7 @@
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
-// On to the next step's position.
+// Advances a particle to its position in the next step.
 template <Precision P>
 void move_on(const StepArguments<P>& s, int i, typename P::Position r, typename P::Velocity v,
              Chunk& chunk) {

@@ -58,7 +58,7 @@ class Launcher : OnDevice {
   }
 
  private:
-  static constexpr std::uint64_t kCycles = 16;  // of a batch, so that late ones get in soon
+  static constexpr std::uint64_t kCycles = 16;  // of a batch; then others may join
   static constexpr int kFew = 16;               // systems for which no other thread is woken
 
   // What the device needs for a batch, in the host's memory and its own.
