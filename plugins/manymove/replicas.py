@@ -253,14 +253,16 @@ class Replicas(CheckedAttributes):
     ) -> list[T]:
         """The results of a task for all replicas in their order, on every rank."""
         places = self._team.places
-        return self._team.on_all_ranks(
-            lambda slot, stop: named(
-                f"replica {places[slot].index}", stop, partial(task, slot, stop)
-            ),
-            show,
-            together=together,
-            to_the_end=True,
-        )
+
+        def one(slot: int, stop: StopRequest) -> T:
+            try:
+                return named(f"replica {places[slot].index}", partial(task, slot, stop))
+            except KeyboardInterrupt:  # while a simulation is created, or of a function of `map`
+                if not stop.requested:
+                    stop.request()
+                return None  # type: ignore[return-value]  # `to_the_end` raises the interruption
+
+        return self._team.on_all_ranks(one, show, together=together, to_the_end=True)
 
     def map(self, function: Callable[[Any], T]) -> list[T]:
         """Call a function for each replica, in the thread of the replica.
@@ -456,9 +458,11 @@ def _makes(make: Make | Sequence[Make], count: int | None) -> list[Callable[...,
             raise ParameterError("count", "must be the number of replicas, got None")
         makes = [make] * arguments.count("count", count)
     for index, one in enumerate(makes):
-        if not (isinstance(one, Simulation) or callable(one)):
+        other_class = isinstance(one, type) and not issubclass(one, Simulation)
+        if other_class or not (isinstance(one, Simulation) or callable(one)):
             raise TypeError(
-                f"replica {index}: make must be a function or a simulation, got {one!r}"
+                f"replica {index}: make must be a function that returns a simulation, or a "
+                f"simulation, got {one!r}"
             )
     copies = {id(one): _copies(one) for one in makes if isinstance(one, Simulation)}
     return [copies[id(one)] if isinstance(one, Simulation) else one for one in makes]

@@ -9,6 +9,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
@@ -171,6 +172,7 @@ class Replica(Member, ABC):
         """
         try:
             with interruptible(lambda: self._stop.requested):
+                self._check_stop()  # nothing is read or written after a stop
                 engine = self._resumed() if self._settings.resume else self._started()
         except (Interrupted, KeyboardInterrupt):
             return self.Result(self._index, self._seed, complete=False)
@@ -365,8 +367,8 @@ def run_replicas(
         at_once: maximum number of replicas that run at the same time.
         others: numbers of moves of the jobs before and after these, whose progress is shown
             together.
-        found: function that is called several times per second with the results of this rank so
-            far, by position.
+        found: function that is called, in a thread of its own, with the results of this rank so
+            far, by position, whenever there are new ones.
 
     Returns:
         the results of all replicas in their order, on every rank.
@@ -385,7 +387,7 @@ def run_replicas(
         with team.seats:
             run = partial(one.run, partial(team.sharing, seated=True))
             result = (
-                named(f"{settings.output.name}, replica {index}", stop, run) if several else run()
+                named(f"{settings.output.name}, replica {index}", run) if several else run()
             )
         if not one.writes:
             return None
@@ -394,12 +396,19 @@ def run_replicas(
 
     before, later = others
     quiet = first.quiet or world.rank > 0
+    calls: list[tuple[int, Future[object]]] = []  # the last call of `found`
 
     def show() -> None:
         bar.show(before + min(moves, sum(replica.moves for replica in [*running.values()])))
-        found({**results})
+        known, call = calls[-1] if calls else (0, None)
+        if (call is None or call.done()) and len(results) > known:
+            if call is not None:
+                call.result()  # raises its error
+            present = {**results}
+            calls[:] = [(len(present), writer.submit(found, present))]
 
-    with closing(MovesBar(description, before + moves + later, done=before, quiet=quiet)) as bar:
+    bar = MovesBar(description, before + moves + later, done=before, quiet=quiet)
+    with closing(bar), ThreadPoolExecutor(1) as writer:
         results_of_all = or_abort(
             world, lambda: team.on_all_ranks(task, show, together=True, stop=stop)
         )
@@ -457,6 +466,21 @@ def begun(output: Path, index: int | str = "*") -> bool:
         return False
     except (ValueError, LookupError, TypeError):
         return True
+
+
+def earlier_summaries(jobs: Sequence[Settings], world: World) -> list[dict[str, Any] | None]:
+    """The summaries that earlier runs of resumed jobs have left; None without one of this version.
+    Collective."""
+
+    def read(one: Settings) -> dict[str, Any] | None:
+        try:
+            summary = json.loads((one.output / "summary.json").read_text())
+            same = summary["version"] == report.made_by()["version"]
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+        return summary if same else None
+
+    return of_first(world, lambda: [read(one) if one.resume else None for one in jobs])
 
 
 def replicas_of(jobs: Sequence[Any], world: World) -> list[tuple[Any, int]]:
