@@ -38,7 +38,7 @@ INSERTIONS = 100  # test molecules of a system between two looks at the clock
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(replica.Settings):
+class Settings(replica.Measurement):
     """The settings of a job. Those under the title of a group are options of `manymove adsorption`.
 
     Run:
@@ -335,7 +335,12 @@ class Replica(replica.Replica):
         while True:
             if is_open and a.comparisons < a.samples // every + more:
                 a.compare_loading(test_molecules(every))
-            if a.samples == s.steps:
+            if s.target_error is not None and a.samples % every == 0:
+                # Each part of the systems has its share of the error.
+                self._reached = a._is_reached(
+                    s.target_error * math.sqrt(s.systems / self._systems)
+                )
+            if self._reached or a.samples == s.steps:
                 break
             target = min(s.steps, (a.samples // every + 1) * every)
             target = min([target, *(step for step in of_frames if step > a.samples)])

@@ -312,6 +312,10 @@ class DPDFluid(Simulation):
         """
         return self._average(3)
 
+    @property
+    def _measured(self) -> np.ndarray:
+        return self._engine.records()[:, 2]  # of the pressure
+
     def _average(self, column: int) -> Estimate:
         values = self._engine.records()[:, column]
         if not values.size:

@@ -123,6 +123,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         [(_measured(settings), change, "")],
         pooled.converged if pooled else None,
     ) | report.slow_modes(sweeps, slow)
+    relaxation["warnings"] += replica.missed(results)
     paper = (
         reference.published_pressure(settings.particles, settings.packing_fraction)
         if _equal_disks(settings, first)

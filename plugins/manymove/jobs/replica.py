@@ -21,7 +21,7 @@ import numpy as np
 from manymove import checkpoint, files
 from manymove.jobs import output_folder, report
 from manymove.jobs.channel import RankLost
-from manymove.jobs.options import OPTIONS_FILE, check_declared, least, not_negative
+from manymove.jobs.options import OPTIONS_FILE, check_declared, least, not_negative, positive
 from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
 from manymove.jobs.team import Member, Team, named
 from manymove.jobs.world import World
@@ -88,6 +88,18 @@ class Settings(Session):
         check_declared(self)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Measurement(Settings):
+    """The settings of a job whose replicas measure an average.
+
+    Run:
+        target_error: Relative standard error of the measured average at which the run ends early
+            (default none).
+    """
+
+    target_error: Annotated[float | None, positive] = None
+
+
 @dataclass(frozen=True)
 class Result:
     """The result of a replica. Most of its fields are attributes of the engine. Without a
@@ -96,6 +108,7 @@ class Result:
     replica: int
     seed: int
     complete: bool
+    reached: bool | None = None  # whether it has the target error; None without one
     trial_moves: int = 0  # and accepted ones, those of the equilibration and earlier runs included
     accepted_moves: int = 0
     session_moves: int = 0  # of what the progress bar counts, since the process started or resumed
@@ -113,7 +126,16 @@ def seconds_of(started: Sequence[Result]) -> float:
     return max((r.ended for r in started), default=0) - min((r.began for r in started), default=0)
 
 
-def of_all(settings: Settings, results: Sequence[Result], ranks: int) -> dict[str, Any]:
+def missed(results: Sequence[Result]) -> list[str]:
+    """The warning of replicas that have ended at the maximum length without the target error."""
+    count = sum(r.complete and r.reached is False for r in results)
+    if not count:
+        return []
+    of = f" ({count} of {len(results)} replicas)" if len(results) > 1 else ""
+    return [f"target error not reached: the run has ended at its maximum length{of}"]
+
+
+def of_all(settings: Measurement, results: Sequence[Result], ranks: int) -> dict[str, Any]:
     """The entries that the summaries of all jobs have."""
     started = [r for r in results if r.state_hash is not None]
     first = (started or results)[0]
@@ -121,6 +143,10 @@ def of_all(settings: Settings, results: Sequence[Result], ranks: int) -> dict[st
     accepted_moves = sum(r.accepted_moves for r in started)
     return {
         "complete": all(r.complete for r in results),
+        "target_error": settings.target_error,
+        "target_error_reached": (
+            None if settings.target_error is None else all(r.reached is True for r in results)
+        ),
         "trial_moves": trial_moves,
         "accepted_moves": accepted_moves,
         "acceptance": accepted_moves / trial_moves if trial_moves else None,
@@ -162,6 +188,7 @@ class Replica(Member, ABC):
         self._whole: set[Path] = set()  # those of the two files that are undamaged
         self._stored = False  # whether the options are
         self._trajectory: FrameWriter | None = None
+        self._reached: bool | None = None  # whether it has the target error
         self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
 
     def run(self, sharing: Callable[[Any], AbstractContextManager[None]]) -> Any:
@@ -186,6 +213,7 @@ class Replica(Member, ABC):
             "replica": self._index,
             "seed": self._seed,
             "complete": complete,
+            "reached": self._reached,
             "session_moves": self._moves(engine) - before,
             "began": began,
             "ended": ended,
