@@ -28,6 +28,7 @@ from manymove.adsorption.rigid import settled
 from manymove.adsorption.simulation import Adsorption
 from manymove.adsorption.structures import check_pdb, element_of, write_structure
 from manymove.adsorption.trajectory import frame_of
+from manymove.analysis.autocorrelation import FEWEST
 from manymove.analysis.notation import Estimate
 from manymove.io import FrameWriter
 from manymove.jobs import limits, replica
@@ -335,7 +336,8 @@ class Replica(replica.Replica):
         while True:
             if is_open and a.comparisons < a.samples // every + more:
                 a.compare_loading(test_molecules(every))
-            if s.target_error is not None and a.samples % every == 0:
+            enough = len(self._records) >= FEWEST and a.samples % every == 0
+            if s.target_error is not None and enough:
                 # Each part of the systems has its share of the error.
                 self._reached = a._is_reached(
                     s.target_error * math.sqrt(s.systems / self._systems)
