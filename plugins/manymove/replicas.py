@@ -207,16 +207,16 @@ class Replicas(CheckedAttributes):
         calls = checked(callbacks)
         if not 0 <= arguments.number("equilibrate", equilibrate) <= arguments.number("n", n):
             raise ParameterError("equilibrate", f"must be from 0 to n = {n}, got {equilibrate}")
-        ends, target = [n], target_error
+        target = target_error
         if target is not None:
             if not 0 < arguments.number("target_error", target) < math.inf:
                 raise ParameterError("target_error", f"must be positive and finite, got {target}")
             self.map(lambda one: one._is_reached(target))  # raises an error if nothing is sampled
-            ends = decisions(equilibrate, n)
 
         def advance(one: Any) -> bool:
             if equilibrate and one.elapsed <= one._end_of(equilibrate):
                 one._equilibrate_until(equilibrate, calls)
+            ends = [n] if target is None else decisions(equilibrate, n, one._SEGMENT)
             for end in ends:
                 if one.elapsed > one._end_of(end) and end < n:
                     continue  # there it was decided before

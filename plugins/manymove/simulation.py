@@ -116,6 +116,7 @@ class Simulation(CheckedAttributes, ABC):
     _KIND: ClassVar[str]
     _COUNTER: ClassVar[str]
     _several: ClassVar[bool] = False
+    _SEGMENT: ClassVar[int] = 1  # a run may end at its multiples without another trajectory
     _of_kind: ClassVar[dict[str, type[Simulation]]] = {}
     _parameters: dict[str, Any]
     _given: dict[str, Any] | None  # arguments of the class

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import processes
 import pytest
 from commands import MPIEXEC
+from lammps_host import needs_lammps
 from processes import on_ranks, start, until, with_support
+from replicas_program import fluid
 from scipy.signal import lfilter
 
 from manymove import Adsorption, Electrolyte, HardDisks, Replicas, Salt
@@ -18,9 +21,9 @@ from manymove.analysis import estimate, stopping
 from manymove.analysis.stopping import decisions, is_reached
 
 RUNS, LENGTH, PHI = 250, 2048, 0.95
-# Fractions of the intervals of one and of two standard errors that contain the mean. A rule with the
-# nominal 68 and 95 % leaves the bounds with a probability of 2e-4 (binomial, 250 runs); the seeds are
-# fixed.
+# Least and largest fractions of the intervals of one and of two standard errors that contain the
+# mean, nominally 68 and 95 %. The seeds are fixed. With others, 250 intervals with the nominal
+# probabilities would leave the bounds in %s of all runs of the tests.
 BOUNDS = ((0.56, 0.80), (0.88, 1.0))
 # Mean of 1 / r over the unit cube, in whose center r = 0.
 CUBE = 2.380077
@@ -84,6 +87,7 @@ def test_independent_records_need_fifty_and_a_small_error():
     assert decisions(10, 13) == [11, 12, 13]
     assert decisions(0, 128) == [*range(2, 129, 2)]
     assert decisions(0.5, 128.5)[::63] == [2.5, 128.5]
+    assert decisions(100, 1700, 500) == [500, 1000, 1500, 1700]
 
 
 def disks(**place) -> HardDisks:
@@ -129,6 +133,20 @@ def test_a_system_that_does_not_reach_the_target_ends_at_the_maximum_length():
     assert plain.state_hash == many.state_hash
 
 
+@needs_lammps
+def test_fluids_end_at_a_target_error_of_the_pressure():
+    runs = [Replicas(fluid, 2, seed=1, device="cpu") for _ in range(3)]
+    for many, target in zip(runs, (None, 1e-9, 0.05), strict=True):
+        reached = many.run_until(4000, equilibrate=500, target_error=target)
+        assert reached == {None: None, 1e-9: [False] * 2, 0.05: [True] * 2}[target]
+    assert runs[0].state_hash == runs[1].state_hash
+    records = [many.map(lambda one: one.records) for many in runs]
+    np.testing.assert_array_equal(records[0], records[1])
+    for whole, short in zip(records[0], records[2], strict=True):
+        assert 50 <= len(short) < len(whole)
+        np.testing.assert_array_equal(whole[: len(short)], short)
+
+
 def test_systems_of_adsorbates_end_at_a_target_error():
     make = partial(Adsorption, "MFI", [0], systems=16, fugacity=1.0, method="plj")
     many = Replicas(make, 2, seed=1, device="cpu")
@@ -161,8 +179,6 @@ else:
 
 
 def environment() -> dict[str, str]:
-    from pathlib import Path
-
     here = str(Path(__file__).parent)
     env = with_support()
     return {**env, "PYTHONPATH": f"{here}:{env['PYTHONPATH']}"}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from numbers import Integral
 
@@ -16,14 +17,17 @@ DECISIONS = 64  # in a run of the maximum length
 _TIMES = 100  # fewest integrated correlation times, of 1/2 for independent records
 
 
-def decisions(first: float, last: float) -> list[float]:
+def decisions(first: float, last: float, segment: int = 1) -> list[float]:
     """Ends of at most `DECISIONS` equal parts of a run, where it is decided whether it stops.
-    Between integers they are integers."""
+    Between integers they are integers. With a segment they are its next multiples."""
     length, whole = last - first, isinstance(first, Integral) and isinstance(last, Integral)
     parts = max(1, min(DECISIONS, int(length)))
-    return [
+    ends = [
         first + (length * k // parts if whole else length * k / parts) for k in range(1, parts + 1)
     ]
+    if segment == 1:
+        return ends
+    return [*dict.fromkeys(min(last, math.ceil(end / segment) * segment) for end in ends)]
 
 
 def is_reached(

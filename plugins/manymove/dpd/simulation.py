@@ -61,6 +61,7 @@ class DPDFluid(Simulation):
     """
 
     _KIND = "a fluid of dissipative particles"
+    _SEGMENT = SEGMENT
     _COUNTER = "steps"
     _engine: Engine
 

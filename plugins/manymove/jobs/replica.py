@@ -280,8 +280,11 @@ class Replica(Member, ABC):
 
     def _replace_records(self, records: np.ndarray, **about: Any) -> None:
         s = self._settings
-        if self._index == 0 and s.given is not None and not self._stored:
-            report.write_json((s.folder or s.output) / OPTIONS_FILE, s.given)
+        options = (s.folder or s.output) / OPTIONS_FILE
+        # Another replica than the first one may be the first with a checkpoint.
+        first = self._index == 0 or not options.is_file()
+        if first and s.given is not None and not self._stored:
+            report.write_json(options, s.given)
             self._stored = True
         if not self._settings.resume and not self._whole:
             # The state of an earlier run in this folder must not be combined with new records.
