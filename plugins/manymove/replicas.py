@@ -237,8 +237,8 @@ class Replicas(CheckedAttributes):
         folder: PathLike | None,
         every: float,
     ) -> list[T]:
-        """The results of a function that runs a replica, for all replicas. `end` is the name of the method that returns the counter at the end of
-        a run of length n."""
+        """The results of a function that runs a replica, for all replicas. `end` is the name of the
+        method that returns the counter at the end of a run of length n."""
         if not 0 <= arguments.number("n", n) < math.inf:
             raise ParameterError("n", f"must be finite and not negative, got {n}")
         arguments.not_negative("every", every)

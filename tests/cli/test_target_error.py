@@ -27,7 +27,14 @@ def scan(folder: Path, *more: object, target: float = 0.02) -> list[str]:
 
 def content(folder: Path) -> list[object]:
     """What must not depend on threads, ranks and interruptions."""
-    keys = ("state_hash", "sweeps", "pressure", "pressure_error", "complete", "target_error_reached")
+    keys = (
+        "state_hash",
+        "sweeps",
+        "pressure",
+        "pressure_error",
+        "complete",
+        "target_error_reached",
+    )
     runs = summary_of(folder)["runs"]
     tables = [(folder / f"packing_fraction_{p}" / "pressure.csv").read_bytes() for p in POINTS]
     replicas = [[r["sweeps"] for r in each["replicas"]] for each in runs]
@@ -105,7 +112,9 @@ def test_what_ends_at_the_maximum_length_is_reported(tmp_path, capfd):
     assert text in capfd.readouterr().out
 
 
-@pytest.mark.parametrize("words", ["--geometry periodic", "--geometry periodic --boundary ewald --method tree"])
+@pytest.mark.parametrize(
+    "words", ["--geometry periodic", "--geometry periodic --boundary ewald --method tree"]
+)
 def test_ions_end_at_a_target_error_also_after_a_kill(words, tmp_path):
     def command(name, *more):
         return [
@@ -119,7 +128,9 @@ def test_ions_end_at_a_target_error_also_after_a_kill(words, tmp_path):
     until(lambda: (tmp_path / "killed" / "checkpoint-1.state").exists(), job, interval=0.005)
     job.kill()
     job.communicate()
-    assert cli.run(["electrolyte", "--resume", "--quiet", "--output", str(tmp_path / "killed")]) == 0
+    assert (
+        cli.run(["electrolyte", "--resume", "--quiet", "--output", str(tmp_path / "killed")]) == 0
+    )
     one, two = (summary_of(tmp_path / name) for name in ("whole", "killed"))
     assert one["target_error_reached"] and 100 < one["sweeps"] < 19_000
     assert [r["sweeps"] for r in one["replicas"]] == [r["sweeps"] for r in two["replicas"]]

@@ -207,7 +207,12 @@ def test_two_ranks_share_a_queue(whole, tmp_path):
 
 def test_bad_targets_and_systems_are_refused_before_a_run():
     many = Replicas(disks, 2, seed=1, device="cpu")
-    for target, kind in ((0, ValueError), (-1, ValueError), (math.inf, ValueError), ("a", TypeError)):
+    for target, kind in (
+        (0, ValueError),
+        (-1, ValueError),
+        (math.inf, ValueError),
+        ("a", TypeError),
+    ):
         with pytest.raises(kind, match="target_error must be"):
             many.run_until(100, target_error=target)
     many.simulations[1].sample_pressure(None)

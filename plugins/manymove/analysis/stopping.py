@@ -39,7 +39,7 @@ def is_reached(
     records must be as long as 100 integrated correlation times, 50 independent values, and the
     blocking error must have converged. Then, for autoregressive series, 66 to 71 % of the intervals
     of one standard error contain the mean, instead of 20 % without these conditions
-    (docs/theory/hard_disks.md, section 4.3).
+    (docs/theory/hard_disks.md, section 7).
 
     Args:
         records: the records so far, (n,), equally spaced in time.

@@ -400,7 +400,9 @@ def adsorption(
     return _end("adsorption", text, summary, options["output"], options["quiet"] or world.rank > 0)
 
 
-@command(app, "sweeps equilibrate target_error method device threads checkpoint_every", Electrolytes)
+@command(
+    app, "sweeps equilibrate target_error method device threads checkpoint_every", Electrolytes
+)
 def electrolyte(
     replicas: int | None = None,
     **common: Any,

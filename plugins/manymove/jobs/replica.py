@@ -417,9 +417,7 @@ def run_replicas(
         one = running[slot] = make(index, settings, place.device, place.threads, stop)
         with team.seats:
             run = partial(one.run, partial(team.sharing, seated=True))
-            result = (
-                named(f"{settings.output.name}, replica {index}", run) if several else run()
-            )
+            result = named(f"{settings.output.name}, replica {index}", run) if several else run()
         if not one.writes:
             return None
         results[place.index] = result
