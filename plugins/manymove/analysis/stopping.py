@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +18,12 @@ DECISIONS = 64  # in a run of the maximum length
 _TIMES = 100  # fewest integrated correlation times, of 1/2 for independent records
 
 
-def decisions(first: float, last: float, segment: int = 1) -> list[float]:
+def decisions(first: float, last: float, segment: int = 1) -> list[Any]:
     """Ends of at most `DECISIONS` equal parts of a run, where it is decided whether it stops.
     Between integers they are integers. With a segment they are its next multiples."""
     length, whole = last - first, isinstance(first, Integral) and isinstance(last, Integral)
     parts = max(1, min(DECISIONS, int(length)))
-    ends = [
+    ends: list[Any] = [
         first + (length * k // parts if whole else length * k / parts) for k in range(1, parts + 1)
     ]
     if segment == 1:
