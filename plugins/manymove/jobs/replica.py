@@ -441,6 +441,8 @@ def run_replicas(
         results_of_all = or_abort(
             world, lambda: team.on_all_ranks(task, show, together=True, stop=stop)
         )
+        for _, call in calls:
+            call.result()
     return [result for result in results_of_all if result is not None]
 
 
