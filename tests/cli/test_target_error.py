@@ -116,8 +116,8 @@ def test_ions_end_at_a_target_error_also_after_a_kill(tmp_path):
     def command(name, *more):
         return [
             "electrolyte", "--ions", "40", "--valences", "1,-1", "--sweeps", "20000",
-            "--replicas", "3", "--device", "cpu", "--target-error", "0.01", "--geometry", "periodic", "--quiet", "--threads", "1",
-            "--output", str(tmp_path / name), *more,
+            "--replicas", "3", "--device", "cpu", "--target-error", "0.01", "--geometry",
+            "periodic", "--quiet", "--threads", "1", "--output", str(tmp_path / name), *more,
         ]  # fmt: skip
 
     assert cli.run(command("whole")) == 0
