@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cuda.h>
-#include <atomic>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
