@@ -12,7 +12,7 @@ from processes import on_ranks, run, start, until
 from manymove import cli
 
 POINTS = ("0.2", "0.3", "0.4")
-FRESH = {"target_error": None, "target_error_reached": None}
+FRESH = {"target": None, "target_reached": None}
 needs_ranks = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
 
 
@@ -33,7 +33,7 @@ def content(folder: Path) -> list[object]:
         "pressure",
         "pressure_error",
         "complete",
-        "target_error_reached",
+        "target_reached",
     )
     runs = summary_of(folder)["runs"]
     tables = [(folder / f"packing_fraction_{p}" / "pressure.csv").read_bytes() for p in POINTS]
@@ -46,7 +46,7 @@ def whole(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
     assert cli.run(scan(folder, "--threads", 1)) == 0
     runs = summary_of(folder)["runs"]
-    assert all(r["target_error_reached"] and r["target_error"] == 0.02 for r in runs)
+    assert all(r["target_reached"] and r["target"] == 0.02 for r in runs)
     assert all(100 < r["sweeps"] < 29_000 for r in runs)
     assert len({r["sweeps"] for each in runs for r in each["replicas"]}) > 2
     # Each replica has sqrt(2) times the error of their mean.
@@ -78,7 +78,7 @@ def test_ranks_that_divide_a_system_end_at_the_same_cycle(tmp_path):
     end = run([*on_ranks(2), *COMMAND, *words, tmp_path / "two", "--decompose", "--threads", "1"])
     assert end.returncode == 0, end.stderr
     one, two = (summary_of(tmp_path / name) for name in ("one", "two"))
-    assert one["sweeps"] < 1900 and one["target_error_reached"]
+    assert one["sweeps"] < 1900 and one["target_reached"]
     assert [one[k] for k in ("state_hash", "sweeps")] == [two[k] for k in ("state_hash", "sweeps")]
 
 
@@ -107,7 +107,7 @@ def test_what_ends_at_the_maximum_length_is_reported(tmp_path, capfd):
     text = "target error not reached: the run has ended at its maximum length (2 of 2 replicas)"
     summary = summary_of(tmp_path)
     for each in summary["runs"]:
-        assert text in each["warnings"] and each["target_error_reached"] is False
+        assert text in each["warnings"] and each["target_reached"] is False
     assert all("target error not reached" in status for status in summary["status"])
     assert text in capfd.readouterr().out
 
@@ -129,7 +129,7 @@ def test_ions_end_at_a_target_error_also_after_a_kill(tmp_path):
         cli.run(["electrolyte", "--resume", "--quiet", "--output", str(tmp_path / "killed")]) == 0
     )
     one, two = (summary_of(tmp_path / name) for name in ("whole", "killed"))
-    assert one["target_error_reached"] and 100 < one["sweeps"] < 19_000
+    assert one["target_reached"] and 100 < one["sweeps"] < 19_000
     assert [r["sweeps"] for r in one["replicas"]] == [r["sweeps"] for r in two["replicas"]]
     assert one["state_hash"] == two["state_hash"]
     assert one["energy_per_ion_error_kT"] < 0.015 * abs(one["energy_per_ion_kT"])
@@ -149,7 +149,7 @@ def test_the_points_of_an_isotherm_end_at_a_target_error(tmp_path):
     assert cli.run(["adsorption", "--resume", "--quiet", "--output", str(tmp_path / "killed")]) == 0
     one, two = (summary_of(tmp_path / name)["runs"] for name in ("whole", "killed"))
     for a, b in zip(one, two, strict=True):
-        assert a["target_error_reached"] and 4000 <= a["steps"] < 40_000
+        assert a["target_reached"] and 4000 <= a["steps"] < 40_000
         assert a["steps"] == b["steps"] and a["state_hash"] == b["state_hash"]
         assert a["loading_error_molecules"][0] <= 0.05 * a["loading_molecules"][0]
 

@@ -143,8 +143,8 @@ def of_all(settings: Measurement, results: Sequence[Result], ranks: int) -> dict
     accepted_moves = sum(r.accepted_moves for r in started)
     return {
         "complete": all(r.complete for r in results),
-        "target_error": settings.target_error,
-        "target_error_reached": (
+        "target": settings.target_error,
+        "target_reached": (
             None if settings.target_error is None else all(r.reached is True for r in results)
         ),
         "trial_moves": trial_moves,
