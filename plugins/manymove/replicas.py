@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from manymove import arguments, files
 from manymove.analysis.blocking import pool
 from manymove.analysis.notation import Estimate
+from manymove.analysis.stopping import decisions
 from manymove.attributes import CheckedAttributes
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
@@ -171,45 +172,73 @@ class Replicas(CheckedAttributes):
         callbacks: Callbacks = (),
         *,
         equilibrate: float = 0,
+        target_error: float | None = None,
         progress: bool = False,
         folder: PathLike | None = None,
         every: float = 600.0,
-    ) -> None:
+    ) -> list[bool] | None:
         """Run each replica up to a length, counted from its start. Replicas that are farther are
         left as they are, so that the same call completes a run that was interrupted or killed.
+
+        With `target_error` a replica ends earlier if the relative standard error of its average is
+        small enough, and the next one takes its place. The average is the pressure (hard particles
+        and DPD fluids), the packing fraction at constant pressure, the energy of electrolytes and
+        of closed adsorbates, or the loading of each species. It is decided after each of 64 equal
+        parts of the measurement, and not before 100 integrated correlation times (20 for the means
+        over at least ten systems of adsorbates). Therefore the end does not depend on threads,
+        ranks or interruptions.
 
         Args:
             n: number of sweeps or steps since the start of each replica.
             equilibrate: number of these that are an equilibration, whose samples are discarded.
                 Adsorbates make them with the method `equilibrate`.
+            target_error: relative standard error of the average of each replica (default none). For
+                a mean over K replicas it is sqrt(K) times that of the mean.
             callbacks, progress, folder, every: as in `run`.
 
+        Returns:
+            With `target_error`, whether each replica has reached it, on every rank.
+
         Raises:
-            ValueError: `equilibrate` is negative or larger than n, or an error of `run`.
+            ValueError: `equilibrate` is negative or larger than n, `target_error` is not positive,
+                or an error of `run`.
             OSError, TypeError, RuntimeError, KeyboardInterrupt: as in `run`.
         """
         calls = checked(callbacks)
         if not 0 <= arguments.number("equilibrate", equilibrate) <= arguments.number("n", n):
             raise ParameterError("equilibrate", f"must be from 0 to n = {n}, got {equilibrate}")
+        target = target_error
+        if target is not None:
+            if not 0 < arguments.number("target_error", target) < math.inf:
+                raise ParameterError("target_error", f"must be positive and finite, got {target}")
+            self.map(lambda one: one._is_reached(target))  # raises an error if nothing is sampled
 
-        def advance(one: Any) -> None:
+        def advance(one: Any) -> bool:
             if equilibrate and one.elapsed <= one._end_of(equilibrate):
                 one._equilibrate_until(equilibrate, calls)
-            one.run_until(n, calls)
+            ends = [n] if target is None else decisions(equilibrate, n, one._SEGMENT)
+            for end in ends:
+                if one.elapsed > one._end_of(end) and end < n:
+                    continue  # there it was decided before
+                one.run_until(end, calls)
+                if target is not None and one._is_reached(target):
+                    return True
+            return False
 
-        self._run(advance, "_end_of", n, progress, folder, every)
+        found = self._run(advance, "_end_of", n, progress, folder, every)
+        return None if target is None else found
 
     def _run(
         self,
-        advance: Callable[[Any], None],
+        advance: Callable[[Any], T],
         end: str,
         n: float,
         progress: bool,
         folder: PathLike | None,
         every: float,
-    ) -> None:
-        """Run all replicas. `end` is the name of the method that returns the counter at the end of
-        a run of length n."""
+    ) -> list[T]:
+        """The results of a function that runs a replica, for all replicas. `end` is the name of the
+        method that returns the counter at the end of a run of length n."""
         if not 0 <= arguments.number("n", n) < math.inf:
             raise ParameterError("n", f"must be finite and not negative, got {n}")
         arguments.not_negative("every", every)
@@ -220,15 +249,19 @@ class Replicas(CheckedAttributes):
         ends = [getattr(one, end)(n) for one in self._simulations]
         members: dict[int, Member] = {}
 
-        def task(slot: int, stop: StopRequest) -> None:
+        def task(slot: int, stop: StopRequest) -> T:
+            found: list[T] = []
+
             def save(one: Simulation) -> None:
                 if where is not None:
                     self._save(slot, where)
 
             one = self._simulations[slot]
             members[slot] = Member(stop, every, save)
-            members[slot].advance(one, advance, self._team.sharing)
+            members[slot].advance(one, lambda one: found.append(advance(one)), self._team.sharing)
             save(one)
+            # Without a result the run is interrupted, which `_each` raises.
+            return found[0] if found else None  # type: ignore[return-value]
 
         bar = MovesBar(
             f"{self._count} replicas",
@@ -242,7 +275,7 @@ class Replicas(CheckedAttributes):
             bar.show(sum(max(0, moves - starts[slot]) for slot, moves in done))
 
         with closing(bar):
-            self._each(task, show, together=True)
+            return self._each(task, show, together=True)
 
     def _each(
         self,
@@ -253,14 +286,16 @@ class Replicas(CheckedAttributes):
     ) -> list[T]:
         """The results of a task for all replicas in their order, on every rank."""
         places = self._team.places
-        return self._team.on_all_ranks(
-            lambda slot, stop: named(
-                f"replica {places[slot].index}", stop, partial(task, slot, stop)
-            ),
-            show,
-            together=together,
-            to_the_end=True,
-        )
+
+        def one(slot: int, stop: StopRequest) -> T:
+            try:
+                return named(f"replica {places[slot].index}", partial(task, slot, stop))
+            except KeyboardInterrupt:  # while a simulation is created, or of a function of `map`
+                if not stop.requested:
+                    stop.request()
+                return None  # type: ignore[return-value]  # `to_the_end` raises the interruption
+
+        return self._team.on_all_ranks(one, show, together=together, to_the_end=True)
 
     def map(self, function: Callable[[Any], T]) -> list[T]:
         """Call a function for each replica, in the thread of the replica.
@@ -456,9 +491,11 @@ def _makes(make: Make | Sequence[Make], count: int | None) -> list[Callable[...,
             raise ParameterError("count", "must be the number of replicas, got None")
         makes = [make] * arguments.count("count", count)
     for index, one in enumerate(makes):
-        if not (isinstance(one, Simulation) or callable(one)):
+        other_class = isinstance(one, type) and not issubclass(one, Simulation)
+        if other_class or not (isinstance(one, Simulation) or callable(one)):
             raise TypeError(
-                f"replica {index}: make must be a function or a simulation, got {one!r}"
+                f"replica {index}: make must be a function that returns a simulation, or a "
+                f"simulation, got {one!r}"
             )
     copies = {id(one): _copies(one) for one in makes if isinstance(one, Simulation)}
     return [copies[id(one)] if isinstance(one, Simulation) else one for one in makes]

@@ -17,6 +17,9 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 import numpy as np
 
 from manymove import arguments, checkpoint, devices, files
+from manymove.analysis.blocking import estimate
+from manymove.analysis.notation import Estimate
+from manymove.analysis.stopping import is_reached
 from manymove.attributes import CheckedAttributes
 from manymove.checkpoint import PathLike
 from manymove.exclusive import Exclusive
@@ -113,6 +116,7 @@ class Simulation(CheckedAttributes, ABC):
     _KIND: ClassVar[str]
     _COUNTER: ClassVar[str]
     _several: ClassVar[bool] = False
+    _SEGMENT: ClassVar[int] = 1  # a run may end at its multiples without another trajectory
     _of_kind: ClassVar[dict[str, type[Simulation]]] = {}
     _parameters: dict[str, Any]
     _given: dict[str, Any] | None  # arguments of the class
@@ -242,6 +246,22 @@ class Simulation(CheckedAttributes, ABC):
     def _once(self, task: Callable[[], T]) -> T | None:
         """The result of a task on the first rank; None on the others."""
         return task()
+
+    def _is_reached(self, target: float) -> bool:
+        """Whether the run may stop, because the measured average has this relative error.
+
+        Raises:
+            RuntimeError: nothing is sampled.
+        """
+        return is_reached(self._measured, target, self._average_of)
+
+    @property
+    def _measured(self) -> np.ndarray:
+        """The records of the average whose error can end a run."""
+        raise NotImplementedError
+
+    def _average_of(self, records: np.ndarray) -> Estimate:
+        return estimate(records)
 
     @abstractmethod
     def reset_averages(self) -> None:

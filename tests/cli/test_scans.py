@@ -16,10 +16,12 @@ from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 from processes import LIMITED, SOON, Job, on_ranks, run, start, until
 
 from manymove import cli
+from manymove.hard_particles import job
 from manymove.hard_particles.job import run_equation_of_state
 from manymove.hard_particles.replica import Replica
 from manymove.hard_particles.settings import DiskSettings
 from manymove.jobs import limits
+from manymove.jobs.progress import MovesBar
 from manymove.jobs.world import World
 
 POINTS = {"disks": ("0.5", "0.6", "0.65"), "spheres": ("0.2", "0.3", "0.4")}
@@ -209,6 +211,93 @@ def test_an_error_of_one_point_is_named_and_stops_the_others(tmp_path, monkeypat
     error = capfd.readouterr().err
     assert error == "manymove: error: packing_fraction_0.6, replica 1: the disk is full\n"
     assert len(states(tmp_path)) == 3
+
+
+def test_an_interrupt_of_one_replica_keeps_the_places_of_all_results(tmp_path, monkeypatch):
+    course = Replica._course
+
+    def interrupt(self, engine):
+        if self._settings.packing_fraction == 0.6:
+            engine.run(20)
+            raise KeyboardInterrupt
+        course(self, engine)
+
+    monkeypatch.setattr(Replica, "_course", interrupt)
+    assert cli.run([*words("disks", tmp_path), *scan("disks"), "--threads", "1"]) == 130
+    runs = summary_of(tmp_path)["runs"]
+    assert [f"{r['packing_fraction']:g}" for r in runs] == [*POINTS["disks"]]
+    assert [r["complete"] for r in runs] == [True, False, False]
+    assert [r["state_hash"] is None for r in runs] == [False, False, True]
+    assert len(states(tmp_path)) == 2
+
+
+def test_a_stopped_scan_in_turn_leaves_later_points_as_they_were(tmp_path, monkeypatch):
+    """The second run is stopped in its first point."""
+    monkeypatch.setattr(limits, "memory_of_this_machine", lambda: 1e5)
+    assert cli.run([*words("disks", tmp_path), *scan("disks"), "--threads", "2"]) == 0
+    later = [
+        path
+        for point in POINTS["disks"][1:]
+        for path in (tmp_path / f"packing_fraction_{point}").iterdir()
+        if not path.name.startswith(".")
+    ]
+    before = [(path.stat().st_mtime_ns, path.read_bytes()) for path in later]
+    whole = summary_of(tmp_path)
+
+    def stop(self, engine):
+        self._stop.request()
+        self._check_stop()
+
+    course = Replica._course
+    monkeypatch.setattr(Replica, "_course", stop)
+    resume = ["disks", "--resume", "--quiet", "--output", str(tmp_path), "--sweeps"]
+    assert cli.run([*resume, "300"]) == 130
+    assert [(path.stat().st_mtime_ns, path.read_bytes()) for path in later] == before
+    runs = summary_of(tmp_path)["runs"]
+    assert [r["complete"] for r in runs] == [False] * 3
+    for key in ("state_hash", "pressure", "sweeps"):
+        assert [r[key] for r in runs[1:]] == [r[key] for r in whole["runs"][1:]]
+    monkeypatch.setattr(Replica, "_course", course)
+    assert cli.run([*resume, "300"]) == 0
+    assert cli.run([*words("disks", tmp_path / "longer", 300), *scan("disks")]) == 0
+    hashes = [
+        [r["state_hash"] for r in summary_of(f)["runs"]] for f in (tmp_path, tmp_path / "longer")
+    ]
+    assert hashes[0] == hashes[1]
+
+
+def test_pictures_of_a_point_do_not_hold_up_progress(tmp_path, monkeypatch):
+    drawing, shown = threading.Event(), threading.Event()
+    show, course = MovesBar.show, Replica._course
+
+    def draw(settings, measured):
+        if settings.packing_fraction == 0.5:
+            drawing.set()
+            assert shown.wait(SOON)
+
+    def count(self, moves):
+        if drawing.is_set():
+            shown.set()
+        show(self, moves)
+
+    def wait(self, engine):  # so that other points run when the first one is drawn
+        if self._settings.packing_fraction == 0.65:
+            assert shown.wait(SOON)
+        course(self, engine)
+
+    monkeypatch.setattr(job, "_write_pictures", draw)
+    monkeypatch.setattr(MovesBar, "show", count)
+    monkeypatch.setattr(Replica, "_course", wait)
+    assert cli.run([*words("disks", tmp_path), *scan("disks"), "--threads", "2"]) == 0
+
+
+def test_an_error_of_a_picture_ends_the_scan(tmp_path, monkeypatch, capfd):
+    def draw(settings, measured):
+        raise OSError("no space for pictures")
+
+    monkeypatch.setattr(job, "_write_pictures", draw)
+    assert cli.run([*words("disks", tmp_path), *scan("disks"), "--threads", "2"]) == 2
+    assert "no space for pictures" in capfd.readouterr().err
 
 
 @needs_ranks

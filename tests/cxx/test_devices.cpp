@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The foundations of the CUDA engines, with a stand-in for the CUDA runtime: these tests need
 // neither a GPU nor the CUDA toolkit. The sources are compiled in a separate namespace.
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/runtime/watchdog.h"
@@ -350,4 +352,19 @@ TEST("devices that decide slowly are not given up") {
   };
   chain.watch->wait();
   CHECK_EQUAL(chain.decided[1], 6u);
+}
+
+TEST("a thread does not lower the shared memory that another one has allowed meanwhile") {
+  runtime.shared_memory = 0;
+  std::atomic<bool> read = false;
+  runtime.after_limit = [&] {
+    if (read.exchange(true)) return;  // the second thread does not wait
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  };
+  std::thread slow([&] { allow_shared_memory(&kernel, 100, "shared memory"); });
+  while (!read) std::this_thread::yield();
+  allow_shared_memory(&kernel, 200, "shared memory");
+  slow.join();
+  runtime.after_limit = [] {};
+  CHECK_EQUAL(runtime.shared_memory.load(), 200);
 }

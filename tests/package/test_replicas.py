@@ -231,7 +231,12 @@ def test_an_error_of_one_replica_is_that_of_all():
         ({"count": 2.5}, TypeError, "count must be an integer, got 2.5"),
         ({"make": []}, ValueError, "make must have an item for each replica, got none"),
         ({"make": [disks, disks]}, ValueError, "count must be the length 2 of make, got 3"),
-        ({"make": 7}, TypeError, "replica 0: make must be a function or a simulation, got 7"),
+        (
+            {"make": 7},
+            TypeError,
+            "replica 0: make must be a function that returns a simulation, or a simulation, got 7",
+        ),
+        ({"make": object}, TypeError, "replica 0: make must be a function .*<class 'object'>"),
         (
             {"make": lambda **place: 7},
             TypeError,

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -368,9 +369,12 @@ int blocks_side_by_side(Kernel* kernel, int threads, std::size_t shared_memory) 
 }
 
 // Lets a kernel use this much dynamic shared memory. The limit belongs to the kernel, so that it is
-// never lowered: engines of other sizes use it as well.
+// never lowered: engines of other sizes use it as well. The lock keeps a thread that has read a low
+// limit from replacing the higher one that another thread has set in the meantime.
 template <class Kernel>
 void allow_shared_memory(Kernel* kernel, std::size_t bytes, const char* what) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   if (bytes > static_cast<std::size_t>(attributes_of(kernel).maxDynamicSharedSizeBytes))
     check(
         cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),

@@ -17,6 +17,7 @@ from manymove import arguments
 from manymove.adsorption.estimates import Profile, controlled, heats, mean_and_error, ratio
 from manymove.adsorption.gas import AVOGADRO, BOLTZMANN, GAS_CONSTANT
 from manymove.adsorption.loadings import Loadings, in_all_units
+from manymove.analysis.blocking import ENOUGH
 from manymove.analysis.notation import Estimate
 from manymove.tables import dataframe
 
@@ -30,6 +31,7 @@ _OF_SPECIES, DRIFT = 8, 12
 _EXPECTED, _EXPECTED_ENERGY, _CHOICE, _TEST, _TESTED, _PRESENT, _MOVES = 13, 17, 18, 22, 26, 30, 34
 _ENERGY_OF, _PRODUCTS = 38, 42  # of open mixtures
 _REGROWTHS, _SUMS = 52, 54
+_FEWEST = 10  # systems from whose spread an error is reliable
 _NOISE = 0.03  # largest relative error of the loading with which a comparison is decided
 
 
@@ -344,6 +346,22 @@ class Averages(Loadings):
             return [Estimate(float(s["molecules"]), 0.0) for s in species]
         means = self._means()
         return [mean_and_error(means[_OF_SPECIES + kind]) for kind in range(len(species))]
+
+    def _systems_reach(self, target: float) -> bool:
+        """Whether the loadings of open systems, or the energy of closed ones, have this relative
+        error. The steps must be as many as 20 integrated correlation times of the energy and of the
+        number of molecules. The mean of n steps has 2 tau / n times the variance of a single
+        state."""
+        if not self._samples or self._systems < _FEWEST:
+            return False
+        means, is_open = self._means(), bool(self._parameters["exchange"])
+        rows = [(_PLAIN, _SQUARED), (_NUMBER, _NUMBER_SQUARED)][: 1 + is_open]
+        for row, squared in rows:
+            variance = means[squared].mean() - means[row].mean() ** 2
+            if variance < ENOUGH / 2 * means[row].var(ddof=1):
+                return False
+        found = self.loading if is_open else [self.energy_average]
+        return all(each.error <= target * abs(each.value) for each in found)
 
     @property
     def _loadings_of_systems(self) -> np.ndarray:  # type: ignore[override]

@@ -112,7 +112,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     if settings.henry and all(r.henry is not None for r in results):
         summary |= _henry_results(settings, pooled, results)
     found = _equilibration(settings, results, pooled)
-    found["warnings"] += _doubts(settings, first)
+    found["warnings"] += _doubts(settings, first) + replica.missed(results)
     return {
         **found,
         **summary,

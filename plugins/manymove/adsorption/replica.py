@@ -28,6 +28,7 @@ from manymove.adsorption.rigid import settled
 from manymove.adsorption.simulation import Adsorption
 from manymove.adsorption.structures import check_pdb, element_of, write_structure
 from manymove.adsorption.trajectory import frame_of
+from manymove.analysis.autocorrelation import FEWEST
 from manymove.analysis.notation import Estimate
 from manymove.io import FrameWriter
 from manymove.jobs import limits, replica
@@ -38,7 +39,7 @@ INSERTIONS = 100  # test molecules of a system between two looks at the clock
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(replica.Settings):
+class Settings(replica.Measurement):
     """The settings of a job. Those under the title of a group are options of `manymove adsorption`.
 
     Run:
@@ -335,7 +336,11 @@ class Replica(replica.Replica):
         while True:
             if is_open and a.comparisons < a.samples // every + more:
                 a.compare_loading(test_molecules(every))
-            if a.samples == s.steps:
+            enough = len(self._records) >= FEWEST and a.samples % every == 0
+            if s.target_error is not None and enough:
+                # Each part of the systems has its share of the error.
+                self._reached = a._is_reached(s.target_error * math.sqrt(s.systems / self._systems))
+            if self._reached or a.samples == s.steps:
                 break
             target = min(s.steps, (a.samples // every + 1) * every)
             target = min([target, *(step for step in of_frames if step > a.samples)])

@@ -394,6 +394,9 @@ class Adsorption(Places, Equilibration):
         with self._running(steps, callbacks, progress) as course:
             course.run(steps, lambda some: self._engine.run(some, True))
 
+    def _is_reached(self, target: float) -> bool:
+        return self._systems_reach(target)
+
     def reset_averages(self) -> None:
         self._engine.reset_averages()
         self._forget_comparison()

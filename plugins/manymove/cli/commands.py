@@ -57,7 +57,9 @@ def _settings(kind: Any, given: dict[str, Any], /, **others: Any) -> Any:
     return kind(**{name: v for name, v in (given | others).items() if name in known})
 
 
-_OF_A_FURTHER_RUN = "sweeps equilibrate device threads checkpoint_every frames packing_fractions"
+_OF_A_FURTHER_RUN = (
+    "sweeps equilibrate target_error device threads checkpoint_every frames packing_fractions"
+)
 
 
 def _of_hard_particles(
@@ -253,8 +255,8 @@ def dpd(output: Path = Path("out/dpd"), **common: Any) -> int:
 
 @command(
     app,
-    "steps equilibrate isotherm unit void_fraction literature device threads checkpoint_every "
-    "frames structures",
+    "steps equilibrate target_error isotherm unit void_fraction literature device threads "
+    "checkpoint_every frames structures",
     OptionsOf(
         Steps,
         names="proposals trial_positions trial_orientations reinsertion identity_change regrowth",
@@ -398,7 +400,9 @@ def adsorption(
     return _end("adsorption", text, summary, options["output"], options["quiet"] or world.rank > 0)
 
 
-@command(app, "sweeps equilibrate method device threads checkpoint_every", Electrolytes)
+@command(
+    app, "sweeps equilibrate target_error method device threads checkpoint_every", Electrolytes
+)
 def electrolyte(
     replicas: int | None = None,
     **common: Any,

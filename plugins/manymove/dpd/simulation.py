@@ -61,6 +61,7 @@ class DPDFluid(Simulation):
     """
 
     _KIND = "a fluid of dissipative particles"
+    _SEGMENT = SEGMENT
     _COUNTER = "steps"
     _engine: Engine
 
@@ -311,6 +312,10 @@ class DPDFluid(Simulation):
             RuntimeError: there is no record.
         """
         return self._average(3)
+
+    @property
+    def _measured(self) -> np.ndarray:
+        return self._engine.records()[:, 2]  # of the pressure
 
     def _average(self, column: int) -> Estimate:
         values = self._engine.records()[:, column]

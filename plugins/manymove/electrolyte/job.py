@@ -88,6 +88,7 @@ def summarize(
         [("the energy per ion", change, " kT")],
         pooled.converged if pooled else None,
     )
+    relaxation["warnings"] += replica.missed(results)
     time_, time_reason = _autocorrelation(per_ion)
     return {
         "energy_per_ion_kT": pooled.value if pooled else None,

@@ -12,6 +12,7 @@ import numpy as np
 from manymove import checkpoint
 from manymove.analysis.ions import Salt
 from manymove.analysis.pair_correlations import PairCorrelations
+from manymove.analysis.stopping import decisions, is_reached
 from manymove.analysis.structure_factors import StructureFactors
 from manymove.arguments import PRECISIONS
 from manymove.electrolyte.simulation import BOUNDARIES, METHODS, WATER_300K, Electrolyte
@@ -24,7 +25,7 @@ _DEBYE_LENGTH = 28.53  # in angstrom, of a salt without --debye-length and --con
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(replica.Settings):
+class Settings(replica.Measurement):
     """The settings of a job. Those under the title of a group are options of the command.
 
     System:
@@ -270,8 +271,17 @@ class Replica(replica.Replica):
             engine.sample_pair_correlations(s.sample_every, bin_width=s.bin_width, margin=s.margin)
             if s.structure_factors:
                 engine.sample_structure_factors(s.sample_every)
-        engine.run_until(s.equilibrate + s.sweeps)
-        self._check_stop()
+        end = s.equilibrate + s.sweeps
+        target = None if s.target_error is None else s.target_error * math.sqrt(s.replicas)
+        for decision in [end] if target is None else decisions(s.equilibrate, end):
+            if engine.sweeps > decision:
+                continue  # there it was decided before
+            engine.run_until(decision)
+            self._check_stop()
+            if target is not None:
+                self._reached = is_reached(self._energies(engine)[s.equilibrate :], target)
+            if self._reached:
+                break
 
     def _energies(self, engine: Electrolyte) -> np.ndarray:
         """Energies after each sweep, including those of the resumed runs."""

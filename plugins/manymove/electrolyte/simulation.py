@@ -449,6 +449,10 @@ class Electrolyte(Sampling, MonteCarlo):
         return np.concatenate([np.empty(0), *self._energies])
 
     @property
+    def _measured(self) -> np.ndarray:
+        return self.energy_records
+
+    @property
     def energy_average(self) -> Estimate:
         """Mean of `energy_records` in kT, with its standard error by blocking.
 

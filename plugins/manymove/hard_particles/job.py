@@ -60,12 +60,18 @@ def _run_together(points: Sequence[Settings], world: World) -> list[dict[str, An
         """Summarize the points whose replicas have all ended."""
         for k, point in enumerate(points):
             results = [found[i] for i in range(k * count, (k + 1) * count) if i in found]
-            if len(results) == count and k not in summaries:
-                summaries[k] = summarize(point, results, size)
-                if world.rank == 0:
-                    write_outputs(point, results, summaries[k])
+            if len(results) < count or k in summaries:
+                continue
+            before = earlier[k]
+            if before is not None and all(r.state_hash is None for r in results):
+                summaries[k] = before | {"complete": False}  # stopped before it continued
+                continue
+            summaries[k] = summarize(point, results, size)
+            if world.rank == 0:
+                write_outputs(point, results, summaries[k])
 
     with replica.started(points, world) as stop:
+        earlier = replica.earlier_summaries(points, world)
         replicas = replica.replicas_of(points, world)
         frame = replica.on_each(world, lambda: _start([one for one, _ in replicas]))
         mine = [*range(len(replicas))] if ranks else world.share(range(len(replicas)))
@@ -117,6 +123,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         [(_measured(settings), change, "")],
         pooled.converged if pooled else None,
     ) | report.slow_modes(sweeps, slow)
+    relaxation["warnings"] += replica.missed(results)
     paper = (
         reference.published_pressure(settings.particles, settings.packing_fraction)
         if _equal_disks(settings, first)

@@ -577,6 +577,16 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         return estimate(records, relaxations(sweeps, self.N, packing_fraction))
 
     @property
+    def _measured(self) -> np.ndarray:
+        if self.constant_pressure is not None:
+            return self.packing_fraction_records
+        return self.pressure_records
+
+    def _average_of(self, records: np.ndarray) -> Estimate:
+        phi = self.packing_fraction if self.constant_pressure is None else float(records.mean())
+        return self._average(records, self._samplings[0].length, phi)
+
+    @property
     def pairs_of_types(self) -> list[tuple[int, int]]:
         """Pairs of types (a, b) with a <= b, in the order of histograms and contact values."""
         return list(itertools.combinations_with_replacement(range(self._sizes.kinds), 2))

@@ -14,6 +14,7 @@ import numpy as np
 from manymove import checkpoint
 from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
+from manymove.analysis.stopping import is_reached
 from manymove.errors import OutgrownLattice
 from manymove.hard_particles import sizes
 from manymove.hard_particles.kinds import make_start
@@ -286,11 +287,14 @@ class Replica(replica.Replica):
             made = engine._cycles_done - self._cycles_at(engine, 0)
             refuse_shorter("--sweeps", s.sweeps, made * engine.sweeps_per_cycle, s.output)
         record = self._shared(self._length_of_records(engine))
+        held = engine._samplings  # of the run that this one resumes
         if s.pressure is None:
             engine.sample_pressure(every=1, record=record)
         else:
             engine.sample_volume(record)
         self._sampling = True
+        for new, before in zip(engine._samplings, held, strict=False):
+            new.continue_record(before)
         name = "trajectory.gsd" if self._index == 0 else f"trajectory-{self._index}.gsd"
         # The first rank opens the file; with swap moves the diameters are from all ranks.
         sizes = engine.diameters if engine.mixed else engine.diameter
@@ -305,7 +309,12 @@ class Replica(replica.Replica):
             frames, looks = min(s.frames, s.sweeps), min(LOOKS, s.sweeps)
             of_frames = {s.sweeps * k / frames for k in range(1, frames + 1)}
             of_looks = {s.sweeps * k / looks for k in range(1, looks + 1)}
+            target = None if s.target_error is None else s.target_error * math.sqrt(s.replicas)
+            if target is not None and self._looks:  # it may have ended before
+                self._reached = self._is_reached(engine, target)
             for done in sorted(of_frames | of_looks):
+                if self._reached:
+                    return
                 step = round(s.equilibrate + done)
                 frame = done in of_frames and step > last_step
                 look = done in of_looks and done > (self._looks[-1][0] if self._looks else 0)
@@ -316,7 +325,19 @@ class Replica(replica.Replica):
                 if frame:
                     self._append(trajectory, engine, step)
                     last_step = step
+                if look and target is not None:
+                    self._reached = self._is_reached(engine, target)
             self._advance(engine, self._cycles_at(engine, s.sweeps))
+
+    def _is_reached(self, engine: HardParticles, target: float) -> bool:
+        """Whether the records that had ended at the last look have the target error."""
+
+        def decide() -> bool:
+            rows = self._records(engine)
+            at_look = rows[:, 0] <= self._cycles_at(engine, self._looks[-1][0])
+            return is_reached(rows[at_look, 1], target, engine._average_of)
+
+        return bool(self._shared(self._once(decide)))
 
     def _tune_volume(self, engine: HardParticles) -> None:
         """Equilibrate in `TUNINGS` parts, and adjust the maximum volume change after each."""
@@ -334,7 +355,9 @@ class Replica(replica.Replica):
         if self._earlier is None or not len(self._earlier):
             return wanted
         ends, begin = self._earlier[:, 0], self._cycles_at(engine, 0)
-        length = float(np.median(np.diff(ends, prepend=begin)))
+        held = [each.length for each in engine._samplings]
+        # An earlier version did not store the length.
+        length = held[0] if held else float(np.median(np.diff(ends, prepend=begin)))
         joined = max(1, round(wanted / (length * engine.sweeps_per_cycle)))
         first = len(ends) % joined  # fewer than the length of a record are left out
         rows = self._earlier[first:].reshape(-1, joined, self._earlier.shape[1])

@@ -73,6 +73,11 @@ class Sampling:
         self._rows()
         self._begin(self.length, cycle, np.zeros_like(self._open), self.values.shape[1])
 
+    def continue_record(self, before: Sampling) -> None:
+        """Continue the unfinished record of a sampling with the same settings, if it has them."""
+        if self.settings == before.settings:
+            self._first, self._end, self._open = before._first, before._end, before._open
+
     def state(self) -> tuple[dict[str, int], dict[str, np.ndarray]]:
         """Header and arrays for a checkpoint."""
         self.collect()

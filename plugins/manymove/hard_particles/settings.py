@@ -18,7 +18,7 @@ from manymove.settings import ConstantPressure, Swaps
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(replica.Settings):
+class Settings(replica.Measurement):
     """The settings of a job. Those under the title of a group are options of the command.
 
     System:

@@ -9,6 +9,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
@@ -20,7 +21,7 @@ import numpy as np
 from manymove import checkpoint, files
 from manymove.jobs import output_folder, report
 from manymove.jobs.channel import RankLost
-from manymove.jobs.options import OPTIONS_FILE, check_declared, least, not_negative
+from manymove.jobs.options import OPTIONS_FILE, check_declared, least, not_negative, positive
 from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
 from manymove.jobs.team import Member, Team, named
 from manymove.jobs.world import World
@@ -87,6 +88,18 @@ class Settings(Session):
         check_declared(self)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Measurement(Settings):
+    """The settings of a job whose replicas measure an average.
+
+    Run:
+        target_error: Relative standard error of the measured average at which the run ends early
+            (default none).
+    """
+
+    target_error: Annotated[float | None, positive] = None
+
+
 @dataclass(frozen=True)
 class Result:
     """The result of a replica. Most of its fields are attributes of the engine. Without a
@@ -95,6 +108,7 @@ class Result:
     replica: int
     seed: int
     complete: bool
+    reached: bool | None = None  # whether it has the target error; None without one
     trial_moves: int = 0  # and accepted ones, those of the equilibration and earlier runs included
     accepted_moves: int = 0
     session_moves: int = 0  # of what the progress bar counts, since the process started or resumed
@@ -112,7 +126,16 @@ def seconds_of(started: Sequence[Result]) -> float:
     return max((r.ended for r in started), default=0) - min((r.began for r in started), default=0)
 
 
-def of_all(settings: Settings, results: Sequence[Result], ranks: int) -> dict[str, Any]:
+def missed(results: Sequence[Result]) -> list[str]:
+    """The warning of replicas that have ended at the maximum length without the target error."""
+    count = sum(r.complete and r.reached is False for r in results)
+    if not count:
+        return []
+    of = f" ({count} of {len(results)} replicas)" if len(results) > 1 else ""
+    return [f"target error not reached: the run has ended at its maximum length{of}"]
+
+
+def of_all(settings: Measurement, results: Sequence[Result], ranks: int) -> dict[str, Any]:
     """The entries that the summaries of all jobs have."""
     started = [r for r in results if r.state_hash is not None]
     first = (started or results)[0]
@@ -120,6 +143,10 @@ def of_all(settings: Settings, results: Sequence[Result], ranks: int) -> dict[st
     accepted_moves = sum(r.accepted_moves for r in started)
     return {
         "complete": all(r.complete for r in results),
+        "target": settings.target_error,
+        "target_reached": (
+            None if settings.target_error is None else all(r.reached is True for r in results)
+        ),
         "trial_moves": trial_moves,
         "accepted_moves": accepted_moves,
         "acceptance": accepted_moves / trial_moves if trial_moves else None,
@@ -161,6 +188,7 @@ class Replica(Member, ABC):
         self._whole: set[Path] = set()  # those of the two files that are undamaged
         self._stored = False  # whether the options are
         self._trajectory: FrameWriter | None = None
+        self._reached: bool | None = None  # whether it has the target error
         self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
 
     def run(self, sharing: Callable[[Any], AbstractContextManager[None]]) -> Any:
@@ -171,6 +199,7 @@ class Replica(Member, ABC):
         """
         try:
             with interruptible(lambda: self._stop.requested):
+                self._check_stop()  # nothing is read or written after a stop
                 engine = self._resumed() if self._settings.resume else self._started()
         except (Interrupted, KeyboardInterrupt):
             return self.Result(self._index, self._seed, complete=False)
@@ -184,6 +213,7 @@ class Replica(Member, ABC):
             "replica": self._index,
             "seed": self._seed,
             "complete": complete,
+            "reached": self._reached,
             "session_moves": self._moves(engine) - before,
             "began": began,
             "ended": ended,
@@ -250,8 +280,11 @@ class Replica(Member, ABC):
 
     def _replace_records(self, records: np.ndarray, **about: Any) -> None:
         s = self._settings
-        if self._index == 0 and s.given is not None and not self._stored:
-            report.write_json((s.folder or s.output) / OPTIONS_FILE, s.given)
+        options = (s.folder or s.output) / OPTIONS_FILE
+        # Another replica than the first one may be the first with a checkpoint.
+        first = self._index == 0 or not options.is_file()
+        if first and s.given is not None and not self._stored:
+            report.write_json(options, s.given)
             self._stored = True
         if not self._settings.resume and not self._whole:
             # The state of an earlier run in this folder must not be combined with new records.
@@ -365,8 +398,8 @@ def run_replicas(
         at_once: maximum number of replicas that run at the same time.
         others: numbers of moves of the jobs before and after these, whose progress is shown
             together.
-        found: function that is called several times per second with the results of this rank so
-            far, by position.
+        found: function that is called, in a thread of its own, with the results of this rank so
+            far, by position, whenever there are new ones.
 
     Returns:
         the results of all replicas in their order, on every rank.
@@ -384,9 +417,7 @@ def run_replicas(
         one = running[slot] = make(index, settings, place.device, place.threads, stop)
         with team.seats:
             run = partial(one.run, partial(team.sharing, seated=True))
-            result = (
-                named(f"{settings.output.name}, replica {index}", stop, run) if several else run()
-            )
+            result = named(f"{settings.output.name}, replica {index}", run) if several else run()
         if not one.writes:
             return None
         results[place.index] = result
@@ -394,15 +425,24 @@ def run_replicas(
 
     before, later = others
     quiet = first.quiet or world.rank > 0
+    calls: list[tuple[int, Future[object]]] = []  # the last call of `found`
 
     def show() -> None:
         bar.show(before + min(moves, sum(replica.moves for replica in [*running.values()])))
-        found({**results})
+        known, call = calls[-1] if calls else (0, None)
+        if (call is None or call.done()) and len(results) > known:
+            if call is not None:
+                call.result()  # raises its error
+            present = {**results}
+            calls[:] = [(len(present), writer.submit(found, present))]
 
-    with closing(MovesBar(description, before + moves + later, done=before, quiet=quiet)) as bar:
+    bar = MovesBar(description, before + moves + later, done=before, quiet=quiet)
+    with closing(bar), ThreadPoolExecutor(1) as writer:
         results_of_all = or_abort(
             world, lambda: team.on_all_ranks(task, show, together=True, stop=stop)
         )
+        for _, call in calls:
+            call.result()
     return [result for result in results_of_all if result is not None]
 
 
@@ -457,6 +497,21 @@ def begun(output: Path, index: int | str = "*") -> bool:
         return False
     except (ValueError, LookupError, TypeError):
         return True
+
+
+def earlier_summaries(jobs: Sequence[Settings], world: World) -> list[dict[str, Any] | None]:
+    """The summaries that earlier runs of resumed jobs have left; None without one of this version.
+    Collective."""
+
+    def read(one: Settings) -> dict[str, Any] | None:
+        try:
+            summary = json.loads((one.output / "summary.json").read_text())
+            same = summary["version"] == report.made_by()["version"]
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+        return summary if same else None
+
+    return of_first(world, lambda: [read(one) if one.resume else None for one in jobs])
 
 
 def replicas_of(jobs: Sequence[Any], world: World) -> list[tuple[Any, int]]:

@@ -94,6 +94,10 @@ class Member:
             complete = True
         except Interrupted:
             complete = False
+        except KeyboardInterrupt:  # of a callback, or of ranks that share the simulation
+            if not self._stop.requested:
+                self._stop.request()
+            complete = False
         finally:
             simulation._after_piece = None
         return complete
@@ -306,16 +310,12 @@ class Team:
         return [result for _, result in sorted(results, key=lambda each: each[0])]
 
 
-def named(name: str, stop: StopRequest, task: Callable[[], T]) -> T:
+def named(name: str, task: Callable[[], T]) -> T:
     """The result of a task of one simulation of several, whose errors get its name."""
     try:
         return task()
     except RankLost:
         raise
-    except KeyboardInterrupt:  # of a callback, or of a simulation that is being created
-        if not stop.requested:
-            stop.request()
-        return None  # type: ignore[return-value]  # no result of a run that is interrupted is read
     except Exception as error:
         kind = next((each for each in _ERRORS if isinstance(error, each)), RuntimeError)
         raise kind(f"{name}: {error}") from error

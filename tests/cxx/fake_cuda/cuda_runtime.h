@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -50,14 +51,16 @@ namespace fake {
 
 struct Runtime {
   int devices = 4;
-  int chosen = 0;                        // the device that was set last
-  int context = -1;                      // the device of the thread's context, -1: none
-  std::set<int> used;                    // devices with a context
-  int live = 0;                          // blocks of memory, registrations, streams and events
-  int allocations = 0, failing = 0;      // what is made; which of them fails, from 1
-  std::string failing_call;              // a call that fails, by its name
-  int ptx_version = 90;                  // of all kernels
-  std::map<const void*, int> device_of;  // of memory
+  int chosen = 0;                             // the device that was set last
+  int context = -1;                           // the device of the thread's context, -1: none
+  std::set<int> used;                         // devices with a context
+  int live = 0;                               // blocks of memory, registrations, streams and events
+  int allocations = 0, failing = 0;           // what is made; which of them fails, from 1
+  std::string failing_call;                   // a call that fails, by its name
+  int ptx_version = 90;                       // of all kernels
+  std::atomic<int> shared_memory = 0;         // limit of all kernels
+  std::function<void()> after_limit = [] {};  // called when the limit has been read
+  std::map<const void*, int> device_of;       // of memory
   std::map<void*, std::function<cudaError_t()>> work;  // of streams
   std::map<void*, void*> recorded;                     // of events: their streams
   std::vector<std::string> log;
@@ -245,8 +248,13 @@ inline cudaError_t cudaEventQuery(cudaEvent_t event) { return fake::runtime.even
 inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t) { return cudaSuccess; }
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
-inline cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
+inline cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int bytes) {
+  fake::runtime.shared_memory = bytes;
+  return cudaSuccess;
+}
 inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   attributes->ptxVersion = fake::runtime.ptx_version;
+  attributes->maxDynamicSharedSizeBytes = fake::runtime.shared_memory;
+  fake::runtime.after_limit();
   return cudaSuccess;
 }
