@@ -10,21 +10,16 @@ import json
 import math
 import time
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from manymove import _core, arguments
+from manymove import arguments
 from manymove.adsorption import Adsorption
-from manymove.adsorption.checkpoints import MOLECULES
-from manymove.adsorption.simulation import _energy_model
 from manymove.attributes import CheckedAttributes
 from manymove.checkpoint import PathLike
-from manymove.electrolyte import Electrolyte
+from manymove.ensembles import Ensemble, ensemble_of
 from manymove.errors import ParameterError
 from manymove.hard_particles.particles import HardParticles
 from manymove.jobs.progress import MovesBar, StopRequest
@@ -32,231 +27,11 @@ from manymove.jobs.report import write_json
 from manymove.jobs.team import Member
 from manymove.replicas import Replicas
 from manymove.runs import Callbacks, checked
-from manymove.tables import dataframe
-
-if TYPE_CHECKING:
-    import pandas
 
 LEAST_ACCEPTANCE = 0.05  # of a pair, below which a warning is issued
 ENOUGH_ATTEMPTS = 200  # of a pair for the warning
 _CONTENTS = "exchange.json"
 _TAG = 0x7265706C69636173  # of the random numbers, so that no simulation has the same
-
-
-class _Ensemble(ABC):
-    """State points with weights exp(-lambda X), and their configurations.
-
-    Attributes:
-        name: name of the parameter that differs between state points.
-    """
-
-    name: ClassVar[str]
-
-    def refusal(self, one: Any) -> str | None:
-        """Why a replica cannot exchange its configuration."""
-        return None
-
-    @abstractmethod
-    def values(self, one: Any) -> list[float]:
-        """The parameter in the unit of the class, one number or one per species."""
-
-    @abstractmethod
-    def fields(self, one: Any) -> np.ndarray:
-        """lambda, (K,)."""
-
-    @abstractmethod
-    def quantities(self, one: Any) -> np.ndarray:
-        """X of each independent system of the object, (systems, K)."""
-
-    @abstractmethod
-    def common(self, one: Any) -> dict[str, Any]:
-        """What must be equal for all replicas, by name."""
-
-    @abstractmethod
-    def configuration(self, one: Any) -> dict[str, Any]:
-        """The present configuration."""
-
-    @abstractmethod
-    def adopt(self, one: Any, other: Mapping[str, Any], chosen: np.ndarray) -> None:
-        """Continue from the configurations of another replica in the chosen systems, (systems,).
-        Seed, counters, moves and samples are those of the state point."""
-
-
-class _Isobaric(_Ensemble):
-    """Hard particles: lambda = beta P, X = V."""
-
-    name = "pressure"
-    _STATE = ("places", "origin", "extent", "diameters")
-
-    def refusal(self, one: HardParticles) -> str | None:
-        if one.constant_pressure is None:
-            return "the volume is constant: give pressure when the replicas are created"
-        return "ranks share the system" if one.ranks > 1 else None
-
-    def values(self, one: HardParticles) -> list[float]:
-        return [float(one.constant_pressure or 0.0)]
-
-    def fields(self, one: HardParticles) -> np.ndarray:
-        return np.array([one._parameters["beta_pressure"]])
-
-    def quantities(self, one: HardParticles) -> np.ndarray:
-        return np.array([[one.volume]])
-
-    def common(self, one: HardParticles) -> dict[str, Any]:
-        swaps = one.swap_rounds > 0
-        diameters = one.diameters if one._sizes.diameters is not None else [one.diameter]
-        found = {
-            "N": one.N,
-            "diameters": np.sort(diameters).tolist() if swaps else np.array(diameters).tolist(),
-            "types": one.types.tolist(),
-            "contacts": None if one.contacts is None else one.contacts.tolist(),
-            "swap moves": swaps,
-            "volume_mode": one.volume_mode,
-        }
-        if one.volume_mode != "length":
-            found["shape of the box"] = [round(edge / one.box[0], 4) for edge in one.box]
-        return found
-
-    def configuration(self, one: HardParticles) -> dict[str, Any]:
-        state = one._engine.snapshot()
-        moved = {name: state[name] for name in self._STATE if name in state}
-        # The lattice of the positions follows from the box of the start.
-        return {**moved, "volume": state["volume"][0], "box": one._parameters["box"]}
-
-    def adopt(self, one: HardParticles, other: Mapping[str, Any], chosen: np.ndarray) -> None:
-        state = one._engine.snapshot()
-        header, arrays = one._contents(state)
-        run = {
-            **{name: header[name] for name in ("goal", "sweeps_per_cycle")},
-            "samples": {"pressure_sampling": None, "volume_sampling": None, **_samples(header)},
-            "arrays": arrays,
-        }
-        kept = {name: getattr(one, name) for name in ("_seconds", "_pace", "_repaired")}
-        one._parameters = {**header["parameters"], "box": one._parameters["box"]}
-        if one.volume_mode != "length":
-            one._parameters["box"] = other["box"]
-        if "diameters" in other:
-            one._sizes = replace(one._sizes, diameters=other["diameters"])
-        state |= {name: other[name] for name in self._STATE if name in other}
-        state["volume"] = (other["volume"], *state["volume"][1:])
-        one._adopt(_core.HardParticles.from_snapshot(state, one.N, *one._where()))
-        one._proceed(run)
-        one.__dict__.update(kept)
-
-
-class _Coulomb(_Ensemble):
-    """Ions: lambda = l_B, X = beta U / l_B."""
-
-    name = "bjerrum_length"
-
-    def refusal(self, one: Electrolyte) -> str | None:
-        return None if one.bjerrum_length else "bjerrum_length must not be 0"
-
-    def values(self, one: Electrolyte) -> list[float]:
-        return [one.bjerrum_length]
-
-    def fields(self, one: Electrolyte) -> np.ndarray:
-        return np.array([one.bjerrum_length])
-
-    def quantities(self, one: Electrolyte) -> np.ndarray:
-        return np.array([[one._engine.energy() / one.bjerrum_length]])
-
-    def common(self, one: Electrolyte) -> dict[str, Any]:
-        names = ("N", "species", "box", "radius", "boundary", "surrounding")
-        return {**{name: getattr(one, name) for name in names}, "types": one.types.tolist()}
-
-    def configuration(self, one: Electrolyte) -> dict[str, Any]:
-        state = one._engine.snapshot()
-        return {name: state[name] for name in ("positions", "images")}
-
-    def adopt(self, one: Electrolyte, other: Mapping[str, Any], chosen: np.ndarray) -> None:
-        start = one.energy - one._engine.energy_change
-        names = ("_sampling", "_structure", "_seconds", "_pace")
-        kept = {name: getattr(one, name) for name in names}
-        one._collect_energies()
-        energies, state = one._energies, one._engine.snapshot()
-        one._adopt(
-            _core.Electrolyte.from_snapshot({**state, **other}, *one._columns(), *one._where())
-        )
-        one.__dict__.update(kept)
-        # Records count from the start energy, which is no longer that of the same configuration.
-        one._energies = [
-            each + (start - one.energy + one._engine.energy_change) for each in energies
-        ]
-
-
-class _GrandCanonical(_Ensemble):
-    """Adsorbates: lambda_k = -ln z_k, X_k = N_k for each species k."""
-
-    name = "fugacity"
-
-    def refusal(self, one: Adsorption) -> str | None:
-        closed = one._about["fugacity"] is None
-        return "the systems are closed: give a fugacity" if closed else None
-
-    def values(self, one: Adsorption) -> list[float]:
-        return [float(each) for each in one._about["fugacity"]]
-
-    def fields(self, one: Adsorption) -> np.ndarray:
-        return np.array([-math.log(each["activity"]) for each in one._parameters["species"]])
-
-    def quantities(self, one: Adsorption) -> np.ndarray:
-        return one.counts.astype(np.float64)
-
-    def common(self, one: Adsorption) -> dict[str, Any]:
-        names = ("temperature", "barrier", "hill")
-        return {
-            **{name: one._parameters[name] for name in names},
-            "adsorbates": one._about["adsorbates"],
-            **_energy_model(one._parameters),
-        }
-
-    def configuration(self, one: Adsorption) -> dict[str, Any]:
-        state = one._engine.snapshot()
-        found = {name: state[name] for name in MOLECULES if name in state}
-        return {**found, "capacity": one.capacity}
-
-    def adopt(self, one: Adsorption, other: Mapping[str, Any], chosen: np.ndarray) -> None:
-        state, own = one._engine.snapshot(), one.capacity
-        room = np.maximum(own, other["capacity"]).tolist()
-        for name in MOLECULES:
-            if name not in state:
-                continue
-            mine = state[name].reshape(one.systems, -1)
-            theirs = np.asarray(other[name]).reshape(one.systems, -1)
-            if name in ("sites", "orientations", "shapes"):  # with a place for each molecule
-                mine, theirs = (
-                    _with_room(mine, own, room),
-                    _with_room(theirs, other["capacity"], room),
-                )
-            state[name] = np.where(chosen[:, None], theirs, mine).reshape(-1)
-        kept = {
-            name: getattr(one, name) for name in ("_comparison", "_adapted_at", "_seconds", "_pace")
-        }
-        species = [
-            {**each, "capacity": most}
-            for each, most in zip(one._parameters["species"], room, strict=True)
-        ]
-        one._parameters = {**one._parameters, "species": species}
-        one._adopt(_core.Adsorption.from_snapshot(state, *one._where()))
-        one.__dict__.update(kept)
-
-
-def _samples(header: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: header[name] for name in header if name.endswith("_sampling")}
-
-
-def _with_room(array: np.ndarray, before: list[int], after: list[int]) -> np.ndarray:
-    """Values of all places for molecules, (systems, places), with room for more molecules of each
-    species."""
-    width = array.shape[1] // max(1, sum(before))
-    parts = np.split(array, np.cumsum(before)[:-1] * width, axis=1)
-    more = [(most - least) * width for least, most in zip(before, after, strict=True)]
-    padded = [np.pad(part, ((0, 0), (0, n))) for part, n in zip(parts, more, strict=True)]
-    return np.concatenate(padded, axis=1)
-
-
-_ENSEMBLES = {HardParticles: _Isobaric(), Electrolyte: _Coulomb(), Adsorption: _GrandCanonical()}
 
 
 class ReplicaExchange(CheckedAttributes):
@@ -295,26 +70,25 @@ class ReplicaExchange(CheckedAttributes):
         if not isinstance(replicas, Replicas):
             raise TypeError(f"replicas must be a manymove.Replicas, got {replicas!r}")
         self._replicas, self._every = replicas, arguments.count("every", every)
-        found = replicas.map(_described)
-        first = found[0]
-        if first is None:
+        ensemble = replicas.map(ensemble_of)[0]
+        if ensemble is None:
             raise TypeError(
                 "replicas must be HardDisks or HardSpheres at constant pressure, Electrolyte, or "
                 f"Adsorption with a fugacity: replicas of {replicas._kind} cannot exchange"
             )
-        if len(found) < 2:
-            raise ParameterError("replicas", f"must be at least two, got {len(found)}")
-        _check(found)
-        self._ensemble = next(e for kind, e in _ENSEMBLES.items() if e.name == first["name"])
-        self._fields = np.array([each["fields"] for each in found])
-        self._values = [each["values"] for each in found]
-        self._starts = [each["elapsed"] for each in found]
-        self._unit = first["unit"]
-        self._seed = first["seed"] if seed is None else arguments.uint64("seed", seed)
+        if len(replicas) < 2:
+            raise ParameterError("replicas", f"must be at least two, got {len(replicas)}")
+        self._ensemble: Ensemble = ensemble
+        points = replicas.map(ensemble.point)
+        self._unit = replicas.map(lambda one: one._COUNTER)[0]
+        _check(points, ensemble.name)
+        self._points = points
+        self._fields = np.array([point.fields for point in points])
+        self._starts, seeds = replicas.elapsed, replicas.map(lambda one: one.seed)
+        self._seed = seeds[0] if seed is None else arguments.uint64("seed", seed)
         self._done = 0
         self._broken = False
-        n, systems = len(found), first["systems"]
-        self._labels = np.repeat(np.arange(n)[:, None], systems, axis=1)
+        self._labels = np.repeat(np.arange(len(points))[:, None], points[0].systems, axis=1)
         self._folder: Path | None = None
         self._forget()
 
@@ -472,7 +246,6 @@ class ReplicaExchange(CheckedAttributes):
                     else None
                 )
             )
-        # From here on Ctrl-C ends the run only after all replicas have their configurations.
         for i, chosen in decided.items():
             self._attempts[i] += chosen.size
             self._accepted[i] += chosen.sum()
@@ -488,11 +261,14 @@ class ReplicaExchange(CheckedAttributes):
             if index in partner:
                 other, chosen = partner[index]
                 of.adopt(replicas._simulations[slot], held[other], chosen)
+            made.append(slot)
 
+        made: list[int] = []
         try:
             replicas._each(adopt)
-        except Exception:
-            self._broken = True
+        except BaseException as error:
+            # The first Ctrl-C comes here when all replicas have their configurations.
+            self._broken = isinstance(error, Exception) or len(made) < len(places)
             raise
 
     def _decide(self, i: int, X: np.ndarray) -> np.ndarray:
@@ -523,7 +299,7 @@ class ReplicaExchange(CheckedAttributes):
     def _warn(self) -> None:
         for i, share in enumerate(self.acceptance):
             if self._attempts[i] >= ENOUGH_ATTEMPTS and share < LEAST_ACCEPTANCE:
-                a, b = (_text(self._values[k]) for k in (i, i + 1))
+                a, b = (_text(self._points[k].values) for k in (i, i + 1))
                 warnings.warn(
                     f"replicas {i} and {i + 1} ({self._ensemble.name} {a} and {b}) accept "
                     f"{share:.1%} of their exchanges: put state points between them",
@@ -542,7 +318,7 @@ class ReplicaExchange(CheckedAttributes):
     def parameters(self) -> np.ndarray:
         """Pressure P*, Bjerrum length in angstrom or fugacity in bar of each replica, float64 (n,);
         of a mixture of adsorbates (n, species)."""
-        found = np.array(self._values)
+        found = np.array([point.values for point in self._points])
         return found[:, 0] if found.shape[1] == 1 else found
 
     @property
@@ -578,23 +354,6 @@ class ReplicaExchange(CheckedAttributes):
     def _of_systems(self, found: np.ndarray) -> np.ndarray:
         one = self._ensemble.name != "fugacity"
         return found[:, 0].copy() if one else found.copy()
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """A table of pandas with a row for each pair of neighbors, and the columns `replica` (the
-        lower index), `attempts` and `acceptance`.
-
-        Raises:
-            ImportError: pandas is not installed.
-        """
-        indices = np.arange(len(self._replicas) - 1)
-        return dataframe(
-            {"replica": indices, "attempts": self.attempts, "acceptance": self.acceptance}
-        )
-
-    @property
-    def state_hash(self) -> str:
-        """Hash of the states of all replicas, as that of `Replicas`."""
-        return self._replicas.state_hash
 
     # ---- files -----------------------------------------------------------------------------------
 
@@ -685,47 +444,25 @@ class ReplicaExchange(CheckedAttributes):
 _ARRAYS = ("labels", "attempts", "accepted", "trips", "ends")
 
 
-def _described(one: Any) -> dict[str, Any] | None:
-    """What the exchange needs to know of a replica; None for a class that cannot exchange."""
-    of = next((e for kind, e in _ENSEMBLES.items() if isinstance(one, kind)), None)
-    if of is None:
-        return None
-    refusal = of.refusal(one)
-    ready = refusal is None
-    return {
-        "name": of.name,
-        "refusal": refusal,
-        "values": of.values(one) if ready else [],
-        "fields": of.fields(one) if ready else [],
-        "common": of.common(one) if ready else {},
-        "systems": one.systems if isinstance(one, Adsorption) else 1,
-        "elapsed": one.elapsed,
-        "unit": one._COUNTER,
-        "seed": one.seed,
-    }
-
-
-def _check(found: list[Any]) -> None:
+def _check(points: list[Any], name: str) -> None:
     """Refuse replicas that cannot exchange, by their indices."""
-    first = found[0]
-    for i, each in enumerate(found):
-        if each["refusal"]:
-            raise ValueError(f"replica {i}: {each['refusal']}")
-        for name, value in each["common"].items():
-            if value != (other := first["common"].get(name)):
+    for i, point in enumerate(points):
+        if isinstance(point, str):
+            raise ValueError(f"replica {i}: {point}")
+        for key, value in point.common.items():
+            if value != (other := points[0].common.get(key)):
                 raise ValueError(
-                    f"replica {i}: {name} is {_brief(value)}, and that of replica 0 is "
-                    f"{_brief(other)}: replicas may differ in {each['name']} only"
+                    f"replica {i}: {key} is {_brief(value)}, and that of replica 0 is "
+                    f"{_brief(other)}: replicas may differ in {name} only"
                 )
-    fields = np.array([each["fields"] for each in found])
-    steps = np.sign(np.diff(fields, axis=0))
-    way = np.sign(fields[-1] - fields[0])
-    wrong = ~((steps * way >= 0) & ((way != 0) | (steps == 0))).all(axis=1) | ~steps.any(axis=1)
+    fields = np.array([point.fields for point in points])
+    steps, way = np.sign(np.diff(fields, axis=0)), np.sign(fields[-1] - fields[0])
+    wrong = ((steps != way) & ((steps != 0) | (way == 0))).any(axis=1) | ~steps.any(axis=1)
     if wrong.any():
         i = int(np.argmax(wrong)) + 1
         raise ValueError(
-            f"replica {i}: {first['name']} is {_text(found[i]['values'])} after "
-            f"{_text(found[i - 1]['values'])}, and must ascend or descend from replica to replica"
+            f"replica {i}: {name} is {_text(points[i].values)} after "
+            f"{_text(points[i - 1].values)}, and must ascend or descend from replica to replica"
         )
 
 
