@@ -79,14 +79,14 @@ class ReplicaExchange(CheckedAttributes):
         if len(replicas) < 2:
             raise ParameterError("replicas", f"must be at least two, got {len(replicas)}")
         self._ensemble: Ensemble = ensemble
-        points = replicas.map(ensemble.point)
+        points: list[Any] = replicas.map(ensemble.point)
         self._unit = replicas.map(lambda one: one._COUNTER)[0]
         _check(points, ensemble.name)
         self._points = points
         self._fields = np.array([point.fields for point in points])
         self._starts, seeds = replicas.elapsed, replicas.map(lambda one: one.seed)
         self._seed = seeds[0] if seed is None else arguments.uint64("seed", seed)
-        self._done = 0
+        self._done = self._equilibrated = 0
         self._broken = False
         self._labels = np.repeat(np.arange(len(points))[:, None], points[0].systems, axis=1)
         self._folder: Path | None = None
@@ -174,11 +174,15 @@ class ReplicaExchange(CheckedAttributes):
         quiet = not progress or self._replicas._world.rank > 0
         bar = MovesBar(f"{len(self._replicas)} replicas", end, unit=self._unit, quiet=quiet)
         try:
-            while self._done * self._every < end:
+            while True:
+                # Before the next part, because Ctrl-C may have ended the last one.
+                if self._done * self._every == first != self._equilibrated:
+                    self.reset_averages()
+                    self._equilibrated = first
+                if self._done * self._every >= end:
+                    break
                 self._advance(calls, equilibration=self._done * self._every < first)
                 self._exchange()
-                if self._done * self._every == first:
-                    self.reset_averages()
                 bar.show(self._done * self._every)
                 if folder is not None and self._on_first_rank(
                     time.monotonic() > saved + save_every
@@ -238,6 +242,7 @@ class ReplicaExchange(CheckedAttributes):
         for i, chosen in decided.items():
             if chosen.any():
                 partner[i], partner[i + 1] = (i + 1, chosen), (i, chosen)
+        held: list[Any] = []
         if partner:
             held = replicas._each(
                 lambda slot, _: (
@@ -398,6 +403,7 @@ class ReplicaExchange(CheckedAttributes):
             "every": self._every,
             "seed": self._seed,
             "exchanges": self._done,
+            "equilibrated": self._equilibrated,
             "starts": self._starts,
             **arrays,
         }
@@ -427,6 +433,7 @@ class ReplicaExchange(CheckedAttributes):
         try:
             self = cls(replicas, held["every"], seed=held["seed"])
             self._done = arguments.steps("exchanges", held["exchanges"])
+            self._equilibrated = arguments.steps("equilibrated", held["equilibrated"])
             self._starts = [arguments.steps("starts", start) for start in held["starts"]]
             for name in _ARRAYS:
                 found = np.array(held[name], dtype=np.int64)
