@@ -173,26 +173,28 @@ class ReplicaExchange(CheckedAttributes):
         saved = time.monotonic()
         quiet = not progress or self._replicas._world.rank > 0
         bar = MovesBar(f"{len(self._replicas)} replicas", end, unit=self._unit, quiet=quiet)
-        try:
-            while True:
-                # Before the next part, because Ctrl-C may have ended the last one.
-                if self._done * self._every == first != self._equilibrated:
-                    self.reset_averages()
-                    self._equilibrated = first
-                if self._done * self._every >= end:
-                    break
-                self._advance(calls, equilibration=self._done * self._every < first)
-                self._exchange()
-                bar.show(self._done * self._every)
-                if folder is not None and self._on_first_rank(
-                    time.monotonic() > saved + save_every
-                ):
+        with self._replicas._world.stop_request() as stop:  # a signal does not divide an exchange
+            try:
+                while True:
+                    # Before the next part, because Ctrl-C may have ended the last one.
+                    if self._done * self._every == first != self._equilibrated:
+                        self.reset_averages()
+                        self._equilibrated = first
+                    if self._done * self._every >= end:
+                        break
+                    self._advance(calls, self._done * self._every < first, stop)
+                    self._exchange()
+                    bar.show(self._done * self._every)
+                    late = time.monotonic() > saved + save_every
+                    if folder is not None and self._on_first_rank(late):
+                        self.save(folder)
+                        saved = time.monotonic()
+            finally:
+                bar.close()
+                if folder is not None and not self._broken:
                     self.save(folder)
-                    saved = time.monotonic()
-        finally:
-            bar.close()
-            if folder is not None and not self._broken:
-                self.save(folder)
+        if stop.requested_here:
+            raise KeyboardInterrupt
         self._warn()
 
     def _multiple(self, name: str, value: int) -> int:
@@ -205,8 +207,8 @@ class ReplicaExchange(CheckedAttributes):
         world = self._replicas._world
         return world.gather([answer] if world.rank == 0 else [])[0]
 
-    def _advance(self, calls: Any, equilibration: bool) -> None:
-        """Run all replicas up to the next exchange."""
+    def _advance(self, calls: Any, equilibration: bool, stop_of_run: StopRequest) -> None:
+        """Run all replicas up to the next exchange, unless there is a request to stop."""
         replicas = self._replicas
         of_this = (self._done + 1) * self._every
 
@@ -219,6 +221,8 @@ class ReplicaExchange(CheckedAttributes):
                 one.run(left, calls)
 
         def task(slot: int, stop: StopRequest) -> None:
+            if stop_of_run.requested_here:
+                stop.request()
             one = replicas._simulations[slot]
             left = self._starts[replicas._team.places[slot].index] + of_this - one.elapsed
             if not 0 <= left <= self._every:

@@ -235,6 +235,28 @@ def test_an_interrupted_run_is_completed(tmp_path):
             assert results("disks", each) == results("disks", whole)
 
 
+def test_a_signal_does_not_divide_an_exchange(monkeypatch):
+    """It comes while the first replica adopts a configuration, and between two calls."""
+    whole = ReplicaExchange(disks(), 10)
+    whole.run_until(400)
+    for name in ("adopt", "quantities"):
+        exchange = ReplicaExchange(disks(), 10)
+        ensemble, calls = exchange._ensemble, []
+
+        bare = getattr(ensemble, name)
+
+        def interrupted(*given, of=bare, calls=calls):
+            calls.append(os.kill(os.getpid(), signal.SIGINT) if len(calls) == 4 else None)
+            return of(*given)
+
+        monkeypatch.setattr(ensemble, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            exchange.run_until(400)
+        assert exchange.exchanges < 40
+        exchange.run_until(400)
+        assert results("disks", exchange) == results("disks", whole)
+
+
 @pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
 def test_ranks_have_the_results_of_one_process(tmp_path):
     pytest.importorskip("mpi4py")

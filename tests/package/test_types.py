@@ -25,8 +25,8 @@ from manymove import (
     EnergyGrid, Estimate, Ewald, Forces, Framework, Grid, HardDisks, HardSpheres, Interactions,
     IonOverlapError, Ions, Mixture, Molecules, OverlapError, PairCorrelations,
     Profile, ProfileAxis, RankLost, Ranks, ReplicaExchange, Replicas, Salt, Species, Sphere, Start,
-    Steps, Supercell, Swaps, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing, random_packing,
-    random_sphere_packing, read_framework, replicate, square_packing,
+    Steps, Supercell, Swaps, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing,
+    random_packing, random_sphere_packing, read_framework, replicate, square_packing,
 )
 from manymove.analysis import autocorrelation_time, charge_density
 from manymove.io import Frame, TrajectoryWriter, read_frame
@@ -160,7 +160,7 @@ def several(folder: Path) -> float:
     exchange = ReplicaExchange(again, 10, seed=2)
     exchange.run_until(20, equilibrate=10, folder=folder)
     rates: np.ndarray = ReplicaExchange.load(folder).acceptance
-    return float(average) + len(again) + len(hashes) + sum(again.elapsed) + rates.sum()
+    return float(average) + len(again) + len(hashes) + sum(again.elapsed) + float(rates.sum())
 
 
 manymove.no_such_name  # type: ignore[attr-defined]
