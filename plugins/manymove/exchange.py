@@ -306,6 +306,8 @@ class ReplicaExchange(CheckedAttributes):
         self._forget()
 
     def _warn(self) -> None:
+        if self._replicas._world.rank > 0:
+            return
         for i, share in enumerate(self.acceptance):
             if self._attempts[i] >= ENOUGH_ATTEMPTS and share < LEAST_ACCEPTANCE:
                 a, b = (_text(self._points[k].values) for k in (i, i + 1))

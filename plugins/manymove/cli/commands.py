@@ -178,7 +178,8 @@ def _hard_particles(
             input_, options["particles"], options["packing_fraction"], kind.kind.dimensions, name
         )
     if options["replicas"] is None:
-        options["replicas"] = 1 if options["decompose"] else world.size
+        one = options["decompose"] or options["exchange_every"] is not None
+        options["replicas"] = 1 if one else world.size
     stored = to_store(options)
     pressures = options["pressures"]
     _check_equation_of_state(options)
@@ -211,8 +212,8 @@ def _check_equation_of_state(options: dict[str, Any]) -> None:
     for name in ("packing_fractions", "pressures"):
         if options[name] is not None and not scan:
             raise ValueError(f"--{name.replace('_', '-')} is for --equation-of-state")
-    if options["exchange_every"] is not None and options["pressures"] is None:
-        raise ValueError("--exchange-every needs --pressures")
+    if options["exchange_every"] is not None and len(options["pressures"] or ()) < 2:
+        raise ValueError("--exchange-every needs at least two --pressures")
     if not scan:
         return
     if options["pressure"] is not None:

@@ -19,7 +19,7 @@ from manymove.hard_particles.particles import HardParticles
 from manymove.hard_particles.replica import RECORDS, Result, made
 from manymove.hard_particles.settings import Settings
 from manymove.hard_particles.sizes import Sizes
-from manymove.jobs.options import OPTIONS_FILE
+from manymove.jobs.options import OPTIONS_FILE, refuse_shorter
 from manymove.jobs.report import number, write_json
 from manymove.jobs.world import World
 from manymove.replicas import Replicas
@@ -64,6 +64,8 @@ def run(
     )
     if first.resume:
         _refuse_another_run(exchange, points, folder, equilibrate)
+        more = max(0, exchange.exchanges * exchange.every - equilibrate - measured)
+        refuse_shorter("--sweeps", first.sweeps, first.sweeps + more * cycle, output)
     else:
         record = max(1, first.sweeps // RECORDS)
         exchange.replicas.map(lambda one: one.sample_volume(record))

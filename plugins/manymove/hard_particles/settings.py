@@ -111,8 +111,6 @@ class Settings(replica.Settings):
 
     def _check_exchange(self) -> None:
         """Refuse options that a run with exchanges does not have."""
-        if self.pressure is None:
-            raise ValueError("--exchange-every needs --pressures")
         others = {"replicas": self.replicas > 1, "decompose": self.decompose}
         others |= {"tune-volume": self.tune_volume, "frames": self.frames != Settings.frames}
         for name in (name for name, given in others.items() if given):
