@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 
+import pictures
 import pytest
 from commands import MPIEXEC, arguments, summary_of
 from processes import run_together
@@ -28,7 +29,9 @@ def found(folder):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exchange") / "whole"
-    assert run(arguments("disks", SMALL, folder)) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        pictures.leave_out(patch)
+        assert run(arguments("disks", SMALL, folder)) == 0
     return folder
 
 
@@ -37,7 +40,6 @@ def test_a_run_with_exchanges_has_the_files_of_each_pressure(whole):
     assert summary["pressure"] == [5, 5.5, 6] and summary["exchange_every"] == 10
     assert all(0 < share <= 1 for share in summary["exchange_acceptance"])
     assert len(summary["exchange_attempts"]) == 2 and len(summary["round_trips"]) == 3
-    assert (whole / "equation_of_state.png").exists()
     for pressure, one in zip((5, 5.5, 6), summary["runs"], strict=True):
         folder = whole / f"pressure_{pressure:g}"
         assert summary_of(folder)["state_hash"] == one["state_hash"]
@@ -74,7 +76,8 @@ def test_a_stopped_run_is_resumed(whole, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        ("--pressures 5,5.5,7", "--pressures (5.0, 5.5, 6.0)"),
+        ("--pressures 5,5.5,7", "has --pressures 5,5.5,6, not 5,5.5,7"),
+        ("--pressures 5,6", "has --pressures 3, not 2"),
         ("--exchange-every 20", "--exchange-every 10, not 20"),
         ("--equilibrate 100", "written with another --equilibrate than 100"),
         ("--sweeps 100", "--sweeps is 100, but the run in"),
@@ -84,7 +87,7 @@ def test_another_run_is_not_resumed(whole, words, problem, capsys):
     again = ["disks", "--resume", "--output", str(whole), "--device", "cpu", *words.split()]
     assert run(again) == 2
     said = capsys.readouterr().err
-    assert problem.replace("(5.0, 5.5, 6.0)", "5.0,5.5,6.0") in said
+    assert problem in said
 
 
 def test_results_are_replaced_on_request_only(whole, tmp_path, capsys):

@@ -57,7 +57,9 @@ def _settings(kind: Any, given: dict[str, Any], /, **others: Any) -> Any:
     return kind(**{name: v for name, v in (given | others).items() if name in known})
 
 
-_OF_A_FURTHER_RUN = "sweeps equilibrate device threads checkpoint_every frames packing_fractions"
+_OF_A_FURTHER_RUN = (
+    "sweeps equilibrate device threads checkpoint_every frames packing_fractions pressures"
+)
 
 
 def _of_hard_particles(
