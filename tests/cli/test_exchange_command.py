@@ -7,6 +7,8 @@ import os
 import signal
 import threading
 
+import gsd.hoomd
+import numpy as np
 import pictures
 import pytest
 from commands import MPIEXEC, arguments, summary_of
@@ -24,6 +26,11 @@ def found(folder):
     summary = summary_of(folder)
     hashes = [one["state_hash"] for one in summary["runs"]]
     return [summary[row] for row in ROWS], hashes
+
+
+def frames(folder):
+    with gsd.hoomd.open(str(folder / "trajectory.gsd"), "r") as trajectory:
+        return [frame.configuration.step for frame in trajectory]
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +52,7 @@ def test_a_run_with_exchanges_has_the_files_of_each_pressure(whole):
         assert summary_of(folder)["state_hash"] == one["state_hash"]
         rows = (folder / "packing_fraction.csv").read_text().splitlines()
         assert rows[0] == "replica,sweeps,packing_fraction"
+        assert len(frames(folder)) in (9, 10, 11) and len({*np.diff(frames(folder))}) == 1
         assert len(rows) - 1 == one["mean_packing_fraction_records"] > 100
         assert one["sweeps"] == pytest.approx(900, rel=0.1)
         assert one["max_overlap"] == 0 and one["seed"] == 1
@@ -68,6 +76,8 @@ def test_a_stopped_run_is_resumed(whole, tmp_path, monkeypatch):
     again = ["disks", "--resume", "--output", str(tmp_path), "--quiet", "--device", "cpu"]
     assert run(again) == 0
     assert found(tmp_path) == found(whole)
+    for name in ("pressure_5", "pressure_6"):
+        assert frames(tmp_path / name) == frames(whole / name)
     assert run([*again, "--sweeps", "1200"]) == 0
     assert summary_of(tmp_path)["runs"][0]["sweeps"] > 1100
     assert found(tmp_path)[1] != found(whole)[1]
@@ -151,7 +161,7 @@ def test_polydisperse_spheres_exchange_and_swap(tmp_path):
                 f"--equation-of-state --pressures 1,2 --exchange-every 5 {option}",
                 f"--{option.split()[0][2:]} is not for --exchange-every",
             )
-            for option in ("--replicas 2", "--decompose", "--tune-volume", "--frames 3")
+            for option in ("--replicas 2", "--decompose", "--tune-volume")
         ),
     ],
 )

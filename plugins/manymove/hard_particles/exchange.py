@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -13,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from manymove import files
 from manymove.exchange import ReplicaExchange
 from manymove.hard_particles.kinds import make_start
 from manymove.hard_particles.particles import HardParticles
 from manymove.hard_particles.replica import RECORDS, Result, made
 from manymove.hard_particles.settings import Settings
 from manymove.hard_particles.sizes import Sizes
+from manymove.io import FrameWriter
 from manymove.jobs.options import OPTIONS_FILE, refuse_shorter
 from manymove.jobs.report import number, write_json
 from manymove.jobs.world import World
@@ -72,13 +75,29 @@ def run(
         if world.rank == 0 and first.given is not None:
             write_json(output / OPTIONS_FILE, first.given)
     options: dict[str, Any] = {"progress": not first.quiet, "save_every": first.checkpoint_every}
-    try:
-        exchange.run_until(
-            equilibrate + measured, equilibrate=equilibrate, folder=folder, **options
-        )
-        complete = True
-    except KeyboardInterrupt:
-        complete = False
+    with ExitStack() as files_of_run:
+        trajectories = {}
+        for index in exchange.replicas.indices:
+            path = points[index].output / "trajectory.gsd"
+            files.make_folder(path.parent)
+            writer = FrameWriter(path, resume=first.resume, overwrite=not first.resume)
+            trajectories[first.seed + index] = writer
+            files_of_run.callback(writer.close)
+
+        def frame(one: HardParticles) -> None:
+            # A resumed run repeats the cycles after its checkpoint, whose frames are there already.
+            trajectory = trajectories[one.seed]
+            if one.cycles > max(equilibrate, trajectory.last_step):
+                trajectory.write(one._frame())
+
+        calls = [(max(1, measured // first.frames), frame)]
+        try:
+            exchange.run_until(
+                equilibrate + measured, calls, equilibrate=equilibrate, folder=folder, **options
+            )
+            complete = True
+        except KeyboardInterrupt:
+            complete = False
     ended = time.time()
 
     def result(one: HardParticles) -> Result:
@@ -145,9 +164,9 @@ def _refuse_another_run(
     for option, (held, asked) in held_and_asked.items():
         if held != asked:
             raise ValueError(f"--resume: {folder} has {option} {held}, not {asked}")
-    asked = [point.pressure or 0.0 for point in points]
-    if not np.allclose(exchange.parameters, asked, rtol=1e-9, atol=0):
-        texts = [",".join(f"{P:.6g}" for P in each) for each in (exchange.parameters, asked)]
+    pressures = exchange.parameters.tolist(), [point.pressure or 0.0 for point in points]
+    if not np.allclose(*pressures, rtol=1e-9, atol=0):
+        texts = [",".join(f"{P:.6g}" for P in each) for each in pressures]
         raise ValueError(f"--resume: {folder} has --pressures {texts[0]}, not {texts[1]}")
     over, done = exchange._equilibrated, exchange.exchanges * exchange.every
     if (over or done > equilibrate) and over != equilibrate:

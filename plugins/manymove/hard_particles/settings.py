@@ -111,12 +111,15 @@ class Settings(replica.Settings):
 
     def _check_exchange(self) -> None:
         """Refuse options that a run with exchanges does not have."""
-        others = {"replicas": self.replicas > 1, "decompose": self.decompose}
-        others |= {"tune-volume": self.tune_volume, "frames": self.frames != Settings.frames}
+        others = {
+            "replicas": self.replicas > 1,
+            "decompose": self.decompose,
+            "tune-volume": self.tune_volume,
+        }
         for name in (name for name, given in others.items() if given):
             raise ValueError(
-                f"--{name} is not for --exchange-every, which has one replica of each pressure, a "
-                "constant step of the volume and no trajectories"
+                f"--{name} is not for --exchange-every, which has one replica of each pressure and "
+                "a constant step of the volume"
             )
 
     @property
