@@ -30,6 +30,8 @@ from manymove import (
     Electrolyte,
     HardDisks,
     HardSpheres,
+    Interactions,
+    Molecules,
     ReplicaExchange,
     Replicas,
     Salt,
@@ -64,8 +66,22 @@ def ions(lengths=LENGTHS, **options):
 
 
 def gas(fugacities=FUGACITIES, **options):
-    make = partial(Adsorption, (30.0,) * 3, 0, adsorbates=IDEAL, method="metropolis", systems=16)
-    return Replicas([partial(make, fugacity=f) for f in fugacities], **{**HERE, **options})
+    """Systems that begin with room for different numbers of molecules."""
+    make = partial(Adsorption, (30.0,) * 3, adsorbates=IDEAL, method="metropolis", systems=16)
+    starts = [
+        partial(make, molecules=Molecules(0, room), fugacity=f)
+        for f, room in zip(fugacities, (8, 24, 16), strict=True)
+    ]
+    return Replicas(starts, **{**HERE, **options})
+
+
+def mixture(**options):
+    make = partial(
+        Adsorption, (24.0,) * 3, [2, 1], adsorbates=["CO2", "N2"], method="metropolis",
+        interactions=Interactions(cutoff=8.0), systems=4,
+    )  # fmt: skip
+    starts = [partial(make, fugacity=[f, 4.0]) for f in FUGACITIES]
+    return Replicas(starts, **{**HERE, **options})
 
 
 # ---- distributions -------------------------------------------------------------------------------
@@ -173,6 +189,7 @@ CASES = {
     "swaps": (polydisperse, lambda one: one.volume_records),
     "ions": (ions, lambda one: one.energy_records),
     "gas": (gas, lambda one: one.loading),
+    "mixture": (mixture, lambda one: one.loading),
 }
 
 
@@ -216,6 +233,14 @@ def test_every_configuration_is_kept():
         [5.0, 5.5, 6.0]
     )
     assert exchange.replicas.map(lambda one: one.seed) == [3, 4, 5]
+
+
+def test_energies_move_with_the_molecules():
+    exchange = ReplicaExchange(mixture(), 10)
+    exchange.run(200)
+    assert (exchange.acceptance > 0).all() and exchange.parameters.shape == (3, 2)
+    for one in exchange.replicas.simulations:
+        assert np.allclose(one._engine.snapshot()["energies"], one.energies, atol=0.02)
 
 
 def test_an_interrupted_run_is_completed(tmp_path):
