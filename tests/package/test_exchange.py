@@ -102,14 +102,14 @@ def off_by(exchange):
 
 
 def test_two_disks_have_the_exact_packing_fractions():
-    exchange = ReplicaExchange(disks(), 5)
+    exchange = ReplicaExchange(disks(), 10)
     exchange.run_until(12_000)
     assert max(off_by(exchange)) < 5
     assert (exchange.acceptance > 0.3).all() and (exchange.round_trips > 20).all()
 
 
 def test_the_wrong_sign_of_the_exponent_is_noticed(monkeypatch):
-    exchange = ReplicaExchange(disks(), 5)
+    exchange = ReplicaExchange(disks(), 10)
     monkeypatch.setattr(exchange, "_fields", -exchange._fields)
     exchange.run_until(12_000)
     assert max(off_by(exchange)) > 10
