@@ -76,13 +76,14 @@ def run(
             write_json(output / OPTIONS_FILE, first.given)
     options: dict[str, Any] = {"progress": not first.quiet, "save_every": first.checkpoint_every}
     with ExitStack() as files_of_run:
-        trajectories = {}
-        for index in exchange.replicas.indices:
-            path = points[index].output / "trajectory.gsd"
+        trajectories: dict[int, FrameWriter] = {}
+
+        def open_trajectory(one: HardParticles) -> None:
+            path = points[one.seed - first.seed].output / "trajectory.gsd"
             files.make_folder(path.parent)
             writer = FrameWriter(path, resume=first.resume, overwrite=not first.resume)
-            trajectories[first.seed + index] = writer
             files_of_run.callback(writer.close)
+            trajectories[one.seed] = writer
 
         def frame(one: HardParticles) -> None:
             # A resumed run repeats the cycles after its checkpoint, whose frames are there already.
@@ -90,6 +91,7 @@ def run(
             if one.cycles > max(equilibrate, trajectory.last_step):
                 trajectory.write(one._frame())
 
+        exchange.replicas.map(open_trajectory)
         calls = [(max(1, measured // first.frames), frame)]
         try:
             exchange.run_until(
@@ -136,6 +138,7 @@ def _measured(one: HardParticles, equilibrate: int) -> dict[str, Any]:
     """The entries of a result that are not attributes of the particles."""
     mean = one._mean_cycle
     equilibrated = min(equilibrate, one._cycles_done) * mean
+    measured = slice(None if one._cycles_done > equilibrate else 0)
     return {
         "sizes": Sizes(diameters=one.diameters) if one.swap_rounds else one._sizes,
         "equilibration_sweeps": equilibrated,
@@ -144,8 +147,8 @@ def _measured(one: HardParticles, equilibrate: int) -> dict[str, Any]:
         "max_overlap": one.max_overlap(),
         "course": np.empty((0, 3)),
         "contact_values": {},
-        "records": one.packing_fraction_records,
-        "record_sweeps": one.volume_sweeps,
+        "records": one.packing_fraction_records[measured],
+        "record_sweeps": one.volume_sweeps[measured],
     }
 
 
