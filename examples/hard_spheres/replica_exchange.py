@@ -8,7 +8,7 @@ fraction at each pressure, the acceptance of exchanges with the next one, and th
 round trip of a configuration from the first pressure to the last one and back.
 
     python replica_exchange.py
-    python replica_exchange.py --spheres 800 --pressures 16 17 18 19 20 21 22 23 24 25 26
+    python replica_exchange.py --pressures 18 18.5 19 19.5 20 20.5 21 --starts 0.556 0.568
     python replica_exchange.py --draw out/replica_exchange/summary.json
 """
 
@@ -30,8 +30,8 @@ from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import with_error
 from manymove.jobs.figures import new_panels, write_picture
 
-PRESSURES = [15.0, 16.5, 18.0, 19.5, 21.0, 22.5, 24.0, 25.5, 27.0]
-STARTS = [0.535, 0.59]
+PRESSURES = [24.0, 25.0, 26.0, 27.0, 28.0, 29.0, 30.0]
+STARTS = [0.583, 0.60]
 SETTINGS = {"grid": Grid(moves_per_cell=4, rounds=1), "max_displacement": 0.07, "swaps": 8}
 
 
@@ -122,14 +122,14 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
 def main() -> None:
     """See above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--spheres", type=int, default=500)
+    parser.add_argument("--spheres", type=int, default=400)
     parser.add_argument("--pressures", type=float, nargs="+", default=PRESSURES)
     parser.add_argument(
         "--starts", type=float, nargs=2, default=STARTS, help="packing fractions at both ends"
     )
-    parser.add_argument("--exchange-every", type=float, default=50, help="sweeps")
+    parser.add_argument("--exchange-every", type=float, default=20, help="sweeps")
     parser.add_argument("--equilibrate", type=float, default=5000, help="sweeps")
-    parser.add_argument("--sweeps", type=float, default=15_000, help="of the measurement")
+    parser.add_argument("--sweeps", type=float, default=20_000, help="of the measurement")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, help="CPU threads (default all cores)")
