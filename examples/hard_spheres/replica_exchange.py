@@ -30,8 +30,8 @@ from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import with_error
 from manymove.jobs.figures import new_panels, write_picture
 
-PRESSURES = [24.0, 25.0, 26.0, 27.0, 28.0, 29.0, 30.0]
-STARTS = [0.583, 0.60]
+PRESSURES = [30.0, 31.0, 32.0]
+STARTS = [0.5975, 0.603]
 SETTINGS = {"grid": Grid(moves_per_cell=4, rounds=1), "max_displacement": 0.07, "swaps": 8}
 
 
@@ -127,9 +127,9 @@ def main() -> None:
     parser.add_argument(
         "--starts", type=float, nargs=2, default=STARTS, help="packing fractions at both ends"
     )
-    parser.add_argument("--exchange-every", type=float, default=20, help="sweeps")
-    parser.add_argument("--equilibrate", type=float, default=5000, help="sweeps")
-    parser.add_argument("--sweeps", type=float, default=20_000, help="of the measurement")
+    parser.add_argument("--exchange-every", type=float, default=10, help="sweeps")
+    parser.add_argument("--equilibrate", type=float, default=1500, help="sweeps")
+    parser.add_argument("--sweeps", type=float, default=12_000, help="of the measurement")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, help="CPU threads (default all cores)")
