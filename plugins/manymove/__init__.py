@@ -6,6 +6,7 @@ from manymove.adsorption import METHANE, Adsorbate, Adsorption, Framework, Profi
 from manymove.analysis.notation import Estimate
 from manymove.dpd import DPDFluid
 from manymove.electrolyte import Electrolyte, IonOverlapError, PairCorrelations, Salt, Species
+from manymove.exchange import ReplicaExchange
 from manymove.hard_particles import (
     HardDisks,
     HardSpheres,
@@ -73,6 +74,7 @@ __all__ = [
     "ProfileAxis",
     "RankLost",
     "Ranks",
+    "ReplicaExchange",
     "Replicas",
     "Salt",
     "Species",

@@ -226,7 +226,7 @@ def test_options_of_the_program_are_not_the_number_of_ranks(options, tmp_path):
 NEAR = {
     "disks --temp 1": "--temp",
     "disks --density 0.5": "--density",
-    "disks --pressur 3": "--pressur; did you mean --pressure?",
+    "disks --pressur 3": "--pressur; did you mean --pressures or --pressure?",
     "disks --packing_fraction 0.5": "--packing_fraction; did you mean --packing-fraction or "
     "--packing-fractions?",
     "electrolyte --debye_length 5": "--debye_length; did you mean --debye-length?",

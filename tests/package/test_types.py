@@ -24,9 +24,9 @@ from manymove import (
     METHANE, Adsorbate, Adsorption, Brush, ConstantPressure, DPDFluid, Displacements, Electrolyte,
     EnergyGrid, Estimate, Ewald, Forces, Framework, Grid, HardDisks, HardSpheres, Interactions,
     IonOverlapError, Ions, Mixture, Molecules, OverlapError, PairCorrelations,
-    Profile, ProfileAxis, RankLost, Ranks, Replicas, Salt, Species, Sphere, Start, Steps, Supercell,
-    Swaps, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing, random_packing,
-    random_sphere_packing, read_framework, replicate, square_packing,
+    Profile, ProfileAxis, RankLost, Ranks, ReplicaExchange, Replicas, Salt, Species, Sphere, Start,
+    Steps, Supercell, Swaps, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing,
+    random_packing, random_sphere_packing, read_framework, replicate, square_packing,
 )
 from manymove.analysis import autocorrelation_time, charge_density
 from manymove.io import Frame, TrajectoryWriter, read_frame
@@ -157,7 +157,10 @@ def several(folder: Path) -> float:
     replicas.run_until(20, [(5, lambda one: print(one.cycles))], equilibrate=10, folder=folder)
     average: Estimate = replicas.average("pressure_average")
     again: Replicas = Replicas.load(folder, device="cpu")
-    return float(average) + len(again) + len(hashes) + sum(again.elapsed)
+    exchange = ReplicaExchange(again, 10, seed=2)
+    exchange.run_until(20, equilibrate=10, folder=folder)
+    rates: np.ndarray = ReplicaExchange.load(folder).acceptance
+    return float(average) + len(again) + len(hashes) + sum(again.elapsed) + float(rates.sum())
 
 
 manymove.no_such_name  # type: ignore[attr-defined]

@@ -59,6 +59,7 @@ def _settings(kind: Any, given: dict[str, Any], /, **others: Any) -> Any:
 
 _OF_A_FURTHER_RUN = (
     "sweeps equilibrate target_error device threads checkpoint_every frames packing_fractions"
+    " pressures"
 )
 
 
@@ -71,6 +72,7 @@ def _of_hard_particles(
     replicas: int | None = None,
     equation_of_state: bool = False,
     packing_fractions: tuple[float, ...] | None = None,
+    pressures: tuple[float, ...] | None = None,
 ) -> None:
     """The options of `disks` and `spheres` from which their settings follow.
 
@@ -82,8 +84,10 @@ def _of_hard_particles(
 
     Run:
         replicas: Number of independent runs, which are pooled (default 1 per MPI rank).
-        equation_of_state: Simulate several packing fractions at the same time and plot P* against
-            them.
+        equation_of_state: Simulate several packing fractions, or several --pressures, at the same
+            time and plot P* against the packing fractions.
+        pressures: Pressures P* of --equation-of-state, at which the packing fractions are measured,
+            beginning at --packing-fraction (default none).
     """
 
 
@@ -177,33 +181,54 @@ def _hard_particles(
             input_, options["particles"], options["packing_fraction"], kind.kind.dimensions, name
         )
     if options["replicas"] is None:
-        options["replicas"] = 1 if options["decompose"] else world.size
+        one = options["decompose"] or options["exchange_every"] is not None
+        options["replicas"] = 1 if one else world.size
     stored = to_store(options)
-    given = options["packing_fraction"]
+    pressures = options["pressures"]
+    _check_equation_of_state(options)
+    if pressures is not None:
+        options["pressure"] = pressures[0]
     defaults = {"particles": 65536, "packing_fraction": packing_fraction}
     options |= {key: value for key, value in defaults.items() if options[key] is None}
     swaps = Swaps.of_options(options, "swap_")
     settings = _settings(kind, options, given=stored, folder=output, mixture=mixture, swaps=swaps)
-    if options["packing_fractions"] is not None and not options["equation_of_state"]:
-        raise ValueError("--packing-fractions is for --equation-of-state")
     if options["equation_of_state"]:
-        if options["pressure"] is not None:
-            raise ValueError("--pressure is constant, and --equation-of-state measures it")
-        if input_ is not None or given is not None:
-            raise ValueError(
-                "--equation-of-state takes --packing-fractions, not --packing-fraction or --input"
-            )
+        varied = "packing_fraction" if pressures is None else "pressure"
         runs = []
-        for index, phi in enumerate(options["packing_fractions"] or packing_fractions):
-            folder = output / f"packing_fraction_{phi:g}"
-            with of_option(f"--packing-fractions, item {index}", "packing_fraction"):
-                runs.append(replace(settings, packing_fraction=phi, output=folder))
+        for index, value in enumerate(
+            pressures or options["packing_fractions"] or packing_fractions
+        ):
+            folder = output / f"{varied}_{value:g}"
+            with of_option(f"--{varied.replace('_', '-')}s, item {index}", varied):
+                runs.append(replace(settings, **{varied: value, "output": folder}))
         summary, _ = job.run_equation_of_state(runs, output, world)
         text = job.equation_of_state_table(summary)
     else:
         summary, _ = job.run(settings, world)
         text = job.table(summary, name)
     return _end(name, text, summary, output, options["quiet"] or world.rank > 0)
+
+
+def _check_equation_of_state(options: dict[str, Any]) -> None:
+    """Refuse options that do not belong together."""
+    scan = options["equation_of_state"]
+    for name in ("packing_fractions", "pressures"):
+        if options[name] is not None and not scan:
+            raise ValueError(f"--{name.replace('_', '-')} is for --equation-of-state")
+    if options["exchange_every"] is not None and len(options["pressures"] or ()) < 2:
+        raise ValueError("--exchange-every needs at least two --pressures")
+    if not scan:
+        return
+    if options["pressure"] is not None:
+        raise ValueError("--pressure is constant, and --equation-of-state measures it")
+    given = options["input"] is not None or options["packing_fraction"] is not None
+    if options["pressures"] is None:
+        if given:
+            raise ValueError(
+                "--equation-of-state takes --packing-fractions, not --packing-fraction or --input"
+            )
+    elif options["packing_fractions"] is not None or options["input"] is not None:
+        raise ValueError("--pressures begins at --packing-fraction, not --packing-fractions")
 
 
 @command(

@@ -15,6 +15,7 @@ from manymove.analysis import reference, sphere_reference
 from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.blocking import drift, error_factor, estimate, pool
 from manymove.analysis.notation import Estimate, with_error
+from manymove.hard_particles import exchange
 from manymove.hard_particles.freezing import known_relaxation, near_freezing, relaxations
 from manymove.hard_particles.kinds import DISKS, literature_pressure
 from manymove.hard_particles.replica import Replica, Result
@@ -400,30 +401,32 @@ def table(summary: dict[str, Any], particles: str = "disks") -> str:
 def run_equation_of_state(
     settings: list[Settings], output: Path, world: World
 ) -> tuple[dict[str, Any], bool]:
-    """Run the packing fractions at the same time, each in its folder, and plot P* against them.
+    """Run the packing fractions or the pressures at the same time, each in its folder, and plot P*
+    against the packing fractions.
 
     Returns:
         the summary, and whether all ran to their end.
     """
     replica.claim(replace(settings[0], output=output), world)
-    runs = _run_together(settings, world)
+    of_exchange: dict[str, Any] = {}
+    if settings[0].exchange_every is None:
+        runs = _run_together(settings, world)
+    else:
+        runs, of_exchange = _run_with_exchanges(settings, output, world)
     complete = all(r["complete"] for r in runs)
     summary = {
         "N": settings[0].particles,
         "complete": complete,
-        "packing_fractions": [r["packing_fraction"] for r in runs],
+        "packing_fractions": [_point(r)[0] for r in runs],
         "pressure": [r["pressure"] for r in runs],
-        "pressure_error": [r["pressure_error"] for r in runs],
+        "pressure_error": [r.get("pressure_error") for r in runs],
+        **of_exchange,
         "status": [report.status(r) for r in runs],
         "paper": _citation(settings[0]),
         "runs": runs,
         **report.made_by(),
     }
-    points = [
-        (r["packing_fraction"], r["pressure"], r["pressure_error"] or 0.0, not r["warnings"])
-        for r in runs
-        if r["pressure"] is not None
-    ]
+    points = [_point(r) for r in runs if None not in _point(r)]
     if world.rank == 0:
         report.write_json(output / "summary.json", summary)
         with figures.pictures(settings[0].quiet):
@@ -437,6 +440,35 @@ def run_equation_of_state(
     return summary, complete
 
 
+def _point(run: dict[str, Any]) -> tuple[Any, ...]:
+    """Packing fraction, P*, the error of P*, whether there is no warning, and at constant pressure
+    the error of the packing fraction."""
+    good = not run["warnings"]
+    if "mean_packing_fraction" not in run:
+        return run["packing_fraction"], run["pressure"], run["pressure_error"] or 0.0, good
+    error = run["mean_packing_fraction_error"] or 0.0
+    return run["mean_packing_fraction"], run["pressure"], 0.0, good, error
+
+
+def _run_with_exchanges(
+    points: Sequence[Settings], output: Path, world: World
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Run all pressures with replica exchange.
+
+    Returns:
+        the summaries of the points, and the entries of the exchange (of all ranks, on every rank).
+    """
+    results, found = exchange.run(points, output, world)
+    runs = [
+        summarize(point, [result], world.size)
+        for point, result in zip(points, results, strict=True)
+    ]
+    if world.rank == 0:
+        for point, result, summary in zip(points, results, runs, strict=True):
+            write_outputs(point, [result], summary)
+    return runs, found
+
+
 def _citation(settings: Settings) -> str:
     """The source of the pressures that the table compares with."""
     if settings.kind is DISKS:
@@ -446,6 +478,8 @@ def _citation(settings: Settings) -> str:
 
 def equation_of_state_table(summary: dict[str, Any]) -> str:
     """The lines printed after `--equation-of-state`."""
+    if summary["pressure_error"][0] is None and "mean_packing_fraction" in summary["runs"][0]:
+        return _table_of_pressures(summary)
     lines = [f"{'packing fraction':18}{'P*':14}{'literature':14}status"]
     for r in summary["runs"]:
         ours = (r["pressure"], r["pressure_error"])
@@ -453,4 +487,21 @@ def equation_of_state_table(summary: dict[str, Any]) -> str:
         words = ["-" if pair[0] is None else with_error(*pair) for pair in pairs]
         lines.append(f"{r['packing_fraction']:<18.4f}{words[0]:14}{words[1]:14}{report.status(r)}")
     lines += report.warning_lines((f"{r['packing_fraction']:.4f}", r) for r in summary["runs"])
+    return "\n".join(lines)
+
+
+def _table_of_pressures(summary: dict[str, Any]) -> str:
+    """The same at constant pressures, with the acceptance of exchanges with the next pressure."""
+    rates = summary.get("exchange_acceptance")
+    lines = [
+        f"{'P*':12}{'packing fraction':20}{'exchanges' if rates else '':{12 if rates else 0}}status"
+    ]
+    for k, r in enumerate(summary["runs"]):
+        pair = r["mean_packing_fraction"], r["mean_packing_fraction_error"]
+        word = "-" if pair[0] is None else with_error(*pair)
+        rate = rates and (f"{rates[k]:.1%}" if k < len(rates) and rates[k] is not None else "-")
+        lines.append(
+            f"{r['pressure']:<12.6g}{word:20}{rate or '':{12 if rates else 0}}{report.status(r)}"
+        )
+    lines += report.warning_lines((f"{r['pressure']:.6g}", r) for r in summary["runs"])
     return "\n".join(lines)

@@ -278,7 +278,8 @@ def of_spheres(
 def _draw_runs(axes: Any, points: Sequence[tuple[Any, ...]], N: int) -> None:
     """Draw the results of runs, hollow if they have warnings."""
     for good in (True, False):
-        ours = np.array([point[:3] for point in points if all(point[3:]) == good])
+        chosen = [(*point[:3], *point[4:]) for point in points if point[3] == good]
+        ours = np.array(chosen)
         if len(ours):
             label = f"this run, N = {N:,}" + ("" if good else ", not equilibrated")
             axes.errorbar(
@@ -296,7 +297,8 @@ def equation_of_state(
     Args:
         path: path of the PNG file.
         points: (packing fraction, P*, error) of each run, and False if it is not equilibrated or
-            its error is not converged; such a point is hollow.
+            its error is not converged; such a point is hollow. At constant pressure the error of
+            the packing fraction is the last number.
         N: number of disks.
         mixed: whether they are a mixture, for which there are no published points.
     """
@@ -324,6 +326,7 @@ def equation_of_state(
         xlabel=r"packing fraction $\phi$", ylabel=r"pressure $P^* = \beta P d^2$",
         title=f"{N:,} hard disks",
     )  # fmt: skip
-    axes.set_xticks(sorted({point[0] for point in points}))
+    if len(points[0]) == 4:  # given packing fractions
+        axes.set_xticks(sorted({point[0] for point in points}))
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)

@@ -81,6 +81,27 @@ def is_mixture_of(engine: HardParticles, given: Sizes) -> bool:
     )
 
 
+def made(
+    settings: Settings,
+    positions: np.ndarray | None,
+    box: tuple[float, ...],
+    given: Sizes,
+    **place: Any,
+) -> HardParticles:
+    """The particles of a job at positions. `place` has the seed and where they run."""
+    s, diameter = settings, given.mean(settings.kind.dimensions)
+    return s.kind.make(
+        positions,
+        box,
+        given.given,
+        max_displacement=s.max_displacement and s.max_displacement * diameter,
+        grid=Grid(s.moves_per_cell, tile=s.tile_for(given)),
+        pressure=s.constant_pressure_for(given),
+        swaps=s.swaps,
+        **place,
+    )
+
+
 class Replica(replica.Replica):
     """One engine from its start to the last sweep.
 
@@ -138,23 +159,11 @@ class Replica(replica.Replica):
     # ---- the run ---------------------------------------------------------------------------------
 
     def _started(self) -> HardParticles:
-        s = self._settings
         positions, *shape = self._once(self._start) or (None,)
         shape_of_first: Any = self._shared(shape)
         box, given = shape_of_first
         self._check_stop()
-        diameter = given.mean(s.kind.dimensions)
-        disks = s.kind.make(
-            positions,
-            box,
-            given.given,
-            max_displacement=s.max_displacement and s.max_displacement * diameter,
-            grid=Grid(s.moves_per_cell, tile=s.tile_for(given)),
-            pressure=s.constant_pressure_for(given),
-            swaps=s.swaps,
-            seed=self._seed,
-            **self._where,
-        )
+        disks = made(self._settings, positions, box, given, seed=self._seed, **self._where)
         self._say_how_rows_travel(disks)
         return disks
 

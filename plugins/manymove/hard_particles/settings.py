@@ -31,6 +31,8 @@ class Settings(replica.Measurement):
 
     Run:
         decompose: Divide one system among the MPI ranks.
+        exchange_every: Number of cycles between exchanges of configurations between neighbors of
+            --pressures, which helps them to equilibrate (default no exchanges).
 
     Files:
         frames: Number of frames of the trajectory, equally spaced.
@@ -60,6 +62,7 @@ class Settings(replica.Measurement):
     sweeps: Annotated[int, least(1)] = 20000
     equilibrate: Annotated[int, least(0)] = 5000
     decompose: bool = False
+    exchange_every: Annotated[int | None, least(1)] = None
     frames: Annotated[int, least(1)] = 10
 
     def __post_init__(self) -> None:
@@ -103,6 +106,21 @@ class Settings(replica.Measurement):
         self._check_volume_moves()
         if self.decompose and self.replicas > 1:
             raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
+        if self.exchange_every is not None:
+            self._check_exchange()
+
+    def _check_exchange(self) -> None:
+        """Refuse options that a run with exchanges does not have."""
+        others = {
+            "replicas": self.replicas > 1,
+            "decompose": self.decompose,
+            "tune-volume": self.tune_volume,
+        }
+        for name in (name for name, given in others.items() if given):
+            raise ValueError(
+                f"--{name} is not for --exchange-every, which has one replica of each pressure and "
+                "a constant step of the volume"
+            )
 
     @property
     def memory(self) -> float:
