@@ -24,6 +24,8 @@ Cells cells_of(const Settings& s, double count, const Brick* here) {
   const auto total = [&] {
     return static_cast<double>(cells.count[0]) * cells.count[1] * cells.count[2];
   };
+  // A thin gas needs no more cells than a few per particle: the longest row is halved, which only
+  // makes cells wider.
   while (total() > 8.0 * count + 4096) {
     int& most = *std::max_element(cells.count, cells.count + 3);
     most = (most + 1) / 2;

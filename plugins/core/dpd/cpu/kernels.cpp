@@ -46,6 +46,7 @@ void draw_vectors(const NoiseKey& key, int count, const std::uint32_t* tag_i,
   for (int n = 0; n < count; ++n) {
     const std::uint32_t turn = turn_of_pair(tag_i[n], tag_j[n]);
     float first, second, third, fourth;
+    // Each word gives two normal variables; the fourth is not used.
     two_gaussians(words.radius[n], turn, first, second);
     two_gaussians(words.angle[n], turn, third, fourth);
     x[n] = static_cast<F>(first);

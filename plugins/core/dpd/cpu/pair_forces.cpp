@@ -118,6 +118,8 @@ struct PairForces::State {
   // To one part of the particles.
   void add(int item) {
     const Interval mine = owned.part(item, parts()), my_ghosts = ghosts.part(item, parts());
+    // Blocks in the order of the list: the sum of a particle has the same order for any number of
+    // threads.
     for (int b = 0; b < blocks_in_wave; ++b) {
       const Block& block = wave[b];
       if (mine.meets(block.owned)) {

@@ -142,8 +142,10 @@ class StepLoop {
       transpose(a, b, c, d);
       unsigned bits = bits_of_four(lengths.squares<FourFloats>(a, b, c) < limit_);
 #endif
+      // What is read beyond the list's end does not count.
       if (number - k < kTested) bits &= (1u << (number - k)) - 1;
       for (int q = 0; q < kTested; q += kGroup) {
+        // Which of the GPU's `lanes` threads would have this group, four bytes at a time.
         const std::uint32_t lanes =
             (static_cast<std::uint32_t>((k + q) / kGroup) & last_lane) * 0x01010101u;
         std::memcpy(lane_ + count, &lanes, sizeof lanes);
@@ -411,6 +413,7 @@ class StepLoop {
   // All pairs of a particle are known. Lanes are added pairwise, as the threads of a warp do.
   void finish(int i) {
     if constexpr (in_rows) {
+      // As __shfl_xor_sync adds them: the same pairs of sums in the same order.
       for (int distance = s_.lanes / 2; distance > 0; distance /= 2)
         for (int lane = 0; lane < distance; ++lane) row_[lane] += row_[lane + distance];
       const FourFloats force = row_[0];
@@ -450,6 +453,7 @@ class StepLoop {
     const FourInts d = nearest_integers(by);
     const FourWords place = r + reinterpret_cast<FourWords>(d);
     // As in advance_coordinate(): each is -1 where it is true.
+    // Wrapped on the way up, or not wrapped on the way down: no crossing when both agree.
     const FourInts wrapped = place < r, down = d < 0;
     if (bits_of_four(wrapped ^ down))
       s_.image[i].add(down[0] - wrapped[0], down[1] - wrapped[1], down[2] - wrapped[2]);

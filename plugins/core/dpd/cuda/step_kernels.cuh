@@ -31,6 +31,7 @@ __device__ void add_over(Sum<Real>& sum, int lanes, bool with_energy) {
     }
     if (!with_energy) continue;
     sum.energy += __shfl_xor_sync(kWholeWarp, sum.energy, d);
+    // The exchange by xor leaves the same total, with the same rounding, in all `lanes` threads.
     for (Real& v : sum.virial) v += __shfl_xor_sync(kWholeWarp, v, d);
   }
 }
@@ -160,6 +161,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
     groups.read_ahead();
     if constexpr (V::early_sphere) sphere = s.sphere[readable];
   }
+  // Programmatic dependent launch: what lies before this line runs while the step before ends.
   if constexpr (Who::follows_a_step) {
     wait_for_former_kernel();
     let_next_kernel_start();
@@ -207,6 +209,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
 // fixes.
 static __global__ void total_kernel(int blocks, const double* partial, double* total) {
   __shared__ double part[kStepSums][64];
+  // Thread (a, t) has sum a of the blocks t, t + 64, ...
   const int a = static_cast<int>(threadIdx.x / 64), t = static_cast<int>(threadIdx.x % 64);
   double sum = 0;
   for (int b = t; b < blocks; b += 64) sum += partial[static_cast<std::size_t>(b) * kStepSums + a];
