@@ -141,6 +141,7 @@ MM_HD double uniform(std::uint32_t word) { return (static_cast<double>(word) + 0
 
 // A step along an axis, uniform between -reach / 2 and reach / 2; as likely as its reverse.
 MM_HD std::uint32_t displacement(std::uint32_t word, std::uint32_t reach) {
+  // Odd words are never 0: each magnitude has as many words of either sign.
   const auto odd = static_cast<std::int32_t>(word | 1u);
   const std::uint32_t size = uniform_below(static_cast<std::uint32_t>(odd < 0 ? -odd : odd), reach);
   return odd < 0 ? 0u - size : size;
@@ -197,6 +198,7 @@ MM_HD Site step_of(const Model<F>& m, const std::uint32_t* word) {
 // Distance along an axis to the nearest image.
 template <class F>
 MM_HD F apart(F a, F b, F edge) {
+  // Both are within one edge L: the nearest image is |d| or L - |d| away.
   const F d = magnitude(a - b);
   return lowest_of(d, edge - d);
 }
@@ -213,6 +215,7 @@ template <class F>
 MM_HD F lennard_jones(const PairLaw<F>& law, F r2) {
   // 4 epsilon [(sigma / r)^12 - (sigma / r)^6] - u(R_c) with q = 1 / r^2.
   const F q = reciprocal(highest_of(r2, law.core2));
+  // (r^-2)^3; then q6 (4 epsilon sigma^12 q6 - 4 epsilon sigma^6).
   const F q6 = q * q * q;
   return fused(q6, fused(law.repulsion, q6, -law.attraction), -law.at_cutoff);
 }
@@ -305,6 +308,7 @@ struct GridPlace {
 template <class F>
 MM_HD GridPlace<F> grid_place(std::uint32_t in_cell, int points) {
   std::uint32_t high, low;
+  // u n as a fixed-point number: the upper word is the grid point, the lower one the fraction.
   multiply_wide(in_cell, static_cast<std::uint32_t>(points), high, low);
   return {static_cast<int>(high), static_cast<F>(static_cast<std::int32_t>(low >> 8)) * F(0x1p-24)};
 }
@@ -382,6 +386,7 @@ MM_HD F cubic_energy(const Model<F>& m, int species, const Site& s) {
   const F* v =
       m.grid + static_cast<std::int64_t>(species) * plane * (m.points[2] + 3) +
       (static_cast<std::int64_t>(z.point + 1) * plane + (y.point + 1) * pitch + x.point + 1);
+  // A tensor product of 4 x 4 x 4 coefficients from the point before the place on.
   F wx[4], wy[4], wz[4];
   cubic_weights(x.fraction, wx);
   cubic_weights(y.fraction, wy);
@@ -459,6 +464,7 @@ MM_HD int choose_lane(F& rest, Partial&& partial) {
   int lane = 0;
   MM_UNROLL
   for (int level = 4; level >= 0; --level) {
+    // Level n has the sums over lanes that agree in their lowest 5 - n bits.
     const int bit = 16 >> level;
     const F left = partial(level, lane), right = partial(level, lane | bit);
     // The uniform part lies in the right half of the sums: the left half is taken off.
@@ -494,6 +500,7 @@ MM_HD int profile_bin(const Model<F>& m, const Site& s) {
 
 // Probabilities add up exactly, in whatever order, as multiples of 2^-32.
 MM_HD std::uint64_t quantum(double probability) {
+  // 2^32 measured steps of probability 1 fit 64 bits.
   return static_cast<std::uint64_t>(probability * 0x1p32);
 }
 

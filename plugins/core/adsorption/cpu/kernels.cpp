@@ -19,6 +19,7 @@ void run_together(const PointArrays<F>& w, int first, const Scratch<F>& scratch,
   const int n = w.slots, used = w.systems - first < W ? w.systems - first : W;
   auto* const ids = reinterpret_cast<std::uint32_t*>(scratch.sites);
   const auto site_at = [&](int slot, int l) {
+    // [slot][3][W]: a coordinate of the W systems side by side.
     const std::uint32_t* p = ids + static_cast<std::size_t>(slot) * 3 * W + l;
     return Site{p[0], p[W], p[2 * W]};
   };

@@ -29,6 +29,7 @@ double density(const AngleTable& t, double beta, std::uint32_t phase) {
 void fill_table(AngleTable& t, double beta) {
   const std::uint32_t bits = cell_bits(t);
   const auto phase = [&](int cell, int point) {
+    // Cells divide half a turn for bends (21 bits each) and a whole one for torsions (22 bits).
     return (static_cast<std::uint32_t>(cell) << bits) +
            static_cast<std::uint32_t>(point) * ((1u << bits) / kPointsOfCell);
   };

@@ -70,6 +70,7 @@ MM_HD int mesh_place(const MeshModel<F>& m, const MeshRegion& region, int axis, 
                      F* weights) {
   const auto place = grid_place<F>(at, m.points[axis]);
   spline_weights(place.fraction, weights);
+  // Modulo the box; the six nodes begin kSpline / 2 - 1 before the point, as region.first counts.
   const int apart = place.point - region.first[axis];
   return apart < 0 ? apart + m.points[axis] : apart;
 }

@@ -241,9 +241,11 @@ void RigidMolecules::move(std::vector<HostAtom>& atoms, const std::vector<double
       const Vector3 from = rotated(old, kind.shape[i]), to = rotated(turn, kind.shape[i]);
       const Vector3 relative{atom.v[0] - velocity[0], atom.v[1] - velocity[1],
                              atom.v[2] - velocity[2]};
+      // R_new R_old^-1 of the velocity relative to the center of mass.
       const Vector3 turned = rotated(turn, rotated(back, relative));
       double x[3], inside[3], crossed[3], edges[3];
       for (int a = 0; a < 3; ++a) {
+        // r' = r + (c' - c) + R' d - R d.
         x[a] = atom.x[a] + shift[a] + to[a] - from[a];
         inside[a] = x[a] - origin[a];
       }

@@ -250,6 +250,7 @@ class MoleculeSystem {
       // reaches.
       const int first = m.first_slot[b];
       // More than rounding: of the sites to integers, and of distances.
+      // |c_i - c_j| < R_c + reach_i + reach_j.
       const F limit = r.cutoff + reach + body.reach + F(1e-3);
       if (team.first_warp()) {
         const int count = team.compact(
@@ -318,6 +319,7 @@ class MoleculeSystem {
     const F cutoff2 = r.cutoff2;
     MM_NO_UNROLL
     for (int k = 0; k < runs_; ++k) {
+      // A run: the gathered sites of one type and of one place in the molecule, side by side.
       const NearRun run = scratch.runs[k];
       const PairLaw<F> law = r.laws[type * r.types + run.type];
       const F qq = kCharges ? r.charge[type] * r.charge[run.type] : F(0);

@@ -115,6 +115,7 @@ MM_TEAM void add_wave_energy(const System& s,
     for (int k = l; k < s.r.rows; k += System::kLanes) {
       const WaveRow row = s.r.row[k];
       for (int i = row.first; i < row.first + row.count; ++i) {
+        // change, like the state's factors: [wave][cos, sin].
         const F dc = s.scratch.change[2 * i], ds = s.scratch.change[2 * i + 1];
         const F c = static_cast<F>(s.waves[2 * i]), sn = static_cast<F>(s.waves[2 * i + 1]);
         const F product = fused(dc, fused(F(2), c, dc), ds * fused(F(2), sn, ds));

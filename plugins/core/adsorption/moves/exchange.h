@@ -25,6 +25,7 @@ MM_TEAM void put_in(System& s, int species, const Placed& fresh) {
 // The last molecule of the species takes the slot.
 template <MoleculesOfTeam System>
 MM_TEAM void take_out(System& s, int species, int slot) {
+  // Molecules of a species fill their slots without gaps.
   const int last = s.counts[species] - 1;
   s.relocate(species, s.m.first_slot[species] + last, slot);
   set_count(s, species, last);

@@ -61,6 +61,7 @@ struct TrialPoses {
 template <MoleculesOfTeam System>
 MM_TEAM Pose trial_pose(const System& s, const TrialPoses& t, int i) {
   if (t.has_old && i == 0) return t.old;
+  // Trial i = place * orientations + turn.
   const int place = i / t.orientations;
   const auto system = static_cast<std::uint32_t>(s.id);
   std::uint32_t word[4], turn[4];
@@ -149,6 +150,7 @@ MM_TEAM GrowthResult grow_chain(System& s, const TrialMove& t, std::uint32_t wor
   GrowthResult result;
   if (t.kind == Trial::regrowth) {
     const int count = s.r.body[t.from].count, middle = s.w.chains.of[t.from].middle;
+    // Bond `cut` joins beads cut and cut + 1; the part with the middle bead stays.
     const int cut = static_cast<int>(uniform_below(word, static_cast<std::uint32_t>(count - 1)));
     g.low = cut < middle ? cut + 1 : 0;
     g.high = cut < middle ? count - 1 : cut;
@@ -196,6 +198,7 @@ MM_TEAM TrialMove choose_trial(const System& s, std::uint64_t step, const Common
   }
   ++moves.exchanges;
   if (t.kind == Trial::identity) {
+    // One of the other species: numbers from t.from on stand for the next one.
     t.to = static_cast<int>(uniform_below(word[0], species - 1));
     t.to += t.to >= t.from;
   } else {
@@ -204,6 +207,7 @@ MM_TEAM TrialMove choose_trial(const System& s, std::uint64_t step, const Common
     outcome.present = s.counts[t.from];
   }
   if (t.gone()) {
+    // Every molecule of the species is equally likely, hence the N of the acceptance.
     const auto present = static_cast<std::uint32_t>(s.counts[t.from]);
     t.some = present > 0;
     t.slot = s.m.first_slot[t.from] + static_cast<int>(uniform_below(word[2], present));
