@@ -143,11 +143,14 @@ int default_tile(const int* cells) {
   for (int width = kNarrowest; width <= kWidest; ++width) {
     double tiles = 1, own = 1, active = 1;
     for (int a = 0; a < 2; ++a) {
+      // `along` tiles along the axis, the widest of which owns `edge` cells; 1 / edge of them is
+      // frozen.
       const int along = (cells[a] + width - 1) / width, edge = (cells[a] + along - 1) / along;
       tiles *= along;
       own *= edge;
       active *= 1 - 1.0 / edge;
     }
+    // Tiles of the busiest multiprocessor.
     const double each = std::ceil(tiles / kMultiprocessors);
     const double cost = (each * own + 300 * std::ceil(each / 2)) / active;
     if (cost < least) {
@@ -240,6 +243,7 @@ int expected_in_tile(const State& s) {
   double n = static_cast<double>(s.particles) / static_cast<double>(s.cells());
   for (int a = 0; a < s.dimensions(); ++a)
     n *= std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
+  // The mean with five standard deviations of a Poisson distribution and some room.
   return std::min(most_in_tile(s), static_cast<int>(1.04 * n + 5 * std::sqrt(n) + 16));
 }
 
@@ -291,6 +295,7 @@ void choose_cells(State& state) {
     return static_cast<double>(h) * (width[a] / width[widest]);
   });
   for (int a = 0; a < 3; ++a) {
+    // H is even; the box has 2 H n = 4 h n units along an edge of n cells.
     g.half[a] = a < D ? static_cast<float>(2 * half[a]) : 1.0f;
     state.extent[a] = a < D ? 4 * half[a] * g.cells[a] : 2;
   }
@@ -336,6 +341,8 @@ void fill_contacts(State& state) {
   state.radii.clear();
   for (std::size_t a = 0; a < types; ++a)
     for (std::size_t b = 0; b < a; ++b)
+      // sigma_ab = (sigma_aa + sigma_bb) / 2 for all pairs: then two radii give each contact
+      // distance.
       if (std::abs(table[a * types + b] - 0.5 * (table[a * (types + 1)] + table[b * (types + 1)])) >
           1e-12 * state.distances.largest)
         return;
@@ -409,6 +416,7 @@ void choose_grid(State& state) {
     refuse(Parameter{"max_displacement"}, "must be positive and at most the cell width ", narrow,
            ", got ", p.max_displacement);
   p.max_displacement = std::min(p.max_displacement, narrow);
+  // In units of the integer grid.
   g.step = displacement_step(p.max_displacement / state.unit);
 
   settle("moves_per_cell", p.moves_per_cell, rules.moves_per_cell, 1024);
@@ -469,6 +477,7 @@ Law law_of(const State& s) {
   const double largest = s.distances.largest / s.unit;
   law.contact = largest * largest;
   law.largest = static_cast<float>(largest);
+  // The estimate's error is proportional to sigma^2.
   law.margin = static_cast<float>(kEstimateError * largest * largest);
   law.diameters = s.diameters.data();
   law.labels = s.labels.data();

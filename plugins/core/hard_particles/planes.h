@@ -50,6 +50,7 @@ struct Planes {
 };
 MM_HD void load_cell(const Geometry& g, Planes cells, int column, int row, Position slot[kSlots]) {
   const Position* const at = cells.first + first_slot(g.cells[0], column, row);
+  // One load tells whether there are others.
   const Position first = load_position(at);
   const int disks = disks_of(first);
   slot[0] = disks ? without_others(first) : first;

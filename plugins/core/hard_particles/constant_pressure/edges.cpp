@@ -25,6 +25,7 @@ std::int64_t cells_of_edge(std::int64_t extent) { return extent / (4 * kFinest);
 
 bool is_edge(std::int64_t extent) {
   const std::int64_t n = cells_of_edge(extent);
+  // extent = 4 n m with kFinest <= m < kFinest + rungs_of(n).
   return extent > 0 && n >= 3 && n <= kMostCells && extent % (4 * n) == 0 &&
          extent / (4 * n) - kFinest < rungs_of(n);
 }
@@ -148,6 +149,7 @@ bool change_edges(State& s, Snapshot& now) {
     const auto by = static_cast<std::int64_t>(draw.magnitude);
     ++s.data.volume_moves.trials;
     const std::int64_t from = s.extent[axis];
+    // As many rungs up as down: a step and its reverse are equally likely.
     const std::int64_t to = edge_at(rung_of(from) + (draw.grows ? by : -by));
     if (to == 0) continue;
     const double before = log_weight(s);

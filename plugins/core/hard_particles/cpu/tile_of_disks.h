@@ -18,6 +18,7 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
   IntLanes index;
   for (int lane = 0; lane < kLanes; ++lane)
     index[lane] = entry_index(entry[lane < cells ? lane : cells - 1]);
+  // Slot 0 of a cell is at floats 2 index and 2 index + 1.
   const IntLanes at = index * 2;
   FloatLanes x = gather(flat, at), y = gather(flat, at + 1);
 
@@ -50,6 +51,7 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
     around.set(8 + e, ex, ey);
   }
 
+  // Lanes beyond `cells` repeat the last cell; their moves do not count.
   const std::uint32_t real = cells == 32 ? ~0u : (1u << cells) - 1;
   int accepted = 0;
   for (int call = 0; call * 4 < g.moves_per_cell; ++call) {
@@ -113,6 +115,7 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
         }
         ++w.count[index];
         Sphere* own = c < columns && r < rows ? b.new_spheres + new_cell(c, r) * kSlots : nullptr;
+        // Insertion by Landing::order, so that a cell's disks are sorted when all have landed.
         for (; at > 0 && w.order[(at - 1) * g.plane + index] > l.order; --at) {
           w.order[at * g.plane + index] = w.order[(at - 1) * g.plane + index];
           w.tile[at * g.plane + index] = w.tile[(at - 1) * g.plane + index];
@@ -133,6 +136,7 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
       if (w.count[index] == 0) continue;
       const std::uint32_t entry = list_entry(g, w.count, index, column & 1);
       if (w.count[index] == 1)
+        // Single disks from the front of the set's part, the others from its back.
         w.list[set * g.plane + alone[set]++] = entry;
       else
         w.list[(set + 1) * g.plane - ++crowded[set]] = entry;

@@ -139,6 +139,8 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const LaunchArrays&
     if (at < kSlots) {
       m.tile[at * g.plane + index] = l.p;
       m.order[at * g.plane + index] = static_cast<std::uint8_t>(l.order);
+      // The second disk of a cell notes it, once; a tile has at most 41 columns and rows: six bits
+      // each.
       if (at == 1)
         m.crowded()[atomicAdd(&control.crowded, 1)] = static_cast<std::uint16_t>(c | r << 6);
       if (c < columns && r < rows) b.new_ids[new_slot(g, bounds, c, r) + at * apart] = disk.id;
@@ -195,11 +197,14 @@ __device__ void order_disks(const Geometry& g, const LaunchArrays& b, const Tile
     for (int k = 0; k < 8; ++k) {
       const int c = column + neighbor_dx(k), r = row + neighbor_dy(k);
       if (c > 0 && c < columns && r > 0 && r < rows)
+        // For its neighbor k this cell is neighbor 7 - k, whose two bits of extras are at 2 (7 -
+        // k).
         atomicAdd(m.found + (r - 1) * (columns - 1) + c - 1, static_cast<std::uint32_t>(n - 1)
                                                                  << (16 + 2 * (7 - k)));
     }
     std::int32_t* ids =
         column < columns && row < rows ? b.new_ids + new_slot(g, bounds, column, row) : nullptr;
+    // A cell has at most four disks.
     for (int last = n - 1; last > 0; --last)
       for (int at = 0; at < last; ++at) {
         std::uint8_t* const o = m.order + at * g.plane + index;
@@ -225,6 +230,7 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
     m.found[i] = entry;
     const int set = (column & 1) | (row & 1) << 1, of = set * kClasses + class_of(g, entry);
     if (entry_count(entry))
+      // Set and class, below 20, in the upper five bits; the rank, below 400, in the lower eleven.
       m.rank[i] = static_cast<std::uint16_t>(of << 11 | atomicAdd(&control.members[0][0] + of, 1));
   }
   __syncthreads();
@@ -233,6 +239,7 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
     int* const next = control.next[threadIdx.x];
     const int first = threadIdx.x * set_cells(g);
     for (int c = 0, sum = 0; c < kClasses; sum += members[c++]) next[c] = first + sum;
+    // The last class begins at a multiple of 32, with a warp of its own.
     const int by_estimates = next[4] - first, others = (by_estimates + 31) & -32;
     // A warp with cells of two classes goes the way of the busier.
     const auto whole = [&](int c) {
@@ -257,6 +264,7 @@ __device__ int visit_together(const Geometry& g, std::uint64_t cycle, int round,
                               const LocalCell& at, std::uint32_t entry, std::uint32_t where) {
   constexpr unsigned kAll = ~0u;
   const int lane = static_cast<int>(threadIdx.x) & 31, mine = lane & 3, n = entry_count(entry);
+  // Lane 4 k + s has slot s of neighbor k, and slot s of the cell itself.
   const Neighbor near = at.near[lane >> 2];
   const Position q = at.slot[mine * at.plane + near.offset];
   Position own = at.slot[mine * at.plane];
@@ -283,6 +291,8 @@ __device__ int visit_together(const Geometry& g, std::uint64_t cycle, int round,
     const bool apart =
         (q.x == kEmpty || exactly_apart(q.x + near.x - x, q.y + near.y - y, g.contact)) &&
         (mine == slot || own.x == kEmpty || exactly_apart(own.x - x, own.y - y, g.contact));
+    // Accepted if no lane objects: no overlap with any of 32 slots, and the center stays in the
+    // cell.
     if (!__all_sync(kAll, apart && abs_of(x) < g.half[0] && abs_of(y) < g.half[1])) continue;
     if (mine == slot) own = {x, y};
     ++accepted;
@@ -298,6 +308,7 @@ template <int K, int Teams>
 __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw& d, int tile_id,
                                 const TileMemory& m, const TileControl& control) {
   enum { kAlone, kOneExtra, kSomeExtras, kOther, kNothing };
+  // Random numbers belong to a cell: `where` is its number among those of all tiles.
   const std::uint32_t tile = static_cast<std::uint32_t>(tile_id * g.plane);
   const auto set_of = [&](int step) { return d.order[step >> 2] >> (2 * (step & 3)) & 3; };
   int kind = kNothing, end = 0;
@@ -330,6 +341,7 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
   const int mine = static_cast<int>(threadIdx.x) - team * team_size;
   if (team == 0) prepare(0, mine);
   for (int step = 0; step < steps; ++step) {
+    // Teams take turns: step s is that of team s % 2.
     const bool turn = Teams == 1 || (step & 1) == team;
     if (turn) {
       const int round = step >> 2;
@@ -367,6 +379,7 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
         prepare(step, i);
       }
     }
+    // The barrier below ends the set, because cells of the next one are neighbors of this one's.
     if (step + 1 < steps && (Teams == 1 || !turn)) prepare(step + 1, mine);
     __syncthreads();
   }
@@ -452,10 +465,12 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Doubled& s, 
     control.accepted = 0;
   }
   for (int i = threadIdx.x; i < 4 * set_cells(g) + g.plane; i += blockDim.x) m.found[i] = 0;
+  // Two empty slots in a float4.
   for (int i = threadIdx.x; i < g.plane * kSlots / 2; i += blockDim.x)
     memory[i] = {kEmpty, kEmpty, kEmpty, kEmpty};
   __syncthreads();
   wait_for_former_kernel();
+  // The host program has moved particles since: nothing of this cycle may be written.
   if (Host && !same_traces(former)) {
     if (tile_id == 0 && threadIdx.x == 0) answer_host(former, false, b.counts);
     return;
@@ -552,6 +567,7 @@ __device__ __forceinline__ void add_histogram(const Geometry& g, const CellRange
   }
   __syncthreads();
   for (int i = threadIdx.x; i < contact.bins; i += blockDim.x)
+    // A block's counts go to the row in 64 bits.
     if (bins[i])
       atomicAdd(reinterpret_cast<unsigned long long*>(&row_of_bins[i]),
                 static_cast<unsigned long long>(bins[i]));

@@ -36,6 +36,7 @@ __device__ void make_rounds(const SwapSet& s, SwapCounts& counts) {
     // The lanes draw s for 32 rounds at a time. Cells k and (s - k) mod n are a pair: those with
     // k <= s / 2 below s, and those above it that add up to s + n.
     if (round % 32 == 0) mine = swap_offset<D>(g, tile, rules.cycle, set, round + lane, cells);
+    // Pairs of a round are disjoint: lanes change them at once.
     const int offset = value_of_lane(mine, round % 32);
     const int low = (offset + 1) / 2, pairs = low + (cells - offset - 1) / 2;
     for (int pair = lane; pair < pairs; pair += 32) {
@@ -235,6 +236,7 @@ __device__ double room_in(const SwapTile& m, const Geometry& g, const SwapRules&
     if (square > rules.farthest2) return;
     // The room that this neighbor leaves, 2 |d| - sigma_k (docs/theory, section 6), in float32.
     const float about = 2 * about_root(square) - m.about[k];
+    // `least` and the second least, `next`, of this lane.
     next = fminf(next, fmaxf(about, least));
     if (about >= least) return;
     least = about;
