@@ -172,8 +172,8 @@ struct Epoch {
       const int early = fresh(v.flipped[list] + lane);
       const int changed = static_cast<int>(fresh(v.count + kFlipped + list));
       if (changed == 0) return;
-      // Three lists in turn: `list` is read, `next` is written, and `last`, which nobody reads any
-      // more, is emptied for the round after; so one barrier per round is enough.
+      // Three lists in turn: `list` is read, `next` is written, and `last`, which no block reads
+      // any more, is emptied for the round after; so one barrier per round is enough.
       const int next = (list + 1) % 3, last = (list + 2) % 3;
       if (thread == 0) v.count[kFlipped + last] = v.count[kOpen + last] = 0;
       for (bool first = true; k < end; k += threads / 32, first = false) {

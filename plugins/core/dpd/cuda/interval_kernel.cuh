@@ -309,7 +309,7 @@ __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
     const uint3 key = m.keys[k % IntervalMemory::kKeys];
     const std::uint32_t words[4] = {key.x, key.y, key.z, 0};
     pairs.forces.noise = key_of_words(words);
-    // Between arrival and wait: pairs of the block alone need nobody else's positions.
+    // Between arrival and wait: pairs of the block alone need no other block's positions.
     if (!stop) pairs.look_at(at.pair, in_tile);
     if (thread == 0) {
       // Arrivals of all steps so far.
