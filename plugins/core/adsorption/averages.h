@@ -16,7 +16,7 @@ struct Averages {
     squared = fused(energy, energy, squared);
   }
   MM_HD void renew(double fresh, double& energy) {
-    drift = highest_of(drift, magnitude(fresh - energy));
+    drift = max_of(drift, abs_of(fresh - energy));
     energy = fresh;
   }
 };

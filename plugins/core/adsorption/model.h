@@ -37,33 +37,6 @@ struct Point {
 
 // ---- elementary functions ----
 
-MM_HD float lowest_of(float a, float b) { return min_of(a, b); }
-MM_HD double lowest_of(double a, double b) { return a < b ? a : b; }
-MM_HD float highest_of(float a, float b) {
-#if defined(__CUDA_ARCH__)
-  return fmaxf(a, b);
-#else
-  return a > b ? a : b;
-#endif
-}
-MM_HD double highest_of(double a, double b) { return a > b ? a : b; }
-MM_HD float magnitude(float a) { return abs_of(a); }
-MM_HD double magnitude(double a) {
-#if defined(__CUDA_ARCH__)
-  return fabs(a);
-#else
-  return __builtin_fabs(a);
-#endif
-}
-MM_HD double mul_rn(double a, double b) {
-#if defined(__CUDA_ARCH__)
-  return __dmul_rn(a, b);
-#else
-  return a * b;
-#endif
-}
-using manymove::mul_rn;
-
 // 1 / x, rounded to nearest, for x from 2^-126 to below 2^126. The GPU's guess is within one unit
 // in the last place; one step of Newton's rounds that as division does.
 MM_HD float reciprocal(float x) {
@@ -80,7 +53,7 @@ MM_HD double reciprocal(double x) { return 1.0 / x; }
 // e^x by 2^n 2^f, relative error 2e-7 (float) or 5e-16; zero up to e^-87 (float) or e^-700, near
 // the smallest normal number, and not beyond e^80: sums of weights stay finite.
 MM_HD float exponential(float x) {
-  x = lowest_of(x, 80.0f);
+  x = min_of(x, 80.0f);
   const float rounded = fused(x, 1.44269504f, 12582912.0f);  // 1.5 * 2^23: n is in the low bits
   // x log2(e) = n + f with |f| <= 1/2.
   const float n = rounded - 12582912.0f;
@@ -91,7 +64,7 @@ MM_HD float exponential(float x) {
   return x > -87.0f ? p * as_float((bits_of(rounded) + 127u) << 23) : 0.0f;
 }
 MM_HD double exponential(double x) {
-  x = lowest_of(x, 80.0);
+  x = min_of(x, 80.0);
   const double rounded = fused(x, 1.4426950408889634, 6755399441055744.0);  // 1.5 * 2^52
   const double n = rounded - 6755399441055744.0;
   const double f = fused(x, 2.0355273740931033e-17, fused(x, 1.4426950408889634, -n));
@@ -199,8 +172,8 @@ MM_HD Site step_of(const Model<F>& m, const std::uint32_t* word) {
 template <class F>
 MM_HD F apart(F a, F b, F edge) {
   // Both are within one edge L: the nearest image is |d| or L - |d| away.
-  const F d = magnitude(a - b);
-  return lowest_of(d, edge - d);
+  const F d = abs_of(a - b);
+  return min_of(d, edge - d);
 }
 
 template <class F>
@@ -214,7 +187,7 @@ MM_HD F squared_distance(const Model<F>& m, const Point<F>& a, F x, F y, F z) {
 template <class F>
 MM_HD F lennard_jones(const PairLaw<F>& law, F r2) {
   // 4 epsilon [(sigma / r)^12 - (sigma / r)^6] - u(R_c) with q = 1 / r^2.
-  const F q = reciprocal(highest_of(r2, law.core2));
+  const F q = reciprocal(max_of(r2, law.core2));
   // (r^-2)^3; then q6 (4 epsilon sigma^12 q6 - 4 epsilon sigma^6).
   const F q6 = q * q * q;
   return fused(q6, fused(law.repulsion, q6, -law.attraction), -law.at_cutoff);
@@ -270,9 +243,9 @@ MM_HD Surroundings<F> surroundings_of(const Model<F>& m, const Site& origin, con
 template <class F>
 MM_HD bool may_feel(const Model<F>& m, const Surroundings<F>& s, F cutoff2, F x, F y, F z) {
   // The distance from a box along an axis is zero within it.
-  const F dx = highest_of(apart(s.center.x, x, m.edge[0]) - s.half.x, F(0)),
-          dy = highest_of(apart(s.center.y, y, m.edge[1]) - s.half.y, F(0)),
-          dz = highest_of(apart(s.center.z, z, m.edge[2]) - s.half.z, F(0));
+  const F dx = max_of(apart(s.center.x, x, m.edge[0]) - s.half.x, F(0)),
+          dy = max_of(apart(s.center.y, y, m.edge[1]) - s.half.y, F(0)),
+          dz = max_of(apart(s.center.z, z, m.edge[2]) - s.half.z, F(0));
   return fused(dz, dz, fused(dy, dy, dx * dx)) < cutoff2;
 }
 
@@ -404,7 +377,7 @@ MM_HD F cubic_energy(const Model<F>& m, int species, const Site& s) {
     }
     sum = fused(wz[k], layer, sum);
   }
-  const F e = exponential(magnitude(sum));
+  const F e = exponential(abs_of(sum));
   // The spline is one of asinh(E / kSoft): E = kSoft sinh |sum|, with the sign of the sum.
   const F half_sinh = F(0.5 * kSoft) * (e - reciprocal(e));
   const F energy = sum < F(0) ? -half_sinh : half_sinh;
@@ -452,7 +425,7 @@ MM_HD F weight_shift(F beta, F lowest) {
 // E_i - E_o, where sums and squares of it stay finite.
 template <class F>
 MM_HD F energy_difference(F fresh, F old) {
-  return lowest_of(fresh - old, F(kForbidden));
+  return min_of(fresh - old, F(kForbidden));
 }
 
 // Section 4.3, step 5: follows the partial sums of the reduction downwards (Listing 1). The sums

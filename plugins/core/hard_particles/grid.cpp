@@ -33,11 +33,6 @@ void check_dilution(double cells, double bytes_per_cell, std::size_t particles) 
          " cells: use a smaller box or more particles");
 }
 
-void check_length(const char* name, double value) {
-  if (!(value > 0) || !std::isfinite(value))
-    refuse(Parameter{name}, "must be positive and finite, got ", value);
-}
-
 // A positive setting that is zero for the default.
 void settle(const char* name, int& value, int standard, int most) {
   if (value == 0) value = standard;
@@ -61,6 +56,7 @@ Distances distances_of(const Parameters& p, std::size_t particles) {
     const auto [least, most] = std::minmax_element(p.diameters.begin(), p.diameters.end());
     d.smallest = *least;
     d.largest = *most;
+    // Any two particles are at least the smallest diameter apart, as if there were one type.
     d.of_types = {d.smallest};
   } else if (!p.types.empty() || !p.contacts.empty()) {
     if (p.types.size() != particles)
@@ -87,9 +83,10 @@ Distances distances_of(const Parameters& p, std::size_t particles) {
     const auto [least, most] = std::minmax_element(p.contacts.begin(), p.contacts.end());
     d.smallest = *least;
     d.largest = *most;
+    // Particles of one type are apart by the diagonal element.
     for (std::size_t a = 0; a < T; ++a) d.of_types.push_back(p.contacts[a * T + a]);
   } else {
-    check_length("diameter", p.diameter);
+    check_positive("diameter", p.diameter);
     d.smallest = d.largest = p.diameter;
     d.of_types = {p.diameter};
   }
@@ -175,6 +172,8 @@ void balance_tiles(State& state) {
   for (int x = fewest(0); x <= g.cells[0] / 4; ++x)
     for (int y = fewest(1); y <= g.cells[1] / 4 && x * y <= kMost; ++y)
       for (int z = fewest(2); z <= g.cells[2] / 4 && x * y * z <= kMost; ++z) {
+        // Each tile freezes one layer of cells along each axis: prod_a (n_a - tiles_a) cells are
+        // active.
         const double active = static_cast<double>(g.cells[0] - x) * (g.cells[1] - y) *
                               static_cast<double>(g.cells[2] - z);
         if (x * y * z < kFewest || active < most) continue;
@@ -373,7 +372,7 @@ void choose_grid(State& state) {
   state.distances = distances_of(p, state.particles);
   const double sigma = state.distances.largest;
   for (int a = 0; a < D; ++a) {
-    check_length("box", p.box[a]);
+    check_positive("box", p.box[a]);
     if (p.box[a] < 3 * sigma)
       refuse("box too small for the checkerboard: edge ", "xyz"[a], " is ", p.box[a],
              disks ? ", three diameters are " : ", three times the largest contact distance are ",
@@ -489,7 +488,7 @@ Law law_of(const State& s) {
 
 void check_sizes(State& state) {
   state.distances = distances_of(state.parameters, state.particles);
-  for (int a = 0; a < state.dimensions(); ++a) check_length("box", state.parameters.box[a]);
+  for (int a = 0; a < state.dimensions(); ++a) check_positive("box", state.parameters.box[a]);
 }
 
 Grid grid_of(const State& s) {

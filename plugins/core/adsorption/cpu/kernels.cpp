@@ -84,7 +84,7 @@ void run_together(const PointArrays<F>& w, int first, const Scratch<F>& scratch,
     }
     for (int l = 0; l < used; ++l) {
       // Eq. 2: accepted with the probability min(1, exp(-beta dE)).
-      const F difference = lowest_of(sum[l] + field[l], F(kForbidden));
+      const F difference = min_of(sum[l] + field[l], F(kForbidden));
       if (metropolis(m.beta, difference, word[3][l])) {
         put(k, l, fresh[l]);
         energy[l] += static_cast<double>(difference);

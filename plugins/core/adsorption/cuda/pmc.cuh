@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
     // E_grid(r') - E_grid(r) of Eq. 5.
     const F field = m.cubic ? cubic_energy(m, species, fresh) - cubic_energy(m, species, old)
                             : interpolated(cell_to) - interpolated(cell_from);
-    const F difference = lowest_of(pairs + field, F(kForbidden));
+    const F difference = min_of(pairs + field, F(kForbidden));
     // Eq. 2: accepted with the probability min(1, exp(-beta dE)).
     const bool accept = metropolis(m.beta, difference, word[3]);
     // Also where it is rejected: the coordinate was moved out of reach.

@@ -91,7 +91,7 @@ struct Warp {
   }
   template <class T>
   __device__ static T lowest(const Lane<T>& values) {
-    return warp_reduce(values.value, [](T a, T b) { return lowest_of(a, b); });
+    return warp_reduce(values.value, [](T a, T b) { return min_of(a, b); });
   }
   __device__ static std::int32_t lowest(const Lane<std::int32_t>& values) {
     return __reduce_min_sync(kWholeWarp, values.value);

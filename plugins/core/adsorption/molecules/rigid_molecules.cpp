@@ -204,6 +204,7 @@ void RigidMolecules::fit(const std::vector<HostAtom>& atoms, double tolerance) {
     const std::array<double, 4> q = best_rotation(kind.shape, places);
     for (std::size_t i = 0; i < places.size(); ++i) {
       const Vector3 at = rotated(q.data(), kind.shape[i]);
+      // |R d_i - (r_i - mean)|, the deviation of an atom from the rigid shape.
       double squared = 0;
       for (int a = 0; a < 3; ++a) squared += (at[a] - places[i][a]) * (at[a] - places[i][a]);
       if (!(squared <= tolerance * tolerance))

@@ -456,7 +456,7 @@ class MoleculeSystem {
       const double fresh = energy_from_scratch<With<One>>(w, id, team.one(), scratch);
       if (team.leads()) {
         double& drift = sum_of(*this, kDrift);
-        drift = highest_of(drift, magnitude(fresh - energy));
+        drift = max_of(drift, abs_of(fresh - energy));
         w.energies[id] = fresh;
       }
     }

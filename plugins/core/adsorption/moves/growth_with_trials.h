@@ -105,7 +105,7 @@ MM_TEAM GrowthResult grow_rigid(System& s, const TrialMove& t) {
   random_words(word, s.m.key, t.step, static_cast<std::uint32_t>(s.id), 1u, Purpose::exchange);
   const bool here = t.here(), gone = t.gone(), come = t.come();
   const Pose old = gone ? s.placed(t.slot) : Pose{{0, 0, 0}, {1, 0, 0, 0}};
-  s.gather(old.center, {0, 0, 0}, highest_of(s.r.body[t.from].reach, s.r.body[t.to].reach), t.slot,
+  s.gather(old.center, {0, 0, 0}, max_of(s.r.body[t.from].reach, s.r.body[t.to].reach), t.slot,
            !here);
   Bias<F> before{}, after{};
   TrialPoses trials{};
@@ -241,7 +241,7 @@ MM_TEAM bool decide_trial(System& s, const TrialMove& t, const GrowthResult& g, 
       rest += s.team.sum(part);
     }
     // A sum of forbidden energies would overflow in the averages.
-    rest = lowest_of(rest, F(kForbidden));
+    rest = min_of(rest, F(kForbidden));
   }
   // Accepted with the probability limit / scale, where the rest of the energy is in the Boltzmann
   // factor: W_new exp(-beta dU) / W_old, times beta f V / (N + 1) for a new molecule and
@@ -255,7 +255,7 @@ MM_TEAM bool decide_trial(System& s, const TrialMove& t, const GrowthResult& g, 
     if (t.gone()) outcome.loses = t.from;
   }
   if (t.kind == Trial::insertion) outcome.test = limit;
-  outcome.probability = lowest_of(limit / scale, 1.0);
+  outcome.probability = min_of(limit / scale, 1.0);
   outcome.difference = g.after.energy - g.before.energy + g.bonded + static_cast<double>(rest);
   if (!(mul_rn(uniform(word), scale) < limit)) return true;
   if (t.stays()) {

@@ -55,7 +55,7 @@ MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::
       if (p < count) {
         F& u = energy[open[p]];
         // The trial's energy u_i and its weight exp(-beta u_i).
-        u = lowest_of(u + pairs[l], F(kForbidden));
+        u = min_of(u + pairs[l], F(kForbidden));
         weights[p] = weight(s.m.beta, u);
       }
       sum[l] += weights[p];

@@ -25,7 +25,7 @@ MM_TEAM Choice choose_one_of_many(System& s, Batch& batch, std::uint32_t choose_
   batch.each_item(one, [&](F& energy, F&) { energy = energy_difference(energy, old); });
   one.each([&](int l) {
     lowest[l] = 0;
-    batch.each_of(l, [&](F& energy, F&) { lowest[l] = lowest_of(lowest[l], energy); });
+    batch.each_of(l, [&](F& energy, F&) { lowest[l] = min_of(lowest[l], energy); });
     deep[l] = weight_shift(s.m.beta, lowest[l]) != F(0);
   });
   // A vote, because hardly any state is so much better that all lanes need the lowest energy.

@@ -30,7 +30,7 @@ MM_TEAM TestSums insert_places(const Test& t, System& s) {
       tests.each_of(l, [&](F& energy, F&) {
         // Widom: the averages of exp(-beta dU) and of dU exp(-beta dU) give Henry's coefficient and
         // the heat of adsorption.
-        const F total = lowest_of(energy + rest, F(kForbidden));
+        const F total = min_of(energy + rest, F(kForbidden));
         const double factor = static_cast<double>(weight(s.m.beta, total));
         factors[l] += factor;
         energies[l] = fused(factor, static_cast<double>(total), energies[l]);
