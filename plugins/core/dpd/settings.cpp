@@ -15,6 +15,7 @@ void widths_of(const Box& box, double width[3]) {
   const double xy = box.tilt[0], xz = box.tilt[1], yz = box.tilt[2];
   // The volume over the area of each face.
   width[0] =
+      // |b x c| = |(e1 e2, -xy e2, xy yz - xz e1)|.
       e[0] * e[1] * e[2] / std::hypot(e[1] * e[2], std::hypot(xy * e[2], xy * yz - xz * e[1]));
   width[1] = e[1] * e[2] / std::hypot(e[2], yz);
   width[2] = e[2];
@@ -85,6 +86,7 @@ void check_shear(const Settings& s) {
   // The tilt grows by rate * L_y * dt per step, up to half of L_x, where the box is replaced by the
   // equivalent one of the opposite tilt.
   Box tilted = s.box;
+  // d(tilt) = rate L_y dt.
   const double of_step = s.shear.rate * s.box.extent[1] * s.time_step;
   tilted.tilt[0] = 0.5 * s.box.extent[0] + std::fabs(of_step);
   double width[3];

@@ -213,9 +213,11 @@ MM_HD Landing<D> land(const Geometry& g, const Draw& d, const TileBounds& b, con
     l.r[a] = 0;
     l.cell[a] = 0;
     if (a >= D) continue;
+    // In the shifted grid r' = r - shift; below -H the particle is in the cell before.
     const float x = from[a] - d.shift_rest[a];
     const int before = x < -g.half[a];
     l.cell[a] = at[a] - before;
+    // From the cell's center to the tile's, a multiple of H: exact.
     l.r[a] = x + cell_center(g, b, a, at[a]);
     l.here = l.here && l.cell[a] >= 0 && l.cell[a] <= b.size[a];
   }

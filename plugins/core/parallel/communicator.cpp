@@ -55,6 +55,7 @@ Message message_of(const std::exception_ptr& error) {
                                const std::string& problem) {
     write(kind, text);
     copy_text(message.subject, subject);
+    // what() ends with the problem.
     message.problem = static_cast<std::int32_t>(std::strlen(text) - problem.size());
   };
   try {

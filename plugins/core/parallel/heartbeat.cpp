@@ -128,6 +128,8 @@ class Heartbeat {
     gethostname(mine_.host, sizeof mine_.host - 1);
     std::random_device random;
     mine_.key = (std::uint64_t(random()) << 32) | random();
+    // UDP at a port that the system chooses; a socket that does not open leaves the process
+    // unwatched.
     socket_ = socket(AF_INET, SOCK_DGRAM, 0);
     sockaddr_in any = {};
     any.sin_family = AF_INET;

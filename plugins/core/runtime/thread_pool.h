@@ -107,6 +107,8 @@ class ThreadPool {
   }
   static void take(Shared& s, int thread) {
     try {
+      // Relaxed: the counter only deals out items. The mutex orders what tasks have written before
+      // the caller's return.
       for (int item; (item = s.next.fetch_add(1, std::memory_order_relaxed)) < s.items;)
         s.task(s.context, item, thread);
     } catch (...) {
@@ -121,6 +123,7 @@ class ThreadPool {
     for (;;) {
       {
         std::unique_lock lock(s.mutex);
+        // A worker that comes late sees a new generation, and no notification is needed for it.
         s.wake.wait(lock, [&] { return s.stop || s.generation != seen; });
         if (s.stop) return;
         seen = s.generation;

@@ -50,6 +50,8 @@ class CpuEngine final : public EngineBase {
         const auto by = [&](IndexRange range) {
           return sweep_.kernels.potential(state_.rules, sweep_.partners(), range, at);
         };
+        // 2 U / l_B = sum_i z_i sum_(j != i) z_j psi(r_ij), in quanta: 128 bits hold the sum over
+        // i.
         of_thread[thread] +=
             nearest_integer(at.charge * static_cast<double>(by({0, i}) + by({i + 1, n})));
       }

@@ -32,6 +32,7 @@ int fastest_eta(std::size_t n, bool exact, Space space) {
 template <bool Double, Space B>
 BrushLaunch brush_for(int eta) {
   return for_constant<16, 8, 4, 2, 1>(eta, [](auto threads) {
+    // S Eta threads: 1,024 for eta = 16, 512 for 8 and 4, 256 for 2 and 1.
     constexpr int Eta = threads(), S = Eta >= 8 ? 64 : Eta >= 2 ? 128 : 256;
     BrushLaunch launch{&brush_kernel<Double, B, S, Eta>,
                        &order_kernel<S>,
@@ -167,6 +168,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     check_launch();
     MoveCounts sum;
     counts.download(&sum, chain.stream());
+    // The kernel sums each pair at both ends.
     return static_cast<double>(sum.energy()) * state_.rules.strength / 2 +
            energy_beside_pairs(state_.parameters.vacuum ? present() : state_);
   }
@@ -248,6 +250,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     } else {
       synchronize_devices();
       for (int d = 0; d < peers_.count; ++d) {
+        // Kernels of all devices, each with its own number; none begins before all ions are in
+        // place.
         PeerArrays peers = peers_;
         peers.own = d;
         chains_[d]->decide(r, peers, slot);

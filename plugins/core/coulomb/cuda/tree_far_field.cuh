@@ -175,6 +175,7 @@ class DeviceField {
     charge_ = DeviceBuffer<unsigned long long>(points);
     on_mesh_ = DeviceBuffer<float>(points);
     near_table_ = on_device(&field_.near_table, 1, stream_);
+    // Half of the wave numbers along z: the charges are real.
     spectrum_ = DeviceBuffer<Complex<double>>(static_cast<std::size_t>(m.points[0]) * m.length[1] *
                                               field_.half[2]);
     spectrum_.clear(stream_);

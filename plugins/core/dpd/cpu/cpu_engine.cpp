@@ -222,6 +222,7 @@ class CpuEngine final : public EngineBase {
   }
   void point_at_particles() {
     set_time(arguments_.motion, step_);
+    // Where lists have expired anyway, no margin of a sphere is read any more.
     arguments_.sphere = expired_ ? nullptr : sphere_.data();
     arguments_.position = position_.data();
     arguments_.velocity = velocity_.data();

@@ -124,6 +124,7 @@ class PairLoop {
       const int i = list.particle[k], number = list.number[i];
       for (int from = 0; from < number; from += kBatch) {
         const int some = number - from < kBatch ? number - from : kBatch;
+        // A particle's neighbors stay together as far as a batch holds them.
         if (batch_.count + some > kBatch) flush();
         collect(i, list.first[i] + from, some);
       }
@@ -278,6 +279,7 @@ class PairLoop {
       add();
     if (rows_.energy) {
       for (int n = 0; n < b.count; ++n)
+        // A pair with a ghost that feels no reaction is counted by the other rank, too.
         energy_ += (b.j[n] < rows_.reacting ? 1.0 : 0.5) * static_cast<double>(b.energy[n]);
     }
     if (callback_) {

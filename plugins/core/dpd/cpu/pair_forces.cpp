@@ -105,6 +105,7 @@ struct PairForces::State {
     Block& block = wave[item];
     const int first = (first_block + item) * kRows, last = std::min(first + kRows, list->count);
     std::int64_t pairs = 0;
+    // At most so many are within the cutoff.
     for (int k = first; k < last; ++k) pairs += list->number[list->particle[k]];
     block.make_room(pairs);
     block.count = rows(first_block + item, block.contributions.get());
@@ -174,6 +175,7 @@ void PairForces::add(const PairTable& table, const Particles& particles, const N
   if (result.callback || s.pool.size() == 1) {
     for (int block = 0; block < blocks; ++block) s.rows(block, nullptr);
   } else {
+    // A wave of blocks limits the memory for contributions.
     for (s.first_block = 0; s.first_block < blocks; s.first_block += wave) {
       s.blocks_in_wave = std::min(wave, blocks - s.first_block);
       s.run_wave();

@@ -393,6 +393,7 @@ class StepLoop {
         return four;
       };
       FourInts a = at(x_), b = at(y_), c = at(z_), d = at(force_);
+      // Columns x, y, z and f / r of four pairs become one row of each pair.
       transpose(a, b, c, d);
       add(n, a);
       if (n + 1 < end) add(n + 1, b);

@@ -363,6 +363,7 @@ __device__ Sum write_tile(const Geometry& g, const HostWork& to, const LaunchArr
   constexpr int kAtOnce = 3;
   const TileBounds& bounds = control.bounds;
   const int columns = bounds.size[0], rows = bounds.size[1];
+  // No particle has anything else in the components behind the coordinates: zeros may be written.
   const bool whole = to.others && !__ldcg(to.others);
   const auto write = [&](int column, int row, int slot, std::int32_t id, std::uint32_t at) {
     const Position p = m.tile[slot * g.plane + local_index(g, column, row)];

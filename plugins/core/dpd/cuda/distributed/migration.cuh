@@ -66,6 +66,7 @@ __global__ void unpack_migrants_kernel(const __grid_constant__ Records<Migrant<P
     absent.replace<P>(k, migrant.position, migrant.velocity);
     if (slot_arrays.links.words()) row[0] = 0;
   }
+  // Slots of particles that have left are used first, then new ones behind all.
   const unsigned slot = slots.of(k);
   to.position[first + k] = migrant.position;
   to.velocity[first + k] = migrant.velocity;
@@ -114,6 +115,7 @@ __global__ void settle_kernel(int count, const __grid_constant__ CellOrder<P> so
   const int bits = 3 * sorted.cells.bits;
   const unsigned depth = sorted.key[i] >> bits, before = i > 0 ? sorted.key[i - 1] >> bits : 0;
   const auto here = static_cast<unsigned>(i), all = static_cast<unsigned>(count);
+  // Depths ascend with i: 0 outer, 1 near, 2 far. One thread sees each boundary.
   if (before < 1 && depth >= 1) bounds->outer = here;
   if (before < 2 && depth == 2) bounds->near = here;
   if (i < count - 1) return;
