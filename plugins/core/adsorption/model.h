@@ -313,6 +313,8 @@ struct GridCell {
 
 template <class F>
 MM_HD GridCell<F> grid_cell(const Model<F>& m, int species, const Site& s) {
+  // A Site is a fraction of the box in 2^-32; times the number of unit cells, modulo 2^32, it is
+  // the fraction of the unit cell.
   const auto x = grid_place<F>(s.x * m.cells[0], m.points[0]);
   const auto y = grid_place<F>(s.y * m.cells[1], m.points[1]);
   const auto z = grid_place<F>(s.z * m.cells[2], m.points[2]);
@@ -320,6 +322,7 @@ MM_HD GridCell<F> grid_cell(const Model<F>& m, int species, const Site& s) {
   cell.x = x.fraction;
   cell.y = y.fraction;
   cell.z = z.fraction;
+  // corners[species][z][y][x][8]: all that a place needs, in one sector of memory.
   if (m.corners) {
     const F* from =
         m.corners +
@@ -329,6 +332,8 @@ MM_HD GridCell<F> grid_cell(const Model<F>& m, int species, const Site& s) {
              x.point);
     copy_eight(cell.corner, from);
   } else {
+    // grid[species][z][y][x] with a point before and two behind along each axis, which repeat those
+    // of the other side for the spline of four points.
     const int pitch = m.points[0] + 3, plane = pitch * (m.points[1] + 3);
     const F* from =
         m.grid + static_cast<std::int64_t>(species) * plane * (m.points[2] + 3) +

@@ -209,6 +209,7 @@ MM_HD TileBounds tile_bounds(const Geometry& g, int tile) {
     tile /= g.tiles[a];
     const bool divided = a == D - 1 && g.part.whole > 0;
     const int cells = divided ? g.part.whole : g.cells[a];
+    // Tile i of t begins at cell floor(i n / t): sizes differ by one cell at most.
     const auto cut = [&](int i) {
       return static_cast<int>(static_cast<unsigned>(i) * static_cast<unsigned>(cells) /
                               static_cast<unsigned>(g.tiles[a]));

@@ -267,6 +267,7 @@ Snapshot particles_in(const State& s, const Cells& cells) {
       data.indices.push_back(p.id);
       for (int a = 0; a < D; ++a) {
         const std::int64_t x = corner[a] + static_cast<std::int64_t>(local[a]);
+        // The origin moves with the grid: places may be beyond the upper face.
         data.places.push_back(x >= s.extent[a] ? x - s.extent[a] : x);
       }
     }

@@ -205,6 +205,7 @@ std::vector<Origin> find_origins(Communicator& communicator,
     missing = wanted;
     return Origin{};
   });
+  // All ranks learn of it and throw together, so that none is waited for.
   communicator.maximum(&missing, 1);
   if (missing) throw std::runtime_error(text_of("particle ", missing, " is on no rank"));
   return result;

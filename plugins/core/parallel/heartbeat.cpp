@@ -282,6 +282,7 @@ std::string meet(Communicator& communicator, const char* version, void (*end)())
   communicator.gather(&mine, all.data(), sizeof mine);
   std::vector<Endpoint> endpoints;
   for (Member& one : all) {
+    // Texts of other ranks end within their arrays, whatever has been received.
     one.version[sizeof one.version - 1] = one.endpoint.host[sizeof one.endpoint.host - 1] = 0;
     if (std::strcmp(one.version, all[0].version) != 0)
       throw std::runtime_error(text_of("the ranks run different versions: ", all[0].version, " on ",
@@ -292,6 +293,7 @@ std::string meet(Communicator& communicator, const char* version, void (*end)())
   watch_ranks(communicator.rank(), endpoints, end);
 
   std::string text;
+  // Ranks in a row on one host are one part: "0-3 on a, 4-7 on b".
   for (std::size_t first = 0, last; first < ranks; first = last + 1) {
     const char* host = all[first].endpoint.host;
     for (last = first; last + 1 < ranks && !std::strcmp(all[last + 1].endpoint.host, host);) ++last;

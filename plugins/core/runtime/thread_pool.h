@@ -71,6 +71,7 @@ class ThreadPool {
       s.task = task;
       s.context = context;
       s.items = items;
+      // The lock orders this before what a thread that sees the new generation takes.
       s.next.store(0, std::memory_order_relaxed);
       s.busy = static_cast<int>(s.workers.size());
       ++s.generation;

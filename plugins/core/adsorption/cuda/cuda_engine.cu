@@ -65,6 +65,7 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
     const Parameters& p = state_.parameters;
     if (p.method == Method::plj || p.method == Method::pmc)
       return &run_kernel<PointsOfWarp<1>, Steps::one, Arrays>;
+    // PointsOfWarp<k>: a lane has k of the 32 k proposals.
     switch (p.proposals) {
       case 32:
         return &run_kernel<PointsOfWarp<1>, Steps::several, Arrays>;

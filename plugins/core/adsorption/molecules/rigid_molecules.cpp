@@ -156,6 +156,7 @@ RigidMolecules::RigidMolecules(const std::vector<HostAtom>& atoms, const HostBox
     : box_(box) {
   std::vector<std::size_t> order(atoms.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
+  // By molecule; the atoms of one stay in the group's order, by which kinds are compared.
   std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
     return atoms[i].molecule < atoms[j].molecule;
   });
@@ -176,6 +177,7 @@ RigidMolecules::RigidMolecules(const std::vector<HostAtom>& atoms, const HostBox
   if (kinds_.size() < static_cast<std::size_t>(most))
     refuse("species is ", most, ", but the molecules of the group are of ", kinds_.size(),
            kinds_.size() == 1 ? " kind" : " kinds");
+  // Kind by kind, by ID within a kind: the order of rows of centers_ and turns_.
   std::stable_sort(molecules_.begin(), molecules_.end(),
                    [](const Molecule& a, const Molecule& b) { return a.kind < b.kind; });
   centers_.assign(molecules_.size() * 3, 0);

@@ -77,6 +77,7 @@ class MoleculeSystem {
                             static_cast<std::size_t>(system) * work.slots * 3 * work.chains.sites
                       : nullptr),
         energy(work.energies[system]) {
+    // A worker's memory has the sites of all molecules, the arrays above their poses only.
     for (int b = 0; b < m.species; ++b)
       for (int i = 0; i < counts[b]; ++i) place_sites(b, m.first_slot[b] + i);
     team.sync();

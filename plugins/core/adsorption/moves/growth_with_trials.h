@@ -71,6 +71,7 @@ MM_TEAM Pose trial_pose(const System& s, const TrialPoses& t, int i) {
                  Purpose::trial_place);
     center = {word[0], word[1], word[2]};
   }
+  // Bit 31 of the number is the stream: trials of both states draw different rotations.
   random_words(turn, s.m.key, t.step, system, static_cast<std::uint32_t>(i) | t.stream << 31,
                Purpose::trial_turn);
   return {center, any_rotation(turn)};

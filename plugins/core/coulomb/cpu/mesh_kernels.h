@@ -134,6 +134,8 @@ void along_y(const MeshArrays& m, int x, bool inverse, double* memory) {
   for (int k = 0; k < m.rules->length[2] / 2; k += kDoubles) {
     for (int y = 0; y < length; ++y) {
       const std::size_t at = row_of(m, x, y) * m.stride + k;
+      // Zeros beyond the points that are given. An inverse transform is a forward one with real and
+      // imaginary parts exchanged before and after.
       if (y >= given)
         w.a[y] = Lines{};
       else if (inverse)

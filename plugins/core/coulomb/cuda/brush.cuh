@@ -171,6 +171,7 @@ struct Group {
     bool have = false;
     for (unsigned tile = 0; tile < group; ++tile) {
       if (tile >= known) {
+        // One thread waits until the group is decided, and tells the block how many are by now.
         if (tid == 0) m.known = progress.wait(tile);
         __syncthreads();
         known = m.known;
@@ -180,6 +181,7 @@ struct Group {
         m.tile[buffer][tid] = as_partner<Double>(ahead);
       }
       __syncthreads();
+      // Only sites that are decided may be read ahead.
       have = tile + 1 < group && tile + 1 < known;
       if (tid < S && have) ahead = load((tile + 1) * S + tid);
       add_pairs_of_tile<true>(pairs, tile);

@@ -154,6 +154,7 @@ __device__ void add_far(const MeshArrays& m, const Site& at, float (*weight)[W],
     const double x = axis == 0 ? at.x : axis == 1 ? at.y : at.z;
     double lag;
     first[axis] = window_at(m.rules, axis, x, lag);
+    // weight[axis][k]: of point first + k along the axis, for all lanes of the warp.
     if (lane < W) weight[axis][lane] = static_cast<float>(window_weight(m.rules, lag, lane));
   }
   __syncwarp();

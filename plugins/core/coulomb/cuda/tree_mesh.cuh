@@ -113,6 +113,7 @@ __device__ void dft_of(const Complex<double>* twiddle, int length, Complex<doubl
   if constexpr (Q == 1) {
     dft(a);
   } else {
+    // a_(Qp + q): part q is the transform over p of every Q-th number, from q on.
     Complex<double> part[Q][P];
 #pragma unroll
     for (int q = 0; q < Q; ++q) {
@@ -122,6 +123,7 @@ __device__ void dft_of(const Complex<double>* twiddle, int length, Complex<doubl
       if (q == 0) continue;
 #pragma unroll
       for (int p = 1; p < P; ++p) {
+        // twiddle[k] = exp(-2 pi i k / length), so that this is exp(-2 pi i p q / R).
         const Complex<double> w = twiddle[p * q * (length / R)];
         part[q][p] = turned(part[q][p], w.re, w.im);
       }

@@ -192,6 +192,7 @@ class PairLoop {
         b.v[n] = static_cast<F>(u[1] - v[1]);
         b.w[n] = static_cast<F>(u[2] - v[2]);
       }
+      // f (rho_i + rho_j) of the many-body force.
       if (particles_.density)
         b.densities[n] =
             special_[kind] * static_cast<F>(particles_.density[b.i[n]] + particles_.density[j]);

@@ -54,6 +54,7 @@ class ListLoop {
       for (int k = 0; k < 27; ++k) {
         const int other = neighbor_cell(cells, x, y, z, k);
         if (other < 0) continue;
+        // Neighbor 13 of 0 to 26 is the cell itself: its own particles are candidates from own_ on.
         if (whose == 0 && k == 13) own_ = count_;
         const CellRange range = l_.range[whose][other];
         for (int j = range.first; j < range.last; ++j) add(j);

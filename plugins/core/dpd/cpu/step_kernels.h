@@ -233,6 +233,7 @@ class StepLoop {
     for (int k = 0; k < segments_; ++k) {
       const std::int64_t own = 4 * static_cast<std::int64_t>(segment_[k].i);
       const FourWords r = four_at(position + own), v = four_at(velocity + own);
+      // Differences modulo 2^32, which are signed numbers to the nearest images.
       const auto minus_place = [&](int axis, FourInts others) {
         return (FourWords{} + r[axis]) - reinterpret_cast<FourWords>(others);
       };
@@ -242,6 +243,8 @@ class StepLoop {
         return mine - reinterpret_cast<FourFloats>(others);
       };
       for (; n < segment_[k].end; n += kGroup) {
+        // Rows (x, y, z, kind) and (v_x, v_y, v_z, tag) of four partners; transposed, each register
+        // has one component of all four.
         FourInts p[kGroup], w[kGroup];
         for (int q = 0; q < kGroup; ++q) {
           const std::int64_t j = 4 * static_cast<std::int64_t>(hit_[n + q] & kIndex);

@@ -438,6 +438,7 @@ struct ListWarp {
       append_batches<2>(some);
     else
       append_batches<1>(some);
+    // At most 32 candidates are beyond kMost: all lanes read theirs before one is written.
     const float4 rest = m.candidate[kMost + lane];
     const float rest_radius = m.radius[kMost + lane];
     __syncwarp();
@@ -488,6 +489,7 @@ __device__ __forceinline__ int2 own_range(const ListArguments& a, int lane, int3
   } else {
     share = cell.x % a.shares;
     cell.x /= a.shares;
+    // One thread of the grid: the new lists hold until a step finds that they do not.
     if (cell.x + cell.y + cell.z + lane == 0 && !a.status.device->lost)
       a.status.device->expired = kNever;
     if (cell.x >= a.cells.here[0]) return {0, 0};
@@ -495,6 +497,7 @@ __device__ __forceinline__ int2 own_range(const ListArguments& a, int lane, int3
   cell_range = a.range[(cell.z * a.cells.here[1] + cell.y) * a.cells.here[0] + cell.x];
   if constexpr (ranks) return cell_range;
   const int number = cell_range.y - cell_range.x;
+  // Warp s of S that share a cell has particles floor(n s / S) to before floor(n (s + 1) / S).
   return {cell_range.x + number * share / a.shares, cell_range.x + number * (share + 1) / a.shares};
 }
 

@@ -309,6 +309,7 @@ __device__ __forceinline__ void add_pairs_of_thread(const PairSums<V>& sums, Own
                                                     Sum<typename V::Real>& sum, unsigned* hit) {
   ThreadHits<V> hits(sums, sum, hit);
   constexpr int apart = OwnGroups<V>::kApart;
+  // Lanes stay together: when one has no room for more hits, all compute those that they have.
   for (int left = groups.left(); __any_sync(kWholeWarp, left > 0);
        left -= apart, groups.next += V::lanes * groups.stride) {
     if (left > 0) {

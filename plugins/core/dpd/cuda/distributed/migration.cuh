@@ -140,6 +140,8 @@ class Migration {
     const cudaStream_t work = c_.streams.work;
     c_.selection.count(suspects, parts, leaves());
     c_.streams.wait(work, "migration");
+    // total[r]: those that go to rank r. What rank r sends here is column `rank` of all ranks'
+    // rows.
     const unsigned* const total = c_.report.answers().total;
     const std::vector<std::int64_t> to(total, total + parts);
     std::vector<std::int64_t> from(to.size());
@@ -150,6 +152,7 @@ class Migration {
     s_.reserve(s_.count + arriving_, 0);
     const auto here = s_.particles(s_.present(), s_.slot);
     const SlotArrays slot_arrays = s_.slot_arrays();
+    // The particle's row of links, if there are any, follows it in its record.
     const std::size_t apart = bytes_with_row(sizeof(Migrant<P>), s_.links);
     const auto t = place_records<Migrant<P>>(*c_.transport, to, from, apart);
     if (leaving_ > 0) c_.selection.pick(suspects, parts, leaves(), picked_);
@@ -178,6 +181,8 @@ class Migration {
   // range: of each cell.
   void settle(DeviceBuffer<int2>& range) {
     const cudaStream_t main = c_.streams.main;
+    // Particles that come fill the slots that were left before, then new ones; those that go leave
+    // theirs for the next time.
     const int taken = std::min(arriving_, s_.slots_left);
     s_.slots_left -= taken;
     s_.slots += arriving_ - taken;
