@@ -51,6 +51,7 @@ void check_box_and_step(const Settings& s) {
 }
 
 void check_pairs(const Settings& s) {
+  // A particle's word has 16 bits for its type.
   if (s.pairs.types < 1 || s.pairs.types > 0xffff)
     refuse("the number of types must be from 1 to 65535, got ", s.pairs.types);
   const auto types = static_cast<std::size_t>(s.pairs.types);
@@ -59,6 +60,7 @@ void check_pairs(const Settings& s) {
   for (std::size_t i = 1; i <= types; ++i) {
     check_positive(s.mass[i], "mass");
     for (std::size_t j = 1; j <= types; ++j) {
+      // [types + 1][types + 1]: types count from 1.
       const PairCoefficients& c = s.pairs.coefficients[i * (types + 1) + j];
       if (!std::isfinite(c.a) || !(c.gamma >= 0) || !(c.sigma >= 0) || !(c.inverse_cutoff > 0) ||
           !(c.weight_exponent >= 0) || 1 / c.inverse_cutoff > s.cutoff * (1 + 1e-12))

@@ -111,6 +111,7 @@ class Quench {
   void move(std::size_t i, Point push) {
     m_points[i].x += push.x;
     m_points[i].y += push.y;
+    // Since pairs were listed; half the skin bounds it (list_is_stale()).
     m_moves[i].x += push.x;
     m_moves[i].y += push.y;
     m_largest_move2 =

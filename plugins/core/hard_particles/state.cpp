@@ -29,6 +29,7 @@ std::vector<std::int64_t> to_units(const State& s, const double* coordinates) {
     const double share = coordinates[k] / s.parameters.box[a] + 0.5;
     std::int64_t x =
         2 * static_cast<std::int64_t>(std::floor(share * static_cast<double>(s.extent[a] / 2))) + 1;
+    // A place on the upper face, or beyond a face by rounding, is on the opposite side.
     if (x >= s.extent[a]) x -= s.extent[a];
     if (x < 0) x += s.extent[a];
     places[k] = x;
@@ -198,6 +199,7 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
     refuse("checkpoint: at most 2e9 ", s.noun(), "s and at least one, got ", particles);
   adopt_box(s, data);
   const auto D = static_cast<std::size_t>(s.dimensions());
+  // Lines of the grid are at even integers, places at odd ones: no particle is between two cells.
   for (std::size_t a = 0; a < 3; ++a)
     if (a < D ? data.origin[a] < 0 || data.origin[a] >= s.extent[a] || data.origin[a] % 2
               : data.origin[a] != 0)
@@ -285,6 +287,7 @@ Snapshot by_index(const State& s, const Snapshot& data) {
   const auto lost = [] { throw std::runtime_error("a particle is lost: the state is corrupt"); };
   Snapshot all = s.data;
   all.extent = s.extent;
+  // -1 until the particle is found; one that is found twice, or never, is lost.
   all.places.assign(s.particles * D, -1);
   if (!data.diameters.empty()) all.diameters.resize(s.particles);
   if (data.indices.size() != s.particles) lost();

@@ -32,6 +32,7 @@ void StateEngine::enqueue(std::uint64_t cycles) {
     rows_.add(rows);
     const Counters own = own_counters();
     const TrialCounters swaps = own_swaps();
+    // What each rank has added since the start: all ranks began with the counters of the whole box.
     std::uint64_t sums[4] = {
         own.trial_moves - start_.trial_moves, own.accepted_moves - start_.accepted_moves,
         swaps.trials - start_swaps_.trials, swaps.accepted - start_swaps_.accepted};

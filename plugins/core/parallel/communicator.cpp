@@ -15,6 +15,7 @@
 namespace manymove {
 namespace {
 
+// An error as bytes of one size, which ranks can gather whatever it is.
 struct Message {
   enum Kind : std::int32_t {
     kOther,
@@ -117,6 +118,7 @@ Message message_of(const std::exception_ptr& error) {
 
 void agree(Communicator& communicator, std::exception_ptr error) {
   const int rank = communicator.rank(), ranks = communicator.ranks();
+  // The largest is that of the lowest rank with an error, which all throw.
   std::int64_t worst = error ? ranks - rank : 0;
   communicator.maximum(&worst, 1);
   if (worst == 0) return;
@@ -126,6 +128,7 @@ void agree(Communicator& communicator, std::exception_ptr error) {
   if (worst < 0 || worst > ranks)
     throw std::runtime_error(text_of("a rank announces an error of rank ", ranks - worst));
   Message& first = all[static_cast<std::size_t>(ranks - worst)];
+  // Texts of another rank end within their arrays, whatever has been received.
   first.subject[sizeof first.subject - 1] = 0;
   first.quantity[sizeof first.quantity - 1] = 0;
   first.text[sizeof first.text - 1] = 0;
@@ -133,6 +136,7 @@ void agree(Communicator& communicator, std::exception_ptr error) {
 }
 
 std::int64_t total_of(const std::vector<std::int64_t>& numbers, std::size_t bytes) {
+  // All records must fit one array: their bytes are a signed distance of pointers.
   const std::int64_t most = PTRDIFF_MAX / static_cast<std::int64_t>(bytes);
   std::int64_t total = 0;
   for (std::size_t r = 0; r < numbers.size(); ++r) {

@@ -213,6 +213,7 @@ class Heartbeat {
   }
 
   void beat() {
+    // So often that a rank which lives is heard of many times within the limit.
     const double pause = std::min(1.0, limit_ / 16);
     for (auto last = Clock::now();;) {
       send_all(first_silent());
@@ -228,6 +229,7 @@ class Heartbeat {
   }
 
   void end_if_hanging() {
+    // A silent rank matters only where this one waits for messages.
     const char* call = first_silent() < 0 ? nullptr : call_of(thread_of_mpi_);
     beats_ = call ? beats_ + 1 : 0;
     if (beats_ < kBeats) return;

@@ -112,6 +112,7 @@ void copy_from_device(void* host, const void* device, std::size_t bytes,
   if (memory.type == cudaMemoryTypeUnregistered)
     throw std::invalid_argument("an input array is not in the memory of a CUDA device");
   const DeviceGuard guard(memory.device);
+  // Without a stream the array may be written by any of them.
   if (!stream)
     check(cudaDeviceSynchronize(), kWhat);
   else if (*stream)

@@ -214,6 +214,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   }
 
   void run_batch(int sweeps) {
+    // Each sweep of the batch counts in a place of its own, so that the host reads all at the end.
     for (const auto& chain : chains_) chain->clear_counts();
     fresh_ = false;
     if (launcher_) {
@@ -262,6 +263,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   // No device continues before all have come here.
   void synchronize_devices() {
     if (peers_.count == 1) return;
+    // Streams wait for events of the others; the host waits for none.
     for (const auto& chain : chains_) chain->mark();
     for (const auto& chain : chains_)
       for (const auto& other : chains_)

@@ -35,6 +35,7 @@ struct Interval {
   Interval part(int k, int parts) const {
     if (empty()) return {};
     const auto bound = [&](std::int64_t n) {
+      // In 64 bits: the product of a number of particles and one of parts.
       return low + static_cast<int>((high - low) * n / parts);
     };
     return {bound(k), bound(k + 1)};
@@ -172,6 +173,8 @@ void PairForces::add(const PairTable& table, const Particles& particles, const N
   s.force = result.force;
   s.out_of_memory = false;
   s.energies.assign(result.energy ? blocks : 0, 0.0);
+  // One thread adds forces as it finds them. So do callbacks of a host, which is asked in the order
+  // of the list.
   if (result.callback || s.pool.size() == 1) {
     for (int block = 0; block < blocks; ++block) s.rows(block, nullptr);
   } else {

@@ -308,6 +308,7 @@ class CudaEngine final : public DeviceEngine<P> {
     }
     if (host_status_->refused) {
       check(cudaStreamSynchronize(stream_), "step");
+      // The step whose change of velocities was impossible.
       step_ = host_status_->refused;
       p_.now = buffer_of(step_);
       lists_end();
@@ -315,6 +316,7 @@ class CudaEngine final : public DeviceEngine<P> {
     }
     if (host_status_->lost) {
       check(cudaStreamSynchronize(stream_), "step");
+      // A particle has gone too far, perhaps because a bond is broken: look_at_bonds() says so.
       step_ = host_status_->expired;
       p_.now = buffer_of(step_);
       lists_end();

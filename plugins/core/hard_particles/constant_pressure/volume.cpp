@@ -20,6 +20,7 @@ namespace {
 // exp r ends below the rounding.
 double exponential(double x) {
   const double n = std::nearbyint(x * 1.4426950408889634);
+  // r = x - n ln 2, with ln 2 as the sum of two doubles.
   const double r = fused(n, -2.3190468138462996e-17, fused(n, -0.69314718055994531, x));
   double sum = 1, term = 1;  // |r| < 0.35
   for (int k = 1; k < 18; ++k) {
@@ -53,6 +54,7 @@ int cells_for(const State& s, int axis, double edge) {
   const double sigma = s.distances.largest;
   const std::vector<int>& counts = s.lattice.cells[axis];
   for (auto n = counts.rbegin(); n != counts.rend(); ++n)
+    // A cell is at least a contact distance wide, and at most kWidestCell of them.
     if (*n * sigma <= edge) return edge < kWidestCell * sigma * *n * (1 + 1e-12) ? *n : 0;
   return 0;
 }
@@ -169,6 +171,7 @@ void choose_lattice(State& s) {
   const double volume = box_volume(s);
   int exponent;
   std::frexp(volume, &exponent);
+  // Volumes are multiples of a power of two, of which sums are exact in a double.
   s.lattice.quantum = p.ln_volume ? 0x1p-46 : std::ldexp(1.0, exponent - 48);
   const double start = p.ln_volume ? logarithm(volume) : volume;
   s.data.volume = std::nearbyint(start / s.lattice.quantum) * s.lattice.quantum;

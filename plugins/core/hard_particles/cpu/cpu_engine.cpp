@@ -15,6 +15,8 @@ void CpuEngine::advance(std::uint64_t cycles) {
     }
     const Draw local = local_draw(state_, draw);
     const std::size_t first = first_cell();
+    // Tiles read the cells of the last cycle and write those of the next one, which are shifted:
+    // own rows only, without the margins.
     const CycleArrays arrays{now_.spheres.data(), now_.counts.data(),
                              spare_.spheres.data() + first * state_.geometry.slots,
                              spare_.counts.data() + first};
