@@ -203,6 +203,7 @@ Cells divide_again(State& s, Snapshot mine) {
 Snapshot particles_of_all(const State& s, const Snapshot& mine) {
   const auto D = static_cast<std::size_t>(s.dimensions());
   Shares shares(static_cast<std::size_t>(s.ranks->ranks()));
+  // Rank 0 gets the particles of all; the others end with the box alone.
   for (std::size_t i = 0; i < mine.indices.size(); ++i) shares.add(0, mine, i, D);
   Snapshot all = shares.deliver_to(*s.ranks);
   all.origin = s.data.origin;

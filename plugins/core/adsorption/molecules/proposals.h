@@ -263,6 +263,7 @@ MM_TEAM PoseBatch<F> poses_anywhere(const MoleculeSystem<Team, F, Chains>& s, st
     std::uint32_t word[4], turn[4];
     const std::uint32_t proposal = first + static_cast<std::uint32_t>(l);
     random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), proposal, purpose);
+    // Numbers with the highest bit are for rotations.
     random_words(turn, s.m.key, step, static_cast<std::uint32_t>(s.id), proposal | 0x80000000u,
                  purpose);
     poses[l] = {{word[0], word[1], word[2]}, any_rotation(turn)};

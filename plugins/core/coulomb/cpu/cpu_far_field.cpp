@@ -97,6 +97,7 @@ int CpuFarField::ranges_near(const Site& at, IndexRange* ranges, double& sources
   const RowsNearby rows(cells_, at, field_.mesh.reach);
   int count = 0;
   for (int row = 0; row < rows.count(); ++row)
+    // Cells of a row are consecutive, and so are their sources: one range, or two across a face.
     rows.for_pieces(row, [&](int, std::size_t first, std::size_t end) {
       const IndexRange range{first_[first], first_[end]};
       if (range.begin == range.end) return;
@@ -136,6 +137,7 @@ CpuFarField::Change CpuFarField::change(const State& state, const Move& move, do
   }
   // A trial that rounds to no displacement changes nothing.
   const bool rests = from.x == to.x && from.y == to.y && from.z == to.z;
+  // Only the ion itself may stand at one of the places; else the trial is decided by a direct sum.
   if (p.at_here != 1 || (!rests && p.at_there != 0)) return {std::nan(""), 0};
   if (rests) return {0, 0};
   // Without the ion's own potential z psi(r), r from one place to the other: where it is now, only

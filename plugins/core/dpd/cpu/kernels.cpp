@@ -372,6 +372,7 @@ double density_of(const PairTable& table, const ManyBody<F>& law, const Particle
       factor[n] = static_cast<F>(table.special[static_cast<unsigned>(entry) >> 30]);
     }
     for (int n = 0; n < some; ++n) factor[n] = with_neighbor(law, squared[n], factor[n], F(0));
+    // In the order of the list, at every SIMD level.
     for (int n = 0; n < some; ++n) sum += static_cast<double>(factor[n]);
   }
   return sum * static_cast<double>(law.density_scale);

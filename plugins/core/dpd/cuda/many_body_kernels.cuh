@@ -58,6 +58,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     hits = 0;
   };
+  // The lanes of a particle take groups of four entries in turn.
   for (int left = number - kGroup * (thread % lanes); __any_sync(kWholeWarp, left > 0);
        left -= kGroup * lanes, list += lanes * apart_in_list) {
     if (left > 0) {

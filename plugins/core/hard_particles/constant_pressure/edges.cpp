@@ -105,6 +105,7 @@ void choose_edges(State& s) {
       refuse("box edge ", "xyz"[a], " holds more than 30000 cells: use a smaller box");
     const auto cells = std::max<std::int64_t>(3, cells_of_edge(static_cast<std::int64_t>(edge)));
     const auto m = static_cast<std::int64_t>(std::nearbyint(edge / (4.0 * cells)));
+    // E_a = 4 n_a m_a with n_a cells: half a cell, H = 2 m_a, is an even number of units.
     s.extent[a] = 4 * cells * std::clamp(m, kFinest, kFinest + rungs_of(cells) - 1);
     shortest = std::min(shortest, p.box[a]);
   }
@@ -119,6 +120,7 @@ void choose_edges(State& s) {
     const double delta = p.volume_delta * share;
     s.lattice.steps[a] = 0;
     if (delta > 0)
+      // In rungs of the ladder, which are 4 n_a units apart.
       s.lattice.steps[a] = std::max<std::int64_t>(
           1, static_cast<std::int64_t>(delta / s.unit) / (4 * s.geometry.cells[a]));
   }

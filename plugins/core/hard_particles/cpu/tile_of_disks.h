@@ -87,6 +87,7 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
 void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& bounds,
               const CycleArrays& b, const Workspace& w, MoveCounts& counts) {
   const int columns = bounds.size[0], rows = bounds.size[1];
+  // Random numbers are functions of a cell's number among those of all tiles.
   const auto where = static_cast<std::uint32_t>(tile_id) * static_cast<std::uint32_t>(g.plane);
   const auto new_cell = [&](int column, int row) {
     return static_cast<std::int64_t>(bounds.first[1] + row) * g.cells[0] + bounds.first[0] + column;
@@ -98,6 +99,7 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
       w.count[index] = 0;
       for (int s = 0; s < kSlots; ++s) w.tile[s * g.plane + index] = {kEmpty, kEmpty};
     }
+  // Disks of the old cell (i, j) land in the cells i or i - 1, j or j - 1 of the tile.
   for (int row = 0; row <= rows + 1; ++row)
     for (int column = 0; column <= columns + 1; ++column) {
       const OldCell old = old_cell(g, d, bounds, column, row);

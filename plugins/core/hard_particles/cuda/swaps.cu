@@ -67,6 +67,7 @@ __device__ void make_rounds_in_registers(const SwapSet& s, SwapCounts& counts) {
 #pragma unroll
   for (int e = 0; e < Each; ++e) {
     const int k = lane + 32 * e;
+    // Lane l has the places l, l + 32, l + 64, ...
     const bool is = k < cells && candidates[k].id != kNoParticle;
     room[e] = is ? candidates[k].room : 0;
     diameter[e] = is ? diameters[k] : 0;
@@ -75,6 +76,7 @@ __device__ void make_rounds_in_registers(const SwapSet& s, SwapCounts& counts) {
   }
   int mine = 0;
   for (int round = 0; round < rules.rounds; ++round) {
+    // The lanes draw the offsets of the next 32 rounds, one each.
     if (round % 32 == 0) mine = swap_offset<D>(g, tile, rules.cycle, set, round + lane, cells);
     const int offset = value_of_lane(mine, round % 32);
     double to[Each];
@@ -99,6 +101,7 @@ __device__ void make_rounds_in_registers(const SwapSet& s, SwapCounts& counts) {
         }
       }
       const bool pair = partner != k && (there[e] >> lane & 1u) && (others >> partner % 32 & 1u);
+      // Both partners decide by the same numbers, and each takes what the other has.
       const bool swap = pair && swaps(rules, {room[e], 0}, other, diameter[e], its);
       to[e] = swap ? its : diameter[e];
       to_source[e] = swap ? its_source : source[e];
@@ -161,6 +164,7 @@ __device__ bool fill(const SwapTile& m, const Geometry& g, const TileBounds& bou
     const std::uint32_t n = counts[there];
     const float4 first = from[0];
     const unsigned int to = atomicAdd(&total, n);
+    // The first particle of the cell in bits 0 to 15, their number above.
     m.places[i] = to | n << 16;
     if (to + n > capacity || n == 0) continue;
     m.particles[to] = first;

@@ -254,6 +254,7 @@ struct Visit {
                               const Workspace& work, bool real) {
     const Geometry& g = tile.g;
     const Law law = tile.law;
+    // Local x and y in five bits each, z above.
     const int at[3] = {static_cast<int>(entry & 31u), static_cast<int>(entry >> 5 & 31u),
                        static_cast<int>(entry >> 10)};
     const int cell = at[0] + tile.row_cells * at[1] + (D == 3 ? tile.layer_cells * at[2] : 0);
@@ -287,11 +288,13 @@ struct Visit {
         y = q.y - p.y;
         z = q.z - p.z;
         const float sigma = local_sigma<C, Sums>(law, p, q);
+        // |r_j - r_i|^2 - sigma_ij^2, negative where they overlap.
         gap = fmaf(x, x, fmaf(y, y, D == 3 ? z * z : 0.0f)) - sigma * sigma;
       };
       std::uint32_t name[K];
 #pragma unroll
       for (int k = 0; k < K; ++k) {
+        // The lanes of a group have its neighbors in turn; an empty place has the particle itself.
         const int at = lane + k * Lanes;
         const std::uint32_t its = near[max(min(at, near.total - 1), 0)];
         name[k] = at < near.total ? its : self;
