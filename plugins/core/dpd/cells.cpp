@@ -88,6 +88,8 @@ ShortFormat shorts_of(const Settings& s, double cutoff) {
   double width[3], part[3];
   widths_of(s.box, width);
   for (int a = 0; a < 3; ++a) {
+    // Halved while more than four times the lists' reach is left: short coordinates repeat after
+    // this share, 2^-shift, of the box.
     double length = s.box.periodic[a] ? width[a] : 2 * width[a];
     shorts.shift[a] = 0;
     while (shorts.shift[a] < 15 && length > 8 * (s.cutoff + s.skin)) {

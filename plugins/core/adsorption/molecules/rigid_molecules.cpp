@@ -227,6 +227,7 @@ void RigidMolecules::move(std::vector<HostAtom>& atoms, const std::vector<double
     const Kind& kind = kinds_[molecule.kind];
     const double* old = turns_.data() + k * 4;
     const double* turn = turns + k * 4;
+    // The conjugate of a unit quaternion is its inverse.
     const double back[4] = {old[0], -old[1], -old[2], -old[3]};
     Vector3 shift{}, velocity{};
     double mass = 0;

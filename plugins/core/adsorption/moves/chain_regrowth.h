@@ -77,6 +77,7 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
   };
   s.team.sync();
   if (low > high) {
+    // No bead is there: the middle one has trial places anywhere in the box.
     const int places = g.here ? 1 : g.places;
     s.gather(g.pose.center, {0, 0, 0}, body.reach, g.except, !g.here);
     if (g.alone) s.forget_near();

@@ -339,6 +339,7 @@ struct Group {
     store(change, overlap, false);
     __syncthreads();
     for (int part = 0; part < S / 32; ++part) {
+      // One warp decides 32 trials in order, while the others add up the sums of the next ones.
       if (warp == 0)
         B == Space::ewald&& r.vacuum != 0 ? decide<B == Space::ewald>(part, counts)
                                           : decide<false>(part, counts);

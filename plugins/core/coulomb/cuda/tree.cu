@@ -200,6 +200,7 @@ class Tree final : public DeviceTree {
 
  private:
   void launch(Step step, int begin, int end) {
+    // For barriers of the whole grid: a cooperative launch has all blocks at work at a time.
     void* arguments[] = {&rules_, &arrays_, &step, &begin, &end};
     check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel_),
                                       dim3(static_cast<unsigned>(blocks_)), dim3(kTreeThreads),

@@ -363,6 +363,7 @@ struct Epoch {
       __syncthreads();
       if (lane == 0 && threadIdx.x < kMostMoves) found[threadIdx.x / 32] = __popc(here);
       __syncthreads();
+      // Behind the moves of lower warps and lanes: their order is that of the trials.
       int count = 0, to_place = lanes_before(here, lane);
 #pragma unroll
       for (int w = 0; w < kMostMoves / 32; ++w) {
@@ -373,6 +374,7 @@ struct Epoch {
         before[to_place] = site_at(v.from, first + place);
         after[to_place] = site_at(v.to, first + place);
       }
+      // Holes, which add nothing, fill the last chunk.
       if (threadIdx.x < kChunk) before[count + threadIdx.x] = after[count + threadIdx.x] = hole();
       __syncthreads();
       if constexpr (kSingle) {

@@ -290,6 +290,7 @@ __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
   if (!refused)
     for (int k = thread; k < from_others; k += kIntervalThreads) {
       const unsigned word = beyond_tile[k];
+      // The lower half is the ghost's slot in the table: it becomes the ghost's number.
       beyond_tile[k] = (word & 0xffff0000u) | at.table[word & 0xffffu];
     }
 

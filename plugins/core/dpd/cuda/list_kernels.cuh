@@ -409,6 +409,7 @@ struct ListWarp {
         q = relative_to(origin, a.sphere[j]);
         p = position_of(a.cells, q.x, q.y, q.z);
         near = box.reaches(p, q.radius);
+        // In narrow boxes distances come from differences of the integers, which wrap.
         if (a.cells.narrow) p = {__int_as_float(q.x), __int_as_float(q.y), __int_as_float(q.z)};
       }
       const unsigned vote = __ballot_sync(kWholeWarp, near);

@@ -151,6 +151,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
   own.here = own.i < s.count;
   OwnGroups<V> groups(s.lists, own.i);
   if constexpr (kIntegers<P>) {
+    // All sums begin at 0 before a thread of the block adds to one.
     for (Triplets* t : {&block.units, &block.many}) t->x[thread] = t->y[thread] = t->z[thread] = 0;
     __syncthreads();
   }

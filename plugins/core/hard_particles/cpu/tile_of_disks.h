@@ -36,6 +36,7 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
     int e = 0;
     for (std::uint32_t left = entry_extras(entry[lane]); left; ++e) {
       if (e == used) {
+        // Lanes without an e-th extra have one that is too far for any disk.
         for (int l = 0; l < kLanes; ++l) extra_x[e][l] = extra_y[e][l] = kEmpty;
         ++used;
       }

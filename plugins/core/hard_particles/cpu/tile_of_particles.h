@@ -224,6 +224,7 @@ int visit(const Geometry& g, const Law& law, const TileBounds& b, std::uint64_t 
     if (call == 0) visit.self += uniform_below(word[3], n);
     for (int m = 0; m < kMovesPerCall<D> && made < g.moves_per_cell; ++m, ++made) {
       displacements<D>(word, m, g.step, by[in_chunk++]);
+      // The moves of a chunk share one list of neighbors.
       if (in_chunk < kChunk && made + 1 < g.moves_per_cell) continue;
       accepted += visit.moves(b, cell, by, in_chunk);
       in_chunk = 0;
