@@ -349,6 +349,7 @@ std::shared_ptr<const EwaldBox> make_ewald_box(const float (&edge)[3]) {
   for (int a = 0; a < kNodes; ++a)
     for (int b = 0; b < kNodes; ++b)
       for (int c = 0; c < kNodes; ++c) {
+        // In a cube the rest does not change when coordinates are exchanged.
         const bool known = box->cubic && sorted(a, b, c) != at(a, b, c);
         values[at(a, b, c)] =
             known ? values[sorted(a, b, c)] : sums.rest({node[a], node[b], node[c]});

@@ -168,6 +168,7 @@ void fail(Watchdog& watchdog, std::exception_ptr error) {
   try {
     std::rethrow_exception(error);
   } catch (const Agreed&) {
+    // The others have it already.
     throw;
   } catch (...) {
   }

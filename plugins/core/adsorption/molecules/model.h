@@ -89,10 +89,12 @@ MM_HD void circle_polynomials(double x, double& c, double& s) {
 }
 template <class F>
 MM_HD void unit_circle(std::uint32_t phase, F& c, F& s) {
+  // The nearest quarter of a turn and a rest of at most an eighth on either side.
   const std::uint32_t quarter = (phase + 0x20000000u) >> 30;
   const auto rest = static_cast<std::int32_t>(phase - (quarter << 30));
   F cosine, sine;
   circle_polynomials(static_cast<F>(rest) * F(6.283185307179586477 * 0x1p-32), cosine, sine);
+  // Each quarter turns (c, s) to (-s, c).
   c = quarter & 1 ? sine : cosine;
   s = quarter & 1 ? cosine : sine;
   c = ((quarter + 1) & 2) ? -c : c;

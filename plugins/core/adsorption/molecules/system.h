@@ -262,6 +262,8 @@ class MoleculeSystem {
             },
             [&](int i, int place) {
               for (int s = 0; s < body.count; ++s) {
+                // Each site of the body has a run of its own, with room for all molecules of the
+                // species.
                 const int from = place_of(b, s, first + i), to = used + s * counts[b] + place;
                 for (int a = 0; a < 3; ++a) scratch.near[a][to] = scratch.sites[a][from];
               }

@@ -193,6 +193,7 @@ MM_HD bool visit_by_estimates(const Geometry& g, const Doubled& s, std::uint64_t
   }
   if (least < s.unsure) return false;
   accepted += moved;
+  // From p = 2 (r + here) - kShift, or q = 2 (r + here), back to r.
   at.slot[first * at.plane] = {fused(0.5f, p.x + kShift, -s.here[0]),
                                fused(0.5f, p.y + kShift, -s.here[1])};
   if (pair)

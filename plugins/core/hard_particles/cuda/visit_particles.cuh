@@ -325,6 +325,7 @@ struct Visit {
           const float t = fmaf(x, ax, fmaf(y, ay, gap));
           return D == 3 ? fmaf(z, az, t) : t;
         };
+        // Two chains of minima, so that none waits for the one before it.
         float even = kNone, odd = kNone;
 #pragma unroll
         for (int k = 0; k < K; ++k) {
