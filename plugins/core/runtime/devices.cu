@@ -129,6 +129,7 @@ std::shared_ptr<void> device_memory(int device, std::size_t bytes, const void* c
     buffer.clear(nullptr);
   wait_for_device(device);
   char* const data = buffer.data();
+  // Freed with its device current, in whatever thread the last owner is.
   const auto free_on_device =
       [device, memory = std::make_shared<DeviceBuffer<char>>(std::move(buffer))](void*) mutable {
         const DeviceGuard before;

@@ -147,6 +147,7 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
 
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 4; ++turn) {
+      // The order of the four sets in a round, two bits each.
       const int set = d.order[round] >> (2 * turn) & 3, odd = set & 1;
       const std::uint32_t* list = w.list + set * g.plane;
       for (int i = 0; i < alone[set]; i += kLanes)
@@ -171,6 +172,7 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
       for (std::uint32_t s = 0; s < w.count[index]; ++s) {
         const Position p = w.tile[static_cast<int>(s) * g.plane + index];
         Sphere& disk = b.new_spheres[to * kSlots + s];
+        // The ID is there since the disk has landed.
         disk = {p.x, p.y, 0, disk.id};
       }
     }

@@ -163,6 +163,7 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const LaunchArrays&
   fetch(ahead);
   while (ahead.row < rows + 2 || other_disks > 1) {
     const int row = ahead.row, column = ahead.column;
+    // The first disk of the next cell and the second one of this cell are on their way meanwhile.
     const Disk first = next;
     const std::uint32_t at = next_at;
     ahead.next();
