@@ -13,9 +13,8 @@ namespace manymove::dpd {
 void widths_of(const Box& box, double width[3]) {
   const double* e = box.extent;
   const double xy = box.tilt[0], xz = box.tilt[1], yz = box.tilt[2];
-  // The volume over the area of each face.
+  // The volume over the area of each face; |b x c| = |(e1 e2, -xy e2, xy yz - xz e1)|.
   width[0] =
-      // |b x c| = |(e1 e2, -xy e2, xy yz - xz e1)|.
       e[0] * e[1] * e[2] / std::hypot(e[1] * e[2], std::hypot(xy * e[2], xy * yz - xz * e[1]));
   width[1] = e[1] * e[2] / std::hypot(e[2], yz);
   width[2] = e[2];

@@ -53,8 +53,8 @@ Cells cells_of_disks(const State& s, const Snapshot& data) {
     const auto disk = static_cast<std::uint32_t>(id);
     if (disk >= s.particles || seen[disk])
       refuse("checkpoint: disk ", id, " is unknown or there twice");
+    // Odd numbers within the cell, as equal_disks.h has them.
     if (!(std::abs(x) < g.half[0]) || !(std::abs(y) < g.half[1]) ||
-        // An odd number within the cell, as equal_disks.h has it.
         std::fmod(std::abs(x), 2.0f) != 1.0f || std::fmod(std::abs(y), 2.0f) != 1.0f)
       refuse("checkpoint: disk ", id, " is not on the grid of its cell");
     if (at % kSlots && data.ids[at - 1] < 0)

@@ -148,8 +148,8 @@ __device__ F pair_difference(const ThreadSystem<F, true>& s, int species, const 
   return sum;
 }
 
-template <class F, bool Resident>
 // Section 4.1: a thread per system, and the same molecule in all systems of a warp.
+template <class F, bool Resident>
 __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
     pmc_kernel(const __grid_constant__ PointArrays<F> w, Planes<F> planes,
                DeviceMoveCounts* moves) {

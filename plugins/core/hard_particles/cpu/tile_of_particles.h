@@ -246,8 +246,8 @@ void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const 
       for (at[0] = 1; at[0] < bounds.size[0]; ++at[0]) {
         const int index = local_index<D>(bounds, at), set = set_of<D>(at);
         if (w.first[index + 1] > w.first[index])
+          // Ten bits for each local coordinate.
           w.active[set * g.plane + members[set]++] =
-              // Ten bits for each local coordinate.
               static_cast<std::uint32_t>(at[0] | at[1] << 10 | at[2] << 20);
       }
 
