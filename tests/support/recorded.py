@@ -26,7 +26,7 @@ from typing import Any
 from documents import PAGES, ROOT, name
 
 RESULTS = ROOT / "docs/benchmarks/results"
-MARKED = re.compile(r"<!--=([a-z][a-z0-9-]*(?: [a-z0-9-]+)?)-->(.*?)<!--/-->")
+MARKED = re.compile(r"<!--=([^>]*)-->(.*?)<!--/-->")
 Row = dict[str, Any]
 
 # ---- how a number is written ---------------------------------------------------------------------
@@ -75,10 +75,9 @@ DISKS = "2026-11-29-h200-all#disks"
 COMPONENT = "2026-11-29-h200-all#hoomd-disks"
 HPMC = "2026-11-29-h200-all#hoomd-disks"
 COMPONENT_OF_SPHERES = "2026-11-29-h200-all#hoomd-spheres"
-SPHERES = "2026-11-23-h100-spheres-speed#HPMC, {:,} spheres"
-MIXTURES = "2026-11-23-h100-spheres-speed#mixture, {:,} spheres"
+SPHERES = "2026-11-29-h200-spheres#HPMC, {:,} spheres"
+MIXTURES = "2026-11-29-h200-spheres#mixture, {:,} spheres"
 DPD = "2026-11-29-h200-dpd"
-DPD_HOOMD = "2026-11-21-h100-dpd-peers"
 FLUIDS = "2026-11-29-h200-small-systems#fluids"
 IONS = "2026-11-29-h200-all#electrolyte"
 SYSTEMS = "2026-11-29-h200-all"
@@ -191,7 +190,7 @@ NUMBERS |= {
     ),
 }
 
-PEERS = {"kokkos": (DPD, "pair_style dpd/kk*"), "hoomd": (DPD_HOOMD, "md.pair.DPD*")}
+PEERS = {"kokkos": (DPD, "pair_style dpd/kk*"), "hoomd": (DPD, "md.pair.DPD*")}
 for precision in ("mixed", "double"):
     row = {"variant": f"run_style manymove/verlet, {precision}"}
     NUMBERS[f"dpd-{precision}"] = Number(DPD, row, (MPS,), rounded(0))
@@ -255,8 +254,9 @@ def link(key: str, page: Path) -> str:
     return f"[record]({os.path.relpath(file, page.parent)})"
 
 
-def card(key: str, _: Path) -> str:
-    return NUMBERS[key].report()["gpus"][0]["name"]
+def card(mark: str, _: Path) -> str:
+    key, _, size = mark.partition(" ")
+    return NUMBERS[key].report(int(size) if size else None)["gpus"][0]["name"]
 
 
 def version(key: str, _: Path) -> str:
