@@ -16,7 +16,7 @@ struct Averages {
     squared = fused(energy, energy, squared);
   }
   MM_HD void renew(double fresh, double& energy) {
-    drift = highest_of(drift, magnitude(fresh - energy));
+    drift = max_of(drift, abs_of(fresh - energy));
     energy = fresh;
   }
 };
@@ -54,6 +54,7 @@ MM_TEAM void measure_state(System& s) {
     sum_of(s, kOfSpecies + b) += s.counts[b];
   }
   sum_of(s, kNumber) += n;
+  // <N>, <N^2> and <U N>: the fluctuations give the isosteric heat of adsorption.
   sum_of(s, kNumberSquared) += mul_rn(n, n);
   s.add_product(kEnergyNumber, s.energy, n);
   if (s.m.species > 1) add_mixture(s.w.sums + s.id, s.w.systems, s.m.species, s.energy, s.counts);

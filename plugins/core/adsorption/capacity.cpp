@@ -17,11 +17,6 @@ constexpr double kScan = 0.4;  // approximate distance of two points of the scan
 // Largest estimate for all species together, which limits the memory; systems may grow beyond it.
 constexpr int kMostGuessed = 2048;
 
-double apart(double a, double b, double edge) {
-  const double d = std::abs(a - b);
-  return std::min(d, edge - d);
-}
-
 }  // namespace
 
 int estimated_capacity(const State& s, int species, const std::vector<bool>& open) {
@@ -86,6 +81,7 @@ void grow(State& s, unsigned full) {
   const std::vector<int> before = capacities(s);
   const int slots = s.slots;
   std::int64_t wanted = 0;
+  // Bit b of `full`: species b needs room, and gets half as much again and 16 more.
   for (std::size_t b = 0; b < before.size(); ++b)
     wanted += before[b] + (full >> b & 1u ? before[b] / 2 + 16 : 0);
   if (wanted > kMostSlots)
@@ -101,6 +97,7 @@ void grow(State& s, unsigned full) {
       auto from = old.begin() + static_cast<std::ptrdiff_t>(width * i * slots);
       auto to = array.begin() + static_cast<std::ptrdiff_t>(width * i * s.slots);
       for (std::size_t b = 0; b < before.size(); ++b) {
+        // The molecules of a species keep their slots; the new ones lie behind them.
         std::copy_n(from, width * before[b], to);
         from += static_cast<std::ptrdiff_t>(width * before[b]);
         to += static_cast<std::ptrdiff_t>(width * s.parameters.species[b].capacity);

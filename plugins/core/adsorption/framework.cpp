@@ -45,6 +45,7 @@ void collect_atoms(State& s) {
           for (int a = 0; a < 3; ++a) {
             const double x = f.fractional[3 * i + a];
             in_cell[a] = x - std::floor(x);
+            // Kept if within the cutoff of the unit cell: -R_c / w_a < u_a < 1 + R_c / w_a.
             u[a] = in_cell[a] + n[a];
             near &= u[a] > -margin[a] && u[a] < 1 + margin[a];
           }
@@ -96,6 +97,7 @@ GridRow grid_row(const State& s, int row, int layer) {
   const Parameters& p = s.parameters;
   double h[6];
   cell_matrix(p, {1, 1, 1}, h);
+  // A row of the grid runs along x; `row` counts along y, `layer` along z.
   const double spacing = h[0] / p.grid[0];
   GridRow g{framework_atoms(s),        p.grid[0], 0, spacing, row * (h[3] / p.grid[1]),
             layer * (h[5] / p.grid[2])};

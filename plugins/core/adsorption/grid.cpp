@@ -22,6 +22,7 @@ void spline_coefficients(double* values, int count, std::size_t stride, std::vec
   const double z = std::sqrt(3.0) - 2;
   constexpr int kDecay = 32;  // z^32 = 5e-19
   line.resize(count);
+  // f_i = (c_(i-1) + 4 c_i + c_(i+1)) / 6 has the poles z and 1 / z with z = sqrt(3) - 2.
   for (int i = 0; i < count; ++i) line[i] = 6 * values[i * stride];
   const auto at = [&](int i) { return line[((i % count) + count) % count]; };
   // The causal filter y_i = 6 x_i + z y_(i-1), whose start is the sum over the periodic images that
@@ -71,12 +72,14 @@ void store_grid(const std::array<int, 3>& n, bool cubic, std::span<const double>
     };
     return (wrap(z, n[2]) * n[1] + wrap(y, n[1])) * n[0] + wrap(x, n[0]);
   };
+  // With one point before and two behind along each axis, so that no stencil wraps.
   for (int z = -1; z < n[2] + 2; ++z)
     for (int y = -1; y < n[1] + 2; ++y)
       for (int x = -1; x < n[0] + 2; ++x) {
         bool blocked = false;
         if (pockets)
           for (int corner = 0; corner < 8; ++corner)
+            // Of the voxel above the point.
             blocked |=
                 pockets->blocked(index(x + (corner & 1), y + (corner >> 1 & 1), z + (corner >> 2)));
         *out++ = with_last_bit(static_cast<F>(values[index(x, y, z)]), blocked);

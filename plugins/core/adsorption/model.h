@@ -37,33 +37,6 @@ struct Point {
 
 // ---- elementary functions ----
 
-MM_HD float lowest_of(float a, float b) { return min_of(a, b); }
-MM_HD double lowest_of(double a, double b) { return a < b ? a : b; }
-MM_HD float highest_of(float a, float b) {
-#if defined(__CUDA_ARCH__)
-  return fmaxf(a, b);
-#else
-  return a > b ? a : b;
-#endif
-}
-MM_HD double highest_of(double a, double b) { return a > b ? a : b; }
-MM_HD float magnitude(float a) { return abs_of(a); }
-MM_HD double magnitude(double a) {
-#if defined(__CUDA_ARCH__)
-  return fabs(a);
-#else
-  return __builtin_fabs(a);
-#endif
-}
-MM_HD double mul_rn(double a, double b) {
-#if defined(__CUDA_ARCH__)
-  return __dmul_rn(a, b);
-#else
-  return a * b;
-#endif
-}
-using manymove::mul_rn;
-
 // 1 / x, rounded to nearest, for x from 2^-126 to below 2^126. The GPU's guess is within one unit
 // in the last place; one step of Newton's rounds that as division does.
 MM_HD float reciprocal(float x) {
@@ -80,7 +53,7 @@ MM_HD double reciprocal(double x) { return 1.0 / x; }
 // e^x by 2^n 2^f, relative error 2e-7 (float) or 5e-16; zero up to e^-87 (float) or e^-700, near
 // the smallest normal number, and not beyond e^80: sums of weights stay finite.
 MM_HD float exponential(float x) {
-  x = lowest_of(x, 80.0f);
+  x = min_of(x, 80.0f);
   const float rounded = fused(x, 1.44269504f, 12582912.0f);  // 1.5 * 2^23: n is in the low bits
   // x log2(e) = n + f with |f| <= 1/2.
   const float n = rounded - 12582912.0f;
@@ -91,7 +64,7 @@ MM_HD float exponential(float x) {
   return x > -87.0f ? p * as_float((bits_of(rounded) + 127u) << 23) : 0.0f;
 }
 MM_HD double exponential(double x) {
-  x = lowest_of(x, 80.0);
+  x = min_of(x, 80.0);
   const double rounded = fused(x, 1.4426950408889634, 6755399441055744.0);  // 1.5 * 2^52
   const double n = rounded - 6755399441055744.0;
   const double f = fused(x, 2.0355273740931033e-17, fused(x, 1.4426950408889634, -n));
@@ -141,6 +114,7 @@ MM_HD double uniform(std::uint32_t word) { return (static_cast<double>(word) + 0
 
 // A step along an axis, uniform between -reach / 2 and reach / 2; as likely as its reverse.
 MM_HD std::uint32_t displacement(std::uint32_t word, std::uint32_t reach) {
+  // Odd words are never 0: each magnitude has as many words of either sign.
   const auto odd = static_cast<std::int32_t>(word | 1u);
   const std::uint32_t size = uniform_below(static_cast<std::uint32_t>(odd < 0 ? -odd : odd), reach);
   return odd < 0 ? 0u - size : size;
@@ -197,8 +171,9 @@ MM_HD Site step_of(const Model<F>& m, const std::uint32_t* word) {
 // Distance along an axis to the nearest image.
 template <class F>
 MM_HD F apart(F a, F b, F edge) {
-  const F d = magnitude(a - b);
-  return lowest_of(d, edge - d);
+  // Both are within one edge L: the nearest image is |d| or L - |d| away.
+  const F d = abs_of(a - b);
+  return min_of(d, edge - d);
 }
 
 template <class F>
@@ -212,7 +187,8 @@ MM_HD F squared_distance(const Model<F>& m, const Point<F>& a, F x, F y, F z) {
 template <class F>
 MM_HD F lennard_jones(const PairLaw<F>& law, F r2) {
   // 4 epsilon [(sigma / r)^12 - (sigma / r)^6] - u(R_c) with q = 1 / r^2.
-  const F q = reciprocal(highest_of(r2, law.core2));
+  const F q = reciprocal(max_of(r2, law.core2));
+  // (r^-2)^3; then q6 (4 epsilon sigma^12 q6 - 4 epsilon sigma^6).
   const F q6 = q * q * q;
   return fused(q6, fused(law.repulsion, q6, -law.attraction), -law.at_cutoff);
 }
@@ -267,9 +243,9 @@ MM_HD Surroundings<F> surroundings_of(const Model<F>& m, const Site& origin, con
 template <class F>
 MM_HD bool may_feel(const Model<F>& m, const Surroundings<F>& s, F cutoff2, F x, F y, F z) {
   // The distance from a box along an axis is zero within it.
-  const F dx = highest_of(apart(s.center.x, x, m.edge[0]) - s.half.x, F(0)),
-          dy = highest_of(apart(s.center.y, y, m.edge[1]) - s.half.y, F(0)),
-          dz = highest_of(apart(s.center.z, z, m.edge[2]) - s.half.z, F(0));
+  const F dx = max_of(apart(s.center.x, x, m.edge[0]) - s.half.x, F(0)),
+          dy = max_of(apart(s.center.y, y, m.edge[1]) - s.half.y, F(0)),
+          dz = max_of(apart(s.center.z, z, m.edge[2]) - s.half.z, F(0));
   return fused(dz, dz, fused(dy, dy, dx * dx)) < cutoff2;
 }
 
@@ -305,6 +281,7 @@ struct GridPlace {
 template <class F>
 MM_HD GridPlace<F> grid_place(std::uint32_t in_cell, int points) {
   std::uint32_t high, low;
+  // u n as a fixed-point number: the upper word is the grid point, the lower one the fraction.
   multiply_wide(in_cell, static_cast<std::uint32_t>(points), high, low);
   return {static_cast<int>(high), static_cast<F>(static_cast<std::int32_t>(low >> 8)) * F(0x1p-24)};
 }
@@ -336,6 +313,8 @@ struct GridCell {
 
 template <class F>
 MM_HD GridCell<F> grid_cell(const Model<F>& m, int species, const Site& s) {
+  // A Site is a fraction of the box in 2^-32; times the number of unit cells, modulo 2^32, it is
+  // the fraction of the unit cell.
   const auto x = grid_place<F>(s.x * m.cells[0], m.points[0]);
   const auto y = grid_place<F>(s.y * m.cells[1], m.points[1]);
   const auto z = grid_place<F>(s.z * m.cells[2], m.points[2]);
@@ -343,6 +322,7 @@ MM_HD GridCell<F> grid_cell(const Model<F>& m, int species, const Site& s) {
   cell.x = x.fraction;
   cell.y = y.fraction;
   cell.z = z.fraction;
+  // corners[species][z][y][x][8]: all that a place needs, in one sector of memory.
   if (m.corners) {
     const F* from =
         m.corners +
@@ -352,6 +332,8 @@ MM_HD GridCell<F> grid_cell(const Model<F>& m, int species, const Site& s) {
              x.point);
     copy_eight(cell.corner, from);
   } else {
+    // grid[species][z][y][x] with a point before and two behind along each axis, which repeat those
+    // of the other side for the spline of four points.
     const int pitch = m.points[0] + 3, plane = pitch * (m.points[1] + 3);
     const F* from =
         m.grid + static_cast<std::int64_t>(species) * plane * (m.points[2] + 3) +
@@ -382,6 +364,7 @@ MM_HD F cubic_energy(const Model<F>& m, int species, const Site& s) {
   const F* v =
       m.grid + static_cast<std::int64_t>(species) * plane * (m.points[2] + 3) +
       (static_cast<std::int64_t>(z.point + 1) * plane + (y.point + 1) * pitch + x.point + 1);
+  // A tensor product of 4 x 4 x 4 coefficients from the point before the place on.
   F wx[4], wy[4], wz[4];
   cubic_weights(x.fraction, wx);
   cubic_weights(y.fraction, wy);
@@ -399,7 +382,7 @@ MM_HD F cubic_energy(const Model<F>& m, int species, const Site& s) {
     }
     sum = fused(wz[k], layer, sum);
   }
-  const F e = exponential(magnitude(sum));
+  const F e = exponential(abs_of(sum));
   // The spline is one of asinh(E / kSoft): E = kSoft sinh |sum|, with the sign of the sum.
   const F half_sinh = F(0.5 * kSoft) * (e - reciprocal(e));
   const F energy = sum < F(0) ? -half_sinh : half_sinh;
@@ -447,7 +430,7 @@ MM_HD F weight_shift(F beta, F lowest) {
 // E_i - E_o, where sums and squares of it stay finite.
 template <class F>
 MM_HD F energy_difference(F fresh, F old) {
-  return lowest_of(fresh - old, F(kForbidden));
+  return min_of(fresh - old, F(kForbidden));
 }
 
 // Section 4.3, step 5: follows the partial sums of the reduction downwards (Listing 1). The sums
@@ -459,6 +442,7 @@ MM_HD int choose_lane(F& rest, Partial&& partial) {
   int lane = 0;
   MM_UNROLL
   for (int level = 4; level >= 0; --level) {
+    // Level n has the sums over lanes that agree in their lowest 5 - n bits.
     const int bit = 16 >> level;
     const F left = partial(level, lane), right = partial(level, lane | bit);
     // The uniform part lies in the right half of the sums: the left half is taken off.
@@ -494,6 +478,7 @@ MM_HD int profile_bin(const Model<F>& m, const Site& s) {
 
 // Probabilities add up exactly, in whatever order, as multiples of 2^-32.
 MM_HD std::uint64_t quantum(double probability) {
+  // 2^32 measured steps of probability 1 fit 64 bits.
   return static_cast<std::uint64_t>(probability * 0x1p32);
 }
 

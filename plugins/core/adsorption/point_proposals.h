@@ -22,6 +22,7 @@ MM_TEAM void draw_proposals(const System& s, Batch& b, std::uint64_t step, const
   if (anywhere) return;
   // Prefix sums of the steps: place i of a random walk is the old one plus steps 1 to i.
   b.add_up();
+  // l of section 4.4, uniform in 0 ... P - 1: each proposal may have been the generating point.
   const auto split =
       static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(b.count())));
   // The walks: proposals 1 ... last, and last + 1 ... P - 1.

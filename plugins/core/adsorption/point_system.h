@@ -110,6 +110,7 @@ class PointSystem {
     const F pairs = add_pairs(body.species, slot, [&](const PairLaw<F>& law, const Point<F>& q) {
       return pair_energy(m, law, to, q.x, q.y, q.z) - pair_energy(m, law, from, q.x, q.y, q.z);
     });
+    // E_grid(r') - E_grid(r).
     return pairs + team.difference([&](bool second) {
       return framework_energy(m, body.species, second ? old : fresh);
     });
@@ -136,6 +137,7 @@ class PointSystem {
     Whole::each([&](int l) { sum[l] = 0; });
     for (int a = 0; a < m.species; ++a)
       Whole::strided(0, counts[a], [&](int l, int i) {
+        // Slots of a species follow each other; i is the molecule's number in it.
         const int slot = m.first_slot[a] + i;
         const Point<F> p = memory.point(slot);
         // U = sum_i E_grid(r_i) + sum_(i < j) u(r_ij), in doubles of terms that are rounded as in

@@ -32,6 +32,7 @@ void check_types(const State& s) {
   const auto& pairs = s.molecules() ? p.force_field->pairs : p.pairs;
   if (pairs.size() != types * types) refuse("pairs need a law for each two types of sites");
   check_laws(pairs);
+  // Each type has as many laws with the framework as there are kinds of framework atoms.
   const std::size_t kinds = s.with_framework(0).size();
   for (int t = 0; t < s.types(); ++t) {
     if (s.with_framework(t).size() != kinds)
@@ -75,6 +76,7 @@ void check_molecules(const Parameters& p) {
     refuse("the number of species must be from 1 to ", kMostSpecies, ", got ", count);
   std::int64_t slots = 0;
   for (const Species& s : p.species) {
+    // Open systems may leave the capacity at 0: it is chosen from the fugacity later.
     if (s.molecules < 0 || (s.capacity < s.molecules && (s.capacity || !(p.exchange > 0))))
       refuse("the number of molecules must be from 0 to the capacity ", s.capacity, ", got ",
              s.molecules);
@@ -92,6 +94,7 @@ void check_trials(const Parameters& p) {
   const int k = p.trial_positions, m = p.trial_orientations;
   // Those of a chain are trials of one bead after the other.
   const bool chains = p.force_field && !p.force_field->chains.empty();
+  // A reinsertion has one place more, that of the old state.
   if (k < 1 || m < 1 || k > kMostTrials || m > kMostTrials ||
       (!chains && (k + 1) * m > kMostTrials))
     refuse(
@@ -208,6 +211,7 @@ void clear_data(State& s) {
   const auto systems = static_cast<std::size_t>(p.systems);
   s.data.max_displacement = p.max_displacement;
   s.data.energies.assign(systems, 0);
+  // sums[kSums][systems], profile[groups][bins], counts[systems][species].
   s.data.sums.assign(kSums * systems, 0);
   s.data.profile.assign(static_cast<std::size_t>(p.groups) * p.bins, 0);
   for (std::size_t i = 0; i < systems; ++i)
@@ -232,6 +236,7 @@ State make_state(const Parameters& parameters) {
     s.of_double.laws.push_back(make_law<double>(law, p));
     s.of_float.laws.push_back(make_law<float>(law, p));
   }
+  // atom_laws[kind of framework atom][type].
   for (std::size_t k = 0; k < s.with_framework(0).size(); ++k)
     for (int t = 0; t < s.types(); ++t)
       s.atom_laws.push_back(make_law<double>(s.with_framework(t)[k], p));
@@ -288,9 +293,11 @@ void adopt(State& s, const double* positions, const double* orientations) {
   if (!s.chains.empty())
     refuse("positions of chains cannot be given: they start at random or from a checkpoint");
   const std::size_t all = static_cast<std::size_t>(p.systems) * s.slots;
+  // [systems][slots]: the slots of a species follow each other up to its capacity.
   std::vector<std::uint32_t> sites(3 * all);
   std::vector<double> turns(s.molecules() ? 4 * all : 0);
   std::vector<std::int32_t> counts;
+  // Free slots have the rotation by nothing, (1, 0, 0, 0).
   for (std::size_t i = 0; i < turns.size(); i += 4) turns[i] = 1;
   for (int i = 0; i < p.systems; ++i) {
     std::size_t slot = static_cast<std::size_t>(i) * s.slots;
@@ -323,6 +330,7 @@ void adopt(State& s, const Snapshot& snapshot) {
   const std::vector<Species>& species = s.parameters.species;
   for (std::size_t i = 0; i < snapshot.counts.size(); ++i) {
     const Species& b = species[i % species.size()];
+    // A closed system keeps the molecules that it began with.
     if (snapshot.counts[i] < (s.parameters.exchange > 0 ? 0 : b.molecules) ||
         snapshot.counts[i] > b.capacity)
       refuse("checkpoint: a number of molecules is out of range");
@@ -340,6 +348,8 @@ void adopt(State& s, const Snapshot& snapshot) {
 
 MoveLimits move_limits(const Parameters& p) {
   const auto limit = [](double share) { return static_cast<std::uint32_t>(share * 0x1p32); };
+  // One random word w chooses: the first limit above w / 2^32 is that of the move, and beyond the
+  // last one are displacements and rotations.
   return {limit(p.exchange), limit(p.exchange + p.reinsertion),
           limit(p.exchange + p.reinsertion + p.identity_change),
           limit(p.exchange + p.reinsertion + p.identity_change + p.regrowth)};
@@ -364,6 +374,7 @@ Model<F> make_model(const State& s, const F* grid) {
     m.direction[a] = static_cast<std::uint32_t>(p.direction[a]);
   }
   for (int b = 0; b < m.species; ++b) {
+    // Species b has slots from first_slot[b] to before first_slot[b + 1].
     m.first_slot[b + 1] = m.first_slot[b] + p.species[b].capacity;
     m.activity[b] = p.species[b].activity;
     for (int c = 0; c < m.species && !s.molecules(); ++c) m.law[b][c] = laws[b * m.species + c];

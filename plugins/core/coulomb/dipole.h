@@ -21,6 +21,7 @@ MM_HD Dipole operator+(const Dipole& a, const Dipole& b) {
 MM_HD double dipole_along(const Rules& r, int axis, float charge, float at, int image) {
   const double unwrapped =
       fused(static_cast<double>(image), static_cast<double>(r.extent[axis]), double{at});
+  // z (x + n L) of this ion, rounded to an integer alone: sums are exact in any order.
   return static_cast<double>(nearest_integer(charge * unwrapped));
 }
 MM_HD Dipole dipole_of(const Rules& r, const Site& at, const std::int32_t* image) {

@@ -40,6 +40,7 @@ double decay(double x) {
 
 // cos(pi t) for |t| <= 1.
 double cosine(double t) {
+  // cos x = 1 - x^2 / (1 2) [1 - x^2 / (3 4) [1 - ...]], from the inside out; x^32 / 32! < 4e-20.
   const double x2 = pi * pi * t * t;
   double sum = 1;
   for (int n = 30; n > 0; n -= 2) sum = 1 - sum * x2 / (n * (n - 1));
@@ -48,6 +49,7 @@ double cosine(double t) {
 
 // erf(x) / x: terms of one sign.
 double erf_ratio(double x) {
+  // erf(x) / x = 2 / sqrt(pi) exp(-x^2) sum over n of (2 x^2)^n / (1 3 5 ... (2 n + 1)).
   double term = 1, sum = 1;
   for (int n = 1; term > 1e-18 * sum; ++n) sum += term *= 2 * x * x / (2 * n + 1);
   return 2 / std::sqrt(pi) * decay(x * x) * sum;
@@ -61,6 +63,8 @@ class Sums {
  public:
   explicit Sums(const std::array<double, 3>& edge) : edge_(edge) {
     for (int a = 0; a < 3; ++a) {
+      // Images up to alpha r = kReach and waves up to k / (2 alpha) = kReach: both ends are
+      // erfc(6).
       images_[a] = static_cast<int>(kReach / kAlpha / edge_[a] + 1);
       modes_[a] = static_cast<std::size_t>(kReach * kAlpha * edge_[a] / pi);
     }
@@ -68,6 +72,8 @@ class Sums {
       for (std::size_t j = 0; j <= modes_[1]; ++j)
         for (std::size_t k = 0; k <= modes_[2]; ++k) {
           const std::size_t n[3] = {i, j, k};
+          // The wave k = 2 pi n / L; its weight is 4 pi exp(-k^2 / 4 alpha^2) / k^2 for each sign
+          // of n.
           double g2 = 0, weight = 4 * pi;
           for (int a = 0; a < 3; ++a) {
             const double g = 2 * pi * static_cast<double>(n[a]) / edge_[a];
@@ -97,9 +103,11 @@ class Sums {
           }
           const double r = std::sqrt(r2);
           if (kAlpha * r < kReach) {
+            // erfc(alpha r) / r, or for one of the nearest images the same less 1 / r.
             sum -= kAlpha * erf_ratio(kAlpha * r);
             if (!nearest) sum += 1 / r;
           } else if (nearest) {
+            // Here erfc is 0 to 2e-17, so that only the 1 / r that is taken off remains.
             sum -= 1 / r;
           }
         }
@@ -112,6 +120,7 @@ class Sums {
                              cosines[a][cosines[a].size() - 2]);
     }
     for (const Wave& wave : waves_)
+      // cos(k r) summed over the signs of k is the product of the three cosines.
       sum += wave.weight * cosines[0][wave.n[0]] * cosines[1][wave.n[1]] * cosines[2][wave.n[2]];
     return sum;
   }
@@ -152,6 +161,7 @@ Matrix square_matrix() { return Matrix(kNodes, std::vector<double>(kNodes)); }
 // From values at the nodes cos(pi (k + 1/2) / (2 kNodes)) to coefficients of the even Chebyshev
 // polynomials T_2a.
 Matrix to_chebyshev() {
+  // c_a = (2 - delta_a0) / n sum over k of f(t_k) T_2a(t_k), exact for even polynomials below 2 n.
   Matrix m = square_matrix();
   for (int a = 0; a < kNodes; ++a)
     for (int k = 0; k < kNodes; ++k) {
@@ -165,6 +175,7 @@ Matrix to_chebyshev() {
 
 // From these to powers of the square, T_2a(x) = T_a(2 x^2 - 1).
 Matrix to_powers() {
+  // T_a(y) = 2 y T_(a-1)(y) - T_(a-2)(y) with y = 2 x^2 - 1, in powers of x^2.
   Matrix column = square_matrix();  // [a][power]
   column[0][0] = 1;
   column[1][0] = -1;
@@ -215,6 +226,7 @@ Kept largest_terms(const Tensor& chebyshev, double error) {
   for (int a = kNodes - 1; a >= 0; --a)
     for (int b = kNodes - 1; b >= 0; --b)
       for (int c = kNodes - 1; c >= 0; --c) {
+        // The largest |c| at or above (a, b, c) in all three degrees.
         double& own = size[at(a, b, c)];
         own = std::abs(chebyshev[at(a, b, c)]);
         if (a + 1 < kNodes) own = std::max(own, size[at(a + 1, b, c)]);
@@ -228,6 +240,7 @@ Kept largest_terms(const Tensor& chebyshev, double error) {
   });
   Kept kept{std::vector<char>(chebyshev.size(), 1), 0};
   for (const std::size_t n : order) {
+    // |T_a T_b T_c| <= 1, so what is dropped changes the sum by at most the sum of its |c|.
     if (kept.error + std::abs(chebyshev[n]) > error) break;
     kept.error += std::abs(chebyshev[n]);
     kept.term[n] = 0;
@@ -253,6 +266,8 @@ Tensor by_elementary(Tensor powers, int degree) {
           Tensor next(powers.size());
           for_each_term(degree - 1, [&](int i, int j, int l) {
             const double term = product[at(i, j, l)];
+            // Times s = u + v + w for a - b factors, then t = u v + u w + v w for b - c; q^c came
+            // first.
             if (term == 0) return;
             if (k < a - b) {
               next[at(i + 1, j, l)] += term;
@@ -290,6 +305,7 @@ RestTerms<S> in_order(Tensor chebyshev, double error, bool cubic, int longest, d
   const auto place = [&](int i, int j, int k) {  // of s^i t^j q^k
     return longest == 0 ? at(i, j, k) : longest == 1 ? at(j, i, k) : at(k, j, i);
   };
+  // Coefficients of the line of t^j q^k. In a cube s^i t^j q^k has the degree i + 2 j + 3 k.
   const auto length = [&](int j, int k) {
     int i = 0;
     if (cubic)
@@ -299,6 +315,7 @@ RestTerms<S> in_order(Tensor chebyshev, double error, bool cubic, int longest, d
     return i;
   };
   RestTerms<S> list{{}, {}, kept.error * scale};
+  // From the highest powers down, as Horner's rule takes them; an odd line is padded with a 0.
   for (int k = kNodes - 1; k >= 0; --k)
     for (int j = kNodes - 1; j >= 0; --j) {
       const int n = length(j, k), pairs = (n + 1) / 2;
@@ -327,10 +344,12 @@ std::shared_ptr<const EwaldBox> make_ewald_box(const float (&edge)[3]) {
   const Sums sums(scaled);
   Tensor values(static_cast<std::size_t>(kNodes) * kNodes * kNodes);
   double node[kNodes];
+  // Fractions (1 - t) / 2 of an edge at the nodes t: half the cell, as the rest is even about 1/2.
   for (int k = 0; k < kNodes; ++k) node[k] = (1 - cosine((k + 0.5) / (2 * kNodes))) / 2;
   for (int a = 0; a < kNodes; ++a)
     for (int b = 0; b < kNodes; ++b)
       for (int c = 0; c < kNodes; ++c) {
+        // In a cube the rest does not change when coordinates are exchanged.
         const bool known = box->cubic && sorted(a, b, c) != at(a, b, c);
         values[at(a, b, c)] =
             known ? values[sorted(a, b, c)] : sums.rest({node[a], node[b], node[c]});
@@ -350,6 +369,7 @@ std::shared_ptr<const EwaldBox> make_ewald_box(const float (&edge)[3]) {
       if (corner >> a & 1) r2 += scaled[a] * scaled[a];
     images += 1 / std::sqrt(r2);
   }
+  // psi - 1 / r at an ion: the seven other corners of the cell, and the smooth rest.
   box->at_origin = (sums.rest({0, 0, 0}) + images) / size;
   double most = 0;
   for (const double c : values) most += std::abs(c);

@@ -50,6 +50,7 @@ MM_HD void add_rest(const SmoothRest<S>& rest, const V (&a)[N], const V (&b)[N],
   for (int n = 0; n < N; ++n) {
     const V u = a[n] * a[n], v = b[n] * b[n], w = c[n] * c[n];
     if (rest.cubic) {
+      // u + v + w, u v + (u + v) w and u v w.
       const V two = fused(a[n], a[n], v);
       s[n] = fused(c[n], c[n], two);
       t[n] = fused(u, v, two * w);
@@ -69,6 +70,8 @@ MM_HD void add_rest(const SmoothRest<S>& rest, const V (&a)[N], const V (&b)[N],
   for (int l = 0; l < rest.lines; ++l) {
     const int code = next_code;
     next_code = rest.line[l + 1];
+    // A line by Horner's rule in s; then plane = plane t + line, and sum = sum q + plane at its
+    // end.
     V line[N];
     MM_UNROLL
     for (int n = 0; n < N; ++n) line[n] = fused(constant<V>(first), s[n], constant<V>(second));

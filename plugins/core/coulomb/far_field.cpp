@@ -60,6 +60,7 @@ Polynomial fitted(const std::function<double(double)>& f, double& error) {
   now[1] = 1;     // T_1
   error = 0;
   for (int k = 0; k < kNodes; ++k) {
+    // c_k = (2 - delta_k0) / K sum_n f(x_n) cos(pi k (n + 1/2) / K), the coefficient of T_k.
     long double c = 0;
     for (int n = 0; n < kNodes; ++n)
       c += value[n] * std::cos(static_cast<long double>(pi) * k * (n + 0.5L) / kNodes);
@@ -83,6 +84,7 @@ Polynomial fitted(const std::function<double(double)>& f, double& error) {
     p.coefficient[kTerms - 1 - m] = static_cast<double>(power[m]);
     size += std::abs(p.coefficient[kTerms - 1 - m]);
   }
+  // Each of the kTerms products and sums rounds a number of at most `size`.
   error += 2 * kTerms * kUlp * size;
   return p;
 }

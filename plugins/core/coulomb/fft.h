@@ -52,6 +52,7 @@ MM_HD Complex<V> turned(const Complex<V>& a, S re, S im) {
 }
 
 // The transform of R numbers, forward.
+// X_k = sum over j of x_j exp(-2 pi i j k / R), written out: no product by 1 or i remains.
 template <int R, class V>
 MM_HD void dft(Complex<V> (&a)[R]) {
   if constexpr (R == 2) {
@@ -81,6 +82,8 @@ MM_HD void dft(Complex<V> (&a)[R]) {
     // Cosines and sines of 2 pi / 5 and 4 pi / 5.
     constexpr double c1 = 0.30901699437494742410, c2 = -0.80901699437494742410,
                      s1 = 0.95105651629515357212, s2 = 0.58778525229247312917;
+    // Sums p, q and differences m, n of the pairs j and 5 - j: cosines go with sums, sines with the
+    // differences, so that X_k and X_(5-k) share all products.
     const Complex<V> p{a[1].re + a[4].re, a[1].im + a[4].im},
         m{a[1].re - a[4].re, a[1].im - a[4].im};
     const Complex<V> q{a[2].re + a[3].re, a[2].im + a[3].im},

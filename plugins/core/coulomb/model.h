@@ -89,6 +89,7 @@ MM_HD F guessed_inverse_root(F a) {
 template <class D>
 MM_HD D inverse_root(D a) {
   const D y = widened(guessed_inverse_root(narrowed(a)));
+  // 1 / sqrt(1 - e) = 1 + e / 2 + 3 e^2 / 8 + 5 e^3 / 16 + ...; |e| < 2e-6 leaves less than 3e-18.
   const D e = fused(-a, y * y, constant<D>(1.0));
   return fused(y * e, fused(e, constant<D>(0.375), constant<D>(0.5)), y);
 }
@@ -103,6 +104,7 @@ MM_HD F inverse_root_single(F a) {
 #else
   const F y = guessed_inverse_root(a);
   const F e = fused(-a, y * y, constant<F>(1.0f));
+  // y (1 + e / 2), of which 3 e^2 / 8 is left: far below an ulp.
   return fused(y * constant<F>(0.5f), e, y);
 #endif
 }
@@ -252,6 +254,7 @@ struct Trial {
 // As probable as its opposite: a sign and a magnitude from different bits.
 MM_HD float displacement(std::uint32_t word, std::uint32_t step) {
   const std::uint64_t product = static_cast<std::uint64_t>(word & 0x7fffffffu) * (step + 1);
+  // floor(w (step + 1) / 2^31) for 31 random bits w: 0 to step, each as likely to 2^-31.
   const float magnitude = static_cast<float>(static_cast<std::int32_t>(product >> 31));
   return word >> 31 ? -magnitude : magnitude;
 }
@@ -276,6 +279,7 @@ MM_HD double squared_norm(const Site& s) {
 MM_HD Trial propose(const Rules& r, std::uint32_t particle, std::uint64_t sweep, const Site& s) {
   const auto low = static_cast<std::uint32_t>(sweep),
              high = static_cast<std::uint32_t>(sweep >> 32);
+  // The counter of the generator: ion, sweep (64 bits), and which block of four words of these.
   std::uint32_t word[4] = {particle, low, high, 0};
   philox(word, r.key);
   std::uint32_t step = r.step;
@@ -348,6 +352,7 @@ MM_HD void cells_nearby(const Rules& r, int axis, float x, int& low, int& high) 
 // Whether `found` says so of a cell, by its index, that may have ions within contact of a place.
 template <std::predicate<std::size_t> Found>
 MM_HD bool any_cell_nearby(const Rules& r, const Site& at, Found found) {
+  // At most three cells along each axis.
   int low[3], high[3];
   cells_nearby(r, 0, at.x, low[0], high[0]);
   cells_nearby(r, 1, at.y, low[1], high[1]);

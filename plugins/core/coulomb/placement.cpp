@@ -65,6 +65,7 @@ bool nudge(State& s, const CellLists& lists, int i) {
   const Site home = s.sites[i];
   for (int reach = 1; reach <= 3; ++reach)
     for (int k = 0; k < 343; ++k) {
+      // The 7^3 places around it, the nearest shell first.
       const int d[3] = {k % 7 - 3, k / 7 % 7 - 3, k / 49 - 3};
       if (std::max({std::abs(d[0]), std::abs(d[1]), std::abs(d[2])}) != reach) continue;
       Site& at = s.sites[i];
@@ -148,6 +149,7 @@ std::vector<int> overlapping_ions(const State& s) {
     cell[i] = static_cast<std::uint32_t>(cell_of(r, at));
     ++first[cell[i]];
   }
+  // Counting sort: numbers become places.
   std::uint32_t before = 0;
   for (std::uint32_t& f : first) before += std::exchange(f, before);
   std::vector<Ion> ions(s.sites.size());
@@ -181,6 +183,7 @@ void find_dipole(State& s) {
   float least = std::numeric_limits<float>::infinity();
   for (const Site& site : s.sites) least = std::min(least, std::abs(site.charge));
   const Dipole size{std::abs(dipole.x), std::abs(dipole.y), std::abs(dipole.z)};
+  // The largest change that one move can make, over the smallest charge, must fit dipole_term().
   if (s.rules.vacuum / least * change_of_square(size, most) > 0x1p60)
     refuse(
         "surrounding vacuum: the dipole moment of the ions, images included, is too large: "

@@ -86,6 +86,7 @@ class RowsNearby {
   };
   // Cells along an axis within a distance: in a box not yet wrapped, and at most all of them.
   MM_HD Span span(int axis, double distance) const {
+    // All cells that the interval [x - distance, x + distance] touches.
     const double far = distance * s_.per_edge[axis];
     int low = static_cast<int>(__builtin_floor(place_[axis] - far)),
         high = static_cast<int>(__builtin_floor(place_[axis] + far));

@@ -16,11 +16,6 @@ Particles name_of(const State& s, std::size_t i) {
 
 namespace {
 
-void require_positive(const char* name, double value) {
-  if (!(value > 0) || !std::isfinite(value))
-    refuse(Parameter{name}, "must be positive and finite, got ", value);
-}
-
 void choose_units(State& s) {
   const Parameters& p = s.parameters;
   Rules& r = s.rules;
@@ -29,15 +24,16 @@ void choose_units(State& s) {
   if (p.ewald && !p.periodic) refuse("Ewald's energy needs a periodic box");
   if (p.vacuum && !p.ewald) refuse("a vacuum around the images needs Ewald's energy");
   if (!p.periodic) {
-    require_positive("radius", p.radius);
+    check_positive("radius", p.radius);
     s.unit = p.radius / kHalf;
     for (int a = 0; a < 3; ++a) {
       r.extent[a] = 2 * kHalf;
       s.axis_unit[a] = s.unit;
     }
   } else {
-    for (const double edge : p.box) require_positive("each edge of the box", edge);
+    for (const double edge : p.box) check_positive("each edge of the box", edge);
     const double longest = *std::max_element(p.box, p.box + 3);
+    // The longest edge has 2^24 units; the others get even numbers of units of nearly this length.
     s.unit = longest / (2 * kHalf);
     for (int a = 0; a < 3; ++a) {
       r.extent[a] = static_cast<float>(2 * std::nearbyint(p.box[a] / s.unit / 2));
@@ -84,6 +80,7 @@ void choose_moves(State& s) {
     refuse(Parameter{"short_fraction"}, "must be from 0 to 1, got ", p.short_fraction);
   if (p.short_fraction > 0) {
     r.short_step = steps(s, "short_displacement", p.short_displacement);
+    // A share of the 2^32 words.
     r.short_below = static_cast<std::uint32_t>(
         std::min(4294967295.0, std::nearbyint(p.short_fraction * 4294967296.0)));
   }
@@ -100,7 +97,8 @@ void choose_moves(State& s) {
 // 2.75 N^(2/3) q / sigma: a ball of N spheres packed at 0.74, seen from its center; Ewald's images
 // and background add at most N q times what is left of psi without 1 / r.
 void choose_resolution(State& s, double charge, double contact) {
-  require_positive("bjerrum_length", s.parameters.bjerrum_length);
+  check_positive("bjerrum_length", s.parameters.bjerrum_length);
+  // log2 of the largest sum over the term at contact; 61.5 bits leave room for differences.
   const double n = static_cast<double>(s.sites.size());
   double sum = std::log2(2.75) + std::log2(n) * 2 / 3;
   if (s.ewald) sum += std::log2(1 + std::cbrt(n) / 2.75 * s.ewald->largest * contact);
@@ -152,6 +150,7 @@ void read_ions(State& s, const Ions& ions) {
   s.rules.surely_free = static_cast<float>(contact * contact * (1 + 4e-6));
   // float32 moves an ion's cell by up to two units, nudge() an ion by three.
   s.rules.contact = static_cast<float>(contact * (1 + 1e-6) + 8);
+  // About two cells for each ion at most.
   const double cap = std::max(1.0, std::cbrt(2.0 * static_cast<double>(n)));
   for (int a = 0; a < 3; ++a) {
     const double most_cells = s.rules.extent[a] / (contact * (1 + 1e-6) + 4);
@@ -169,6 +168,7 @@ State begun(const Ions& ions, const Parameters& parameters) {
   s.counters.sweeps = parameters.first_sweep;
   if (s.ewald) {
     double squares = 0;
+    // l_B / 2 sum_i z_i^2 [psi - 1 / r](0): ions and their own images.
     for (const Site& ion : s.sites) squares += double{ion.charge} * ion.charge;
     s.self_energy = parameters.bjerrum_length / s.unit * s.ewald->at_origin * squares / 2;
   }
@@ -214,6 +214,7 @@ Snapshot snapshot_of(const State& s) {
   for (const Site& at : s.sites)
     snapshot.positions.insert(snapshot.positions.end(), {at.x, at.y, at.z});
   snapshot.image = s.image;
+  // 128 bits as high 2^32 + low, 0 <= low < 2^32.
   snapshot.change_high = static_cast<std::int64_t>(s.change >> 32);
   snapshot.change_low = static_cast<std::int64_t>(s.change & 0xffffffff);
   return snapshot;
@@ -242,6 +243,7 @@ std::uint64_t EngineBase::state_hash() const {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < s.sites.size(); ++i) {
     const Site& at = s.sites[i];
+    // The number of an ion enters its share, so that the sum of all shares knows their order.
     std::uint64_t one = split_mix(i + 1);
     for (const float c : {at.x, at.y, at.z})
       one = split_mix(one ^ static_cast<std::uint64_t>(static_cast<std::int64_t>(c)));
@@ -259,6 +261,7 @@ Bins bins_of(const State& s, const Histogram& h) {
   if (h.bins < 1 || !(h.bin_width > 0) || h.species < 1)
     refuse("a histogram needs bins of positive width, got ", h.bins, " of ", h.bin_width);
   Bins b{};
+  // Lengths of Bins are in units.
   b.per_unit = s.unit / h.bin_width;
   const double farthest = h.bins * h.bin_width / s.unit;
   b.farthest2 = farthest * farthest;

@@ -169,6 +169,8 @@ MM_HD void add_angle_center(BondedSum& sum, const BondedTerms& terms, const Bond
                        f2 = combined(f.on_second, r2, f.shared, r1);
   sum.force = sum.force - (f1 + f2);
   if (!with_energy) return;
+  // Twice, since sums over particles are halved: a bond is counted at both ends, an angle at its
+  // center only. W = sum r (x) f in the order xx, yy, zz, xy, xz, yz.
   sum.angles.energy += 2 * f.energy;
   const double virial[6] = {fused(r1.x, f1.x, r2.x * f2.x), fused(r1.y, f1.y, r2.y * f2.y),
                             fused(r1.z, f1.z, r2.z * f2.z), fused(r1.x, f1.y, r2.x * f2.y),

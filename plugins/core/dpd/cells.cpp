@@ -24,6 +24,8 @@ Cells cells_of(const Settings& s, double count, const Brick* here) {
   const auto total = [&] {
     return static_cast<double>(cells.count[0]) * cells.count[1] * cells.count[2];
   };
+  // A thin gas needs no more cells than a few per particle: the longest row is halved, which only
+  // makes cells wider.
   while (total() > 8.0 * count + 4096) {
     int& most = *std::max_element(cells.count, cells.count + 3);
     most = (most + 1) / 2;
@@ -86,6 +88,8 @@ ShortFormat shorts_of(const Settings& s, double cutoff) {
   double width[3], part[3];
   widths_of(s.box, width);
   for (int a = 0; a < 3; ++a) {
+    // Halved while more than four times the lists' reach is left: short coordinates repeat after
+    // this share, 2^-shift, of the box.
     double length = s.box.periodic[a] ? width[a] : 2 * width[a];
     shorts.shift[a] = 0;
     while (shorts.shift[a] < 15 && length > 8 * (s.cutoff + s.skin)) {

@@ -29,6 +29,7 @@ struct Cells {
 
 MM_HD std::uint32_t bin_of(std::uint32_t coordinate, std::uint32_t bins) {
   std::uint32_t high, low;
+  // floor(u bins / 2^32), the upper word of the product.
   multiply_wide(coordinate, bins, high, low);
   return high;
 }
@@ -83,6 +84,7 @@ MM_HD int cell_of_key(const Cells& cells, std::uint32_t key) {
 // The cell (x, y, z) itself and those around it, k from 0 to 26; -1 where so few cells lie along an
 // edge that it is another one's, and beyond those that are here.
 MM_HD int neighbor_cell(const Cells& cells, int x, int y, int z, int k) {
+  // k = (dx + 1) + 3 (dy + 1) + 9 (dz + 1): 13 is the cell itself.
   const int dx = k % 3 - 1, dy = k / 3 % 3 - 1, dz = k / 9 - 1;
   const auto beside = [](int c, int d, int n, bool around) {
     if (around && ((n < 3 && d < 0) || (n < 2 && d > 0))) return -1;

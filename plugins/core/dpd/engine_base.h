@@ -216,6 +216,7 @@ class EngineBase : public Engine, protected ShearedBox {
     const bool chain = settings_.thermostat.chain > 0;
     while (step_ < end) {
       const std::int64_t stop = chain ? step_ + 1 : std::min(end, next_change());
+      // Half a step of the thermostat before the particles' step and half a step after it.
       if (chain) follow_chain();
       take(stop - step_, interrupted);
       if (chain) {
@@ -243,6 +244,7 @@ class EngineBase : public Engine, protected ShearedBox {
   }
   Moments moments(std::uint32_t flag) {
     Moments sums = own_moments(flag);
+    // Sums of integers: the order of particles and ranks does not matter.
     if (communicator_) communicator_->sum(sums.word, 2 * Moments::kSums);
     return sums;
   }

@@ -109,6 +109,8 @@ template <Precision P, class Real>
 MM_HD Vector<Real> separation_in(const Matrix<Real>& edges, bool tilted,
                                  const typename P::Position& i, const typename P::Position& j) {
   const auto difference = [](typename P::Unsigned a, typename P::Unsigned b) {
+    // The unsigned difference wraps modulo the box; taken as signed it is that of the nearest
+    // image.
     return static_cast<Real>(static_cast<typename P::Signed>(a - b));
   };
   return edges.times(difference(i.x, j.x), difference(i.y, j.y), difference(i.z, j.z), tilted);
@@ -186,6 +188,7 @@ MM_HD bool enter_frame(const BoxFrame& frame, const double r[3], typename P::Pos
     if (!(f > -1e6 && f < 1e6)) return false;
     if (!frame.box.periodic[a]) {
       if (f < 0 || f > 1) return false;
+      // The box is the middle half of the frame, so that differences never wrap.
       f = 0.25 + 0.5 * f;
     } else {
       const double whole = __builtin_floor(f);
@@ -198,6 +201,7 @@ MM_HD bool enter_frame(const BoxFrame& frame, const double r[3], typename P::Pos
       image[a] += static_cast<int>(wide >> 32);
       u[a] = static_cast<Unsigned>(wide);
     } else {
+      // f - floor(f) of a tiny negative f rounds to 1, which is the last integer here.
       u[a] = f < 1 ? static_cast<Unsigned>(f * 0x1p64) : ~Unsigned(0);
     }
   }
@@ -223,6 +227,7 @@ MM_HD void leave_frame(const BoxFrame& frame, const typename P::Position& p, dou
   const double inner[3] = {fraction_of(p.x), fraction_of(p.y), fraction_of(p.z)};
   double fraction[3];
   for (int a = 0; a < 3; ++a)
+    // The inverse of f -> 1/4 + f / 2.
     fraction[a] = frame.box.periodic[a] ? inner[a] : 2 * (inner[a] - 0.25);
   frame.from_fractions(fraction, r);
   const double* tilt = frame.box.tilt;

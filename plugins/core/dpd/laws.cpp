@@ -42,6 +42,7 @@ CoordinateFrame<P> frame_of(const Box& box) {
   using Real = typename P::Real;
   const auto real = [](double a) { return static_cast<Real>(a); };
   const auto span = [&](int a) { return (box.periodic[a] ? 1.0 : 2.0) / units<P>; };
+  // Columns of L are the edges a = (xx, 0, 0), b = (xy, yy, 0), c = (xz, yz, zz), over their units.
   const double xx = box.extent[0] * span(0), yy = box.extent[1] * span(1),
                zz = box.extent[2] * span(2), xy = box.tilt[0] * span(1), xz = box.tilt[1] * span(2),
                yz = box.tilt[2] * span(2);
@@ -67,6 +68,7 @@ double force_unit(const Settings& s) {
   for_each_pair_of_types(s.pairs, [&](std::size_t, const PairCoefficients& c) {
     // Friction where there is hardly anything else, at a millionth of a cutoff in a step.
     const double friction = std::max(c.gamma, c.transverse_gamma) * s.cutoff / s.time_step * 1e-6;
+    // |xi| <= sqrt(2 ln 2^31) = 6.6 for the 31 bits of which the normal variable is made.
     const double noise = std::max(c.sigma, c.transverse_sigma);
     strongest = std::max({strongest, std::fabs(c.a) + 7 * noise, friction});
   });
@@ -95,6 +97,7 @@ Laws<P> laws_of(const Settings& s, double unit) {
   laws.pairs.resize(size * size);
   laws.across.resize(s.pairs.transverse ? size * size : 0);
   for_each_pair_of_types(s.pairs, [&](std::size_t k, const PairCoefficients& c) {
+    // In mixed precision forces come in units of `unit`, as the sums of integers need them.
     laws.pairs[k] = {in_units(c.a), in_units(c.gamma), in_units(c.sigma), real(c.inverse_cutoff),
                      real(c.weight_exponent)};
     if (s.pairs.transverse)
@@ -185,6 +188,7 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
     const Real* const friction =
         thermostats + 2 * thermostat.friction.size() * static_cast<std::size_t>(motion.thermostats);
     motion.thermostat[motion.thermostats++] = {
+        // [thermostat][friction, noise][types + 1] in one array.
         friction, friction + thermostat.friction.size(),
         square_root(static_cast<Real>(thermostat.temperature)), thermostat.seed, thermostat.flag};
   }
@@ -223,6 +227,7 @@ BondedTerms bonded_terms_of(const Box& box) {
   const CoordinateFrame<Double> frame = frame_of<Double>(box);
   Matrix<double> edges = frame.edges;
   for (double* length : {&edges.xx, &edges.yy, &edges.zz, &edges.xy, &edges.xz, &edges.yz})
+    // From units of 2^-64 to those of this precision's frame.
     *length *= units<Double> / units<P>;  // a power of two
   return {edges, frame.tilted != 0, nullptr, nullptr};
 }

@@ -211,6 +211,8 @@ MM_HD double power(double base, double exponent) {
   const auto [e, s, p] = binary_logarithm(base);
   const double fraction = s * p;
   const double y = exponent * fused(s, p, e);
+  // b^x = 2^n 2^f: n, the integer nearest to y = x log2 b, is in the low bits of `rounded`, and f
+  // is the rest, from the parts of log2 b so that the rounding of y does not count.
   const double rounded = y + 6755399441055744.0;
   const double f = fused(exponent, fraction, fused(exponent, e, 6755399441055744.0 - rounded));
   const double scale = as_double((bits_of(rounded) + 1023u) << 52);

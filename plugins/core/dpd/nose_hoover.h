@@ -59,6 +59,7 @@ class NoseHooverChain {
       speed[k] = (speed[k] * by + acceleration_[k] * quarter) * by;
     }
     const double factor = std::exp(-0.5 * time_step_ * speed[0]);
+    // The kinetic energy goes with the square of the velocities.
     state_.temperature *= factor * factor;
     for (std::size_t k = 0; k < chain; ++k) state_.position[k] += 0.5 * time_step_ * speed[k];
     for (std::size_t k = 0; k < chain; ++k) {
@@ -72,6 +73,7 @@ class NoseHooverChain {
 
  private:
   double mass(std::size_t k) const {
+    // Q_1 = N_f k_B T0 tau^2 and Q_k = k_B T0 tau^2.
     const double energy = settings_.boltzmann * settings_.temperature,
                  time = settings_.damping_time;
     return (k == 0 ? settings_.degrees_of_freedom : 1.0) * energy * time * time;

@@ -13,7 +13,7 @@ namespace manymove::dpd {
 void widths_of(const Box& box, double width[3]) {
   const double* e = box.extent;
   const double xy = box.tilt[0], xz = box.tilt[1], yz = box.tilt[2];
-  // The volume over the area of each face.
+  // The volume over the area of each face; |b x c| = |(e1 e2, -xy e2, xy yz - xz e1)|.
   width[0] =
       e[0] * e[1] * e[2] / std::hypot(e[1] * e[2], std::hypot(xy * e[2], xy * yz - xz * e[1]));
   width[1] = e[1] * e[2] / std::hypot(e[2], yz);
@@ -50,6 +50,7 @@ void check_box_and_step(const Settings& s) {
 }
 
 void check_pairs(const Settings& s) {
+  // A particle's word has 16 bits for its type.
   if (s.pairs.types < 1 || s.pairs.types > 0xffff)
     refuse("the number of types must be from 1 to 65535, got ", s.pairs.types);
   const auto types = static_cast<std::size_t>(s.pairs.types);
@@ -58,6 +59,7 @@ void check_pairs(const Settings& s) {
   for (std::size_t i = 1; i <= types; ++i) {
     check_positive(s.mass[i], "mass");
     for (std::size_t j = 1; j <= types; ++j) {
+      // [types + 1][types + 1]: types count from 1.
       const PairCoefficients& c = s.pairs.coefficients[i * (types + 1) + j];
       if (!std::isfinite(c.a) || !(c.gamma >= 0) || !(c.sigma >= 0) || !(c.inverse_cutoff > 0) ||
           !(c.weight_exponent >= 0) || 1 / c.inverse_cutoff > s.cutoff * (1 + 1e-12))
@@ -85,6 +87,7 @@ void check_shear(const Settings& s) {
   // The tilt grows by rate * L_y * dt per step, up to half of L_x, where the box is replaced by the
   // equivalent one of the opposite tilt.
   Box tilted = s.box;
+  // d(tilt) = rate L_y dt.
   const double of_step = s.shear.rate * s.box.extent[1] * s.time_step;
   tilted.tilt[0] = 0.5 * s.box.extent[0] + std::fabs(of_step);
   double width[3];

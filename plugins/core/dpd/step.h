@@ -79,12 +79,14 @@ template <Precision P>
 MM_HD PairLaw<typename P::Real> law_of_pair(const Forces<P>& f, std::uint32_t kind_i,
                                             std::uint32_t kind_j, std::uint32_t entry,
                                             TransverseLaw<typename P::Real>* across = nullptr) {
+  // kind: the type in the lower 16 bits, flags above; types count from 1, so that row 0 is unused.
   const std::uint32_t types =
       (kind_i & 0xffffu) * static_cast<std::uint32_t>(f.types + 1) + (kind_j & 0xffffu);
   PairLaw<typename P::Real> law = f.types == 1 ? f.law : f.laws[types];
   if (across) *across = f.types == 1 ? f.across : f.laws_across[types];
   law.sigma *= f.noise_scale;
   if (across) across->sigma *= f.noise_scale;
+  // The upper two bits of an entry tell which kind of special neighbor j is; 0: none.
   if (const std::uint32_t kind = entry >> 30) {
     law.a *= f.special.factor[kind];
     law.gamma *= f.special.factor[kind];
@@ -149,6 +151,7 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
     pair = pair_force<false, Math>(f.law, squared, approach, noise);
   } else {
     const PairLaw<Real> law = law_of_pair(f, i.kind, j.kind, entry);
+    // A special neighbor counts as much less in the force as it does in rho (with_neighbor()).
     if (many_body && entry >> 30) densities *= f.special.factor[entry >> 30];
     pair = f.general_exponent ? pair_force<true, Math>(law, squared, approach, noise)
                               : pair_force<false, Math>(law, squared, approach, noise);
@@ -181,6 +184,7 @@ MM_HD void add_bond(Sum<typename P::Real>& sum, const CoordinateFrame<P>& frame,
                     const BondLaw<typename P::Real>& law, bool with_energy) {
   using Real = typename P::Real;
   const Vector<Real> r = separation(frame, i, j);
+  // f / r = -2 K (r - r0) / r.
   const Real distance = square_root(dot(r, r)), stretch = distance - law.length;
   const Real over_distance =
       distance > Real(0) ? -law.twice_stiffness * stretch / distance : Real(0);
@@ -233,6 +237,7 @@ MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
   for (int k = 0; k < motion.body_forces; ++k) {
     const auto& b = motion.body[k];
     if (!(r.kind >> 16 & b.flag)) continue;
+    // A block in the integers of the frame, its faces included.
     if (!b.everywhere && (r.x < b.low[0] || r.x > b.high[0] || r.y < b.low[1] || r.y > b.high[1] ||
                           r.z < b.low[2] || r.z > b.high[2]))
       continue;

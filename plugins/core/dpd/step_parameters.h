@@ -82,6 +82,8 @@ class StepParameters {
     motion.draw[0] = static_cast<std::uint32_t>(draw);
     motion.draw[1] = static_cast<std::uint32_t>(draw >> 32);
     const std::size_t thermostats = settings_.langevin_thermostats.size();
+    // Temperatures of the thermostats, three components of each body force, then what changes of
+    // velocities have.
     const double* value = parameters_of_step(step);
     for (std::size_t k = 0; k < thermostats; ++k)
       motion.thermostat[k].root = square_root(

@@ -53,6 +53,7 @@ Cells cells_of_disks(const State& s, const Snapshot& data) {
     const auto disk = static_cast<std::uint32_t>(id);
     if (disk >= s.particles || seen[disk])
       refuse("checkpoint: disk ", id, " is unknown or there twice");
+    // Odd numbers within the cell, as equal_disks.h has them.
     if (!(std::abs(x) < g.half[0]) || !(std::abs(y) < g.half[1]) ||
         std::fmod(std::abs(x), 2.0f) != 1.0f || std::fmod(std::abs(y), 2.0f) != 1.0f)
       refuse("checkpoint: disk ", id, " is not on the grid of its cell");
@@ -78,6 +79,7 @@ Geometry geometry_of(const State& s) {
   g.step = s.geometry.step;
   g.diameter = s.parameters.diameter / s.unit;
   g.contact = g.diameter * g.diameter;
+  // The estimate is right beyond d^2 (1 +- error).
   g.surely_free = static_cast<float>(g.contact * (1 + kBoundError));
   g.surely_overlap = static_cast<float>(g.contact * (1 - kBoundError));
   g.moves_per_cell = s.geometry.moves_per_cell;

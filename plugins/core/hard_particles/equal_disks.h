@@ -188,6 +188,7 @@ MM_HD std::uint32_t look_around(const Geometry& g, const LocalCell& at, int odd,
   MM_UNROLL
   for (int k = 0; k < 8; ++k) {
     Position p = at.slot[g.near[odd][k].offset];
+    // From the center of this cell: those of its neighbors are 2 H away.
     if (neighbor_dx(k)) p.x += 2.0f * g.half[0] * static_cast<float>(neighbor_dx(k));
     if (neighbor_dy(k)) p.y += 2.0f * g.half[1] * static_cast<float>(neighbor_dy(k));
     around.set(k, p.x, p.y);

@@ -33,11 +33,6 @@ void check_dilution(double cells, double bytes_per_cell, std::size_t particles) 
          " cells: use a smaller box or more particles");
 }
 
-void check_length(const char* name, double value) {
-  if (!(value > 0) || !std::isfinite(value))
-    refuse(Parameter{name}, "must be positive and finite, got ", value);
-}
-
 // A positive setting that is zero for the default.
 void settle(const char* name, int& value, int standard, int most) {
   if (value == 0) value = standard;
@@ -61,6 +56,7 @@ Distances distances_of(const Parameters& p, std::size_t particles) {
     const auto [least, most] = std::minmax_element(p.diameters.begin(), p.diameters.end());
     d.smallest = *least;
     d.largest = *most;
+    // Any two particles are at least the smallest diameter apart, as if there were one type.
     d.of_types = {d.smallest};
   } else if (!p.types.empty() || !p.contacts.empty()) {
     if (p.types.size() != particles)
@@ -87,9 +83,10 @@ Distances distances_of(const Parameters& p, std::size_t particles) {
     const auto [least, most] = std::minmax_element(p.contacts.begin(), p.contacts.end());
     d.smallest = *least;
     d.largest = *most;
+    // Particles of one type are apart by the diagonal element.
     for (std::size_t a = 0; a < T; ++a) d.of_types.push_back(p.contacts[a * T + a]);
   } else {
-    check_length("diameter", p.diameter);
+    check_positive("diameter", p.diameter);
     d.smallest = d.largest = p.diameter;
     d.of_types = {p.diameter};
   }
@@ -143,11 +140,14 @@ int default_tile(const int* cells) {
   for (int width = kNarrowest; width <= kWidest; ++width) {
     double tiles = 1, own = 1, active = 1;
     for (int a = 0; a < 2; ++a) {
+      // `along` tiles along the axis, the widest of which owns `edge` cells; 1 / edge of them is
+      // frozen.
       const int along = (cells[a] + width - 1) / width, edge = (cells[a] + along - 1) / along;
       tiles *= along;
       own *= edge;
       active *= 1 - 1.0 / edge;
     }
+    // Tiles of the busiest multiprocessor.
     const double each = std::ceil(tiles / kMultiprocessors);
     const double cost = (each * own + 300 * std::ceil(each / 2)) / active;
     if (cost < least) {
@@ -172,6 +172,8 @@ void balance_tiles(State& state) {
   for (int x = fewest(0); x <= g.cells[0] / 4; ++x)
     for (int y = fewest(1); y <= g.cells[1] / 4 && x * y <= kMost; ++y)
       for (int z = fewest(2); z <= g.cells[2] / 4 && x * y * z <= kMost; ++z) {
+        // Each tile freezes one layer of cells along each axis: prod_a (n_a - tiles_a) cells are
+        // active.
         const double active = static_cast<double>(g.cells[0] - x) * (g.cells[1] - y) *
                               static_cast<double>(g.cells[2] - z);
         if (x * y * z < kFewest || active < most) continue;
@@ -240,6 +242,7 @@ int expected_in_tile(const State& s) {
   double n = static_cast<double>(s.particles) / static_cast<double>(s.cells());
   for (int a = 0; a < s.dimensions(); ++a)
     n *= std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
+  // The mean with five standard deviations of a Poisson distribution and some room.
   return std::min(most_in_tile(s), static_cast<int>(1.04 * n + 5 * std::sqrt(n) + 16));
 }
 
@@ -291,6 +294,7 @@ void choose_cells(State& state) {
     return static_cast<double>(h) * (width[a] / width[widest]);
   });
   for (int a = 0; a < 3; ++a) {
+    // H is even; the box has 2 H n = 4 h n units along an edge of n cells.
     g.half[a] = a < D ? static_cast<float>(2 * half[a]) : 1.0f;
     state.extent[a] = a < D ? 4 * half[a] * g.cells[a] : 2;
   }
@@ -336,6 +340,8 @@ void fill_contacts(State& state) {
   state.radii.clear();
   for (std::size_t a = 0; a < types; ++a)
     for (std::size_t b = 0; b < a; ++b)
+      // sigma_ab = (sigma_aa + sigma_bb) / 2 for all pairs: then two radii give each contact
+      // distance.
       if (std::abs(table[a * types + b] - 0.5 * (table[a * (types + 1)] + table[b * (types + 1)])) >
           1e-12 * state.distances.largest)
         return;
@@ -366,7 +372,7 @@ void choose_grid(State& state) {
   state.distances = distances_of(p, state.particles);
   const double sigma = state.distances.largest;
   for (int a = 0; a < D; ++a) {
-    check_length("box", p.box[a]);
+    check_positive("box", p.box[a]);
     if (p.box[a] < 3 * sigma)
       refuse("box too small for the checkerboard: edge ", "xyz"[a], " is ", p.box[a],
              disks ? ", three diameters are " : ", three times the largest contact distance are ",
@@ -409,6 +415,7 @@ void choose_grid(State& state) {
     refuse(Parameter{"max_displacement"}, "must be positive and at most the cell width ", narrow,
            ", got ", p.max_displacement);
   p.max_displacement = std::min(p.max_displacement, narrow);
+  // In units of the integer grid.
   g.step = displacement_step(p.max_displacement / state.unit);
 
   settle("moves_per_cell", p.moves_per_cell, rules.moves_per_cell, 1024);
@@ -469,6 +476,7 @@ Law law_of(const State& s) {
   const double largest = s.distances.largest / s.unit;
   law.contact = largest * largest;
   law.largest = static_cast<float>(largest);
+  // The estimate's error is proportional to sigma^2.
   law.margin = static_cast<float>(kEstimateError * largest * largest);
   law.diameters = s.diameters.data();
   law.labels = s.labels.data();
@@ -480,7 +488,7 @@ Law law_of(const State& s) {
 
 void check_sizes(State& state) {
   state.distances = distances_of(state.parameters, state.particles);
-  for (int a = 0; a < state.dimensions(); ++a) check_length("box", state.parameters.box[a]);
+  for (int a = 0; a < state.dimensions(); ++a) check_positive("box", state.parameters.box[a]);
 }
 
 Grid grid_of(const State& s) {

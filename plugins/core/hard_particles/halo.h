@@ -58,6 +58,7 @@ inline void exchange_halo(Communicator& ranks, const HaloRows& c, int margin, in
   std::size_t bytes = 0;
   for (const RowArray& array : arrays) bytes += array.row;
   for (int k = 0; k < 4; ++k) message[k].resize(static_cast<std::size_t>(counts[k]) * bytes);
+  // The strip's own rows begin behind the lower margin.
   copy(message[0], margin, c.to_below, true);
   copy(message[1], margin + rows - c.to_above, c.to_above, true);
   exchange(ranks, message);

@@ -51,6 +51,7 @@ MM_HD std::uint32_t counter_of(Purpose purpose, int round, int call) {
 template <class Geometry, class U>
 MM_HD void random_words(U word[4], const Geometry& g, U where, std::uint64_t cycle, Purpose purpose,
                         int round, int call) {
+  // The counter of the generator: cell, cycle (64 bits), purpose | round | call.
   word[0] = where;
   word[1] = U{} + static_cast<std::uint32_t>(cycle);
   word[2] = U{} + static_cast<std::uint32_t>(cycle >> 32);
@@ -65,6 +66,7 @@ MM_HD std::uint32_t permutation(int n, const std::uint32_t* word) {
   constexpr std::uint32_t kMask = (1u << Bits) - 1;
   std::uint32_t order = Bits == 2 ? 0xe4u : 076543210u;  // ... 3 2 1 0
   for (int i = n - 1; i > 0; --i) {
+    // Places i and j change places: a xor b in both.
     const int j = static_cast<int>(uniform_below(word[i - 1], static_cast<std::uint32_t>(i + 1)));
     const std::uint32_t a = order >> (Bits * i) & kMask, b = order >> (Bits * j) & kMask;
     order ^= (a ^ b) << (Bits * i);
@@ -207,6 +209,7 @@ MM_HD TileBounds tile_bounds(const Geometry& g, int tile) {
     tile /= g.tiles[a];
     const bool divided = a == D - 1 && g.part.whole > 0;
     const int cells = divided ? g.part.whole : g.cells[a];
+    // Tile i of t begins at cell floor(i n / t): sizes differ by one cell at most.
     const auto cut = [&](int i) {
       return static_cast<int>(static_cast<unsigned>(i) * static_cast<unsigned>(cells) /
                               static_cast<unsigned>(g.tiles[a]));

@@ -23,6 +23,7 @@ void for_close_pairs(const State& s, const double* r, double reach, Pair&& pair)
   // Wider cells list the same pairs; they keep the cells of a large dilute box few.
   double volume = 1;
   for (int a = 0; a < D; ++a) volume *= box[a];
+  // At most about four cells for each particle.
   const double width = std::max(reach, std::pow(volume / (4.0 * static_cast<double>(n)), 1.0 / D));
   std::size_t cells[3] = {1, 1, 1};
   for (int a = 0; a < D; ++a)
@@ -34,6 +35,7 @@ void for_close_pairs(const State& s, const double* r, double reach, Pair&& pair)
     std::size_t at[3] = {0, 0, 0}, neighbors[3] = {1, 1, 1}, offset[3];
     for (int a = 0; a < D; ++a) {
       const double f = r[D * i + a] / box[a] + 0.5;
+      // floor((f - floor f) n), below n even where f - floor f rounds to 1.
       at[a] = std::min(cells[a] - 1, static_cast<std::size_t>((f - std::floor(f)) *
                                                               static_cast<double>(cells[a])));
       neighbors[a] = std::min<std::size_t>(3, cells[a]);

@@ -57,6 +57,7 @@ class Quench {
     m_largest_move2 = 0;
   }
 
+  // Two points that each have moved skin / 2 may have come from beyond the listed distance.
   bool list_is_stale() const { return m_largest_move2 > skin * skin / 4 * m_diameter * m_diameter; }
 
   bool moved_since_listed() const { return m_largest_move2 > 0; }
@@ -110,6 +111,7 @@ class Quench {
   void move(std::size_t i, Point push) {
     m_points[i].x += push.x;
     m_points[i].y += push.y;
+    // Since pairs were listed; half the skin bounds it (list_is_stale()).
     m_moves[i].x += push.x;
     m_moves[i].y += push.y;
     m_largest_move2 =
@@ -155,6 +157,7 @@ class Quench {
     const std::size_t here = row * m_columns + column;
     const std::size_t right = (column + 1) % m_columns, left = (column + m_columns - 1) % m_columns;
     const std::size_t above = (row + 1) % m_rows * m_columns;
+    // Right, above, and the two corners above: each pair of neighboring cells once.
     std::size_t neighbors[4];
     std::size_t count = 0;
     if (m_columns > 1) neighbors[count++] = row * m_columns + right;

@@ -213,9 +213,11 @@ MM_HD Landing<D> land(const Geometry& g, const Draw& d, const TileBounds& b, con
     l.r[a] = 0;
     l.cell[a] = 0;
     if (a >= D) continue;
+    // In the shifted grid r' = r - shift; below -H the particle is in the cell before.
     const float x = from[a] - d.shift_rest[a];
     const int before = x < -g.half[a];
     l.cell[a] = at[a] - before;
+    // From the cell's center to the tile's, a multiple of H: exact.
     l.r[a] = x + cell_center(g, b, a, at[a]);
     l.here = l.here && l.cell[a] >= 0 && l.cell[a] <= b.size[a];
   }
@@ -268,6 +270,8 @@ MM_HD void for_pairs(const Geometry& g, const Sphere* spheres, const Count* coun
   };
   const Sphere p = spheres[index(cell[0], cell[1], cell[2]) * g.slots + slot];
   const auto around = [&](int a, int by) { return (cell[a] + by + 2 * g.cells[a]) % g.cells[a]; };
+  // Half of the block of cells, those behind the cell in the order z, y, x. Places are relative to
+  // the centers of their cells, which are 2 H apart.
   for (int k = 0; k <= (D == 3 ? range : 0); ++k)
     for (int j = k == 0 ? 0 : -range; j <= range; ++j)
       for (int i = k == 0 && j == 0 ? 0 : -range; i <= range; ++i) {

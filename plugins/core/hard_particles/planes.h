@@ -50,6 +50,7 @@ struct Planes {
 };
 MM_HD void load_cell(const Geometry& g, Planes cells, int column, int row, Position slot[kSlots]) {
   const Position* const at = cells.first + first_slot(g.cells[0], column, row);
+  // One load tells whether there are others.
   const Position first = load_position(at);
   const int disks = disks_of(first);
   slot[0] = disks ? without_others(first) : first;
@@ -65,6 +66,7 @@ MM_HD void for_pairs(const Geometry& g, Planes cells, int column, int row, int s
   Position own[kSlots];
   load_cell(g, cells, column, row, own);
   const Position p = own[slot];
+  // Places are relative to the centers of their cells, which are 2 H apart.
   for (int j = Half ? 0 : -2; j <= 2; ++j) {
     for (int i = Half && j == 0 ? 0 : -2; i <= 2; ++i) {
       const int at[2] = {(column + i + 2 * g.cells[0]) % g.cells[0],

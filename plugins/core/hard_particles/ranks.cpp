@@ -161,6 +161,7 @@ bool is_legal_on_ranks(const State& s, const Snapshot& mine) {
     const auto send = [&](int rank, int there) {
       const auto to = static_cast<std::size_t>(rank);
       shares.add(to, mine, i, D);
+      // Its place in the rank's grid, where rows count from the rank's first.
       shares.places[to].back() = there * width + within;
     };
     for (int rank = 0; rank < ranks; ++rank) {
@@ -174,6 +175,7 @@ bool is_legal_on_ranks(const State& s, const Snapshot& mine) {
   here.origin[last] = 0;
   State part = s;
   part.strip.reset();
+  // Own rows, the one above, and the empty one.
   part.geometry.cells[last] = first(s.ranks->rank() + 1) - first(s.ranks->rank()) + 2;
   part.extent[last] = part.geometry.cells[last] * width;
   for (std::size_t i = 0; i < here.diameters.size(); ++i)
@@ -201,6 +203,7 @@ Cells divide_again(State& s, Snapshot mine) {
 Snapshot particles_of_all(const State& s, const Snapshot& mine) {
   const auto D = static_cast<std::size_t>(s.dimensions());
   Shares shares(static_cast<std::size_t>(s.ranks->ranks()));
+  // Rank 0 gets the particles of all; the others end with the box alone.
   for (std::size_t i = 0; i < mine.indices.size(); ++i) shares.add(0, mine, i, D);
   Snapshot all = shares.deliver_to(*s.ranks);
   all.origin = s.data.origin;

@@ -29,6 +29,7 @@ std::vector<std::int64_t> to_units(const State& s, const double* coordinates) {
     const double share = coordinates[k] / s.parameters.box[a] + 0.5;
     std::int64_t x =
         2 * static_cast<std::int64_t>(std::floor(share * static_cast<double>(s.extent[a] / 2))) + 1;
+    // A place on the upper face, or beyond a face by rounding, is on the opposite side.
     if (x >= s.extent[a]) x -= s.extent[a];
     if (x < 0) x += s.extent[a];
     places[k] = x;
@@ -53,6 +54,7 @@ Overlaps overlaps_in(const State& s, const Cells& cells) {
                        [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
                          if (apart<C>(law, i, j, dx, dy, dz)) return;
                          ++found.count;
+                         // r / sigma of a pair that overlaps.
                          const double ratio =
                              std::sqrt(exact_square(dx, dy, dz) / contact_of<C>(law, i, j));
                          if (ratio >= found.ratio) return;
@@ -67,6 +69,7 @@ Overlaps overlaps_in(const State& s, const Cells& cells) {
 Cells try_cells(const State& s, const Snapshot& data) {
   const Geometry& g = s.geometry;
   const int D = s.dimensions();
+  // The cells of this rank's rows and of the margins on both sides.
   const std::size_t stored = s.row_cells() * static_cast<std::size_t>(s.stored_rows());
   Cells cells;
   cells.spheres.resize(stored * g.slots);
@@ -78,6 +81,7 @@ Cells try_cells(const State& s, const Snapshot& data) {
     for (int a = D - 1; a >= 0; --a) {
       // The inverse of place = origin + (2 c + 1) H + local.
       const auto half = static_cast<std::int64_t>(g.half[a]);
+      // x = place - origin modulo E lies in cell c = floor(x / 2 H).
       std::int64_t x = data.places[i * D + a] - data.origin[a];
       if (x < 0) x += s.extent[a];
       std::int64_t cell = x / (2 * half);
@@ -195,6 +199,7 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
     refuse("checkpoint: at most 2e9 ", s.noun(), "s and at least one, got ", particles);
   adopt_box(s, data);
   const auto D = static_cast<std::size_t>(s.dimensions());
+  // Lines of the grid are at even integers, places at odd ones: no particle is between two cells.
   for (std::size_t a = 0; a < 3; ++a)
     if (a < D ? data.origin[a] < 0 || data.origin[a] >= s.extent[a] || data.origin[a] % 2
               : data.origin[a] != 0)
@@ -264,6 +269,7 @@ Snapshot particles_in(const State& s, const Cells& cells) {
       data.indices.push_back(p.id);
       for (int a = 0; a < D; ++a) {
         const std::int64_t x = corner[a] + static_cast<std::int64_t>(local[a]);
+        // The origin moves with the grid: places may be beyond the upper face.
         data.places.push_back(x >= s.extent[a] ? x - s.extent[a] : x);
       }
     }
@@ -281,6 +287,7 @@ Snapshot by_index(const State& s, const Snapshot& data) {
   const auto lost = [] { throw std::runtime_error("a particle is lost: the state is corrupt"); };
   Snapshot all = s.data;
   all.extent = s.extent;
+  // -1 until the particle is found; one that is found twice, or never, is lost.
   all.places.assign(s.particles * D, -1);
   if (!data.diameters.empty()) all.diameters.resize(s.particles);
   if (data.indices.size() != s.particles) lost();
@@ -347,6 +354,7 @@ std::uint64_t sum_over_particles(const State& s, const Snapshot& data) {
   for (std::size_t i = 0; i < data.places.size() / D; ++i) {
     std::uint64_t h = murmur_mix(data.index(i) + std::uint64_t{1});
     for (std::size_t a = 0; a < D; ++a)
+      // A chain over the coordinates of one particle, which begins with its index.
       h = murmur_mix(h ^ static_cast<std::uint64_t>(data.places[i * D + a]));
     sum += h;
   }
@@ -375,6 +383,7 @@ ContactBins contact_bins(const State& s, const Sampling& sampling) {
   law.per_unit = 1 / sampling.bin_width;
   const double farthest =
       s.distances.largest / s.unit * (1 + sampling.bin_width * sampling.bins) * (1 + 1e-6);
+  // Cells are 2 H wide: pairs within that are in neighboring cells, others two cells apart at most.
   law.range = farthest < 2 * static_cast<double>(s.narrowest_half()) ? 1 : 2;
   law.farthest2 = static_cast<float>(farthest * farthest);
   return law;
@@ -405,6 +414,7 @@ SwapRules swap_rules(const State& s, std::uint64_t cycle) {
   rules.order = permutation<3>(1 << s.dimensions(), word);
   rules.rounds = s.parameters.swap_rounds;
   rules.range = s.parameters.swap_range > 0 ? s.parameters.swap_range / s.unit : 1e30;
+  // Larger than the rounding of rho, 2 |r| - sigma, in float64.
   rules.clearance = 0x1p-40 * s.distances.largest / s.unit;
   const double far = s.distances.largest / s.unit;
   rules.farthest2 = static_cast<float>(far * far * (1 + 1e-5));

@@ -32,6 +32,7 @@ void StateEngine::enqueue(std::uint64_t cycles) {
     rows_.add(rows);
     const Counters own = own_counters();
     const TrialCounters swaps = own_swaps();
+    // What each rank has added since the start: all ranks began with the counters of the whole box.
     std::uint64_t sums[4] = {
         own.trial_moves - start_.trial_moves, own.accepted_moves - start_.accepted_moves,
         swaps.trials - start_swaps_.trials, swaps.accepted - start_swaps_.accepted};
@@ -80,6 +81,7 @@ void StateEngine::record_volume() {
   ++volume_samples_;
   volume_sums_[0] += volume;
   volume_sums_[1] += volume * volume;
+  // V, V^2 and 1 / V: the mean volume, its fluctuations and the mean density N <1 / V>.
   volume_sums_[2] += 1 / volume;
   if (!volumes_.ends_with(cycle)) return;
   for (double& sum : volume_sums_) sum /= static_cast<double>(volume_samples_);

@@ -91,6 +91,8 @@ HaloRows Strip::advance(int shift) {
   const int moved_above = way(edge(rank_ + 1), upper);
 
   const auto positive = [](int n) { return n > 0 ? n : 0; };
+  // The edges moved by moved_ and moved_above rows. What a strip loses at an edge its neighbor
+  // needs, and two rows more, because a tile reads two rows beyond its own.
   const HaloRows c{positive(moved_ + 2), positive(-moved_above), positive(-moved_),
                    positive(moved_above + 2)};
   waiting_below_ = waiting_above_ = 0;

@@ -40,6 +40,7 @@ template <int D>
 MM_HD void swap_cell(const int n[3], int set, int k, int at[3]) {
   MM_UNROLL
   for (int a = 0; a < 3; ++a) {
+    // Local coordinates 1, 3, 5, ... of odd sets and 2, 4, 6, ... of even ones; 0 is frozen.
     at[a] = a < D ? 2 * (k % n[a]) + ((set >> a & 1) ? 1 : 2) : 0;
     k /= n[a];
   }

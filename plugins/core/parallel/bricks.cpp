@@ -66,10 +66,12 @@ BrickDecomposition::BrickDecomposition(Communicator& communicator,
   reached_.resize(bricks);
   const std::size_t nx = cuts[0].size() - 1, ny = cuts[1].size() - 1;
   for (std::size_t c = 0; c < bricks; ++c) {
+    // Part c = (z n_y + y) n_x + x of the grid belongs to rank[c].
     const std::size_t at[3] = {c % nx, c / nx % ny, c / (nx * ny)};
     Brick brick;
     for (int a = 0; a < 3; ++a) {
       brick.low[a] = static_cast<std::uint32_t>(cuts[a][at[a]]);
+      // One less than the width, because a whole axis has 2^32.
       brick.beyond[a] = static_cast<std::uint32_t>(cuts[a][at[a] + 1] - cuts[a][at[a]] - 1);
     }
     const auto r = static_cast<std::size_t>(rank[c]);

@@ -15,6 +15,7 @@
 namespace manymove {
 namespace {
 
+// An error as bytes of one size, which ranks can gather whatever it is.
 struct Message {
   enum Kind : std::int32_t {
     kOther,
@@ -55,6 +56,7 @@ Message message_of(const std::exception_ptr& error) {
                                const std::string& problem) {
     write(kind, text);
     copy_text(message.subject, subject);
+    // what() ends with the problem.
     message.problem = static_cast<std::int32_t>(std::strlen(text) - problem.size());
   };
   try {
@@ -116,6 +118,7 @@ Message message_of(const std::exception_ptr& error) {
 
 void agree(Communicator& communicator, std::exception_ptr error) {
   const int rank = communicator.rank(), ranks = communicator.ranks();
+  // The largest is that of the lowest rank with an error, which all throw.
   std::int64_t worst = error ? ranks - rank : 0;
   communicator.maximum(&worst, 1);
   if (worst == 0) return;
@@ -125,6 +128,7 @@ void agree(Communicator& communicator, std::exception_ptr error) {
   if (worst < 0 || worst > ranks)
     throw std::runtime_error(text_of("a rank announces an error of rank ", ranks - worst));
   Message& first = all[static_cast<std::size_t>(ranks - worst)];
+  // Texts of another rank end within their arrays, whatever has been received.
   first.subject[sizeof first.subject - 1] = 0;
   first.quantity[sizeof first.quantity - 1] = 0;
   first.text[sizeof first.text - 1] = 0;
@@ -132,6 +136,7 @@ void agree(Communicator& communicator, std::exception_ptr error) {
 }
 
 std::int64_t total_of(const std::vector<std::int64_t>& numbers, std::size_t bytes) {
+  // All records must fit one array: their bytes are a signed distance of pointers.
   const std::int64_t most = PTRDIFF_MAX / static_cast<std::int64_t>(bytes);
   std::int64_t total = 0;
   for (std::size_t r = 0; r < numbers.size(); ++r) {
@@ -163,6 +168,7 @@ void fail(Watchdog& watchdog, std::exception_ptr error) {
   try {
     std::rethrow_exception(error);
   } catch (const Agreed&) {
+    // The others have it already.
     throw;
   } catch (...) {
   }
@@ -204,6 +210,7 @@ std::vector<Origin> find_origins(Communicator& communicator,
     missing = wanted;
     return Origin{};
   });
+  // All ranks learn of it and throw together, so that none is waited for.
   communicator.maximum(&missing, 1);
   if (missing) throw std::runtime_error(text_of("particle ", missing, " is on no rank"));
   return result;

@@ -196,6 +196,7 @@ std::vector<T> deliver_parts(Communicator& communicator, Sent& sent, Part part,
   const auto self = static_cast<std::size_t>(communicator.rank());
   std::vector<std::int64_t> to(ranks), from(ranks);
   for (std::size_t r = 0; r < ranks; ++r) to[r] = static_cast<std::int64_t>(part(r).size());
+  // First the sizes, then the records: exchange() needs sizes on both sides.
   communicator.transpose(to.data(), from.data());
   from[self] = to[self];
   std::vector<T> all(static_cast<std::size_t>(total_of(from, sizeof(T))));

@@ -128,6 +128,8 @@ class Heartbeat {
     gethostname(mine_.host, sizeof mine_.host - 1);
     std::random_device random;
     mine_.key = (std::uint64_t(random()) << 32) | random();
+    // UDP at a port that the system chooses; a socket that does not open leaves the process
+    // unwatched.
     socket_ = socket(AF_INET, SOCK_DGRAM, 0);
     sockaddr_in any = {};
     any.sin_family = AF_INET;
@@ -211,6 +213,7 @@ class Heartbeat {
   }
 
   void beat() {
+    // So often that a rank which lives is heard of many times within the limit.
     const double pause = std::min(1.0, limit_ / 16);
     for (auto last = Clock::now();;) {
       send_all(first_silent());
@@ -226,6 +229,7 @@ class Heartbeat {
   }
 
   void end_if_hanging() {
+    // A silent rank matters only where this one waits for messages.
     const char* call = first_silent() < 0 ? nullptr : call_of(thread_of_mpi_);
     beats_ = call ? beats_ + 1 : 0;
     if (beats_ < kBeats) return;
@@ -280,6 +284,7 @@ std::string meet(Communicator& communicator, const char* version, void (*end)())
   communicator.gather(&mine, all.data(), sizeof mine);
   std::vector<Endpoint> endpoints;
   for (Member& one : all) {
+    // Texts of other ranks end within their arrays, whatever has been received.
     one.version[sizeof one.version - 1] = one.endpoint.host[sizeof one.endpoint.host - 1] = 0;
     if (std::strcmp(one.version, all[0].version) != 0)
       throw std::runtime_error(text_of("the ranks run different versions: ", all[0].version, " on ",
@@ -290,6 +295,7 @@ std::string meet(Communicator& communicator, const char* version, void (*end)())
   watch_ranks(communicator.rank(), endpoints, end);
 
   std::string text;
+  // Ranks in a row on one host are one part: "0-3 on a, 4-7 on b".
   for (std::size_t first = 0, last; first < ranks; first = last + 1) {
     const char* host = all[first].endpoint.host;
     for (last = first; last + 1 < ranks && !std::strcmp(all[last + 1].endpoint.host, host);) ++last;

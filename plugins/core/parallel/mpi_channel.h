@@ -313,6 +313,7 @@ class MpiChannel final : public Post {
   void send_all(const void* mine, std::size_t stride, void* all, std::size_t bytes) {
     const auto ranks = static_cast<std::size_t>(this->ranks()),
                self = static_cast<std::size_t>(rank());
+    // With a stride of 0 all ranks get the same.
     auto operation = begin(mine, stride ? stride * ranks : bytes, bytes * ranks);
     const auto count = static_cast<int>(bytes);
     char *out = operation->out.data(), *in = operation->in.data();

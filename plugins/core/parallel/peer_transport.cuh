@@ -135,6 +135,7 @@ class PeerTransport : public Transport {
     ++number_;
     host_out_.clear();
     host_in_.clear();
+    // A segment goes into the memory of its receiver, where each sender has a room of its own.
     for (Segment& p : sent)
       if (p.bytes > room_)
         host_out_.push_back(p);

@@ -60,6 +60,7 @@ std::unique_ptr<Transport> make_transport(Communicator& communicator, const std:
     nccl = nccl && all[i].has_nccl;
     mpi = mpi && all[i].has_mpi;
     for (std::size_t j = 0; j < i; ++j)
+      // Two ranks with the same UUID have one GPU.
       share = share || std::memcmp(all[i].uuid, all[j].uuid, sizeof mine.uuid) == 0;
   }
   const auto refuse_wish = [&](const char* why) {

@@ -112,6 +112,7 @@ void copy_from_device(void* host, const void* device, std::size_t bytes,
   if (memory.type == cudaMemoryTypeUnregistered)
     throw std::invalid_argument("an input array is not in the memory of a CUDA device");
   const DeviceGuard guard(memory.device);
+  // Without a stream the array may be written by any of them.
   if (!stream)
     check(cudaDeviceSynchronize(), kWhat);
   else if (*stream)
@@ -128,6 +129,7 @@ std::shared_ptr<void> device_memory(int device, std::size_t bytes, const void* c
     buffer.clear(nullptr);
   wait_for_device(device);
   char* const data = buffer.data();
+  // Freed with its device current, in whatever thread the last owner is.
   const auto free_on_device =
       [device, memory = std::make_shared<DeviceBuffer<char>>(std::move(buffer))](void*) mutable {
         const DeviceGuard before;

@@ -4,6 +4,7 @@
 // a tag. Hosts compile this header as C++17.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -70,6 +71,11 @@ template <class... Parts>
 template <class... Parts>
 [[noreturn]] void refuse(const Particles& about, const Parts&... problem) {
   throw ParticleError(about, text_of(problem...));
+}
+// Refuses a parameter that is not positive or not finite.
+inline void check_positive(const char* name, double value) {
+  if (!(value > 0) || !std::isfinite(value))
+    refuse(Parameter{name}, "must be positive and finite, got ", value);
 }
 
 }  // namespace manymove

@@ -74,6 +74,7 @@ class Gathering {
       const Requests present = waiting_;
       lock.unlock();
       try {
+        // Without the lock: others may come meanwhile, and are served in the next round.
         work(present);
       } catch (...) {
         for (Request* const each : present) {

@@ -51,6 +51,13 @@ MM_HD float mul_rn(float a, float b) {
   return a * b;
 #endif
 }
+MM_HD double mul_rn(double a, double b) {
+#if defined(__CUDA_ARCH__)
+  return __dmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
 
 // For bounds only, where a rounding more or less does not matter.
 MM_HD float fast_fma(float a, float b, float c) {
@@ -113,6 +120,15 @@ MM_HD float min_of(float a, float b) {
   return a < b ? a : b;
 #endif
 }
+MM_HD double min_of(double a, double b) { return a < b ? a : b; }
+MM_HD float max_of(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return fmaxf(a, b);
+#else
+  return a > b ? a : b;
+#endif
+}
+MM_HD double max_of(double a, double b) { return a > b ? a : b; }
 MM_HD float abs_of(float a) { return __builtin_fabsf(a); }
 MM_HD double abs_of(double a) { return __builtin_fabs(a); }
 MM_HD float select(bool mask, float a, float b) { return mask ? a : b; }

@@ -54,6 +54,7 @@ SimdLevel choose_simd_level(const std::vector<std::string>& compiled, SimdLevel 
       throw std::runtime_error("MANYMOVE_SIMD=" + wanted + " does not run on this machine");
     return by_name(wanted);
   }
+  // The highest level that is compiled and runs here.
   for (auto level = compiled.rbegin(); level != compiled.rend(); ++level)
     if (by_name(*level) <= machine) return by_name(*level);
   throw std::runtime_error(

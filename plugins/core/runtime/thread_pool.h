@@ -71,6 +71,7 @@ class ThreadPool {
       s.task = task;
       s.context = context;
       s.items = items;
+      // The lock orders this before what a thread that sees the new generation takes.
       s.next.store(0, std::memory_order_relaxed);
       s.busy = static_cast<int>(s.workers.size());
       ++s.generation;
@@ -107,6 +108,8 @@ class ThreadPool {
   }
   static void take(Shared& s, int thread) {
     try {
+      // Relaxed: the counter only deals out items. The mutex orders what tasks have written before
+      // the caller's return.
       for (int item; (item = s.next.fetch_add(1, std::memory_order_relaxed)) < s.items;)
         s.task(s.context, item, thread);
     } catch (...) {
@@ -121,6 +124,7 @@ class ThreadPool {
     for (;;) {
       {
         std::unique_lock lock(s.mutex);
+        // A worker that comes late sees a new generation, and no notification is needed for it.
         s.wake.wait(lock, [&] { return s.stop || s.generation != seen; });
         if (s.stop) return;
         seen = s.generation;

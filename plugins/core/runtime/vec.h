@@ -269,6 +269,7 @@ MM_LANES unsigned bits_of_four(FourInts mask) {
 MM_LANES void transpose(FourInts& a, FourInts& b, FourInts& c, FourInts& d) {
 #if defined(__SSE2__)
   const auto as = [](FourInts v) { return reinterpret_cast<__m128i>(v); };
+  // (a0 b0 a1 b1) and (c0 d0 c1 d1), then the halves of both: (a0 b0 c0 d0), (a1 b1 c1 d1).
   const __m128i ab = _mm_unpacklo_epi32(as(a), as(b)), cd = _mm_unpacklo_epi32(as(c), as(d)),
                 ab_high = _mm_unpackhi_epi32(as(a), as(b)),
                 cd_high = _mm_unpackhi_epi32(as(c), as(d));

@@ -176,6 +176,7 @@ void Watchdog::read_notices() {
       case Notice::kStopped:
         if (notice.number < 0) break;
         state_[sender] = notice.kind == Notice::kFailed ? State::failed : State::stopped;
+        // The lowest rank that has failed is the origin, whichever notice comes first.
         if (notice.number < origin_) origin_ = notice.number, text_ = notice.text;
     }
   }

@@ -18,6 +18,8 @@ namespace {
 template <class F>
 std::size_t scratch_bytes(const PointArrays<F>& w) {
   const std::size_t side = static_cast<std::size_t>(w.slots) * kTogether;
+  // Coordinates and sites of the molecules of kTogether systems, and energy, weight, site and three
+  // words of each proposal. Up to 16 arrays begin at multiples of 64 bytes.
   return side * (3 * sizeof(F) + sizeof(Site)) +
          kMostProposals * (2 * sizeof(F) + sizeof(Site) + 3 * sizeof(std::uint32_t)) + 16 * 64;
 }
@@ -89,6 +91,7 @@ class CpuEngine final : public EngineBase {
   std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
                                             bool empty) override {
     check_species(state_, species);
+    // [systems][2]: of w = exp(-beta dU) and of w dU.
     std::vector<double> sums(2 * static_cast<std::size_t>(state_.parameters.systems));
     const TestInsertions<Arrays> t{
         arrays(), state_.data.counters.insertions, insertions, species, empty, sums.data()};

@@ -19,6 +19,7 @@ void run_together(const PointArrays<F>& w, int first, const Scratch<F>& scratch,
   const int n = w.slots, used = w.systems - first < W ? w.systems - first : W;
   auto* const ids = reinterpret_cast<std::uint32_t*>(scratch.sites);
   const auto site_at = [&](int slot, int l) {
+    // [slot][3][W]: a coordinate of the W systems side by side.
     const std::uint32_t* p = ids + static_cast<std::size_t>(slot) * 3 * W + l;
     return Site{p[0], p[W], p[2 * W]};
   };
@@ -83,7 +84,7 @@ void run_together(const PointArrays<F>& w, int first, const Scratch<F>& scratch,
     }
     for (int l = 0; l < used; ++l) {
       // Eq. 2: accepted with the probability min(1, exp(-beta dE)).
-      const F difference = lowest_of(sum[l] + field[l], F(kForbidden));
+      const F difference = min_of(sum[l] + field[l], F(kForbidden));
       if (metropolis(m.beta, difference, word[3][l])) {
         put(k, l, fresh[l]);
         energy[l] += static_cast<double>(difference);

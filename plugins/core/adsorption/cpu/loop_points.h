@@ -152,6 +152,7 @@ struct LoopPoints {
         x(s.x),
         y(s.y),
         z(s.z),
+        // With one system at a time, the room of the others holds the list of near molecules.
         near_x(s.x + w.slots),
         near_y(s.y + w.slots),
         near_z(s.z + w.slots),

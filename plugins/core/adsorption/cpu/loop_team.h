@@ -110,6 +110,7 @@ struct Loop {
   static bool leads() { return true; }
   static void sync() {}
   static void add(std::uint64_t* to, std::uint64_t amount) {
+    // Sums of integers: neither their order nor that of other memory matters.
     __atomic_fetch_add(to, amount, __ATOMIC_RELAXED);
   }
 
@@ -119,6 +120,7 @@ struct Loop {
     T part[W], next[W];
     for (int l = 0; l < W; ++l) part[l] = values[l];
     for (int off = W / 2; off > 0; off /= 2) {
+      // All lanes join at once, so that level by level the order is that of a warp's butterfly.
       for (int l = 0; l < W; ++l) next[l] = join(part[l], part[l ^ off]);
       for (int l = 0; l < W; ++l) part[l] = next[l];
     }

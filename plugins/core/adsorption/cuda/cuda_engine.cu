@@ -65,6 +65,7 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
     const Parameters& p = state_.parameters;
     if (p.method == Method::plj || p.method == Method::pmc)
       return &run_kernel<PointsOfWarp<1>, Steps::one, Arrays>;
+    // PointsOfWarp<k>: a lane has k of the 32 k proposals.
     switch (p.proposals) {
       case 32:
         return &run_kernel<PointsOfWarp<1>, Steps::several, Arrays>;
@@ -83,6 +84,7 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   void choose_warps() override {
     const std::size_t each = warp_bytes<F>(state_.slots, state_.parameters.bins);
     const std::size_t most = device_limit(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    // A warp has a system.
     const auto warps = std::min<std::size_t>(kThreads / 32, most / each);
     if (warps == 0)
       throw std::invalid_argument(text_of(state_.slots,

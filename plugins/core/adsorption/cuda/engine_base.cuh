@@ -195,6 +195,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   void enlarge(unsigned full) {
     each_molecule_array(data_, state_.data,
                         [&](const auto& buffer, auto& host) { fetch(buffer, host); });
+    // Molecules move to other places, as each species has its slots in a row.
     grow(state_, full);
     choose_warps();
     upload_molecules();

@@ -148,6 +148,7 @@ __device__ F pair_difference(const ThreadSystem<F, true>& s, int species, const 
   return sum;
 }
 
+// Section 4.1: a thread per system, and the same molecule in all systems of a warp.
 template <class F, bool Resident>
 __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
     pmc_kernel(const __grid_constant__ PointArrays<F> w, Planes<F> planes,
@@ -199,7 +200,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
     // E_grid(r') - E_grid(r) of Eq. 5.
     const F field = m.cubic ? cubic_energy(m, species, fresh) - cubic_energy(m, species, old)
                             : interpolated(cell_to) - interpolated(cell_from);
-    const F difference = lowest_of(pairs + field, F(kForbidden));
+    const F difference = min_of(pairs + field, F(kForbidden));
     // Eq. 2: accepted with the probability min(1, exp(-beta dE)).
     const bool accept = metropolis(m.beta, difference, word[3]);
     // Also where it is rejected: the coordinate was moved out of reach.
@@ -261,10 +262,12 @@ __global__ void corners_kernel(const __grid_constant__ Model<F> m, F* corners) {
   const auto voxel = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t row = m.points[0], layer = row * m.points[1], cell = layer * m.points[2];
   if (voxel >= cell * m.species) return;
+  // The padded grid is [species][z + 1][y + 1][x + 1].
   const std::int64_t pitch = m.points[0] + 3, plane = pitch * (m.points[1] + 3);
   const F* from = m.grid + voxel / cell * plane * (m.points[2] + 3) +
                   (voxel % cell / layer + 1) * plane + (voxel % layer / row + 1) * pitch +
                   voxel % row + 1;
+  // Corner c is (c & 1, c >> 1 & 1, c >> 2) beyond the voxel's lower one.
   for (int c = 0; c < 8; ++c)
     corners[8 * voxel + c] = from[(c & 1) + (c >> 1 & 1) * pitch + (c >> 2) * plane];
 }

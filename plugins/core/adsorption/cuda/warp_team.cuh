@@ -24,10 +24,12 @@ __device__ inline void add_counts(DeviceMoveCounts* moves, const LaneMoveCounts&
   if (t.exchanges) atomicAdd(&moves->exchanges, static_cast<unsigned long long>(t.exchanges));
   if (t.accepted_exchanges)
     atomicAdd(&moves->accepted_exchanges, static_cast<unsigned long long>(t.accepted_exchanges));
+  // Bit b: species b has found no free slot.
   if (t.full) atomicOr(&moves->full, t.full);
 }
 // Whether some system has found no room for a molecule: the others are given up then.
 __device__ inline bool is_stuck(const DeviceMoveCounts* moves, int lane) {
+  // Read by one lane, so that the whole warp gives up at the same step.
   const unsigned stuck = lane == 0 ? *static_cast<const volatile unsigned*>(&moves->stuck) : 0;
   return value_of_lane(stuck, 0) != 0;
 }
@@ -89,7 +91,7 @@ struct Warp {
   }
   template <class T>
   __device__ static T lowest(const Lane<T>& values) {
-    return warp_reduce(values.value, [](T a, T b) { return lowest_of(a, b); });
+    return warp_reduce(values.value, [](T a, T b) { return min_of(a, b); });
   }
   __device__ static std::int32_t lowest(const Lane<std::int32_t>& values) {
     return __reduce_min_sync(kWholeWarp, values.value);

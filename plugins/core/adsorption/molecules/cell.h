@@ -23,6 +23,7 @@ inline void invert(const double* h, double* inverse) {
   inverse[5] = 1 / h[5];
   inverse[1] = -h[1] / (h[0] * h[3]);
   inverse[4] = -h[4] / (h[3] * h[5]);
+  // (H^-1)_xz = (h_xy h_yz - h_xz h_yy) / (h_xx h_yy h_zz).
   inverse[2] = (h[1] * h[4] - h[2] * h[3]) / (h[0] * h[3] * h[5]);
 }
 inline double volume(const double* h) { return h[0] * h[3] * h[5]; }
@@ -55,6 +56,7 @@ void each_row(const double* h, const double* inverse, double longest, const Visi
   for (int nz = 0; nz <= most[2]; ++nz)
     for (int ny = nz ? -most[1] : 0; ny <= most[1]; ++ny)
       for (int nx = nz || ny ? -most[0] : 1; nx <= most[0]; ++nx) {
+        // k = 2 pi H^-T n.
         const double k[3] = {2 * kPi * inverse[0] * nx,
                              2 * kPi * (inverse[1] * nx + inverse[3] * ny),
                              2 * kPi * (inverse[2] * nx + inverse[4] * ny + inverse[5] * nz)};

@@ -59,9 +59,7 @@ MM_HD Vector cross(const Vector& a, const Vector& b) {
           fused(a.x, b.y, -(a.y * b.x))};
 }
 MM_HD Vector scaled(const Vector& a, double t) { return {t * a.x, t * a.y, t * a.z}; }
-MM_HD Vector unit(const Vector& a) {
-  return scaled(a, 1 / square_root(highest_of(dot(a, a), 1e-24)));
-}
+MM_HD Vector unit(const Vector& a) { return scaled(a, 1 / square_root(max_of(dot(a, a), 1e-24))); }
 template <class Shape>
 MM_HD Vector bead_of(const Shape& shape, int i) {
   return {shape[3 * i], shape[3 * i + 1], shape[3 * i + 2]};
@@ -87,7 +85,7 @@ MM_HD double arc_sine_series(double y) {
 // The arc cosine minus an angle.
 MM_HD double beyond_angle(double c, double angle) {
   constexpr double kHalf = 1.57079632679489661923;
-  const double size = lowest_of(magnitude(c), 1.0);
+  const double size = min_of(abs_of(c), 1.0);
   if (size < 0.5) return fused(-c, arc_sine_series(c * c), kHalf - angle);
   const double half = 0.5 * (1 - size);  // the square of the sine of half of the angle
   const double both = 2 * square_root(half), series = arc_sine_series(half);
@@ -105,7 +103,7 @@ MM_HD double angle_density(const AngleTable& t, double beta, std::uint32_t phase
   }
   const double beyond =
       fused(static_cast<double>(phase), 6.283185307179586477 * 0x1p-32, -t.law[1]);
-  return exponential(-(beta * t.law[0]) * (beyond * beyond)) * highest_of(s, 0.0);
+  return exponential(-(beta * t.law[0]) * (beyond * beyond)) * max_of(s, 0.0);
 }
 
 // Energy of all bends and torsions of a chain of n beads; shape: [n][3].
@@ -180,7 +178,7 @@ MM_CALL BeadFrame frame_of(const ChainBody& body, const Shape& shape, int j, int
   // Of the last bond, along which the bend is measured; any direction without a second bead.
   f.axis = present >= 2 ? unit(between_beads(shape, b, a)) : Vector{0, 0, 1};
   // Any other direction where there is no third neighbor.
-  Vector other = magnitude(f.axis.x) < 0.6 ? Vector{1, 0, 0} : Vector{0, 1, 0};
+  Vector other = abs_of(f.axis.x) < 0.6 ? Vector{1, 0, 0} : Vector{0, 1, 0};
   if (present >= 3) other = between_beads(shape, b, c);
   f.up = unit(along(other, -dot(other, f.axis), f.axis));
   f.across = cross(f.axis, f.up);

@@ -29,6 +29,7 @@ double density(const AngleTable& t, double beta, std::uint32_t phase) {
 void fill_table(AngleTable& t, double beta) {
   const std::uint32_t bits = cell_bits(t);
   const auto phase = [&](int cell, int point) {
+    // Cells divide half a turn for bends (21 bits each) and a whole one for torsions (22 bits).
     return (static_cast<std::uint32_t>(cell) << bits) +
            static_cast<std::uint32_t>(point) * ((1u << bits) / kPointsOfCell);
   };
@@ -238,6 +239,7 @@ void check_chain(const Parameters& p, std::size_t b) {
       refuse("adsorbate ", b + 1, ": a bend has a stiffness of ", bend.stiffness,
              " K / rad^2; more than ", most, " is too narrow for its tables");
   for (const auto& t : c.torsions) {
+    // A bound of |d^2 u / d phi^2|: 1, 4 and 9 are the squares of the multiples of phi.
     const double height = std::abs(t[0]) + std::abs(t[1]) + 4 * std::abs(t[2]) + 9 * std::abs(t[3]);
     if (height > most)
       refuse("adsorbate ", b + 1, ": |c_0| + |c_1| + 4 |c_2| + 9 |c_3| of a torsion is ", height,

@@ -79,6 +79,7 @@ void make_mesh(State& s) {
         // 2 pi n / points <= kMeshPhase for the highest wave number n: at least pi nodes for each
         // wavelength.
         std::max(kSpline, static_cast<int>(std::ceil(2 * kPi * m.highest[a] / kMeshPhase)));
+    // |r_i - r_j| <= 2 reach, in nodes of this axis.
     m.alone_half[a] =
         static_cast<int>(std::ceil(2 * reach / width(s.inverse, a) * m.points[a])) + kSpline / 2;
     // Two sites of a molecule are at most 2 reach apart; interpolation reaches kSpline / 2 nodes
@@ -88,6 +89,7 @@ void make_mesh(State& s) {
   for (int z = 0; z <= m.highest[2]; ++z) {
     tables.layer.push_back(static_cast<std::int32_t>(tables.rows.size()));
     for (int y = 0; y <= m.highest[1]; ++y) {
+      // Rows without gaps in x: a wave number that the sum does not have becomes an empty quad.
       const auto first = quads.lower_bound({z, y, 0}), end = quads.lower_bound({z, y + 1, 0});
       MeshRow row{static_cast<std::int32_t>(tables.quads.size()), 0};
       for (auto q = first; q != end; ++q)

@@ -70,6 +70,7 @@ MM_HD int mesh_place(const MeshModel<F>& m, const MeshRegion& region, int axis, 
                      F* weights) {
   const auto place = grid_place<F>(at, m.points[axis]);
   spline_weights(place.fraction, weights);
+  // Modulo the box; the six nodes begin kSpline / 2 - 1 before the point, as region.first counts.
   const int apart = place.point - region.first[axis];
   return apart < 0 ? apart + m.points[axis] : apart;
 }
@@ -81,6 +82,7 @@ MM_HD F mesh_value(const MeshModel<F>& m, const MeshRegion& region, TeamPointer<
   const int x = mesh_place(m, region, 0, at.x, wx), y = mesh_place(m, region, 1, at.y, wy),
             z = mesh_place(m, region, 2, at.z, wz);
   const int pitch = region.size[0], plane = pitch * region.size[1];
+  // sum_kji w_k(z) w_j(y) w_i(x) v_kji over 6^3 nodes; x is the fastest axis of the region.
   const TeamPointer<const F> from = values + (z * plane + y * pitch + x);
   F sum = 0;
   MM_UNROLL

@@ -28,6 +28,7 @@ MM_TEAM void set_phases(const System& s, int point, const Site& at, F charge) {
   const int size = phases_of_point(m);
   const TeamPointer<MeshPhase<F>> to = s.scratch.mesh.phases + point * size;
   s.team.share(size, [&](int i) {
+    // Phases of a point in one array: n_x = 0 ... highest, then n_y, then n_z.
     const int x = m.highest[0] + 1, y = x + m.highest[1] + 1;
     const int n = i < x ? i : i < y ? i - x : i - y;
     F c, sn;
@@ -119,6 +120,7 @@ MM_TEAM MeshAmplitude<F> amplitude_of(const System& s, int index, int charges, b
     }
   }
   // Along x, for both signs of y: (sum) cos x + i (difference) sin x; along y likewise.
+  // Wave j of a quad has the signs (+, +), (-, +), (+, -), (-, -) of x and y.
   const F plus_c = c[0] + c[1], plus_s = sn[0] + sn[1], plus_ic = sn[1] - sn[0],
           plus_is = c[0] - c[1];
   const F minus_c = c[2] + c[3], minus_s = sn[2] + sn[3], minus_ic = sn[3] - sn[2],
@@ -152,6 +154,7 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
   const int X = g.size[0], Y = g.size[1], Z = g.size[2];
   const Divisor by_x(X);
   const auto set_amplitudes = [&](int n) {
+    // Quads of layer z = n: all its rows y, and of each row x = 0, 1, ...
     const int last = m.layer[n + 1] - 1, first = m.row[m.layer[n]].first;
     s.team.share(m.row[last].first + m.row[last].count - first, [&](int i) {
       t.amplitudes[i] = amplitude_of<System, F>(s, first + i, charges, rotated);
@@ -184,6 +187,8 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
     const MeshRow* const rows = m.row + m.layer[n];
     const int count = m.layer[n + 1] - m.layer[n], start = rows[0].first;
     s.team.share(count * X, [&](int i) {
+      // plane[row y][node x] = sum over x of the amplitudes times e^(i k_x x), as two complex
+      // numbers.
       const int r = by_x.quotient(i), node = i - r * X;
       const MeshRow row = rows[r];
       const TeamPointer<MeshAmplitude<F>> from = t.amplitudes + (row.first - start);
@@ -205,6 +210,7 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
       const int y = by_x.quotient(i);
       const TeamPointer<MeshPhase<F>> circle = t.turning[1] + y;
       const TeamPointer<MeshSums<F>> from = plane + (i - y * X);
+      // Then along y, for the node (x, y); its layer turns along z by e^(i n phase).
       F line = 0, iline = 0;
       MM_UNROLL_BY_2
       for (int k = 0; k < count; ++k) {
@@ -218,6 +224,7 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
       MM_UNROLL_BY_2
       for (int z = 0; z < Z; ++z) {
         const MeshPhase<F> e = along[z];
+        // Re[(line + i iline) e^(i k_z z)], added layer by layer.
         to[0] = fused(line, e.c, fused(-iline, e.s, n ? to[0] : F(0)));
         to = to + X * Y;
       }

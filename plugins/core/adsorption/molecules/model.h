@@ -89,10 +89,12 @@ MM_HD void circle_polynomials(double x, double& c, double& s) {
 }
 template <class F>
 MM_HD void unit_circle(std::uint32_t phase, F& c, F& s) {
+  // The nearest quarter of a turn and a rest of at most an eighth on either side.
   const std::uint32_t quarter = (phase + 0x20000000u) >> 30;
   const auto rest = static_cast<std::int32_t>(phase - (quarter << 30));
   F cosine, sine;
   circle_polynomials(static_cast<F>(rest) * F(6.283185307179586477 * 0x1p-32), cosine, sine);
+  // Each quarter turns (c, s) to (-s, c).
   c = quarter & 1 ? sine : cosine;
   s = quarter & 1 ? cosine : sine;
   c = ((quarter + 1) & 2) ? -c : c;
@@ -103,7 +105,7 @@ MM_HD void unit_circle(std::uint32_t phase, F& c, F& s) {
 // error of 2e-7. In double e^(-x^2) times a polynomial of (x - k) / (x + k), fitted to
 // (1 + 2 x) e^(x^2) erfc(x), with a relative error of 4e-16 times (1 + x^2).
 MM_HD float erfc_of(float x) {
-  const float z = fused(lowest_of(x, 3.9f), 1 / 1.95f, -1.0f);
+  const float z = fused(min_of(x, 3.9f), 1 / 1.95f, -1.0f);
   return polynomial(z, 0.00582059957f, -0.04910171814f, 0.1867136464f, -0.4109960458f,
                     0.5446581819f, -0.360755765f, -0.09433741957f, 0.4362888621f, -0.3405177502f,
                     -0.05824748049f, 0.2800024627f, -0.113960445f, -0.09550100807f, 0.0710700156f,
@@ -262,7 +264,7 @@ MM_HD bool may_be_within(const MoleculeModel<F>& m, F limit, const Site& place, 
   if (!m.skewed) return squared_distance<false>(m, apart[0], apart[1], apart[2]) < limit * limit;
   bool near = true;
   for (int e = 0; e < 3; ++e)
-    near &= magnitude(static_cast<F>(static_cast<std::int32_t>(apart[e])) * m.widths[e]) < limit;
+    near &= abs_of(static_cast<F>(static_cast<std::int32_t>(apart[e])) * m.widths[e]) < limit;
   return near;
 }
 
@@ -273,9 +275,9 @@ template <bool Charged, class F>
 MM_HD F site_energy(const MoleculeModel<F>& m, const PairLaw<F>& law, F qq, F r2) {
   F u = lennard_jones(law, r2);
   if constexpr (Charged) {
-    const F r = root(highest_of(r2, F(0.01)));
+    const F r = root(max_of(r2, F(0.01)));
     // q_i q_j erfc(alpha r) / r, the first sum of section 5 of docs/theory/molecules.md.
-    u = fused(qq, quotient(erfc_of(lowest_of(m.alpha * r, F(7))), r), u);
+    u = fused(qq, quotient(erfc_of(min_of(m.alpha * r, F(7))), r), u);
     u = qq < F(0) && r2 < m.inner2 ? F(kForbidden) : u;
   }
   return r2 < m.cutoff2 ? u : F(0);
@@ -284,8 +286,8 @@ MM_HD F site_energy(const MoleculeModel<F>& m, const PairLaw<F>& law, F qq, F r2
 // The electrostatic potential of an atom of the framework: 1 / r - erf(alpha r) / r beyond 1
 // angstrom; within, 1 / r gives way to a polynomial with the same value and two derivatives there.
 MM_HD double image_potential(double alpha, double r2) {
-  const double r = square_root(highest_of(r2, 1e-6));
-  const double screened = erfc_of(lowest_of(alpha * r, 7.0));
+  const double r = square_root(max_of(r2, 1e-6));
+  const double screened = erfc_of(min_of(alpha * r, 7.0));
   // (15 - 10 r^2 + 3 r^4) / 8, which has the value and two derivatives of 1 / r at 1.
   const double soft = fused(r2, fused(r2, 0.375, -1.25), 1.875);
   return r < 1 ? soft - (1 - screened) / r : screened / r;

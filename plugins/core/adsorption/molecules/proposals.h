@@ -19,6 +19,7 @@ MM_TEAM TeamPointer<const Pose> draw_poses(System& s, int species, std::uint64_t
   // Steps are drawn from the identity, and composed with the old pose in the end.
   const Pose start{{0, 0, 0}, {1, 0, 0, 0}};
   const bool turned = rotate && body.count > 1;
+  // l of section 4.4: the first walk has P - l - 1 steps, the second one l.
   const auto split = static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(P)));
   TeamPointer<Pose> from = s.scratch.walk[0], to = s.scratch.walk[1];
   s.team.share(P, [&](int i) {
@@ -112,6 +113,8 @@ MM_TEAM void pose_energies(const System& s, int species, const PoseBatch<F>& b) 
   const bool mesh = b.waves == Waves::mesh;
   const TeamPointer<F> energy = b.energy, of_pairs = b.weight, by_mesh = b.spare.template as<F>();
   s.team.tasks(s.scratch.counters, mesh ? 2 * own : own, [&](int task) {
+    // With the mesh, task c < own has the pairs of pose c of each lane, task own + c the
+    // framework's and the mesh's part of the same poses.
     const bool second = task >= own;
     const int c = second ? task - own : task;
     typename System::template Lane<F> sum, pairs;
@@ -216,6 +219,7 @@ MM_TEAM PoseBatch<F> propose(MoleculeSystem<Team, F, Chains>& s, int species, in
   } else if (b.waves == Waves::direct) {
     // The waves of the others alone: 2 (S(k) - S_own(k)).
     add_waves(s, body, old, F(-1), true);
+    // E_waves(i) = sum_k w (|S_rest + S_i|^2 - |S_rest|^2) with the structure factors of the rest.
     set_others(s);
   }
   pose_energies(s, species, b);
@@ -259,6 +263,7 @@ MM_TEAM PoseBatch<F> poses_anywhere(const MoleculeSystem<Team, F, Chains>& s, st
     std::uint32_t word[4], turn[4];
     const std::uint32_t proposal = first + static_cast<std::uint32_t>(l);
     random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), proposal, purpose);
+    // Numbers with the highest bit are for rotations.
     random_words(turn, s.m.key, step, static_cast<std::uint32_t>(s.id), proposal | 0x80000000u,
                  purpose);
     poses[l] = {{word[0], word[1], word[2]}, any_rotation(turn)};

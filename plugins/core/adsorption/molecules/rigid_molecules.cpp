@@ -156,6 +156,7 @@ RigidMolecules::RigidMolecules(const std::vector<HostAtom>& atoms, const HostBox
     : box_(box) {
   std::vector<std::size_t> order(atoms.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
+  // By molecule; the atoms of one stay in the group's order, by which kinds are compared.
   std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
     return atoms[i].molecule < atoms[j].molecule;
   });
@@ -176,6 +177,7 @@ RigidMolecules::RigidMolecules(const std::vector<HostAtom>& atoms, const HostBox
   if (kinds_.size() < static_cast<std::size_t>(most))
     refuse("species is ", most, ", but the molecules of the group are of ", kinds_.size(),
            kinds_.size() == 1 ? " kind" : " kinds");
+  // Kind by kind, by ID within a kind: the order of rows of centers_ and turns_.
   std::stable_sort(molecules_.begin(), molecules_.end(),
                    [](const Molecule& a, const Molecule& b) { return a.kind < b.kind; });
   centers_.assign(molecules_.size() * 3, 0);
@@ -204,6 +206,7 @@ void RigidMolecules::fit(const std::vector<HostAtom>& atoms, double tolerance) {
     const std::array<double, 4> q = best_rotation(kind.shape, places);
     for (std::size_t i = 0; i < places.size(); ++i) {
       const Vector3 at = rotated(q.data(), kind.shape[i]);
+      // |R d_i - (r_i - mean)|, the deviation of an atom from the rigid shape.
       double squared = 0;
       for (int a = 0; a < 3; ++a) squared += (at[a] - places[i][a]) * (at[a] - places[i][a]);
       if (!(squared <= tolerance * tolerance))
@@ -224,6 +227,7 @@ void RigidMolecules::move(std::vector<HostAtom>& atoms, const std::vector<double
     const Kind& kind = kinds_[molecule.kind];
     const double* old = turns_.data() + k * 4;
     const double* turn = turns + k * 4;
+    // The conjugate of a unit quaternion is its inverse.
     const double back[4] = {old[0], -old[1], -old[2], -old[3]};
     Vector3 shift{}, velocity{};
     double mass = 0;
@@ -241,9 +245,11 @@ void RigidMolecules::move(std::vector<HostAtom>& atoms, const std::vector<double
       const Vector3 from = rotated(old, kind.shape[i]), to = rotated(turn, kind.shape[i]);
       const Vector3 relative{atom.v[0] - velocity[0], atom.v[1] - velocity[1],
                              atom.v[2] - velocity[2]};
+      // R_new R_old^-1 of the velocity relative to the center of mass.
       const Vector3 turned = rotated(turn, rotated(back, relative));
       double x[3], inside[3], crossed[3], edges[3];
       for (int a = 0; a < 3; ++a) {
+        // r' = r + (c' - c) + R' d - R d.
         x[a] = atom.x[a] + shift[a] + to[a] - from[a];
         inside[a] = x[a] - origin[a];
       }

@@ -77,6 +77,7 @@ class MoleculeSystem {
                             static_cast<std::size_t>(system) * work.slots * 3 * work.chains.sites
                       : nullptr),
         energy(work.energies[system]) {
+    // A worker's memory has the sites of all molecules, the arrays above their poses only.
     for (int b = 0; b < m.species; ++b)
       for (int i = 0; i < counts[b]; ++i) place_sites(b, m.first_slot[b] + i);
     team.sync();
@@ -250,6 +251,7 @@ class MoleculeSystem {
       // reaches.
       const int first = m.first_slot[b];
       // More than rounding: of the sites to integers, and of distances.
+      // |c_i - c_j| < R_c + reach_i + reach_j.
       const F limit = r.cutoff + reach + body.reach + F(1e-3);
       if (team.first_warp()) {
         const int count = team.compact(
@@ -260,6 +262,8 @@ class MoleculeSystem {
             },
             [&](int i, int place) {
               for (int s = 0; s < body.count; ++s) {
+                // Each site of the body has a run of its own, with room for all molecules of the
+                // species.
                 const int from = place_of(b, s, first + i), to = used + s * counts[b] + place;
                 for (int a = 0; a < 3; ++a) scratch.near[a][to] = scratch.sites[a][from];
               }
@@ -318,6 +322,7 @@ class MoleculeSystem {
     const F cutoff2 = r.cutoff2;
     MM_NO_UNROLL
     for (int k = 0; k < runs_; ++k) {
+      // A run: the gathered sites of one type and of one place in the molecule, side by side.
       const NearRun run = scratch.runs[k];
       const PairLaw<F> law = r.laws[type * r.types + run.type];
       const F qq = kCharges ? r.charge[type] * r.charge[run.type] : F(0);
@@ -454,7 +459,7 @@ class MoleculeSystem {
       const double fresh = energy_from_scratch<With<One>>(w, id, team.one(), scratch);
       if (team.leads()) {
         double& drift = sum_of(*this, kDrift);
-        drift = highest_of(drift, magnitude(fresh - energy));
+        drift = max_of(drift, abs_of(fresh - energy));
         w.energies[id] = fresh;
       }
     }

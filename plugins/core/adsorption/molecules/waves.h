@@ -48,6 +48,7 @@ MM_TEAM void add_wave_energies_of(const System& s, const Body<F>& body,
     s.team.each([&](int l) {
       const Pose p = poses[l * own];
       at[j][l] = site_of(s.r, body, p.center, matrix_of(p.turn), which);
+      // exp(2 pi i x), from one wave of a row to the next.
       unit_circle(at[j][l].x, step_c[j][l], step_s[j][l]);
     });
   }
@@ -58,6 +59,7 @@ MM_TEAM void add_wave_energies_of(const System& s, const Body<F>& body,
     MM_UNROLL_ON_GPU
     for (int j = 0; j < Charges; ++j)
       s.team.each([&](int l) {
+        // n . u in 2^-32 of a turn: products of integers wrap as phases do.
         unit_circle(x * at[j][l].x + y * at[j][l].y + z * at[j][l].z, c[j][l], sn[j][l]);
       });
     for (int i = row.first; i < row.first + row.count; ++i) {
@@ -115,6 +117,7 @@ MM_TEAM void add_wave_energy(const System& s,
     for (int k = l; k < s.r.rows; k += System::kLanes) {
       const WaveRow row = s.r.row[k];
       for (int i = row.first; i < row.first + row.count; ++i) {
+        // change, like the state's factors: [wave][cos, sin].
         const F dc = s.scratch.change[2 * i], ds = s.scratch.change[2 * i + 1];
         const F c = static_cast<F>(s.waves[2 * i]), sn = static_cast<F>(s.waves[2 * i + 1]);
         const F product = fused(dc, fused(F(2), c, dc), ds * fused(F(2), sn, ds));

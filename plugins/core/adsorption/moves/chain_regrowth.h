@@ -77,6 +77,7 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
   };
   s.team.sync();
   if (low > high) {
+    // No bead is there: the middle one has trial places anywhere in the box.
     const int places = g.here ? 1 : g.places;
     s.gather(g.pose.center, {0, 0, 0}, body.reach, g.except, !g.here);
     if (g.alone) s.forget_near();
@@ -118,6 +119,7 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
     s.team.sync();
     const Bias<F> bias = weigh_bead(s, g.species, j, low, high, g.turns, draw_choice(j));
     if (!take(bias)) return none;
+    // An old chain is followed along its own beads; their trials only give the weight.
     const int chosen = g.old ? 0 : bias.chosen;
     if (s.team.leads()) {
       for (int a = 0; a < 3; ++a) shape[3 * j + a] = offsets[3 * chosen + a];

@@ -25,6 +25,7 @@ MM_TEAM void put_in(System& s, int species, const Placed& fresh) {
 // The last molecule of the species takes the slot.
 template <MoleculesOfTeam System>
 MM_TEAM void take_out(System& s, int species, int slot) {
+  // Molecules of a species fill their slots without gaps.
   const int last = s.counts[species] - 1;
   s.relocate(species, s.m.first_slot[species] + last, slot);
   set_count(s, species, last);
@@ -47,12 +48,12 @@ MM_TEAM bool exchange(System& s, std::uint64_t step, Counts& moves, TrialOutcome
   outcome.present = n;
   if (word[0] >> 31) {
     const auto fresh = s.anywhere(step);
-    const F difference = lowest_of(s.change_of_insertion(species, fresh), F(kForbidden));
+    const F difference = min_of(s.change_of_insertion(species, fresh), F(kForbidden));
     outcome.tried = 1;
     outcome.gains = species;
     // Accepted with the probability min(1, beta f V / (N + 1) exp(-beta dU)).
     outcome.test = activity * static_cast<double>(weight(s.m.beta, difference));
-    outcome.probability = lowest_of(outcome.test / (n + 1), 1.0);
+    outcome.probability = min_of(outcome.test / (n + 1), 1.0);
     outcome.difference = static_cast<double>(difference);
     if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return true;
     // Only an accepted insertion needs a slot; the test is repeated when there is one.
@@ -67,7 +68,7 @@ MM_TEAM bool exchange(System& s, std::uint64_t step, Counts& moves, TrialOutcome
     // Accepted with the probability min(1, N / (beta f V) exp(-beta dU)).
     outcome.loses = species;
     outcome.probability =
-        lowest_of(n * static_cast<double>(weight(s.m.beta, difference)) / activity, 1.0);
+        min_of(n * static_cast<double>(weight(s.m.beta, difference)) / activity, 1.0);
     outcome.difference = static_cast<double>(difference);
     if (!accept_deletion(s.m.beta, difference, activity, n, word[3])) return true;
     take_out(s, species, slot);

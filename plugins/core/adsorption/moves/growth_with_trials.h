@@ -61,6 +61,7 @@ struct TrialPoses {
 template <MoleculesOfTeam System>
 MM_TEAM Pose trial_pose(const System& s, const TrialPoses& t, int i) {
   if (t.has_old && i == 0) return t.old;
+  // Trial i = place * orientations + turn.
   const int place = i / t.orientations;
   const auto system = static_cast<std::uint32_t>(s.id);
   std::uint32_t word[4], turn[4];
@@ -70,6 +71,7 @@ MM_TEAM Pose trial_pose(const System& s, const TrialPoses& t, int i) {
                  Purpose::trial_place);
     center = {word[0], word[1], word[2]};
   }
+  // Bit 31 of the number is the stream: trials of both states draw different rotations.
   random_words(turn, s.m.key, t.step, system, static_cast<std::uint32_t>(i) | t.stream << 31,
                Purpose::trial_turn);
   return {center, any_rotation(turn)};
@@ -104,7 +106,7 @@ MM_TEAM GrowthResult grow_rigid(System& s, const TrialMove& t) {
   random_words(word, s.m.key, t.step, static_cast<std::uint32_t>(s.id), 1u, Purpose::exchange);
   const bool here = t.here(), gone = t.gone(), come = t.come();
   const Pose old = gone ? s.placed(t.slot) : Pose{{0, 0, 0}, {1, 0, 0, 0}};
-  s.gather(old.center, {0, 0, 0}, highest_of(s.r.body[t.from].reach, s.r.body[t.to].reach), t.slot,
+  s.gather(old.center, {0, 0, 0}, max_of(s.r.body[t.from].reach, s.r.body[t.to].reach), t.slot,
            !here);
   Bias<F> before{}, after{};
   TrialPoses trials{};
@@ -149,6 +151,7 @@ MM_TEAM GrowthResult grow_chain(System& s, const TrialMove& t, std::uint32_t wor
   GrowthResult result;
   if (t.kind == Trial::regrowth) {
     const int count = s.r.body[t.from].count, middle = s.w.chains.of[t.from].middle;
+    // Bond `cut` joins beads cut and cut + 1; the part with the middle bead stays.
     const int cut = static_cast<int>(uniform_below(word, static_cast<std::uint32_t>(count - 1)));
     g.low = cut < middle ? cut + 1 : 0;
     g.high = cut < middle ? count - 1 : cut;
@@ -196,6 +199,7 @@ MM_TEAM TrialMove choose_trial(const System& s, std::uint64_t step, const Common
   }
   ++moves.exchanges;
   if (t.kind == Trial::identity) {
+    // One of the other species: numbers from t.from on stand for the next one.
     t.to = static_cast<int>(uniform_below(word[0], species - 1));
     t.to += t.to >= t.from;
   } else {
@@ -204,6 +208,7 @@ MM_TEAM TrialMove choose_trial(const System& s, std::uint64_t step, const Common
     outcome.present = s.counts[t.from];
   }
   if (t.gone()) {
+    // Every molecule of the species is equally likely, hence the N of the acceptance.
     const auto present = static_cast<std::uint32_t>(s.counts[t.from]);
     t.some = present > 0;
     t.slot = s.m.first_slot[t.from] + static_cast<int>(uniform_below(word[2], present));
@@ -237,7 +242,7 @@ MM_TEAM bool decide_trial(System& s, const TrialMove& t, const GrowthResult& g, 
       rest += s.team.sum(part);
     }
     // A sum of forbidden energies would overflow in the averages.
-    rest = lowest_of(rest, F(kForbidden));
+    rest = min_of(rest, F(kForbidden));
   }
   // Accepted with the probability limit / scale, where the rest of the energy is in the Boltzmann
   // factor: W_new exp(-beta dU) / W_old, times beta f V / (N + 1) for a new molecule and
@@ -251,7 +256,7 @@ MM_TEAM bool decide_trial(System& s, const TrialMove& t, const GrowthResult& g, 
     if (t.gone()) outcome.loses = t.from;
   }
   if (t.kind == Trial::insertion) outcome.test = limit;
-  outcome.probability = lowest_of(limit / scale, 1.0);
+  outcome.probability = min_of(limit / scale, 1.0);
   outcome.difference = g.after.energy - g.before.energy + g.bonded + static_cast<double>(rest);
   if (!(mul_rn(uniform(word), scale) < limit)) return true;
   if (t.stays()) {

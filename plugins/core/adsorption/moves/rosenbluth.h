@@ -54,7 +54,8 @@ MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::
       weights[p] = 0;
       if (p < count) {
         F& u = energy[open[p]];
-        u = lowest_of(u + pairs[l], F(kForbidden));
+        // The trial's energy u_i and its weight exp(-beta u_i).
+        u = min_of(u + pairs[l], F(kForbidden));
         weights[p] = weight(s.m.beta, u);
       }
       sum[l] += weights[p];
@@ -76,6 +77,7 @@ MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::
   }
   const int chosen = open[p < count ? p : 0];
   const bool first = open[0] == 0;
+  // W = sum_i w_i / n over all n trials, of which those that were not open add 0.
   const Bias<F> bias{static_cast<double>(total) / all, chosen, energy[chosen],
                      first ? weights[0] : F(0), first ? energy[0] : F(0)};
   s.team.sync();  // the memory is used again

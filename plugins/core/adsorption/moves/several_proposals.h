@@ -25,7 +25,7 @@ MM_TEAM Choice choose_one_of_many(System& s, Batch& batch, std::uint32_t choose_
   batch.each_item(one, [&](F& energy, F&) { energy = energy_difference(energy, old); });
   one.each([&](int l) {
     lowest[l] = 0;
-    batch.each_of(l, [&](F& energy, F&) { lowest[l] = lowest_of(lowest[l], energy); });
+    batch.each_of(l, [&](F& energy, F&) { lowest[l] = min_of(lowest[l], energy); });
     deep[l] = weight_shift(s.m.beta, lowest[l]) != F(0);
   });
   // A vote, because hardly any state is so much better that all lanes need the lowest energy.
@@ -43,6 +43,7 @@ MM_TEAM Choice choose_one_of_many(System& s, Batch& batch, std::uint32_t choose_
     });
   });
   one.sync();
+  // The partial sums of the reduction, which the choice walks down as Listing 1 does.
   const auto levels = one.levels(sw);
   F rest = mul_rn(static_cast<F>(uniform(choose_word)), levels.total());
   const int lane = choose_lane(rest, [&](int level, int l) { return levels.partial(level, l); });
@@ -73,6 +74,7 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Counts& moves) {
   Choice choice{};
   if (s.team.first_warp()) choice = choose_one_of_many(s, batch, words.choice, s.energy);
   choice = shared_choice(s, choice);
+  // p_acc(f) = w_f / sum_i w_i (section 4.3, step 5): nothing is rejected.
   move_to(s, batch, choice.proposal, species, slot);
   // Proposal 0 is the old state.
   if (choice.proposal != 0) ++moves.accepted;

@@ -30,7 +30,7 @@ MM_TEAM TestSums insert_places(const Test& t, System& s) {
       tests.each_of(l, [&](F& energy, F&) {
         // Widom: the averages of exp(-beta dU) and of dU exp(-beta dU) give Henry's coefficient and
         // the heat of adsorption.
-        const F total = lowest_of(energy + rest, F(kForbidden));
+        const F total = min_of(energy + rest, F(kForbidden));
         const double factor = static_cast<double>(weight(s.m.beta, total));
         factors[l] += factor;
         energies[l] = fused(factor, static_cast<double>(total), energies[l]);
@@ -47,6 +47,7 @@ MM_TEAM TestSums insert_test_chains(const Test& t, System& s) {
   using F = typename System::Real;
   const ChainBody& chain = s.w.chains.of[t.species];
   const F rest = s.rest_of_test(t.species, t.empty);
+  // Henry's coefficient compares with an ideal chain, whose mean weight is W_id: W / W_id.
   const double factor = static_cast<double>(weight(s.m.beta, rest)) / chain.weight;
   TestSums sums{0, 0};
   for (std::uint64_t i = 0; i < t.count; ++i) {

@@ -22,7 +22,7 @@ MM_TEAM void translate(System& s, std::uint64_t step, const CommonDraw& draw, Co
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
   const auto old = s.placed(slot), fresh = s.small_move(body, draw.kind & 1, old, word);
   // Eq. 5: the change of the energy with the other molecules and with the framework.
-  const F difference = lowest_of(s.change_of_move(body, slot, fresh, old), F(kForbidden));
+  const F difference = min_of(s.change_of_move(body, slot, fresh, old), F(kForbidden));
   const bool accept = metropolis(s.m.beta, difference, word[3]);
   if (accept) {
     s.put(species, slot, fresh);

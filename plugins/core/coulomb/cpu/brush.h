@@ -74,6 +74,8 @@ class Brush {
     // Equation 2, i > j: groups before, as they are decided (Algorithm 2).
     for (std::size_t other = 0; other < number; other += kWait) {
       const std::size_t last = std::min(number, other + kWait);
+      // Acquire: a group that is decided has put its ions' new places into the columns. Waiting for
+      // the last of some groups is enough, because each waits for all before it.
       while (!decided_[last - 1].load(std::memory_order_acquire)) std::this_thread::yield();
       add_all_pairs(group, {other * kGroup, last * kGroup}, true);
     }
@@ -81,6 +83,7 @@ class Brush {
     for (std::size_t row = 0; row < group.count; ++row) {  // Algorithm 4, the lower triangle
       add_pairs(group, row, {begin, begin + row}, true);
       const std::size_t i = order_[begin + row];
+      // Equation 1; the ion's new place enters the sums of the rows below.
       if (group.overlap[row] || !sweep_.decide(i, group.change[row])) continue;
       energy_[begin + row] = sweep_.energy_of(i, group.change[row]);
       ++accepted;

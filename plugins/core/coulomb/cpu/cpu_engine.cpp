@@ -50,6 +50,8 @@ class CpuEngine final : public EngineBase {
         const auto by = [&](IndexRange range) {
           return sweep_.kernels.potential(state_.rules, sweep_.partners(), range, at);
         };
+        // 2 U / l_B = sum_i z_i sum_(j != i) z_j psi(r_ij), in quanta: 128 bits hold the sum over
+        // i.
         of_thread[thread] +=
             nearest_integer(at.charge * static_cast<double>(by({0, i}) + by({i + 1, n})));
       }
@@ -86,6 +88,7 @@ class CpuEngine final : public EngineBase {
                       size = static_cast<std::size_t>(b.species * (b.species + 1) / 2) * b.bins;
     for (std::size_t i = 0; i < n; ++i)
       interior_ions[state_.species[i]] += interior(state_.rules, b, state_.sites[i]);
+    // Counts are integers: the sum of the threads' histograms does not depend on who counted what.
     std::vector<std::vector<std::uint64_t>> of_thread(sweep_.pool.size(),
                                                       std::vector<std::uint64_t>(size));
     for_each_item(sweep_.pool, blocks(), [&](int block, int thread) {

@@ -21,6 +21,8 @@ CpuFarField::CpuFarField(FarField field, const State& state, const Kernels& kern
     mesh_.twiddle[a] = twiddle_[a].data();
   }
   arrays_.make(points_, mesh_.charge, mesh_.potential);
+  // Waves of one x: rows of half the wave numbers along z for each of the padded length along y.
+  // Padding along x is in the buffers of threads only.
   arrays_.make(static_cast<std::size_t>(m.points[0]) * m.length[1] * field_.half[2], mesh_.re,
                mesh_.im);
   memory_.resize(pool.size());
@@ -62,6 +64,8 @@ void CpuFarField::refresh(std::span<const Site> sites) {
   const MeshRules& m = field_.mesh;
   std::vector<double> squares(static_cast<std::size_t>(m.points[0]));
   for_each_item(pool_, m.points[0], [&](int x, int thread) {
+    // Along z and y within a plane of one x, then along x there and back with phi_k = G_k rho_k
+    // between, and back within the planes.
     squares[static_cast<std::size_t>(x)] = kernels_.forward_z(mesh_, x, memory_[thread]);
     kernels_.along_y(mesh_, x, false, memory_[thread]);
   });
@@ -71,6 +75,7 @@ void CpuFarField::refresh(std::span<const Site> sites) {
     kernels_.along_y(mesh_, x, true, memory_[thread]);
     kernels_.inverse_z(mesh_, x, memory_[thread]);
   });
+  // Plane by plane in one thread: the sum does not depend on the number of threads.
   double sum = 0;
   for (const double s : squares) sum += s;
   norm_ = std::sqrt(sum);
@@ -78,6 +83,7 @@ void CpuFarField::refresh(std::span<const Site> sites) {
 }
 
 void CpuFarField::make_cells(std::span<const Site> sites) {
+  // Sorts sources by cell: cell c has those from first_[c] to before first_[c + 1].
   std::fill(first_.begin(), first_.end(), 0);
   for (const Site& s : sites) ++first_[cells_.at(s) + 1];
   for (std::size_t c = 1; c < first_.size(); ++c) first_[c] += first_[c - 1];
@@ -91,6 +97,7 @@ int CpuFarField::ranges_near(const Site& at, IndexRange* ranges, double& sources
   const RowsNearby rows(cells_, at, field_.mesh.reach);
   int count = 0;
   for (int row = 0; row < rows.count(); ++row)
+    // Cells of a row are consecutive, and so are their sources: one range, or two across a face.
     rows.for_pieces(row, [&](int, std::size_t first, std::size_t end) {
       const IndexRange range{first_[first], first_[end]};
       if (range.begin == range.end) return;
@@ -130,6 +137,7 @@ CpuFarField::Change CpuFarField::change(const State& state, const Move& move, do
   }
   // A trial that rounds to no displacement changes nothing.
   const bool rests = from.x == to.x && from.y == to.y && from.z == to.z;
+  // Only the ion itself may stand at one of the places; else the trial is decided by a direct sum.
   if (p.at_here != 1 || (!rests && p.at_there != 0)) return {std::nan(""), 0};
   if (rests) return {0, 0};
   // Without the ion's own potential z psi(r), r from one place to the other: where it is now, only

@@ -75,6 +75,7 @@ double forward_z(const MeshArrays& m, int x, double* memory) {
     for (int lane = 0; lane < kDoubles; ++lane) {
       const int first = y + 2 * lane;
       if (first >= lines) break;
+      // Lane l holds the two real lines y + 2 l and y + 2 l + 1.
       const std::size_t one = row_of(m, x, first) * m.stride, two = one + m.stride;
       for (int k = 0; k < length / 2; ++k) {
         const int other = k ? length - k : 0;
@@ -133,6 +134,8 @@ void along_y(const MeshArrays& m, int x, bool inverse, double* memory) {
   for (int k = 0; k < m.rules->length[2] / 2; k += kDoubles) {
     for (int y = 0; y < length; ++y) {
       const std::size_t at = row_of(m, x, y) * m.stride + k;
+      // Zeros beyond the points that are given. An inverse transform is a forward one with real and
+      // imaginary parts exchanged before and after.
       if (y >= given)
         w.a[y] = Lines{};
       else if (inverse)

@@ -56,6 +56,7 @@ inline void sweep_one_by_one(CpuSweep& sweep) {
       const std::size_t begin = item * kIonsPerItem;
       const IndexRange range{begin, std::min(n, begin + kIonsPerItem)};
       float nearest2 = 0;
+      // Items of 4,096 ions for each thread; equation 2 for this trial's turn.
       change[item] =
           serial ? serial_change(sweep, range, i) : sweep.change_by(range, i, i, nearest2);
       overlap[item] = nearest2 < state.rules.surely_free && hits(range);

@@ -83,10 +83,12 @@ class Tree {
         const Site from = sweep_.state.sites[order_[k]];
         if (!decide(k)) continue;
         const Site& to = sweep_.state.sites[order_[k]];
+        // Later trials of the batch at once; those behind it for all moves of the batch together.
         batch_moves.push_back({from, to});
         correct({k + 1, end}, {&batch_moves.back(), 1});
         sweep_.put(k, to);
         if (moves_field_)
+          // Moving z is adding -z where it was and z where it is.
           changed_.insert(changed_.end(), {{from.x, from.y, from.z, -from.charge}, to});
       }
       if (batch_moves.empty()) continue;
@@ -129,6 +131,7 @@ class Tree {
   // For trial k in the order of a sweep, when its turn has come.
   bool decide(std::size_t k) {
     const auto i = static_cast<std::size_t>(order_[k]);
+    // Hard cores first: an infinite energy rejects, whatever the far field says.
     if (crowded_[k] && overlaps_now(order_[k])) return false;
     Dipole gain{};
     const std::int64_t vacuum = sweep_.from_vacuum(i, gain);

@@ -21,7 +21,9 @@ constexpr int blocks_wanted(bool exact, Space space, int threads) {
 // What a block holds in shared memory.
 template <bool Double, int S>
 struct GroupMemory {
+  // Guest ions (Y of Algorithm 2): one tile is read while the next is written.
   alignas(16) Partner<Double> tile[2][S];
+  // Places of the group's ions by row, present and proposed; `own` follows the decisions.
   alignas(16) Site own[S];
   alignas(16) Site trial[S];
   // For two warps of trials in turn: what trial i's change of potential, times the sign of its
@@ -29,10 +31,12 @@ struct GroupMemory {
   // then, a bit per i.
   std::int64_t stays[2][32 * 32], moves[2][32 * 32];
   unsigned stays_overlap[2][32], moves_overlap[2][32];
+  // By row: the sum of equation 2 so far, the largest that is accepted, an overlap found, the ion.
   std::int64_t change[S], most[S];
   unsigned overlap[S];
   std::int32_t ion[S];
   Dipole dipole;
+  // Thread 0 tells the block by these: how many groups are decided, and the block's ticket.
   unsigned known, block;
 };
 
@@ -47,12 +51,14 @@ struct Progress {
   const PeerArrays& peers;
 
   __device__ unsigned groups() const {
+    // Acquire pairs with the release of announce(): who sees the count sees those groups' moves.
     return peers.count == 1
                ? Counter<cuda::thread_scope_device>(*a.decided).load(cuda::memory_order_acquire)
                : Counter<cuda::thread_scope_system>(*a.decided).load(cuda::memory_order_acquire);
   }
   // Until `group` is decided.
   __device__ unsigned wait(unsigned group) const {
+    // One thread polls for its block; a barrier passes on what it has acquired.
     unsigned known;
     while ((known = groups()) <= group)
       // A group whose turn is far away leaves the memory to those that are closer to theirs.
@@ -63,6 +69,8 @@ struct Progress {
   // group announces then comes after this on every device, so that no counter goes back.
   __device__ void announce(unsigned group) const {
     if (peers.count == 1) {
+      // The barrier before has ordered the block's stores before this one, which publishes them
+      // all.
       Counter<cuda::thread_scope_device>(*a.decided).store(group + 1, cuda::memory_order_release);
       return;
     }
@@ -106,6 +114,7 @@ struct Group {
     const unsigned row = group * S + i;
     ion = a.ion[row];
     from = load(row);
+    // A hole "moves" to where it is, so that its terms cancel.
     to = ion >= 0 ? site_of(a.trial[ion], from.charge) : from;
     if (e == 0) {
       m.own[i] = from;
@@ -124,6 +133,8 @@ struct Group {
 
   template <bool Check>
   __device__ void add_pairs_of_tile(const Pairs<Double, B>& pairs, unsigned tile) {
+    // The sum only keeps the least squared distance in float32; the exact test is made where that
+    // is below the limit beyond which no pair overlaps.
     float nearest2 = 3e38f;
     add_tile<Check, Double, B, S, Eta>(pairs, m.tile[buffer], e, change, nearest2);
     if constexpr (Check)
@@ -160,6 +171,7 @@ struct Group {
     bool have = false;
     for (unsigned tile = 0; tile < group; ++tile) {
       if (tile >= known) {
+        // One thread waits until the group is decided, and tells the block how many are by now.
         if (tid == 0) m.known = progress.wait(tile);
         __syncthreads();
         known = m.known;
@@ -169,6 +181,7 @@ struct Group {
         m.tile[buffer][tid] = as_partner<Double>(ahead);
       }
       __syncthreads();
+      // Only sites that are decided may be read ahead.
       have = tile + 1 < group && tile + 1 < known;
       if (tid < S && have) ahead = load((tile + 1) * S + tid);
       add_pairs_of_tile<true>(pairs, tile);
@@ -192,6 +205,7 @@ struct Group {
     const Site mine = m.own[row], mine_to = m.trial[row];
     const Pairs<Double, B> pairs(r, rest, mine, mine_to);
     const int mine_ion = m.ion[row];
+    // While warp 0 decides, the others share the ions (first_warp is 1).
     for (int l = warp - first_warp; l < 32; l += kWarps - first_warp) {
       const Site other[2] = {m.own[32 * part + l], m.trial[32 * part + l]};
       const int other_ion = m.ion[32 * part + l];
@@ -231,6 +245,7 @@ struct Group {
     const Site at = m.own[row];
     const Site then = m.trial[row];
     const std::int64_t most = m.most[row];
+    // Rows of terms with l >= lane are 0: after its turn a lane's sum stays as it was decided.
     std::int64_t change = signed_for(at, m.change[row]);
     unsigned blocked = m.overlap[row] || mine < 0, moved = 0;
     [[maybe_unused]] Dipole dipole{}, gain{};
@@ -247,6 +262,7 @@ struct Group {
                      moves_overlap = m.moves_overlap[which][l] >> lane & 1;
       std::int64_t whole = change;
       if constexpr (Vacuum) {
+        // Lanes before l have had their turn and keep the term of that.
         if (lane >= l) from_vacuum = signed_for(at, dipole_term(r, at.charge, dipole, gain));
         whole = wrapping_sum(change, from_vacuum);
       }
@@ -263,6 +279,7 @@ struct Group {
     if constexpr (Vacuum) {
       change = wrapping_sum(change, from_vacuum);
       if (lane == 0) m.dipole = dipole;
+      // The last part hands the moment on to the next group, wherever that is decided.
       if (lane == 0 && 32 * (part + 1) == S)
         for (int d = 0; d < peers.count; ++d) *peers.dipole[d] = dipole;
     }
@@ -276,6 +293,7 @@ struct Group {
         if constexpr (Vacuum)
           follow(r, at, then, peers.image[d] + 3 * static_cast<std::size_t>(mine));
       }
+      // dE = |z| sign(z) dphi, in quanta.
       counts.add_accepted(nearest_integer(abs_of(at.charge) * static_cast<double>(change)));
     }
   }
@@ -313,6 +331,7 @@ struct Group {
     MoveCounts counts{};
     const Pairs<Double, B> pairs(r, rest, from, to);
     add_tiles<false>(pairs, group + 1, groups);  // overlaps with later ions have been found already
+    // Ions that stay in this sweep lie behind the candidates' groups.
     add_tiles<true>(pairs, groups, tiles);
     upper_triangle(pairs);
     prepare(0, 0);
@@ -320,6 +339,7 @@ struct Group {
     store(change, overlap, false);
     __syncthreads();
     for (int part = 0; part < S / 32; ++part) {
+      // One warp decides 32 trials in order, while the others add up the sums of the next ones.
       if (warp == 0)
         B == Space::ewald&& r.vacuum != 0 ? decide<B == Space::ewald>(part, counts)
                                           : decide<false>(part, counts);
@@ -344,11 +364,13 @@ template <bool Double, Space B, int S, int Eta>
 __device__ void decide_group(const Rules& r, const ChainArrays& a, const PeerArrays& peers) {
   extern __shared__ float4 memory[];
   auto& m = *reinterpret_cast<GroupMemory<Double, S>*>(memory);
+  // Groups are dealt to the devices in turn: block b of device d decides group b devices + d.
   if (threadIdx.x == 0) m.block = atomicAdd(a.ticket, 1u);
   __syncthreads();
   const unsigned count = *a.count, groups = groups_of<S>(count),
                  group = m.block * peers.count + peers.own;
   if (group >= groups) return;
+  // The candidates fill whole groups, holes included; the other ions follow.
   const unsigned places = groups * S + (a.ions - count);
   auto rest = rest_for<Double>(r);
   if constexpr (B == Space::ewald) rest = in_shared_memory(rest, &m + 1);

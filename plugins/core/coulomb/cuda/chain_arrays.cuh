@@ -18,6 +18,7 @@ struct MoveCounts {
   long long high;
 
   MM_HD void add_accepted(std::int64_t energy) {
+    // The low 32 bits are added without sign, so that 2^32 energies fit before `low` overflows.
     ++accepted;
     low += static_cast<unsigned long long>(energy) & 0xffffffffu;
     high += energy >> 32;

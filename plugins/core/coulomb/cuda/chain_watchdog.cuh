@@ -53,6 +53,7 @@ class ChainWatchdog {
     Patience<> patience(10);
     while (busy() && !patience.is_over(false)) {
       on_side([](Member& member) {
+        // 2^32 - 1 groups: no wait for a group is longer than that.
         cudaMemsetAsync(member.decided, 0xff, sizeof(unsigned), member.side);
       });
       std::this_thread::sleep_for(std::chrono::microseconds(50));

@@ -94,6 +94,7 @@ __global__ void __launch_bounds__(S* Eta, blocks_wanted(Double, B, S* Eta))
   copy_to_block(a, chain.arrays);
   copy_to_block(peers, chain.peers);
   __syncthreads();
+  // Each sweep of a chain counts on its own, in counts[sweep].
   if (threadIdx.x == 0) a.counts += sweep;
   __syncthreads();
   decide_group<Double, B, S, Eta>(r, a, peers);

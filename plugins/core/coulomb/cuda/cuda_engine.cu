@@ -32,6 +32,7 @@ int fastest_eta(std::size_t n, bool exact, Space space) {
 template <bool Double, Space B>
 BrushLaunch brush_for(int eta) {
   return for_constant<16, 8, 4, 2, 1>(eta, [](auto threads) {
+    // S Eta threads: 1,024 for eta = 16, 512 for 8 and 4, 256 for 2 and 1.
     constexpr int Eta = threads(), S = Eta >= 8 ? 64 : Eta >= 2 ? 128 : 256;
     BrushLaunch launch{&brush_kernel<Double, B, S, Eta>,
                        &order_kernel<S>,
@@ -167,6 +168,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     check_launch();
     MoveCounts sum;
     counts.download(&sum, chain.stream());
+    // The kernel sums each pair at both ends.
     return static_cast<double>(sum.energy()) * state_.rules.strength / 2 +
            energy_beside_pairs(state_.parameters.vacuum ? present() : state_);
   }
@@ -212,6 +214,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   }
 
   void run_batch(int sweeps) {
+    // Each sweep of the batch counts in a place of its own, so that the host reads all at the end.
     for (const auto& chain : chains_) chain->clear_counts();
     fresh_ = false;
     if (launcher_) {
@@ -248,6 +251,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     } else {
       synchronize_devices();
       for (int d = 0; d < peers_.count; ++d) {
+        // Kernels of all devices, each with its own number; none begins before all ions are in
+        // place.
         PeerArrays peers = peers_;
         peers.own = d;
         chains_[d]->decide(r, peers, slot);
@@ -258,6 +263,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   // No device continues before all have come here.
   void synchronize_devices() {
     if (peers_.count == 1) return;
+    // Streams wait for events of the others; the host waits for none.
     for (const auto& chain : chains_) chain->mark();
     for (const auto& chain : chains_)
       for (const auto& other : chains_)

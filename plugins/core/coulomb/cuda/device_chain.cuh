@@ -119,6 +119,7 @@ class DeviceChain {
   // A sweep up to where its groups are decided.
   void propose(const Rules& r, std::uint64_t sweep, int slot) {
     use();
+    // -1 in each cell: it has no ion yet.
     head_.clear(stream_, 0xff);
     propose_kernel<<<blocks(), kThreads, 0, stream_>>>(r, arrays(slot), sweep);
   }
@@ -248,6 +249,7 @@ class DeviceChain {
                                             stream_),
             "sort");
     };
+    // 30 bits of the curve, and one that puts places without an ion last.
     sort(nullptr);
     const DeviceBuffer<char> memory(bytes);
     sort(memory.data());
@@ -255,6 +257,7 @@ class DeviceChain {
         sorted.data(), inside_count.data(), box.data());
     const auto kernel =
         state.rules.periodic ? &pairs_kernel<Space::nearest> : &pairs_kernel<Space::cell>;
+    // A block's own histogram in at most 32 KiB of shared memory, or the device's one at once.
     const int in_shared = size <= 8192 ? size : 0;
     // A block counts at most 2^31 pairs in 32 bits.
     const unsigned slices =

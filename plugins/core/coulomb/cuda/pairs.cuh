@@ -116,6 +116,7 @@ struct DeviceRest {
 template <class S>
 __device__ SmoothRest<S> in_shared_memory(const SmoothRest<S>& rest, void* memory) {
   SmoothRest<S> copy = rest;
+  // The coefficients with their two spare ends, then the lines with their one.
   S* const coefficient = static_cast<S*>(memory);
   auto* const line = reinterpret_cast<std::uint8_t*>(coefficient + rest.coefficients + 2);
   for (int k = threadIdx.x; k < rest.coefficients + 2; k += blockDim.x)
@@ -133,6 +134,7 @@ __device__ void add_tile(const Pairs<Double, B>& pairs, const Partner<Double>* t
                          std::int64_t& change, float& nearest2) {
   constexpr int kSums = 16;
   MM_NO_UNROLL
+  // Class l has the partners l, l + 16, ...; thread e has the classes e, e + Eta, ...
   for (int l = e; l < kSums; l += Eta) {
     [[maybe_unused]] float sum = 0;
     if constexpr (B == Space::ewald) {
@@ -175,6 +177,7 @@ __device__ void add_tile(const Pairs<Double, B>& pairs, const Partner<Double>* t
         }
       }
     }
+    // One rounding to an integer per class, from where on the order does not matter.
     if constexpr (!Double) change = wrapping_sum(change, to_fixed(sum, pairs.r.magic));
   }
 }

@@ -20,6 +20,7 @@ template <bool Double, Space B>
 __global__ void __launch_bounds__(reduction_threads(B))
     reduction_kernel(const __grid_constant__ Rules r, const __grid_constant__ ChainArrays a,
                      Reduction* whole, int i) {
+  // All blocks return here together, so that the counter of blocks stays 0.
   if (a.decision[i] == outside) return;
   const Site from = a.site[i], to = site_of(a.trial[i], from.charge);
   const Pairs<Double, B> pairs(r, rest_for<Double>(r), from, to);
@@ -34,6 +35,7 @@ __global__ void __launch_bounds__(reduction_threads(B))
     if (static_cast<float>(now.squared) < r.surely_free)
       hit = hit || exact_overlap(r, a.radius, to, i, other, j);
   }
+  // Integer sums: warps and blocks may add theirs in any order.
   change = warp_sum_wrapping(change);
   hit = __any_sync(kWholeWarp, hit);
   if (threadIdx.x % 32 == 0) {
@@ -46,6 +48,7 @@ __global__ void __launch_bounds__(reduction_threads(B))
   // The block that comes last sees what all others have added, because each has fenced its sum.
   if (atomicAdd(&whole->blocks, 1u) + 1 < gridDim.x) return;
   __threadfence();  // the last block decides
+  // Taken and set to 0 for the next trial, whose launch comes after this one.
   auto sum = static_cast<std::int64_t>(atomicExch(&whole->change, 0ull));
   const unsigned overlap = atomicExch(&whole->overlap, 0u);
   whole->blocks = 0;

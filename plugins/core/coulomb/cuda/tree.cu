@@ -200,6 +200,7 @@ class Tree final : public DeviceTree {
 
  private:
   void launch(Step step, int begin, int end) {
+    // For barriers of the whole grid: a cooperative launch has all blocks at work at a time.
     void* arguments[] = {&rules_, &arrays_, &step, &begin, &end};
     check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel_),
                                       dim3(static_cast<unsigned>(blocks_)), dim3(kTreeThreads),
@@ -210,6 +211,7 @@ class Tree final : public DeviceTree {
   void make_arrays(bool vacuum) {
     TreeArrays& a = arrays_;
     made_.make(n_, from_[0], from_[1], to_[0], to_[1]);
+    // Two sites for each trial.
     made_.make(2 * trials_, estimate_, outer_site_[0], outer_site_[1]);
     made_.make(n_, a.limit, a.conflict, a.change, a.error, a.accepted, a.new_next, a.conflicts);
     made_.make(most_batch_, a.exact, a.flipped[0], a.flipped[1], a.flipped[2]);

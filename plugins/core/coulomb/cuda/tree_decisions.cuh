@@ -168,15 +168,19 @@ struct Epoch {
       int k = begin + thread / 32;
       Guess g{};
       if (k < end) g = guess_at(k);
+      // The first 32 entries and their number at once, without waiting for one to read the other.
       const int early = fresh(v.flipped[list] + lane);
       const int changed = static_cast<int>(fresh(v.count + kFlipped + list));
       if (changed == 0) return;
+      // Three lists in turn: `list` is read, `next` is written, and `last`, which no block reads
+      // any more, is emptied for the round after; so one barrier per round is enough.
       const int next = (list + 1) % 3, last = (list + 2) % 3;
       if (thread == 0) v.count[kFlipped + last] = v.count[kOpen + last] = 0;
       for (bool first = true; k < end; k += threads / 32, first = false) {
         if (!first) g = guess_at(k);
         double sum = 0, error = 0;
         for (int f = lane; f < changed; f += 32) {
+          // An entry is 2 k + (accepted now); only moves before trial k change its potential.
           const int entry = f < 32 ? early : v.flipped[list][f], l = entry >> 1;
           if (l >= k) continue;
           const Site before = site_at(v.from, l), after = site_at(v.to, l);
@@ -212,6 +216,7 @@ struct Epoch {
   __device__ void direct_sums(int begin, int end, int list, int count) const {
     __shared__ Site from[kTogether], to[kTogether];
     __shared__ int place[kTogether], ion[kTogether];
+    // Of the block: one atomic to global memory for each sum and block.
     __shared__ unsigned long long total[kTogether];
     for (int first = 0; first < count; first += kTogether) {
       __syncthreads();
@@ -335,6 +340,7 @@ struct Epoch {
   // of the batch at a time, of which each block has an equal number in a row.
   static constexpr int kMostMoves = 128, kTogetherMost = kMostMoves / kChunk;
   __device__ void add_moves(int first, int begin) const {
+    // Up to 128 moves, and holes that fill the last chunk.
     __shared__ Site before[kMostMoves + kChunk], after[kMostMoves + kChunk];
     __shared__ int found[kMostMoves / 32];
     const int end = v.deal.end, batch = begin - first, parts = (batch + kChunk - 1) / kChunk;
@@ -357,6 +363,7 @@ struct Epoch {
       __syncthreads();
       if (lane == 0 && threadIdx.x < kMostMoves) found[threadIdx.x / 32] = __popc(here);
       __syncthreads();
+      // Behind the moves of lower warps and lanes: their order is that of the trials.
       int count = 0, to_place = lanes_before(here, lane);
 #pragma unroll
       for (int w = 0; w < kMostMoves / 32; ++w) {
@@ -367,6 +374,7 @@ struct Epoch {
         before[to_place] = site_at(v.from, first + place);
         after[to_place] = site_at(v.to, first + place);
       }
+      // Holes, which add nothing, fill the last chunk.
       if (threadIdx.x < kChunk) before[count + threadIdx.x] = after[count + threadIdx.x] = hole();
       __syncthreads();
       if constexpr (kSingle) {
@@ -378,6 +386,7 @@ struct Epoch {
       }
       at += some;
       if (at < stop && part + some < parts) continue;
+      // Several blocks may have parts of one trial's sum.
       if (k < end) add(v.change + k, v.error + k, sum, error);
       sum = error = 0;
     }
@@ -390,11 +399,13 @@ struct Epoch {
     constexpr int kParts = kTreeThreads / kChunk;  // of 256 trials
     __shared__ Site before[kMostMoves], after[kMostMoves];
     const int groups = (end - first + kTreeThreads - 1) / kTreeThreads;
+    // Group g needs the parts 0 to kParts (g + 1) - 1, those before it and its own: a triangle.
     const int all = kParts * groups * (groups + 1) / 2;
     const auto share = [&](unsigned block) {
       return static_cast<int>(static_cast<std::int64_t>(all) * block / gridDim.x);
     };
     const int stop = share(blockIdx.x + 1);
+    // The share's first item as a group and a part of it.
     int group = 0, part = share(blockIdx.x);
     for (; part >= kParts * (group + 1); ++group) part -= kParts * (group + 1);
     double sum = 0, error = 0;

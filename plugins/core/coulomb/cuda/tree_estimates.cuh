@@ -56,6 +56,8 @@ __global__ void sort_kernel(CellArrays s, Items items, Sorted* sorted) {
   if (i >= items.count || !items.has(i)) return;
   const Site at = items[i];
   const std::size_t cell = s.cells.at(at);
+  // The counts fall back to 0 here. Places within a cell are in no order, which changes roundings
+  // of an estimate within its bound, and no decision.
   Sorted& mine = sorted[s.first[cell] + atomicSub(s.count + cell, 1u) - 1];
   if constexpr (std::is_same_v<Sorted, Site>)
     mine = at;
@@ -95,6 +97,7 @@ __device__ void add_near(const Rules& r, const MeshArrays& m, const NearTable& t
   const int lane = threadIdx.x % 32;
   // The reach beyond the rounding of all this.
   const RowsNearby rows(s.cells, at, m.rules.reach * (1 + 1e-6));
+  // v = (r / reach)^2, the argument of the smooth part's table.
   const auto per_reach2 = static_cast<float>(m.rules.inverse_reach2);
   for (int first = 0; first < rows.count(); first += 32) {
     std::uint32_t begin[2] = {0, 0}, end[2] = {0, 0};
@@ -117,6 +120,8 @@ __device__ void add_near(const Rules& r, const MeshArrays& m, const NearTable& t
           const Site g = site_at(from.site, j);
           const auto d = separation<kNear, float>(r, at.x - g.x, at.y - g.y, at.z - g.z);
           ++terms;
+          // The ion itself among them: estimate_kernel() expects one at the present place, none at
+          // the new one.
           e.coincident += d.squared == 0;
           const float v = d.squared * per_reach2;
           if (v < 1 && d.squared > 0) {
@@ -149,6 +154,7 @@ __device__ void add_far(const MeshArrays& m, const Site& at, float (*weight)[W],
     const double x = axis == 0 ? at.x : axis == 1 ? at.y : at.z;
     double lag;
     first[axis] = window_at(m.rules, axis, x, lag);
+    // weight[axis][k]: of point first + k along the axis, for all lanes of the warp.
     if (lane < W) weight[axis][lane] = static_cast<float>(window_weight(m.rules, lag, lane));
   }
   __syncwarp();
@@ -189,6 +195,7 @@ __global__ void __launch_bounds__(kEstimateThreads, 2)
   copy_table(*from.table, table);
   __syncthreads();
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  // Sites come sorted by cell, so that the warps of a block read the same sources.
   const int number = blockIdx.x * (kEstimateThreads / 32) + warp;
   if (number >= 2 * trials.count) return;
   const int site = sorted[number];
@@ -197,6 +204,7 @@ __global__ void __launch_bounds__(kEstimateThreads, 2)
   SiteEstimate own{};
   add_near<B>(r, m, table, from, at, own);
   add_far<W>(m, at, weights[warp], own);
+  // The lanes' parts; the bounds of their errors add up, too.
   own = {warp_sum(own.potential), warp_sum(own.error), warp_sum(own.sources),
          warp_sum(own.coincident)};
   if (lane != 0) return;
@@ -247,6 +255,7 @@ __global__ void estimate_kernel(const __grid_constant__ Rules r,
           ? 0
           : bounds.moves.field + bounds.moves.per_norm * sqrt(*bounds.moves_squares);
   error[k] = error_of(bounds.ions, sqrt(*m.squares), terms, bounds.roundings) + of_moves +
+             // In quanta; a hundredth for the float32 roundings of these bounds themselves.
              1.01 * quanta * (now.error + then.error);
 }
 

@@ -25,6 +25,7 @@ FftPlan wide_plan(int length) {
       return;
     }
     if (plan.stages + 1 >= 24) return;
+    // Radices never grow, so that each product of radices is tried once.
     for (const int radix : {10, 9, 8, 6, 5, 4, 3, 2}) {
       if (radix > largest || rest % radix != 0) continue;
       plan.radix[plan.stages++] = radix;
@@ -119,6 +120,7 @@ class DeviceField {
   void transform() {
     const MeshRules& m = field_.mesh;
     squares_.clear(mesh_stream_);
+    // Forward along z (real to half a complex spectrum), y and x, times the factors, and back.
     const dim3 z(static_cast<unsigned>(blocks_for(m.points[1], 2 * kLines)),
                  static_cast<unsigned>(m.points[0]));
     const auto waves = static_cast<unsigned>(blocks_for(m.length[2] / 2, kLines));
@@ -173,6 +175,7 @@ class DeviceField {
     charge_ = DeviceBuffer<unsigned long long>(points);
     on_mesh_ = DeviceBuffer<float>(points);
     near_table_ = on_device(&field_.near_table, 1, stream_);
+    // Half of the wave numbers along z: the charges are real.
     spectrum_ = DeviceBuffer<Complex<double>>(static_cast<std::size_t>(m.points[0]) * m.length[1] *
                                               field_.half[2]);
     spectrum_.clear(stream_);

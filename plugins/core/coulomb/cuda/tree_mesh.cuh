@@ -65,6 +65,7 @@ __device__ void spread(const MeshArrays& m, const Site& at, int sign) {
     if (l == 0) first[axis] = begin;
   }
   __syncthreads();
+  // Thread c + W b has the points (*, b, c) under the window: neighbors write along z.
   const int c = threadIdx.x % W, b = threadIdx.x / W;
   if (b < W) {
     const int y = wrapped_point(m.rules, 1, first[1] + b),
@@ -82,6 +83,8 @@ __device__ void spread(const MeshArrays& m, const Site& at, int sign) {
 template <int W>
 __global__ void __launch_bounds__(spread_threads(W))
     fill_kernel(const __grid_constant__ MeshArrays m, const Site* site, int ions) {
+  // A block per ion; the barrier at the end of spread() keeps its shared memory until all have
+  // read.
   for (int i = blockIdx.x; i < ions; i += gridDim.x) spread<W>(m, site[i], 1);
 }
 // The charges of an epoch's accepted moves go with them. A block per site, which come sorted, so
@@ -110,6 +113,7 @@ __device__ void dft_of(const Complex<double>* twiddle, int length, Complex<doubl
   if constexpr (Q == 1) {
     dft(a);
   } else {
+    // a_(Qp + q): part q is the transform over p of every Q-th number, from q on.
     Complex<double> part[Q][P];
 #pragma unroll
     for (int q = 0; q < Q; ++q) {
@@ -119,6 +123,7 @@ __device__ void dft_of(const Complex<double>* twiddle, int length, Complex<doubl
       if (q == 0) continue;
 #pragma unroll
       for (int p = 1; p < P; ++p) {
+        // twiddle[k] = exp(-2 pi i k / length), so that this is exp(-2 pi i p q / R).
         const Complex<double> w = twiddle[p * q * (length / R)];
         part[q][p] = turned(part[q][p], w.re, w.im);
       }
@@ -140,6 +145,7 @@ __device__ void dft_of(const Complex<double>* twiddle, int length, Complex<doubl
 template <int R, class Load, class Store>
 __device__ void fft_stage(int length, int done, const Complex<double>* twiddle, const Load& load,
                           const Store& store) {
+  // Butterfly t takes t + k length / R; four threads in a row take the four lines of one butterfly.
   const int apart = length / R;
   const bool last = done == apart;
   // t / done as a product: exact for t and done below 2^16.
@@ -158,6 +164,7 @@ __device__ void fft_stage(int length, int done, const Complex<double>* twiddle, 
         const Complex<double> w = twiddle[whole * k];
         a[k] = turned(a[k], w.re, w.im);
       }
+    // fft_place() with the quotient that is known already.
     const int place = t - whole + whole * R;
 #pragma unroll
     for (int k = 0; k < R; ++k) store(place + k * done, line, a[k]);
@@ -246,6 +253,7 @@ __global__ void __launch_bounds__(kMostFftThreads)
   squares = warp_sum(squares);
   if (threadIdx.x % 32 == 0 && squares != 0) atomicAdd(m.squares, squares);
   for (int item = threadIdx.x; item < length / 2 * 2 * kLines; item += blockDim.x) {
+    // Wave numbers below length / 2 of 2 kLines real lines; consecutive threads store along k.
     const int k = item % (length / 2), real = item / (length / 2);
     if (first + real >= lines) continue;
     // F(k) and F(-k) of the complex line that has two real ones.
@@ -320,6 +328,7 @@ __global__ void __launch_bounds__(kMostFftThreads)
     return x < points ? spectrum_row(m, x, ky)[k + line] : Complex<double>{0, 0};
   };
   const auto multiply = [&](int kx, int line, const Complex<double>& v) {
+    // The factors are even in each wave number: they are stored for |k| alone.
     const int fold_x = kx < length - kx ? kx : length - kx;
     const double factor =
         m.factor[(static_cast<std::size_t>(fold_x) * m.half_y + fold_y) * m.stride + k + line];

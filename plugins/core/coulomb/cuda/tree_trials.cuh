@@ -68,6 +68,7 @@ __global__ void conflicts_kernel(const __grid_constant__ Rules r, TreeArrays v) 
   const auto close = [&](int j, const Site& at) {
     return too_close(squared_distance(r, to, at), v.chain.radius[i], v.chain.radius[j]);
   };
+  // 2 j: ion j where it is; 2 j + 1: where an earlier trial would take it.
   const auto each = [&](auto note) {
     any_nearby(r, v.chain.lists(), to, [&](int j) {
       if (j != i && close(j, site_at(v.chain.site, j))) note(2 * j);

@@ -49,6 +49,7 @@ __device__ unsigned places_of(const ChainArrays& a) {
 template <int S>
 __device__ void put_in_place(const ChainArrays& a, unsigned place) {
   const unsigned count = *a.count, others = groups_of<S>(count) * S;
+  // [0, count): candidates; up to a whole group: holes; then the other ions; holes to the end.
   int ion = -1;
   if (place < count)
     ion = a.order[place];

@@ -94,6 +94,7 @@ class CpuEngine final : public EngineBase {
         if (!enter_frame<P>(frame_, arrays.position[i], position_[i], images))
           refuse_particle(topology.tag[i], arrays.position[i]);
         image_[i] = {images[0], images[1], images[2]};
+        // kind: the type in bits 0 to 15, flags above.
         position_[i].kind = static_cast<std::uint32_t>(topology.type[i]) | topology.flags[i] << 16;
         const Force v = vector_from<Real>(arrays.velocity[i]);
         velocity_[i] = {v.x, v.y, v.z, topology.tag[i]};
@@ -147,6 +148,8 @@ class CpuEngine final : public EngineBase {
     stretched_ = broken_ = 0;
     follow_shear();
     move_from_rest();
+    // At the top of the loop positions are those of the next step, velocities those half a step
+    // before them.
     for (bool last = false; !last; ++counters_.steps) {
       ++step_;
       follow_shear();
@@ -222,6 +225,7 @@ class CpuEngine final : public EngineBase {
   }
   void point_at_particles() {
     set_time(arguments_.motion, step_);
+    // Where lists have expired anyway, no margin of a sphere is read any more.
     arguments_.sphere = expired_ ? nullptr : sphere_.data();
     arguments_.position = position_.data();
     arguments_.velocity = velocity_.data();
@@ -374,6 +378,8 @@ class CpuEngine final : public EngineBase {
 
   void list_neighbors() {
     std::int64_t most = 0;  // candidates
+    // No particle has more candidates than 27 cells as full as the fullest, of own ones and of
+    // ghosts.
     for (const auto& range : range_) {
       int fullest = 0;
       for (const CellRange& r : range) fullest = std::max(fullest, r.last - r.first);
@@ -409,9 +415,11 @@ class CpuEngine final : public EngineBase {
       const std::int64_t wanted =
           kernels_.list(arguments_, chunk.first, chunk.last, candidates, list.data(), room);
       if (wanted <= room) {
+        // Steps read beyond the last entry; index 0 there is that of a particle.
         std::fill_n(list.begin() + wanted, kReadAhead, 0u);
         return wanted;
       }
+      // A quarter more at least: the chunk is listed again, which should be rare.
       list.resize(static_cast<std::size_t>(std::max(wanted, 5 * room / 4) + 16 * kChunk));
     }
   }
@@ -422,6 +430,7 @@ class CpuEngine final : public EngineBase {
 
   // All ranks stop, or build lists, when one of them has to.
   void vote(bool& stop) {
+    // Flags and tags: the largest of all ranks is an "or" of flags, and the same particle for all.
     std::int64_t of_all[4] = {expired_, lost_, stop, broken_};
     maximum(of_all, 4);
     expired_ = of_all[0] != 0;

@@ -46,6 +46,7 @@ void draw_vectors(const NoiseKey& key, int count, const std::uint32_t* tag_i,
   for (int n = 0; n < count; ++n) {
     const std::uint32_t turn = turn_of_pair(tag_i[n], tag_j[n]);
     float first, second, third, fourth;
+    // Each word gives two normal variables; the fourth is not used.
     two_gaussians(words.radius[n], turn, first, second);
     two_gaussians(words.angle[n], turn, third, fourth);
     x[n] = static_cast<F>(first);
@@ -123,6 +124,7 @@ class PairLoop {
       const int i = list.particle[k], number = list.number[i];
       for (int from = 0; from < number; from += kBatch) {
         const int some = number - from < kBatch ? number - from : kBatch;
+        // A particle's neighbors stay together as far as a batch holds them.
         if (batch_.count + some > kBatch) flush();
         collect(i, list.first[i] + from, some);
       }
@@ -190,6 +192,7 @@ class PairLoop {
         b.v[n] = static_cast<F>(u[1] - v[1]);
         b.w[n] = static_cast<F>(u[2] - v[2]);
       }
+      // f (rho_i + rho_j) of the many-body force.
       if (particles_.density)
         b.densities[n] =
             special_[kind] * static_cast<F>(particles_.density[b.i[n]] + particles_.density[j]);
@@ -277,6 +280,7 @@ class PairLoop {
       add();
     if (rows_.energy) {
       for (int n = 0; n < b.count; ++n)
+        // A pair with a ghost that feels no reaction is counted by the other rank, too.
         energy_ += (b.j[n] < rows_.reacting ? 1.0 : 0.5) * static_cast<double>(b.energy[n]);
     }
     if (callback_) {
@@ -368,6 +372,7 @@ double density_of(const PairTable& table, const ManyBody<F>& law, const Particle
       factor[n] = static_cast<F>(table.special[static_cast<unsigned>(entry) >> 30]);
     }
     for (int n = 0; n < some; ++n) factor[n] = with_neighbor(law, squared[n], factor[n], F(0));
+    // In the order of the list, at every SIMD level.
     for (int n = 0; n < some; ++n) sum += static_cast<double>(factor[n]);
   }
   return sum * static_cast<double>(law.density_scale);

@@ -19,6 +19,7 @@ class KeySort {
   const std::vector<std::uint32_t>& run(ThreadPool& pool, std::span<const std::uint32_t> key,
                                         int bits) {
     constexpr int kLongestDigit = 11;
+    // Digits of equal length, at most 11 bits: a table of 2,048 places stays in the L1 cache.
     const int passes = std::max(1, (bits + kLongestDigit - 1) / kLongestDigit),
               digit = (bits + passes - 1) / passes;
     for (int k = 0; k < 2; ++k) {
@@ -46,6 +47,8 @@ class KeySort {
       std::uint32_t* number = &place_[values * static_cast<std::size_t>(part)];
       for (int i = bound(part); i < bound(part + 1); ++i) ++number[key[i] >> shift & mask];
     });
+    // Places by value, then by part: parts are ranges in ascending order, so that the sort is
+    // stable.
     std::uint32_t before = 0;
     for (std::size_t value = 0; value < values; ++value)
       for (int part = 0; part < parts_; ++part) {

@@ -54,11 +54,13 @@ class ListLoop {
       for (int k = 0; k < 27; ++k) {
         const int other = neighbor_cell(cells, x, y, z, k);
         if (other < 0) continue;
+        // Neighbor 13 of 0 to 26 is the cell itself: its own particles are candidates from own_ on.
         if (whose == 0 && k == 13) own_ = count_;
         const CellRange range = l_.range[whose][other];
         for (int j = range.first; j < range.last; ++j) add(j);
       }
     }
+    // append() reads whole groups of four or eight.
     for (int n = count_; n % 8; ++n) c_.in[n] = 0;
   }
 
@@ -124,6 +126,8 @@ class ListLoop {
     for (int from = 0; from < count_; from += kGroup) {
       std::uint32_t bytes;  // 0 or 1, which become the lowest bits
       std::memcpy(&bytes, c_.in + from, sizeof bytes);
+      // b0 2^24 + b1 2^25 + b2 2^26 + b3 2^27 and nothing else in these four bits: byte k times
+      // 2^(24 - 7 k) for the bytes b_k at 2^(8 k).
       const unsigned bits = (bytes * 0x01020408u) >> 24 & 0xfu;
       length_ += store_some(four_at(c_.index + from), bits, entries_ + length_);
     }

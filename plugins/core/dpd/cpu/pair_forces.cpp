@@ -35,6 +35,7 @@ struct Interval {
   Interval part(int k, int parts) const {
     if (empty()) return {};
     const auto bound = [&](std::int64_t n) {
+      // In 64 bits: the product of a number of particles and one of parts.
       return low + static_cast<int>((high - low) * n / parts);
     };
     return {bound(k), bound(k + 1)};
@@ -105,6 +106,7 @@ struct PairForces::State {
     Block& block = wave[item];
     const int first = (first_block + item) * kRows, last = std::min(first + kRows, list->count);
     std::int64_t pairs = 0;
+    // At most so many are within the cutoff.
     for (int k = first; k < last; ++k) pairs += list->number[list->particle[k]];
     block.make_room(pairs);
     block.count = rows(first_block + item, block.contributions.get());
@@ -118,6 +120,8 @@ struct PairForces::State {
   // To one part of the particles.
   void add(int item) {
     const Interval mine = owned.part(item, parts()), my_ghosts = ghosts.part(item, parts());
+    // Blocks in the order of the list: the sum of a particle has the same order for any number of
+    // threads.
     for (int b = 0; b < blocks_in_wave; ++b) {
       const Block& block = wave[b];
       if (mine.meets(block.owned)) {
@@ -169,9 +173,12 @@ void PairForces::add(const PairTable& table, const Particles& particles, const N
   s.force = result.force;
   s.out_of_memory = false;
   s.energies.assign(result.energy ? blocks : 0, 0.0);
+  // One thread adds forces as it finds them. So do callbacks of a host, which is asked in the order
+  // of the list.
   if (result.callback || s.pool.size() == 1) {
     for (int block = 0; block < blocks; ++block) s.rows(block, nullptr);
   } else {
+    // A wave of blocks limits the memory for contributions.
     for (s.first_block = 0; s.first_block < blocks; s.first_block += wave) {
       s.blocks_in_wave = std::min(wave, blocks - s.first_block);
       s.run_wave();

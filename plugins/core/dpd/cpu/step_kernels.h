@@ -142,8 +142,10 @@ class StepLoop {
       transpose(a, b, c, d);
       unsigned bits = bits_of_four(lengths.squares<FourFloats>(a, b, c) < limit_);
 #endif
+      // What is read beyond the list's end does not count.
       if (number - k < kTested) bits &= (1u << (number - k)) - 1;
       for (int q = 0; q < kTested; q += kGroup) {
+        // Which of the GPU's `lanes` threads would have this group, four bytes at a time.
         const std::uint32_t lanes =
             (static_cast<std::uint32_t>((k + q) / kGroup) & last_lane) * 0x01010101u;
         std::memcpy(lane_ + count, &lanes, sizeof lanes);
@@ -231,6 +233,7 @@ class StepLoop {
     for (int k = 0; k < segments_; ++k) {
       const std::int64_t own = 4 * static_cast<std::int64_t>(segment_[k].i);
       const FourWords r = four_at(position + own), v = four_at(velocity + own);
+      // Differences modulo 2^32, which are signed numbers to the nearest images.
       const auto minus_place = [&](int axis, FourInts others) {
         return (FourWords{} + r[axis]) - reinterpret_cast<FourWords>(others);
       };
@@ -240,6 +243,8 @@ class StepLoop {
         return mine - reinterpret_cast<FourFloats>(others);
       };
       for (; n < segment_[k].end; n += kGroup) {
+        // Rows (x, y, z, kind) and (v_x, v_y, v_z, tag) of four partners; transposed, each register
+        // has one component of all four.
         FourInts p[kGroup], w[kGroup];
         for (int q = 0; q < kGroup; ++q) {
           const std::int64_t j = 4 * static_cast<std::int64_t>(hit_[n + q] & kIndex);
@@ -391,6 +396,7 @@ class StepLoop {
         return four;
       };
       FourInts a = at(x_), b = at(y_), c = at(z_), d = at(force_);
+      // Columns x, y, z and f / r of four pairs become one row of each pair.
       transpose(a, b, c, d);
       add(n, a);
       if (n + 1 < end) add(n + 1, b);
@@ -411,6 +417,7 @@ class StepLoop {
   // All pairs of a particle are known. Lanes are added pairwise, as the threads of a warp do.
   void finish(int i) {
     if constexpr (in_rows) {
+      // As __shfl_xor_sync adds them: the same pairs of sums in the same order.
       for (int distance = s_.lanes / 2; distance > 0; distance /= 2)
         for (int lane = 0; lane < distance; ++lane) row_[lane] += row_[lane + distance];
       const FourFloats force = row_[0];
@@ -450,6 +457,7 @@ class StepLoop {
     const FourInts d = nearest_integers(by);
     const FourWords place = r + reinterpret_cast<FourWords>(d);
     // As in advance_coordinate(): each is -1 where it is true.
+    // Wrapped on the way up, or not wrapped on the way down: no crossing when both agree.
     const FourInts wrapped = place < r, down = d < 0;
     if (bits_of_four(wrapped ^ down))
       s_.image[i].add(down[0] - wrapped[0], down[1] - wrapped[1], down[2] - wrapped[2]);

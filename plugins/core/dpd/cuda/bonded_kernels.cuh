@@ -34,6 +34,8 @@ __global__ void bonded_kernel(const __grid_constant__ Step<P> s, const BondedTer
     if (sum.stretch == kBroken) atomicMax(&stretch->broken, s.velocity[i].tag);
   }
   if constexpr (reading) {
+    // Each bond is counted at both of its ends. [0]: energy of bonds, [1..6]: their virial,
+    // [7..13]: the same of angles.
     double value[kStepSums] = {0.5 * sum.bonds.energy};
     value[7] = 0.5 * sum.angles.energy;
     for (int a = 0; a < 6; ++a) {

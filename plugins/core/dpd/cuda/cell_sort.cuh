@@ -17,6 +17,7 @@ namespace manymove::dpd {
 // Skilling, AIP Conf. Proc. 707, 381 (2004)).
 MM_HD unsigned hilbert_key(unsigned x, unsigned y, unsigned z, int bits) {
   unsigned at[3] = {x, y, z};
+  // The inverse of each level's rotations and reflections, from the coarsest level down.
   for (unsigned q = 1u << (bits - 1); q > 1; q /= 2) {
     const unsigned lower = q - 1;
     for (unsigned& a : at) {
@@ -25,6 +26,7 @@ MM_HD unsigned hilbert_key(unsigned x, unsigned y, unsigned z, int bits) {
       a ^= swapped;
     }
   }
+  // Gray code: bit planes of the axes become the digits of the index.
   at[1] ^= at[0];
   at[2] ^= at[1];
   unsigned all = 0;
@@ -78,6 +80,7 @@ __global__ void cell_count_kernel(int count, long long step, const __grid_consta
   const unsigned key = morton_key(sort.cells, sphere.x, sphere.y, sphere.z),
                  rank = sort.rank[cell_of_key(sort.cells, key)];
   sort.key[i] = key;
+  // The order within a cell is arbitrary here; reorder_kernel() makes it that of the keys.
   sort.place[i] = {rank, atomicAdd(&sort.number[rank], 1u)};
 }
 
@@ -112,6 +115,7 @@ static __global__ void __launch_bounds__(kThreads)
             first = min(thread * each, sort.in_all), last = min(first + each, sort.in_all);
   unsigned own = 0;
   for (int k = first; k < last; ++k) own += start[k];
+  // An exclusive sum over the block: within warps, then over the warps before.
   unsigned before = warp_prefix_sum(own, lane);
   if (lane == 31) of_warp[thread / 32] = before;
   before -= own;

@@ -243,6 +243,7 @@ class CudaEngine final : public DeviceEngine<P> {
   void run_to(std::int64_t from, std::int64_t to, bool (*interrupted)()) {
     const int parity = p_.now;  // of positions for step `from`
     const auto buffer_of = [&](std::int64_t step) {
+      // Steps take positions from one of two states to the other, in turn.
       return static_cast<int>((step - from) & 1) ^ parity;
     };
     std::int64_t next = from;
@@ -250,6 +251,7 @@ class CudaEngine final : public DeviceEngine<P> {
       while (next <= to) {
         const long long near = p_.count < kMany ? kAhead : kAheadOfMany,
                         ahead = next < expected_ ? kFarAhead : near;
+        // At most `ahead` steps are in the queue behind the one that the GPU has begun.
         const auto may_launch = [&] { return trouble() || host_status_->started >= next - ahead; };
         wait_alone(may_launch, stream_, limit_, "step", interrupted);
         if (trouble()) {
@@ -306,6 +308,7 @@ class CudaEngine final : public DeviceEngine<P> {
     }
     if (host_status_->refused) {
       check(cudaStreamSynchronize(stream_), "step");
+      // The step whose change of velocities was impossible.
       step_ = host_status_->refused;
       p_.now = buffer_of(step_);
       lists_end();
@@ -313,6 +316,7 @@ class CudaEngine final : public DeviceEngine<P> {
     }
     if (host_status_->lost) {
       check(cudaStreamSynchronize(stream_), "step");
+      // A particle has gone too far, perhaps because a bond is broken: look_at_bonds() says so.
       step_ = host_status_->expired;
       p_.now = buffer_of(step_);
       lists_end();
@@ -323,12 +327,14 @@ class CudaEngine final : public DeviceEngine<P> {
       check(cudaStreamSynchronize(stream_), "step");
       const unsigned wanted = host_status_->wanted;
       host_status_->wanted = 0;
+      // The same build is repeated, with an eighth more room than the longest list needs.
       make_room(static_cast<int>(wanted + wanted / 8));
       set_expired(built_);
     } else {
       const std::int64_t held = host_status_->expired - built_;
       find_bounding_spheres(cells_, held);
       built_ = host_status_->expired;
+      // The next lists probably hold as long; the last steps are launched with more care.
       expected_ = built_ + held - 2;
     }
     p_.now = buffer_of(built_);
@@ -364,6 +370,7 @@ class CudaEngine final : public DeviceEngine<P> {
                    nullptr},
                   links_.where()},
                  stream_);
+    // Sorted from one state into the other, which becomes the present one.
     std::swap(p_.state[0], p_.state[1]);
     p_.slot.swap(p_.slot_there);
     const auto kernel = links_.any_specials() ? &list_kernel<P, true> : &list_kernel<P, false>;

@@ -104,6 +104,7 @@ unsigned enter_particles(const HostArrays& arrays, const Topology& topology, con
   const auto n = static_cast<std::size_t>(arrays.count);
   std::vector<unsigned> kind(n);
   for (std::size_t i = 0; i < n; ++i)
+    // Position::kind: type, flags << 16.
     kind[i] = static_cast<unsigned>(topology.type[i]) | topology.flags[i] << 16;
   const auto kinds = on_device(kind, stream), tags = on_device(topology.tag, n, stream);
   launch_each(arrays.count, stream, &identify_kernel<P>, arrays.count, kinds.data(), tags.data(),

@@ -16,6 +16,7 @@ namespace manymove::dpd {
 // and the upper ones those of blocks that want to stop: one number for even steps and one for odd
 // ones, because a block may arrive at the next step while others still look at this one.
 struct GridBarrier {
+  // Bits 0 to 39: arrivals; 40 to 51: blocks that stop in an even step; 52 to 63: in an odd step.
   static constexpr int kArrivals = 40, kStops = 12;
   using Counter = cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>;
   unsigned long long arrived, base;
@@ -24,12 +25,14 @@ struct GridBarrier {
   // arrival.
   __device__ void arrive(int step, bool stop) {
     const unsigned long long more = (stop ? 1ull << shift(step) : 0ull) + 1ull;
+    // Thread 0 after a barrier of the block: the release covers what all of its threads wrote.
     Counter(arrived).fetch_add(more, cuda::memory_order_release);
   }
   // Returns the value after so many arrivals.
   __device__ unsigned long long wait(unsigned long long since_base, unsigned long long arrivals) {
     unsigned long long now;
     do {
+      // Acquire: what the blocks wrote before they arrived can be read, past the L1 cache.
       now = Counter(arrived).load(cuda::memory_order_acquire);
     } while (((now - since_base) & ((1ull << kArrivals) - 1)) < arrivals);
     return now;
@@ -97,6 +100,7 @@ constexpr unsigned kNoGhost = ~0u;
 // `overfull` is set if there is no slot left.
 __device__ inline unsigned slot_of(unsigned* table, unsigned slots, unsigned particle,
                                    int& overfull) {
+  // Multiplicative hashing: the factor is the prime next to 2^32 over the golden ratio.
   unsigned slot = particle * 0x9E3779B1u >> 7 & (slots - 1), left = slots;
   for (; left > 0; --left, slot = (slot + 1) & (slots - 1)) {
     const unsigned key = atomicCAS(&table[slot], kNoGhost, particle);
@@ -113,6 +117,7 @@ __device__ __forceinline__ void collect_pairs(const Interval& a, IntervalMemory&
   const Step<Mixed>& s = a.step;
   const int tile = s.lists.tile, thread = static_cast<int>(threadIdx.x), lane = thread % 32;
   const unsigned below = (1u << lane) - 1u;
+  // Thread t has particle t % tile and of its list the groups t / tile, t / tile + apart, ...
   const int its = thread % tile, apart = kIntervalThreads / tile;
   const int number = first + its < s.count ? s.lists.number[first + its] : 0;
   const uint4* list = reinterpret_cast<const uint4*>(s.lists.entry) + first + its;
@@ -135,7 +140,9 @@ __device__ __forceinline__ void collect_pairs(const Interval& a, IntervalMemory&
         at_out = atomicAdd(&m.across, __popc(out));
       }
       at_in = __shfl_sync(kWholeWarp, at_in, 0) + __popc(in & below);
+      // Pairs within the tile grow from the front of the array, those with ghosts from its end.
       at_out = a.pairs - 1 - (__shfl_sync(kWholeWarp, at_out, 0) + __popc(out & below));
+      // A word: the particle of the tile in the upper half, its partner in the lower one.
       const int k = within ? at_in : at_out;
       if (there && k >= 0 && k < a.pairs) at.pair[k] = static_cast<unsigned>(its) << 16 | local;
     }
@@ -150,6 +157,7 @@ __device__ __forceinline__ void number_ghosts(const Interval& a, IntervalMemory&
     if (j == kNoGhost) continue;
     const int g = atomicAdd(&m.ghosts, 1);
     if (g < a.ghosts) at.ghost[g] = j;
+    // The slot now holds the ghost's place behind the tile's particles in `position`.
     at.table[k] = static_cast<unsigned>(a.step.lists.tile + g);
   }
 }
@@ -159,6 +167,7 @@ __device__ __forceinline__ void find_keys(const Interval& a, IntervalMemory& m, 
   const int thread = static_cast<int>(threadIdx.x);
   if (thread >= IntervalMemory::kKeys) return;
   const NoiseKey key = noise_key(a.seed, a.draw + static_cast<unsigned>(step + thread));
+  // Three words, of which key_of_words() makes the key again.
   m.keys[thread] = {key.round[0], key.mask[0], key.mask[1]};
 }
 
@@ -200,6 +209,7 @@ struct IntervalPairs {
       if (near) queue[queued + __popc(vote & below)] = word;
       queued += __popc(vote);
       if (queued < 32) continue;
+      // The last 32 of the queue: sums of integers have no order.
       queued -= 32;
       __syncwarp();
       word = queue[queued + lane];
@@ -222,6 +232,7 @@ __device__ __forceinline__ void read_ghosts(const Interval& a, const IntervalArr
   const int tile = a.step.lists.tile;
   for (int g = static_cast<int>(threadIdx.x); g < ghosts; g += kIntervalThreads) {
     const unsigned j = at.ghost[g];
+    // From the L2 cache, because the L1 cache may hold the positions of two steps before.
     const uint4 p = __ldcg(reinterpret_cast<const uint4*>(a.position[here]) + j);
     const float4 w = __ldcg(reinterpret_cast<const float4*>(a.velocity[here]) + j);
     at.position[tile + g] = {p.x, p.y, p.z, p.w};
@@ -279,6 +290,7 @@ __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
   if (!refused)
     for (int k = thread; k < from_others; k += kIntervalThreads) {
       const unsigned word = beyond_tile[k];
+      // The lower half is the ghost's slot in the table: it becomes the ghost's number.
       beyond_tile[k] = (word & 0xffff0000u) | at.table[word & 0xffffu];
     }
 
@@ -298,8 +310,10 @@ __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
     const uint3 key = m.keys[k % IntervalMemory::kKeys];
     const std::uint32_t words[4] = {key.x, key.y, key.z, 0};
     pairs.forces.noise = key_of_words(words);
+    // Between arrival and wait: pairs of the block alone need no other block's positions.
     if (!stop) pairs.look_at(at.pair, in_tile);
     if (thread == 0) {
+      // Arrivals of all steps so far.
       target += gridDim.x;
       m.seen = a.barrier->wait(base, target);
     }

@@ -54,9 +54,12 @@ __device__ inline unsigned left_out(const NeighborLists& lists, unsigned first, 
   const auto ahead = static_cast<int>(j - first);
   const unsigned itself = static_cast<unsigned>(ahead) < 32 ? 1u << ahead : 0u;
   if (!lists.tile) return itself;
+  // The first particle of j's tile, relative to `first`.
   const int begin = static_cast<int>((j & ~static_cast<unsigned>(lists.tile - 1)) - first);
   const unsigned in_tile = low_bits(begin + lists.tile) & ~low_bits(begin),
-                 odd = ahead & 1 ? 0x55555555u : 0xaaaaaaaau, smaller = low_bits(ahead);
+                 // Particles first + q with an odd difference to j: q has the other parity than
+                 // `ahead`.
+      odd = ahead & 1 ? 0x55555555u : 0xaaaaaaaau, smaller = low_bits(ahead);
   return itself | (in_tile & ((odd & smaller) | (~odd & ~smaller)));
 }
 
@@ -131,6 +134,8 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
   }
   const int half = lane / 16;
   const auto apart = static_cast<std::size_t>(static_cast<unsigned>(a.lists.stride));
+  // entry[group][particle][kGroup]: lane l of a half warp writes its particle's groups l, l + 16,
+  // ...
   uint4* mine =
       reinterpret_cast<uint4*>(a.lists.entry) + static_cast<unsigned>(lane % 16) * apart + i + half;
   uint4* const row = reinterpret_cast<uint4*>(m.row[half]);
@@ -150,6 +155,7 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
     const int of_half = half ? n[1] : n[0], before = of_half / kGroup * kGroup;
     uint4* groups = fresh ? mine : mine + static_cast<std::size_t>(of_half / kGroup) * apart;
     if (!fresh) {
+      // An unfinished group is read back: new entries go on behind its own.
       if (lane % 16 == 0 && of_half % kGroup > 0 && of_half < a.lists.capacity) row[0] = *groups;
       __syncwarp();
     }
@@ -180,6 +186,8 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
           }
         }
         const unsigned vote = __ballot_sync(kWholeWarp, in);
+        // A lane's place is the number of neighbors in lower lanes: the order is that of the
+        // candidates.
         if (in) m.row[p][filled[p] + __popc(vote & below)] = entry;
         filled[p] += __popc(vote);
       }
@@ -212,6 +220,7 @@ __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int
   unsigned index[batches], out[batches];  // bit q of out: not in the list of particle i + q
 #pragma unroll
   for (int b = 0; b < batches; ++b) {
+    // Lane l has candidates l batches + b, so that a prefix sum over lanes keeps their order.
     const int k = lane * batches + b;
     const bool there = k < some;
     const float4 c = m.candidate[k];
@@ -239,10 +248,12 @@ __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int
       for (int b = 0; b < batches; ++b)
         if (!(out[b] & 1u << (q + p)) && within_reach(here, position[b], radius[b], square[b]))
           in[p] |= 1u << b;
+      // Four numbers of 8 bits; sums over the warp are at most 32 batches, which fit.
       numbers |= static_cast<unsigned>(__popc(in[p])) << 8 * p;
     }
     unsigned before = warp_prefix_sum(numbers, lane);
     const unsigned all = value_of_lane(before, 31);
+    // From the inclusive prefix sum to what lower lanes append.
     before -= numbers;
     const auto of = [](unsigned word, int p) { return static_cast<int>(word >> 8 * p & 0xffu); };
     // What the list of this quarter's particle has, of which an unfinished group is continued.
@@ -295,6 +306,7 @@ struct Surroundings {
     int2* filled = reinterpret_cast<int2*>(memory);
     if (number > 0) filled[lanes_before(vote, lane)] = {first, number};
     __syncwarp();
+    // Cells that are not empty are packed into the lower lanes, in the order of cells.
     const bool taken = lane < __popc(vote);
     first = taken ? filled[lane].x : 0;
     number = taken ? filled[lane].y : 0;
@@ -302,12 +314,15 @@ struct Surroundings {
     before = warp_prefix_sum(number, lane);
     candidates = value_of_lane(before, 31);
     before -= number;
+    // Particle number n of all lies at first + n in memory while n is within this cell.
     first -= before;
   }
   __device__ Surroundings() : first(0), before(0), candidates(0) {}
   // Particle base + lane. begun: cells that begin before base, which is increased by those that
   // begin in the 32 particles from there.
   __device__ __forceinline__ int particle(int base, int lane, int& begun) const {
+    // Bit n: a cell begins at particle base + n. Lane l is in the last cell that begins at or
+    // before l.
     const auto after = static_cast<unsigned>(before - base);
     const unsigned begins = __reduce_or_sync(kWholeWarp, after < 32 ? 1u << after : 0u);
     const int j =
@@ -352,10 +367,12 @@ struct OwnBox {
       m.own[lane] = {center.x, center.y, center.z, center.reach};
       m.limit[lane] = center.limit;
     }
+    // Least and largest integers first: the conversion to lengths is monotonic along each axis.
     low = position_of(cells, __reduce_min_sync(kWholeWarp, r.x), __reduce_min_sync(kWholeWarp, r.y),
                       __reduce_min_sync(kWholeWarp, r.z));
     high = position_of(cells, __reduce_max_sync(kWholeWarp, r.x),
                        __reduce_max_sync(kWholeWarp, r.y), __reduce_max_sync(kWholeWarp, r.z));
+    // Radii are not negative, so that their bits are ordered as they are.
     const float widest = __uint_as_float(__reduce_max_sync(kWholeWarp, __float_as_uint(r.radius)));
     reach = a.upright && !cells.narrow ? (cells.cutoff + widest) * (1 + 3e-5f) : 1e18f;
   }
@@ -392,6 +409,7 @@ struct ListWarp {
         q = relative_to(origin, a.sphere[j]);
         p = position_of(a.cells, q.x, q.y, q.z);
         near = box.reaches(p, q.radius);
+        // In narrow boxes distances come from differences of the integers, which wrap.
         if (a.cells.narrow) p = {__int_as_float(q.x), __int_as_float(q.y), __int_as_float(q.z)};
       }
       const unsigned vote = __ballot_sync(kWholeWarp, near);
@@ -421,6 +439,7 @@ struct ListWarp {
       append_batches<2>(some);
     else
       append_batches<1>(some);
+    // At most 32 candidates are beyond kMost: all lanes read theirs before one is written.
     const float4 rest = m.candidate[kMost + lane];
     const float rest_radius = m.radius[kMost + lane];
     __syncwarp();
@@ -450,6 +469,7 @@ struct ListWarp {
     if (lane >= owned) return;
     a.lists.number[first + lane] = number;
     if (number <= a.lists.capacity) return;
+    // The host makes room for the longest list and builds again; until then no step begins.
     atomicMax(&a.status.device->wanted, static_cast<unsigned>(number));
     a.status.host->wanted = static_cast<unsigned>(number);
   }
@@ -470,6 +490,7 @@ __device__ __forceinline__ int2 own_range(const ListArguments& a, int lane, int3
   } else {
     share = cell.x % a.shares;
     cell.x /= a.shares;
+    // One thread of the grid: the new lists hold until a step finds that they do not.
     if (cell.x + cell.y + cell.z + lane == 0 && !a.status.device->lost)
       a.status.device->expired = kNever;
     if (cell.x >= a.cells.here[0]) return {0, 0};
@@ -477,6 +498,7 @@ __device__ __forceinline__ int2 own_range(const ListArguments& a, int lane, int3
   cell_range = a.range[(cell.z * a.cells.here[1] + cell.y) * a.cells.here[0] + cell.x];
   if constexpr (ranks) return cell_range;
   const int number = cell_range.y - cell_range.x;
+  // Warp s of S that share a cell has particles floor(n s / S) to before floor(n (s + 1) / S).
   return {cell_range.x + number * share / a.shares, cell_range.x + number * (share + 1) / a.shares};
 }
 

@@ -47,6 +47,7 @@ __global__ void __launch_bounds__(kThreads)
       const unsigned entry = hit[k * kThreads + thread], j = plain ? entry : entry & kIndexBits;
       const Real with = with_neighbor<P, Math, plain>(s.forces, r, s.position[j], entry, sum);
       if constexpr (kIntegers<P>) {
+        // In mixed precision `sum` is 0, so that this is the neighbor's w_d^2 alone.
         const unsigned more = __float2uint_rn(with * kWeightsPerUnit),
                        other = j - static_cast<unsigned>(first);
         units += more;
@@ -57,6 +58,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     hits = 0;
   };
+  // The lanes of a particle take groups of four entries in turn.
   for (int left = number - kGroup * (thread % lanes); __any_sync(kWholeWarp, left > 0);
        left -= kGroup * lanes, list += lanes * apart_in_list) {
     if (left > 0) {

@@ -31,6 +31,7 @@ struct BlockForces {
 // pairs are within the range of integers.
 __device__ inline void give(BlockForces& block, int3& own, unsigned mine, unsigned other,
                             unsigned tile, float x, float y, float z) {
+  // Beyond 2^23 units a pair would use up the integers: 255 2^23 < 2^31. It is a rare one.
   if (fmaxf(fmaxf(fabsf(x), fabsf(y)), fabsf(z)) > 0x1p23f) {
     // f = n + 2^20 m with integers: m = round(f / 2^20), and n is what is left of f.
     const float a = rintf(x / BlockForces::kMany), b = rintf(y / BlockForces::kMany),
@@ -46,6 +47,7 @@ __device__ inline void give(BlockForces& block, int3& own, unsigned mine, unsign
   own.x += units.x;
   own.y += units.y;
   own.z += units.z;
+  // other is an unsigned difference of indices: particles before the block wrap to large numbers.
   if (other < tile) block.units.add(static_cast<int>(other), -units.x, -units.y, -units.z);
 }
 
@@ -108,6 +110,7 @@ struct OwnGroups {
 
   __device__ OwnGroups(const NeighborLists& lists, int i)
       : stride(static_cast<std::size_t>(static_cast<unsigned>(lists.stride))) {
+    // entry[group][particle][kGroup]: the threads of a warp read rows of neighboring particles.
     next =
         reinterpret_cast<const uint4*>(lists.entry) + static_cast<std::size_t>(lane()) * stride + i;
   }
@@ -202,6 +205,7 @@ struct WarpHits : PairSums<V> {
       const bool in = left > q && this->maybe_near(other[q]);
       const unsigned vote = __ballot_sync(kWholeWarp, in);
       if (in) {
+        // Behind the hits of lower lanes: no atomic operation is needed for the queue's end.
         const int k = queued + lanes_before(vote, lane);
         queue[k] = entry[q];
         owner[k] = static_cast<unsigned char>(threadIdx.x / V::lanes);
@@ -235,6 +239,7 @@ __device__ __forceinline__ void add_pairs_of_warp(const PairSums<V>& sums, OwnGr
     hits.collect(left, these, near);
     hits.collect(left - apart, those, far);
     left -= 2 * apart;
+    // Room is left for two more groups of each of the 32 lanes.
     if (hits.queued > 32 * (V::kHits - 2 * kGroup)) hits.compute();
   }
   hits.compute();
@@ -248,6 +253,7 @@ struct ThreadHits : PairSums<V> {
   using Real = typename V::Real;
   using PairSums<V>::s;
   using PairSums<V>::own;
+  // Threads of a warp have neighboring words at any depth of their stacks: no bank conflicts.
   static constexpr unsigned kApart = kThreads * sizeof(unsigned);
   Sum<Real>& sum;
   const unsigned bottom;
@@ -274,6 +280,7 @@ struct ThreadHits : PairSums<V> {
       give(this->block, units, static_cast<unsigned>(own.i - own.first), other, tile, pair.force.x,
            pair.force.y, pair.force.z);
       if constexpr (V::reading) {
+        // A half list within the tile: the pair counts at both ends.
         const float ends = other < tile ? 2 : 1;
         sum.energy += ends * pair.energy;
         for (int a = 0; a < 6; ++a) sum.virial[a] += ends * pair.virial[a];
@@ -302,6 +309,7 @@ __device__ __forceinline__ void add_pairs_of_thread(const PairSums<V>& sums, Own
                                                     Sum<typename V::Real>& sum, unsigned* hit) {
   ThreadHits<V> hits(sums, sum, hit);
   constexpr int apart = OwnGroups<V>::kApart;
+  // Lanes stay together: when one has no room for more hits, all compute those that they have.
   for (int left = groups.left(); __any_sync(kWholeWarp, left > 0);
        left -= apart, groups.next += V::lanes * groups.stride) {
     if (left > 0) {

@@ -47,6 +47,8 @@ class SortedLinks {
       for (unsigned i = 0; i < n; ++i) {
         LinkWord* const bond = rows_.row(i) + 1;
         for (unsigned k = 0; k < rows_.bonds_of(i).count; ++k)
+          // Partners by their slots, which particles keep when they are sorted, instead of their
+          // tags.
           bond[k] = link_word(index.at(partner_of(bond[k])), kind_of(bond[k]));
       }
     }

@@ -31,6 +31,7 @@ __device__ void add_over(Sum<Real>& sum, int lanes, bool with_energy) {
     }
     if (!with_energy) continue;
     sum.energy += __shfl_xor_sync(kWholeWarp, sum.energy, d);
+    // The exchange by xor leaves the same total, with the same rounding, in all `lanes` threads.
     for (Real& v : sum.virial) v += __shfl_xor_sync(kWholeWarp, v, d);
   }
 }
@@ -150,6 +151,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
   own.here = own.i < s.count;
   OwnGroups<V> groups(s.lists, own.i);
   if constexpr (kIntegers<P>) {
+    // All sums begin at 0 before a thread of the block adds to one.
     for (Triplets* t : {&block.units, &block.many}) t->x[thread] = t->y[thread] = t->z[thread] = 0;
     __syncthreads();
   }
@@ -160,6 +162,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
     groups.read_ahead();
     if constexpr (V::early_sphere) sphere = s.sphere[readable];
   }
+  // Programmatic dependent launch: what lies before this line runs while the step before ends.
   if constexpr (Who::follows_a_step) {
     wait_for_former_kernel();
     let_next_kernel_start();
@@ -207,6 +210,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
 // fixes.
 static __global__ void total_kernel(int blocks, const double* partial, double* total) {
   __shared__ double part[kStepSums][64];
+  // Thread (a, t) has sum a of the blocks t, t + 64, ...
   const int a = static_cast<int>(threadIdx.x / 64), t = static_cast<int>(threadIdx.x % 64);
   double sum = 0;
   for (int b = t; b < blocks; b += 64) sum += partial[static_cast<std::size_t>(b) * kStepSums + a];

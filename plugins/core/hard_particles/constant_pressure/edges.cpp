@@ -25,6 +25,7 @@ std::int64_t cells_of_edge(std::int64_t extent) { return extent / (4 * kFinest);
 
 bool is_edge(std::int64_t extent) {
   const std::int64_t n = cells_of_edge(extent);
+  // extent = 4 n m with kFinest <= m < kFinest + rungs_of(n).
   return extent > 0 && n >= 3 && n <= kMostCells && extent % (4 * n) == 0 &&
          extent / (4 * n) - kFinest < rungs_of(n);
 }
@@ -104,6 +105,7 @@ void choose_edges(State& s) {
       refuse("box edge ", "xyz"[a], " holds more than 30000 cells: use a smaller box");
     const auto cells = std::max<std::int64_t>(3, cells_of_edge(static_cast<std::int64_t>(edge)));
     const auto m = static_cast<std::int64_t>(std::nearbyint(edge / (4.0 * cells)));
+    // E_a = 4 n_a m_a with n_a cells: half a cell, H = 2 m_a, is an even number of units.
     s.extent[a] = 4 * cells * std::clamp(m, kFinest, kFinest + rungs_of(cells) - 1);
     shortest = std::min(shortest, p.box[a]);
   }
@@ -118,6 +120,7 @@ void choose_edges(State& s) {
     const double delta = p.volume_delta * share;
     s.lattice.steps[a] = 0;
     if (delta > 0)
+      // In rungs of the ladder, which are 4 n_a units apart.
       s.lattice.steps[a] = std::max<std::int64_t>(
           1, static_cast<std::int64_t>(delta / s.unit) / (4 * s.geometry.cells[a]));
   }
@@ -148,6 +151,7 @@ bool change_edges(State& s, Snapshot& now) {
     const auto by = static_cast<std::int64_t>(draw.magnitude);
     ++s.data.volume_moves.trials;
     const std::int64_t from = s.extent[axis];
+    // As many rungs up as down: a step and its reverse are equally likely.
     const std::int64_t to = edge_at(rung_of(from) + (draw.grows ? by : -by));
     if (to == 0) continue;
     const double before = log_weight(s);

@@ -20,6 +20,7 @@ namespace {
 // exp r ends below the rounding.
 double exponential(double x) {
   const double n = std::nearbyint(x * 1.4426950408889634);
+  // r = x - n ln 2, with ln 2 as the sum of two doubles.
   const double r = fused(n, -2.3190468138462996e-17, fused(n, -0.69314718055994531, x));
   double sum = 1, term = 1;  // |r| < 0.35
   for (int k = 1; k < 18; ++k) {
@@ -53,6 +54,7 @@ int cells_for(const State& s, int axis, double edge) {
   const double sigma = s.distances.largest;
   const std::vector<int>& counts = s.lattice.cells[axis];
   for (auto n = counts.rbegin(); n != counts.rend(); ++n)
+    // A cell is at least a contact distance wide, and at most kWidestCell of them.
     if (*n * sigma <= edge) return edge < kWidestCell * sigma * *n * (1 + 1e-12) ? *n : 0;
   return 0;
 }
@@ -169,6 +171,7 @@ void choose_lattice(State& s) {
   const double volume = box_volume(s);
   int exponent;
   std::frexp(volume, &exponent);
+  // Volumes are multiples of a power of two, of which sums are exact in a double.
   s.lattice.quantum = p.ln_volume ? 0x1p-46 : std::ldexp(1.0, exponent - 48);
   const double start = p.ln_volume ? logarithm(volume) : volume;
   s.data.volume = std::nearbyint(start / s.lattice.quantum) * s.lattice.quantum;
@@ -211,12 +214,14 @@ float pair_reach(const State& s) {
   const double unit = unit_of(s, volume_of(s, before)),
                least_unit = unit_of(s, volume_of(s, before - reach)) * (1 - 1e-12);
   if (2 * static_cast<double>(s.narrowest_half()) * least_unit < s.distances.largest) return 0;
+  // Lengths in units grow by u / u_0 when the box shrinks from u to u_0.
   const double ratio = unit / least_unit;
   return static_cast<float>(ratio * ratio * (1 + 1e-5));
 }
 
 double least_of_ranks(const State& s, double least) {
   if (!s.ranks) return least;
+  // The least of positive numbers is the largest of their negative bits.
   auto bits = -static_cast<std::int64_t>(bits_of(least));  // positive numbers are in their order
   s.ranks->maximum(&bits, 1);
   return as_double(static_cast<std::uint64_t>(-bits));
@@ -228,6 +233,7 @@ BoxTrial draw_box_trial(const Geometry& g, std::uint64_t cycle, int trial, std::
   BoxTrial draw;
   draw.magnitude = uniform_below_wide(word, most + 1);
   draw.grows = word[2] & 1u;
+  // 53 random bits and half a bit: never 0 or 1.
   draw.uniform =
       (static_cast<double>(static_cast<std::uint64_t>(word[3]) << 21 | word[2] >> 11) + 0.5) *
       0x1p-53;
@@ -246,6 +252,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
   // min(1, exp(W' - W)), if the box is legal before and after the change.
   double now = s.data.volume, weight = log_weight(s, now);
   const bool at_rest = !legal(unit_of(s, volume_of(s, now)));  // symmetric: section 3
+  // Steps are whole quanta, so that each is exactly as likely as its reverse.
   const auto quanta =
       static_cast<std::uint64_t>(std::max(1.0, std::floor(p.volume_delta / s.lattice.quantum)));
   for (int trial = 0; trial < p.volume_repeats; ++trial) {
@@ -254,6 +261,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
     const double to = now + (draw.grows ? by : -by) * s.lattice.quantum;
     ++s.data.volume_moves.trials;
     const double weight_to = log_weight(s, to);
+    // Rejected with the probability 1 - min(1, exp(W' - W)).
     if (at_rest || logarithm(draw.uniform) >= weight_to - weight) continue;
     const double unit = unit_of(s, volume_of(s, to));
     bool wide = true;
@@ -305,6 +313,7 @@ VolumeOutcomes foretell_volume(State& s, double most) {
     }
     set_volume(s, now);
     s.data.volume_moves = counts;
+    // Outcome k holds for all least ratios down to from[k]; the next one is asked just below.
     ratio = std::nextafter(all.from[k], 0.0);
   }
   return all;

@@ -15,6 +15,8 @@ void CpuEngine::advance(std::uint64_t cycles) {
     }
     const Draw local = local_draw(state_, draw);
     const std::size_t first = first_cell();
+    // Tiles read the cells of the last cycle and write those of the next one, which are shifted:
+    // own rows only, without the margins.
     const CycleArrays arrays{now_.spheres.data(), now_.counts.data(),
                              spare_.spheres.data() + first * state_.geometry.slots,
                              spare_.counts.data() + first};
@@ -49,6 +51,7 @@ void CpuEngine::adopt(const Cells& cells) {
 }
 
 void CpuEngine::add_pairs(const Sampling& sampling, std::vector<std::uint64_t>& row) const {
+  // Each thread counts for itself; counts are integers, so that their sum has no order.
   for (Worker& worker : workers_) worker.bins.assign(row.size(), 0);
   fetch_neighbors({2, 2, 2, 2});
   const ContactBins bins = contact_bins(state_, sampling);
@@ -87,6 +90,7 @@ void CpuEngine::exchange_rows(const HaloRows& halo, int rows) const {
   const std::size_t cells = state_.row_cells(), slots = cells * state_.geometry.slots;
   const int first = state_.first_row();
   if (state_.swaps()) {
+    // With swap moves a particle's diameter travels with it, because swaps change it on one rank.
     const auto pack = [&](std::size_t slot, std::uint32_t id) {
       row_diameters_[slot] = state_.parameters.diameters[id];
     };

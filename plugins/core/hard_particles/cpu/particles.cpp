@@ -153,6 +153,7 @@ class CpuParticles final : public CpuEngine {
     return with_particles(state_.dimensions(), state_.distances.contact, [&](auto policy) {
       constexpr int D = decltype(policy)::kDimensions;
       constexpr Contact C = decltype(policy)::kContact;
+      // Each pair is looked at from its lower cell: only rows above are needed.
       fetch_neighbors({2, 0, 0, 2});
       const Law reference = reference_law(state_);
       const LeastRatio wanted = least_ratio_wanted(state_);

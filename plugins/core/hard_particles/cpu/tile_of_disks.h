@@ -18,6 +18,7 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
   IntLanes index;
   for (int lane = 0; lane < kLanes; ++lane)
     index[lane] = entry_index(entry[lane < cells ? lane : cells - 1]);
+  // Slot 0 of a cell is at floats 2 index and 2 index + 1.
   const IntLanes at = index * 2;
   FloatLanes x = gather(flat, at), y = gather(flat, at + 1);
 
@@ -35,6 +36,7 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
     int e = 0;
     for (std::uint32_t left = entry_extras(entry[lane]); left; ++e) {
       if (e == used) {
+        // Lanes without an e-th extra have one that is too far for any disk.
         for (int l = 0; l < kLanes; ++l) extra_x[e][l] = extra_y[e][l] = kEmpty;
         ++used;
       }
@@ -50,6 +52,7 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
     around.set(8 + e, ex, ey);
   }
 
+  // Lanes beyond `cells` repeat the last cell; their moves do not count.
   const std::uint32_t real = cells == 32 ? ~0u : (1u << cells) - 1;
   int accepted = 0;
   for (int call = 0; call * 4 < g.moves_per_cell; ++call) {
@@ -85,6 +88,7 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
 void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& bounds,
               const CycleArrays& b, const Workspace& w, MoveCounts& counts) {
   const int columns = bounds.size[0], rows = bounds.size[1];
+  // Random numbers are functions of a cell's number among those of all tiles.
   const auto where = static_cast<std::uint32_t>(tile_id) * static_cast<std::uint32_t>(g.plane);
   const auto new_cell = [&](int column, int row) {
     return static_cast<std::int64_t>(bounds.first[1] + row) * g.cells[0] + bounds.first[0] + column;
@@ -96,6 +100,7 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
       w.count[index] = 0;
       for (int s = 0; s < kSlots; ++s) w.tile[s * g.plane + index] = {kEmpty, kEmpty};
     }
+  // Disks of the old cell (i, j) land in the cells i or i - 1, j or j - 1 of the tile.
   for (int row = 0; row <= rows + 1; ++row)
     for (int column = 0; column <= columns + 1; ++column) {
       const OldCell old = old_cell(g, d, bounds, column, row);
@@ -113,6 +118,7 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
         }
         ++w.count[index];
         Sphere* own = c < columns && r < rows ? b.new_spheres + new_cell(c, r) * kSlots : nullptr;
+        // Insertion by Landing::order, so that a cell's disks are sorted when all have landed.
         for (; at > 0 && w.order[(at - 1) * g.plane + index] > l.order; --at) {
           w.order[at * g.plane + index] = w.order[(at - 1) * g.plane + index];
           w.tile[at * g.plane + index] = w.tile[(at - 1) * g.plane + index];
@@ -133,6 +139,7 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
       if (w.count[index] == 0) continue;
       const std::uint32_t entry = list_entry(g, w.count, index, column & 1);
       if (w.count[index] == 1)
+        // Single disks from the front of the set's part, the others from its back.
         w.list[set * g.plane + alone[set]++] = entry;
       else
         w.list[(set + 1) * g.plane - ++crowded[set]] = entry;
@@ -140,6 +147,7 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
 
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 4; ++turn) {
+      // The order of the four sets in a round, two bits each.
       const int set = d.order[round] >> (2 * turn) & 3, odd = set & 1;
       const std::uint32_t* list = w.list + set * g.plane;
       for (int i = 0; i < alone[set]; i += kLanes)
@@ -164,6 +172,7 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
       for (std::uint32_t s = 0; s < w.count[index]; ++s) {
         const Position p = w.tile[static_cast<int>(s) * g.plane + index];
         Sphere& disk = b.new_spheres[to * kSlots + s];
+        // The ID is there since the disk has landed.
         disk = {p.x, p.y, 0, disk.id};
       }
     }

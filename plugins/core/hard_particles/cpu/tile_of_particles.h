@@ -31,6 +31,7 @@ template <int D>
 std::size_t count(const Geometry& g, const Draw& d, const TileBounds& bounds, const CycleArrays& b,
                   std::uint32_t* first) {
   const int cells = cells_of_tile<D>(bounds);
+  // Counting sort: numbers by cell, then their exclusive sums.
   for (int i = 0; i <= cells; ++i) first[i] = 0;
   for_old_cells<D>(g, d, bounds, [&](std::int64_t from, const int at[3]) {
     for (std::uint32_t s = 0; s < b.old_counts[from]; ++s) {
@@ -60,6 +61,7 @@ void land_all(const Geometry& g, const Law& law, const Draw& d, const TileBounds
       if (!l.here) continue;
       const int cell = local_index<D>(bounds, l.cell);
       std::uint32_t k = w.next[cell]++;
+      // Insertion by index: places in a cell do not depend on the order in which particles land.
       for (; k > w.first[cell] && w.id[k - 1] > p.id; --k) {
         for (int a = 0; a < D; ++a) w.at[a][k] = w.at[a][k - 1];
         w.id[k] = w.id[k - 1];
@@ -124,6 +126,7 @@ struct ParticleVisit {
           // |d_j| >= sigma_j + reach: particle j cannot be met on the way.
           const FloatLanes far = sigma + reach;
           std::uint32_t near = lane_bits(square < far * far);
+          // Not beyond the run's end, and not the particle itself.
           if (end - j < static_cast<std::uint32_t>(kLanes)) near &= (1u << (end - j)) - 1;
           if (self - j < static_cast<std::uint32_t>(kLanes)) near &= ~(1u << (self - j));
           if (!near) continue;
@@ -221,6 +224,7 @@ int visit(const Geometry& g, const Law& law, const TileBounds& b, std::uint64_t 
     if (call == 0) visit.self += uniform_below(word[3], n);
     for (int m = 0; m < kMovesPerCall<D> && made < g.moves_per_cell; ++m, ++made) {
       displacements<D>(word, m, g.step, by[in_chunk++]);
+      // The moves of a chunk share one list of neighbors.
       if (in_chunk < kChunk && made + 1 < g.moves_per_cell) continue;
       accepted += visit.moves(b, cell, by, in_chunk);
       in_chunk = 0;
@@ -242,6 +246,7 @@ void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const 
       for (at[0] = 1; at[0] < bounds.size[0]; ++at[0]) {
         const int index = local_index<D>(bounds, at), set = set_of<D>(at);
         if (w.first[index + 1] > w.first[index])
+          // Ten bits for each local coordinate.
           w.active[set * g.plane + members[set]++] =
               static_cast<std::uint32_t>(at[0] | at[1] << 10 | at[2] << 20);
       }

@@ -7,6 +7,7 @@
 #include "../planes.h"
 #include "host_particles.cuh"
 #include "visit_disks.cuh"
+#include "visit_together.cuh"
 
 namespace manymove::hard_particles::equal_disks {
 namespace {
@@ -139,6 +140,8 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const LaunchArrays&
     if (at < kSlots) {
       m.tile[at * g.plane + index] = l.p;
       m.order[at * g.plane + index] = static_cast<std::uint8_t>(l.order);
+      // The second disk of a cell notes it, once; a tile has at most 41 columns and rows: six bits
+      // each.
       if (at == 1)
         m.crowded()[atomicAdd(&control.crowded, 1)] = static_cast<std::uint16_t>(c | r << 6);
       if (c < columns && r < rows) b.new_ids[new_slot(g, bounds, c, r) + at * apart] = disk.id;
@@ -160,6 +163,7 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const LaunchArrays&
   fetch(ahead);
   while (ahead.row < rows + 2 || other_disks > 1) {
     const int row = ahead.row, column = ahead.column;
+    // The first disk of the next cell and the second one of this cell are on their way meanwhile.
     const Disk first = next;
     const std::uint32_t at = next_at;
     ahead.next();
@@ -195,11 +199,14 @@ __device__ void order_disks(const Geometry& g, const LaunchArrays& b, const Tile
     for (int k = 0; k < 8; ++k) {
       const int c = column + neighbor_dx(k), r = row + neighbor_dy(k);
       if (c > 0 && c < columns && r > 0 && r < rows)
+        // For its neighbor k this cell is neighbor 7 - k, whose two bits of extras are at 2 (7 -
+        // k).
         atomicAdd(m.found + (r - 1) * (columns - 1) + c - 1, static_cast<std::uint32_t>(n - 1)
                                                                  << (16 + 2 * (7 - k)));
     }
     std::int32_t* ids =
         column < columns && row < rows ? b.new_ids + new_slot(g, bounds, column, row) : nullptr;
+    // A cell has at most four disks.
     for (int last = n - 1; last > 0; --last)
       for (int at = 0; at < last; ++at) {
         std::uint8_t* const o = m.order + at * g.plane + index;
@@ -225,6 +232,7 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
     m.found[i] = entry;
     const int set = (column & 1) | (row & 1) << 1, of = set * kClasses + class_of(g, entry);
     if (entry_count(entry))
+      // Set and class, below 20, in the upper five bits; the rank, below 400, in the lower eleven.
       m.rank[i] = static_cast<std::uint16_t>(of << 11 | atomicAdd(&control.members[0][0] + of, 1));
   }
   __syncthreads();
@@ -233,6 +241,7 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
     int* const next = control.next[threadIdx.x];
     const int first = threadIdx.x * set_cells(g);
     for (int c = 0, sum = 0; c < kClasses; sum += members[c++]) next[c] = first + sum;
+    // The last class begins at a multiple of 32, with a warp of its own.
     const int by_estimates = next[4] - first, others = (by_estimates + 31) & -32;
     // A warp with cells of two classes goes the way of the busier.
     const auto whole = [&](int c) {
@@ -251,46 +260,6 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
   }
 }
 
-// Does what visit_any() does, with the exact predicate and all threads of a warp: each has a slot
-// of a neighbor and one of the cell. Returns the accepted moves to each of them.
-__device__ int visit_together(const Geometry& g, std::uint64_t cycle, int round,
-                              const LocalCell& at, std::uint32_t entry, std::uint32_t where) {
-  constexpr unsigned kAll = ~0u;
-  const int lane = static_cast<int>(threadIdx.x) & 31, mine = lane & 3, n = entry_count(entry);
-  const Neighbor near = at.near[lane >> 2];
-  const Position q = at.slot[mine * at.plane + near.offset];
-  Position own = at.slot[mine * at.plane];
-  std::uint32_t word[4];
-  unsigned order = 0xe4;
-  if (n > 2) {
-    random_words(word, g, where, cycle, Purpose::shuffle, round, 0);
-    order = permutation<2>(n, word);
-  }
-  int accepted = 0, turn = 0;
-#pragma unroll 1
-  for (int made = 0; made < g.moves_per_cell; ++made) {
-    if ((made & 3) == 0)
-      random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
-    if (made == 0 && n == 2 && first_of_pair(word[0])) order = 0x1;
-    const int slot = static_cast<int>(order >> (2 * turn) & 3u);
-    turn = turn + 1 == n ? 0 : turn + 1;
-    // r' = r + delta for the disk whose turn it is, |r_j - r'|^2 >= d^2 for the disk of this lane.
-    const float x = value_of_lane(own.x, slot) + displacement(word[0], g.step),
-                y = value_of_lane(own.y, slot) + displacement(other_half(word[0]), g.step);
-    word[0] = word[1];
-    word[1] = word[2];
-    word[2] = word[3];
-    const bool apart =
-        (q.x == kEmpty || exactly_apart(q.x + near.x - x, q.y + near.y - y, g.contact)) &&
-        (mine == slot || own.x == kEmpty || exactly_apart(own.x - x, own.y - y, g.contact));
-    if (!__all_sync(kAll, apart && abs_of(x) < g.half[0] && abs_of(y) < g.half[1])) continue;
-    if (mine == slot) own = {x, y};
-    ++accepted;
-  }
-  if (lane < kSlots) at.slot[mine * at.plane] = own;
-  return accepted;
-}
-
 // All visits of a cycle, a thread for each cell. Random numbers are made before the threads wait
 // for each other; or, if the block has two teams of threads, by one team while the other one
 // visits, and it looks up the extras too. Returns the accepted moves.
@@ -298,6 +267,7 @@ template <int K, int Teams>
 __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw& d, int tile_id,
                                 const TileMemory& m, const TileControl& control) {
   enum { kAlone, kOneExtra, kSomeExtras, kOther, kNothing };
+  // Random numbers belong to a cell: `where` is its number among those of all tiles.
   const std::uint32_t tile = static_cast<std::uint32_t>(tile_id * g.plane);
   const auto set_of = [&](int step) { return d.order[step >> 2] >> (2 * (step & 3)) & 3; };
   int kind = kNothing, end = 0;
@@ -330,6 +300,7 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
   const int mine = static_cast<int>(threadIdx.x) - team * team_size;
   if (team == 0) prepare(0, mine);
   for (int step = 0; step < steps; ++step) {
+    // Teams take turns: step s is that of team s % 2.
     const bool turn = Teams == 1 || (step & 1) == team;
     if (turn) {
       const int round = step >> 2;
@@ -367,6 +338,7 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
         prepare(step, i);
       }
     }
+    // The barrier below ends the set, because cells of the next one are neighbors of this one's.
     if (step + 1 < steps && (Teams == 1 || !turn)) prepare(step + 1, mine);
     __syncthreads();
   }
@@ -392,6 +364,7 @@ __device__ Sum write_tile(const Geometry& g, const HostWork& to, const LaunchArr
   constexpr int kAtOnce = 3;
   const TileBounds& bounds = control.bounds;
   const int columns = bounds.size[0], rows = bounds.size[1];
+  // No particle has anything else in the components behind the coordinates: zeros may be written.
   const bool whole = to.others && !__ldcg(to.others);
   const auto write = [&](int column, int row, int slot, std::int32_t id, std::uint32_t at) {
     const Position p = m.tile[slot * g.plane + local_index(g, column, row)];
@@ -452,10 +425,12 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Doubled& s, 
     control.accepted = 0;
   }
   for (int i = threadIdx.x; i < 4 * set_cells(g) + g.plane; i += blockDim.x) m.found[i] = 0;
+  // Two empty slots in a float4.
   for (int i = threadIdx.x; i < g.plane * kSlots / 2; i += blockDim.x)
     memory[i] = {kEmpty, kEmpty, kEmpty, kEmpty};
   __syncthreads();
   wait_for_former_kernel();
+  // The host program has moved particles since: nothing of this cycle may be written.
   if (Host && !same_traces(former)) {
     if (tile_id == 0 && threadIdx.x == 0) answer_host(former, false, b.counts);
     return;
@@ -552,6 +527,7 @@ __device__ __forceinline__ void add_histogram(const Geometry& g, const CellRange
   }
   __syncthreads();
   for (int i = threadIdx.x; i < contact.bins; i += blockDim.x)
+    // A block's counts go to the row in 64 bits.
     if (bins[i])
       atomicAdd(reinterpret_cast<unsigned long long*>(&row_of_bins[i]),
                 static_cast<unsigned long long>(bins[i]));

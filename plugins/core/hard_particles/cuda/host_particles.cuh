@@ -90,6 +90,7 @@ __device__ Found look_at_particles(const HostParticles& host, int particles, boo
     std::uint32_t tag[kCompared];
 #pragma unroll
     for (int k = 0; k < kCompared; ++k) {
+      // Neighboring threads read neighboring particles.
       const int at = first + k * threads;
       if (at >= particles) continue;
       r[k] = position[2 * at];

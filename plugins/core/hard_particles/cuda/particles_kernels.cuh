@@ -60,6 +60,7 @@ struct CellOf {
         inverse0(1.0f / static_cast<float>(n0)),
         inverse1(1.0f / static_cast<float>(n1)) {}
   __device__ void operator()(int i, int at[3]) const {
+    // (i + 1/2) / n0 is at least 1 / (2 n0) from an integer, more than float32 errs for i < 2^15.
     const int row = static_cast<int>((static_cast<float>(i) + 0.5f) * inverse0);
     at[0] = i - row * n0;
     at[2] = D == 3 ? static_cast<int>((static_cast<float>(row) + 0.5f) * inverse1) : 0;
@@ -148,6 +149,7 @@ struct OldCells {
 // value[i] becomes the sum of value[1..i-1]. Each thread adds up a run of values, a warp the sums
 // of its threads by shuffles, and the warps read each other's sums in shared memory.
 __device__ void scan(std::uint32_t* value, int n, TileControl& control) {
+  // Thread t has value[1 + t each] ... value[(t + 1) each].
   const int each = (n + blockDim.x - 1) / blockDim.x;
   const int begin = 1 + min(n, static_cast<int>(threadIdx.x) * each),
             end = min(n + 1, begin + each);
@@ -173,6 +175,7 @@ __device__ void order_particles(const TileBounds& bounds, float4* spheres,
   const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
   for (int i = threadIdx.x; i < cells; i += blockDim.x) {
     const std::uint32_t begin = first[i], end = first[i + 1];
+    // Insertion sort of few particles; w holds the index.
     for (std::uint32_t k = begin + 1; k < end; ++k) {
       const float4 p = spheres[k];
       std::uint32_t to = k;
@@ -264,6 +267,8 @@ __device__ __noinline__ void search_pairs(const Geometry& g, const Law& law,
       cell = cell * (bounds.size[a] + 1) + at;
     }
     std::uint32_t begin[kRuns], end[kRuns];
+    // The rest of its own cell and the next one along x; then whole runs of three cells, of the row
+    // above and in three dimensions of the next layer: half of the cells around.
     begin[0] = k + 1;
     end[0] = first[min(cell + 2, cells)];
 #pragma unroll
@@ -329,6 +334,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
       ids[k] = __float_as_uint(spheres[k].w);
       Label label = law.labels[ids[k]];
       if (V::kSums) label.radius = law.radii[label.type];
+      // From here on w is the label, of which contact distances are made, and ids[k] the index.
       spheres[k].w = label.radius;  // the bits of either kind of label
     }
     __syncthreads();
@@ -449,6 +455,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
   };
   int accepted;
   const auto landed = static_cast<int>(control.landed);
+  // From the list of the first pass: cell in the lower half of a word, slot in the upper one.
   if (landed <= config.capacity) {
     constexpr int kAtOnce = 4;
 #pragma unroll 1

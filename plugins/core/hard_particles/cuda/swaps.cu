@@ -36,6 +36,7 @@ __device__ void make_rounds(const SwapSet& s, SwapCounts& counts) {
     // The lanes draw s for 32 rounds at a time. Cells k and (s - k) mod n are a pair: those with
     // k <= s / 2 below s, and those above it that add up to s + n.
     if (round % 32 == 0) mine = swap_offset<D>(g, tile, rules.cycle, set, round + lane, cells);
+    // Pairs of a round are disjoint: lanes change them at once.
     const int offset = value_of_lane(mine, round % 32);
     const int low = (offset + 1) / 2, pairs = low + (cells - offset - 1) / 2;
     for (int pair = lane; pair < pairs; pair += 32) {
@@ -66,6 +67,7 @@ __device__ void make_rounds_in_registers(const SwapSet& s, SwapCounts& counts) {
 #pragma unroll
   for (int e = 0; e < Each; ++e) {
     const int k = lane + 32 * e;
+    // Lane l has the places l, l + 32, l + 64, ...
     const bool is = k < cells && candidates[k].id != kNoParticle;
     room[e] = is ? candidates[k].room : 0;
     diameter[e] = is ? diameters[k] : 0;
@@ -74,6 +76,7 @@ __device__ void make_rounds_in_registers(const SwapSet& s, SwapCounts& counts) {
   }
   int mine = 0;
   for (int round = 0; round < rules.rounds; ++round) {
+    // The lanes draw the offsets of the next 32 rounds, one each.
     if (round % 32 == 0) mine = swap_offset<D>(g, tile, rules.cycle, set, round + lane, cells);
     const int offset = value_of_lane(mine, round % 32);
     double to[Each];
@@ -98,6 +101,7 @@ __device__ void make_rounds_in_registers(const SwapSet& s, SwapCounts& counts) {
         }
       }
       const bool pair = partner != k && (there[e] >> lane & 1u) && (others >> partner % 32 & 1u);
+      // Both partners decide by the same numbers, and each takes what the other has.
       const bool swap = pair && swaps(rules, {room[e], 0}, other, diameter[e], its);
       to[e] = swap ? its : diameter[e];
       to_source[e] = swap ? its_source : source[e];
@@ -160,6 +164,7 @@ __device__ bool fill(const SwapTile& m, const Geometry& g, const TileBounds& bou
     const std::uint32_t n = counts[there];
     const float4 first = from[0];
     const unsigned int to = atomicAdd(&total, n);
+    // The first particle of the cell in bits 0 to 15, their number above.
     m.places[i] = to | n << 16;
     if (to + n > capacity || n == 0) continue;
     m.particles[to] = first;
@@ -235,6 +240,7 @@ __device__ double room_in(const SwapTile& m, const Geometry& g, const SwapRules&
     if (square > rules.farthest2) return;
     // The room that this neighbor leaves, 2 |d| - sigma_k (docs/theory, section 6), in float32.
     const float about = 2 * about_root(square) - m.about[k];
+    // `least` and the second least, `next`, of this lane.
     next = fminf(next, fmaxf(about, least));
     if (about >= least) return;
     least = about;

@@ -40,6 +40,7 @@ inline Doubled doubled(const Geometry& g) {
   s.shift = static_cast<float>(static_cast<double>(kShift) - 49152.0 * static_cast<double>(s.step));
   s.contact = static_cast<float>(4 * g.contact);
   s.unsure = static_cast<float>(4 * kUnsure * g.contact);
+  // |r'|^2 <= 4 (H_x^2 + H_y^2) in doubled coordinates, so that c_j - 2 r_j . r' + lift >= 0.
   s.lift = 4 * (g.half[0] * g.half[0] + g.half[1] * g.half[1]);
   s.beyond = static_cast<float>(4 * (g.contact + static_cast<double>(s.lift)));
   s.exponent = kDrawnBits;
@@ -47,6 +48,7 @@ inline Doubled doubled(const Geometry& g) {
     s.sideways[odd] = g.near[odd][3].offset * static_cast<int>(sizeof(Position));
   s.row = g.stride * static_cast<int>(sizeof(Position));
   for (std::uint32_t round = 0; round < 10; ++round) {
+    // The Weyl sequences of philox(), which are the same for all threads.
     s.key[round][0] = g.key.k0 + round * 0x9E3779B9u;
     s.key[round][1] = g.key.k1 + round * 0xBB67AE85u;
   }
@@ -191,6 +193,7 @@ MM_HD bool visit_by_estimates(const Geometry& g, const Doubled& s, std::uint64_t
   }
   if (least < s.unsure) return false;
   accepted += moved;
+  // From p = 2 (r + here) - kShift, or q = 2 (r + here), back to r.
   at.slot[first * at.plane] = {fused(0.5f, p.x + kShift, -s.here[0]),
                                fused(0.5f, p.y + kShift, -s.here[1])};
   if (pair)

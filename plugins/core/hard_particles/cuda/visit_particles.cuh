@@ -114,6 +114,7 @@ struct Visit {
                                        int room) {
     int listed = 0;
     constexpr bool kSum = Sums || C == Contact::additive;
+    // Listed if |r_j - r| < sigma_j + reach: no other can be met on a way of length `reach`.
     const float own = kSum ? p.w + reach : reach;  // what does not depend on the neighbor
     const auto look = [&](std::uint32_t j, const float4& q) {
       const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
@@ -138,6 +139,7 @@ struct Visit {
 #pragma unroll
         for (int k = 0; k < AtOnce; ++k) {
           const std::uint32_t j = begin[row + r] + k * Lanes;
+          // A load beyond the run's end becomes one of the particle itself, which is never listed.
           name[r][k] = j < end[row + r] ? j : self;
           q[r][k] = tile.spheres[name[r][k]];
         }
@@ -175,6 +177,7 @@ struct Visit {
 #pragma unroll
       for (int l = 0; l < Lanes; ++l) {
         above[l] = total;
+        // List l begins at l room, so that entry k of all is at k + l room - above[l].
         from[l] = l * room - total;
         total += Lanes == 1 ? mine : value_of_lane(mine, l, Lanes);
       }
@@ -202,6 +205,7 @@ struct Visit {
     for (int a = 0; a < D; ++a) up[a] = down[a] = 0;
 #pragma unroll
     for (int k = 0; k < kCalls; ++k) {
+      // Call c gives the moves c kMovesPerCall and so on, whatever Lanes is.
       const int call = k * Lanes + lane;
       std::uint32_t word[4];
       random_words(word, g, tile.where + static_cast<std::uint32_t>(cell), cycle,
@@ -250,6 +254,7 @@ struct Visit {
                               const Workspace& work, bool real) {
     const Geometry& g = tile.g;
     const Law law = tile.law;
+    // Local x and y in five bits each, z above.
     const int at[3] = {static_cast<int>(entry & 31u), static_cast<int>(entry >> 5 & 31u),
                        static_cast<int>(entry >> 10)};
     const int cell = at[0] + tile.row_cells * at[1] + (D == 3 ? tile.layer_cells * at[2] : 0);
@@ -283,11 +288,13 @@ struct Visit {
         y = q.y - p.y;
         z = q.z - p.z;
         const float sigma = local_sigma<C, Sums>(law, p, q);
+        // |r_j - r_i|^2 - sigma_ij^2, negative where they overlap.
         gap = fmaf(x, x, fmaf(y, y, D == 3 ? z * z : 0.0f)) - sigma * sigma;
       };
       std::uint32_t name[K];
 #pragma unroll
       for (int k = 0; k < K; ++k) {
+        // The lanes of a group have its neighbors in turn; an empty place has the particle itself.
         const int at = lane + k * Lanes;
         const std::uint32_t its = near[max(min(at, near.total - 1), 0)];
         name[k] = at < near.total ? its : self;
@@ -308,6 +315,7 @@ struct Visit {
 #pragma unroll 2
       for (int move = 0; move < end; ++move) {
         const float4 by = moves[move * groups];
+        // |d_j - u|^2 - sigma_j^2 = gap_j - 2 d_j . u + |u|^2 with u from where the list was made.
         const float to[3] = {u[0] + by.x, u[1] + by.y, u[2] + by.z};
         bool inside = true;
 #pragma unroll
@@ -317,6 +325,7 @@ struct Visit {
           const float t = fmaf(x, ax, fmaf(y, ay, gap));
           return D == 3 ? fmaf(z, az, t) : t;
         };
+        // Two chains of minima, so that none waits for the one before it.
         float even = kNone, odd = kNone;
 #pragma unroll
         for (int k = 0; k < K; ++k) {

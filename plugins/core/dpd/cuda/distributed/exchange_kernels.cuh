@@ -129,6 +129,7 @@ __device__ inline void mark_cell(const Cells& cells, int i, int first, int count
   const unsigned mask = (1u << 3 * cells.bits) - 1u;
   const int cell = cell_of_key(cells, key[i] & mask),
             before = i > 0 ? cell_of_key(cells, key[i - 1] & mask) : -1;
+  // Keys are sorted: each boundary between two cells is seen by one thread.
   if (cell != before) {
     range[cell].x = first + i;
     if (before >= 0) range[before].y = first + i;

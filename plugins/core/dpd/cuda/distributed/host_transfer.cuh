@@ -79,6 +79,7 @@ class HostTransfer {
   template <class Misplaced>
   void set_particles(std::size_t hosted, const Triple* position, const Triple* velocity,
                      const BoxFrame& frame, std::optional<Misplaced>& misplaced) {
+    // A particle keeps its slot when particles are sorted; origin[slot] is its place on its host.
     std::vector<unsigned> slot(static_cast<std::size_t>(s_.count));
     std::vector<Origin> by_slot(static_cast<std::size_t>(s_.slots)), origins;
     main().fetch(s_.slot.data(), slot.data(), slot.size());

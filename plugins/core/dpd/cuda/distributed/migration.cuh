@@ -66,6 +66,7 @@ __global__ void unpack_migrants_kernel(const __grid_constant__ Records<Migrant<P
     absent.replace<P>(k, migrant.position, migrant.velocity);
     if (slot_arrays.links.words()) row[0] = 0;
   }
+  // Slots of particles that have left are used first, then new ones behind all.
   const unsigned slot = slots.of(k);
   to.position[first + k] = migrant.position;
   to.velocity[first + k] = migrant.velocity;
@@ -114,6 +115,7 @@ __global__ void settle_kernel(int count, const __grid_constant__ CellOrder<P> so
   const int bits = 3 * sorted.cells.bits;
   const unsigned depth = sorted.key[i] >> bits, before = i > 0 ? sorted.key[i - 1] >> bits : 0;
   const auto here = static_cast<unsigned>(i), all = static_cast<unsigned>(count);
+  // Depths ascend with i: 0 outer, 1 near, 2 far. One thread sees each boundary.
   if (before < 1 && depth >= 1) bounds->outer = here;
   if (before < 2 && depth == 2) bounds->near = here;
   if (i < count - 1) return;
@@ -138,6 +140,8 @@ class Migration {
     const cudaStream_t work = c_.streams.work;
     c_.selection.count(suspects, parts, leaves());
     c_.streams.wait(work, "migration");
+    // total[r]: those that go to rank r. What rank r sends here is column `rank` of all ranks'
+    // rows.
     const unsigned* const total = c_.report.answers().total;
     const std::vector<std::int64_t> to(total, total + parts);
     std::vector<std::int64_t> from(to.size());
@@ -148,6 +152,7 @@ class Migration {
     s_.reserve(s_.count + arriving_, 0);
     const auto here = s_.particles(s_.present(), s_.slot);
     const SlotArrays slot_arrays = s_.slot_arrays();
+    // The particle's row of links, if there are any, follows it in its record.
     const std::size_t apart = bytes_with_row(sizeof(Migrant<P>), s_.links);
     const auto t = place_records<Migrant<P>>(*c_.transport, to, from, apart);
     if (leaving_ > 0) c_.selection.pick(suspects, parts, leaves(), picked_);
@@ -176,6 +181,8 @@ class Migration {
   // range: of each cell.
   void settle(DeviceBuffer<int2>& range) {
     const cudaStream_t main = c_.streams.main;
+    // Particles that come fill the slots that were left before, then new ones; those that go leave
+    // theirs for the next time.
     const int taken = std::min(arriving_, s_.slots_left);
     s_.slots_left -= taken;
     s_.slots += arriving_ - taken;

@@ -62,6 +62,7 @@ class ParticleStore : public DeviceParticles<P> {
     ensure(sphere, all);
     ensure(density, has_densities_ ? all : 0);
     for (int k = 0; k < 2; ++k) {
+      // Own particles and ghosts are sorted one after the other.
       ensure(key[k], std::max(owned, ghosts));
       ensure(order[k], std::max(owned, ghosts));
     }

@@ -235,6 +235,7 @@ class Selection {
     return block_number_.data();
   }
   void sum(int count, int boxes) {
+    // Block k has its number for box b at b blocks + k; the sum behind the last one is that of all.
     const int blocks = blocks_for(count), numbers = boxes * blocks + 1;
     if (numbers == 1) {
       streams_.wait(streams_.work, "count");

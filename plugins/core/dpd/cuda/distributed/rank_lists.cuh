@@ -104,6 +104,7 @@ class RankLists {
     if (s_.links.bonds == 0 || s_.count == 0) return;
     const cudaStream_t main = c_.streams.main;
     const TagIndex known = tag_index(std::int64_t{s_.count} + s_.ghosts);
+    // Tags of own particles with bonds and of all ghosts go into one hash table.
     launch_each(s_.count, main, &know_bonded_kernel, s_.count, s_.linked(), s_.tag.data(), known);
     launch_each(s_.ghosts, main, &know_ghosts_kernel<P>, s_.first_ghost(s_.count), s_.ghosts,
                 s_.state[kBuilt].velocity.data(), known);
