@@ -158,7 +158,7 @@ function(manymove_precompile target)
     target_precompile_headers(
       ${target} PRIVATE <algorithm> <array> <atomic> <chrono> <cmath> <cstdint> <cstring> <functional>
                         <limits> <map> <memory> <mutex> <numeric> <optional> <sstream> <stdexcept>
-                        <string> <thread> <utility> <vector> ${ARGN})
+                        <string> <thread> <utility> <vector>)
   endif()
 endfunction()
 
