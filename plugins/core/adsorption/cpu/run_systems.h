@@ -39,6 +39,7 @@ void run_system(const Arrays& w, int system, void* memory, MoveCounts& moves) {
     run_as<Team>(w, system, memory, moves);
 }
 
+// Compiled for size, because it runs once in a simulation.
 template <class Arrays>
 [[gnu::cold]] void place_molecules(const Arrays& w, int system, void* memory, MoveCounts& moves) {
   if (moves.stuck) return;  // where one system finds no room, the others are not tried
