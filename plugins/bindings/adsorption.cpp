@@ -15,8 +15,10 @@
 
 namespace nb = nanobind;
 using namespace nb::literals;
-using namespace manymove::adsorption;
-using namespace manymove::bindings;
+
+namespace manymove::adsorption {
+
+using namespace bindings;
 
 namespace {
 
@@ -236,3 +238,5 @@ void bind_adsorption(nb::module_& module) {
       .def("snapshot",
            [](const Engine& e) { return dict_of(released([&] { return e.snapshot(); })); });
 }
+
+}  // namespace manymove::adsorption

@@ -17,8 +17,10 @@
 
 namespace nb = nanobind;
 using namespace nb::literals;
-using namespace manymove::coulomb;
-using namespace manymove::bindings;
+
+namespace manymove::coulomb {
+
+using namespace bindings;
 
 namespace {
 
@@ -216,3 +218,5 @@ void bind_coulomb(nb::module_& module) {
   host_method("same_particles", with_host_particles<&Engine::same_particles>());
   host_method("write_positions", with_host_particles<&Engine::write_positions>());
 }
+
+}  // namespace manymove::coulomb

@@ -12,7 +12,10 @@
 
 namespace nb = nanobind;
 using namespace nb::literals;
-using namespace manymove::bindings;
+
+namespace manymove::dpd {
+
+using namespace bindings;
 
 namespace {
 
@@ -27,8 +30,7 @@ int count_of(std::size_t a, std::size_t b) {
 template <class T>
 auto raise_array(Column<T> base, T exponent) {
   std::vector<T> result(base.size());
-  for (std::size_t k = 0; k < result.size(); ++k)
-    result[k] = manymove::dpd::power(base.data()[k], exponent);
+  for (std::size_t k = 0; k < result.size(); ++k) result[k] = power(base.data()[k], exponent);
   return array_of(std::move(result));
 }
 
@@ -41,7 +43,7 @@ void bind_dpd(nb::module_& module) {
       [](std::uint64_t seed, std::uint64_t step, Words tag_i, Words tag_j) {
         const int count = count_of(tag_i.size(), tag_j.size());
         std::vector<float> result(count);
-        manymove::dpd::draw_noise(seed, step, count, tag_i.data(), tag_j.data(), result.data());
+        draw_noise(seed, step, count, tag_i.data(), tag_j.data(), result.data());
         return array_of(std::move(result));
       },
       "seed"_a, "step"_a, "tag_i"_a, "tag_j"_a,
@@ -51,3 +53,5 @@ void bind_dpd(nb::module_& module) {
   dpd.def("power", &raise_array<double>, "base"_a.noconvert(), "exponent"_a,
           "base**exponent for bases in [0, 1], in float64.");
 }
+
+}  // namespace manymove::dpd

@@ -24,8 +24,10 @@
 
 namespace nb = nanobind;
 using namespace nb::literals;
-using namespace manymove::hard_particles;
-using namespace manymove::bindings;
+
+namespace manymove::hard_particles {
+
+using namespace bindings;
 
 namespace {
 
@@ -342,3 +344,5 @@ void bind_hard_particles(nb::module_& module) {
       "positions: float64[N, 2], C-contiguous; box: (Lx, Ly), periodic, centered on the origin.\n"
       "Returns (passes made, deepest overlap left in diameters).");
 }
+
+}  // namespace manymove::hard_particles

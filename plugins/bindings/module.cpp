@@ -14,10 +14,20 @@ namespace nb = nanobind;
 
 void bind_ranks(nb::module_& module);
 void bind_errors();
+namespace manymove {
+namespace hard_particles {
 void bind_hard_particles(nb::module_& module);
+}
+namespace coulomb {
 void bind_coulomb(nb::module_& module);
+}
+namespace dpd {
 void bind_dpd(nb::module_& module);
+}
+namespace adsorption {
 void bind_adsorption(nb::module_& module);
+}
+}  // namespace manymove
 
 NB_MODULE(_core, module) {
   manymove::require_simd_level();  // its error becomes an ImportError
@@ -83,8 +93,8 @@ NB_MODULE(_core, module) {
       "How this module was built.");
   bind_ranks(module);
   bind_errors();
-  bind_hard_particles(module);
-  bind_coulomb(module);
-  bind_dpd(module);
-  bind_adsorption(module);
+  manymove::hard_particles::bind_hard_particles(module);
+  manymove::coulomb::bind_coulomb(module);
+  manymove::dpd::bind_dpd(module);
+  manymove::adsorption::bind_adsorption(module);
 }

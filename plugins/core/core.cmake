@@ -158,7 +158,7 @@ function(manymove_precompile target)
     target_precompile_headers(
       ${target} PRIVATE <algorithm> <array> <atomic> <chrono> <cmath> <cstdint> <cstring> <functional>
                         <limits> <map> <memory> <mutex> <numeric> <optional> <sstream> <stdexcept>
-                        <string> <thread> <utility> <vector> ${ARGN})
+                        <string> <thread> <utility> <vector>)
   endif()
 endfunction()
 
@@ -260,15 +260,15 @@ set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/runtime/build.cpp PROPERTI
                             COMPILE_DEFINITIONS MANYMOVE_CORE_BUILD="${MANYMOVE_CORE_BUILD}")
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/runtime/devices.cpp PROPERTIES
                             COMPILE_DEFINITIONS MANYMOVE_WHY_NO_CUDA="${why_no_cuda}")
-# What prepares, checks and stores a system takes no part of a long run: it is compiled for a short
-# build, one unit per folder, because headers take most of the time of its sources.
+# What prepares, checks and stores a system takes no part of a long run, and neither does the engine of
+# adsorption, which only hands systems to threads: it is compiled for a short build, one unit per
+# algorithm, because headers take most of the time of its sources.
 set(host_sources ${plain_sources})
-list(FILTER host_sources EXCLUDE REGEX "/(cpu|constant_pressure)/")
+list(FILTER host_sources EXCLUDE REGEX "/((coulomb|dpd|hard_particles)/cpu|constant_pressure)/")
 list(REMOVE_ITEM plain_sources ${host_sources})
 foreach(source ${host_sources})
   cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_LIST_DIR} OUTPUT_VARIABLE group)
-  cmake_path(REMOVE_FILENAME group)
-  string(MAKE_C_IDENTIFIER "${group}" group)
+  string(REGEX REPLACE "/.*" "" group "${group}")
   set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${group})
 endforeach()
 add_library(manymove_plain OBJECT ${plain_sources})

@@ -39,8 +39,9 @@ void run_system(const Arrays& w, int system, void* memory, MoveCounts& moves) {
     run_as<Team>(w, system, memory, moves);
 }
 
+// Compiled for size, because it runs once in a simulation.
 template <class Arrays>
-void place_molecules(const Arrays& w, int system, void* memory, MoveCounts& moves) {
+[[gnu::cold]] void place_molecules(const Arrays& w, int system, void* memory, MoveCounts& moves) {
   if (moves.stuck) return;  // where one system finds no room, the others are not tried
   with_system<Team>(w, system, memory, [&](auto& s) { moves.stuck = !place_molecules(s); });
 }
