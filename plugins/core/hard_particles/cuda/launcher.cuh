@@ -168,11 +168,13 @@ class Launcher : OnDevice {
     batch.copied.hold(stream_);
     const KernelsOfSystems<System> kernels = Engine::kernels_for(engines);
     const auto launch = [&](const auto& kernel, bool overlap, auto... arguments) {
-      if (!kernel.run) return;
-      allow_shared_memory(kernel.run, kernel.shared, "shared memory for tiles");
-      launch_kernel(kernel.run, dim3(kernel.blocks, static_cast<unsigned>(systems)), kernel.threads,
-                    kernel.shared, stream_, overlap, batch.systems.device.data(), arguments...);
+      if (kernel.run)
+        launch_kernel(kernel.run, dim3(kernel.blocks, static_cast<unsigned>(systems)),
+                      kernel.threads, kernel.shared, stream_, overlap, batch.systems.device.data(),
+                      arguments...);
     };
+    for (const auto& kernel : {kernels.cycle, kernels.swap})
+      if (kernel.run) allow_shared_memory(kernel.run, kernel.shared, "shared memory for tiles");
     const bool overlap = waits_for_former_kernel(kernels.cycle.run);
     launch(kernels.rescale, false);
     for (int cycle = 0; cycle < cycles; ++cycle) {

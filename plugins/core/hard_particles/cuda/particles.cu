@@ -84,10 +84,11 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     for (const CudaParticles* const each : engines) tiles += each->state_.tiles();
     const KernelsOfLaw& law = engines.front()->kernels_;
     const CycleKernel& kernel = tiles > multiprocessors() ? law.many_tiles : law.few_tiles;
-    const State& any = engines.front()->state_;
     KernelsOfSystems<System> kernels{};
     auto& [rescale, cycle, swap, histogram, search] = kernels;
     histogram = {law.histogram_of_systems, 0, kHistogramThreads, 0};
+    swap.threads = kSwapThreads;
+    search.threads = rescale.threads = BoxMoves::kThreads;
     int threads = 0;
     for (const CudaParticles* const each : engines) {
       const State& state = each->state_;
@@ -98,24 +99,18 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
         swap.run = swaps_of_systems(state.dimensions());
         swap.make_room(state.tiles(), swap_bytes(state, swap_capacity(state)));
       }
+      if (!each->box_moves_) continue;
+      search.run = BoxMoves::search_of_systems(state.dimensions(), state.distances.contact);
+      search.make_room(blocks_for(state.cells() * BoxMoves::kLanes, search.threads));
+      const std::size_t lengths = each->box_moves_->rescaling(state, each->tables()).count;
+      if (lengths) rescale.run = BoxMoves::rescale_of_systems();
+      rescale.make_room(blocks_for(lengths, rescale.threads));
     }
-    swap.threads = kSwapThreads;
     cycle = {kernel.run_systems, 0, static_cast<unsigned>(threads), 0};
     for (const CudaParticles* const each : engines) {
       const LaunchConfig config{each->plan_.capacity_in_group, kernel.list, kernel.moves, threads,
                                 nullptr};
       cycle.make_room(each->state_.tiles(), shared_bytes(each->state_, config));
-    }
-    search.threads = rescale.threads = BoxMoves::kThreads;
-    for (const CudaParticles* const each : engines) {
-      if (!each->box_moves_) continue;
-      search.run = BoxMoves::search_of_systems(any.dimensions(), any.distances.contact);
-      search.make_room(
-          blocks_for(each->state_.cells() * BoxMoves::kLanes, std::size_t{BoxMoves::kThreads}));
-      const Rescaling tables = each->box_moves_->rescaling(each->state_, each->tables());
-      if (tables.count == 0) continue;
-      rescale.run = BoxMoves::rescale_of_systems();
-      rescale.make_room(blocks_for(tables.count, std::size_t{BoxMoves::kThreads}));
     }
     return kernels;
   }
@@ -164,22 +159,21 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   }
   System system() {
     const int next = 1 - now_;
-    System all{};
-    all.g = state_.geometry;
-    all.law = law_;
-    for (int k = 0; k < 2; ++k) {
-      all.spheres[k] = spheres_[k == 0 ? now_ : next].data();
-      all.counts[k] = counts_[k == 0 ? now_ : next].data();
-    }
-    all.moves = moves_.data();
-    all.scratch = scratch();
-    all.capacity = plan_.capacity_in_group;
-    all.tiles = state_.tiles();
-    if (sampling_.every) all.bins = contact_bins(state_, sampling_);
-    all.kinds = state_.kinds();
-    all.in_shared = histogram_bytes(sampling_) > 0;
+    System all{state_.geometry,
+               law_,
+               {spheres_[now_].data(), spheres_[next].data()},
+               {counts_[now_].data(), counts_[next].data()},
+               moves_.data(),
+               scratch(),
+               plan_.capacity_in_group,
+               state_.tiles(),
+               0,
+               sampling_.every ? contact_bins(state_, sampling_) : ContactBins{},
+               state_.kinds(),
+               histogram_bytes(sampling_) > 0};
     if (std::exchange(rescales_, false)) all.rescaling = box_moves_->rescaling(state_, tables());
     if (state_.swaps()) {
+      const DeviceGuard here = use();
       all.swap_every = static_cast<int>(state_.parameters.swap_every);
       all.rules = swap_rules(state_, 0);
       all.tables = tables();
