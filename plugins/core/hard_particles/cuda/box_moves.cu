@@ -60,11 +60,11 @@ __global__ void choose_kernel(double most, unsigned int search,
 // Contributes to the least ratio of all pairs, and calls found(least) in the last of `blocks`
 // blocks to end, which sees what all others have found.
 template <int D, Contact C, class Found>
-__device__ __forceinline__ void find_least_ratio(const Geometry& g, const Law& reference,
-                                                 const LeastRatio& wanted, const Sphere* spheres,
-                                                 const std::uint32_t* counts, std::int64_t cells,
-                                                 BoxChoice* choice, unsigned int blocks,
+__device__ __forceinline__ void find_least_ratio(const Geometry& g, const RatioSearch& search,
+                                                 const Sphere* spheres, const std::uint32_t* counts,
+                                                 std::int64_t cells, unsigned int blocks,
                                                  Found found) {
+  const auto& [reference, wanted, choice, answer] = search;
   const std::int64_t index = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   // q = min r_ij^2 / sigma_ij^2 (docs/theory/constant_pressure.md, section 3). A minimum does not
   // depend on the order in which blocks contribute.
@@ -90,11 +90,11 @@ __device__ __forceinline__ void find_least_ratio(const Geometry& g, const Law& r
 
 template <int D, Contact C>
 __global__ void __launch_bounds__(kThreads)
-    least_ratio_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law reference,
-                       const __grid_constant__ LeastRatio wanted, const Sphere* spheres,
+    least_ratio_kernel(const __grid_constant__ Geometry g,
+                       const __grid_constant__ RatioSearch search, const Sphere* spheres,
                        const std::uint32_t* counts, std::int64_t cells,
                        const __grid_constant__ PendingVolume pending) {
-  find_least_ratio<D, C>(g, reference, wanted, spheres, counts, cells, pending.choice, gridDim.x,
+  find_least_ratio<D, C>(g, search, spheres, counts, cells, gridDim.x,
                          [&](double least) { choose(least, pending); });
 }
 
@@ -111,8 +111,7 @@ __global__ void __launch_bounds__(kThreads) search_kernel(const System* systems)
   copy_to_block(search, system.search);
   __syncthreads();
   const int now = system.cycles & 1;
-  find_least_ratio<D, C>(g, search.reference, search.wanted, system.spheres[now],
-                         system.counts[now], cells, search.choice, blocks,
+  find_least_ratio<D, C>(g, search, system.spheres[now], system.counts[now], cells, blocks,
                          [&](double least) { search.answer->least_ratio = least; });
 }
 
@@ -228,8 +227,9 @@ void BoxMoves::begin(State& s, const LawTables& tables, const Sphere* spheres,
       using P = decltype(policy);
       return &least_ratio_kernel<P::kDimensions, P::kContact>;
     });
-    kernel<<<blocks(here * kLanes), kThreads, 0, stream>>>(s.local(), reference(s, tables), wanted,
-                                                           spheres, counts, cells, pending);
+    kernel<<<blocks(here * kLanes), kThreads, 0, stream>>>(
+        s.local(), RatioSearch{reference(s, tables), wanted, choice_.data(), answer_.get()},
+        spheres, counts, cells, pending);
     check_launch();
   }
   rescale(rescaling(s, tables), choice_.data(), stream);
