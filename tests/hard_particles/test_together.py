@@ -11,7 +11,7 @@ from threading import Barrier
 
 import numpy as np
 import pytest
-from machine import GPU
+from machine import on_gpu
 
 from manymove import (
     ConstantPressure,
@@ -28,7 +28,6 @@ from manymove.hard_particles.replica import Replica
 from manymove.hard_particles.settings import DiskSettings
 from manymove.jobs.world import World
 
-pytestmark = GPU
 DISKS = [(100, 0.5), (1000, 0.3), (4096, 0.7), (333, 0.65), (10_000, 0.6)]
 SPHERES = [(100, 0.3), (1000, 0.2), (4096, 0.5), (333, 0.45), (8000, 0.4)]
 
@@ -98,8 +97,8 @@ def maker(kind, i):
     return partial(cls.random, N, packing_fraction, diameter=diameter(N), **moves(i))
 
 
-def make(kind, i, seed=5):
-    return maker(kind, i)(seed=seed + i, device="cuda")
+def make(kind, i):
+    return maker(kind, i)(seed=5 + i, device="cuda")
 
 
 def sample(system, i):
@@ -143,6 +142,7 @@ def in_group(kinds, task):
         return list(pool.map(task, systems, range(len(kinds))))
 
 
+@on_gpu
 @pytest.mark.parametrize(
     "kinds",
     [
@@ -166,6 +166,7 @@ def test_systems_of_a_group_have_the_trajectories_of_their_runs_alone(kinds):
         same(found, alone(kinds[i], i, cycles[i]))
 
 
+@on_gpu
 @pytest.mark.parametrize("kind", FEW[:3])
 def test_a_full_ring_of_rows_is_fetched(kind):
     def task(system, i):
@@ -177,6 +178,7 @@ def test_a_full_ring_of_rows_is_fetched(kind):
         same(found, task(make(kind, i), i))
 
 
+@on_gpu
 @pytest.mark.parametrize("kind", FEW)
 def test_a_system_may_save_fail_leave_or_vanish(kind, tmp_path):
     def task(system, i):
@@ -202,6 +204,7 @@ def test_a_system_may_save_fail_leave_or_vanish(kind, tmp_path):
     assert system.state_hash == alone(kind, 0, [20, 50])[0]
 
 
+@on_gpu
 @pytest.mark.parametrize("kind", FEW)
 def test_an_error_of_a_callback_ends_that_replica(kind):
     replicas = Replicas(maker(kind, 1), 8, seed=1, device="cuda")
@@ -234,6 +237,7 @@ def check_shared(replicas):
     replicas.run(100, [(1, meet)])
 
 
+@on_gpu
 @pytest.mark.parametrize("kind", FEW)
 def test_replicas_that_are_interrupted_continue_with_the_results_of_whole_runs(kind):
     replicas = Replicas([maker(kind, i) for i in range(6)], seed=5, device="cuda")
@@ -253,6 +257,7 @@ def test_replicas_that_are_interrupted_continue_with_the_results_of_whole_runs(k
         same(found, results(system))
 
 
+@on_gpu
 @pytest.mark.parametrize(
     "kind, count", [*((kind, 4) for kind in KINDS), *((kind, 40) for kind in FEW)]
 )
@@ -269,6 +274,7 @@ def test_replicas_share_launches_and_have_the_results_of_runs_alone(kind, count)
         same(found, results(system))
 
 
+@on_gpu
 @pytest.mark.parametrize("kind, N", [("HardDisks-equal", 200_000), ("HardSpheres-equal", 100_000)])
 def test_few_replicas_and_a_system_that_fills_the_device_run_alone(kind, N):
     few = Replicas(maker(kind, 1), 3, seed=1, device="cuda")
@@ -278,18 +284,18 @@ def test_few_replicas_and_a_system_that_fills_the_device_run_alone(kind, N):
     assert not large._join(_core.EngineGroup())
 
 
-def test_a_box_that_outgrows_its_lattice_ends_that_system_alone():
+def test_a_box_that_outgrows_its_lattice_ends_that_system_alone(device):
     group = _core.EngineGroup()
     pressures = [1e-6, 5.0, 5.0]
     make = lambda pressure: HardDisks.random(  # noqa: E731
-        100, 0.3, pressure=ConstantPressure(pressure, repeats=50), seed=1, device="cuda"
+        100, 0.3, pressure=ConstantPressure(pressure, repeats=50), seed=1, device=device
     )
     systems = [make(pressure) for pressure in pressures]
-    assert all([system._join(group) for system in systems])
+    assert [system._join(group) for system in systems] == 3 * [device == "cuda"]
 
     def task(system):
         try:
-            system.run_cycles(20_000)
+            system.run_cycles(500)
         except RuntimeError as error:
             return str(error)
         return system.state_hash
@@ -300,6 +306,7 @@ def test_a_box_that_outgrows_its_lattice_ends_that_system_alone():
     assert found == [task(make(pressure)) for pressure in pressures]
 
 
+@on_gpu
 def test_replicas_of_a_command_share_launches(tmp_path, monkeypatch):
     count, course = 20, Replica._course
     meeting = Barrier(count, timeout=60)
@@ -320,6 +327,7 @@ def test_replicas_of_a_command_share_launches(tmp_path, monkeypatch):
     assert few["replicas"] == summary["replicas"][:3]
 
 
+@on_gpu
 def test_the_points_of_a_scan_share_launches(tmp_path, monkeypatch):
     fractions, course = (0.3, 0.4, 0.5, 0.6, 0.7), Replica._course
     meeting = Barrier(4 * len(fractions), timeout=60)
