@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -173,8 +174,8 @@ class Launcher : OnDevice {
                       kernel.threads, kernel.shared, stream_, overlap, batch.systems.device.data(),
                       arguments...);
     };
-    for (const auto& kernel : {kernels.cycle, kernels.swap})
-      if (kernel.run) allow_shared_memory(kernel.run, kernel.shared, "shared memory for tiles");
+    for (const auto* kernel : std::array{&kernels.cycle, &kernels.swap})
+      if (kernel->run) allow_shared_memory(kernel->run, kernel->shared, "shared memory for tiles");
     const bool overlap = waits_for_former_kernel(kernels.cycle.run);
     launch(kernels.rescale, false);
     for (int cycle = 0; cycle < cycles; ++cycle) {
