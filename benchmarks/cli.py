@@ -155,6 +155,8 @@ def systems(
     packing_fraction: float | None = None,
     spheres: bool = False,
     ions: bool = False,
+    pressure: float | None = None,
+    swaps: int | None = None,
     device: str = "auto",
     threads: int | None = None,
     equilibrate: int = 200,
@@ -165,6 +167,7 @@ def systems(
     Examples:
       python -m benchmarks systems --systems 1,16,64
       python -m benchmarks systems --spheres --systems 64 --particles 4096 --device cuda
+      python -m benchmarks systems --pressure 8.3 --systems 64 --device cuda
       python -m benchmarks systems --ions --systems 64 --particles 2048 --device cuda
     """
     options = gathered(locals())

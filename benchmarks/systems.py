@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.disk_variants import melted_engines
 from benchmarks.electrolyte import trivalent
 from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
@@ -37,6 +39,8 @@ def run(
     packing_fraction: float | None = None,
     spheres: bool = False,
     ions: bool = False,
+    pressure: float | None = None,
+    swaps: int | None = None,
     device: str = "auto",
     threads: int | None = None,
     equilibrate: int = 200,
@@ -56,11 +60,13 @@ def run(
         ValueError: an argument is out of range.
     """
     check(repeats, seconds, equilibrate)
-    if ions and (spheres or packing_fraction):
-        raise ValueError("--ions cannot be combined with --spheres and --packing-fraction")
+    if ions and (spheres or packing_fraction or pressure or swaps):
+        raise ValueError(
+            "--ions cannot be combined with --spheres, --packing-fraction, --pressure and --swaps"
+        )
     kind: type[HardDisks] | type[HardSpheres] = HardSpheres if spheres else HardDisks
     fraction = packing_fraction or (0.5 if spheres else 0.698)
-    about = {} if ions else {"packing_fraction": fraction}
+    about = {} if ions else {"packing_fraction": fraction, "pressure": pressure, "swaps": swaps}
     report = Report(Table(COLUMNS), json_file, **about, melt=equilibrate)
     first: Any
     if ions:
@@ -70,6 +76,12 @@ def run(
         first = melted_engines(
             particles, fraction, device, [threads], None, None, equilibrate, seed, kind
         )[0]
+        if pressure or swaps:
+            first = kind(
+                first.positions, first.box, np.linspace(0.7, 1, particles) if swaps else 1.0,
+                pressure=pressure, swaps=swaps, seed=seed, device=device, threads=threads,
+            )  # fmt: skip
+            first.run(equilibrate)
     for count in systems:
         replicas = Replicas(first, count, seed=seed, device=device, threads=threads)
         every: list[Any] = replicas.simulations

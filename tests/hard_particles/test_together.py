@@ -11,15 +11,23 @@ from threading import Barrier
 
 import numpy as np
 import pytest
-from machine import GPU
+from machine import on_gpu
 
-from manymove import HardDisks, HardSpheres, Mixture, Replicas, _core, load
+from manymove import (
+    ConstantPressure,
+    HardDisks,
+    HardSpheres,
+    Mixture,
+    Replicas,
+    Swaps,
+    _core,
+    load,
+)
 from manymove.hard_particles import job
 from manymove.hard_particles.replica import Replica
 from manymove.hard_particles.settings import DiskSettings
 from manymove.jobs.world import World
 
-pytestmark = GPU
 DISKS = [(100, 0.5), (1000, 0.3), (4096, 0.7), (333, 0.65), (10_000, 0.6)]
 SPHERES = [(100, 0.3), (1000, 0.2), (4096, 0.5), (333, 0.45), (8000, 0.4)]
 
@@ -40,34 +48,71 @@ def other_contacts(N):
     return Mixture(np.arange(N) % 2, [[1, 0.95], [0.95, 0.8]])
 
 
-# A class and its diameters, for each law of contact and number of dimensions.
+def at_pressure(i):
+    return {"pressure": ConstantPressure(3.0 + i, every=1 + i % 3)}
+
+
+def with_edges(i):
+    return {"pressure": ConstantPressure(3.0 + i, mode="length", every=5 + i % 3)}
+
+
+def with_swaps(i):
+    return {"swaps": Swaps(2, every=1 + i % 3)}
+
+
+def with_both(i):
+    return at_pressure(i) | with_swaps(i + 1)
+
+
+# A class, its diameters and its other moves, for each law of contact and number of dimensions.
+CLASSES = (HardDisks, HardSpheres)
 KINDS = {
-    f"{cls.__name__}-{diameter.__name__}": (cls, diameter)
-    for cls in (HardDisks, HardSpheres)
+    f"{cls.__name__}-{diameter.__name__}": (cls, diameter, lambda i: {})
+    for cls in CLASSES
     for diameter in (equal, by_particle, additive_types, other_contacts)
 }
-FEW = ["HardDisks-equal", "HardSpheres-equal", "HardSpheres-other_contacts"]
+KINDS |= {
+    f"{cls.__name__}-{diameter.__name__}-{moves.__name__}": (cls, diameter, moves)
+    for cls in CLASSES
+    for diameter, moves in [
+        *((each, at_pressure) for each in (equal, by_particle, additive_types, other_contacts)),
+        (equal, with_edges),
+        (by_particle, with_swaps),
+        (by_particle, with_both),
+    ]
+}
+FEW = [
+    "HardDisks-equal",
+    "HardSpheres-equal",
+    "HardSpheres-other_contacts",
+    "HardDisks-equal-at_pressure",
+    "HardSpheres-by_particle-with_both",
+]
 
 
 def maker(kind, i):
-    cls, diameter = KINDS[kind]
+    cls, diameter, moves = KINDS[kind]
     sizes = DISKS if cls is HardDisks else SPHERES
     N, packing_fraction = sizes[i % len(sizes)]
-    return partial(cls.random, N, packing_fraction, diameter=diameter(N))
+    return partial(cls.random, N, packing_fraction, diameter=diameter(N), **moves(i))
 
 
-def make(kind, i, seed=5):
-    return maker(kind, i)(seed=seed + i, device="cuda")
+def make(kind, i):
+    return maker(kind, i)(seed=5 + i, device="cuda")
 
 
 def sample(system, i):
-    if i % 3:
+    if system.constant_pressure is not None:
+        system.sample_volume(record=2 + i % 5)
+    elif i % 3:
         system.sample_pressure(every=1 + i % 4, record=(1 + i % 4) * (1 + i % 7))
 
 
 def results(system):
-    rows = None if system._sampling is None else system.to_dataframe().to_numpy()
-    return system.state_hash, (system.cycles, system.trial_moves, system.accepted_moves), rows
+    rows = system.to_dataframe().to_numpy() if system._samplings else None
+    counts = (system.cycles, system.trial_moves, system.accepted_moves)
+    moves = (*system._engine.volume_counters, *system._engine.swap_counters)
+    return system.state_hash, (*counts, *moves), rows
 
 
 def alone(kind, i, cycles):
@@ -97,11 +142,12 @@ def in_group(kinds, task):
         return list(pool.map(task, systems, range(len(kinds))))
 
 
+@on_gpu
 @pytest.mark.parametrize(
     "kinds",
     [
         *([kind] * 5 for kind in KINDS),
-        *([kind] * 64 for kind in FEW[:2]),
+        *([kind] * 64 for kind in (*FEW[:2], *FEW[3:])),
         FEW[:1] * 2,
         list(KINDS) * 2,
     ],
@@ -120,7 +166,8 @@ def test_systems_of_a_group_have_the_trajectories_of_their_runs_alone(kinds):
         same(found, alone(kinds[i], i, cycles[i]))
 
 
-@pytest.mark.parametrize("kind", FEW)
+@on_gpu
+@pytest.mark.parametrize("kind", FEW[:3])
 def test_a_full_ring_of_rows_is_fetched(kind):
     def task(system, i):
         system.sample_pressure(every=1, record=1)
@@ -131,6 +178,7 @@ def test_a_full_ring_of_rows_is_fetched(kind):
         same(found, task(make(kind, i), i))
 
 
+@on_gpu
 @pytest.mark.parametrize("kind", FEW)
 def test_a_system_may_save_fail_leave_or_vanish(kind, tmp_path):
     def task(system, i):
@@ -156,6 +204,7 @@ def test_a_system_may_save_fail_leave_or_vanish(kind, tmp_path):
     assert system.state_hash == alone(kind, 0, [20, 50])[0]
 
 
+@on_gpu
 @pytest.mark.parametrize("kind", FEW)
 def test_an_error_of_a_callback_ends_that_replica(kind):
     replicas = Replicas(maker(kind, 1), 8, seed=1, device="cuda")
@@ -167,6 +216,13 @@ def test_an_error_of_a_callback_ends_that_replica(kind):
     with pytest.raises(ValueError, match="replica 1: of this one"):
         replicas.run(1e9, [(100, fail)])
     replicas.run(10)
+
+
+def record(system):
+    if system.constant_pressure is None:
+        system.sample_pressure(every=2, record=10)
+    else:
+        system.sample_volume(record=10)
 
 
 def check_shared(replicas):
@@ -181,6 +237,7 @@ def check_shared(replicas):
     replicas.run(100, [(1, meet)])
 
 
+@on_gpu
 @pytest.mark.parametrize("kind", FEW)
 def test_replicas_that_are_interrupted_continue_with_the_results_of_whole_runs(kind):
     replicas = Replicas([maker(kind, i) for i in range(6)], seed=5, device="cuda")
@@ -200,39 +257,56 @@ def test_replicas_that_are_interrupted_continue_with_the_results_of_whole_runs(k
         same(found, results(system))
 
 
+@on_gpu
 @pytest.mark.parametrize(
-    "kind, count", [*((kind, 4) for kind in KINDS), *((kind, 40) for kind in FEW[:2])]
+    "kind, count", [*((kind, 4) for kind in KINDS), *((kind, 40) for kind in FEW)]
 )
 def test_replicas_share_launches_and_have_the_results_of_runs_alone(kind, count):
     replicas = Replicas([maker(kind, i) for i in range(count)], seed=5, device="cuda")
     check_shared(replicas)
-    replicas.map(lambda system: system.sample_pressure(every=2, record=10))
+    replicas.map(record)
     replicas.run(300)
     for i, found in enumerate(replicas.map(results)):
         system = make(kind, i)
         system.run(100)
-        system.sample_pressure(every=2, record=10)
+        record(system)
         system.run(300)
         same(found, results(system))
 
 
+@on_gpu
 @pytest.mark.parametrize("kind, N", [("HardDisks-equal", 200_000), ("HardSpheres-equal", 100_000)])
 def test_few_replicas_and_a_system_that_fills_the_device_run_alone(kind, N):
     few = Replicas(maker(kind, 1), 3, seed=1, device="cuda")
     assert few._team._group is None
-    cls, _ = KINDS[kind]
+    cls = KINDS[kind][0]
     large = cls.random(N, 0.4, seed=1, device="cuda")
     assert not large._join(_core.EngineGroup())
 
 
-@pytest.mark.parametrize("given", [{"pressure": 1.0}, {"swaps": 2}])
-@pytest.mark.parametrize("cls", [HardDisks, HardSpheres])
-def test_systems_with_volume_or_swap_moves_run_alone(cls, given):
-    diameter = by_particle(1000) if "swaps" in given else 1.0
-    system = cls.random(1000, 0.3, diameter=diameter, seed=1, device="cuda", **given)
-    assert not system._join(_core.EngineGroup())
+def test_a_box_that_outgrows_its_lattice_ends_that_system_alone(device):
+    group = _core.EngineGroup()
+    pressures = [1e-6, 5.0, 5.0]
+    make = lambda pressure: HardDisks.random(  # noqa: E731
+        100, 0.3, pressure=ConstantPressure(pressure, repeats=50), seed=1, device=device
+    )
+    systems = [make(pressure) for pressure in pressures]
+    assert [system._join(group) for system in systems] == 3 * [device == "cuda"]
+
+    def task(system):
+        try:
+            system.run_cycles(500)
+        except RuntimeError as error:
+            return str(error)
+        return system.state_hash
+
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(task, systems))
+    assert "too large" in found[0]
+    assert found == [task(make(pressure)) for pressure in pressures]
 
 
+@on_gpu
 def test_replicas_of_a_command_share_launches(tmp_path, monkeypatch):
     count, course = 20, Replica._course
     meeting = Barrier(count, timeout=60)
@@ -253,6 +327,7 @@ def test_replicas_of_a_command_share_launches(tmp_path, monkeypatch):
     assert few["replicas"] == summary["replicas"][:3]
 
 
+@on_gpu
 def test_the_points_of_a_scan_share_launches(tmp_path, monkeypatch):
     fractions, course = (0.3, 0.4, 0.5, 0.6, 0.7), Replica._course
     meeting = Barrier(4 * len(fractions), timeout=60)

@@ -406,12 +406,9 @@ Draw draw_cycle(const State& s, std::uint64_t cycle) {
 }
 
 SwapRules swap_rules(const State& s, std::uint64_t cycle) {
-  std::uint32_t word[8];
-  for (int call = 0; call < 2; ++call)
-    random_words(word + 4 * call, s.geometry, 0u, cycle, Purpose::swap_order, 0, call);
   SwapRules rules{};
   rules.cycle = cycle;
-  rules.order = permutation<3>(1 << s.dimensions(), word);
+  rules.order = swap_order(s.geometry, s.dimensions(), cycle);
   rules.rounds = s.parameters.swap_rounds;
   rules.range = s.parameters.swap_range > 0 ? s.parameters.swap_range / s.unit : 1e30;
   // Larger than the rounding of rho, 2 |r| - sigma, in float64.

@@ -17,6 +17,14 @@ struct SwapRules {
   float farthest2;      // squared distance beyond which neighbors leave room for every diameter
 };
 
+// The order of the sets in the swap moves after a cycle.
+MM_HD std::uint32_t swap_order(const Geometry& g, int dimensions, std::uint64_t cycle) {
+  std::uint32_t word[8];
+  for (int call = 0; call < 2; ++call)
+    random_words(word + 4 * call, g, 0u, cycle, Purpose::swap_order, 0, call);
+  return permutation<3>(1 << dimensions, word);
+}
+
 // The particle of an active cell that takes part, and the largest diameter that its neighbors allow
 // it. A cell without particles has none.
 inline constexpr std::uint32_t kNoParticle = 0xffffffffu;

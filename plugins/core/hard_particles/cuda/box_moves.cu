@@ -10,7 +10,8 @@
 namespace manymove::hard_particles {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kThreads = BoxMoves::kThreads;
+constexpr int kLanes = BoxMoves::kLanes;  // that share a cell
 
 unsigned blocks(std::size_t threads) {
   return static_cast<unsigned>(blocks_for(threads, std::size_t{kThreads}));
@@ -19,8 +20,6 @@ unsigned blocks(std::size_t threads) {
 std::size_t cells_in(const Geometry& g) {
   return std::size_t{1} * g.cells[0] * g.cells[1] * g.cells[2];
 }
-
-constexpr int kLanes = 4;  // that share a cell
 
 // What is known before the least ratio is, and where the device and the host find the decision.
 struct PendingVolume {
@@ -58,15 +57,14 @@ __global__ void choose_kernel(double most, unsigned int search,
   choose(least, pending);
 }
 
-// Contributes to the least ratio of all pairs; the last block to end, which sees what all others
-// have found, chooses.
-template <int D, Contact C>
-__global__ void __launch_bounds__(kThreads)
-    least_ratio_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law reference,
-                       const __grid_constant__ LeastRatio wanted, const Sphere* spheres,
-                       const std::uint32_t* counts, std::int64_t cells,
-                       const __grid_constant__ PendingVolume pending) {
-  BoxChoice* const choice = pending.choice;
+// Contributes to the least ratio of all pairs, and calls found(least) in the last of `blocks`
+// blocks to end, which sees what all others have found.
+template <int D, Contact C, class Found>
+__device__ __forceinline__ void find_least_ratio(const Geometry& g, const RatioSearch& search,
+                                                 const Sphere* spheres, const std::uint32_t* counts,
+                                                 std::int64_t cells, unsigned int blocks,
+                                                 Found found) {
+  const auto& [reference, wanted, choice, answer] = search;
   const std::int64_t index = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   // q = min r_ij^2 / sigma_ij^2 (docs/theory/constant_pressure.md, section 3). A minimum does not
   // depend on the order in which blocks contribute.
@@ -84,21 +82,42 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
-  if (atomicAdd(&choice->blocks, 1u) != gridDim.x - 1) return;
+  if (atomicAdd(&choice->blocks, 1u) != blocks - 1) return;
   __threadfence();
   choice->blocks = 0;
-  const double least = fmin(wanted.most, ratio_of(atomicExch(&choice->least, kNoRatio)));
-  choose(least, pending);
+  found(fmin(wanted.most, ratio_of(atomicExch(&choice->least, kNoRatio))));
 }
 
-// A thread for each particle of an additive mixture (types: 0), or for each pair of types.
-// reference: diameters or contact distances. The unit of length is the one that was chosen, if
-// there is a choice.
-__global__ void rescale_kernel(const double* reference, std::size_t count, int types,
-                               const BoxChoice* choice, double unit, const LawTables tables) {
-  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= count || (choice && choice->for_host)) return;
-  if (choice) unit = choice->scale.unit;
+template <int D, Contact C>
+__global__ void __launch_bounds__(kThreads)
+    least_ratio_kernel(const __grid_constant__ Geometry g,
+                       const __grid_constant__ RatioSearch search, const Sphere* spheres,
+                       const std::uint32_t* counts, std::int64_t cells,
+                       const __grid_constant__ PendingVolume pending) {
+  find_least_ratio<D, C>(g, search, spheres, counts, cells, gridDim.x,
+                         [&](double least) { choose(least, pending); });
+}
+
+// The same for many systems, with a row of blocks for each. The host waits for their end.
+template <int D, Contact C>
+__global__ void __launch_bounds__(kThreads) search_kernel(const System* systems) {
+  const System& system = systems[blockIdx.y];
+  const std::int64_t cells = counted_cells<D>(system.g);
+  const auto blocks = static_cast<unsigned int>(blocks_for(cells * kLanes, kThreads));
+  if (!system.search.answer || blockIdx.x >= blocks) return;
+  __shared__ Geometry g;
+  __shared__ RatioSearch search;
+  copy_to_block(g, system.g);
+  copy_to_block(search, system.search);
+  __syncthreads();
+  const int now = system.cycles & 1;
+  find_least_ratio<D, C>(g, search, system.spheres[now], system.counts[now], cells, blocks,
+                         [&](double least) { search.answer->least_ratio = least; });
+}
+
+// The i-th diameter of an additive mixture (types: 0), or contact distance of a pair of types.
+__device__ __forceinline__ void rescale_one(const double* reference, std::size_t i, int types,
+                                            double unit, const LawTables& tables) {
   if (types == 0) {
     tables.diameters[i] = diameter_in_units(reference[i], unit);
     tables.labels[i] = radius_in_units(reference[i], unit);
@@ -112,6 +131,20 @@ __global__ void rescale_kernel(const double* reference, std::size_t count, int t
   const auto type = static_cast<int>(i / types);
   if (tables.radii && static_cast<int>(i % types) == type)
     tables.radii[type] = radius_in_units(reference[i], unit).radius;
+}
+
+// A thread for each value. The unit of length is the one that was chosen, if there is a choice.
+__global__ void rescale_kernel(const double* reference, std::size_t count, int types,
+                               const BoxChoice* choice, double unit, const LawTables tables) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= count || (choice && choice->for_host)) return;
+  rescale_one(reference, i, types, choice ? choice->scale.unit : unit, tables);
+}
+
+__global__ void rescale_systems_kernel(const System* systems) {
+  const Rescaling& r = systems[blockIdx.y].rescaling;
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < r.count) rescale_one(r.reference, i, r.types, r.unit, r.tables);
 }
 
 // A thread for each cell of the former grid.
@@ -183,10 +216,6 @@ void BoxMoves::begin(State& s, const LawTables& tables, const Sphere* spheres,
     ++searches_;
     return;
   }
-  Law reference = reference_law(s);
-  reference.labels = tables.labels;
-  reference.diameters = tables.reference;
-  reference.contacts = contacts_.data();
   const PendingVolume pending{outcomes, choice_.data(), answer_.get(), ++number_};
   if (searched) {
     launch_kernel(&choose_kernel, 1, 1, 0, stream, waits_for_former_kernel(&choose_kernel),
@@ -198,17 +227,20 @@ void BoxMoves::begin(State& s, const LawTables& tables, const Sphere* spheres,
       using P = decltype(policy);
       return &least_ratio_kernel<P::kDimensions, P::kContact>;
     });
-    kernel<<<blocks(here * kLanes), kThreads, 0, stream>>>(s.local(), reference, wanted, spheres,
-                                                           counts, cells, pending);
+    kernel<<<blocks(here * kLanes), kThreads, 0, stream>>>(
+        s.local(), RatioSearch{reference(s, tables), wanted, choice_.data(), answer_.get()},
+        spheres, counts, cells, pending);
     check_launch();
   }
-  if (s.distances.contact == Contact::one_size) return;
-  const bool additive = s.distances.contact == Contact::additive;
-  const std::size_t count = additive ? s.particles : sigmas_.size();
-  rescale_kernel<<<blocks(count), kThreads, 0, stream>>>(
-      additive ? tables.reference : sigmas_.data(), count, additive ? 0 : reference.types,
-      choice_.data(), 0.0, tables);
-  check_launch();
+  rescale(rescaling(s, tables), choice_.data(), stream);
+}
+
+Law BoxMoves::reference(const State& s, const LawTables& tables) const {
+  Law law = reference_law(s);
+  law.labels = tables.labels;
+  law.diameters = tables.reference;
+  law.contacts = contacts_.data();
+  return law;
 }
 
 BoxAnswer BoxMoves::end(cudaStream_t stream) {
@@ -223,12 +255,37 @@ BoxAnswer BoxMoves::end(cudaStream_t stream) {
   return *answer_;
 }
 
-void BoxMoves::fill_diameters(const LawTables& tables, std::size_t particles, double unit,
-                              cudaStream_t stream) {
-  rescale_kernel<<<blocks(particles), kThreads, 0, stream>>>(tables.reference, particles, 0,
-                                                             nullptr, unit, tables);
+Rescaling BoxMoves::rescaling(const State& s, const LawTables& tables) const {
+  switch (s.distances.contact) {
+    case Contact::one_size:
+      return {};
+    case Contact::additive:
+      return {tables.reference, s.particles, 0, s.unit, tables};
+    default:
+      return {sigmas_.data(), sigmas_.size(), static_cast<int>(s.distances.of_types.size()), s.unit,
+              tables};
+  }
+}
+
+void BoxMoves::rescale(const Rescaling& r, const BoxChoice* choice, cudaStream_t stream) {
+  if (r.count == 0) return;
+  rescale_kernel<<<blocks(r.count), kThreads, 0, stream>>>(r.reference, r.count, r.types, choice,
+                                                           r.unit, r.tables);
   check_launch();
 }
+
+RatioSearch BoxMoves::search_of_all(const State& s, const LawTables& tables) const {
+  return {reference(s, tables), least_ratio_wanted(s), choice_.data(), answer_.get()};
+}
+
+void (*BoxMoves::search_of_systems(int dimensions, Contact contact))(const System*) {
+  return with_particles(dimensions, contact, [](auto policy) {
+    using P = decltype(policy);
+    return &search_kernel<P::kDimensions, P::kContact>;
+  });
+}
+
+void (*BoxMoves::rescale_of_systems())(const System*) { return &rescale_systems_kernel; }
 
 void BoxMoves::change_cells(const Geometry& from, const Sphere* spheres,
                             const std::uint32_t* counts, const Geometry& to, Sphere* new_spheres,

@@ -42,16 +42,29 @@ class BoxMoves {
   // Waits for the answer.
   BoxAnswer end(cudaStream_t stream);
 
-  // The diameters of an additive mixture in the integer units of a new volume.
-  static void fill_diameters(const LawTables& tables, std::size_t particles, double unit,
-                             cudaStream_t stream);
+  // The tables of the law in the integer units of the state's volume.
+  Rescaling rescaling(const State& state, const LawTables& tables) const;
+  // With a choice, in those of the one that the device has chosen, unless that is left to the host.
+  static void rescale(const Rescaling& rescaling, const BoxChoice* choice, cudaStream_t stream);
   // Puts the particles of one grid into the cells of another with the same lattice, in any order
   // within a cell. A cell without room sets `corrupt`.
   static void change_cells(const Geometry& from, const Sphere* spheres, const std::uint32_t* counts,
                            const Geometry& to, Sphere* new_spheres, std::uint32_t* new_counts,
                            unsigned int* corrupt, cudaStream_t stream);
 
+  // ---- many systems that share launches ----
+  // The kernels of a search, with kLanes threads for each cell, and of changes of the tables, with
+  // a thread for each value; with so many threads in a block.
+  static constexpr unsigned kThreads = 128, kLanes = 4;
+  static void (*search_of_systems(int dimensions, Contact contact))(const System*);
+  static void (*rescale_of_systems())(const System*);
+  // A search, after which this is the least ratio of all pairs that it looks at.
+  RatioSearch search_of_all(const State& state, const LawTables& tables) const;
+  double least_ratio() const { return answer_->least_ratio; }
+
  private:
+  Law reference(const State& state, const LawTables& tables) const;
+
   DeviceBuffer<double> contacts_, sigmas_;  // of types, in the caller's unit; contacts squared
   DeviceBuffer<BoxChoice> choice_;
   MappedMemory<BoxAnswer> answer_;

@@ -53,22 +53,20 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
     // Where many blocks are at work, more of them do more than more threads for each.
     constexpr int kMost = 96;
     KernelsOfSystems<System> kernels{};
+    auto& cycle = kernels.cycle;
+    auto& histogram = kernels.histogram;
+    histogram = {&histogram_of_systems, 0, kThreads, 0};
     bool wide = false;
-    std::size_t bins = 0;
     for (const CudaDisks* const each : engines) {
       const Geometry& g = each->local_;
       wide |= each->has_wide_cells();
-      kernels.tiles = std::max(kernels.tiles, static_cast<unsigned>(each->state_.tiles()));
-      kernels.threads =
-          std::max(kernels.threads, static_cast<unsigned>(std::min(kMost, each->team_size())));
-      kernels.shared = std::max(kernels.shared, TileMemory::bytes(g));
-      kernels.cells = std::max(kernels.cells, static_cast<unsigned>(g.cells[0] * g.cells[1]));
-      bins = std::max(bins, static_cast<std::size_t>(each->sampling_.bins));
+      cycle.threads =
+          std::max(cycle.threads, static_cast<unsigned>(std::min(kMost, each->team_size())));
+      cycle.make_room(each->state_.tiles(), TileMemory::bytes(g));
+      histogram.make_room(blocks_of(g.cells[0] * g.cells[1]),
+                          each->sampling_.bins * sizeof(std::uint32_t));
     }
-    kernels.cycle = wide ? &cycle_of_systems<20, kMost, 5> : &cycle_of_systems<12, kMost, 7>;
-    kernels.histogram = &histogram_of_systems;
-    kernels.threads_of_histogram = kThreads;
-    kernels.shared_of_histogram = bins * sizeof(std::uint32_t);
+    cycle.run = wide ? &cycle_of_systems<20, kMost, 5> : &cycle_of_systems<12, kMost, 7>;
     return kernels;
   }
 
@@ -105,7 +103,6 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
     make_cycles(cycles, &host, within ? Compares::within : Compares::before);
   }
 
-  bool can_share() const { return true; }
   const void* kernel() const { return nullptr; }
   System system() const {
     const int next = 1 - now_;
@@ -119,6 +116,9 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
             law_of(state_),
             sampling_.every ? contact_bins(state_, sampling_) : ContactBins{}};
   }
+  // At constant pressure disks are particles.
+  void search(System&) const {}
+  void change_box(bool) {}
 
   Cells present_cells() const override {
     const DeviceGuard here = use();

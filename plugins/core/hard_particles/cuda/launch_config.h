@@ -94,6 +94,24 @@ struct LaunchConfig {
   const std::uint16_t* order;
 };
 
+// The tables of a law in the unit of length of a new volume.
+struct Rescaling {
+  const double* reference;  // diameters of an additive mixture (types: 0), or contact distances
+  std::size_t count;        // of them; 0: nothing has changed
+  int types;
+  double unit;
+  LawTables tables;
+};
+
+// The search for the least ratio of all pairs after a cycle, whose end the host waits for.
+struct BoxChoice;  // box_moves.h
+struct RatioSearch {
+  Law reference;
+  LeastRatio wanted;
+  BoxChoice* choice;
+  volatile BoxAnswer* answer;  // null: no search
+};
+
 // One of several systems that share launches, for some cycles.
 struct System {
   Geometry g;
@@ -106,7 +124,19 @@ struct System {
   int tiles, cycles;  // it takes part in the first cycles of a launcher's batch
   ContactBins bins;
   int kinds;
-  bool in_shared;  // whether a block has its histograms in shared memory
+  bool in_shared;       // whether a block has its histograms in shared memory
+  Rescaling rescaling;  // before the first cycle
+  RatioSearch search;   // after the last one
+  // Swap moves.
+  int swap_every;   // cycles; 0: none
+  SwapRules rules;  // but for the cycle and the order of the sets
+  LawTables tables;
+  unsigned long long* swap_counts;  // trials made and accepted
+  int swap_capacity;                // particles of a tile in shared memory
+
+  MM_HD bool swaps_after(std::uint64_t cycles) const {
+    return swap_every && cycles % static_cast<std::uint64_t>(swap_every) == 0;
+  }
 };
 
 // A kernel for each number of threads that visit a cell together.

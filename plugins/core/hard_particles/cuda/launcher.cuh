@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -22,16 +23,28 @@
 
 namespace manymove::hard_particles {
 
-// Kernels of many systems, with a row of blocks for each system and a launch for each cycle:
-// systems and draws or rows of histograms are arrays over the systems.
+// A kernel of many systems, with a row of blocks for each. Numbers are the largest of any system.
+template <class... Arguments>
+struct KernelOfSystems {
+  void (*run)(Arguments...);  // null: nothing is to be done
+  unsigned blocks, threads;
+  std::size_t shared;  // bytes of a block
+
+  void make_room(std::size_t blocks_of_one, std::size_t shared_of_one = 0) {
+    blocks = std::max(blocks, static_cast<unsigned>(blocks_of_one));
+    shared = std::max(shared, shared_of_one);
+  }
+};
+
+// The kernels for a batch of cycles; systems and draws or rows of histograms are arrays over the
+// systems.
 template <class System>
 struct KernelsOfSystems {
-  void (*cycle)(const System*, const Draw*, int cycle);
-  unsigned threads, tiles;  // the largest of any system
-  std::size_t shared;       // bytes of a block
-  void (*histogram)(const System*, std::uint64_t* const* rows, int cycle);
-  unsigned threads_of_histogram, cells;  // the largest of any system
-  std::size_t shared_of_histogram;
+  KernelOfSystems<const System*> rescale;                  // before the first cycle
+  KernelOfSystems<const System*, const Draw*, int> cycle;  // these three for each cycle
+  KernelOfSystems<const System*, const Draw*, int> swap;
+  KernelOfSystems<const System*, std::uint64_t* const*, int> histogram;
+  KernelOfSystems<const System*> search;  // after the last one
 };
 
 // Engine is a MemberOfGroup, see below, and has
@@ -51,10 +64,9 @@ class Launcher : OnDevice {
 
   void join() { gathering_.join(); }
   void leave() { gathering_.leave(); }
-  // Returns once the cycles are over, or those before one after which the engine has to act, and
-  // the number of cycles that are left. What the engine's stream has to do must be over.
-  std::uint64_t run(Engine& engine, std::uint64_t cycles) {
-    return gathering_.run(engine, cycles, [this](const Requests& all) { work(all); });
+  // Returns once the cycles are over. What the engine's stream has to do must be over.
+  void run(Engine& engine, std::uint64_t cycles) {
+    gathering_.run(engine, cycles, [this](const Requests& all) { work(all); });
   }
 
  private:
@@ -83,17 +95,42 @@ class Launcher : OnDevice {
     Event copied, over;
   };
 
+  // Calls task(i) for each of the requests.
+  template <class Task>
+  void for_all(const Requests& requests, Task task) {
+    const int count = static_cast<int>(requests.size());
+    if (count < kFew)
+      for (int i = 0; i < count; ++i) task(static_cast<std::size_t>(i));
+    else
+      for_each_item(pool_, count, [&](int i, int) { task(static_cast<std::size_t>(i)); });
+  }
+
   // A batch of cycles is prepared while the device makes the batch before it. A request's mark is
-  // the number of its last batch; the request is done when this batch is over.
+  // the number of its last batch, or of one after which the engine has to act: when this batch is
+  // over, the request goes on or is done.
   void work(const Requests& all) {
     const DeviceGuard here = use();
-    Requests present;
+    Requests present, ended;
     for (auto* const each : all)
       if (!each->mark) present.push_back(each);
+    // Where all have to act after each batch, the device works for one half of them meanwhile.
+    if (present.size() > kFew && present.front()->member->changes_box())
+      present.resize(std::min(present.size(), (all.size() + 1) / 2));
     if (!present.empty()) enqueue(present);
     const std::uint64_t over = present.empty() ? batches_ : batches_ - 1;
     batch_[over % 2].over.wait();
-    for (auto* const each : all) each->done = each->mark && each->mark <= over;
+    for (auto* const each : all)
+      if (each->mark && each->mark <= over) ended.push_back(each);
+    for_all(ended, [&](std::size_t i) {
+      auto& request = *ended[i];
+      request.mark = 0;
+      try {
+        request.member->act(request.left > 0);
+      } catch (...) {
+        request.error = std::current_exception();
+      }
+      request.done = request.left == 0 || request.error;
+    });
   }
 
   void enqueue(const Requests& present) {
@@ -102,17 +139,12 @@ class Launcher : OnDevice {
     batch.systems.make_room(systems);
     batch.draws.make_room(most);
     batch.rows.make_room(most);
-    const auto draw = [&](int item, int) {
-      const auto i = static_cast<std::size_t>(item);
+    for_all(present, [&](std::size_t i) {
       auto& request = *present[i];
       request.left -=
           request.member->make_draws(std::min(kCycles, request.left), batch.systems.host[i],
                                      &batch.draws.host[i], &batch.rows.host[i], systems);
-    };
-    if (systems < kFew)
-      for (int i = 0; i < static_cast<int>(systems); ++i) draw(i, 0);
-    else
-      for_each_item(pool_, static_cast<int>(systems), draw);
+    });
 
     std::vector<const Engine*> engines;
     int cycles = 0;
@@ -122,10 +154,11 @@ class Launcher : OnDevice {
       cycles = std::max(cycles, batch.systems.host[i].cycles);
       if (request.left == 0 || request.member->has_to_act()) request.mark = batches_;
     }
-    const auto samples = [&](int cycle) {
+    // Whether something is to be done for any system after a cycle.
+    const auto any = [&](int cycle, auto is) {
       for (std::size_t i = 0; i < systems; ++i)
         if (cycle < batch.systems.host[i].cycles &&
-            batch.rows.host[static_cast<std::size_t>(cycle) * systems + i])
+            is(batch.systems.host[i], static_cast<std::size_t>(cycle) * systems + i))
           return true;
       return false;
     };
@@ -135,20 +168,28 @@ class Launcher : OnDevice {
     batch.copied.record(copying_);
     batch.copied.hold(stream_);
     const KernelsOfSystems<System> kernels = Engine::kernels_for(engines);
-    allow_shared_memory(kernels.cycle, kernels.shared, "shared memory for tiles");
-    const bool overlap = waits_for_former_kernel(kernels.cycle);
-    const auto rows = static_cast<unsigned>(systems);
+    const auto launch = [&](const auto& kernel, bool overlap, auto... arguments) {
+      if (kernel.run)
+        launch_kernel(kernel.run, dim3(kernel.blocks, static_cast<unsigned>(systems)),
+                      kernel.threads, kernel.shared, stream_, overlap, batch.systems.device.data(),
+                      arguments...);
+    };
+    for (const auto* kernel : std::array{&kernels.cycle, &kernels.swap})
+      if (kernel->run) allow_shared_memory(kernel->run, kernel->shared, "shared memory for tiles");
+    const bool overlap = waits_for_former_kernel(kernels.cycle.run);
+    launch(kernels.rescale, false);
     for (int cycle = 0; cycle < cycles; ++cycle) {
       const std::size_t first = static_cast<std::size_t>(cycle) * systems;
-      launch_kernel(kernels.cycle, dim3(kernels.tiles, rows), kernels.threads, kernels.shared,
-                    stream_, overlap, batch.systems.device.data(),
-                    batch.draws.device.data() + first, cycle);
-      if (!samples(cycle)) continue;
-      const unsigned blocks = blocks_for(kernels.cells, kernels.threads_of_histogram);
-      launch_kernel(kernels.histogram, dim3(blocks, rows), kernels.threads_of_histogram,
-                    kernels.shared_of_histogram, stream_, false, batch.systems.device.data(),
-                    batch.rows.device.data() + first, cycle);
+      const Draw* const draws = batch.draws.device.data() + first;
+      launch(kernels.cycle, overlap, draws, cycle);
+      if (any(cycle, [&](const System& each, std::size_t at) {
+            return each.swaps_after(batch.draws.host[at].cycle + 1);
+          }))
+        launch(kernels.swap, false, draws, cycle);
+      if (any(cycle, [&](const System&, std::size_t at) { return batch.rows.host[at] != nullptr; }))
+        launch(kernels.histogram, false, batch.rows.device.data() + first, cycle);
     }
+    launch(kernels.search, false);
     batch.over.record(stream_);
   }
 
@@ -162,9 +203,10 @@ class Launcher : OnDevice {
 
 // An engine that can make its cycles together with others. Member, which is derived from it, has
 // - make_cycles(cycles), by launches of its own;
-// - can_share(), whether others may launch for it, and kernel(), which it then has in common with
-//   them;
-// - system(), what kernels read of it from the present cycle on, but for the number of cycles.
+// - kernel(), which it has in common with those that launch for it;
+// - system(), what kernels read of it from the present cycle on, but for the number of cycles, and
+//   search(), what they do after a cycle before trial changes of its box;
+// - change_box(cycles_follow), these changes, after which kernels may rescale what cycles need.
 template <class Member>
 class MemberOfGroup : public CudaEngine {
  public:
@@ -172,7 +214,7 @@ class MemberOfGroup : public CudaEngine {
   // chosen for its size.
   bool join(const std::shared_ptr<EngineGroup>& group) final {
     std::shared_ptr<Launcher<Member>> to;
-    if (group && !state_.strip && state_.tiles() < multiprocessors() && self().can_share()) {
+    if (group && !state_.strip && state_.tiles() < multiprocessors()) {
       const DeviceGuard here = use();
       to = group->launcher<Launcher<Member>>(device_, self().kernel());
     }
@@ -185,17 +227,24 @@ class MemberOfGroup : public CudaEngine {
   // ---- for the launcher ----
   // Fills in at most that many cycles: their draws, and the rows of histograms (null without a
   // sample) that they add to. Returns their number, which is smaller if the engine has to act
-  // after the last one.
+  // after the last one, when the launches are over.
   template <class System>
   std::uint64_t make_draws(std::uint64_t most, System& system, Draw* draws, std::uint64_t** rows,
                            std::size_t apart) {
     system = self().system();
     std::uint64_t made = 0;
-    while (made < most && !row_waits_) {
+    while (made < most && !has_to_act()) {
       draws[made * apart] = begin_cycle();
       now_ = 1 - now_;
-      rows[made * apart] = wants_sample(state_.data.counters.cycles) ? present_row() : nullptr;
+      const std::uint64_t cycle = state_.data.counters.cycles;
+      box_waits_ = changes_box() && cycle % state_.parameters.volume_every == 0;
+      rows[made * apart] = !box_waits_ && wants_sample(cycle) ? present_row() : nullptr;
       ++made;
+      if (box_waits_) {
+        self().search(system);
+        continue;
+      }
+      if (changes_box()) record_volume();
       if (!row_ends()) continue;
       if (row_needs_ring())
         row_waits_ = true;
@@ -206,7 +255,18 @@ class MemberOfGroup : public CudaEngine {
     pending_ += made;
     return made;
   }
-  bool has_to_act() const { return row_waits_; }
+  bool has_to_act() const { return row_waits_ || box_waits_; }
+  void act(bool cycles_follow) {
+    if (!has_to_act()) return;
+    const DeviceGuard here = use();
+    if (std::exchange(box_waits_, false)) {
+      self().change_box(cycles_follow && !wants_sample(state_.data.counters.cycles));
+      end_cycle();
+    }
+    if (std::exchange(row_waits_, false)) end_row_of_cycle();
+    stream_.wait();
+  }
+  bool changes_box() const { return state_.constant_pressure(); }
 
  protected:
   using CudaEngine::CudaEngine;
@@ -220,16 +280,14 @@ class MemberOfGroup : public CudaEngine {
     const DeviceGuard here = use();
     if (!launcher_) return self().make_cycles(cycles);
     stream_.wait();
-    while (cycles > 0) {
-      cycles = launcher_->run(self(), cycles);
-      if (std::exchange(row_waits_, false)) end_row_of_cycle();
-      stream_.wait();
-    }
+    if (cycles > 0) launcher_->run(self(), cycles);
   }
   Member& self() { return static_cast<Member&>(*this); }
 
   std::shared_ptr<Launcher<Member>> launcher_;  // null: the engine launches for itself
-  bool row_waits_ = false;  // a row has ended, which end_row() must be told before the next cycle
+  // What is left to act(): a row has ended, which end_row() must be told before the next cycle; or
+  // trial changes of the box, with the rest of their cycle.
+  bool row_waits_ = false, box_waits_ = false;
 };
 
 }  // namespace manymove::hard_particles

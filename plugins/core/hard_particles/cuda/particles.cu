@@ -85,23 +85,32 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     const KernelsOfLaw& law = engines.front()->kernels_;
     const CycleKernel& kernel = tiles > multiprocessors() ? law.many_tiles : law.few_tiles;
     KernelsOfSystems<System> kernels{};
-    kernels.cycle = kernel.run_systems;
-    kernels.histogram = law.histogram_of_systems;
-    kernels.threads_of_histogram = kHistogramThreads;
+    auto& [rescale, cycle, swap, histogram, search] = kernels;
+    histogram = {law.histogram_of_systems, 0, kHistogramThreads, 0};
+    swap.threads = kSwapThreads;
+    search.threads = rescale.threads = BoxMoves::kThreads;
     int threads = 0;
     for (const CudaParticles* const each : engines) {
       const State& state = each->state_;
       threads = std::max(threads, threads_of_block(state, kernel, each->plan_.occupied));
-      kernels.tiles = std::max(kernels.tiles, static_cast<unsigned>(state.tiles()));
-      kernels.cells = std::max(kernels.cells, static_cast<unsigned>(state.cells()));
-      kernels.shared_of_histogram =
-          std::max(kernels.shared_of_histogram, each->histogram_bytes(each->sampling_));
+      histogram.make_room(blocks_for(state.cells(), kHistogramThreads),
+                          each->histogram_bytes(each->sampling_));
+      if (state.swaps()) {
+        swap.run = swaps_of_systems(state.dimensions());
+        swap.make_room(state.tiles(), swap_bytes(state, swap_capacity(state)));
+      }
+      if (!each->box_moves_) continue;
+      search.run = BoxMoves::search_of_systems(state.dimensions(), state.distances.contact);
+      search.make_room(blocks_for(state.cells() * BoxMoves::kLanes, search.threads));
+      const std::size_t lengths = each->box_moves_->rescaling(state, each->tables()).count;
+      if (lengths) rescale.run = BoxMoves::rescale_of_systems();
+      rescale.make_room(blocks_for(lengths, rescale.threads));
     }
-    kernels.threads = static_cast<unsigned>(threads);
+    cycle = {kernel.run_systems, 0, static_cast<unsigned>(threads), 0};
     for (const CudaParticles* const each : engines) {
       const LaunchConfig config{each->plan_.capacity_in_group, kernel.list, kernel.moves, threads,
                                 nullptr};
-      kernels.shared = std::max(kernels.shared, shared_bytes(each->state_, config));
+      cycle.make_room(each->state_.tiles(), shared_bytes(each->state_, config));
     }
     return kernels;
   }
@@ -143,23 +152,50 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     skip_ = nullptr;
   }
 
-  // Between cycles at constant pressure and those with swap moves there are other kernels.
-  bool can_share() const { return !state_.constant_pressure() && !state_.swaps(); }
-  const void* kernel() const { return reinterpret_cast<const void*>(kernels_.many_tiles.run); }
-  System system() const {
+  // Systems whose box changes, which wait for the host more often, launch with one another.
+  const void* kernel() const {
+    const CycleKernel& kernel = changes_box() ? kernels_.few_tiles : kernels_.many_tiles;
+    return reinterpret_cast<const void*>(kernel.run);
+  }
+  System system() {
     const int next = 1 - now_;
-    return {state_.geometry,
-            law_,
-            {spheres_[now_].data(), spheres_[next].data()},
-            {counts_[now_].data(), counts_[next].data()},
-            moves_.data(),
-            scratch(),
-            plan_.capacity_in_group,
-            state_.tiles(),
-            0,
-            sampling_.every ? contact_bins(state_, sampling_) : ContactBins{},
-            state_.kinds(),
-            histogram_bytes(sampling_) > 0};
+    System all{state_.geometry,
+               law_,
+               {spheres_[now_].data(), spheres_[next].data()},
+               {counts_[now_].data(), counts_[next].data()},
+               moves_.data(),
+               scratch(),
+               plan_.capacity_in_group,
+               state_.tiles(),
+               0,
+               sampling_.every ? contact_bins(state_, sampling_) : ContactBins{},
+               state_.kinds(),
+               histogram_bytes(sampling_) > 0};
+    if (std::exchange(rescales_, false)) all.rescaling = box_moves_->rescaling(state_, tables());
+    if (state_.swaps()) {
+      const DeviceGuard here = use();
+      all.swap_every = static_cast<int>(state_.parameters.swap_every);
+      all.rules = swap_rules(state_, 0);
+      all.tables = tables();
+      all.swap_counts = swap_counts_.data();
+      all.swap_capacity = swap_capacity(state_);
+    }
+    return all;
+  }
+  void search(System& all) const {
+    if (box_moves_) all.search = box_moves_->search_of_all(state_, tables());
+  }
+  void change_box(bool cycles_follow) {
+    if (!box_moves_) {
+      change_edges_of_box();
+      record_volume();
+      return;
+    }
+    const Geometry before = state_.geometry;
+    follow_volume(change_volume(state_, box_moves_->least_ratio()));
+    rescales_ = cycles_follow;
+    if (!rescales_) BoxMoves::rescale(box_moves_->rescaling(state_, tables()), nullptr, stream_);
+    if (!same_cells(before, state_.geometry)) change_cells(before);
   }
 
   void make_cycles(std::uint64_t cycles) {
@@ -357,24 +393,24 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     const BoxAnswer answer = box_moves_->end(stream_);
     const double to = change_volume(state_, least_of_ranks(state_, answer.least_ratio));
     const State frame = frame_of(state_);
-    const Geometry& before = frame.geometry;
-    if (to != state_.data.volume) set_volume(state_, to);
-    record_volume();
-    place_law();
+    follow_volume(to);
     if (!answer.for_host) return true;
-    if (!state_.contacts.empty()) {
-      contacts_.upload(state_.contacts.data(), stream_);
-      sigmas_.upload(state_.sigmas.data(), stream_);
-      radii_.upload(state_.radii.data(), stream_);
-    }
-    if (reference_.size())
-      BoxMoves::fill_diameters(tables(), reference_.size(), state_.unit, stream_);
-    if (same_cells(before, state_.geometry)) return false;
+    BoxMoves::rescale(box_moves_->rescaling(state_, tables()), nullptr, stream_);
+    if (same_cells(frame.geometry, state_.geometry)) return false;
     if (state_.strip) {
       const Cells former = present_cells();
       fill_diameters(state_);
       return follow_grid(placed(frame, former)), false;
     }
+    change_cells(frame.geometry);
+    return false;
+  }
+  void follow_volume(double to) {
+    if (to != state_.data.volume) set_volume(state_, to);
+    record_volume();
+    place_law();
+  }
+  void change_cells(const Geometry& before) {
     const std::size_t cells = state_.cells(), slots = cells * state_.geometry.slots;
     const auto make_room = [&](int k) {
       if (spheres_[k].size() < slots) spheres_[k] = DeviceBuffer<Sphere>(slots);
@@ -387,7 +423,6 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     make_room(now_);
     now_ = 1 - now_;
     plan_ = plan_of(state_, kernels_, mean_occupation(), device_, stream_);
-    return false;
   }
 
   double mean_occupation() const {
@@ -419,6 +454,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   DeviceBuffer<Label> labels_;
   DeviceBuffer<float> sigmas_, radii_;
   std::optional<BoxMoves> box_moves_;             // at constant pressure
+  bool rescales_ = false;                         // before the next cycle, in a group
   PairSearch search_{};                           // of the last cycle
   DeviceBuffer<double> reference_;                // the diameters in the caller's unit
   DeviceBuffer<double> row_diameters_;            // [stored cells][slots], with swap moves on ranks

@@ -282,11 +282,11 @@ __device__ void write_back(const SwapTile& m, const LawTables& of, unsigned int 
 
 // A block for each tile. Diameters of particles outside the set are not changed meanwhile, neither
 // by this block nor by others, whose active cells have a frozen layer around them.
-template <int D, int Threads, int Blocks>
-__global__ void __launch_bounds__(Threads, Blocks)
-    swap_kernel(const __grid_constant__ Geometry g, const __grid_constant__ SwapRules rules,
-                const Sphere* spheres, const std::uint32_t* counts, const LawTables of,
-                unsigned long long* sums, int capacity) {
+template <int D, int Threads>
+__device__ __forceinline__ void make_swaps(const Geometry& g, const SwapRules& rules,
+                                           const Sphere* spheres, const std::uint32_t* counts,
+                                           const LawTables& of, unsigned long long* sums,
+                                           int capacity) {
   static_assert(kMostCells <= Threads);
   extern __shared__ float4 memory[];
   __shared__ SwapCandidate candidates[kMostCells];
@@ -395,6 +395,39 @@ __global__ void __launch_bounds__(Threads, Blocks)
   }
 }
 
+template <int D, int Threads, int Blocks>
+__global__ void __launch_bounds__(Threads, Blocks)
+    swap_kernel(const __grid_constant__ Geometry g, const __grid_constant__ SwapRules rules,
+                const Sphere* spheres, const std::uint32_t* counts, const LawTables of,
+                unsigned long long* sums, int capacity) {
+  make_swaps<D, Threads>(g, rules, spheres, counts, of, sums, capacity);
+}
+
+// The swap moves of all systems whose turn it is after a cycle, with a row of blocks for each.
+// draws: [systems], of this cycle.
+template <int D>
+__global__ void __launch_bounds__(kSwapThreads, 2)
+    swap_systems_kernel(const System* systems, const Draw* draws, int cycle) {
+  const System& system = systems[blockIdx.y];
+  const std::uint64_t cycles = draws[blockIdx.y].cycle + 1;
+  if (static_cast<int>(blockIdx.x) >= system.tiles || cycle >= system.cycles ||
+      !system.swaps_after(cycles))
+    return;
+  __shared__ Geometry g;
+  __shared__ SwapRules rules;
+  copy_to_block(g, system.g);
+  copy_to_block(rules, system.rules);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    rules.cycle = cycles;
+    rules.order = swap_order(g, D, cycles);
+  }
+  __syncthreads();
+  const int next = (cycle + 1) & 1;
+  make_swaps<D, kSwapThreads>(g, rules, system.spheres[next], system.counts[next], system.tables,
+                              system.swap_counts, system.swap_capacity);
+}
+
 constexpr int kCellThreads = 128;
 
 // A thread for each cell.
@@ -426,14 +459,8 @@ void swap_diameters(const State& s, const SwapRules& rules, const Sphere* sphere
   int most = 1;  // cells of a set in a tile
   for (int a = 0; a < s.dimensions(); ++a)
     most *= (s.geometry.cells[a] + s.geometry.tiles[a] - 1) / s.geometry.tiles[a] / 2;
-  constexpr std::size_t kStaticShared = 16 * 1024;  // of a block, and what the system takes
-  int device = 0, shared = 0;
-  check(cudaGetDevice(&device), "device");
-  check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "device");
-  int capacity = (expected_in_tile(s) + 7) / 8 * 8;  // larger tiles stay in the device's memory
-  if (SwapTile::bytes(capacity, g.plane) + kStaticShared > static_cast<std::size_t>(shared))
-    capacity = 0;
-  const std::size_t bytes = SwapTile::bytes(capacity, g.plane);
+  const int capacity = swap_capacity(s);
+  const std::size_t bytes = swap_bytes(s, capacity);
   const auto launch = [&](auto kernel, int threads) {
     allow_shared_memory(kernel, bytes, "shared memory for swap moves");
     launch_kernel(kernel, static_cast<unsigned>(tiles), static_cast<unsigned>(threads), bytes,
@@ -448,6 +475,23 @@ void swap_diameters(const State& s, const SwapRules& rules, const Sphere* sphere
     launch(&swap_kernel<3, 512, 1>, 512);
   else
     launch(&swap_kernel<3, 1024, 1>, 1024);
+}
+
+void (*swaps_of_systems(int dimensions))(const System*, const Draw*, int cycle) {
+  return dimensions == 2 ? &swap_systems_kernel<2> : &swap_systems_kernel<3>;
+}
+
+int swap_capacity(const State& s) {
+  constexpr std::size_t kStaticShared = 16 * 1024;  // of a block, and what the system takes
+  const auto shared =
+      static_cast<std::size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  const int capacity = (expected_in_tile(s) + 7) / 8 * 8;
+  // Larger tiles stay in the device's memory.
+  return swap_bytes(s, capacity) + kStaticShared > shared ? 0 : capacity;
+}
+
+std::size_t swap_bytes(const State& s, int capacity) {
+  return SwapTile::bytes(capacity, s.geometry.plane);
 }
 
 void exchange_diameters(bool take, const StoredCells& cells, std::size_t number, double unit,

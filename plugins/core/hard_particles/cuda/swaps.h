@@ -14,6 +14,16 @@ void swap_diameters(const State& state, const SwapRules& rules, const Sphere* sp
                     const std::uint32_t* counts, const LawTables& of, unsigned long long* sums,
                     cudaStream_t stream);
 
+// ---- many systems that share launches ----
+
+// The kernel of the swap moves after a cycle, with kSwapThreads threads in a block for each tile;
+// the particles of a tile in its shared memory, if all that are expected have room there; and the
+// bytes that they take.
+inline constexpr unsigned kSwapThreads = 512;
+void (*swaps_of_systems(int dimensions))(const System*, const Draw*, int cycle);
+int swap_capacity(const State& state);
+std::size_t swap_bytes(const State& state, int capacity);
+
 // ---- the diameters of particles that go to other ranks with their cells ----
 
 // Cells of local storage one after the other, each with `slots` slots.

@@ -18,6 +18,8 @@ struct System {
   int tiles, cycles;  // it takes part in the first cycles of a launcher's batch
   Law law;            // of histograms
   ContactBins contact;
+
+  static constexpr bool swaps_after(std::uint64_t) { return false; }
 };
 
 // A cycle of all systems, with a row of blocks for each, in which those beyond its tiles have
