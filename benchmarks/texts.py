@@ -42,8 +42,8 @@ _OWN = {
     "systems.ions": "Time the 3:-1 electrolyte instead of hard disks.",
     "systems.pressure": "Pressure P* = beta P d^D of disks or spheres whose box changes after each "
     "cycle (default constant volume).",
-    "systems.swaps": "Rounds of swap moves after each cycle of disks or spheres with diameters from "
-    "0.7 to 1 (default none).",
+    "systems.swaps": "Rounds of swap moves after each cycle of disks or spheres with diameters "
+    "from 0.7 to 1 (default none).",
     "systems.particles": "Number of particles of each system.",
     "systems.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
     "adsorbate": "Adsorbate: methane (one site), CO2, N2, CH4, C2H6, H2O or He, which are rigid, "

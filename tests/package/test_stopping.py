@@ -23,7 +23,7 @@ from manymove.analysis.stopping import decisions, is_reached
 RUNS, LENGTH, PHI = 250, 2048, 0.95
 # Least and largest fractions of the intervals of one and of two standard errors that contain the
 # mean, nominally 68 and 95 %. The seeds are fixed. With others, 250 intervals with the nominal
-# probabilities would leave the bounds in %s of all runs of the tests.
+# probabilities would leave the bounds in 3e-5 of all runs of the tests.
 BOUNDS = ((0.56, 0.80), (0.88, 1.0))
 # Mean of 1 / r over the unit cube, in whose center r = 0.
 CUBE = 2.380077
