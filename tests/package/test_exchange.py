@@ -221,6 +221,21 @@ def test_threads_and_stops_change_nothing(name, tmp_path):
     assert results(name, loaded) == results(name, whole)
 
 
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:the error of the")
+@pytest.mark.parametrize("name", CASES)
+def test_a_gpu_has_the_results_of_a_cpu(name, tmp_path):
+    make = CASES[name][0]
+    runs = [ReplicaExchange(make(device=device), 10) for device in ("cpu", "cuda")]
+    for run in runs:
+        run.run_until(200, equilibrate=50)
+    cpu, cuda = (results(name, run) for run in runs)
+    assert cuda == cpu
+    runs[1].save(tmp_path)
+    again = ReplicaExchange.load(tmp_path, device="cuda")
+    assert results(name, again) == cuda
+
+
 def test_every_configuration_is_kept():
     """Exchanges permute the configurations: the diameters of each are those of its start."""
     exchange = ReplicaExchange(polydisperse(), 3)

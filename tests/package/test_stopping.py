@@ -124,6 +124,13 @@ def test_a_queue_of_more_systems_than_threads_ends_as_each_alone(whole):
         assert one.elapsed == [whole[1][index]]
 
 
+@pytest.mark.gpu
+def test_systems_that_share_launches_end_as_each_alone(whole):
+    many = Replicas(disks, 7, seed=1, device="cuda")
+    reached = many.run_until(**RUN)
+    assert (reached, *found(many)) == whole
+
+
 def test_a_system_that_does_not_reach_the_target_ends_at_the_maximum_length():
     many = Replicas(disks, 2, seed=1, device="cpu")
     assert many.run_until(2000, equilibrate=100, target_error=1e-5) == [False, False]
