@@ -59,15 +59,16 @@ def disks(pressures=PRESSURES, N=2, fractions=(0.03, 0.04, 0.05), **options):
     return replicas
 
 
-def ions(lengths=LENGTHS, **options):
+def ions(lengths=LENGTHS, precision="mixed", **options):
     salt, box = Salt.of(2, (1, -1), (4.0, 4.0)), (20.0, 20.0, 20.0)
-    starts = [partial(Electrolyte.random, salt, box, bjerrum_length=length) for length in lengths]
+    make = partial(Electrolyte.random, salt, box, precision=precision)
+    starts = [partial(make, bjerrum_length=length) for length in lengths]
     return Replicas(starts, **{**HERE, **options})
 
 
-def gas(fugacities=FUGACITIES, **options):
+def gas(fugacities=FUGACITIES, method="metropolis", **options):
     """Systems that begin with room for different numbers of molecules."""
-    make = partial(Adsorption, (30.0,) * 3, adsorbates=IDEAL, method="metropolis", systems=16)
+    make = partial(Adsorption, (30.0,) * 3, adsorbates=IDEAL, method=method, systems=16)
     starts = [
         partial(make, molecules=Molecules(0, room), fugacity=f)
         for f, room in zip(fugacities, (8, 24, 16), strict=True)
@@ -75,9 +76,9 @@ def gas(fugacities=FUGACITIES, **options):
     return Replicas(starts, **{**HERE, **options})
 
 
-def mixture(**options):
+def mixture(method="metropolis", **options):
     make = partial(
-        Adsorption, (24.0,) * 3, [2, 1], adsorbates=["CO2", "N2"], method="metropolis",
+        Adsorption, (24.0,) * 3, [2, 1], adsorbates=["CO2", "N2"], method=method,
         interactions=Interactions(cutoff=8.0), systems=4,
     )  # fmt: skip
     starts = [partial(make, fugacity=[f, 4.0]) for f in FUGACITIES]
@@ -191,6 +192,12 @@ CASES = {
     "gas": (gas, lambda one: one.loading),
     "mixture": (mixture, lambda one: one.loading),
 }
+# What has the same bits on all devices.
+ON_ALL_DEVICES = {
+    "ions": {"precision": "double"},
+    "gas": {"method": "plj"},
+    "mixture": {"method": "plj"},
+}
 
 
 def results(name, exchange):
@@ -225,7 +232,7 @@ def test_threads_and_stops_change_nothing(name, tmp_path):
 @pytest.mark.filterwarnings("ignore:the error of the")
 @pytest.mark.parametrize("name", CASES)
 def test_a_gpu_has_the_results_of_a_cpu(name, tmp_path):
-    make = CASES[name][0]
+    make = partial(CASES[name][0], **ON_ALL_DEVICES.get(name, {}))
     runs = [ReplicaExchange(make(device=device), 10) for device in ("cpu", "cuda")]
     for run in runs:
         run.run_until(200, equilibrate=50)
