@@ -166,6 +166,9 @@ for kind, file, part in (
     ("short", SYSTEMS, "1,024 systems of disks, short runs"),
     ("spheres", SYSTEMS, "systems of spheres"),
     ("ions", SMALL_SYSTEMS, "systems of ions"),
+    ("disks-pressure", SMALL_SYSTEMS, "systems of disks at constant pressure"),
+    ("spheres-pressure", SMALL_SYSTEMS, "systems of spheres at constant pressure"),
+    ("swaps", SMALL_SYSTEMS, "systems of spheres with swap moves"),
 ):
     for how, variant in (("together", "together"), ("alone", "one after the other")):
         row = {"variant": variant}
