@@ -158,8 +158,9 @@ class ReplicaExchange(CheckedAttributes):
             TypeError, ValueError: a bad argument, or an error of a replica or of a callback.
             OSError: a checkpoint cannot be written.
             RuntimeError: the replicas were run without this object, or an exchange has failed.
-            KeyboardInterrupt: Ctrl-C, SIGTERM or SIGHUP. Replicas may have stopped at different
-                values of their counters; the next call completes the run.
+            KeyboardInterrupt: Ctrl-C, SIGTERM or SIGHUP on one of the ranks, raised on all of
+                them. Replicas may have stopped at different values of their counters; the next call
+                completes the run.
         """
         calls = checked(callbacks)
         end, first = self._multiple("n", n), self._multiple("equilibrate", equilibrate)
@@ -173,7 +174,9 @@ class ReplicaExchange(CheckedAttributes):
         saved = time.monotonic()
         quiet = not progress or self._replicas._world.rank > 0
         bar = MovesBar(f"{len(self._replicas)} replicas", end, unit=self._unit, quiet=quiet)
-        with self._replicas._world.stop_request() as stop:  # a signal does not divide an exchange
+        # All ranks end at the same place: a signal ends none of the calls that they make together.
+        with self._replicas._world.stop_request() as stop:
+            self._replicas._stop = stop
             try:
                 while True:
                     # Before the next part, because Ctrl-C may have ended the last one.
@@ -182,7 +185,9 @@ class ReplicaExchange(CheckedAttributes):
                         self._equilibrated = first
                     if self._done * self._every >= end:
                         break
-                    self._advance(calls, self._done * self._every < first, stop)
+                    self._advance(calls, self._done * self._every < first)
+                    if self._on_any_rank(stop.requested_here):
+                        break
                     self._exchange()
                     bar.show(self._done * self._every)
                     late = time.monotonic() > saved + save_every
@@ -191,10 +196,13 @@ class ReplicaExchange(CheckedAttributes):
                         saved = time.monotonic()
             finally:
                 bar.close()
-                if folder is not None and not self._broken:
-                    self.save(folder)
-        if stop.requested_here:
-            raise KeyboardInterrupt
+                try:
+                    if folder is not None and not self._broken:
+                        self.save(folder)
+                finally:
+                    self._replicas._stop = None
+            if self._on_any_rank(stop.requested_here):
+                raise KeyboardInterrupt
         self._warn()
 
     def _multiple(self, name: str, value: int) -> int:
@@ -207,7 +215,10 @@ class ReplicaExchange(CheckedAttributes):
         world = self._replicas._world
         return world.gather([answer] if world.rank == 0 else [])[0]
 
-    def _advance(self, calls: Any, equilibration: bool, stop_of_run: StopRequest) -> None:
+    def _on_any_rank(self, answer: bool) -> bool:
+        return any(self._replicas._world.gather([answer]))
+
+    def _advance(self, calls: Any, equilibration: bool) -> None:
         """Run all replicas up to the next exchange, unless there is a request to stop."""
         replicas = self._replicas
         of_this = (self._done + 1) * self._every
@@ -221,8 +232,6 @@ class ReplicaExchange(CheckedAttributes):
                 one.run(left, calls)
 
         def task(slot: int, stop: StopRequest) -> None:
-            if stop_of_run.requested_here:
-                stop.request()
             one = replicas._simulations[slot]
             left = self._starts[replicas._team.places[slot].index] + of_this - one.elapsed
             if not 0 <= left <= self._every:
@@ -276,7 +285,6 @@ class ReplicaExchange(CheckedAttributes):
         try:
             replicas._each(adopt)
         except BaseException as error:
-            # The first Ctrl-C comes here when all replicas have their configurations.
             self._broken = isinstance(error, Exception) or len(made) < len(places)
             raise
 

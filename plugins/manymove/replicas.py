@@ -106,6 +106,7 @@ class Replicas(CheckedAttributes):
         self._world = World() if comm is None else World.of(comm)
         self._team = Team(self._world, self._world.share(range(count)), device, threads)
         self._folder: Path | None = None  # that has the states of these replicas
+        self._stop: StopRequest | None = None  # of a run that makes several calls
 
     def _begin(self, create: Callable[[Place], Any]) -> None:
         found: dict[int, Simulation] = {}
@@ -295,7 +296,10 @@ class Replicas(CheckedAttributes):
                     stop.request()
                 return None  # type: ignore[return-value]  # `to_the_end` raises the interruption
 
-        return self._team.on_all_ranks(one, show, together=together, to_the_end=True)
+        stop = self._stop
+        return self._team.on_all_ranks(
+            one, show, together=together, to_the_end=stop is None, stop=stop
+        )
 
     def map(self, function: Callable[[Any], T]) -> list[T]:
         """Call a function for each replica, in the thread of the replica.

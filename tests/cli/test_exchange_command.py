@@ -93,6 +93,9 @@ def test_a_stopped_run_is_resumed(whole, stop, measured, tmp_path, monkeypatch):
         ("--exchange-every 20", "--exchange-every 10, not 20"),
         ("--equilibrate 100", "written with another --equilibrate than 100"),
         ("--sweeps 100", "--sweeps is 100, but the run in"),
+        ("--max-displacement 0.3", "--max-displacement 0."),
+        ("--volume-delta 0.05", "--volume-delta"),
+        ("--diameters 1,1.4", "holds other sizes than --diameters"),
     ],
 )
 def test_another_run_is_not_resumed(whole, words, problem, capsys):
@@ -150,6 +153,10 @@ def test_polydisperse_spheres_exchange_and_swap(tmp_path):
         ("--equation-of-state --pressures 1,-2", "--pressures, item 1: --pressure is -2"),
         ("--equation-of-state --pressures 1,1", "occurs twice"),
         (
+            "--equation-of-state --pressures 1.234561,1.234562",
+            "--pressures, item 1: 1.234562 has the folder pressure_1.23456 of an earlier item",
+        ),
+        (
             "--equation-of-state --pressures 1,2 --packing-fractions 0.3",
             "--pressures begins at --packing-fraction",
         ),
@@ -163,7 +170,7 @@ def test_polydisperse_spheres_exchange_and_swap(tmp_path):
                 f"--equation-of-state --pressures 1,2 --exchange-every 5 {option}",
                 f"--{option.split()[0][2:]} is not for --exchange-every",
             )
-            for option in ("--replicas 2", "--decompose", "--tune-volume")
+            for option in ("--replicas 2", "--decompose", "--tune-volume", "--target-error 0.1")
         ),
     ],
 )

@@ -315,6 +315,16 @@ def test_ranks_have_the_results_of_one_process(tmp_path):
     assert results("disks", loaded) == results("disks", exchange)
 
 
+@pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
+@pytest.mark.parametrize("which", ["one", "other", "both"])
+def test_a_signal_to_ranks_ends_all_of_them(which, tmp_path):
+    pytest.importorskip("mpi4py")
+    ranks = processes.found("exchange_program.py", 2, which, tmp_path, fails=False)
+    exchange = ReplicaExchange(disks(), 10)
+    exchange.run_until(400, equilibrate=100)
+    assert ranks == 2 * [results("disks", exchange)]
+
+
 # ---- warnings and errors -------------------------------------------------------------------------
 
 

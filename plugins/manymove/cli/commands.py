@@ -200,6 +200,8 @@ def _hard_particles(
         ):
             folder = output / f"{varied}_{value:g}"
             with of_option(f"--{varied.replace('_', '-')}s, item {index}", varied):
+                if folder in [run.output for run in runs]:
+                    raise ValueError(f"{value!r} has the folder {folder.name} of an earlier item")
                 runs.append(replace(settings, **{varied: value, "output": folder}))
         summary, _ = job.run_equation_of_state(runs, output, world)
         text = job.equation_of_state_table(summary)

@@ -18,11 +18,12 @@ from manymove import files
 from manymove.exchange import ReplicaExchange
 from manymove.hard_particles.kinds import make_start
 from manymove.hard_particles.particles import HardParticles
-from manymove.hard_particles.replica import RECORDS, Result, made
+from manymove.hard_particles.replica import RECORDS, Replica, Result, made
 from manymove.hard_particles.settings import Settings
 from manymove.hard_particles.sizes import Sizes
 from manymove.io import FrameWriter
 from manymove.jobs.options import OPTIONS_FILE, refuse_shorter
+from manymove.jobs.progress import StopRequest
 from manymove.jobs.report import number, write_json
 from manymove.jobs.world import World
 from manymove.replicas import Replicas
@@ -72,8 +73,8 @@ def run(
     else:
         record = max(1, first.sweeps // RECORDS)
         exchange.replicas.map(lambda one: one.sample_volume(record))
-        if world.rank == 0 and first.given is not None:
-            write_json(output / OPTIONS_FILE, first.given)
+    if first.given is not None:
+        exchange.replicas._on_first(lambda: write_json(output / OPTIONS_FILE, first.given))
     options: dict[str, Any] = {"progress": not first.quiet, "save_every": first.checkpoint_every}
     with ExitStack() as files_of_run:
         trajectories: dict[int, FrameWriter] = {}
@@ -90,6 +91,7 @@ def run(
             trajectory = trajectories[one.seed]
             if one.cycles > max(equilibrate, trajectory.last_step):
                 trajectory.write(one._frame())
+                trajectory.sync()  # a later checkpoint relies on it
 
         exchange.replicas.map(open_trajectory)
         calls = [(max(1, measured // first.frames), frame)]
@@ -107,6 +109,7 @@ def run(
         found = {
             "replica": 0,
             "complete": complete,
+            "reached": None,
             "session_moves": one.trial_moves - before[index],
             "began": began,
             "ended": ended,
@@ -171,6 +174,16 @@ def _refuse_another_run(
     if not np.allclose(*pressures, rtol=1e-9, atol=0):
         texts = [",".join(f"{P:.6g}" for P in each) for each in pressures]
         raise ValueError(f"--resume: {folder} has --pressures {texts[0]}, not {texts[1]}")
+
+    def compare(one: HardParticles) -> None:
+        index = one.seed - first.seed
+        of_command = Replica(index, points[index], "cpu", None, StopRequest(), None, None)
+        of_command._state = folder
+        of_command._refuse_another_run(one, tuned=False)
+        if first.volume_delta is not None:
+            of_command._refuse_other_delta(one, None)
+
+    exchange.replicas.map(compare)
     over, done = exchange._equilibrated, exchange.exchanges * exchange.every
     if (over or done > equilibrate) and over != equilibrate:
         raise ValueError(

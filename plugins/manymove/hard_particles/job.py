@@ -458,7 +458,7 @@ def _run_with_exchanges(
     Returns:
         the summaries of the points, and the entries of the exchange (of all ranks, on every rank).
     """
-    results, found = exchange.run(points, output, world)
+    results, found = replica.or_abort(world, lambda: exchange.run(points, output, world))
     runs = [
         summarize(point, [result], world.size)
         for point, result in zip(points, results, strict=True)

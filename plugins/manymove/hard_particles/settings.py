@@ -115,11 +115,12 @@ class Settings(replica.Measurement):
             "replicas": self.replicas > 1,
             "decompose": self.decompose,
             "tune-volume": self.tune_volume,
+            "target-error": self.target_error is not None,
         }
         for name in (name for name, given in others.items() if given):
             raise ValueError(
-                f"--{name} is not for --exchange-every, which has one replica of each pressure and "
-                "a constant step of the volume"
+                f"--{name} is not for --exchange-every, which has one replica of each pressure, of "
+                "one length and with a constant step of the volume"
             )
 
     @property
