@@ -96,7 +96,7 @@ def test_it_compiles_hard_disks_only(configure, tmp_path, monkeypatch):
     core = ROOT / "plugins" / "core"
     files = [Path(command["file"]) for command in commands]
     folders = {path.relative_to(core).parts[0] for path in files if path.is_relative_to(core)}
-    # The build folder has precompiled headers, and the units that include a folder's host sources.
-    units = [re.fullmatch(r"unity_(.+)__cxx.cxx", path.name) for path in files]
+    # The build folder has precompiled headers, and the units that include the host sources.
+    units = [re.fullmatch(r"unity_(.+)_cxx.cxx", path.name) for path in files]
     folders |= {unit[1] for unit in units if unit}
     assert folders == {"runtime", "parallel", "hard_particles"}

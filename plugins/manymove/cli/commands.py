@@ -194,7 +194,7 @@ def _hard_particles(
     settings = _settings(kind, options, given=stored, folder=output, mixture=mixture, swaps=swaps)
     if options["equation_of_state"]:
         varied = "packing_fraction" if pressures is None else "pressure"
-        runs = []
+        runs: list[Any] = []
         for index, value in enumerate(
             pressures or options["packing_fractions"] or packing_fractions
         ):

@@ -73,8 +73,8 @@ def run(
     else:
         record = max(1, first.sweeps // RECORDS)
         exchange.replicas.map(lambda one: one.sample_volume(record))
-    if first.given is not None:
-        exchange.replicas._on_first(lambda: write_json(output / OPTIONS_FILE, first.given))
+    if (given := first.given) is not None:
+        exchange.replicas._on_first(lambda: write_json(output / OPTIONS_FILE, given))
     options: dict[str, Any] = {"progress": not first.quiet, "save_every": first.checkpoint_every}
     with ExitStack() as files_of_run:
         trajectories: dict[int, FrameWriter] = {}
