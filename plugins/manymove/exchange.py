@@ -46,7 +46,7 @@ class ReplicaExchange(CheckedAttributes):
 
     The random numbers of exchanges are a function of the seed, the number of the exchange and the
     pair. Therefore results do not depend on the number of threads and ranks, nor on where a run
-    stopped and continued. A replica does not have the trajectory of the same simulation alone.
+    stopped. The trajectory of a replica differs from that of a simulation without exchanges.
 
     Only this object may run the replicas. A UserWarning at the end of a run names the pairs that
     accept less than 5 % of at least 200 attempts: their state points are too far apart, because
@@ -378,8 +378,8 @@ class ReplicaExchange(CheckedAttributes):
 
     def save(self, folder: PathLike, *, overwrite: bool = False) -> None:
         """Write a checkpoint of all replicas and of the exchange into a folder, which all ranks
-        must share. The last checkpoint is kept until the new one is complete, so that a kill leaves
-        states of one time.
+        must share. The last checkpoint is kept until the new one is complete, so that the files
+        always have all replicas at the same exchange.
 
         Args:
             folder: path of the folder, which is made if it does not exist.

@@ -182,12 +182,12 @@ class Replicas(CheckedAttributes):
         left as they are, so that the same call completes a run that was interrupted or killed.
 
         With `target_error` a replica ends earlier if the relative standard error of its average is
-        small enough, and the next one takes its place. The average is the pressure (hard particles
-        and DPD fluids), the packing fraction at constant pressure, the energy of electrolytes and
-        of closed adsorbates, or the loading of each species. It is decided after each of 64 equal
-        parts of the measurement, and not before 100 integrated correlation times (20 for the means
-        over at least ten systems of adsorbates). Therefore the end does not depend on threads,
-        ranks or interruptions.
+        small enough, and the next one starts. The average is the pressure (hard particles and DPD
+        fluids), the packing fraction at constant pressure, the energy of electrolytes and of closed
+        adsorbates, or the loading of each species. The error is tested after each of at most 64
+        equal parts of the measurement, and no replica ends early before 100 integrated correlation
+        times (20 for the means over at least ten systems of adsorbates). Therefore the end does not
+        depend on threads, ranks or interruptions.
 
         Args:
             n: number of sweeps or steps since the start of each replica.

@@ -81,7 +81,7 @@ void grow(State& s, unsigned full) {
   const std::vector<int> before = capacities(s);
   const int slots = s.slots;
   std::int64_t wanted = 0;
-  // Bit b of `full`: species b needs room, and gets half as much again and 16 more.
+  // Bit b of `full`: species b needs room, and its capacity grows by half and 16 slots.
   for (std::size_t b = 0; b < before.size(); ++b)
     wanted += before[b] + (full >> b & 1u ? before[b] / 2 + 16 : 0);
   if (wanted > kMostSlots)

@@ -104,7 +104,7 @@ MM_HD F inverse_root_single(F a) {
 #else
   const F y = guessed_inverse_root(a);
   const F e = fused(-a, y * y, constant<F>(1.0f));
-  // y (1 + e / 2), of which 3 e^2 / 8 is left: far below an ulp.
+  // y (1 + e / 2); the remainder 3 e^2 / 8 is far below an ulp.
   return fused(y * constant<F>(0.5f), e, y);
 #endif
 }

@@ -243,7 +243,7 @@ std::uint64_t EngineBase::state_hash() const {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < s.sites.size(); ++i) {
     const Site& at = s.sites[i];
-    // The number of an ion enters its share, so that the sum of all shares knows their order.
+    // The number of an ion enters its share, so that the sum of all shares depends on their order.
     std::uint64_t one = split_mix(i + 1);
     for (const float c : {at.x, at.y, at.z})
       one = split_mix(one ^ static_cast<std::uint64_t>(static_cast<std::int64_t>(c)));

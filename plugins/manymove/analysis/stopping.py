@@ -19,8 +19,8 @@ _TIMES = 100  # fewest integrated correlation times, of 1/2 for independent reco
 
 
 def decisions(first: float, last: float, segment: int = 1) -> list[Any]:
-    """Ends of at most `DECISIONS` equal parts of a run, where it is decided whether it stops.
-    Between integers they are integers. With a segment they are its next multiples."""
+    """Ends of at most `DECISIONS` equal parts of a run, at which its error is tested. They are
+    integers if both limits are integers, and are rounded up to multiples of a segment."""
     length, whole = last - first, isinstance(first, Integral) and isinstance(last, Integral)
     parts = max(1, min(DECISIONS, int(length)))
     ends: list[Any] = [
@@ -38,9 +38,8 @@ def is_reached(
 
     A run that stops at a small error tends to stop when its error is underestimated. Therefore the
     records must be as long as 100 integrated correlation times, 50 independent values, and the
-    blocking error must have converged. Then, for autoregressive series, 66 to 71 % of the intervals
-    of one standard error contain the mean, instead of 20 % without these conditions
-    (docs/theory/hard_disks.md, section 7).
+    blocking error must have converged. The measured shares of intervals that contain the mean, with
+    and without these conditions, are in docs/theory/hard_disks.md, section 7.
 
     Args:
         records: the records so far, (n,), equally spaced in time.

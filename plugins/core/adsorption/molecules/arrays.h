@@ -97,7 +97,7 @@ struct MoleculeScratch {
       return from;
     };
     const std::size_t places = static_cast<std::size_t>(w.places) * sizeof(std::uint32_t);
-    // As many arrays as bytes() counts, each from a multiple of 64 bytes on.
+    // The arrays that bytes() counts, each at a multiple of 64 bytes.
     for (int a = 0; a < 3; ++a) sites[a] = take(places).template as<std::uint32_t>();
     for (int a = 0; a < 3; ++a) near[a] = take(places).template as<std::uint32_t>();
     runs = take(kMostRuns * sizeof(NearRun)).template as<NearRun>();

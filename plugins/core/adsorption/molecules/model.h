@@ -89,7 +89,7 @@ MM_HD void circle_polynomials(double x, double& c, double& s) {
 }
 template <class F>
 MM_HD void unit_circle(std::uint32_t phase, F& c, F& s) {
-  // The nearest quarter of a turn and a rest of at most an eighth on either side.
+  // The nearest quarter turn and a remainder of at most an eighth turn.
   const std::uint32_t quarter = (phase + 0x20000000u) >> 30;
   const auto rest = static_cast<std::int32_t>(phase - (quarter << 30));
   F cosine, sine;

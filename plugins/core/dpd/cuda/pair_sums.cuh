@@ -31,7 +31,7 @@ struct BlockForces {
 // pairs are within the range of integers.
 __device__ inline void give(BlockForces& block, int3& own, unsigned mine, unsigned other,
                             unsigned tile, float x, float y, float z) {
-  // Beyond 2^23 units a pair would use up the integers: 255 2^23 < 2^31. It is a rare one.
+  // Beyond 2^23 units a pair would use up the integers: 255 2^23 < 2^31. This is rare.
   if (fmaxf(fmaxf(fabsf(x), fabsf(y)), fabsf(z)) > 0x1p23f) {
     // f = n + 2^20 m with integers: m = round(f / 2^20), and n is what is left of f.
     const float a = rintf(x / BlockForces::kMany), b = rintf(y / BlockForces::kMany),

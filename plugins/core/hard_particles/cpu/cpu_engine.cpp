@@ -51,7 +51,7 @@ void CpuEngine::adopt(const Cells& cells) {
 }
 
 void CpuEngine::add_pairs(const Sampling& sampling, std::vector<std::uint64_t>& row) const {
-  // Each thread counts for itself; counts are integers, so that their sum has no order.
+  // Each thread counts for itself; the order of a sum of integers does not matter.
   for (Worker& worker : workers_) worker.bins.assign(row.size(), 0);
   fetch_neighbors({2, 2, 2, 2});
   const ContactBins bins = contact_bins(state_, sampling);

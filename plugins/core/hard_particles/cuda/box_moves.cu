@@ -11,7 +11,7 @@ namespace manymove::hard_particles {
 namespace {
 
 constexpr int kThreads = BoxMoves::kThreads;
-constexpr int kLanes = BoxMoves::kLanes;  // that share a cell
+constexpr int kLanes = BoxMoves::kLanes;  // threads that share a cell
 
 unsigned blocks(std::size_t threads) {
   return static_cast<unsigned>(blocks_for(threads, std::size_t{kThreads}));

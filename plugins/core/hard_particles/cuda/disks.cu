@@ -116,7 +116,7 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
             law_of(state_),
             sampling_.every ? contact_bins(state_, sampling_) : ContactBins{}};
   }
-  // At constant pressure disks are particles.
+  // Equal disks at constant pressure run in the engine of general particles.
   void search(System&) const {}
   void change_box(bool) {}
 

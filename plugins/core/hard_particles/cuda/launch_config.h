@@ -97,7 +97,7 @@ struct LaunchConfig {
 // The tables of a law in the unit of length of a new volume.
 struct Rescaling {
   const double* reference;  // diameters of an additive mixture (types: 0), or contact distances
-  std::size_t count;        // of them; 0: nothing has changed
+  std::size_t count;        // number of these values; 0: nothing has changed
   int types;
   double unit;
   LawTables tables;

@@ -64,7 +64,7 @@ class Launcher : OnDevice {
 
   void join() { gathering_.join(); }
   void leave() { gathering_.leave(); }
-  // Returns once the cycles are over. What the engine's stream has to do must be over.
+  // Returns when the cycles are complete. The work in the engine's stream must be complete before.
   void run(Engine& engine, std::uint64_t cycles) {
     gathering_.run(engine, cycles, [this](const Requests& all) { work(all); });
   }
