@@ -482,7 +482,7 @@ void (*swaps_of_systems(int dimensions))(const System*, const Draw*, int cycle) 
 }
 
 int swap_capacity(const State& s) {
-  constexpr std::size_t kStaticShared = 16 * 1024;  // bytes of other variables and the system
+  constexpr std::size_t kStaticShared = 16 * 1024;  // at most: static, and reserved by CUDA
   const auto shared =
       static_cast<std::size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
   const int capacity = (expected_in_tile(s) + 7) / 8 * 8;
