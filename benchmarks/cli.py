@@ -166,8 +166,7 @@ def systems(
 
     Examples:
       python -m benchmarks systems --systems 1,16,64
-      python -m benchmarks systems --spheres --systems 64 --particles 4096 --device cuda
-      python -m benchmarks systems --pressure 8.3 --systems 64 --device cuda
+      python -m benchmarks systems --spheres --pressure 11.9 --systems 64 --device cuda
       python -m benchmarks systems --ions --systems 64 --particles 2048 --device cuda
     """
     options = gathered(locals())

@@ -278,8 +278,7 @@ def of_spheres(
 def _draw_runs(axes: Any, points: Sequence[tuple[Any, ...]], N: int) -> None:
     """Draw the results of runs, hollow if they have warnings."""
     for good in (True, False):
-        chosen = [(*point[:3], *point[4:]) for point in points if point[3] == good]
-        ours = np.array(chosen)
+        ours = np.array([point[:3] + point[4:] for point in points if all(point[3:4]) == good])
         if len(ours):
             label = f"this run, N = {N:,}" + ("" if good else ", not equilibrated")
             axes.errorbar(
@@ -326,7 +325,7 @@ def equation_of_state(
         xlabel=r"packing fraction $\phi$", ylabel=r"pressure $P^* = \beta P d^2$",
         title=f"{N:,} hard disks",
     )  # fmt: skip
-    if len(points[0]) == 4:  # given packing fractions
+    if len(points[0]) < 5:  # given packing fractions
         axes.set_xticks(sorted({point[0] for point in points}))
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)
