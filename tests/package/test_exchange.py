@@ -11,7 +11,6 @@ import json
 import math
 import os
 import signal
-import threading
 import warnings
 from functools import partial
 from pathlib import Path
@@ -265,21 +264,27 @@ def test_energies_move_with_the_molecules():
         assert np.allclose(one._engine.snapshot()["energies"], one.energies, atol=0.02)
 
 
-def test_an_interrupted_run_is_completed(tmp_path):
+def test_an_interrupted_run_is_completed(tmp_path, monkeypatch):
     whole = ReplicaExchange(disks(), 50)
     whole.run_until(20_000)
     exchange = ReplicaExchange(disks(), 50)
-    stop = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    stop.start()
-    with pytest.raises(KeyboardInterrupt):
-        exchange.run_until(60_000_000_000, folder=tmp_path)
-    assert exchange.exchanges < 1_000_000
+    bare = ReplicaExchange._exchange
+
+    def interrupted(self):
+        bare(self)
+        if self.exchanges == 100:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ReplicaExchange, "_exchange", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            exchange.run_until(20_000, folder=tmp_path)
+    assert 100 <= exchange.exchanges < 400
     loaded = ReplicaExchange.load(tmp_path, device="cpu")
     assert loaded.replicas.state_hash == exchange.replicas.state_hash
-    if loaded.exchanges <= 400:
-        for each in (exchange, loaded):
-            each.run_until(20_000)
-            assert results("disks", each) == results("disks", whole)
+    for each in (exchange, loaded):
+        each.run_until(20_000)
+        assert results("disks", each) == results("disks", whole)
 
 
 def test_a_signal_does_not_divide_an_exchange(monkeypatch):
