@@ -160,6 +160,12 @@ def test_a_run_without_a_target_error_has_none(tmp_path):
     assert FRESH.items() <= summary_of(tmp_path).items()
 
 
+def test_few_systems_of_adsorbates_have_no_target_error(tmp_path, capsys):
+    words = "adsorption --systems 9 --steps 100 --target-error 0.1 --device cpu --output"
+    assert cli.run([*words.split(), str(tmp_path / "run")]) == 2
+    assert "at least 10 systems in each part" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["disks", "spheres", "electrolyte", "adsorption"])
 def test_a_wrong_target_error_is_refused(command, capfd):
     assert cli.run([command, "--target-error", "0"]) == 2

@@ -31,7 +31,7 @@ _OF_SPECIES, DRIFT = 8, 12
 _EXPECTED, _EXPECTED_ENERGY, _CHOICE, _TEST, _TESTED, _PRESENT, _MOVES = 13, 17, 18, 22, 26, 30, 34
 _ENERGY_OF, _PRODUCTS = 38, 42  # of open mixtures
 _REGROWTHS, _SUMS = 52, 54
-_FEWEST = 10  # systems from whose spread an error is reliable
+FEWEST = 10  # systems from whose spread an error is reliable
 _NOISE = 0.03  # largest relative error of the loading with which a comparison is decided
 
 
@@ -352,7 +352,7 @@ class Averages(Loadings):
         error. The steps must be as many as 20 integrated correlation times of the energy and of the
         number of molecules. The mean of n steps has 2 tau / n times the variance of a single
         state."""
-        if not self._samples or self._systems < _FEWEST:
+        if not self._samples or self._systems < FEWEST:
             return False
         means, is_open = self._means(), bool(self._parameters["exchange"])
         rows = [(_PLAIN, _SQUARED), (_NUMBER, _NUMBER_SQUARED)][: 1 + is_open]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments, files
-from manymove.adsorption.averages import MULTIPLE, Pooled
+from manymove.adsorption.averages import FEWEST, MULTIPLE, Pooled
 from manymove.adsorption.gas import fractions_of
 from manymove.adsorption.input import OPEN_METHODS, TRIALS
 from manymove.adsorption.loadings import UNITS, in_all_units
@@ -48,6 +48,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         name += f", {settings.pressure:g} bar (point {point} of {points})"
     with replica.started([settings], world) as stop:
         count = replica.on_each(world, lambda: _number_of_parts(settings, world))
+        _check_target_error(settings, count)
         mine = world.share(range(count))
         systems = sum(settings.systems_of(index, count) for index in mine)
         moves = (settings.equilibrate + settings.steps) * systems * settings.states_per_step
@@ -68,6 +69,17 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     if world.rank == 0:
         write_outputs(settings, results, summary)
     return summary, summary["complete"]
+
+
+def _check_target_error(settings: Settings, parts: int) -> None:
+    """Refuse a target error for parts whose errors are not reliable, because each ends by its own
+    systems."""
+    fewest = min(settings.systems_of(part, parts) for part in range(parts))
+    if settings.target_error is not None and fewest < FEWEST:
+        raise ValueError(
+            f"--target-error needs at least {FEWEST} systems in each part of the ranks: with "
+            f"--systems {settings.systems} the smallest of {parts} has {fewest}"
+        )
 
 
 def _number_of_parts(settings: Settings, world: World) -> int:
