@@ -2,10 +2,10 @@
 """Polydisperse hard spheres up to a packing fraction of 0.60, equilibrated with swap moves and
 replica exchange in the pressure.
 
-The spheres are those of swap_moves.py. The replicas start at packing fractions between the two of
---starts, which are about those of the first and the last pressure. The script prints the packing
-fraction at each pressure, the acceptance of exchanges with the next one, and the mean time of a
-round trip of a configuration from the first pressure to the last one and back.
+The spheres have the diameters of swap_moves.py. The replicas start at packing fractions between
+two, --starts, that are near the results at the first and the last pressure. The script prints the
+packing fraction at each pressure, the acceptance of exchanges with the next one, and the mean time
+of a round trip of a configuration from the first pressure to the last one and back.
 
     python replica_exchange.py
     python replica_exchange.py --pressures 18 18.5 19 19.5 20 20.5 21 --starts 0.556 0.568
