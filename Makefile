@@ -188,11 +188,13 @@ lint: $(VENV)/.lint
 	$(BIN)/clang-format --dry-run -Werror $(cxx-sources)
 	$(BIN)/python tests/support/words.py
 	$(BIN)/python tests/support/recorded.py
+	$(BIN)/python tests/support/papers.py
 
 format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/python tests/support/recorded.py --write
+	$(BIN)/python tests/support/papers.py --write
 	$(BIN)/clang-format -i $(cxx-sources)
 
 clean:

@@ -2,18 +2,22 @@
 """The options and files of a script that runs or draws a simulation, such as those in examples/.
 
 A script writes `summary.json`, with machine, date and commit, and `picture.png` into --output. With
---quick it makes a short run; with --draw it only draws summaries that exist.
+--quick it makes a short run; with --draw it only draws summaries that exist. A long script keeps
+its finished parts in `parts.json`, and the same command continues it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
+from time import monotonic
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,6 +27,10 @@ from manymove.jobs import errors, output_folder
 from manymove.jobs.figures import write_picture
 from manymove.jobs.report import write_json
 from manymove.optional import how_to_install
+
+
+# Options that are no settings of a run.
+_FILES = ("output", "overwrite", "quick", "draw")
 
 
 def run_script(main: Callable[[], None]) -> NoReturn:
@@ -160,11 +168,79 @@ def save(options: argparse.Namespace, result: dict[str, Any]) -> dict[str, Any]:
     Returns:
         what the file contains.
     """
-    hidden = ("output", "overwrite", "quick", "draw")
-    settings = {key: value for key, value in vars(options).items() if key not in hidden}
+    settings = {key: value for key, value in vars(options).items() if key not in _FILES}
     summary = {**record(), **settings, **result}
     write_json(options.output / "summary.json", summary)
     return summary
+
+
+def compared(
+    quantity: str,
+    ours: tuple[float, float | None],
+    published: tuple[float, float | None] | None,
+    size: str,
+    length: str,
+) -> dict[str, Any]:
+    """A row of the entry `rows` of a summary, from which docs/papers.md is written.
+
+    Args:
+        quantity: what is compared, with its unit and state point.
+        ours: value and standard error; the error is None where it is not known.
+        published: value and standard error of the paper, or None where it has no number.
+        size: size of the system, such as "65,536 disks".
+        length: length of the run, such as "2.4e7 sweeps".
+    """
+    return {
+        "quantity": quantity, "ours": list(ours), "published": published and list(published),
+        "size": size, "length": length,
+    }  # fmt: skip
+
+
+class Parts:
+    """The parts of a long script that have ended. They are kept in --output/parts.json, so that the
+    same command continues a script that was stopped. --overwrite begins again.
+
+    Args:
+        options: options of the script. If it has an option --minutes, no part begins after that
+            time, and :meth:`run` ends the script with the command that continues it.
+        without: names of options that may differ between the commands, such as the device.
+
+    Raises:
+        ValueError: the parts that exist have other options; the text names the first of them.
+    """
+
+    def __init__(self, options: argparse.Namespace, without: tuple[str, ...] = ()) -> None:
+        names = vars(options).keys() - {*_FILES, "minutes", *without}
+        settings = {name: getattr(options, name) for name in sorted(names)}
+        settings = json.loads(json.dumps(settings))  # tuples are lists in the file
+        self._path = options.output / "parts.json"
+        self._lock = Lock()
+        self._end = monotonic() + 60 * (getattr(options, "minutes", None) or math.inf)
+        self._kept: dict[str, Any] = {"options": settings, "parts": {}}
+        if self._path.exists() and not options.overwrite:
+            kept = json.loads(self._path.read_text())
+            for name, value in settings.items():
+                if kept["options"].get(name) != value:
+                    raise ValueError(
+                        f"{self._path} has --{name.replace('_', '-')} {kept['options'].get(name)}, "
+                        f"not {value}: --overwrite begins again, and another --output keeps it"
+                    )
+            self._kept = kept
+
+    def run(self, name: str, function: Callable[[], Any]) -> Any:
+        """The result of a part, which JSON can hold. The function is called if the part has not
+        ended yet. Threads may call this at the same time."""
+        if name not in self._kept["parts"]:
+            if monotonic() > self._end:
+                raise SystemExit(
+                    f"{len(self._kept['parts'])} parts are in {self._path}; the same command "
+                    "continues"
+                )
+            result = function()
+            with self._lock:
+                self._kept["parts"][name] = result
+                write_json(self._path, self._kept)
+        return self._kept["parts"][name]
 
 
 def picture(options: argparse.Namespace, figure: Any, dpi: int = 130) -> None:

@@ -27,7 +27,7 @@ RESULTS = ROOT / "docs/benchmarks/results"
 # Every file with a main program; the others are modules of these.
 SCRIPTS = sorted(
     str(path.relative_to(EXAMPLES))
-    for path in EXAMPLES.glob("*/*.py")
+    for path in [*EXAMPLES.glob("*/*.py"), *EXAMPLES.glob("papers/*/*.py")]
     if "__main__" in path.read_text()
 )
 # Script: how it draws, with the names of recorded files.

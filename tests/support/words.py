@@ -10,6 +10,7 @@ Prints the lines that are wrong, and ends with an error if there are any.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -132,6 +133,11 @@ def missing_scripts() -> Iterator[str]:
             for word in re.findall(r"^python ([\w.]+\.py)", line):
                 if not [*page.parent.glob(word), *ROOT.glob(f"examples/*/{word}")]:
                     yield f"{name(page)}: no {word}"
+    for contents in ROOT.glob("examples/papers/*/contents.json"):
+        listed = {entry.get("script") for entry in json.loads(contents.read_text())["items"]}
+        for script in contents.parent.glob("*.py"):
+            if "__main__" in script.read_text() and script.name not in listed:
+                yield f"{name(contents)}: does not name {script.name}"
     for script in ROOT.glob("examples/*/*.py"):
         page = script.parent / "README.md"
         said = page.read_text() if page.exists() else ""

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes docs/papers.md, which compares each table and figure of the four papers with our results.
+
+The file contents.json of a folder in examples/papers lists the tables and figures of one paper. An
+entry with a script has its record beside the script, under the same name: the summary.json of the
+run that its options make. Another entry says why nothing can be measured. The comparisons of a
+record are its rows (`manymove.script.compared`).
+`python tests/support/papers.py` ends with an error if the page differs, and `--write` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+from documents import ROOT
+
+# The linters run where manymove is not installed.
+sys.path.insert(0, str(ROOT / "plugins/manymove/analysis"))
+from notation import with_error  # noqa: E402
+
+PAPERS = ROOT / "examples/papers"
+PAGE = ROOT / "docs/papers.md"
+FOLDERS = ("mpmc", "dpd", "brush", "wrmc")
+NEEDS_A_NOTE = 3  # joint errors
+HEAD = """# The four papers
+
+This page compares the tables and figures of the papers with results of this package. The script of each table or figure is in [examples/papers](../examples/papers/), with its record under the same name. Errors in parentheses are standard errors. The column "joint errors" has the difference (ours − published) divided by the root of the sum of both squared errors.
+"""
+
+
+def number(value: list[float | None] | None) -> str:
+    """A value with its error, 9.1704(8), or with four digits where it has none."""
+    if value is None:
+        return "–"
+    middle, error = value
+    return with_error(middle, error) if error else f"{middle:.4g}"
+
+
+def joint(ours: list[float | None], published: list[float | None] | None) -> float | None:
+    """(ours - published) in joint errors; None where neither has an error."""
+    error = math.hypot(ours[1] or 0, (published or [0, 0])[1] or 0)
+    return (ours[0] - published[0]) / error if published and error else None
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    lines = ["| | published | ours | joint errors | size | length |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        ours, published = row["ours"], row["published"]
+        far = joint(ours, published)
+        cells = [row["quantity"], number(published), number(ours),
+                 "" if far is None else f"{far:+.1f}".replace("-", "−"), row["size"],
+                 row["length"]]  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def where(record: dict[str, Any]) -> str:
+    """Machine and date of a record."""
+    gpus = record.get("gpus") or []
+    machine = gpus[0]["name"] if record.get("device") != "cpu" and gpus else record["cpu"]["name"]
+    return f"{machine}, {record['date'][:10]}"
+
+
+def section(folder: str, entry: dict[str, Any]) -> str:
+    """What the page says about a table or figure."""
+    text = f"### {entry['item']}: {entry['title']}\n\n"
+    if "script" not in entry:
+        return text + entry["reason"] + "\n"
+    script = PAPERS / folder / entry["script"]
+    record = json.loads(script.with_suffix(".json").read_text())
+    command = f"python {script.relative_to(ROOT)} {entry.get('options', '')}".strip()
+    text += "".join(f"    {line}\n" for line in command.split("\n"))
+    text += f"\n{table(record['rows'])}\n\n" if record["rows"] else "\n"
+    link = f"[Record](../{script.with_suffix('.json').relative_to(ROOT)})"
+    text += f"{link}: {where(record)}."
+    if note := entry.get("note"):
+        text += f" {note}"
+    far = [joint(row["ours"], row["published"]) or 0 for row in record["rows"]]
+    if not note and max(map(abs, far), default=0) > NEEDS_A_NOTE:
+        raise ValueError(f"{script}: a row differs by {max(far):.1f} errors, and no note says why")
+    return text + "\n"
+
+
+def page() -> str:
+    parts = [HEAD]
+    for folder in FOLDERS:
+        file = PAPERS / folder / "contents.json"
+        if not file.exists():
+            continue
+        contents = json.loads(file.read_text())
+        parts.append(f"## {contents['title']}\n\n{contents['paper']}\n")
+        parts += [section(folder, entry) for entry in contents["items"]]
+    return "\n".join(parts)
+
+
+def main(arguments: list[str]) -> int:
+    if arguments not in ([], ["--write"]):
+        sys.exit("papers.py [--write]")
+    text = page()
+    if arguments:
+        PAGE.write_text(text)
+    elif text != PAGE.read_text():
+        print("docs/papers.md differs from the records; python tests/support/papers.py --write")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
