@@ -62,7 +62,7 @@ demo: $(VENV)/.$(test-device)-plot
 	@ls out/demo/*.png out/demo/packing_fraction_0.6/*.png
 	@echo "Next:  $(BIN)/manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 20000"
 	@echo "       $(BIN)/manymove --help lists the commands; README.md has a quick start for Python"
-	@echo "       make test tests the laws and contracts in about a quarter of an hour"
+	@echo "       make test tests the laws and contracts in about ten minutes"
 
 # Processes of pytest: one more than there are cores, because some tests wait most of the time. One
 # that measures time has the machine for itself. JOBS=0 runs all tests in one process.
