@@ -123,7 +123,8 @@ class Quench {
   // Counting sort, stable: the order within a cell is the order before.
   void sort_by_cell() {
     // Wider cells list the same pairs. They keep the cells of a large dilute box few.
-    // At most 64 cells for each point, and 2^31, whose numbers fit 32 bits.
+    // At most 64 cells for each point, or 2^24 for few, and never more than 2^31, whose numbers fit
+    // 32 bits.
     const double most = std::clamp(64.0 * static_cast<double>(m_points.size()), 0x1p24, 0x1p31);
     const double width =
         std::max({(1 + skin) * m_diameter, std::sqrt(m_lx / most) * std::sqrt(m_ly), m_lx / most,
