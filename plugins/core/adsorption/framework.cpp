@@ -52,6 +52,7 @@ void collect_atoms(State& s) {
           if (!near) continue;
           // The order of the roundings is a part of the grid of either kind of adsorbates.
           if (s.molecules())
+            // r = H u with the upper triangular matrix of the cell's edges.
             s.atoms.push_back({h[0] * u[0] + h[1] * u[1] + h[2] * u[2], h[3] * u[1] + h[4] * u[2],
                                h[5] * u[2], charge, f.kind[i]});
           else
@@ -266,6 +267,7 @@ double direct_site_energy(const State& s, int type, const double* xyz) {
     const double r2 = dx * dx + dy * dy + dz * dz;
     const PairLaw<double>& law = s.atom_laws[static_cast<std::size_t>(i.kind) * s.types() + type];
     if (!(r2 < law.cutoff2)) continue;
+    // Eq. 1, over all images within the cutoff.
     if (law.repulsion > 0) sum += lennard_jones(law, r2);
     if (charge != 0) sum += charge * i.charge * image_potential(s.framework_alpha, r2);
   }

@@ -311,13 +311,38 @@ struct GridCell {
   F x, y, z;
 };
 
+// The place along all three axes. A Site is a fraction of the box in 2^-32; times the number of
+// unit cells, modulo 2^32, it is the fraction of the unit cell.
+template <class F>
+struct GridPlaces {
+  GridPlace<F> x, y, z;
+};
+template <class F>
+MM_HD GridPlaces<F> grid_places(const Model<F>& m, const Site& s) {
+  return {grid_place<F>(s.x * m.cells[0], m.points[0]),
+          grid_place<F>(s.y * m.cells[1], m.points[1]),
+          grid_place<F>(s.z * m.cells[2], m.points[2])};
+}
+
+// The values of a species from a point on, in grid[species][z][y][x] with a point before and two
+// behind along each axis, which repeat those of the other side for the spline of four points.
+template <class F>
+struct GridValues {
+  const F* value;
+  int pitch, plane;  // from a row to the next one, and from a plane to the next one
+
+  MM_HD GridValues(const Model<F>& m, std::int64_t species, int x, int y, int z)
+      : pitch(m.points[0] + 3), plane(pitch * (m.points[1] + 3)) {
+    value = m.grid + species * plane * (m.points[2] + 3) +
+            (static_cast<std::int64_t>(z + 1) * plane + (y + 1) * pitch + x + 1);
+  }
+  // Corner c is (c & 1, c >> 1 & 1, c >> 2) beyond the point.
+  MM_HD F corner(int c) const { return value[(c & 1) + (c >> 1 & 1) * pitch + (c >> 2) * plane]; }
+};
+
 template <class F>
 MM_HD GridCell<F> grid_cell(const Model<F>& m, int species, const Site& s) {
-  // A Site is a fraction of the box in 2^-32; times the number of unit cells, modulo 2^32, it is
-  // the fraction of the unit cell.
-  const auto x = grid_place<F>(s.x * m.cells[0], m.points[0]);
-  const auto y = grid_place<F>(s.y * m.cells[1], m.points[1]);
-  const auto z = grid_place<F>(s.z * m.cells[2], m.points[2]);
+  const auto [x, y, z] = grid_places(m, s);
   GridCell<F> cell;
   cell.x = x.fraction;
   cell.y = y.fraction;
@@ -332,14 +357,8 @@ MM_HD GridCell<F> grid_cell(const Model<F>& m, int species, const Site& s) {
              x.point);
     copy_eight(cell.corner, from);
   } else {
-    // grid[species][z][y][x] with a point before and two behind along each axis, which repeat those
-    // of the other side for the spline of four points.
-    const int pitch = m.points[0] + 3, plane = pitch * (m.points[1] + 3);
-    const F* from =
-        m.grid + static_cast<std::int64_t>(species) * plane * (m.points[2] + 3) +
-        (static_cast<std::int64_t>(z.point + 1) * plane + (y.point + 1) * pitch + x.point + 1);
-    for (int c = 0; c < 8; ++c)
-      cell.corner[c] = from[(c & 1) + (c >> 1 & 1) * pitch + (c >> 2) * plane];
+    const GridValues<F> values(m, species, x.point, y.point, z.point);
+    for (int c = 0; c < 8; ++c) cell.corner[c] = values.corner(c);
   }
   return cell;
 }
@@ -357,13 +376,8 @@ MM_HD F interpolated(const GridCell<F>& g) {
 
 template <class F>
 MM_HD F cubic_energy(const Model<F>& m, int species, const Site& s) {
-  const auto x = grid_place<F>(s.x * m.cells[0], m.points[0]);
-  const auto y = grid_place<F>(s.y * m.cells[1], m.points[1]);
-  const auto z = grid_place<F>(s.z * m.cells[2], m.points[2]);
-  const int pitch = m.points[0] + 3, plane = pitch * (m.points[1] + 3);
-  const F* v =
-      m.grid + static_cast<std::int64_t>(species) * plane * (m.points[2] + 3) +
-      (static_cast<std::int64_t>(z.point + 1) * plane + (y.point + 1) * pitch + x.point + 1);
+  const auto [x, y, z] = grid_places(m, s);
+  const GridValues<F> v(m, species, x.point, y.point, z.point);
   // A tensor product of 4 x 4 x 4 coefficients from the point before the place on.
   F wx[4], wy[4], wz[4];
   cubic_weights(x.fraction, wx);
@@ -373,7 +387,7 @@ MM_HD F cubic_energy(const Model<F>& m, int species, const Site& s) {
   for (int k = 0; k < 4; ++k) {
     F layer = 0;
     for (int j = 0; j < 4; ++j) {
-      const F* row = v + (k - 1) * plane + (j - 1) * pitch - 1;
+      const F* row = v.value + (k - 1) * v.plane + (j - 1) * v.pitch - 1;
       F line = wx[0] * row[0];
       line = fused(wx[1], row[1], line);
       line = fused(wx[2], row[2], line);
@@ -386,7 +400,7 @@ MM_HD F cubic_energy(const Model<F>& m, int species, const Site& s) {
   // The spline is one of asinh(E / kSoft): E = kSoft sinh |sum|, with the sign of the sum.
   const F half_sinh = F(0.5 * kSoft) * (e - reciprocal(e));
   const F energy = sum < F(0) ? -half_sinh : half_sinh;
-  return blocked(v[0]) ? F(kForbidden) : energy;
+  return blocked(v.value[0]) ? F(kForbidden) : energy;
 }
 
 // E_grid of Eq. 5.

@@ -102,18 +102,25 @@ MM_TEAM void move_to(PointSystem<Team, F, Memory>& s, const Batch& b, int chosen
 
 // ---- places anywhere, for starts and test molecules: one for each lane ----
 
-template <LaneTeam Team, class F, class Memory>
-MM_TEAM auto tries_anywhere(PointSystem<Team, F, Memory>& s, int species, std::uint64_t molecule,
-                            std::uint32_t first) {
+// draw(word, i) draws the place of lane i.
+template <LaneTeam Team, class F, class Memory, class Draw>
+MM_TEAM auto places_anywhere(PointSystem<Team, F, Memory>& s, int species, const Draw& draw) {
   auto batch = s.memory.tries();
   batch.each([&](int i, Site& site) {
     std::uint32_t word[4];
-    random_words<std::uint32_t>(word, s.m.key, molecule, static_cast<std::uint32_t>(s.id),
-                                first + static_cast<std::uint32_t>(i), Purpose::place);
+    draw(word, static_cast<std::uint32_t>(i));
     site = {word[0], word[1], word[2]};
   });
   proposal_energies(s, batch, species, false);
   return batch;
+}
+template <LaneTeam Team, class F, class Memory>
+MM_TEAM auto tries_anywhere(PointSystem<Team, F, Memory>& s, int species, std::uint64_t molecule,
+                            std::uint32_t first) {
+  return places_anywhere(s, species, [&](std::uint32_t* word, std::uint32_t i) {
+    random_words<std::uint32_t>(word, s.m.key, molecule, static_cast<std::uint32_t>(s.id),
+                                first + i, Purpose::place);
+  });
 }
 template <LaneTeam Team, class F, class Memory, class Batch>
 MM_TEAM F field_of_try(const PointSystem<Team, F, Memory>& s, int species, const Batch& tries,
@@ -127,16 +134,10 @@ MM_TEAM void begin_tests(PointSystem<Team, F, Memory>& s, bool empty) {
 template <LaneTeam Team, class F, class Memory>
 MM_TEAM auto tests_anywhere(PointSystem<Team, F, Memory>& s, int species, std::uint64_t first,
                             bool) {
-  auto batch = s.memory.tries();
-  batch.each([&](int i, Site& site) {
-    std::uint32_t word[4];
-    random_words<std::uint32_t>(word, s.m.key, first + static_cast<std::uint64_t>(i),
-                                static_cast<std::uint32_t>(s.id),
+  return places_anywhere(s, species, [&](std::uint32_t* word, std::uint32_t i) {
+    random_words<std::uint32_t>(word, s.m.key, first + i, static_cast<std::uint32_t>(s.id),
                                 static_cast<std::uint32_t>(species), Purpose::widom);
-    site = {word[0], word[1], word[2]};
   });
-  proposal_energies(s, batch, species, false);
-  return batch;
 }
 
 }  // namespace manymove::adsorption

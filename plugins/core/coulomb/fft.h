@@ -14,6 +14,10 @@ namespace manymove::coulomb {
 template <class V>
 struct alignas(alignof(V) < 16 ? 16 : alignof(V)) Complex {
   V re, im;
+
+  MM_HD Complex operator+(const Complex& o) const { return {re + o.re, im + o.im}; }
+  MM_HD Complex operator-(const Complex& o) const { return {re - o.re, im - o.im}; }
+  MM_HD Complex operator*(double factor) const { return {re * factor, im * factor}; }
 };
 
 struct FftPlan {
@@ -55,44 +59,34 @@ MM_HD Complex<V> turned(const Complex<V>& a, S re, S im) {
 // X_k = sum over j of x_j exp(-2 pi i j k / R), written out: no product by 1 or i remains.
 template <int R, class V>
 MM_HD void dft(Complex<V> (&a)[R]) {
+  // X_k and X_(R-k) share all products: cosines go with sums of x_j and x_(R-j), sines with their
+  // differences.
   if constexpr (R == 2) {
     const Complex<V> b = a[1];
-    a[1] = {a[0].re - b.re, a[0].im - b.im};
-    a[0] = {a[0].re + b.re, a[0].im + b.im};
+    a[1] = a[0] - b;
+    a[0] = a[0] + b;
   } else if constexpr (R == 3) {
     // sin(2 pi / 3); the cosine is -1/2.
     constexpr double s = 0.86602540378443864676;
-    const Complex<V> sum{a[1].re + a[2].re, a[1].im + a[2].im};
-    const Complex<V> difference{(a[1].re - a[2].re) * s, (a[1].im - a[2].im) * s};
-    const Complex<V> mid{a[0].re - sum.re * 0.5, a[0].im - sum.im * 0.5};
-    a[0] = {a[0].re + sum.re, a[0].im + sum.im};
+    const Complex<V> sum = a[1] + a[2], difference = (a[1] - a[2]) * s, mid = a[0] - sum * 0.5;
+    a[0] = a[0] + sum;
     a[1] = {mid.re + difference.im, mid.im - difference.re};
     a[2] = {mid.re - difference.im, mid.im + difference.re};
   } else if constexpr (R == 4) {
-    const Complex<V> s{a[0].re + a[2].re, a[0].im + a[2].im},
-        d{a[0].re - a[2].re, a[0].im - a[2].im};
-    const Complex<V> t{a[1].re + a[3].re, a[1].im + a[3].im},
-        e{a[1].re - a[3].re, a[1].im - a[3].im};
-    a[0] = {s.re + t.re, s.im + t.im};
+    const Complex<V> s = a[0] + a[2], d = a[0] - a[2], t = a[1] + a[3], e = a[1] - a[3];
+    a[0] = s + t;
     a[1] = {d.re + e.im, d.im - e.re};
-    a[2] = {s.re - t.re, s.im - t.im};
+    a[2] = s - t;
     a[3] = {d.re - e.im, d.im + e.re};
   } else {
     static_assert(R == 5);
     // Cosines and sines of 2 pi / 5 and 4 pi / 5.
     constexpr double c1 = 0.30901699437494742410, c2 = -0.80901699437494742410,
                      s1 = 0.95105651629515357212, s2 = 0.58778525229247312917;
-    // Sums p, q and differences m, n of the pairs j and 5 - j: cosines go with sums, sines with the
-    // differences, so that X_k and X_(5-k) share all products.
-    const Complex<V> p{a[1].re + a[4].re, a[1].im + a[4].im},
-        m{a[1].re - a[4].re, a[1].im - a[4].im};
-    const Complex<V> q{a[2].re + a[3].re, a[2].im + a[3].im},
-        n{a[2].re - a[3].re, a[2].im - a[3].im};
-    const Complex<V> x{a[0].re + p.re * c1 + q.re * c2, a[0].im + p.im * c1 + q.im * c2};
-    const Complex<V> y{a[0].re + p.re * c2 + q.re * c1, a[0].im + p.im * c2 + q.im * c1};
-    const Complex<V> u{m.re * s1 + n.re * s2, m.im * s1 + n.im * s2};
-    const Complex<V> w{m.re * s2 - n.re * s1, m.im * s2 - n.im * s1};
-    a[0] = {a[0].re + p.re + q.re, a[0].im + p.im + q.im};
+    const Complex<V> p = a[1] + a[4], m = a[1] - a[4], q = a[2] + a[3], n = a[2] - a[3];
+    const Complex<V> x = a[0] + p * c1 + q * c2, y = a[0] + p * c2 + q * c1, u = m * s1 + n * s2,
+                     w = m * s2 - n * s1;
+    a[0] = a[0] + p + q;
     a[1] = {x.re + u.im, x.im - u.re};
     a[4] = {x.re - u.im, x.im + u.re};
     a[2] = {y.re + w.im, y.im - w.re};

@@ -133,8 +133,8 @@ void CellLists::fill(const State& s) {
     add(s.rules, static_cast<std::int32_t>(i), s.sites[i]);
 }
 
-// Ions are visited cell by cell: neighbors are near
-// in memory then, which matters from a million ions on.
+// Ions are visited cell by cell: neighbors are near in memory then, which matters from a million
+// ions on.
 std::vector<int> overlapping_ions(const State& s) {
   struct Ion {
     Site at;
@@ -169,6 +169,7 @@ std::vector<int> overlapping_ions(const State& s) {
         }))
       found.push_back(ion.index);
   }
+  // Cell by cell they were found; messages name the first.
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -193,6 +194,7 @@ void find_dipole(State& s) {
 
 void set_positions(State& s, const double* xyz, const std::int32_t* image) {
   for (std::size_t i = 0; i < s.sites.size(); ++i) check_inside(s, i, xyz);
+  // The caller may go on with the former ones after an error.
   const std::vector<Site> before = s.sites;
   const std::vector<std::int32_t> image_before = s.image;
   for (std::size_t i = 0; i < s.sites.size(); ++i) s.sites[i] = rounded(s, xyz + 3 * i, s.sites[i]);
@@ -217,6 +219,7 @@ double EngineBase::max_overlap() const {
   for (int i = 0; i < static_cast<int>(s.sites.size()); ++i)
     any_nearby(s.rules, lists.view(), s.sites[i], [&](int j) {
       const double distance = std::sqrt(squared_distance(s.rules, s.sites[i], s.sites[j]));
+      // 1 - r_ij / (R_i + R_j), positive where hard cores overlap.
       if (j != i) deepest = std::max(deepest, 1 - distance / (s.radius[i] + s.radius[j]));
       return false;
     });

@@ -40,6 +40,7 @@ void choose_units(State& s) {
       if (r.extent[a] < 1024)
         refuse("box edge ", "xyz"[a], ", ", p.box[a], ", is too short beside the longest, ",
                longest);
+      // Each axis has its own unit, so that the edges are exact.
       s.axis_unit[a] = p.box[a] / static_cast<double>(r.extent[a]);
     }
   }
@@ -47,6 +48,7 @@ void choose_units(State& s) {
     r.inverse[a] = 1 / r.extent[a];
     r.two_over_extent[a] = 2 / static_cast<double>(r.extent[a]);
   }
+  // Centers reach the wall: |r| <= R.
   r.wall2 = static_cast<double>(kHalf) * kHalf;
   if (!p.ewald) return;
   const auto [shortest, longest] = std::minmax_element(p.box, p.box + 3);
@@ -103,10 +105,14 @@ void choose_resolution(State& s, double charge, double contact) {
   double sum = std::log2(2.75) + std::log2(n) * 2 / 3;
   if (s.ewald) sum += std::log2(1 + std::cbrt(n) / 2.75 * s.ewald->largest * contact);
   const int bits = static_cast<int>(std::min(46.0, std::floor(61.5 - sum)));
+  // Integers count 2^-k. The sum of a double and 1.5 2^(52 - k) has this spacing: it rounds to
+  // them.
   const int k = bits - static_cast<int>(std::ceil(std::log2(charge / contact)));
   s.rules.magic = std::ldexp(1.5, 52 - k);
   s.rules.strength = s.parameters.bjerrum_length / s.unit * std::ldexp(1.0, -k);
   const float* edge = s.rules.extent;
+  // 2 pi / (3 V), the factor of l_B |M|^2 with a vacuum around the images (de Leeuw, Perram and
+  // Smith, Proc. R. Soc. Lond. A 373 (1980) 27).
   if (s.parameters.vacuum)
     s.rules.vacuum =
         std::ldexp(2 * 3.141592653589793 / 3 / (double{edge[0]} * edge[1] * edge[2]), k);
@@ -138,6 +144,7 @@ void read_ions(State& s, const Ions& ions) {
     s.sites[i].charge = static_cast<float>(q);
     s.radius[i] = d / 2 / s.unit;
   }
+  // Valences that are not integers may not cancel exactly.
   if (std::abs(sum) > 1e-9 * magnitude) refuse("the ions are not neutral: valences sum to ", sum);
   double shortest = 2 * kHalf;
   for (const float edge : s.rules.extent) shortest = std::min<double>(shortest, edge);

@@ -18,6 +18,7 @@ EngineBase::EngineBase(const Settings& settings, Communicator* communicator)
 void EngineBase::upload(const HostArrays& arrays, const Topology& topology, Clock clock) {
   guarded([&] {
     check_together([&] {
+      // What one rank refuses all ranks refuse, before the engine changes.
       check_topology(settings_, arrays.count, topology);
       check_velocities(arrays.count, topology.tag, arrays.velocity);
     });
@@ -40,6 +41,7 @@ void EngineBase::set_particles(int count, const std::uint32_t* tag, const double
 }
 
 void EngineBase::set_parameter_series(ParameterSeries series) {
+  // The present coefficients become the first ones; later ones of the former series are dropped.
   std::vector<Coefficients> tables(1, tables_[table_of(step_)]);
   for (Coefficients& each : series.coefficients) {
     if (each.pairs.size() != tables[0].pairs.size() ||
@@ -51,6 +53,7 @@ void EngineBase::set_parameter_series(ParameterSeries series) {
     tables.push_back(std::move(each));
   }
   series.coefficients.clear();
+  // Steps can still be repeated if neither series has anything.
   if (tables.size() > 1 || tables_.size() > 1 || !series.values.empty() || !series_.values.empty())
     parameters_change();
   series_ = std::move(series);
@@ -101,6 +104,7 @@ void EngineBase::lose_particle(std::uint32_t tag) const {
 
 void EngineBase::judge_bonds_of_all(std::uint32_t stretched, std::uint32_t broken) {
   std::int64_t of_all[2] = {stretched, broken};
+  // The largest tag, so that all ranks name the same particle.
   if (has_bonded_terms(settings_)) maximum(of_all, 2);
   judge_bonds(static_cast<std::uint32_t>(of_all[0]), static_cast<std::uint32_t>(of_all[1]));
 }
@@ -122,6 +126,7 @@ void EngineBase::reach_farther(const MissingPartners& missing, std::int64_t step
     throw BrokenBond(text_of(kind, " of particle ", tag, " reaches farther at step ", step,
                              " than ", reach_, ", the distance up to which ranks know each ",
                              "other's particles; a larger comm_modify cutoff raises it"));
+  // Little by little, because a longer reach means more ghosts in every step.
   constexpr double kGrowth = 1.25;
   reach_ = std::min(kGrowth * reach_, settings_.bonded_reach);
 }
@@ -139,6 +144,7 @@ void EngineBase::advance_guarded(std::int64_t steps, bool (*interrupted)()) {
       measure_temperature();
       follow_chain();
     }
+    // At the end the changes are left to the caller; before `stop` the call was interrupted.
     if (step_ == end || step_ != stop) return;
     std::int64_t interrupt = 0;
     if (step_ % kNowAndThen == 0) {
@@ -156,6 +162,7 @@ void EngineBase::change_velocities_guarded() {
     if (step_ % change.every != 0) continue;
     const VelocityMap map = map_of(change, moment_units_.scale(), moments(change.measured),
                                    target_of(k, step_), temperature_drops_[k]);
+    // In the order of the settings: the next change measures what this one has left.
     if (map.changes_something()) apply_map(map, change.flag);
   }
 }
@@ -168,11 +175,13 @@ Moments EngineBase::moments(std::uint32_t flag) {
 }
 
 void EngineBase::measure_temperature() {
+  // N_f k_B T = sum of m v^2, relative to the flow.
   chain_.measure(settings_.thermostat.temperature_of_sum *
                  moment_units_.scale().square(moments(kIntegrated)));
 }
 
 void EngineBase::follow_chain() {
+  // v becomes e^(-v_1 dt/2) v, and v_x loses the rate of shear times v_y dt/2.
   apply_map(sllod_half_step(chain_.half_step(), settings_.time_step, settings_.shear.rate),
             kIntegrated);
 }

@@ -167,6 +167,7 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
   motion.time_step = static_cast<Real>(s.time_step);
   motion.half_kick = half_kicks_of<P>(s).back();
   motion.half_kicks = s.pairs.types > 1 ? half_kicks : nullptr;
+  // A particle that moves by a quarter of all units in a step counts as lost: drift().
   motion.too_far = static_cast<Real>(units<P> / 4);
   const BoxFrame box{s.box};
   // Along one axis of an upright box.

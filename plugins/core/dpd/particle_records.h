@@ -91,6 +91,7 @@ MM_HD Arrival arrival_of(const BoxFrame& frame, std::int32_t index,
   };
   Arrival arrival;
   arrival.index = index;
+  // From integers of the frame to Cartesian coordinates.
   leave_frame<P>(frame, position, arrival.position);
   set(arrival.velocity, velocity);
   set(arrival.force, force);

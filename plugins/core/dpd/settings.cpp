@@ -61,6 +61,7 @@ void check_pairs(const Settings& s) {
     for (std::size_t j = 1; j <= types; ++j) {
       // [types + 1][types + 1]: types count from 1.
       const PairCoefficients& c = s.pairs.coefficients[i * (types + 1) + j];
+      // Lists reach as far as the largest cutoff, which no pair may exceed.
       if (!std::isfinite(c.a) || !(c.gamma >= 0) || !(c.sigma >= 0) || !(c.inverse_cutoff > 0) ||
           !(c.weight_exponent >= 0) || 1 / c.inverse_cutoff > s.cutoff * (1 + 1e-12))
         refuse("coefficients of types ", i, " and ", j, " are out of range");
@@ -122,6 +123,7 @@ void check_thermostat(const Settings& s) {
   check_positive(chain.damping_time, "damping time");
   check_positive(chain.temperature, "temperature of the thermostat");
   check_positive(chain.boltzmann, "Boltzmann constant");
+  // They divide: masses of the chain are N_f k_B T tau^2 and k_B T tau^2.
   check_positive(chain.degrees_of_freedom, "number of degrees of freedom");
   check_positive(chain.temperature_of_sum, "temperature of a sum of m v^2");
 }

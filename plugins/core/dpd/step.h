@@ -97,34 +97,6 @@ MM_HD PairLaw<typename P::Real> law_of_pair(const Forces<P>& f, std::uint32_t ki
   return law;
 }
 
-// add_pair() with friction and noise across the line of centers.
-template <Precision P, PairMath Math, bool plain, bool with_energy>
-MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
-                               const typename P::Position& i, const typename P::Velocity& vi,
-                               const typename P::Position& j, const typename P::Velocity& vj,
-                               std::uint32_t entry) {
-  using Real = typename P::Real;
-  const Vector<Real> r = separation<plain>(f.frame, i, j);
-  Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
-  if constexpr (may_be_sheared(plain, Extra::transverse)) v.x = fused(f.shear, r.y, v.x);
-  if (sizeof(Real) == 8 && !(dot(r, r) < f.cutoff_squared)) return;
-  const Vector<Real> noise = vector_of<Real>(
-      transverse_noise<Math>(f.noise, vi.tag, vj.tag, turn_of_pair(vi.tag, vj.tag)));
-  VectorForce<Real> pair;
-  if constexpr (plain) {
-    pair = transverse_force<false, Math>(f.law_beyond, f.across, r, v, noise);
-  } else {
-    TransverseLaw<Real> across;
-    const PairLaw<Real> law = law_of_pair(f, i.kind, j.kind, entry, &across);
-    pair = f.general_exponent
-               ? transverse_force<true, Math>(law, across, r, v, noise)
-               : transverse_force<false, Math>(beyond_transverse(law, across), across, r, v, noise);
-  }
-  // In mixed precision, where sums are made of integers, `sum` is that of this pair alone.
-  sum.force = sizeof(Real) == 4 ? pair.force : sum.force + pair.force;
-  if constexpr (with_energy) add_energy(sum, r, pair.force, pair.energy);
-}
-
 // The pair (i, j), perhaps within the largest cutoff; what is farther away adds zero. plain: one
 // pair of types, weight exponent 1, no special neighbors, and except for Extra::shear an upright
 // box. densities = rho_i + rho_j, of many-body forces.
@@ -134,31 +106,49 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
                     const typename P::Velocity& vj, std::uint32_t entry,
                     typename P::Real densities = 0) {
   using Real = typename P::Real;
-  if constexpr (extra == Extra::transverse)
-    return add_transverse_pair<P, Math, plain, with_energy>(sum, f, i, vi, j, vj, entry);
   constexpr bool many_body = extra == Extra::many_body;
   // r_ij and v_ij of Eqs. 3 to 5. Velocities are relative to the flow, which is faster by the rate
   // of shear times y_ij at particle i.
   const Vector<Real> r = separation<is_upright(plain, extra)>(f.frame, i, j);
   Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
   if constexpr (may_be_sheared(plain, extra)) v.x = fused(f.shear, r.y, v.x);
-  const Real squared = dot(r, r), approach = dot(r, v);
+  const Real squared = dot(r, r);
+  [[maybe_unused]] const Real approach = dot(r, v);
   if (sizeof(Real) == 8 && !(squared < f.cutoff_squared)) return;
   // xi_ij of Eq. 5 is a function of the tags and the step alone: any thread of any rank draws it.
-  const auto noise = static_cast<Real>(pair_noise<Math>(f.noise, vi.tag, vj.tag));
-  PairForce<Real> pair;
-  if constexpr (plain) {
-    pair = pair_force<false, Math>(f.law, squared, approach, noise);
+  if constexpr (extra == Extra::transverse) {
+    // Friction and noise across the line of centers, too: a vector.
+    const Vector<Real> noise = vector_of<Real>(
+        transverse_noise<Math>(f.noise, vi.tag, vj.tag, turn_of_pair(vi.tag, vj.tag)));
+    VectorForce<Real> pair;
+    if constexpr (plain) {
+      pair = transverse_force<false, Math>(f.law_beyond, f.across, r, v, noise);
+    } else {
+      TransverseLaw<Real> across;
+      const PairLaw<Real> law = law_of_pair(f, i.kind, j.kind, entry, &across);
+      pair = f.general_exponent ? transverse_force<true, Math>(law, across, r, v, noise)
+                                : transverse_force<false, Math>(beyond_transverse(law, across),
+                                                                across, r, v, noise);
+    }
+    // In mixed precision, where sums are made of integers, `sum` is that of this pair alone.
+    sum.force = sizeof(Real) == 4 ? pair.force : sum.force + pair.force;
+    if constexpr (with_energy) add_energy(sum, r, pair.force, pair.energy);
   } else {
-    const PairLaw<Real> law = law_of_pair(f, i.kind, j.kind, entry);
-    // A special neighbor counts as much less in the force as it does in rho (with_neighbor()).
-    if (many_body && entry >> 30) densities *= f.special.factor[entry >> 30];
-    pair = f.general_exponent ? pair_force<true, Math>(law, squared, approach, noise)
-                              : pair_force<false, Math>(law, squared, approach, noise);
+    const auto noise = static_cast<Real>(pair_noise<Math>(f.noise, vi.tag, vj.tag));
+    PairForce<Real> pair;
+    if constexpr (plain) {
+      pair = pair_force<false, Math>(f.law, squared, approach, noise);
+    } else {
+      const PairLaw<Real> law = law_of_pair(f, i.kind, j.kind, entry);
+      // A special neighbor counts as much less in the force as it does in rho (with_neighbor()).
+      if (many_body && entry >> 30) densities *= f.special.factor[entry >> 30];
+      pair = f.general_exponent ? pair_force<true, Math>(law, squared, approach, noise)
+                                : pair_force<false, Math>(law, squared, approach, noise);
+    }
+    if constexpr (many_body) add_many_body<Math>(f.many_body, squared, densities, pair);
+    add_scaled(sum.force, r, pair.over_distance);
+    if constexpr (with_energy) add_energy(sum, r, pair.over_distance, pair.energy);
   }
-  if constexpr (many_body) add_many_body<Math>(f.many_body, squared, densities, pair);
-  add_scaled(sum.force, r, pair.over_distance);
-  if constexpr (with_energy) add_energy(sum, r, pair.over_distance, pair.energy);
 }
 
 // Adds the neighbor j to the density of particle i, over ManyBody::density_scale.

@@ -57,6 +57,7 @@ Cells cells_of_disks(const State& s, const Snapshot& data) {
     if (!(std::abs(x) < g.half[0]) || !(std::abs(y) < g.half[1]) ||
         std::fmod(std::abs(x), 2.0f) != 1.0f || std::fmod(std::abs(y), 2.0f) != 1.0f)
       refuse("checkpoint: disk ", id, " is not on the grid of its cell");
+    // The disks of a cell fill its slots from the first one on.
     if (at % kSlots && data.ids[at - 1] < 0)
       refuse("checkpoint: disk ", id, " follows an empty slot");
     seen[disk] = true;

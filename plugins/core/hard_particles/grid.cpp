@@ -304,6 +304,7 @@ void choose_cells(State& state) {
 
 void choose_slots(State& state) {
   if (state.equal_disks()) {
+    // A cell narrower than sqrt(2) diameters holds at most four disks.
     state.geometry.slots = equal_disks::kSlots;
     return;
   }
@@ -373,6 +374,7 @@ void choose_grid(State& state) {
   const double sigma = state.distances.largest;
   for (int a = 0; a < D; ++a) {
     check_positive("box", p.box[a]);
+    // Three cells along an edge: the two neighbors of a cell are then different cells.
     if (p.box[a] < 3 * sigma)
       refuse("box too small for the checkerboard: edge ", "xyz"[a], " is ", p.box[a],
              disks ? ", three diameters are " : ", three times the largest contact distance are ",
@@ -418,6 +420,7 @@ void choose_grid(State& state) {
   // In units of the integer grid.
   g.step = displacement_step(p.max_displacement / state.unit);
 
+  // n_m, the trial moves of a visit, and how often each set is visited in a cycle.
   settle("moves_per_cell", p.moves_per_cell, rules.moves_per_cell, 1024);
   settle("rounds", p.rounds, state.constant_pressure() ? 1 : 4, kMaxRounds);
   g.moves_per_cell = p.moves_per_cell;
@@ -474,6 +477,7 @@ void follow_box(State& state) {
 Law law_of(const State& s) {
   Law law{};
   const double largest = s.distances.largest / s.unit;
+  // sigma^2 in units, for the exact predicate r^2 >= sigma^2.
   law.contact = largest * largest;
   law.largest = static_cast<float>(largest);
   // The estimate's error is proportional to sigma^2.

@@ -47,6 +47,7 @@ void for_close_pairs(const State& s, const double* r, double reach, Pair&& pair)
           for (int a = 2; a >= 0; --a)
             c = c * cells[a] +
                 (at[a] + cells[a] - (neighbors[a] > 1 ? 1 : 0) + offset[a]) % cells[a];
+          // Only particles before i are in the lists yet: each pair comes once.
           for (std::size_t j = head[c]; j != n; j = next[j]) pair(j, i);
         }
     const std::size_t here = (at[2] * cells[1] + at[1]) * cells[0] + at[0];

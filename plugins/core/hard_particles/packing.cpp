@@ -17,6 +17,7 @@ struct Point {
 };
 
 double wrap(double x, double length) {
+  // Into [-L/2, L/2), also where rounding ends at L/2.
   x -= length * std::floor(x / length + 0.5);
   if (x >= length / 2) x -= length;
   return std::max(x, -length / 2);
@@ -87,6 +88,7 @@ class Quench {
           const double r = std::sqrt(r2);
           // From r to diameter + margin, and beyond by the over-relaxation; half of it each.
           const double half = 0.5 * (over_relaxation * (m_diameter - r) + margin);
+          // Points at the same place part along x.
           const Point push = r > 0 ? Point{half * d.x / r, half * d.y / r} : Point{half, 0};
           move(i, push);
           move(j, {-push.x, -push.y});
@@ -121,6 +123,8 @@ class Quench {
   // Counting sort, stable: the order within a cell is the order before.
   void sort_by_cell() {
     // Wider cells list the same pairs. They keep the cells of a large dilute box few.
+    // At most 64 cells for each point, or 2^24 for few, and never more than 2^31, whose numbers fit
+    // 32 bits.
     const double most = std::clamp(64.0 * static_cast<double>(m_points.size()), 0x1p24, 0x1p31);
     const double width =
         std::max({(1 + skin) * m_diameter, std::sqrt(m_lx / most) * std::sqrt(m_ly), m_lx / most,
@@ -139,6 +143,7 @@ class Quench {
                                            std::min(column, m_columns - 1));
       ++m_cells_begin[cell[i] + 1];
     }
+    // Numbers become places: sums of the numbers of all cells before.
     for (std::size_t c = 0; c + 1 < m_cells_begin.size(); ++c)
       m_cells_begin[c + 1] += m_cells_begin[c];
     std::vector<std::uint32_t> next(m_cells_begin.begin(), m_cells_begin.end() - 1);
@@ -209,6 +214,7 @@ Relaxation relax_overlaps(std::span<double> positions, double lx, double ly, dou
   while (overlap && iterations < max_iterations) {
     ++iterations;
     overlap = quench.push_apart(margin);
+    // The end counts only with a list that is of the present positions.
     if (quench.list_is_stale() || (!overlap && quench.moved_since_listed())) {
       quench.list_pairs();
       overlap = true;

@@ -293,12 +293,17 @@ MM_HD void for_pairs(const Geometry& g, const Sphere* spheres, const Count* coun
 template <int D, int Lanes, int AtOnce, class Count, class Visit>
 MM_HD void for_particles_around(const Geometry& g, const Sphere* spheres, const Count* counts,
                                 const int cell[3], int range, int begin, int lane, Visit&& visit) {
+#if defined(__CUDA_ARCH__)
+  constexpr int kAtOnce = AtOnce;
+#else
+  constexpr int kAtOnce = 1;  // a core does not wait for one load before it begins the next
+#endif
   const int side = 2 * range + 1, all = D == 3 ? side * side * side : side * side;
-  for (int first = begin + lane; first < all; first += AtOnce * Lanes) {
-    int from[AtOnce], n[AtOnce], most = 0;
-    float away[AtOnce][3];
+  for (int first = begin + lane; first < all; first += kAtOnce * Lanes) {
+    int from[kAtOnce], n[kAtOnce], most = 0;
+    float away[kAtOnce][3];
     MM_UNROLL
-    for (int c = 0; c < AtOnce; ++c) {
+    for (int c = 0; c < kAtOnce; ++c) {
       const int other = first + c * Lanes;
       const int by[3] = {other % side - range, other / side % side - range,
                          D == 3 ? other / (side * side) - range : 0};
@@ -316,13 +321,15 @@ MM_HD void for_particles_around(const Geometry& g, const Sphere* spheres, const 
       if (n[c] > most) most = n[c];
     }
     for (int t = 0; t < most; ++t) {
-      Sphere q[AtOnce];
+      // A single cell has a particle t, because it alone makes `most`.
+      const auto has = [&](int c) { return kAtOnce == 1 || t < n[c]; };
+      Sphere q[kAtOnce];
       MM_UNROLL
-      for (int c = 0; c < AtOnce; ++c)
-        if (t < n[c]) q[c] = spheres[static_cast<std::int64_t>(from[c]) * g.slots + t];
+      for (int c = 0; c < kAtOnce; ++c)
+        if (has(c)) q[c] = spheres[static_cast<std::int64_t>(from[c]) * g.slots + t];
       MM_UNROLL
-      for (int c = 0; c < AtOnce; ++c)
-        if (t < n[c]) visit(q[c], away[c], first + c * Lanes, t);
+      for (int c = 0; c < kAtOnce; ++c)
+        if (has(c)) visit(q[c], away[c], first + c * Lanes, t);
     }
   }
 }
@@ -372,19 +379,10 @@ static_assert(Policy<Particles<2, Contact::table>> && Policy<Particles<3, Contac
 // Calls task(policy) with the policy of these dimensions and contact distances.
 template <class Task>
 auto with_particles(int dimensions, Contact contact, Task&& task) {
-  const auto of = [&](auto d) {
-    constexpr int D = decltype(d)::value;
-    switch (contact) {
-      case Contact::one_size:
-        return task(Particles<D, Contact::one_size>{});
-      case Contact::additive:
-        return task(Particles<D, Contact::additive>{});
-      default:
-        return task(Particles<D, Contact::table>{});
-    }
-  };
-  return dimensions == 2 ? of(std::integral_constant<int, 2>{})
-                         : of(std::integral_constant<int, 3>{});
+  return for_constant<2, 3>(dimensions, [&](auto d) {
+    return for_constant<Contact::one_size, Contact::additive, Contact::table>(
+        contact, [&](auto c) { return task(Particles<decltype(d)::value, c()>{}); });
+  });
 }
 
 }  // namespace manymove::hard_particles

@@ -47,6 +47,7 @@ Shares shares_of(const State& part, const Snapshot& data) {
   Shares shares(number);
   const std::vector<int> first = first_strips(rows_of(part), part.ranks->ranks());
   for (std::size_t i = 0; i < data.places.size() / D; ++i) {
+    // Strips divide the last axis.
     const int row = row_of(part, data, data.places[i * D + D - 1]);
     const auto rank =
         static_cast<std::size_t>(std::upper_bound(first.begin(), first.end(), row) - first.begin());
@@ -76,6 +77,7 @@ Snapshot header_of(Communicator& ranks, const Snapshot* whole) {
     const auto* const first = reinterpret_cast<const std::byte*>(&field);
     bytes.insert(bytes.end(), first, first + sizeof field);
   });
+  // All ranks send as many bytes; only those of rank 0 count.
   std::vector<std::byte> all(bytes.size() * static_cast<std::size_t>(ranks.ranks()));
   ranks.gather(bytes.data(), all.data(), bytes.size());
   Snapshot header;
@@ -166,6 +168,7 @@ bool is_legal_on_ranks(const State& s, const Snapshot& mine) {
     };
     for (int rank = 0; rank < ranks; ++rank) {
       const int own = first(rank + 1) - first(rank);
+      // To the rank that checks the row, and to the one below, whose last row has pairs with it.
       if (row >= first(rank) && row < first(rank + 1)) send(rank, row - first(rank));
       if (own > 0 && row == first(rank + 1) % rows) send(rank, own);
     }

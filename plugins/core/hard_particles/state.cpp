@@ -145,6 +145,7 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
     scaled.assign(coordinates, coordinates + particles * s.dimensions());
     for (std::size_t k = 0; k < scaled.size(); ++k) {
       const std::size_t a = k % s.dimensions();
+      // x' = x L' / L with the realized edge L'.
       scaled[k] *= s.parameters.box[a] / parameters.box[a];
     }
     coordinates = scaled.data();
@@ -185,6 +186,7 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
       continue;
     if (fill(r.data()) && overlaps_of(s, s.start).count == 0) return s;
   }
+  // The depth of the start, since what the repair has left is of no use to the caller.
   complain(found, " and could not be pushed apart");
   return s;
 }

@@ -45,6 +45,7 @@ void StateEngine::enqueue(std::uint64_t cycles) {
 // ---- rows ----
 
 void StateEngine::end_cycle() {
+  // The sample first, because it belongs to the row that may end with this cycle.
   if (wants_sample(state_.data.counters.cycles)) add_sample();
   if (row_ends()) end_row_of_cycle();
 }
@@ -79,6 +80,7 @@ void StateEngine::record_volume() {
   const std::uint64_t cycle = state_.data.counters.cycles;
   const double volume = volume_of(state_, state_.data.volume);
   ++volume_samples_;
+  // Sums over the samples of the row, of which the row has the means.
   volume_sums_[0] += volume;
   volume_sums_[1] += volume * volume;
   // V, V^2 and 1 / V: the mean volume, its fluctuations and the mean density N <1 / V>.
@@ -151,6 +153,7 @@ std::array<double, 2> StateEngine::bond_order(double reach) const {
     for (const auto& sum :
          bond_order_sums(static_cast<float>(reach * reach / (state_.unit * state_.unit))))
       for (std::size_t k = 0; k < 2; ++k) psi[k] += sum[k];
+    // Before the sum over ranks, so that each rank divides what it has.
     for (double& each : psi) each /= static_cast<double>(state_.particles);
     sum_over_ranks(psi.data(), psi.size());
     return psi;
@@ -189,6 +192,8 @@ Snapshot StateEngine::snapshot() const {
     if (state_.ranks && disks) {
       State whole = frame_of(state_);
       whole.strip.reset();
+      // The cells and slots that one rank would have, so that checkpoints do not depend on the
+      // ranks.
       if (state_.ranks->rank() == 0) data = disks_of_cells(whole, cells_of(whole, data));
       data.equal_disks = true;
     }

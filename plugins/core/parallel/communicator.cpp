@@ -34,6 +34,7 @@ struct Message {
   char text[496] = {};
 };
 
+// An error that all ranks throw. Agreed tells it from one that the others do not know of.
 template <class Error>
 struct Common final : Error, Agreed {
   using Error::Error;
@@ -61,6 +62,7 @@ Message message_of(const std::exception_ptr& error) {
   };
   try {
     std::rethrow_exception(error);
+    // The derived types first: ParameterError and ParticleError are std::invalid_argument, too.
   } catch (const ParameterError& failure) {
     write_about(Message::kParameter, failure.what(), failure.about.name, failure.problem);
   } catch (const ParticleError& failure) {
@@ -91,6 +93,7 @@ Message message_of(const std::exception_ptr& error) {
 // `place`: the rank that the message is from.
 [[noreturn]] void throw_common(const Message& message, const std::string& place) {
   const std::string text = message.text;
+  // The text may have been cut before the problem.
   const std::string problem = text.substr(std::min<std::size_t>(message.problem, text.size()));
   switch (message.kind) {
     case Message::kParameter:
@@ -194,6 +197,7 @@ std::vector<Origin> find_origins(Communicator& communicator,
   const auto parts = static_cast<std::uint32_t>(communicator.ranks());
   std::vector<std::vector<Entry>> hosts(parts);
   for (int i = 0; i < count; ++i)
+    // Tag t is looked up at rank t mod R, by those who have it and those who ask for it.
     hosts[tag[i] % parts].push_back({tag[i], {communicator.rank(), i}});
   std::unordered_map<std::uint32_t, Origin> origins;
   for (const Entry& entry : deliver(communicator, std::move(hosts))) {

@@ -72,9 +72,11 @@ const char* call_of(pthread_t thread) {
   struct sigaction ask = {}, before;
   ask.sa_handler = note_frames;
   ask.sa_flags = SA_RESTART;
+  // SIGURG, which a process ignores by default, so that hardly any program handles it.
   if (sigaction(SIGURG, &ask, &before) != 0) return nullptr;
   frames_of_call = -1;
   pthread_kill(thread, SIGURG);
+  // A thread that is blocked in the kernel may answer late: up to a second.
   for (int k = 0; k < 200 && frames_of_call < 0; ++k)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   sigaction(SIGURG, &before, nullptr);
@@ -165,6 +167,8 @@ class Heartbeat {
       sendto(socket_, &datagram, sizeof datagram, 0, reinterpret_cast<sockaddr*>(&target),
              sizeof target);
     };
+    // Within a host by the loopback address, which no firewall closes; else by every address,
+    // because some may lead nowhere.
     if (std::strcmp(to.host, mine_.host) == 0) return send_to(htonl(INADDR_LOOPBACK));
     for (const std::uint32_t address : to.address)
       if (address) send_to(address);

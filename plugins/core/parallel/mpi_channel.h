@@ -132,6 +132,7 @@ class MpiChannel final : public Post {
   void gather(const void* mine, void* all, std::size_t bytes) {
     if (is_direct(bytes)) return send_all(mine, 0, all, bytes);
     const auto ranks = static_cast<std::size_t>(this->ranks());
+    // In parts that MPI can count in an int.
     for (std::size_t first = 0; first < bytes; first += kMost) {
       const std::size_t here = std::min(kMost, bytes - first);
       auto operation = begin(static_cast<const char*>(mine) + first, here, ranks * here);
@@ -163,6 +164,7 @@ class MpiChannel final : public Post {
     const bool sum = reduction == Communicator::Reduction::sum;
     for (std::size_t first = 0; first < count; first += kAtOnce) {
       const std::size_t here = std::min(kAtOnce, count - first), bytes = here * sizeof *values;
+      // Sums are those of unsigned integers, which wrap around; maxima are those of signed ones.
       auto operation = begin(values + first, bytes, bytes);
       mpi_.check(mpi_.Iallreduce(operation->in.data(), operation->out.data(),
                                  static_cast<int>(here), sum ? mpi_.uint64 : mpi_.int64,
@@ -204,6 +206,7 @@ class MpiChannel final : public Post {
     Handle message;
     mpi_.check(mpi_.Improbe(mpi_.any_source, kNotices, comm_, &found, &message, status_.data()));
     if (!found) return false;
+    // A matched probe has taken the message from the queue, so that this one is received.
     mpi_.check(mpi_.Mrecv(&notice, sizeof notice, mpi_.byte, &message,
                           status_.data()));  // is here already
     return true;

@@ -95,6 +95,7 @@ class NcclTransport : public Transport {
   void exchange(const Segments& sent, const Segments& received, cudaStream_t stream) override {
     if (sent.empty() && received.empty()) return;
     const auto start = [&nccl = nccl_, comm = comm_, sent, received, stream] {
+      // One group: sends and receives proceed together, so that no rank waits in a circle.
       int status = nccl.group_start();
       for (const Segment& p : sent)
         if (!status) status = nccl.send(p.data, p.bytes, Nccl::kBytes, p.rank, comm, stream);

@@ -92,6 +92,7 @@ __global__ void handshake_kernel(int ranks, int self, PeerWords there, const Pee
   if (r >= ranks || r == self) return;
   __threadfence_system();
   using Word = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
+  // The segments, written by the kernels before this one, come before the word.
   Word(*there.word[r]).store(number, cuda::memory_order_release);
   for (unsigned turn = 1;; ++turn) {
     const unsigned word = Word(*here.word[r]).load(cuda::memory_order_acquire);
@@ -171,6 +172,8 @@ class PeerTransport : public Transport {
   bool make_room(std::size_t bytes) {
     room_ = (bytes + kGrain - 1) / kGrain * kGrain;
     const auto ranks = static_cast<std::size_t>(ranks_);
+    // kGrain bytes hold the words of kMostPeers ranks, kWord bytes apart: no two are in one cache
+    // line.
     if (!memory_->allocate(kGrain + 2 * ranks * room_)) return false;
     number_ = 0;
     for (int r = 0; r < ranks_; ++r) {

@@ -100,6 +100,7 @@ std::unique_ptr<Transport> make_transport(Communicator& communicator, const std:
       return std::make_unique<NcclTransport>(communicator, finish);
     }
   }
+  // What is left serves always, by the calling thread.
   if (mpi && wish != "host") return std::make_unique<MpiTransport>(communicator, finish);
   return std::make_unique<HostTransport>(communicator, finish);
 }

@@ -140,6 +140,11 @@ inline void copy_out(void* host, const void* device, std::size_t bytes, cudaStre
   check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream), "download");
 }
 
+// Within the memory of devices.
+inline void copy_on_device(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+  if (bytes) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), "copy");
+}
+
 // An array that belongs to this object; T is trivially copyable. Assignment exchanges the arrays.
 template <class T>
 class OwnedArray {
@@ -193,6 +198,16 @@ class DeviceBuffer : public OwnedArray<T> {
     check(cudaStreamSynchronize(stream), "download");
   }
   void download(T* host, cudaStream_t stream) const { download(host, stream, this->size()); }
+  std::vector<T> values(cudaStream_t stream) const {
+    std::vector<T> host(this->size());
+    if (this->size()) download(host.data(), stream);
+    return host;
+  }
+  auto first_value(cudaStream_t stream) const {
+    T host;
+    download(&host, stream, 1);
+    return host;
+  }
   // Sets all bytes to one value in the order of a stream; does not wait.
   void clear(cudaStream_t stream, int byte = 0) {
     check(cudaMemsetAsync(this->data(), byte, this->size() * sizeof(T), stream), "clear");
@@ -359,6 +374,10 @@ bool waits_for_former_kernel(Kernel* kernel) {
 cudaDeviceProp device_properties();
 int device_attribute(cudaDeviceAttr attribute);
 inline int multiprocessors() { return device_attribute(cudaDevAttrMultiProcessorCount); }
+// Bytes that a block may have, with allow_shared_memory().
+inline std::size_t most_shared_memory() {
+  return static_cast<std::size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+}
 // Blocks of a kernel that a multiprocessor runs at a time.
 template <class Kernel>
 int blocks_side_by_side(Kernel* kernel, int threads, std::size_t shared_memory) {

@@ -17,6 +17,7 @@ std::vector<int> cuda_indices(const std::string& device, bool several) {
   };
   if (!device.starts_with("cuda:")) unknown();
   std::vector<int> indices;
+  // The indices between commas, each of up to three digits.
   for (std::size_t at = 5, end; at <= device.size(); at = end + 1) {
     end = several ? std::min(device.find(',', at), device.size()) : device.size();
     const std::string index = device.substr(at, end - at);
@@ -30,6 +31,7 @@ std::vector<int> cuda_indices(const std::string& device, bool several) {
 
 int cpu_threads(int asked) {
   if (asked < 0) refuse(Parameter{"threads"}, "must not be negative, got ", asked);
+  // It is 0 where the system does not tell.
   return asked ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 

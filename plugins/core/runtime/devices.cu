@@ -20,6 +20,7 @@ Function* driver_function(const char* name) {
 #else
   const auto status = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result);
 #endif
+  // Otherwise the next check would find this error.
   if (status != cudaSuccess) cudaGetLastError();
   return status == cudaSuccess ? reinterpret_cast<Function*>(found) : nullptr;
 }
@@ -33,6 +34,7 @@ CUcontext primary_context(int device) {
   const std::lock_guard lock(mutex);
   const auto k = static_cast<std::size_t>(device);
   if (k >= contexts.size()) contexts.resize(k + 1);
+  // Where it fails, the next call asks again.
   if (!contexts[k] && (!retain || retain(&contexts[k], device) != CUDA_SUCCESS))
     contexts[k] = nullptr;
   return contexts[k];
@@ -94,6 +96,7 @@ std::string why_no_cuda_devices() {
   if (status == cudaSuccess || status == cudaErrorNoDevice) return "the driver shows no GPU";
   if (status != cudaErrorInsufficientDriver) return cudaGetErrorString(status);
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return "no NVIDIA driver";
+  // CUDA's numbers are 1000 major + 10 minor.
   const auto version = [](int v) {
     return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10);
   };
@@ -109,6 +112,7 @@ void copy_from_device(void* host, const void* device, std::size_t bytes,
   constexpr const char* kWhat = "copy of an input array";
   cudaPointerAttributes memory;
   check(cudaPointerGetAttributes(&memory, device), kWhat);
+  // Memory of the host that CUDA does not know.
   if (memory.type == cudaMemoryTypeUnregistered)
     throw std::invalid_argument("an input array is not in the memory of a CUDA device");
   const DeviceGuard guard(memory.device);

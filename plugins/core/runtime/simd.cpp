@@ -12,6 +12,7 @@ namespace {
 constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};  // by SimdLevel
 
 SimdLevel by_name(const std::string& level) {
+  // Only names of simd_levels() are asked for: each is found.
   const auto* const name = std::find(std::begin(kNames), std::end(kNames), level);
   return static_cast<SimdLevel>(name - kNames);
 }
@@ -34,6 +35,8 @@ std::vector<std::string> simd_levels() {
 
 SimdLevel machine_simd_level() {
 #if defined(__x86_64__)
+  // What CPUID tells, and whether the operating system saves these registers.
+  // A level needs all the instruction sets that its sources are compiled for.
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
       __builtin_cpu_supports("bmi2"))
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
@@ -70,6 +73,7 @@ SimdLevel simd_level() {
   return choose_simd_level(simd_levels(), machine_simd_level(), wanted ? wanted : "");
 }
 
+// Throws where no compiled level runs, whatever MANYMOVE_SIMD says.
 void require_simd_level() { choose_simd_level(simd_levels(), machine_simd_level(), ""); }
 
 std::string simd_level_name(SimdLevel level) { return kNames[static_cast<int>(level)]; }

@@ -97,6 +97,8 @@ void Watchdog::wait_longer(const std::function<bool()>& done) {
     if (waited_ >= next_look) {
       throw_failure_of_others();
       if (asked) evaluate_answers();
+      // Questions only from half the limit on: ranks that are a little late answer by their
+      // messages.
       if (waited_ >= next_question_) send_questions(), asked = true;
       next_look = waited_ + kPause;
     }

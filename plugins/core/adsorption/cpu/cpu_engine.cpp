@@ -25,6 +25,7 @@ std::size_t scratch_bytes(const PointArrays<F>& w) {
 }
 template <class F>
 std::size_t scratch_bytes(const MoleculeArrays<F>& w) {
+  // Fast and slow memory of MoleculeScratch, the latter aligned to 64 bytes.
   return MoleculeScratch<F>::bytes(w) + sizeof(F) * MoleculeScratch<F>::slow(w) + 64;
 }
 
@@ -69,6 +70,7 @@ class CpuEngine final : public EngineBase {
           },
           together ? kTogether : 1);
       MoveCounts sum;
+      // Integers: the sum does not depend on which worker had which system.
       for (const Worker& worker : workers_) sum += worker.moves;
       return sum;
     };

@@ -49,6 +49,7 @@ void run_together(const PointArrays<F>& w, int first, const Scratch<F>& scratch,
         uniform_below(common_draw(m.key, t).molecule, static_cast<std::uint32_t>(n)));
     // The systems are closed, so that slot k holds a molecule of the same species in all of them.
     int species = 0;
+    // Slots of a species follow each other.
     while (k >= m.first_slot[species + 1]) ++species;
     // Philox for as many systems at a time as a register has lanes.
     alignas(64) std::uint32_t word[4][W];

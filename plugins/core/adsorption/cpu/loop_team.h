@@ -94,6 +94,7 @@ struct Loop {
   }
   static int first(const Lane<bool>& values) {
     int l = 0;
+    // As __ffs() of a warp's vote: the lowest lane.
     while (!values[l]) ++l;
     return l;
   }

@@ -11,7 +11,7 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   using Arrays = PointArrays<F>;
   using Base = CudaEngineBase<Arrays>;
   using Base::state_, Base::stream_, Base::grid_, Base::move_counts_, Base::threads_, Base::shared_,
-      Base::blocks, Base::device_limit;
+      Base::blocks;
 
  public:
   CudaEngine(State state, const Start& start, int device)
@@ -48,11 +48,11 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
     planes_ = DeviceBuffer<std::uint32_t>(numbers);
     const std::size_t bytes = 3 * sizeof(F) * static_cast<std::size_t>(state_.slots * kPmcThreads);
     int warps = 0;
-    if (bytes <= device_limit(cudaDevAttrMaxSharedMemoryPerBlockOptin)) {
+    // x, y and z of all slots for each of the threads.
+    if (bytes <= most_shared_memory()) {
       const auto kernel = &pmc_kernel<F, true>;
       allow_shared_memory(kernel, bytes, "shared memory of a kernel");
-      check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&warps, kernel, kPmcThreads, bytes),
-            "occupancy");
+      warps = blocks_side_by_side(kernel, kPmcThreads, bytes);
     }
     if (warps >= kFewest)
       pmc_shared_ = bytes;
@@ -66,24 +66,15 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
     if (p.method == Method::plj || p.method == Method::pmc)
       return &run_kernel<PointsOfWarp<1>, Steps::one, Arrays>;
     // PointsOfWarp<k>: a lane has k of the 32 k proposals.
-    switch (p.proposals) {
-      case 32:
-        return &run_kernel<PointsOfWarp<1>, Steps::several, Arrays>;
-      case 64:
-        return &run_kernel<PointsOfWarp<2>, Steps::several, Arrays>;
-      case 128:
-        return &run_kernel<PointsOfWarp<4>, Steps::several, Arrays>;
-      case 256:
-        return &run_kernel<PointsOfWarp<8>, Steps::several, Arrays>;
-      default:
-        return &run_kernel<PointsOfWarp<16>, Steps::several, Arrays>;
-    }
+    return for_constant<1, 2, 4, 8, 16>(p.proposals / 32, [](auto own) {
+      return &run_kernel<PointsOfWarp<own()>, Steps::several, Arrays>;
+    });
   }
 
   // As many warps in a block as the shared memory holds.
   void choose_warps() override {
     const std::size_t each = warp_bytes<F>(state_.slots, state_.parameters.bins);
-    const std::size_t most = device_limit(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    const std::size_t most = most_shared_memory();
     // A warp has a system.
     const auto warps = std::min<std::size_t>(kThreads / 32, most / each);
     if (warps == 0)

@@ -41,6 +41,8 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
       launch_steps(w);
       return fetch_counts();
     };
+    // Systems whose insertion found no free slot have stopped before that step; they go on after
+    // the arrays have grown.
     run_whole(state_, steps, measure, start, [&](unsigned full) { enlarge(full); });
   }
   void set_positions(const double* positions, const double* orientations) final {
@@ -61,20 +63,17 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
                                             bool empty) final {
     const DeviceGuard here = use();
     check_species(state_, species);
-    std::vector<double> host(2 * static_cast<std::size_t>(state_.parameters.systems));
-    DeviceBuffer<double> sums(host.size());
+    DeviceBuffer<double> sums(2 * static_cast<std::size_t>(state_.parameters.systems));
     kernels_.insert_tests<<<blocks(), threads_, shared_, stream_>>>(
         {arrays(), state_.data.counters.insertions, insertions, species, empty, sums.data()});
     check_launch();
-    sums.download(host.data(), stream_);
     state_.data.counters.insertions += insertions;
-    return host;
+    return sums.values(stream_);
   }
 
   std::vector<double> energies() final {
     check_whole(state_);
     const DeviceGuard here = use();
-    std::vector<double> host;
     if constexpr (kMolecules) {
       DeviceBuffer<double> sums(data_.energies.size()), waves(data_.waves.size());
       Arrays w = arrays();
@@ -82,17 +81,16 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
       w.energies = sums.data();
       w.waves = waves.data();
       sum_energies(w);
-      fetch(sums, host);
+      return sums.values(stream_);
     } else {
-      fetch(data_.energies, host);
+      return data_.energies.values(stream_);
     }
-    return host;
   }
   Snapshot snapshot() const final {
     const DeviceGuard here = use();
     check_whole(state_);
     Snapshot s = state_.data;
-    each_array(data_, s, [&](const auto& buffer, auto& host) { fetch(buffer, host); });
+    each_array(data_, s, [&](const auto& buffer, auto& host) { host = buffer.values(stream_); });
     return s;
   }
 
@@ -115,18 +113,13 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
       reached_ = DeviceBuffer<std::uint64_t>(state_.parameters.systems);
     if (!start.molecules) {
       move_counts_.clear(stream_);
+      // Random places below the hill, as place_molecules() chooses them.
       kernels_.place<<<blocks(), threads_, shared_, stream_>>>(arrays(), move_counts_.data());
       check_placed(state_, fetch_counts());
     } else if (state_.data.counters.steps == 0) {
       sum_energies(arrays());  // a snapshot has its own
     }
     forget();
-  }
-
-  template <class T>
-  void fetch(const DeviceBuffer<T>& from, std::vector<T>& to) const {
-    to.resize(from.size());
-    if (from.size()) from.download(to.data(), stream_);
   }
 
   Arrays arrays() const {
@@ -137,13 +130,9 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     return w;
   }
   int blocks() const {
+    // A warp has one system.
     const int warps = threads_ / 32;
     return (state_.parameters.systems + warps - 1) / warps;
-  }
-  std::size_t device_limit(cudaDeviceAttr attribute) const {
-    int most = 0;
-    check(cudaDeviceGetAttribute(&most, attribute, device_), "device");
-    return static_cast<std::size_t>(most);
   }
   // Lets the kernels of a warp, those of the steps included, use the shared memory of a block.
   template <class... Kernel>
@@ -194,7 +183,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   }
   void enlarge(unsigned full) {
     each_molecule_array(data_, state_.data,
-                        [&](const auto& buffer, auto& host) { fetch(buffer, host); });
+                        [&](const auto& buffer, auto& host) { host = buffer.values(stream_); });
     // Molecules move to other places, as each species has its slots in a row.
     grow(state_, full);
     choose_warps();
@@ -203,8 +192,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   }
   MoveCounts fetch_counts() {
     check_launch();
-    DeviceMoveCounts t;
-    move_counts_.download(&t, stream_);
+    const DeviceMoveCounts t = move_counts_.first_value(stream_);
     return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, t.stuck != 0};
   }
 

@@ -262,14 +262,10 @@ __global__ void corners_kernel(const __grid_constant__ Model<F> m, F* corners) {
   const auto voxel = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t row = m.points[0], layer = row * m.points[1], cell = layer * m.points[2];
   if (voxel >= cell * m.species) return;
-  // The padded grid is [species][z + 1][y + 1][x + 1].
-  const std::int64_t pitch = m.points[0] + 3, plane = pitch * (m.points[1] + 3);
-  const F* from = m.grid + voxel / cell * plane * (m.points[2] + 3) +
-                  (voxel % cell / layer + 1) * plane + (voxel % layer / row + 1) * pitch +
-                  voxel % row + 1;
-  // Corner c is (c & 1, c >> 1 & 1, c >> 2) beyond the voxel's lower one.
-  for (int c = 0; c < 8; ++c)
-    corners[8 * voxel + c] = from[(c & 1) + (c >> 1 & 1) * pitch + (c >> 2) * plane];
+  const GridValues<F> values(m, voxel / cell, static_cast<int>(voxel % row),
+                             static_cast<int>(voxel % layer / row),
+                             static_cast<int>(voxel % cell / layer));
+  for (int c = 0; c < 8; ++c) corners[8 * voxel + c] = values.corner(c);
 }
 
 }  // namespace manymove::adsorption

@@ -87,6 +87,7 @@ struct Warp {
   }
   template <class T>
   __device__ static T sum(const Lane<T>& values) {
+    // A butterfly over 16, 8, 4, 2 and 1 lanes, as Loop adds on a CPU: the same bits.
     return warp_sum(values.value);
   }
   template <class T>
@@ -189,6 +190,7 @@ struct Warps : Warp {
     if (leads()) together[0] = {0, 0};
   }
   __device__ static std::int64_t total(TeamPointer<TeamCounters> together, std::int64_t amount) {
+    // Of each warp first: one atomic addition for 32 threads.
     const auto sum = warp_sum(static_cast<unsigned long long>(amount));
     if (lane() == 0) atomicAdd(reinterpret_cast<unsigned long long*>(&together[0].sum), sum);
     sync();

@@ -46,6 +46,7 @@ void fill_table(AngleTable& t, double beta) {
     // from one of them to the next.
     double high = 0, change = 0, before = density(t, beta, phase(i, 0));
     for (int k = 1; k <= kPointsOfCell; ++k) {
+      // The last point of a cell is the one before the next cell's first, which may wrap to 0.
       const double p = density(t, beta, phase(i, k) - (k == kPointsOfCell));
       high = std::max({high, p, before});
       change = std::max(change, std::abs(p - before));
@@ -73,6 +74,7 @@ void fill_table(AngleTable& t, double beta) {
     set(i, share[i], j);
     // A small cell is filled up to the mean by a large one, its alias.
     share[j] -= 1 - share[i];
+    // What is left of a large cell may be a small one by now.
     if (share[j] < 1) {
       large.pop_back();
       small.push_back(j);
@@ -181,6 +183,7 @@ void set_ideal(const State& s, int species, const std::vector<Distribution>& ang
         }
       }
       // W = <exp(-beta u_LJ)> over bends and torsions, and <u> = <u exp(-beta u_LJ)> / W.
+      // exp(-beta u) of the pairs that are at least four bonds apart.
       const double w = exponential(-energy / p.temperature);
       sum += w;
       product += w * (energy + bonded_energy(m, species, n, shape));

@@ -74,6 +74,7 @@ MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const TeamPointer<MeshPha
   MM_UNROLL
   for (int j = 0; j < 4; ++j) {
     const F sign_x = j & 1 ? F(-1) : F(1), sign_y = j & 2 ? F(-1) : F(1), both = sign_x * sign_y;
+    // Re and Im of e^(i (+-x +- y + z)), by cos(a + b) and sin(a + b), with x and y of either sign.
     w.c[j] = fused(-both, t[1], t[0]) - fused(sign_x, t[6], sign_y * t[7]);
     w.s[j] = fused(-both, t[5], t[4]) + fused(sign_x, t[2], sign_y * t[3]);
   }
@@ -176,6 +177,7 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
     for (int k = 0; k <= m.highest[axis]; ++k) {
       to[k * kMeshSide] = {c, sn};
       const F old = c;
+      // e^(i (k + 1) phase) = e^(i k phase) e^(i phase).
       c = fused(c, step_c, -(sn * step_s));
       sn = fused(sn, step_c, old * step_s);
     }
@@ -310,6 +312,7 @@ MM_TEAM double accept_by_quads(const System& s, const Body<F>& body, const Pose&
       // S' = S + dS, kept in doubles so that rounding does not accumulate.
       wave = {now.c + c, now.s + sn};
       // weight (|S + change|^2 - |S|^2)
+      // dC (2 C + dC) + dS (2 S + dS), in which nothing large cancels.
       const double product = fused(c, fused(2.0, now.c, c), sn * fused(2.0, now.s, sn));
       energy = fused(static_cast<double>(s.r.wave_weight[quad.wave[j]]), product, energy);
     }

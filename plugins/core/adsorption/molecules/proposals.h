@@ -33,6 +33,7 @@ MM_TEAM TeamPointer<const Pose> draw_poses(System& s, int species, std::uint64_t
                    static_cast<std::uint32_t>(i + P), Purpose::propose);
       from[i] = {{word[0], word[1], word[2]}, any_rotation(turn)};
     } else {
+      // One step d_i or one small rotation, from the identity.
       from[i] = s.small_move(body, rotate, start, word);
     }
   });
@@ -144,6 +145,7 @@ MM_TEAM void pose_energies(const System& s, int species, const PoseBatch<F>& b) 
     }
     // In a blocked pocket the weight is zero whatever the pairs are, and a finite sum stays finite.
     s.team.each([&](int l) { sum[l] += sum[l] < F(0.5 * kForbidden) ? pairs[l] : F(0); });
+    // sum_k w(k) (|S_rest + S_i|^2 - |S_rest|^2), Ewald's sum with and without the molecule.
     if (b.waves == Waves::direct) add_wave_energies(s, body, b.poses + c, own, sum);
     s.team.each([&](int l) { energy[l * own + c] = sum[l]; });
   });

@@ -232,6 +232,7 @@ void RigidMolecules::move(std::vector<HostAtom>& atoms, const std::vector<double
     Vector3 shift{}, velocity{};
     double mass = 0;
     for (int a = 0; a < 3; ++a) shift[a] = origin[a] + centers[k * 3 + a] - centers_[k * 3 + a];
+    // The nearest way, so that images change by what the molecule has crossed.
     box_.shorten(shift.data());
     for (const std::size_t i : molecule.atom) {
       mass += atoms[i].mass;
@@ -242,6 +243,7 @@ void RigidMolecules::move(std::vector<HostAtom>& atoms, const std::vector<double
     for (double& component : velocity) component /= mass;
     for (std::size_t i = 0; i < molecule.atom.size(); ++i) {
       HostAtom& atom = atoms[molecule.atom[i]];
+      // R d_i and R' d_i, from the center.
       const Vector3 from = rotated(old, kind.shape[i]), to = rotated(turn, kind.shape[i]);
       const Vector3 relative{atom.v[0] - velocity[0], atom.v[1] - velocity[1],
                              atom.v[2] - velocity[2]};

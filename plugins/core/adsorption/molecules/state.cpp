@@ -143,6 +143,7 @@ void set_body(const State& s, int b, Body<F>& body) {
   if (!s.chains.empty()) reach = chain_reach(s.chains[b], body.count);
   body.reach = static_cast<F>(reach);
   body.with_framework = static_cast<F>(tail);
+  // What does not depend on the pose: no displacement or rotation changes it.
   body.own = own + tail;
   const double d = s.data.max_displacement;
   // tau = min(1, d / 2 l): the outermost site, at the distance l, moves by about d at most.
@@ -153,6 +154,7 @@ void set_body(const State& s, int b, Body<F>& body) {
 
 void make_molecules(State& s) {
   Parameters& p = s.parameters;
+  // Ewald's sum over periodic images converges for neutral cells alone.
   check_framework_charge(p);
   check_bodies(p);
   check_lengths(s);
@@ -192,6 +194,7 @@ void set_model(const State& s, const F* grid, MoleculeArrays<F>& w) {
   MoleculeModel<F>& r = w.r;
   r.m = make_model(s, grid);
   for (int i = 0; i < 6; ++i) {
+    // Sites are fractions in 2^-32: H 2^-32 leads to angstrom, and H^-1 2^32 back.
     r.edges[i] = static_cast<F>(s.edges[i] * 0x1p-32);
     r.to_fractions[i] = s.inverse[i] * 0x1p32;
   }
@@ -230,6 +233,7 @@ void set_model(const State& s, const F* grid, MoleculeArrays<F>& w) {
   r.laws = s.in<F>().laws.data();
   r.cutoff = static_cast<F>(p.cutoff);
   r.cutoff2 = static_cast<F>(p.cutoff * p.cutoff);
+  // Opposite charges without a core would have no lowest energy.
   r.inner2 = static_cast<F>(kInner * kInner);
   r.alpha = static_cast<F>(p.force_field->alpha);
   r.rows = static_cast<int>(s.rows.size());
@@ -243,6 +247,7 @@ void set_model(const State& s, const F* grid, MoleculeArrays<F>& w) {
   w.trial_positions = p.trial_positions;
   w.trial_orientations = p.trial_orientations;
   const MoveLimits below = move_limits(p);
+  // Of the word that draws the kind of a move: limits of successive shares of its range.
   w.reinsert_below = below.reinsertion;
   w.identity_below = below.identity;
   w.regrow_below = below.regrowth;

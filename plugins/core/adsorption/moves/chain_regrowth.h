@@ -32,7 +32,6 @@ struct Grown {
 template <MoleculesOfTeam System>
 MM_TEAM Bias<typename System::Real> weigh_bead(const System& s, int species, int bead, int low,
                                                int high, int all, std::uint32_t word) {
-  using F = typename System::Real;
   const int type = s.r.body[species].type[bead];
   const TeamPointer<Site> beads = s.scratch.beads, grown = s.scratch.grown;
   return weigh_trials(
@@ -102,6 +101,8 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
     // r_i = r_center + R(q) d_i for the beads that stay.
     grown[low + i] = site_from(s.r, result.pose.center, turn, (shape + 3 * (low + i)).get());
   });
+  // All molecules that any bead can meet: the chain reaches no farther than its bonds from the
+  // center.
   s.gather(result.pose.center, {0, 0, 0}, body.reach, g.except, false);
   if (g.alone) s.forget_near();
   while (high < body.count - 1 || low > 0) {

@@ -129,6 +129,7 @@ MM_TEAM GrowthResult grow_rigid(System& s, const TrialMove& t) {
   }
   GrowthResult result;
   // A reinsertion may choose the old pose itself; the state does not change then.
+  // Trial 0 of a reinsertion is the old pose.
   const bool same = t.kind == Trial::reinsertion && after.chosen == 0;
   result.possible = (!gone || before.old_weight > F(0)) && (!come || after.mean > 0) && !same;
   if (!result.possible) return result;
@@ -201,6 +202,7 @@ MM_TEAM TrialMove choose_trial(const System& s, std::uint64_t step, const Common
   if (t.kind == Trial::identity) {
     // One of the other species: numbers from t.from on stand for the next one.
     t.to = static_cast<int>(uniform_below(word[0], species - 1));
+    // Skips the species that goes.
     t.to += t.to >= t.from;
   } else {
     outcome.inserted = t.from;
@@ -262,6 +264,7 @@ MM_TEAM bool decide_trial(System& s, const TrialMove& t, const GrowthResult& g, 
   if (t.stays()) {
     s.place_new(t.from, t.slot, g.fresh);
   } else {
+    // Tested only now: the step is repeated with the same random numbers when there is room.
     if (t.come() && !has_slot(s, t.to, moves)) return false;
     if (t.come()) put_in(s, t.to, g.fresh);
     if (t.gone()) take_out(s, t.from, t.slot);

@@ -43,6 +43,7 @@ MM_TEAM bool place_one(System& s, int species, int slot, std::uint64_t number) {
 template <MoleculesOfTeam System>
 MM_TEAM bool place_chain(System& s, int species, int slot, std::uint64_t number) {
   for (std::uint32_t round = 0; round < kPlaceRounds; ++round) {
+    // Each round has random numbers of its own.
     const std::uint64_t step = number * kPlaceRounds + round;
     const Grown grown = grow(s, {step, 3, species, false, false, false, kWidth, kWidth, -1});
     if (!(grown.weight > 0 && grown.energy < static_cast<double>(s.w.hill))) continue;

@@ -39,7 +39,10 @@ MM_TEAM void run_steps(System& s, Counts& moves) {
     if constexpr (Kind == Steps::several)
       move_to_one_of_many(s, t, moves);
     else if (!one_proposal<Kind>(s, t, draws.at(t), moves))
+      // No slot is free: the system continues from this step when the arrays have grown.
       break;
+    // The energy that is carried along is replaced by the sum itself, so that roundings do not add
+    // up.
     if ((t + 1) % kRefresh == 0) s.renew_energy();
   }
   s.store(t);

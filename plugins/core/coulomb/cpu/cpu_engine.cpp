@@ -23,6 +23,7 @@ class CpuEngine final : public EngineBase {
   void run(std::uint64_t sweeps) override {
     for (; sweeps > 0; --sweeps) {
       sweep_.propose_all();
+      // The tree takes the same decisions from a far field (docs/theory/coulomb.md, section 8).
       if (brush_)
         brush_->sweep();
       else if (tree_)
@@ -67,6 +68,7 @@ class CpuEngine final : public EngineBase {
   }
 
   void adopt(const HostParticles& host) override {
+    // write_positions() leaves alone the ions that are still here.
     left_ = state_.sites;
     trace_ = trace(host);
   }
@@ -95,6 +97,8 @@ class CpuEngine final : public EngineBase {
       for (std::size_t i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i)
         if (interior(state_.rules, b, state_.sites[i]))
           sweep_.kernels.count_pairs(state_.rules, b, sweep_.partners(), state_.species.data(), i,
+                                     // Each pair once, by the ion that comes first; the other one
+                                     // counts in kernels only if it is inside.
                                      {i + 1, n}, of_thread[thread].data());
     });
     for (const auto& part : of_thread)

@@ -154,6 +154,8 @@ std::int64_t change_single(const Rules& r, const Partners& g, IndexRange range, 
   return static_cast<std::int64_t>(total);
 }
 
+// sum_j z_j psi(x - x_j), the potential of all partners at a place, with the rounding of
+// change_double().
 template <Space B>
 std::int64_t potential_at(const Rules& r, const Partners& g, IndexRange range, const Site& at) {
   const DoubleLanes magic = constant<DoubleLanes>(r.magic);
@@ -204,6 +206,7 @@ std::int64_t change_of(const Rules& r, bool double_precision, const Partners& g,
   if (self < range.begin || self >= range.end)
     change = part(r, g, range, move, least);
   else
+    // Without the ion itself: the partners before it, then those behind.
     change = wrapping_sum(part(r, g, {range.begin, self}, move, least),
                           part(r, g, {self + 1, range.end}, move, least));
   nearest2 = static_cast<float>(least);

@@ -59,6 +59,8 @@ inline void sweep_one_by_one(CpuSweep& sweep) {
       // Items of 4,096 ions for each thread; equation 2 for this trial's turn.
       change[item] =
           serial ? serial_change(sweep, range, i) : sweep.change_by(range, i, i, nearest2);
+      // The exact test only where some ion is closer than any pair's contact in float32; serial
+      // leaves 0 and always tests.
       overlap[item] = nearest2 < state.rules.surely_free && hits(range);
     };
     if (serial || change.size() == 1)

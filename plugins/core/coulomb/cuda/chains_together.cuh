@@ -56,6 +56,7 @@ __global__ void __launch_bounds__(kPreparing) prepare_chains(const SmallChain* c
   __syncthreads();
   if (threadIdx.x == 0) a.counts += sweep;
   const auto each = [](int count, const auto& work) {
+    // The barrier ends a stage: the next one reads what other threads have written.
     for (int i = static_cast<int>(threadIdx.x); i < count; i += kPreparing) work(i);
     __syncthreads();
   };
@@ -144,6 +145,8 @@ class ChainLauncher : OnDevice {
     allow_shared_memory(any.decide, memory, "shared memory for a group");
     const auto columns = static_cast<unsigned>(count);
     for (int sweep = 0; sweep < sweeps; ++sweep) {
+      // As many rows of blocks as the largest chain has groups; blocks beyond those of their chain
+      // end at once.
       any.prepare<<<columns, kPreparing, 0, stream_>>>(device_chains_.data(), sweep);
       any.decide<<<dim3(columns, groups), any.threads, memory, stream_>>>(device_chains_.data(),
                                                                           sweep);

@@ -34,6 +34,7 @@ BrushLaunch brush_for(int eta) {
   return for_constant<16, 8, 4, 2, 1>(eta, [](auto threads) {
     // S Eta threads: 1,024 for eta = 16, 512 for 8 and 4, 256 for 2 and 1.
     constexpr int Eta = threads(), S = Eta >= 8 ? 64 : Eta >= 2 ? 128 : 256;
+    // A block decides S trials with Eta threads each (Fig. 7 of the paper).
     BrushLaunch launch{&brush_kernel<Double, B, S, Eta>,
                        &order_kernel<S>,
                        sizeof(GroupMemory<Double, S>),
@@ -166,10 +167,9 @@ class CudaEngine final : OnDevice, public EngineBase {
     kernel<<<chain.blocks(), kThreads, 0, chain.stream()>>>(
         chain.rules(state_.rules), chain.sites(), static_cast<int>(particles()), counts.data());
     check_launch();
-    MoveCounts sum;
-    counts.download(&sum, chain.stream());
     // The kernel sums each pair at both ends.
-    return static_cast<double>(sum.energy()) * state_.rules.strength / 2 +
+    return static_cast<double>(counts.first_value(chain.stream()).energy()) *
+               state_.rules.strength / 2 +
            energy_beside_pairs(state_.parameters.vacuum ? present() : state_);
   }
 
@@ -224,12 +224,14 @@ class CudaEngine final : OnDevice, public EngineBase {
     } else {
       for (int k = 0; k < sweeps; ++k) {
         enqueue(k);
+        // Launches would block when about a thousand of them wait.
         if (watchdog_ && k % kPace == 0) watchdog_->pace();
       }
       check_launch();
       if (watchdog_) watchdog_->wait();
     }
     std::vector<std::vector<MoveCounts>> counts;
+    // Waits for the stream of each device in turn.
     for (const auto& chain : chains_) counts.push_back(chain->counts(sweeps));
     for (int k = 0; k < sweeps; ++k) add(counts, k);
   }
@@ -238,6 +240,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     const Rules& r = state_.rules;
     const bool reduction = method() == Method::reduction;
     for (const auto& chain : chains_) {
+      // Every device prepares all trials, because it needs all ions; only decisions are divided.
       chain->propose(r, state_.counters.sweeps, slot);
       if (!reduction) chain->put_in_order(r, slot);
     }

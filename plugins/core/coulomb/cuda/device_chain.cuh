@@ -51,6 +51,7 @@ class DeviceChain {
     if (const EwaldBox* const box = state.ewald.get()) {
       rest_.upload(*box, box->terms, stream_);
       rest_single_.upload(*box, box->terms_single, stream_);
+      // The polynomial's coefficients come behind a group's memory.
       brush_.memory += state.parameters.double_precision ? rest_.bytes() : rest_single_.bytes();
     }
     allow_shared_memory(brush_.brush, brush_.memory, "shared memory for a group");
@@ -121,14 +122,17 @@ class DeviceChain {
     use();
     // -1 in each cell: it has no ion yet.
     head_.clear(stream_, 0xff);
+    // A trial of each ion, by random numbers of the ion and the sweep alone.
     propose_kernel<<<blocks(), kThreads, 0, stream_>>>(r, arrays(slot), sweep);
   }
   void put_in_order(const Rules& r, int slot) {
     const ChainArrays a = arrays(slot);
+    // Two launches, because the second stage reads all decisions of the first (theory, section 3).
     reject_kernel<blocked><<<blocks(), kThreads, 0, stream_>>>(r, a);
     reject_kernel<blocked_by_blocked><<<blocks(), kThreads, 0, stream_>>>(r, a);
     partition(partition_.data(), partition_.size());
     brush_.order<<<blocks_for(places_, kThreads), kThreads, 0, stream_>>>(a);
+    // No block of this sweep has begun, and no group is decided.
     progress_.clear(stream_);
   }
   // This device's groups.
@@ -145,6 +149,7 @@ class DeviceChain {
       constexpr int kWide = reduction_threads(space());
       const int blocks = std::min((n_ + kWide - 1) / kWide, 256);
       for (int i = 0; i < n_; ++i)
+        // The order of the stream makes the chain: trial i sees all moves before it.
         kernel<<<blocks, kWide, 0, stream_>>>(r, arrays(slot), reduction_.data(), i);
     });
   }
@@ -182,6 +187,7 @@ class DeviceChain {
   // Whether the groups of so many devices that are all this one run side by side.
   bool holds(int devices) const {
     use();
+    // Groups wait for each other, so that all of them must have room at a time.
     return devices * blocks_of_groups(devices) <=
            static_cast<unsigned>(multiprocessors() *
                                  blocks_side_by_side(brush_.brush, brush_.threads, brush_.memory));
@@ -190,9 +196,7 @@ class DeviceChain {
   void remember_sites() {
     use();
     if (left_.size() == 0) left_ = DeviceBuffer<Site>(n_);
-    check(cudaMemcpyAsync(left_.data(), site_.data(), n_ * sizeof(Site), cudaMemcpyDeviceToDevice,
-                          stream_),
-          "copy");
+    copy_on_device(left_.data(), site_.data(), n_ * sizeof(Site), stream_);
   }
   std::uint64_t trace(const HostParticles& host) const {
     use();
@@ -201,9 +205,7 @@ class DeviceChain {
     const auto kernel = host.double_precision ? &trace_kernel<double> : &trace_kernel<float>;
     kernel<<<blocks(), kThreads, 0, stream_>>>(host, n_, sum.data());
     check_launch();
-    unsigned long long trace;
-    sum.download(&trace, stream_);
-    return trace;
+    return sum.first_value(stream_);
   }
   void write_positions(const State& state, const HostParticles& host) {
     use();
@@ -266,9 +268,8 @@ class DeviceChain {
         state.rules, b, sorted.data(), box.data(), inside_count.data(), in_shared,
         device_counts.data());
     check_launch();
-    std::vector<unsigned long long> fetched(size), ions(b.species);
-    device_counts.download(fetched.data(), stream_);
-    device_ions.download(ions.data(), stream_);
+    const auto fetched = device_counts.values(stream_), ions = device_ions.values(stream_);
+    // Integers: the order in which blocks have added them does not matter.
     for (int k = 0; k < size; ++k) counts[k] += fetched[k];
     for (int k = 0; k < b.species; ++k) interior_ions[k] += ions[k];
   }
@@ -307,6 +308,7 @@ class DeviceChain {
     a.site = site_.data();
     a.radius = radius_.data();
     a.head = head_.data();
+    // Side by side, so that one call clears both.
     a.ticket = progress_.data();
     a.decided = progress_.data() + 1;
     a.counts = counts_.data();

@@ -120,7 +120,6 @@ class Tree final : public DeviceTree {
     arrange_kernel<<<blocks, kThreads, 0, stream_>>>(r, arrays_);
     conflicts_used_.clear(stream_);
     conflicts_kernel<<<blocks, kThreads, 0, stream_>>>(r, arrays_);
-    if (r.vacuum != 0) gains_kernel<<<blocks, kThreads, 0, stream_>>>(r, arrays_);
     check_launch();
     sort_ions();
     refreshed_ = true;
@@ -182,9 +181,9 @@ class Tree final : public DeviceTree {
   // Takes the decisions of another device, in order with both devices' work.
   void receive(const Tree& other, int begin, int end) {
     other.decided_.hold(stream_);
-    check(cudaMemcpyAsync(arrays_.accepted + begin, other.arrays_.accepted + begin,
-                          static_cast<std::size_t>(end - begin), cudaMemcpyDeviceToDevice, stream_),
-          "copy");
+    // One byte for each trial is all that devices exchange within a batch.
+    copy_on_device(arrays_.accepted + begin, other.arrays_.accepted + begin,
+                   static_cast<std::size_t>(end - begin), stream_);
   }
   void move(int begin, int end) { launch(Step::move, begin, end); }
   void end_epoch(int begin, int end) {
@@ -235,6 +234,7 @@ class Tree final : public DeviceTree {
     mesh_done_.record(mesh_stream_);
   }
   void wait_for_all() {
+    // What follows in the mesh stream comes after all that the main stream has now.
     all_done_.record(stream_);
     all_done_.hold(mesh_stream_);
   }

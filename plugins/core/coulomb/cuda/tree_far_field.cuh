@@ -55,6 +55,7 @@ class DeviceCells {
   template <CellItems Items, class Sorted>
   void sort(const Items& items, Sorted* sorted, cudaStream_t stream) {
     const int blocks = blocks_for(items.count, kThreads);
+    // A counting sort: numbers by cell, exclusive sums of these, places.
     count_kernel<<<blocks, kThreads, 0, stream>>>(cells_, items);
     add_up(scan_.data(), scan_.size(), stream);
     sort_kernel<<<blocks, kThreads, 0, stream>>>(cells_, items, sorted);
@@ -161,6 +162,7 @@ class DeviceField {
       mesh_.plan[a] = wide_plan(m.length[a]);
       twiddle_[a] = on_device(fft_twiddles(m.length[a]), stream_);
       mesh_.twiddle[a] = twiddle_[a].data();
+      // Two buffers of kLines lines, between which the stages go back and forth.
       line_memory_[a] =
           2 * sizeof(Complex<double>) * kLines * static_cast<std::size_t>(m.length[a]);
     }

@@ -174,24 +174,8 @@ __device__ void fft_stage(int length, int done, const Complex<double>* twiddle, 
 template <class Load, class Store>
 __device__ void fft_stage(int radix, int length, int done, const Complex<double>* twiddle,
                           const Load& load, const Store& store) {
-  switch (radix) {
-    case 2:
-      return fft_stage<2>(length, done, twiddle, load, store);
-    case 3:
-      return fft_stage<3>(length, done, twiddle, load, store);
-    case 4:
-      return fft_stage<4>(length, done, twiddle, load, store);
-    case 5:
-      return fft_stage<5>(length, done, twiddle, load, store);
-    case 6:
-      return fft_stage<6>(length, done, twiddle, load, store);
-    case 8:
-      return fft_stage<8>(length, done, twiddle, load, store);
-    case 9:
-      return fft_stage<9>(length, done, twiddle, load, store);
-    default:
-      return fft_stage<10>(length, done, twiddle, load, store);
-  }
+  for_constant<2, 3, 4, 5, 6, 8, 9, 10>(
+      radix, [&](auto R) { fft_stage<R()>(length, done, twiddle, load, store); });
 }
 
 // Lines in shared memory, from which a stage takes and to which it gives.

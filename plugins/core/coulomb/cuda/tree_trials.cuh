@@ -45,8 +45,8 @@ struct TreeArrays {
 enum { kFlipped = 0, kOpen = 3, kCounts = 6 };
 constexpr std::int32_t kFree = -1, kSearch = -2;
 
-// Sites, new places and limits by place in the order of a sweep; new places by cell. A thread per
-// candidate, here and below.
+// Sites, new places and limits by place in the order of a sweep; new places by cell; with a vacuum
+// around what the trials would add to the dipole moment. A thread per candidate, here and below.
 __global__ void arrange_kernel(const __grid_constant__ Rules r, TreeArrays v) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
   if (k >= static_cast<int>(*v.chain.count)) return;
@@ -56,6 +56,9 @@ __global__ void arrange_kernel(const __grid_constant__ Rules r, TreeArrays v) {
   v.to[k] = to;
   v.limit[k] = v.chain.most[i];
   v.new_next[i] = atomicExch(&v.new_head[cell_of(r, to)], i);
+  if (r.vacuum == 0) return;
+  v.gain[k] = dipole_gain(r, at, to, v.chain.image + 3 * static_cast<std::size_t>(i));
+  v.earlier[k] = {0, 0, 0};
 }
 
 // Lists the ions with which candidates may overlap at their turn. Where the memory for that is used
@@ -91,15 +94,6 @@ __global__ void conflicts_kernel(const __grid_constant__ Rules r, TreeArrays v) 
   unsigned at = first;
   each([&](int entry) { v.conflicts[at++] = entry; });
   v.conflicts[at] = -1;
-}
-
-// With a vacuum around.
-__global__ void gains_kernel(const __grid_constant__ Rules r, TreeArrays v) {
-  const int k = blockIdx.x * blockDim.x + threadIdx.x;
-  if (k >= static_cast<int>(*v.chain.count)) return;
-  v.gain[k] = dipole_gain(r, site_at(v.from, k), site_at(v.to, k),
-                          v.chain.image + 3 * static_cast<std::size_t>(v.chain.order[k]));
-  v.earlier[k] = {0, 0, 0};
 }
 
 }  // namespace

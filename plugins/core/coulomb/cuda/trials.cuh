@@ -13,6 +13,7 @@ __device__ void propose_trial(const Rules& r, const ChainArrays& a, std::uint64_
   const Site s = a.site[i];
   const Trial t = propose(r, static_cast<std::uint32_t>(i), sweep, s);
   a.trial[i] = {t.x, t.y, t.z, 0};
+  // -ln(u) / (|z| strength), the largest change of the potential that equation 1 accepts.
   a.most[i] = t.most;
   a.decision[i] = t.inside ? candidate : outside;
   // Ion i becomes the head of its cell's linked list; the order within a list has no effect.
@@ -25,6 +26,7 @@ template <EarlyDecision Stage>
 __device__ void reject_early(const Rules& r, const ChainArrays& a, int i) {
   bool rejected = a.decision[i] != candidate;
   if (!rejected) {
+    // A hard core is an infinite energy, which equation 1 rejects without any pair term.
     rejected = overlaps(
         r, a.lists(), [&](int j) { return a.site[j]; }, a.radius, i, site_of(a.trial[i], 0),
         [&](int j) {

@@ -106,6 +106,8 @@ class CpuEngine final : public EngineBase {
     count_ = arrays.count;
     everywhere_ = ranks_ ? ranks_->sum(count_) : count_;
     set_cells();
+    // As many partial sums of a particle's force as a GPU has threads for it: the same order of
+    // additions.
     arguments_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere_ / ranks_->ranks()) : count_);
     arguments_.plain = is_plain_with(links_.any_specials());
     lists_built_ = -1;
@@ -118,6 +120,7 @@ class CpuEngine final : public EngineBase {
     const auto hosted = static_cast<std::size_t>(count);
     std::optional<Misplaced> misplaced;
     if (position) {
+      // If several are misplaced, any one of them is named.
       std::mutex lock;
       for_each_value(hosted, position, [&](int i, const double r[3]) {
         int image[3] = {};
@@ -249,9 +252,12 @@ class CpuEngine final : public EngineBase {
   void step(bool last) {
     choose_laws(table_of(step_));
     set_noise(arguments_.forces, step_);
+    // Forces are those of the box at this step; the drift ends in the box of the next one.
     if (is_sheared()) arguments_.forces.frame = sheared_;
     arguments_.limit = limit_of(settings_.cutoff);
     point_at_particles();
+    // Out of place: other threads still read the velocities of this step, on which friction
+    // depends.
     next_velocity_.resize(velocity_.size());
     arguments_.next_velocity = next_velocity_.data();
     if (!last) {
@@ -271,6 +277,7 @@ class CpuEngine final : public EngineBase {
       return;
     }
     energy_and_virial_ = {};
+    // In the order of chunks, whichever threads had them: the same bits with any number of threads.
     for (const Chunk& chunk : chunk_) add_to(energy_and_virial_, chunk.energy_and_virial);
   }
 
@@ -338,6 +345,8 @@ class CpuEngine final : public EngineBase {
       find_bounding_spheres(arguments_.cells, step_ - lists_built_);
     lists_built_ = step_;
     arrange();
+    // A bond leads beyond what this rank knows: all ranks extend their reach, and places are found
+    // anew with the additional ghosts.
     while (!find_partners()) {
       know_more();
       arrange();
@@ -356,6 +365,7 @@ class CpuEngine final : public EngineBase {
     reorder(origin_, next_origin_, order);
     links_.reorder(pool_, order);
     if (ranks_) find_ghosts();
+    // Spheres and keys again, in the new order and with the ghosts behind.
     find_keys(0, static_cast<int>(position_.size()));
     if (kCoarseApart) note_coarse_positions();
     find_cells(pool_, arguments_.cells, count_, key_, cell_, range_);
@@ -498,6 +508,7 @@ class CpuEngine final : public EngineBase {
     *ranks_ = decomposition_of(settings_of_tilted_box(), *communicator_, beyond_lists());
     set_cells();
     if (is_sheared()) tilt_cells(arguments_.cells, step_);
+    // Without the ghosts of the build that is repeated.
     position_.resize(static_cast<std::size_t>(count_));
     velocity_.resize(static_cast<std::size_t>(count_));
   }

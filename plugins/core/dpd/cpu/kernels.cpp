@@ -11,6 +11,8 @@ namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
 constexpr int kBatch = 1024;
+// An entry of the host's list: the index in bits 0 to 28, the kind of special neighbor in bits 30
+// and 31 (LAMMPS' NEIGHMASK and SBBITS).
 constexpr int kIndexMask = 0x1fffffff;
 static_assert(kBatch % kLanes == 0);
 
@@ -112,6 +114,7 @@ class PairLoop {
     }
     for (int i = 1; i <= table.types; ++i) {
       for (int j = 1; j <= table.types; ++j) {
+        // Where all exponents are 1, w_R = 1 - r / r_c needs no power function.
         if (of(i, j).weight_exponent != 1) general_ = true;
         if (table.transverse && of(i, j).transverse_exponent != 1) general_ = true;
       }
@@ -222,6 +225,7 @@ class PairLoop {
       const Vector<float> noise = transverse_noise(image_key(key_, image), i, j, turn);
       b.x_noise[n] = static_cast<F>(noise.x);
       b.y_noise[n] = static_cast<F>(noise.y);
+      // The third component has its place in the noise of a central pair.
       b.noise[n] = static_cast<F>(noise.z);
     }
   }
@@ -334,6 +338,7 @@ class PairLoop {
   void store() {
     const Batch<F>& b = batch_;
     for (int n = 0; n < b.count; ++n) {
+      // In the order of the list: whoever adds them later keeps the order of a single thread.
       PairContribution& contribution = rows_.contributions[stored_++];
       contribution.i = b.i[n];
       contribution.j = b.j[n];
@@ -405,6 +410,7 @@ void add_rows(const PairTable& table, const Particles& particles, const Neighbor
 
 void draw_noise(const NoiseKey& key, int count, const std::uint32_t* tag_i,
                 const std::uint32_t* tag_j, float* noise) {
+  // In arrays of their own, because draw() reads whole vectors, beyond the last pair.
   std::uint32_t i[kBatch] = {}, j[kBatch] = {};
   for (int from = 0; from < count; from += kBatch) {
     const int some = count - from < kBatch ? count - from : kBatch;

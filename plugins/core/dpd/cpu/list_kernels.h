@@ -26,8 +26,10 @@ class ListLoop {
   std::int64_t run(int first, int last) {
     for (int i = first; i < last;) {
       const int cell = l_.cell[i];
+      // Particles are in the order of cells: the candidates of a cell serve all of its particles.
       look_around(cell);
       for (; i < last && l_.cell[i] == cell; ++i) {
+        // Room for all candidates, so that append() needs no test.
         if (length_ + count_ > room_) return length_ + count_;
         const std::int64_t before = length_;
         if (l_.cells.narrow)

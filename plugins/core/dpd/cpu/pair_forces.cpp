@@ -54,6 +54,7 @@ struct Block {
   void make_room(std::int64_t pairs) {
     if (pairs <= room) return;
     room = 0;
+    // A quarter more than is needed, so that fluctuations of the lists seldom allocate memory.
     contributions = std::make_unique_for_overwrite<PairContribution[]>(pairs + pairs / 4);
     room = pairs + pairs / 4;
   }
@@ -152,6 +153,7 @@ struct PairForces::State {
       owned.include(wave[b].owned);
       ghosts.include(wave[b].ghosts);
     }
+    // Each particle belongs to one part, so that no two threads add to the same force.
     for_each_item(pool, parts(), [this](int part, int) { add(part); });
   }
 };

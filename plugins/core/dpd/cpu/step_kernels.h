@@ -32,6 +32,7 @@ void begin(const StepArguments<P>& s, Chunk& chunk) {
   for (int i = chunk.first; i < chunk.last; ++i) {
     const typename P::Position r = s.position[i];
     typename P::Velocity v = s.velocity[i];
+    // v(t + dt/2) = v(t) + f(t) dt / 2m; then r(t + dt) = r(t) + v(t + dt/2) dt (Eq. 1).
     kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
     move_on(s, i, r, v, chunk);
   }
@@ -116,6 +117,7 @@ class StepLoop {
 #endif
     int count = count_;
     for (int k = 0; k < number; k += kTested) {
+      // Without room for all of the next ones, those that are there are computed first.
       if (count > kHits - kTested) {
         count_ = count;
         close(i, false);
@@ -157,6 +159,7 @@ class StepLoop {
 
   void flush() {
     if constexpr (plain && sizeof(typename P::Position) == 16)
+      // Positions and velocities of 16 bytes are loaded whole and transposed.
       gather_four();
     else
       gather();
@@ -168,6 +171,7 @@ class StepLoop {
         draw_vectors(s_.forces.noise, count_, tag_i_, tag_j_, noise_, across_.y_noise,
                      across_.z_noise);
       else
+        // xi_ij of Eq. 5 for all pairs of the batch.
         draw(s_.forces.noise, count_, tag_i_, tag_j_, noise_);
       if (!plain && s_.forces.general_exponent)
         evaluate<true>();

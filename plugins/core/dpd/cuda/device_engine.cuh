@@ -26,6 +26,7 @@ class DeviceEngine : protected OnDevice, public EngineBase {
     EngineCounters counters = counters_;
     std::vector<int> number(lists_hold_ ? static_cast<std::size_t>(particles().count) : 0);
     if (!number.empty()) stream_.fetch(particles().number.data(), number.data(), number.size());
+    // Pairs within a tile are in one of the two lists in mixed precision (left_out()).
     counters.neighbors = std::accumulate(number.begin(), number.end(), std::int64_t{0});
     return counters;
   }
@@ -96,6 +97,7 @@ class DeviceEngine : protected OnDevice, public EngineBase {
   void read_sums(int blocks, bool any_bonds) {
     const auto [pairs, bonds] =
         sums_over_blocks(blocks, particles().partial.data(), total_, stream_);
+    // Words 0 to 6 are energy and virial of pairs, 7 to 13 those of harmonic bonds.
     energy_and_virial_ = {pairs, bonds};
     if (any_bonds && bonded_.wanted() && particles().count > 0)
       bonded_.add_to(energy_and_virial_, blocks, total_, stream_);

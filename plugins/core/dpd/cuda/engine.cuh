@@ -93,6 +93,7 @@ class CudaEngine final : public DeviceEngine<P> {
     cells_ = cells_of(settings_of_tilted_box(), p_.count, nullptr);
     find_bounding_spheres(cells_, 0);
     base_.cells = cells_;
+    // Lanes are a function of N alone, because they fix the order of floating-point sums.
     p_.lanes = lanes_of(p_.count);
     if (n != p_.slot.size()) {
       for (State* state : {&p_.state[0], &p_.state[1]})
@@ -158,6 +159,8 @@ class CudaEngine final : public DeviceEngine<P> {
 
   Step<P> step_of(std::int64_t number) const {
     Step<P> s = step_to(p_.state[p_.now ^ 1], number, table_of(number));
+    // The strain since the last build is known ahead: no particle has to leave its sphere for lists
+    // to end.
     if (is_sheared()) s.ends_lists = lists_end_after(built_, number);
     s.bonds = links_.bonds();
     return s;
@@ -166,6 +169,7 @@ class CudaEngine final : public DeviceEngine<P> {
   void launch_step(std::int64_t number, bool reading) {
     Step<P> s = step_of(number);
     bonded_.launch(s, constants_.bonded_terms(table_of(number)), 0, p_.block(), reading, stream_);
+    // The changes of the last step are left to change_velocities().
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
     const unsigned blocks = static_cast<unsigned>(this->blocks());
     if (settings_.pairs.has_densities()) {
@@ -186,6 +190,8 @@ class CudaEngine final : public DeviceEngine<P> {
     static_assert(VelocitySums::kKept >= 2 * kFarAhead);
     s.moments = velocity_sums_.of_step(
         number, made.measured, made.kind == VelocityChange::kStop ? Moments::kSums : 1, stream_);
+    // The step ends at rest with the sums of m v^2 and m v; the next kernel computes the map from
+    // them and begins the next step.
     launch_kernel(kernel_of_step<P, AllWithMoments>(plain_, false, p_.lanes), blocks, kThreads, 0,
                   stream_, early, s, AllWithMoments{});
     launch_each(p_.count, stream_, &drive_kernel<P>, s,
@@ -212,6 +218,7 @@ class CudaEngine final : public DeviceEngine<P> {
     end = std::min(end, begin + kMost);
     if constexpr (kIntegers<P>) {
       const State &here = p_.present(), &there = p_.state[p_.now ^ 1];
+      // Steps go from one state to the other in turn, as in run_to().
       Interval a{step_of(begin),
                  {here.position.data(), there.position.data()},
                  {here.velocity.data(), there.velocity.data()},
@@ -249,6 +256,7 @@ class CudaEngine final : public DeviceEngine<P> {
     std::int64_t next = from;
     for (;;) {
       while (next <= to) {
+        // Until `expected_` the lists probably hold, so that few launches would be in vain.
         const long long near = p_.count < kMany ? kAhead : kAheadOfMany,
                         ahead = next < expected_ ? kFarAhead : near;
         // At most `ahead` steps are in the queue behind the one that the GPU has begun.
@@ -298,6 +306,7 @@ class CudaEngine final : public DeviceEngine<P> {
 
   template <class BufferOf>
   std::int64_t repair(const BufferOf& buffer_of) {
+    // The pairs or ghosts of some block did not fit into shared memory.
     if (host_status_->overfull) {
       check(cudaStreamSynchronize(stream_), "step");
       host_status_->overfull = 0;
@@ -373,6 +382,7 @@ class CudaEngine final : public DeviceEngine<P> {
     // Sorted from one state into the other, which becomes the present one.
     std::swap(p_.state[0], p_.state[1]);
     p_.slot.swap(p_.slot_there);
+    // Only special neighbors need the tags of candidates.
     const auto kernel = links_.any_specials() ? &list_kernel<P, true> : &list_kernel<P, false>;
     ListArguments arguments{cells_,
                             !base_.motion.frame.tilted,

@@ -67,8 +67,7 @@ __device__ inline unsigned left_out(const NeighborLists& lists, unsigned first, 
 
 // One warp per cell, or several that share its particles. Of the particles in the cells around it,
 // those in reach of the box that bounds its own are collected; then its own go through them one by
-// one. Who is a neighbor is found by vote, so that lists have the order of the candidates
-// (section 3.3 of the paper).
+// one, so that lists have the order of the candidates (section 3.3 of the paper).
 struct ListMemory {
   static constexpr int kMost = 160;  // candidates whose places are kept in registers
   float4 candidate[kMost + 32];      // position and index
@@ -108,116 +107,19 @@ struct ListArguments {
 };
 
 // Appends those of 32 x batches candidates that are in reach to the lists of particles i, i + 1,
-// ..., which have `number` entries (each lane knows one of them); fresh: none. Two particles are
-// taken at a time, whose lists are written by half a warp each.
+// ..., which have `number` entries (each lane knows one of them); fresh: none. Four particles are
+// taken at a time, whose lists are written by eight lanes each. Each lane has successive
+// candidates: a sum over the lanes of how many it appends, of all four particles in one word, tells
+// where they go, so that lists have the order of the candidates. velocity: of all particles, whose
+// tags are those of special neighbors.
 template <Precision P, bool special, bool narrow, bool fresh, int batches>
 __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, int owned, int some,
-                       int& number, const typename P::Velocity* velocity) {
-  const unsigned below = (1u << lane) - 1u;
-  Vector<float> position[batches];
-  float square[batches], radius[batches];
-  int index[batches];
-  unsigned out[batches];  // bit q: not in the list of particle i + q
-  unsigned tag[batches];
-#pragma unroll
-  for (int b = 0; b < batches; ++b) {
-    const float4 c = m.candidate[32 * b + lane];
-    const bool there = 32 * b + lane < some;
-    index[b] = there ? __float_as_int(c.w) : i;
-    position[b] = there ? Vector<float>{c.x, c.y, c.z} : Vector<float>{0, 0, 0};
-    radius[b] = there ? m.radius[32 * b + lane] : 0;
-    square[b] = narrow ? 0 : list_square(position[b], radius[b]);
-    out[b] = there ? left_out(a.lists, static_cast<unsigned>(i), static_cast<unsigned>(index[b])) |
-                         ~low_bits(owned)
-                   : ~0u;
-    if (special) tag[b] = velocity[index[b]].tag;
-  }
-  const int half = lane / 16;
-  const auto apart = static_cast<std::size_t>(static_cast<unsigned>(a.lists.stride));
-  // entry[group][particle][kGroup]: lane l of a half warp writes its particle's groups l, l + 16,
-  // ...
-  uint4* mine =
-      reinterpret_cast<uint4*>(a.lists.entry) + static_cast<unsigned>(lane % 16) * apart + i + half;
-  uint4* const row = reinterpret_cast<uint4*>(m.row[half]);
-#pragma unroll 1
-  for (int q = 0; q < owned; q += 2, i += 2, mine += 2) {
-    ListCenter center[2];
-    int n[2], filled[2];  // entries, and those of the row, which continues an unfinished group
-    LinkSpan specials[2]{};
-#pragma unroll
-    for (int p = 0; p < 2; ++p) {
-      const float4 own = m.own[q + p];
-      center[p] = {own.x, own.y, own.z, own.w, m.limit[q + p]};
-      n[p] = fresh ? 0 : __shfl_sync(kWholeWarp, number, q + p);
-      filled[p] = n[p] % kGroup;
-      if (special && q + p < owned) specials[p] = a.links.specials_of(i + p);
-    }
-    const int of_half = half ? n[1] : n[0], before = of_half / kGroup * kGroup;
-    uint4* groups = fresh ? mine : mine + static_cast<std::size_t>(of_half / kGroup) * apart;
-    if (!fresh) {
-      // An unfinished group is read back: new entries go on behind its own.
-      if (lane % 16 == 0 && of_half % kGroup > 0 && of_half < a.lists.capacity) row[0] = *groups;
-      __syncwarp();
-    }
-#pragma unroll
-    for (int b = 0; b < batches; ++b) {
-#pragma unroll
-      for (int p = 0; p < 2; ++p) {
-        const ListCenter& here = center[p];
-        bool in = !(out[b] & 1u << (q + p));
-        if constexpr (narrow) {
-          const auto difference = [](float j, float i) {
-            return __float_as_uint(j) - __float_as_uint(i);
-          };
-          in = in && within_reach(a.cells, difference(position[b].x, here.x),
-                                  difference(position[b].y, here.y),
-                                  difference(position[b].z, here.z), here.reach, radius[b]);
-        } else {
-          in = in && within_reach(here, position[b], radius[b], square[b]);
-        }
-        unsigned entry = static_cast<unsigned>(index[b]);
-        if (special) {
-          for (unsigned s = 0; s < specials[p].count; ++s) {
-            const LinkWord link = specials[p].first[s];
-            if (!in || partner_of(link) != tag[b]) continue;
-            const unsigned kind = kind_of(link);
-            if (a.excluded >> kind & 1u) in = false;
-            entry = (entry & kIndexBits) | kind << 30;
-          }
-        }
-        const unsigned vote = __ballot_sync(kWholeWarp, in);
-        // A lane's place is the number of neighbors in lower lanes: the order is that of the
-        // candidates.
-        if (in) m.row[p][filled[p] + __popc(vote & below)] = entry;
-        filled[p] += __popc(vote);
-      }
-    }
-    // What the last group has room for is the particle itself: an index that can be read.
-#pragma unroll
-    for (int p = 0; p < 2; ++p)
-      if (lane < kGroup - 1) m.row[p][filled[p] + lane] = static_cast<unsigned>(i + p);
-    __syncwarp();
-    const int room = min(half ? filled[1] : filled[0], a.lists.capacity - before);
-#pragma unroll 1
-    for (int group = lane % 16; kGroup * group < room; group += 16, groups += 16 * apart)
-      *groups = row[group];
-#pragma unroll
-    for (int p = 0; p < 2; ++p)
-      if (lane == q + p) number = n[p] / kGroup * kGroup + filled[p];
-    __syncwarp();
-  }
-}
-
-// The same without special neighbors, for particles of cells that are not narrow, four at a time.
-// Each lane has successive candidates: a sum over the lanes of how many it appends, of all four
-// particles in one word, tells where they go, and the order is that of the candidates as well.
-template <bool fresh, int batches>
-__device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int i, int owned,
-                            int some, int& number) {
+                       int& number, [[maybe_unused]] const typename P::Velocity* velocity) {
   static_assert(32 * batches < 256);  // bits of a number in the word
   Vector<float> position[batches];
   float square[batches], radius[batches];
   unsigned index[batches], out[batches];  // bit q of out: not in the list of particle i + q
+  [[maybe_unused]] unsigned tag[batches];
 #pragma unroll
   for (int b = 0; b < batches; ++b) {
     // Lane l has candidates l batches + b, so that a prefix sum over lanes keeps their order.
@@ -227,27 +129,53 @@ __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int
     index[b] = static_cast<unsigned>(there ? __float_as_int(c.w) : i);
     position[b] = there ? Vector<float>{c.x, c.y, c.z} : Vector<float>{0, 0, 0};
     radius[b] = there ? m.radius[k] : 0;
-    square[b] = list_square(position[b], radius[b]);
+    square[b] = narrow ? 0 : list_square(position[b], radius[b]);
     out[b] = there ? left_out(a.lists, static_cast<unsigned>(i), index[b]) | ~low_bits(owned) : ~0u;
+    if constexpr (special) tag[b] = velocity[index[b]].tag;
   }
   __syncwarp();  // rows come to where candidates were
   const int quarter = lane / 8;
   const auto apart = static_cast<std::size_t>(static_cast<unsigned>(a.lists.stride));
+  // entry[group][particle][kGroup]: lane l of a quarter writes its particle's groups l, l + 8, ...
   uint4* mine = reinterpret_cast<uint4*>(a.lists.entry) + static_cast<unsigned>(lane % 8) * apart +
                 i + quarter;
   uint4* const row = reinterpret_cast<uint4*>(m.row_of(quarter));
 #pragma unroll 1
   for (int q = 0; q < owned; q += 4, i += 4, mine += 4) {
     unsigned in[4], numbers = 0;  // bit b of in: candidate b of this lane is in the list
+    // Special kinds of candidates, 0 for none: candidate b has the bits 2 b and 2 b + 1.
+    [[maybe_unused]] unsigned kinds[4] = {};
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
       const float4 own = m.own[q + p];
       const ListCenter here = {own.x, own.y, own.z, own.w, m.limit[q + p]};
+      LinkSpan specials{};
+      if (special && q + p < owned) specials = a.links.specials_of(i + p);
       in[p] = 0;
 #pragma unroll
-      for (int b = 0; b < batches; ++b)
-        if (!(out[b] & 1u << (q + p)) && within_reach(here, position[b], radius[b], square[b]))
-          in[p] |= 1u << b;
+      for (int b = 0; b < batches; ++b) {
+        if (out[b] & 1u << (q + p)) continue;
+        bool near;
+        if constexpr (narrow) {
+          // Differences of integers, which wrap to the nearest image.
+          const auto difference = [](float j, float i) {
+            return __float_as_uint(j) - __float_as_uint(i);
+          };
+          near = within_reach(a.cells, difference(position[b].x, here.x),
+                              difference(position[b].y, here.y), difference(position[b].z, here.z),
+                              here.reach, radius[b]);
+        } else {
+          near = within_reach(here, position[b], radius[b], square[b]);
+        }
+        for (unsigned s = 0; special && s < specials.count; ++s) {
+          const LinkWord link = specials.first[s];
+          if (!near || partner_of(link) != tag[b]) continue;
+          const unsigned kind = kind_of(link);
+          near = !(a.excluded >> kind & 1u);
+          kinds[p] = (kinds[p] & ~(3u << 2 * b)) | kind << 2 * b;
+        }
+        if (near) in[p] |= 1u << b;
+      }
       // Four numbers of 8 bits; sums over the warp are at most 32 batches, which fit.
       numbers |= static_cast<unsigned>(__popc(in[p])) << 8 * p;
     }
@@ -260,6 +188,7 @@ __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int
     const int had = fresh ? 0 : __shfl_sync(kWholeWarp, number, q + quarter);
     uint4* groups = mine + static_cast<std::size_t>(had / kGroup) * apart;
     if (!fresh) {
+      // An unfinished group is read back: new entries go on behind its own.
       if (lane % 8 == 0 && had % kGroup > 0 && had < a.lists.capacity) row[0] = *groups;
       __syncwarp();
     }
@@ -271,7 +200,9 @@ __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int
 #pragma unroll
       for (int b = 0; b < batches; ++b)
         if (in[p] & 1u << b) {
-          store_shared(at, index[b]);
+          unsigned entry = index[b];
+          if constexpr (special) entry |= (kinds[p] >> 2 * b & 3u) << 30;
+          store_shared(at, entry);
           at += sizeof(unsigned);
         }
       // What the last group has room for is the particle itself: an index that can be read.
@@ -453,17 +384,10 @@ struct ListWarp {
   }
   template <int batches>
   __device__ __forceinline__ void append_batches(int some) {
-    if constexpr (!special) {
-      if (fresh)
-        append_four<true, batches>(a, m, lane, first, owned, some, number);
-      else
-        append_four<false, batches>(a, m, lane, first, owned, some, number);
-    } else {
-      if (fresh)
-        append<P, special, false, true, batches>(a, m, lane, first, owned, some, number, velocity);
-      else
-        append<P, special, false, false, batches>(a, m, lane, first, owned, some, number, velocity);
-    }
+    if (fresh)
+      append<P, special, false, true, batches>(a, m, lane, first, owned, some, number, velocity);
+    else
+      append<P, special, false, false, batches>(a, m, lane, first, owned, some, number, velocity);
   }
   __device__ __forceinline__ void write_numbers() const {
     if (lane >= owned) return;

@@ -46,6 +46,7 @@ struct MomentSums {
   // All threads of a warp: the sums of all copies.
   __device__ Moments sums() const {
     Moments sums;
+    // Lane c brings copy c of each sum.
     for (int k = 0; k < wanted; ++k)
       MM_NO_UNROLL  // costs registers of all threads
           for (int word = k; word < kWords; word += Moments::kSums) {
@@ -78,6 +79,7 @@ struct Step {
   const typename P::Velocity* velocity;
   const ShortPosition* short_position;
   const typename P::Real* density;  // of many-body forces
+  // Apart from those above, which other threads still read.
   typename P::Position* next_position;
   typename P::Velocity* next_velocity;
   ShortPosition* next_short;

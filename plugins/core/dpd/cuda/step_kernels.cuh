@@ -255,16 +255,9 @@ inline Extra extra_of(const Settings& settings) {
 // plain: as in is_plain(), with Extra::shear in any box.
 template <Precision P, ParticleRange Who>
 StepKernel<P, Who> step_kernel_of(Extra extra, bool plain, bool reading, int lanes) {
-  switch (extra) {
-    case Extra::many_body:
-      return step_kernel_with<P, Who, Extra::many_body>(plain, reading, lanes);
-    case Extra::transverse:
-      return step_kernel_with<P, Who, Extra::transverse>(plain, reading, lanes);
-    case Extra::shear:
-      return step_kernel_with<P, Who, Extra::shear>(plain, reading, lanes);
-    default:
-      return kernel_of_step<P, Who>(plain, reading, lanes);
-  }
+  if (extra == Extra::none) return kernel_of_step<P, Who>(plain, reading, lanes);
+  return for_constant<Extra::many_body, Extra::transverse, Extra::shear>(
+      extra, [=](auto with) { return step_kernel_with<P, Who, with()>(plain, reading, lanes); });
 }
 
 }  // namespace manymove::dpd

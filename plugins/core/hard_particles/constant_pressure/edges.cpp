@@ -51,7 +51,7 @@ std::int64_t edge_at(std::int64_t rung) {
 // The box and the grid of the state's extents; false if there are too many cells.
 bool set_edges(State& s) {
   double all = 1;
-  int cells[3];
+  int cells[3] = {1, 1, 1};
   for (int a = 0; a < s.dimensions(); ++a)
     all *= cells[a] = static_cast<int>(cells_of_edge(s.extent[a]));
   set_cells(s, cells);
@@ -150,6 +150,7 @@ bool change_edges(State& s, Snapshot& now) {
                                          static_cast<std::uint64_t>(s.lattice.steps[axis]));
     const auto by = static_cast<std::int64_t>(draw.magnitude);
     ++s.data.volume_moves.trials;
+    // One edge changes at a time, by a number of rungs on the ladder of edges.
     const std::int64_t from = s.extent[axis];
     // As many rungs up as down: a step and its reverse are equally likely.
     const std::int64_t to = edge_at(rung_of(from) + (draw.grows ? by : -by));

@@ -197,6 +197,7 @@ bool set_box(State& s, double coordinate) {
 LeastRatio least_ratio_wanted(const State& s) {
   const Parameters& p = s.parameters;
   const double reach = p.volume_repeats * p.volume_delta;
+  // The smallest box that all trials together can reach, one step after the other downwards.
   const double least_unit = unit_of(s, volume_of(s, s.data.volume - reach)) * (1 - 1e-12);
   const double sigma = s.distances.largest;
   LeastRatio wanted{};
@@ -256,6 +257,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
   const auto quanta =
       static_cast<std::uint64_t>(std::max(1.0, std::floor(p.volume_delta / s.lattice.quantum)));
   for (int trial = 0; trial < p.volume_repeats; ++trial) {
+    // |step| is uniform among 0 to floor(delta / quantum) quanta, in either direction.
     const BoxTrial draw = draw_box_trial(s.geometry, s.data.counters.cycles, trial, quanta);
     const auto by = static_cast<double>(draw.magnitude);
     const double to = now + (draw.grows ? by : -by) * s.lattice.quantum;
@@ -274,6 +276,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
             text_of("the box has become too ", to < now ? "small" : "large",
                     " for the lattice of its start; continue with a new simulation from the "
                     "present positions and box"));
+    // u^2 q >= 1 with the least ratio q: the trial has needed no look at the particles.
     now = to;
     weight = weight_to;
     ++s.data.volume_moves.accepted;

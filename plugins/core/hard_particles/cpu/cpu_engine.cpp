@@ -27,7 +27,10 @@ void CpuEngine::advance(std::uint64_t cycles) {
       run_tile(local, tile, flat ? tile_bounds<2>(local_, tile) : tile_bounds<3>(local_, tile),
                arrays, thread);
     });
+    // The cycle has read one array and written the other (Algorithm 4 of the paper: the shift takes
+    // place on the way).
     std::swap(now_, spare_);
+    // Coordinates are those in the shifted grid; its origin says where that is.
     move_origin(state_, draw);
     ++all.cycles;
     for (const Worker& worker : workers_) {
@@ -52,6 +55,7 @@ void CpuEngine::adopt(const Cells& cells) {
 
 void CpuEngine::add_pairs(const Sampling& sampling, std::vector<std::uint64_t>& row) const {
   // Each thread counts for itself; the order of a sum of integers does not matter.
+  // 32 bits suffice for the pairs of one sample.
   for (Worker& worker : workers_) worker.bins.assign(row.size(), 0);
   fetch_neighbors({2, 2, 2, 2});
   const ContactBins bins = contact_bins(state_, sampling);
@@ -125,6 +129,7 @@ void CpuEngine::write_positions(const HostParticles& host) {
     });
   };
   host.double_precision ? write(0.0) : write(0.0f);
+  // The trace by which the host's positions are known again.
   written_ = 0;
   for (const Worker& worker : workers_) written_ += worker.trace;
 }

@@ -237,6 +237,7 @@ template <int D, Contact C>
 void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const TileBounds& bounds,
               const CycleArrays& b, const Workspace& w, MoveCounts& counts) {
   // The algorithm of section 2 for one tile: land, make the visits set by set, write back.
+  // r' = r - shift for all particles under the tile (docs/theory/hard_spheres.md, section 2).
   land_all<D, C>(g, law, d, bounds, b, w);
   constexpr int kSets = 1 << D;
   int members[kSets] = {};

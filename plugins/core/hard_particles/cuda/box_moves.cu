@@ -37,6 +37,7 @@ __device__ void choose(double least, const PendingVolume& pending) {
   if (!host) pending.choice->scale = pending.outcomes.scale[outcome];
   pending.answer->least_ratio = least;
   pending.answer->for_host = host;
+  // The host sees the number only after what it stands for.
   __threadfence_system();
   pending.answer->number = pending.number;
 }
@@ -53,6 +54,7 @@ __global__ void choose_kernel(double most, unsigned int search,
   let_next_kernel_start();
   wait_for_former_kernel();
   const double least = fmin(most, ratio_of(pending.choice->found[search % 3]));
+  // The searches before are used up, and the next one begins without a ratio.
   for (unsigned long long& found : pending.choice->found) found = kNoRatio;
   choose(least, pending);
 }
@@ -82,6 +84,7 @@ __device__ __forceinline__ void find_least_ratio(const Geometry& g, const RatioS
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
+  // Each block has fenced its minimum before this count, so that the last one sees all of them.
   if (atomicAdd(&choice->blocks, 1u) != blocks - 1) return;
   __threadfence();
   choice->blocks = 0;
@@ -104,6 +107,7 @@ __global__ void __launch_bounds__(kThreads) search_kernel(const System* systems)
   const System& system = systems[blockIdx.y];
   const std::int64_t cells = counted_cells<D>(system.g);
   const auto blocks = static_cast<unsigned int>(blocks_for(cells * kLanes, kThreads));
+  // Rows are as long as the largest system needs.
   if (!system.search.answer || blockIdx.x >= blocks) return;
   __shared__ Geometry g;
   __shared__ RatioSearch search;

@@ -74,6 +74,7 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
     check_alone();
     const DeviceGuard here = use();
     // The last cycle writes the positions itself, where it has been compiled for it.
+    // Positions in float32 are written by a kernel of its own.
     const bool at_once = host.double_precision && cycles > 0;
     if (at_once) host_.prepare_to_write();
     make_cycles(cycles, at_once ? &host : nullptr);
@@ -98,6 +99,7 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
   bool can_undo(const HostParticles& host) const override { return host.double_precision; }
   // The first cycle compares, or acts on the comparison.
   void enqueue_and_ask(std::uint64_t cycles, const HostParticles& host) override {
+    // A single cycle writes the positions, so that it cannot compare them as well.
     const bool within = cycles > 1;
     if (!within) host_.compare(state_, host, overlap_);
     make_cycles(cycles, &host, within ? Compares::within : Compares::before);
@@ -122,11 +124,7 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
 
   Cells present_cells() const override {
     const DeviceGuard here = use();
-    std::vector<Position> cells(cells_[now_].size());
-    std::vector<std::int32_t> ids(ids_[now_].size());
-    cells_[now_].download(cells.data(), stream_);
-    ids_[now_].download(ids.data(), stream_);
-    return from_planes(local_.cells[0], cells, ids);
+    return from_planes(local_.cells[0], cells_[now_].values(stream_), ids_[now_].values(stream_));
   }
   std::vector<std::array<double, 2>> bond_order_sums(float reach2) const override {
     const DeviceGuard here = use();

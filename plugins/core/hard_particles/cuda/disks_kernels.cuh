@@ -207,6 +207,8 @@ __device__ void order_disks(const Geometry& g, const LaunchArrays& b, const Tile
     std::int32_t* ids =
         column < columns && row < rows ? b.new_ids + new_slot(g, bounds, column, row) : nullptr;
     // A cell has at most four disks.
+    // By Landing::order, which does not depend on which thread came first: a bubble sort of at most
+    // four.
     for (int last = n - 1; last > 0; --last)
       for (int at = 0; at < last; ++at) {
         std::uint8_t* const o = m.order + at * g.plane + index;
@@ -339,6 +341,7 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
       }
     }
     // The barrier below ends the set, because cells of the next one are neighbors of this one's.
+    // Random numbers need no position: they are made while other warps still visit.
     if (step + 1 < steps && (Teams == 1 || !turn)) prepare(step + 1, mine);
     __syncthreads();
   }

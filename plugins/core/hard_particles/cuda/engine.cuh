@@ -107,14 +107,12 @@ class CudaEngine : protected OnDevice, public StateEngine {
   }
   std::vector<std::uint64_t> histogram(const Sampling& sampling) const final {
     const DeviceGuard here = use();
-    std::vector<std::uint64_t> counts(row_size(sampling));
-    DeviceBuffer<std::uint64_t> row(counts.size());
+    DeviceBuffer<std::uint64_t> row(row_size(sampling));
     row.clear(stream_);
     add_pairs(sampling, row.data());
     check_launch();
     finish();
-    row.download(counts.data(), stream_);
-    return counts;
+    return row.values(stream_);
   }
 
   // Draws the next cycle and counts it; the cells are still those before it.
@@ -184,9 +182,7 @@ class CudaEngine : protected OnDevice, public StateEngine {
     finish();
     ended_.resize(ended_.size() + count);
     ring_.download(ended_.data() + ended_.size() - count, stream_, count);
-    check(cudaMemcpyAsync(ring_.data(), ring_.data() + count, row_size_ * sizeof(std::uint64_t),
-                          cudaMemcpyDeviceToDevice, stream_),
-          "rows");
+    copy_on_device(ring_.data(), ring_.data() + count, row_size_ * sizeof(std::uint64_t), stream_);
     check(cudaMemsetAsync(ring_.data() + row_size_, 0, count * sizeof(std::uint64_t), stream_),
           "rows");
     used_ = 0;

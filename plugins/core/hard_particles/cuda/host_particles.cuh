@@ -200,8 +200,7 @@ class HostTraces {
   }
   // The result of the last comparison.
   bool same() const {
-    Traces traces;
-    traces_.download(&traces, stream_);
+    const Traces traces = traces_.first_value(stream_);
     return traces.written[written.trace] == traces.found[question_ % 2].trace;
   }
   // The same, from the kernel that tells it. It comes through mapped memory, because an event

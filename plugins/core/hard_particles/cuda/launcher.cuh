@@ -116,6 +116,7 @@ class Launcher : OnDevice {
     // Where all have to act after each batch, the device works for one half of them meanwhile.
     if (present.size() > kFew && present.front()->member->changes_box())
       present.resize(std::min(present.size(), (all.size() + 1) / 2));
+    // Enqueued before the wait for the batch before: the device always has work.
     if (!present.empty()) enqueue(present);
     const std::uint64_t over = present.empty() ? batches_ : batches_ - 1;
     batch_[over % 2].over.wait();
@@ -166,6 +167,8 @@ class Launcher : OnDevice {
     batch.draws.copy(static_cast<std::size_t>(cycles) * systems, copying_);
     batch.rows.copy(static_cast<std::size_t>(cycles) * systems, copying_);
     batch.copied.record(copying_);
+    // Tables are copied beside the kernels of the batch before, and are complete when their own
+    // begin.
     batch.copied.hold(stream_);
     const KernelsOfSystems<System> kernels = Engine::kernels_for(engines);
     const auto launch = [&](const auto& kernel, bool overlap, auto... arguments) {
@@ -234,6 +237,7 @@ class MemberOfGroup : public CudaEngine {
     system = self().system();
     std::uint64_t made = 0;
     while (made < most && !has_to_act()) {
+      // Draws depend on the seed, the cycle and the grid alone: they are made ahead of the cycles.
       draws[made * apart] = begin_cycle();
       now_ = 1 - now_;
       const std::uint64_t cycle = state_.data.counters.cycles;

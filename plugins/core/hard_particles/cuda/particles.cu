@@ -59,6 +59,8 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     const Geometry& g = state_.geometry;
     const auto first = state_.start.counts.begin() + static_cast<std::ptrdiff_t>(first_cell());
     const std::ptrdiff_t own = static_cast<std::ptrdiff_t>(state_.row_cells()) * state_.rows();
+    // For tiles whose particles do not fit into shared memory, which are rare: blocks share the
+    // parts by locks.
     scratch_parts_ = std::min(g.tiles[0] * g.tiles[1] * g.tiles[2], 64);
     const std::size_t scratch = static_cast<std::size_t>(scratch_parts_) * most_in_tile(state_);
     scratch_spheres_ = DeviceBuffer<Sphere>(scratch);
@@ -83,6 +85,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     int tiles = 0;
     for (const CudaParticles* const each : engines) tiles += each->state_.tiles();
     const KernelsOfLaw& law = engines.front()->kernels_;
+    // Where each tile has a multiprocessor of its own, more threads visit a cell together.
     const CycleKernel& kernel = tiles > multiprocessors() ? law.many_tiles : law.few_tiles;
     KernelsOfSystems<System> kernels{};
     auto& [rescale, cycle, swap, histogram, search] = kernels;
@@ -145,6 +148,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   // Without a positive answer the cycles and the writing do nothing.
   void enqueue_and_ask(std::uint64_t cycles, const HostParticles& host) override {
     host_.compare(state_, host, false);
+    // The answer stays on the device: cycles are enqueued before the host knows it.
     decide_kernel<<<1, 1, 0, stream_>>>(host_.last_comparison(), differs_.data());
     skip_ = differs_.data();
     enqueue(cycles);
@@ -209,6 +213,8 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       }
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
         // Only the next cycle of an undivided system can do without the answer.
+        // Whoever looks at the state needs its box; otherwise the next cycle chooses among the
+        // outcomes by itself.
         const bool now = i + 1 == cycles || wants_sample(cycle) || state_.strip;
         begin_box_move(!now);
         if (now) end_box_move();
@@ -227,24 +233,17 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   TrialCounters own_swaps() const override {
     if (!state_.swaps()) return {};
     const DeviceGuard here = use();
-    unsigned long long counts[2];
-    swap_counts_.download(counts, stream_);
+    const auto counts = swap_counts_.values(stream_);
     return {counts[0], counts[1]};
   }
   // After a change of the box there may be more room than cells.
   Cells present_cells() const override {
     const DeviceGuard here = use();
-    Cells cells{std::vector<Sphere>(spheres_[now_].size()),
-                std::vector<std::uint32_t>(counts_[now_].size())};
-    spheres_[now_].download(cells.spheres.data(), stream_);
-    counts_[now_].download(cells.counts.data(), stream_);
-    return cells;
+    return {spheres_[now_].values(stream_), counts_[now_].values(stream_)};
   }
   std::vector<double> present_diameters() const override {
     const DeviceGuard here = use();
-    std::vector<double> all(reference_.size());
-    reference_.download(all.data(), stream_);
-    return all;
+    return reference_.values(stream_);
   }
 
   const Sphere* own_spheres() const {
@@ -297,6 +296,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       spheres_[k] = DeviceBuffer<Sphere>(cells.spheres.size());
       counts_[k] = DeviceBuffer<std::uint32_t>(cells.counts.size());
     }
+    // The other array is written whole by the next cycle.
     spheres_[now_].upload(cells.spheres.data(), stream_);
     counts_[now_].upload(cells.counts.data(), stream_);
     if (state_.swaps() || state_.constant_pressure())
@@ -304,7 +304,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     if (state_.strip && state_.swaps()) row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
     upload_law();
     begin_exchange();
-    plan_ = plan_of(state_, kernels_, occupied, device_, stream_);
+    plan_ = plan_of(state_, kernels_, occupied, stream_);
   }
   void adopt(const Cells& cells) override { upload(cells, mean_occupation()); }
   void upload_law() {
@@ -351,6 +351,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     enqueue_cycle();
     if (foretold) {
       const auto after = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
+      // The trial changes belong to the time before the cycle that has been enqueued.
       std::tie(state_.data.origin, state_.data.counters.cycles, now_) = before;
       if (end_box_move())
         std::tie(state_.data.origin, state_.data.counters.cycles, now_) = after;
@@ -376,6 +377,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     if (!box_moves_ || state_.strip || state_.swaps() ||
         state_.data.counters.cycles % state_.parameters.volume_every != 0)
       return;
+    // With the reach within which a pair may decide about these trials.
     search_ = box_moves_->search(state_, reference_.data());
     if (search_.reach == 0) search_ = {};
   }
@@ -391,6 +393,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   // Waits for the decision and follows; false if the device left this to the host.
   bool end_box_move() {
     const BoxAnswer answer = box_moves_->end(stream_);
+    // The host repeats the device's choice from the same ratio and the same random numbers.
     const double to = change_volume(state_, least_of_ranks(state_, answer.least_ratio));
     const State frame = frame_of(state_);
     follow_volume(to);
@@ -416,13 +419,14 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       if (spheres_[k].size() < slots) spheres_[k] = DeviceBuffer<Sphere>(slots);
       if (counts_[k].size() < cells) counts_[k] = DeviceBuffer<std::uint32_t>(cells);
     };
+    // First the array that is written: the present one is read until the kernel has ended.
     make_room(1 - now_);
     BoxMoves::change_cells(before, spheres_[now_].data(), counts_[now_].data(), state_.geometry,
                            spheres_[1 - now_].data(), counts_[1 - now_].data(),
                            &moves_.data()->corrupt, stream_);
     make_room(now_);
     now_ = 1 - now_;
-    plan_ = plan_of(state_, kernels_, mean_occupation(), device_, stream_);
+    plan_ = plan_of(state_, kernels_, mean_occupation(), stream_);
   }
 
   double mean_occupation() const {

@@ -247,6 +247,7 @@ __device__ __noinline__ void search_pairs(const Geometry& g, const Law& law,
   const auto id = [&](std::uint32_t k) {
     return C == Contact::one_size ? __float_as_uint(spheres[k].w) : ids[k];
   };
+  // Beyond every ratio, so that a thread without pairs leaves the minimum alone.
   constexpr double kNone = 1e300;
   double least = kNone;
 #pragma unroll 1
@@ -362,6 +363,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
       __syncthreads();
     }
   if (config.order) let_next_kernel_start();
+  // q for the next trial changes of the volume, while the tile is at hand.
   if (b.search.least) search_pairs<D, C, V::kSums>(g, law, b.search, bounds, spheres, ids, m.first);
 
   const CellOf<D> cell_of(bounds.size[0], bounds.size[1]);
@@ -480,6 +482,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
       unsigned int part = blockIdx.x % b.scratch.parts;
       while (atomicCAS(b.scratch.locks + part, 0u, 1u) != 0) part = (part + 1) % b.scratch.parts;
       __threadfence();
+      // The fence comes after the lock: what its former owner wrote is complete.
       control.part = part;
     }
     __syncthreads();
@@ -490,6 +493,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
     accepted = tile_cycle<D, C, V>(g, d, b, config, control, spheres, b.scratch.ids + at, m);
     __threadfence();
     __syncthreads();
+    // After the fence of all threads: the next owner of the part finds nothing under way.
     if (threadIdx.x == 0) atomicExch(b.scratch.locks + control.part, 0u);
   }
   atomicAdd(&control.accepted, static_cast<unsigned int>(accepted));

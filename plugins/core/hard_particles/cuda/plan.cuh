@@ -42,13 +42,11 @@ inline LaunchConfig config_of(const State& state, const CycleKernel& kernel, int
 }
 
 // occupied: the share of cells that are not empty.
-inline Plan plan_of(const State& state, const KernelsOfLaw& kernels, double occupied, int device,
+inline Plan plan_of(const State& state, const KernelsOfLaw& kernels, double occupied,
                     cudaStream_t stream) {
   constexpr std::size_t kCrowd = 2;  // particles of a cell on average
   const int multiprocessors = manymove::multiprocessors(), tiles = state.tiles();
-  int most = 0;
-  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "device");
-  const auto shared = static_cast<std::size_t>(most);
+  const std::size_t shared = most_shared_memory();
   Plan plan;
   plan.occupied = occupied;
   plan.kernel = tiles > 3 * multiprocessors                ? kernels.many_tiles
@@ -66,9 +64,7 @@ inline Plan plan_of(const State& state, const KernelsOfLaw& kernels, double occu
   const std::size_t bytes = shared_bytes(state, s);
   allow_shared_memory(plan.kernel.run, bytes, "shared memory for a tile");
   plan.overlap = waits_for_former_kernel(plan.kernel.run);
-  int at_once = 0;
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, plan.kernel.run, s.threads, bytes),
-        "device");
+  const int at_once = blocks_side_by_side(plan.kernel.run, s.threads, bytes);
   // Ranks launch some of their tiles at a time.
   if (state.strip || tiles <= multiprocessors || tiles > at_once * multiprocessors) return plan;
   const std::vector<std::uint16_t> order =

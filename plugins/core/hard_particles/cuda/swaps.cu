@@ -138,6 +138,7 @@ struct SwapTile {
         source(reinterpret_cast<std::uint16_t*>(about + capacity)),
         places(reinterpret_cast<std::uint32_t*>(source + capacity)) {}
   static std::size_t bytes(int capacity, int plane) {
+    // 16 + 8 + 4 + 2 bytes for a particle, 4 for a cell.
     return static_cast<std::size_t>(capacity) * 30 + static_cast<std::size_t>(plane) * 4;
   }
 };
@@ -163,6 +164,7 @@ __device__ bool fill(const SwapTile& m, const Geometry& g, const TileBounds& bou
         reinterpret_cast<const float4*>(spheres + static_cast<std::int64_t>(there) * g.slots);
     const std::uint32_t n = counts[there];
     const float4 first = from[0];
+    // Cells race for their places in memory, which have no effect on the result.
     const unsigned int to = atomicAdd(&total, n);
     // The first particle of the cell in bits 0 to 15, their number above.
     m.places[i] = to | n << 16;
@@ -179,6 +181,7 @@ __device__ bool fill(const SwapTile& m, const Geometry& g, const TileBounds& bou
     }
   }
   __syncthreads();
+  // What did not fit has not been written.
   if (total > capacity) return false;
   for (unsigned int k = threadIdx.x; k < total; k += blockDim.x) {
     m.diameters[k] = diameters[__float_as_uint(m.particles[k].w)];
@@ -251,6 +254,7 @@ __device__ double room_in(const SwapTile& m, const Geometry& g, const SwapRules&
       least, [](float a, float b) { return fminf(a, b); }, mask_of_group<Lanes>(lane));
   all += 2e-5f * about_root(rules.farthest2);  // more than float32 values are wrong by
   double room = 1e30;
+  // Another lane has a neighbor that leaves less room by more than float32 errs.
   if (least == kFar || least > all) return room;
   room = exactly(nearest, its);
   if (next > all) return room;
@@ -321,6 +325,8 @@ __device__ __forceinline__ void make_swaps(const Geometry& g, const SwapRules& r
         const std::uint32_t place = held ? here.places[local_index<D>(bounds, at)] : 0;
         const std::uint32_t particles = held ? place >> 16 : counts[cell_there];
         if (particles > 0) {
+          // Each particle of the cell is equally likely, whatever its diameter: the choice is
+          // symmetric.
           const std::uint32_t slot = candidate_slot<D>(g, bounds, tile, at, rules.cycle, particles);
           if (held) {
             who = (place & 0xffffu) + slot;
@@ -366,6 +372,7 @@ __device__ __forceinline__ void make_swaps(const Geometry& g, const SwapRules& r
     double reference = 0;
     Label label{};
     std::uint16_t source = 0;
+    // Whose diameter it was at the start, so that what belongs to it is written once, in the end.
     if (moved && held) source = here.source[places[from[mine]]];
     if (moved && !held) {
       const std::uint32_t former = candidates[from[mine]].id;
@@ -409,6 +416,7 @@ template <int D>
 __global__ void __launch_bounds__(kSwapThreads, 2)
     swap_systems_kernel(const System* systems, const Draw* draws, int cycle) {
   const System& system = systems[blockIdx.y];
+  // Cycles complete after the present one.
   const std::uint64_t cycles = draws[blockIdx.y].cycle + 1;
   if (static_cast<int>(blockIdx.x) >= system.tiles || cycle >= system.cycles ||
       !system.swaps_after(cycles))
@@ -483,11 +491,9 @@ void (*swaps_of_systems(int dimensions))(const System*, const Draw*, int cycle) 
 
 int swap_capacity(const State& s) {
   constexpr std::size_t kStaticShared = 16 * 1024;  // at most: static, and reserved by CUDA
-  const auto shared =
-      static_cast<std::size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
   const int capacity = (expected_in_tile(s) + 7) / 8 * 8;
   // Larger tiles stay in the device's memory.
-  return swap_bytes(s, capacity) + kStaticShared > shared ? 0 : capacity;
+  return swap_bytes(s, capacity) + kStaticShared > most_shared_memory() ? 0 : capacity;
 }
 
 std::size_t swap_bytes(const State& s, int capacity) {

@@ -276,6 +276,7 @@ struct Visit {
         self = begin + uniform_below(chooses, n);
         p = tile.spheres[self];
       }
+      // All moves of the list are known, and with them how far the particle can come.
       const float reach = reach_of(tile, at, p, up, down, middle) + 4e-6f * law.largest;
       const int listed = list_neighbors(tile, law, cell, self, p, reach, list, room);
       __syncwarp();

@@ -49,7 +49,7 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
   using Chains = MoleculesOfWarp<true>;
   using Base = CudaEngineBase<Arrays>;
   using Base::state_, Base::stream_, Base::grid_, Base::move_counts_, Base::threads_, Base::shared_,
-      Base::blocks, Base::device_limit;
+      Base::blocks;
 
  public:
   MoleculeCudaEngine(State state, const Start& start, int device, int threads)
@@ -114,8 +114,8 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
   void choose_warps() override {
     const Arrays w = this->arrays();
     const std::size_t each = MoleculeScratch<F>::bytes(w);
-    const std::size_t most = device_limit(cudaDevAttrMaxSharedMemoryPerBlockOptin),
-                      all = device_limit(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+    const std::size_t most = most_shared_memory(),
+                      all = device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
     constexpr std::size_t kReserved = 1024;  // of each block
     std::size_t warps = 0, resident = 0;
     for (std::size_t n = 1; n <= kThreads / 32 && n * each <= most; ++n) {

@@ -130,6 +130,7 @@ class GhostExchange {
     to_.assign(c_.ranks.parts().size(), 0);
     from_.assign(c_.ranks.parts().size(), 0);
     for (int k = 0; k < boxes; ++k)
+      // Numbers by rank: those that go there and, transposed, those that come.
       to_[static_cast<std::size_t>(neighbors[k])] = c_.report.answers().total[k];
     c_.communicator().transpose(to_.data(), from_.data());
     known_ = c_.selection.total(boxes);
@@ -155,6 +156,7 @@ class GhostExchange {
     if (s_.ghosts == 0) return;
     launch_records(t.from, work, &ghost_key_kernel<P>, t.from, c_.cells, c_.base.motion,
                    ghost_.data(), s_.key[0].data(), s_.order[0].data(), c_.absent());
+    // A key interleaves the bits of three cell numbers.
     s_.sort(s_.ghosts, 0, 3 * c_.cells.bits);
     launch_each(s_.ghosts, work, &place_ghosts_kernel<P>, s_.ghosts, s_.first_ghost(s_.count),
                 c_.sorted(), ghost_.data(), s_.sorted_arrays(state, s_.slot), s_.place.data(),
@@ -194,6 +196,7 @@ class GhostExchange {
   // been looked at.
   int count_known(bool had_lists) {
     const int boxes = static_cast<int>(c_.ranks.neighbors().size());
+    // An eighth more than last time is looked at; if there are more, a second round looks at all.
     int suspects = had_lists ? std::min(s_.outer + s_.outer / 8 + 1024, s_.count) : s_.count;
     for (;; suspects = s_.count) {
       c_.selection.count(suspects, boxes, is_known());

@@ -61,6 +61,7 @@ class HostTransfer {
     copy_in(s_.tag.data(), topology.tag, n * sizeof(unsigned), main());
     const unsigned bad = enter_particles<P>(arrays, topology, frame, s_, s_.rest.data(), main());
     std::vector<Origin> origin;
+    // At first each particle is on the rank of its host.
     for (int i = 0; i < s_.count; ++i) origin.push_back({c_.ranks.rank(), i});
     copy_in(s_.origin.data(), origin.data(), n * sizeof(Origin), main());
     main().finish("upload");
@@ -140,6 +141,7 @@ class HostTransfer {
                 leaving.data());
     std::vector<Arrival> all(static_cast<std::size_t>(away));
     main().fetch(leaving.data(), all.data(), all.size());
+    // They come in the order of ranks.
     auto at = all.begin();
     for (std::size_t r = 0; r < result.size(); ++r) {
       const unsigned number = c_.report.answers().total[r];

@@ -68,6 +68,7 @@ class ParticleStore : public DeviceParticles<P> {
     }
     ensure(place, ghosts);
     if (owned <= owned_capacity) return;
+    // A sixteenth more than needed, so that arrivals rarely make the arrays grow.
     const int before = std::exchange(owned_capacity, owned + owned / 16 + 1024);
     try {
       reserve_owned();
@@ -90,6 +91,7 @@ class ParticleStore : public DeviceParticles<P> {
   // Room for the links of owned_capacity particles.
   void reserve_links() {
     const auto room = static_cast<std::size_t>(owned_capacity);
+    // Words of links by slot, and room for as many bonds of each particle.
     const std::size_t entries = entries_of_bonds(links, room);
     ensure(link, room * links.words());
     links.word = link.data();
@@ -109,10 +111,7 @@ class ParticleStore : public DeviceParticles<P> {
     return {particles(which, slots), which.shorts.data(), sphere.data(), tag.data()};
   }
   void copy_images(const DeviceBuffer<Image>& from, DeviceBuffer<Image>& to, cudaStream_t stream) {
-    if (slots == 0) return;
-    check(cudaMemcpyAsync(to.data(), from.data(), sizeof(Image) * static_cast<unsigned>(slots),
-                          cudaMemcpyDeviceToDevice, stream),
-          "copy");
+    copy_on_device(to.data(), from.data(), sizeof(Image) * static_cast<unsigned>(slots), stream);
   }
 
   // Restores the particles of the last build, which is then repeated.
@@ -168,6 +167,7 @@ class ParticleStore : public DeviceParticles<P> {
     each(rest, force, image, built_image, origin, slot, slot_there, left_slot, tag, number);
     ensure(staging, std::max(owned_capacity, hosts));
     reserve_links();
+    // A row of sums for each block; there are the most blocks with the most lanes per particle.
     ensure(partial, (blocks_for(owned_capacity, kThreads / kMostLanes) + 2) * kStepSums);
     if (list_capacity > 0) reserve_lists(list_capacity, true);
   }
@@ -202,10 +202,7 @@ struct StartState {
   static void copy(const ParticleStore<P>& s, const DeviceBuffer<T>& from, DeviceBuffer<T>& to,
                    int count, cudaStream_t stream) {
     s.ensure(to, count);
-    if (count > 0)
-      check(cudaMemcpyAsync(to.data(), from.data(), sizeof(T) * static_cast<unsigned>(count),
-                            cudaMemcpyDeviceToDevice, stream),
-            "copy");
+    copy_on_device(to.data(), from.data(), sizeof(T) * static_cast<unsigned>(count), stream);
   }
 };
 

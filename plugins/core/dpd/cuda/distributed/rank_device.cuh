@@ -132,10 +132,7 @@ class RankStreams {
     finish_all();
     DeviceBuffer<T> larger(wanted + wanted / 16);
     larger.clear(main);
-    if (buffer.size())
-      check(cudaMemcpyAsync(larger.data(), buffer.data(), buffer.size() * sizeof(T),
-                            cudaMemcpyDeviceToDevice, main),
-            "copy");
+    copy_on_device(larger.data(), buffer.data(), buffer.size() * sizeof(T), main);
     main.finish("copy");
     buffer.swap(larger);
   }
