@@ -491,7 +491,8 @@ def equation_of_state_table(summary: dict[str, Any]) -> str:
 
 
 def _table_of_pressures(summary: dict[str, Any]) -> str:
-    """The same at constant pressures, with the acceptance of exchanges with the next pressure."""
+    """The same at constant pressures, with the acceptance of exchanges with the next pressure, and
+    the number of round trips between the first pressure and the last one."""
     rates = summary.get("exchange_acceptance")
     lines = [
         f"{'P*':12}{'packing fraction':20}{'exchanges' if rates else '':{12 if rates else 0}}status"
@@ -503,5 +504,8 @@ def _table_of_pressures(summary: dict[str, Any]) -> str:
         lines.append(
             f"{r['pressure']:<12.6g}{word:20}{rate or '':{12 if rates else 0}}{report.status(r)}"
         )
+    if trips := summary.get("round_trips"):
+        few = "" if sum(trips) else ": raise --sweeps, or put pressures between these"
+        lines.append(f"round trips of the configurations: {sum(trips)}{few}")
     lines += report.warning_lines((f"{r['pressure']:.6g}", r) for r in summary["runs"])
     return "\n".join(lines)
