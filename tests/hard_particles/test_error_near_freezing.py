@@ -41,18 +41,24 @@ def test_errors_of_short_runs_are_honest():
 
 
 @pytest.mark.filterwarnings("ignore:the error of the mean packing fraction")
-@pytest.mark.parametrize(("packing_fraction", "factor"), [(0.5, 1), (0.7, 3)])
-def test_constant_pressure_has_the_same_estimator(packing_fraction, factor):
-    """The mean packing fraction decides whether the disks are near freezing."""
+@pytest.mark.parametrize(
+    ("packing_fraction", "width", "factor"),
+    [(0.5, 1e-4, 1), (0.7, 1e-4, 3), (0.69, 1e-3, 1), (0.69, 2e-2, 3)],
+)
+def test_constant_pressure_has_the_same_estimator(packing_fraction, width, factor):
+    """The mean packing fraction and its fluctuations decide whether the disks are near freezing."""
     disks = HardDisks.random(64, packing_fraction, pressure=9.0, seed=1, device="cpu", threads=1)
     disks.sample_volume(10)
     # Records of runs without moves of the volume, which would leave the range of densities.
-    noise = np.random.default_rng(1).normal(1, 1e-4, (100, 3))
+    noise = np.random.default_rng(1).normal(1, width, (100, 3))
     samples = disks._volumes
     samples.values, samples.cycles = disks.volume * noise, np.arange(100.0)
     samples.values[:, 2] = noise[:, 2] / disks.volume
     error = blocking_error(disks.packing_fraction_records)[0]
-    assert disks.packing_fraction_average.error == factor * error
+    assert disks.packing_fraction_average.error == pytest.approx(factor * error, rel=1e-12)
+    assert disks._average_of(disks.packing_fraction_records).error == (
+        disks.packing_fraction_average.error
+    )
 
 
 def test_tables_and_summaries_have_the_factor(tmp_path, capsys):
