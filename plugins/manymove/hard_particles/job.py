@@ -111,12 +111,14 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     change = drift([r.records for r in started if r.records.size])
     sweeps = min(r.sweeps for r in results)
     packing_fraction = _packing_fraction(settings, first)
-    density = packing_fraction, _deviation(settings, first)
-    freezing = _equal_disks(settings, first) and near_freezing(*density)
+    N, constant_pressure = settings.particles, settings.pressure is not None
+    freezing = _equal_disks(settings, first) and near_freezing(
+        packing_fraction, N if constant_pressure else None
+    )
     slow = {_order(settings, first): relaxation_of([r.course for r in started])}
     judged = {f"the {_name(settings)}": _relaxation_of_records(started)}
     if freezing:  # where the pressure follows psi_6
-        known = known_relaxation(settings.particles, *density)
+        known = known_relaxation(N, packing_fraction, constant_pressure)
         judged |= slow | {"psi_6 as tabulated near freezing": known}
     relaxation = report.equilibration(
         sweeps,
@@ -291,17 +293,12 @@ def _packing_fraction(settings: Settings, result: Result) -> float:
     return settings.packing_fraction if constant else float(result.records.mean())
 
 
-def _deviation(settings: Settings, result: Result) -> float:
-    """Standard deviation of the packing fraction, which is 0 at constant volume."""
-    return 0.0 if settings.pressure is None or not result.records.size else result.records.std()
-
-
 def _relaxations(settings: Settings, result: Result, sweeps: float) -> float:
     """Length of a run in relaxation times that are known, for the error of its result."""
     if not _equal_disks(settings, result):
         return math.inf
-    density = _packing_fraction(settings, result), _deviation(settings, result)
-    return relaxations(sweeps, settings.particles, *density)
+    density = _packing_fraction(settings, result)
+    return relaxations(sweeps, settings.particles, density, settings.pressure is not None)
 
 
 def _estimate(settings: Settings, result: Result) -> Estimate | None:

@@ -568,15 +568,14 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             raise RuntimeError("no pressure record is finished: run longer")
         return self._average(records, self._collected().length, self.packing_fraction)
 
-    def _average(
-        self, records: np.ndarray, cycles: int, packing_fraction: float, deviation: float = 0.0
-    ) -> Estimate:
+    def _average(self, records: np.ndarray, cycles: int, packing_fraction: float) -> Estimate:
         """Mean of records of this number of cycles, whose error contains the relaxations of equal
-        disks near freezing (`near_freezing` explains the arguments)."""
+        disks near freezing."""
         if self._DIMENSIONS == 3 or self.mixed:
             return estimate(records)
         sweeps = len(records) * cycles * self._sweeps_per_cycle
-        return estimate(records, relaxations(sweeps, self.N, packing_fraction, deviation))
+        constant_pressure = self.constant_pressure is not None
+        return estimate(records, relaxations(sweeps, self.N, packing_fraction, constant_pressure))
 
     @property
     def _measured(self) -> np.ndarray:
@@ -585,9 +584,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         return self.pressure_records
 
     def _average_of(self, records: np.ndarray) -> Estimate:
-        volume = self.constant_pressure is None
-        density = (self.packing_fraction,) if volume else (records.mean(), records.std())
-        return self._average(records, self._samplings[0].length, *map(float, density))
+        phi = self.packing_fraction if self.constant_pressure is None else float(records.mean())
+        return self._average(records, self._samplings[0].length, phi)
 
     @property
     def pairs_of_types(self) -> list[tuple[int, int]]:
