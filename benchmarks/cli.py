@@ -151,10 +151,13 @@ def spheres(
 @command(app, None, _of_all)
 def systems(
     systems: tuple[int, ...] = (64,),
-    particles: int = 4096,
+    particles: tuple[int, ...] = (4096,),
     packing_fraction: float | None = None,
     spheres: bool = False,
     ions: bool = False,
+    methods: tuple[str, ...] | None = None,
+    precision: tuple[str, ...] | None = None,
+    threads_per_particle: tuple[int, ...] | None = None,
     pressure: float | None = None,
     swaps: int | None = None,
     device: str = "auto",
@@ -164,12 +167,14 @@ def systems(
 ) -> int:
     """Time many small systems of hard disks, spheres or ions, together and one after the other.
 
+    On a CPU as many simultaneous processes, with one system each, are timed as well.
+
     Examples:
-      python -m benchmarks systems --systems 1,16,64
+      python -m benchmarks systems --systems 1,16 --device cpu
       python -m benchmarks systems --spheres --pressure 11.9 --systems 64 --device cuda
       python -m benchmarks systems --ions --systems 64 --particles 2048 --device cuda
     """
-    options = gathered(locals())
+    options = _plural(gathered(locals()))
     _alone("systems")
     if options.pop("plot_file") is not None:
         raise ValueError("--plot does not go with this benchmark")

@@ -44,7 +44,11 @@ _OWN = {
     "cycle (default constant volume).",
     "systems.swaps": "Rounds of swap moves after each cycle of disks or spheres with diameters "
     "from 0.7 to 1 (default none).",
-    "systems.particles": "Number of particles of each system.",
+    "systems.particles": "Numbers of particles of a system.",
+    "systems.methods": "Methods of the ions: brush and tree (default brush).",
+    "systems.precision": "Precisions of the brush: mixed and double (default mixed).",
+    "systems.threads_per_particle": "Numbers of GPU threads per ion of the brush, one variant for "
+    "each (default chosen from N).",
     "systems.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
     "adsorbate": "Adsorbate: methane (one site), CO2, N2, CH4, C2H6, H2O or He, which are rigid, "
     "or ethane to n-hexane, which are flexible chains, with the force field TraPPE.",

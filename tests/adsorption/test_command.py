@@ -108,6 +108,23 @@ def test_ranks_share_the_systems(mpiexec, tmp_path):
     assert agrees(two["energy_K"], two["energy_error_K"], one["energy_K"], one["energy_error_K"])
 
 
+@pytest.mark.parametrize("lost", [0, 1])
+@pytest.mark.parametrize("options", [[], ["--isotherm", "1,20"]])
+def test_a_part_of_the_ranks_without_a_checkpoint_starts_again(lost, options, mpiexec, tmp_path):
+    """As after a kill before the first checkpoint of a rank, on fewer ranks than before."""
+    words = [*(OPEN if options else SMALL), *options, "--steps", 300, "--equilibrate", 100]
+    done = run([*mpiexec, *COMMAND, "adsorption", *words, "--output", tmp_path], timeout=120)
+    assert done.returncode == 0, done.stderr
+    whole = summary_of(tmp_path)
+    folder = tmp_path / "pressure_20" if options else tmp_path
+    for path in [*folder.glob(f"checkpoint-{lost}.*"), folder / "summary.json"]:
+        path.unlink()
+    assert adsorption(*words, "--output", tmp_path, "--resume") == 0
+    for a, b in zip(*(s.get("runs", [s]) for s in (whole, summary_of(tmp_path))), strict=True):
+        assert a["state_hash"] == b["state_hash"]
+        assert a["trial_states"] == b["trial_states"]
+
+
 def test_resume_refuses_other_settings(tmp_path, capsys):
     laws = {"epsilon": 148.0, "sigma": 3.73, "framework": {"O": [115.0, 3.47], "Si": None}}
     strong = {"O": [120.0, 3.47], "Si": None}

@@ -4,27 +4,82 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
+from electrolytes import trivalent
 
+from benchmarks import simultaneous
 from benchmarks.cli import run as bench
+from manymove import HardDisks, Replicas
 
 SMALL = ["--particles", "256", "--device", "cpu", "--threads", "2", "--equilibrate", "10"]
+SHORT = ["--seconds", "0.05"]
 
 
 @pytest.mark.parametrize("kind", [[], ["--spheres"], ["--ions"]])
-def test_systems_are_timed_together_and_one_after_the_other(kind, tmp_path):
+def test_systems_are_timed_together_alone_and_in_processes(kind, tmp_path, capsys):
     file = tmp_path / "systems.json"
-    words = [*SMALL, *kind, "--systems", "1,3", "--seconds", "0.05", "--json", str(file)]
+    words = [*SMALL, *kind, "--systems", "1,3", *SHORT, "--json", str(file)]
     assert bench(["systems", *words]) == 0
     found = json.loads(file.read_text())
     fractions = {"": 0.698, "--spheres": 0.5, "--ions": None}
     assert found.get("packing_fraction") == fractions["".join(kind)]
     rows = [(row["systems"], row["particles"], row["variant"]) for row in found["results"]]
-    names = "together", "one after the other"
+    names = "together", "one after the other", "processes"
     assert rows == [(count, 256, name) for count in (1, 3) for name in names]
     assert all(row["trial_moves_per_second"] > 1e4 for row in found["results"])
     assert all(0 < row["acceptance"] < 1 for row in found["results"])
+    for together, _, processes in zip(*3 * [iter(found["results"])], strict=True):
+        ratio = together["ratio_to_processes"]
+        assert ratio["lowest"] <= ratio["median"] <= ratio["highest"]
+        low, high = (
+            together[a] / processes[b] for a, b in (("lowest", "highest"), ("highest", "lowest"))
+        )
+        assert low <= ratio["lowest"] and ratio["highest"] <= high
+    assert capsys.readouterr().out.count(" times processes\n") == 2
+
+
+def test_processes_make_the_runs_of_the_simulations():
+    """Each continues its own system, with the moves that this has on the same number of sweeps."""
+    disks = Replicas(partial(HardDisks.random, 64, 0.3), 3, seed=5, device="cpu", threads=2)
+    with simultaneous.started(disks.simulations) as processes:
+        for sweeps in (50, 70):
+            before = [(one.trial_moves, one.accepted_moves) for one in disks.simulations]
+            disks.run(sweeps)
+            after = [(one.trial_moves, one.accepted_moves) for one in disks.simulations]
+            moves = [
+                sum(now[k] - then[k] for now, then in zip(after, before, strict=True))
+                for k in range(2)
+            ]
+            assert processes.run(sweeps) == tuple(moves)
+        running = [process for process, _ in processes._started]
+    assert [process.poll() is not None for process in running] == [True] * 3
+
+
+def test_a_process_that_ends_is_told():
+    one = trivalent(16, device="cpu", threads=1)
+    with simultaneous.started([one, one]) as processes:
+        with pytest.raises(RuntimeError, match=r"a process has ended with 1: .*sweeps must"):
+            processes.run(-1)
+
+
+def test_ions_have_a_row_for_each_method_and_precision(tmp_path):
+    file = tmp_path / "systems.json"
+    words = [*SMALL, "--ions", "--systems", "1", *SHORT, "--json", str(file)]
+    words += ["--methods", "brush,tree", "--precision", "mixed,double", "--particles", "64,128"]
+    assert bench(["systems", *words]) == 0
+    rows = json.loads(file.read_text())["results"][::3]
+    found = [(row["particles"], row["method"], row["precision"]) for row in rows]
+    kinds = ("brush", "mixed"), ("brush", "double"), ("tree", "double")
+    assert found == [(N, *kind) for N in (64, 128) for kind in kinds]
+
+
+def test_disks_have_no_methods_of_ions(capsys):
+    assert bench(["systems", *SMALL, "--precision", "double"]) == 2
+    assert "--methods, --precision and --threads-per-particle need --ions" in (
+        capsys.readouterr().err
+    )
 
 
 def test_ions_have_no_packing_fraction(capsys):

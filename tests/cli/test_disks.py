@@ -117,7 +117,8 @@ def test_records_have_the_same_weight_after_a_longer_run(tmp_path, constant):
     shorter, longer = rows
     assert len(shorter) > 200 and len(longer) < 600
     steps = np.diff(longer[:, 0])
-    assert steps.max() < 2 * np.median(steps)  # the record of the interruption is left out
+    # The record that the first run has begun is left out, because the new ones are longer.
+    assert steps.max() < 2 * np.median(steps)
     # A record is the mean of those that were joined.
     joined = round(np.median(steps) / np.median(np.diff(shorter[:, 0])))
     first = len(shorter) % joined

@@ -16,6 +16,7 @@ from processes import run_together
 
 from manymove.cli import run
 from manymove.exchange import ReplicaExchange
+from manymove.hard_particles.job import equation_of_state_table
 
 SCAN = "--particles 64 --packing-fraction 0.6 --equation-of-state --pressures 5,5.5,6"
 SMALL = f"{SCAN} --exchange-every 10 --sweeps 900 --equilibrate 200"
@@ -57,6 +58,18 @@ def test_a_run_with_exchanges_has_the_files_of_each_pressure(whole):
         assert one["sweeps"] == pytest.approx(900, rel=0.1)
         assert one["max_overlap"] == 0 and one["seed"] == 1
     assert len({one["state_hash"] for one in summary["runs"]}) == 3
+
+
+def test_the_table_has_the_round_trips(whole):
+    summary = summary_of(whole)
+    trips = sum(summary["round_trips"])
+    assert trips > 0
+    lines = equation_of_state_table(summary).splitlines()
+    assert lines[4] == f"round trips of the configurations: {trips}"
+    lines = equation_of_state_table(summary | {"round_trips": [0, 0, 0]}).splitlines()
+    assert lines[4].endswith(": 0: raise --sweeps, or put pressures between these")
+    del summary["round_trips"], summary["exchange_acceptance"]  # without exchanges
+    assert "round trips" not in equation_of_state_table(summary)
 
 
 @pytest.mark.parametrize(("stop", "measured"), [(3, False), (17, True)])

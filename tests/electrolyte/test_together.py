@@ -108,8 +108,25 @@ def test_a_system_may_save_fail_leave_or_vanish(tmp_path):
     assert system.state_hash == advance([[20, 50]], ions("cell", 0), 0)[0]
 
 
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+def test_a_chain_of_sixteen_threads_per_ion_takes_eight_in_a_group(precision):
+    sizes = [12_300, 14_000, 16_384]
+    systems = [trivalent(N, device="cuda", precision=precision) for N in sizes]
+    assert [system.threads_per_particle for system in systems] == [16, 16, 16]
+    found = in_group(systems, partial(advance, [[1, 20]] * 3))
+    for N, result in zip(sizes, found, strict=True):
+        alone = trivalent(N, device="cuda", precision=precision)
+        assert result == advance([[1, 20]], alone, 0)
+
+
 @pytest.mark.parametrize(
-    "options", [{"method": "reduction"}, {"method": "tree"}, {"threads_per_particle": 4}]
+    "options",
+    [
+        {"method": "reduction"},
+        {"method": "tree"},
+        {"threads_per_particle": 4},
+        {"threads_per_particle": 16},
+    ],
 )
 def test_other_methods_run_alone(options):
     system = trivalent(512, device="cuda", precision="double", **options)

@@ -132,8 +132,8 @@ def test_a_checkpoint_of_an_earlier_version_counts_the_sweeps_that_were_made(
 
 
 def test_pressure_records_go_on_after_a_checkpoint(device, fluid, tmp_path):
-    """Rows of the resumed run are the last rows of the uninterrupted one; the record during which
-    the checkpoint was written is left out."""
+    """Rows of the resumed run are the last rows of the uninterrupted one. The record during which
+    the checkpoint was written is left out, because `sample_pressure` begins the sampling again."""
     disks, interrupted = make(fluid, device), make(fluid, device)
     for each in (disks, interrupted):
         each.run_cycles(10)

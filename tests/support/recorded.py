@@ -82,6 +82,7 @@ FLUIDS = "2026-11-29-h200-small-systems#fluids"
 IONS = "2026-11-29-h200-all#electrolyte"
 SYSTEMS = "2026-11-29-h200-all"
 SMALL_SYSTEMS = "2026-11-29-h200-small-systems"
+MANY = "2026-11-29-h200-many"
 METHANE = "2026-11-29-h200-all#methane"
 CO2 = "2026-11-29-h200-all#co2"
 
@@ -176,6 +177,31 @@ for kind, file, part in (
             f"{file}#{part}", row, (MOVES,), significant(3), "systems"
         )
 
+for kind in ("disks", "spheres", "ions"):
+    part = f"{MANY}#{kind} in processes"
+    row = {"variant": "together"}
+    way = ("ratio_to_processes", "median")
+    NUMBERS |= {
+        f"{kind}-threads": Number(part, row, (MOVES,), significant(3), "systems"),
+        f"{kind}-processes": Number(
+            part, {"variant": "processes"}, (MOVES,), significant(3), "systems"
+        ),
+        f"{kind}-threads-ratio": Number(part, row, way, rounded(2), "systems"),
+    }
+for how, variant in (("together", "together"), ("alone", "one after the other")):
+    for ions in (4096, 16384):
+        for method in ("brush", "tree"):
+            row = {"variant": variant, "particles": ions, "method": method, "precision": "double"}
+            NUMBERS[f"{method}-{ions}-{how}"] = Number(
+                f"{MANY}#methods of ions", row, (MOVES,), significant(3), "systems"
+            )
+    for ions in (14336, 16384):
+        for eta in (8, 16):
+            row = {"variant": variant, "particles": ions, "threads_per_particle": eta}
+            row["precision"] = "mixed"
+            NUMBERS[f"eta-{eta}-{ions}-{how}"] = Number(
+                f"{MANY}#threads of ions", row, (MOVES,), significant(3), "systems"
+            )
 PEER_SPEED = Number(SPHERES, PEER, (MOVES,), significant(3), best=MOVES)
 PEER_TIME = Number(SPHERES, PEER, ("relaxation_seconds",), three, best=MOVES)
 TIME = Number(SPHERES, ENGINE, ("relaxation_seconds",), three)

@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import takewhile
@@ -26,6 +27,7 @@ from manymove.adsorption.replica import Replica, Result, Settings
 from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.blocking import drift
 from manymove.analysis.notation import Estimate, with_error
+from manymove.checkpoint import read_records
 from manymove.jobs import figures, replica, report
 from manymove.jobs.options import of_option
 from manymove.jobs.report import number, values_and_errors
@@ -50,10 +52,11 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         count = replica.on_each(world, lambda: _number_of_parts(settings, world))
         _check_target_error(settings, count)
         mine = world.share(range(count))
+        parts = replica.of_first(world, lambda: _parts(settings, count))
         systems = sum(settings.systems_of(index, count) for index in mine)
         moves = (settings.equilibrate + settings.steps) * systems * settings.states_per_step
         results = replica.run_replicas(
-            [(settings, part) for part in range(count)],
+            parts,
             world,
             stop,
             mine,
@@ -86,14 +89,31 @@ def _number_of_parts(settings: Settings, world: World) -> int:
     """Number of parts of the systems: the number of ranks, or that of the checkpoints."""
     if settings.resume:
         # Includes the predecessors of damaged ones.
-        found = settings.output.glob("checkpoint-*.state*")
+        found = [*settings.output.glob("checkpoint-*.state*")]
         parts = {int(path.name.split(".")[0].partition("-")[2]) for path in found}
-        return len(parts) or world.size
+        return _recorded_parts(settings.output) or len(parts) or world.size
     if settings.start is not None:
         return len(list(settings.start.glob("checkpoint-*.state")))
     if settings.systems < world.size:
         raise ValueError(f"--systems is {settings.systems}, fewer than the {world.size} ranks")
     return world.size
+
+
+def _recorded_parts(output: Path) -> int:
+    """The number of parts of a run, some of which may have been stopped before their first
+    checkpoint; 0 without records of this version."""
+    for path in sorted(output.glob("checkpoint-*.records*")):
+        with suppress(OSError, ValueError, TypeError):
+            return int(read_records(path, columns=3)[1].get("parts", 0))
+    return 0
+
+
+def _parts(settings: Settings, count: int) -> list[tuple[Settings, int]]:
+    """The parts of the systems. Those of a resumed run that have no checkpoint start from the
+    beginning, if others have one."""
+    begun = [not settings.resume or replica.begun(settings.output, part) for part in range(count)]
+    new = replace(settings, resume=False, overwrite=True) if any(begun) else settings
+    return [(settings if goes_on else new, part) for part, goes_on in enumerate(begun)]
 
 
 def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
@@ -370,9 +390,10 @@ def run_isotherm(
     begun = replica.of_first(world, lambda: [*map(replica.begun, outputs)])
     points: list[Settings] = []
     for count, (p, output) in enumerate(zip(pressures, outputs, strict=True)):
-        # A point that an interrupted isotherm has not reached starts where the previous one ended.
+        # A point or a part of one that an interrupted isotherm has not reached starts where the
+        # previous point ended.
         resume = settings.resume and begun[count]
-        start = points[-1].output if points and not resume else None
+        start = points[-1].output if points else None
         point = replace(settings, pressure=p, output=output, resume=resume, start=start,
                         overwrite=settings.overwrite or (settings.resume and not resume),
                         point=(count + 1, len(pressures)))  # fmt: skip

@@ -155,7 +155,7 @@ class Replica(replica.Replica):
 
     def __init__(self, parts: int, rank: int, part: int, settings: Settings, *rest: Any) -> None:
         super().__init__(part, settings, *rest)
-        self._rank = rank
+        self._rank, self._parts = rank, parts
         self._systems = settings.systems_of(part, parts)
         self._every = max(1, settings.steps // RECORDS)  # steps of a record
         self._records: list[tuple[float, ...]] = []  # steps and sums so far, per system
@@ -374,7 +374,7 @@ class Replica(replica.Replica):
         if self._henry is not None:
             henry = (a.insertions, self._inserted, self._henry.tolist())
         self._replace_records(
-            np.array(self._records).reshape(-1, 3), every=self._every,
+            np.array(self._records).reshape(-1, 3), every=self._every, parts=self._parts,
             trajectory=self._mark, henry=henry,
             density=None if self._density is None else (
                 a.samples, self._density.samples, self._density.counts.tolist(),

@@ -111,11 +111,14 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     change = drift([r.records for r in started if r.records.size])
     sweeps = min(r.sweeps for r in results)
     packing_fraction = _packing_fraction(settings, first)
-    freezing = _equal_disks(settings, first) and near_freezing(packing_fraction)
+    N, constant_pressure = settings.particles, settings.pressure is not None
+    freezing = _equal_disks(settings, first) and near_freezing(
+        packing_fraction, N if constant_pressure else None
+    )
     slow = {_order(settings, first): relaxation_of([r.course for r in started])}
     judged = {f"the {_name(settings)}": _relaxation_of_records(started)}
     if freezing:  # where the pressure follows psi_6
-        known = known_relaxation(settings.particles, packing_fraction)
+        known = known_relaxation(N, packing_fraction, constant_pressure)
         judged |= slow | {"psi_6 as tabulated near freezing": known}
     relaxation = report.equilibration(
         sweeps,
@@ -294,7 +297,8 @@ def _relaxations(settings: Settings, result: Result, sweeps: float) -> float:
     """Length of a run in relaxation times that are known, for the error of its result."""
     if not _equal_disks(settings, result):
         return math.inf
-    return relaxations(sweeps, settings.particles, _packing_fraction(settings, result))
+    density = _packing_fraction(settings, result)
+    return relaxations(sweeps, settings.particles, density, settings.pressure is not None)
 
 
 def _estimate(settings: Settings, result: Result) -> Estimate | None:
@@ -491,7 +495,8 @@ def equation_of_state_table(summary: dict[str, Any]) -> str:
 
 
 def _table_of_pressures(summary: dict[str, Any]) -> str:
-    """The same at constant pressures, with the acceptance of exchanges with the next pressure."""
+    """The same at constant pressures, with the acceptance of exchanges with the next pressure, and
+    the number of round trips between the first pressure and the last one."""
     rates = summary.get("exchange_acceptance")
     lines = [
         f"{'P*':12}{'packing fraction':20}{'exchanges' if rates else '':{12 if rates else 0}}status"
@@ -503,5 +508,8 @@ def _table_of_pressures(summary: dict[str, Any]) -> str:
         lines.append(
             f"{r['pressure']:<12.6g}{word:20}{rate or '':{12 if rates else 0}}{report.status(r)}"
         )
+    if trips := summary.get("round_trips"):
+        few = "" if sum(trips) else ": raise --sweeps, or put pressures between these"
+        lines.append(f"round trips of the configurations: {sum(trips)}{few}")
     lines += report.warning_lines((f"{r['pressure']:.6g}", r) for r in summary["runs"])
     return "\n".join(lines)

@@ -574,7 +574,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         if self._DIMENSIONS == 3 or self.mixed:
             return estimate(records)
         sweeps = len(records) * cycles * self._sweeps_per_cycle
-        return estimate(records, relaxations(sweeps, self.N, packing_fraction))
+        constant_pressure = self.constant_pressure is not None
+        return estimate(records, relaxations(sweeps, self.N, packing_fraction, constant_pressure))
 
     @property
     def _measured(self) -> np.ndarray:

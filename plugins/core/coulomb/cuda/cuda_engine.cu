@@ -16,9 +16,12 @@ namespace {
 constexpr int kPace = 16;  // sweeps between polls of several devices; about 26 launches each
 
 // The largest chain that may share launches: it has more groups of 64 trials than a GPU has
-// multiprocessors. There are kernels of many chains for one number of threads per ion.
+// multiprocessors. There are kernels of many chains for one number of threads per ion. A chain for
+// which the engine has chosen another number takes them in a group as well: groups of trials and
+// float32 sums are the same for 8 and 16 threads (add_tile), and therefore so is the chain.
 constexpr std::size_t kMostOfSmall = 16384;  // ions
 constexpr int kEtaOfSmall = 8;               // threads per ion
+constexpr int kTrialsOfSmall = 64;           // of a group
 
 // Table 1 of the paper, on an H100 (docs/benchmarks/electrolyte.md). A function of the numbers
 // alone. 1,024 threads have no registers for Ewald's potential in float64.
@@ -35,19 +38,15 @@ BrushLaunch brush_for(int eta) {
     // S Eta threads: 1,024 for eta = 16, 512 for 8 and 4, 256 for 2 and 1.
     constexpr int Eta = threads(), S = Eta >= 8 ? 64 : Eta >= 2 ? 128 : 256;
     // A block decides S trials with Eta threads each (Fig. 7 of the paper).
-    BrushLaunch launch{&brush_kernel<Double, B, S, Eta>,
-                       &order_kernel<S>,
-                       sizeof(GroupMemory<Double, S>),
-                       S,
-                       S * Eta,
-                       nullptr,
-                       nullptr};
-    if constexpr (Eta == kEtaOfSmall) {
-      launch.prepare_chains = &prepare_chains<S>;
-      launch.decide_chains = &decide_chains<Double, B, S, Eta>;
-    }
-    return launch;
+    return BrushLaunch{&brush_kernel<Double, B, S, Eta>, &order_kernel<S>,
+                       sizeof(GroupMemory<Double, S>), S, S * Eta};
   });
+}
+
+template <bool Double, Space B>
+ChainsLaunch chains_launch() {
+  constexpr int S = kTrialsOfSmall;
+  return {&prepare_chains<S>, &decide_chains<Double, B, S, kEtaOfSmall>, S * kEtaOfSmall};
 }
 
 // Devices write into each other's memory.
@@ -96,12 +95,16 @@ class CudaEngine final : OnDevice, public EngineBase {
       : OnDevice(devices.front()), EngineBase(std::move(state)) {
     const bool exact = state_.parameters.double_precision;
     int& eta = state_.parameters.threads_per_particle;
-    if (eta == 0) eta = fastest_eta(state_.sites.size(), exact, state_.rules.space);
+    const bool chosen = eta == 0;
+    if (chosen) eta = fastest_eta(state_.sites.size(), exact, state_.rules.space);
     const BrushLaunch brush = for_space(state_.rules, [&](auto space) {
       return exact ? brush_for<true, space()>(eta) : brush_for<false, space()>(eta);
     });
-    if (method() == Method::brush && devices.size() == 1 && state_.sites.size() <= kMostOfSmall)
-      together_ = brush.decide_chains;
+    if (method() == Method::brush && devices.size() == 1 && state_.sites.size() <= kMostOfSmall &&
+        (chosen || eta == kEtaOfSmall) && brush.group == kTrialsOfSmall)
+      together_ = for_space(state_.rules, [&](auto space) {
+        return exact ? chains_launch<true, space()>() : chains_launch<false, space()>();
+      });
     for (const int device : devices) existing_device(device);
     connect(devices);
     for (const int device : devices)
@@ -147,9 +150,10 @@ class CudaEngine final : OnDevice, public EngineBase {
 
   bool join(const std::shared_ptr<EngineGroup>& group) override {
     std::shared_ptr<ChainLauncher> to;
-    if (group && together_) {
+    if (group && together_.decide) {
       const DeviceGuard here = use();
-      to = group->launcher<ChainLauncher>(device_, reinterpret_cast<const void*>(together_));
+      const auto kernel = reinterpret_cast<const void*>(together_.decide);
+      to = group->launcher<ChainLauncher>(device_, kernel);
       to->join();
     }
     if (launcher_) launcher_->leave();
@@ -218,7 +222,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     for (const auto& chain : chains_) chain->clear_counts();
     fresh_ = false;
     if (launcher_) {
-      WaitingChain waiting = first().waiting(state_);
+      WaitingChain waiting = first().waiting(state_, together_);
       launcher_->run(waiting, static_cast<std::uint64_t>(sweeps));
       state_.counters.sweeps += static_cast<std::uint64_t>(sweeps);
     } else {
@@ -295,9 +299,9 @@ class CudaEngine final : OnDevice, public EngineBase {
   }
 
   std::vector<std::unique_ptr<DeviceChain>> chains_;
-  std::unique_ptr<ChainWatchdog> watchdog_;             // of several devices
-  void (*together_)(const SmallChain*, int) = nullptr;  // if the chain may share launches
-  std::shared_ptr<ChainLauncher> launcher_;             // null: the chain launches for itself
+  std::unique_ptr<ChainWatchdog> watchdog_;  // of several devices
+  ChainsLaunch together_;                    // empty: the chain does not share launches
+  std::shared_ptr<ChainLauncher> launcher_;  // null: the chain launches for itself
   PeerArrays peers_{};
   mutable bool fresh_ = true;  // state_.sites
   std::string failure_;        // the error that ended a run; empty if there was none

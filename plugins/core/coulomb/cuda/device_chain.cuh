@@ -26,9 +26,13 @@ struct BrushLaunch {
   void (*order)(ChainArrays);
   std::size_t memory;  // shared, of a block
   int group, threads;  // trials and threads of a block
-  // For many chains at a time; null for numbers of threads that small chains do not have
-  void (*prepare_chains)(const SmallChain*, int sweep);
-  void (*decide_chains)(const SmallChain*, int sweep);
+};
+
+// The kernels of many chains at a time, for the same trials in a group and the same shared memory.
+struct ChainsLaunch {
+  void (*prepare)(const SmallChain*, int sweep) = nullptr;
+  void (*decide)(const SmallChain*, int sweep) = nullptr;
+  unsigned threads = 0;  // of a block that decides
 };
 
 class DeviceChain {
@@ -155,16 +159,16 @@ class DeviceChain {
   }
 
   // For a launcher, which is told when the work of this chain's stream is over.
-  WaitingChain waiting(const State& state) const {
+  WaitingChain waiting(const State& state, const ChainsLaunch& launch) const {
     use();
     stream_.wait();
     PeerArrays own{};
     own.count = 1;
     enter(own, 0);
     return {{rules(state.rules), arrays(0), own, state.counters.sweeps, 0},
-            brush_.prepare_chains,
-            brush_.decide_chains,
-            static_cast<unsigned>(brush_.threads),
+            launch.prepare,
+            launch.decide,
+            launch.threads,
             blocks_of_groups(1),
             brush_.memory};
   }
