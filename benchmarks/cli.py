@@ -157,12 +157,16 @@ def systems(
     ions: bool = False,
     pressure: float | None = None,
     swaps: int | None = None,
+    hpmc: tuple[int, ...] | None = None,
     device: str = "auto",
     threads: int | None = None,
     equilibrate: int = 200,
     **common: Any,
 ) -> int:
     """Time many small systems of hard disks, spheres or ions, together and one after the other.
+
+    With --hpmc, HOOMD-blue's HPMC is timed in simultaneous processes with one system each, on a GPU
+    without and with NVIDIA's multi-process service.
 
     Examples:
       python -m benchmarks systems --systems 1,16,64

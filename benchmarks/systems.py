@@ -2,7 +2,8 @@
 """Speed of many small systems at the same time: `python -m benchmarks systems`.
 
 Replicas of hard disks, spheres or ions run together, and the same systems one after the other. The
-time of a run of one sweep, which is mostly the start of the threads, is taken off.
+time of a run of one sweep, which is mostly the start of the threads, is taken off. The peer is
+HOOMD-blue's HPMC in simultaneous processes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import hpmc_processes
 from benchmarks.disk_variants import melted_engines
 from benchmarks.electrolyte import trivalent
 from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
@@ -24,7 +26,7 @@ from manymove.replicas import Replicas
 COLUMNS = (
     ("systems", ">7", "systems"),
     ("particles", ">9", "particles"),
-    ("variant", "<20", "variant"),
+    ("variant", "<25", "variant"),
     ("moves/s", ">9.3g", "trial_moves_per_second"),
     ("spread", ">6.1%", spread("trial_moves_per_second")),
     ("accepted", ">8.2%", "acceptance"),
@@ -41,6 +43,7 @@ def run(
     ions: bool = False,
     pressure: float | None = None,
     swaps: int | None = None,
+    hpmc: tuple[int, ...] | None = None,
     device: str = "auto",
     threads: int | None = None,
     equilibrate: int = 200,
@@ -57,9 +60,13 @@ def run(
         the content of the JSON file.
 
     Raises:
-        ValueError: an argument is out of range.
+        ImportError: HPMC is to be timed, and HOOMD-blue is not installed or has none.
+        ValueError: an argument is out of range, or HPMC has no GPU.
+        RuntimeError: a process of HPMC failed.
     """
     check(repeats, seconds, equilibrate)
+    if hpmc and (ions or pressure or swaps):
+        raise ValueError("--hpmc cannot be combined with --ions, --pressure and --swaps")
     if ions and (spheres or packing_fraction or pressure or swaps):
         raise ValueError(
             "--ions cannot be combined with --spheres, --packing-fraction, --pressure and --swaps"
@@ -67,6 +74,8 @@ def run(
     kind: type[HardDisks] | type[HardSpheres] = HardSpheres if spheres else HardDisks
     fraction = packing_fraction or (0.5 if spheres else 0.698)
     about = {} if ions else {"packing_fraction": fraction, "pressure": pressure, "swaps": swaps}
+    if hpmc:
+        hpmc_processes.require_hpmc(hpmc, device)
     report = Report(Table(COLUMNS), json_file, **about, melt=equilibrate)
     first: Any
     if ions:
@@ -94,6 +103,9 @@ def run(
         report.add(
             [{"systems": count, "particles": particles, **each.result()} for each in variants]
         )
+    for count in hpmc or ():
+        peers = hpmc_processes.Systems(particles, fraction, kind, device, equilibrate, seed)
+        report.add(hpmc_processes.rows(peers, count, repeats, seconds))
     return report.end()
 
 

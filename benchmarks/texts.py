@@ -44,6 +44,7 @@ _OWN = {
     "cycle (default constant volume).",
     "systems.swaps": "Rounds of swap moves after each cycle of disks or spheres with diameters "
     "from 0.7 to 1 (default none).",
+    "systems.hpmc": "Numbers of simultaneous processes of HOOMD-blue's HPMC (default none).",
     "systems.particles": "Number of particles of each system.",
     "systems.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
     "adsorbate": "Adsorbate: methane (one site), CO2, N2, CH4, C2H6, H2O or He, which are rigid, "
