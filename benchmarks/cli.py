@@ -160,6 +160,7 @@ def systems(
     threads_per_particle: tuple[int, ...] | None = None,
     pressure: float | None = None,
     swaps: int | None = None,
+    hpmc: tuple[int, ...] | None = None,
     device: str = "auto",
     threads: int | None = None,
     equilibrate: int = 200,
@@ -167,7 +168,9 @@ def systems(
 ) -> int:
     """Time many small systems of hard disks, spheres or ions, together and one after the other.
 
-    On a CPU as many simultaneous processes, with one system each, are timed as well.
+    On a CPU as many simultaneous processes, with one system each, are timed as well. With --hpmc,
+    HOOMD-blue's HPMC is timed in simultaneous processes, on a GPU without and with NVIDIA's
+    multi-process service.
 
     Examples:
       python -m benchmarks systems --systems 1,16 --device cpu

@@ -138,7 +138,7 @@ def _started(way: str, case: Case, count: int, device: str, precision: str) -> I
         )
         for i in range(count)
     ]
-    with _mps() if way == "mps" else contextlib.nullcontext({}) as more:
+    with multi_process_service() if way == "mps" else contextlib.nullcontext({}) as more:
         yield partial(_time_of_lammps, way, inputs, {**host.environment(), **more})
 
 
@@ -214,7 +214,7 @@ def _run_all(
 
 
 @contextlib.contextmanager
-def _mps() -> Iterator[dict[str, str]]:
+def multi_process_service() -> Iterator[dict[str, str]]:
     """The environment of processes that use an MPS of their own, which ends with the block."""
     control = shutil.which("nvidia-cuda-mps-control")
     if control is None:

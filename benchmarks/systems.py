@@ -3,7 +3,8 @@
 
 Replicas of hard disks, spheres or ions run together, and the same systems one after the other. On a
 CPU as many processes with one system each are timed as well. All variants alternate. The time of a
-run of one sweep, which is mostly the start of the threads, is taken off.
+run of one sweep, which is mostly the start of the threads, is taken off. The peer is HOOMD-blue's
+HPMC in simultaneous processes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import simultaneous
+from benchmarks import hpmc_processes, simultaneous
 from benchmarks.disk_variants import melted_engines
 from benchmarks.electrolyte import trivalent
 from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
@@ -30,7 +31,7 @@ from manymove.settings import Brush
 COLUMNS = (
     ("systems", ">7", "systems"),
     ("particles", ">9", "particles"),
-    ("variant", "<20", "variant"),
+    ("variant", "<25", "variant"),
     ("moves/s", ">9.3g", "trial_moves_per_second"),
     ("spread", ">6.1%", spread("trial_moves_per_second")),
     ("accepted", ">8.2%", "acceptance"),
@@ -64,6 +65,7 @@ def run(
     threads_per_particle: tuple[int, ...] | None = None,
     pressure: float | None = None,
     swaps: int | None = None,
+    hpmc: tuple[int, ...] | None = None,
     device: str = "auto",
     threads: int | None = None,
     equilibrate: int = 200,
@@ -80,10 +82,13 @@ def run(
         the content of the JSON file.
 
     Raises:
-        ValueError: an argument is out of range.
-        RuntimeError: a process of a system has ended.
+        ImportError: HPMC is to be timed, and HOOMD-blue is not installed or has none.
+        ValueError: an argument is out of range, or HPMC has no GPU.
+        RuntimeError: a process of a system has ended or failed.
     """
     check(repeats, seconds, equilibrate)
+    if hpmc and (ions or pressure or swaps):
+        raise ValueError("--hpmc cannot be combined with --ions, --pressure and --swaps")
     if ions and (spheres or packing_fraction or pressure or swaps):
         raise ValueError(
             "--ions cannot be combined with --spheres, --packing-fraction, --pressure and --swaps"
@@ -93,6 +98,8 @@ def run(
     kind: type[HardDisks] | type[HardSpheres] = HardSpheres if spheres else HardDisks
     fraction = packing_fraction or (0.5 if spheres else 0.698)
     about = {} if ions else {"packing_fraction": fraction, "pressure": pressure, "swaps": swaps}
+    if hpmc:
+        hpmc_processes.require_hpmc(hpmc, device)
     report = Report(Table(COLUMNS, _ending), json_file, **about, melt=equilibrate)
     place: dict[str, Any] = {"seed": seed, "device": device, "threads": threads}
     for N in particles:
@@ -104,6 +111,9 @@ def run(
             cases = [Case(_particles(kind, N, fraction, pressure, swaps, equilibrate, **place))]
         for count in systems:
             report.add(_rows(cases, count, N, repeats, seconds, **place))
+        for count in hpmc or ():
+            peers = hpmc_processes.Systems(N, fraction, kind, device, equilibrate, seed)
+            report.add(hpmc_processes.rows(peers, count, repeats, seconds))
     return report.end()
 
 

@@ -44,6 +44,7 @@ _OWN = {
     "cycle (default constant volume).",
     "systems.swaps": "Rounds of swap moves after each cycle of disks or spheres with diameters "
     "from 0.7 to 1 (default none).",
+    "systems.hpmc": "Numbers of simultaneous processes of HOOMD-blue's HPMC (default none).",
     "systems.particles": "Numbers of particles of a system.",
     "systems.methods": "Methods of the ions: brush and tree (default brush).",
     "systems.precision": "Precisions of the brush: mixed and double (default mixed).",
