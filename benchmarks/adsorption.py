@@ -113,6 +113,9 @@ def run(
     trial_positions: Sequence[int] = (1,),
     trial_orientations: Sequence[int] = (1,),
     merit: float | None = None,
+    peers: Sequence[str] | None = None,
+    kups_systems: Sequence[int] = (64,),
+    kups_seconds: float | None = None,
 ) -> dict[str, Any]:
     """Time every size, print a table, and write the JSON file after each size.
 
@@ -143,6 +146,12 @@ def run(
         )
     devices = [device, *(["cpu"] if cpu and on_gpu(device) else [])]
     about = {"framework": framework, "adsorbate": adsorbate, **settings, "equilibrate": equilibrate}
+    if merit is None and (peers or kups_seconds is not None or tuple(kups_systems) != (64,)):
+        raise ValueError("--peers, --kups-systems and --kups-seconds need --merit")
+    if kups_seconds is not None and not kups_seconds > 0:
+        raise ValueError(f"--kups-seconds must be positive, got {kups_seconds}")
+    if min(kups_systems, default=0) < 1:
+        raise ValueError(f"--kups-systems must be at least 1, got {list(kups_systems)}")
     if fugacity is not None:
         ignored = {
             "--cpu": cpu, "--raspa": raspa, "--proposals": tuple(proposals) != (64,),
@@ -156,7 +165,7 @@ def run(
                 raise ValueError("--merit needs a rigid molecule: --adsorbate CO2, for example")
             if not merit > 0:
                 raise ValueError(f"--merit must be positive, got {merit}")
-            # The three programs differ in their tail corrections.
+            # The programs differ in their tail corrections.
             guest["force_field"] = replace(TRAPPE_ZEO, potential="truncated")
             about |= {"merit": merit, "potential": "truncated"}
         return open_systems.run(
@@ -166,6 +175,7 @@ def run(
             repeats=repeats, seconds=seconds, json_file=json_file,
             settings=settings | guest | {"exchange": exchange, "reinsertion": reinsertion},
             about=about | {"exchange": exchange, "reinsertion": reinsertion}, merit=merit,
+            peers=peers, kups_systems=kups_systems, kups_seconds=kups_seconds,
         )  # fmt: skip
     if merit is not None:
         raise ValueError("--merit needs --fugacity")

@@ -236,6 +236,9 @@ def adsorption(
     trial_positions: tuple[int, ...] = (1,),
     trial_orientations: tuple[int, ...] = (1,),
     merit: float | None = None,
+    peers: tuple[str, ...] | None = None,
+    kups_systems: tuple[int, ...] = (64,),
+    kups_seconds: float | None = None,
     **common: Any,
 ) -> int:
     """Time adsorption: steps per second and precision.
@@ -244,7 +247,8 @@ def adsorption(
     systems of one method, and steps per second are measured. With --fugacity the systems are open,
     and the table has 1 / (variance x seconds) of the plain mean of the loading and of the estimator
     that uses all trials. --merit also measures gRASPA, if the environment variable MANYMOVE_GRASPA
-    is the path of its program, and RASPA3, if raspalib is installed.
+    is the path of its program, kUPS, if it is installed or MANYMOVE_KUPS is the path of a Python
+    that has it, and RASPA3, if raspalib is installed.
 
     Examples:
       python -m benchmarks adsorption --molecules 32 --methods metropolis,mdp
@@ -279,6 +283,10 @@ def adsorption(
     del options["fugacity"], options["exchange"], options["reinsertion"]
     if options.pop("merit") is not None:
         raise ValueError("--merit needs --fugacity")
+    for name in ("peers", "kups_systems", "kups_seconds"):
+        del options[name]
+        if is_given(name):
+            raise ValueError(f"--{name.replace('_', '-')} needs --merit")
     if options.pop("adsorbate") != "methane":
         raise ValueError("--ranks and --weak time methane: leave out --adsorbate")
     if options.pop("plot_file") or options.pop("cpu") or len(methods) > 1 or len(proposals) > 1:

@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.series import Series
-from manymove.adsorption.force_field import ForceField
+from manymove.adsorption.force_field import ForceField, Law
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.molecules import Molecule
 
 PROGRAM = "MANYMOVE_GRASPA"
 _STEPS = 20  # steps in a cycle, after which it prints the number of molecules
-_PRECISION = 1e-6  # relative precision of Ewald's sum
+PRECISION = 1e-6  # relative precision of Ewald's sum
 
 
 def program() -> Path | None:
@@ -75,7 +75,7 @@ def series(
         RuntimeError: the program failed.
     """
     texts = {
-        "framework.cif": _cif(framework, force_field),
+        "framework.cif": cif(framework, force_field),
         "guest.def": _definition(molecule),
         "force_field_mixing_rules.def": _rules(framework, molecule, force_field),
         "pseudo_atoms.def": _atoms(framework, molecule, force_field),
@@ -117,7 +117,7 @@ def series(
             "OverlapCriteria": 1e6,
             "CutOffVDW": cutoff,
             "CutOffCoulomb": cutoff,
-            "EwaldPrecision": _PRECISION,
+            "EwaldPrecision": PRECISION,
         }
         guest = {
             "IdealGasRosenbluthWeight": 1.0,
@@ -182,10 +182,15 @@ def read_output(output: str, first: int, messages: str) -> Series:
 # ---- files ---------------------------------------------------------------------------------------
 
 
-def _cif(framework: Framework, force_field: ForceField) -> str:
+def cif(framework: Framework, force_field: ForceField, *, numbered: bool = True) -> str:
+    """A CIF file of the unit cell with charges; labels are the elements, numbered or not.
+
+    Raises:
+        ValueError: the cell has no right angles.
+    """
     angles = ("alpha", "beta", "gamma")
     if any(framework.tilt):
-        raise ValueError("the comparison with gRASPA needs a cell with right angles")
+        raise ValueError("the comparison with gRASPA and kUPS needs a cell with right angles")
     lines = ["data_framework", ""]
     lines += [f"_cell_length_{k} {x:.8f}" for k, x in zip("abc", framework.cell, strict=True)]
     lines += [f"_cell_angle_{angle} 90" for angle in angles]
@@ -197,7 +202,8 @@ def _cif(framework: Framework, force_field: ForceField) -> str:
     ):
         where = " ".join(f"{x % 1.0:.10f}" for x in place)
         charge = force_field.charges.get(element, 0.0)
-        lines.append(f"{element}{k + 1} {element} {where} {charge:.6f}")
+        label = f"{element}{k + 1}" if numbered else element
+        lines.append(f"{label} {element} {where} {charge:.6f}")
     return "\n".join(lines) + "\n"
 
 
@@ -217,15 +223,21 @@ def _types(framework: Framework, molecule: Molecule) -> tuple[list[str], dict[st
     return elements, {site.label: k for k, site in enumerate(molecule.sites)}
 
 
-def _rules(framework: Framework, molecule: Molecule, force_field: ForceField) -> str:
+def laws(framework: Framework, molecule: Molecule, force_field: ForceField) -> dict[str, Law]:
+    """Epsilon in kelvin and sigma in angstrom of the elements and of the labels of the sites."""
     elements, labels = _types(framework, molecule)
-    laws = {name: force_field.law_of_atom(name, name) for name in elements}
-    laws |= {
+    found = {name: force_field.law_of_atom(name, name) for name in elements}
+    found |= {
         name: (molecule.sites[k].epsilon, molecule.sites[k].sigma) for name, k in labels.items()
     }
+    return found
+
+
+def _rules(framework: Framework, molecule: Molecule, force_field: ForceField) -> str:
+    found = laws(framework, molecule, force_field)
     lines = ["# shifted or truncated", force_field.potential, "# tail corrections", "no"]
-    lines += ["# number of interactions", str(len(laws)), "# type, parameters"]
-    lines += [f"{name} lennard-jones {eps:.8f} {sigma:.8f}" for name, (eps, sigma) in laws.items()]
+    lines += ["# number of interactions", str(len(found)), "# type, parameters"]
+    lines += [f"{name} lennard-jones {eps:.8f} {sigma:.8f}" for name, (eps, sigma) in found.items()]
     return "\n".join([*lines, "# mixing rule", "Lorentz-Berthelot", ""])
 
 

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import graspa, raspa
+from benchmarks import graspa, kups, raspa
 from manymove.adsorption.input import OPEN_METHODS, arguments_of
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.simulation import Adsorption
@@ -25,6 +25,13 @@ from manymove.jobs.report import drifting
 # Trial positions and orientations: those of gRASPA's example of CO2 in MFI, and more positions.
 _TRIALS_OF_GRASPA = ((10, 10), (64, 10))
 _LEAST = 0.25  # part of the run that the first look has to leave
+# The programs of --peers, and how each is made available.
+PEERS = {
+    "graspa": f"set {graspa.PROGRAM} to the path of its program",
+    "kups": kups.REMEDY,
+    "raspa": "install it with `pip install raspalib`",
+}
+_NAMES = {"graspa": "gRASPA", "kups": "kUPS", "raspa": "RASPA3"}
 
 
 class Timed:
@@ -119,21 +126,23 @@ def run(
     settings: dict[str, Any],
     about: dict[str, Any],
     merit: float | None = None,
+    peers: Sequence[str] | None = None,
+    kups_systems: Sequence[int] = (64,),
+    kups_seconds: float | None = None,
 ) -> dict[str, Any]:
     """Time every number of trials, print a table, and write the JSON file.
 
     The arguments are the options of `python -m benchmarks adsorption`; `molecules` are there at the
-    start of the equilibration. With `merit`, gRASPA and RASPA3 measure the same system for that
-    many seconds each, if they are there.
+    start of the equilibration. With `merit`, gRASPA, kUPS and RASPA3 measure the same system for
+    that many seconds each, if they are there; `peers` names those that have to be there.
 
     Raises:
-        ValueError: an argument is out of range.
+        ValueError: an argument is out of range, or a program of `peers` is not there.
     """
     chosen = [method for method in methods if method in OPEN_METHODS]
     if not chosen:
         raise ValueError(f"--fugacity needs one of --methods {', '.join(OPEN_METHODS)}")
-    if merit is not None and graspa.program() is None and raspa.module() is None:
-        raise ValueError(f"--merit needs raspalib, or gRASPA's path in {graspa.PROGRAM}")
+    found = [] if merit is None else _found(peers)
     report = Report(TABLE, json_file, **about, fugacity_bar=fugacity)
     timed = []
     for method in chosen:
@@ -157,37 +166,72 @@ def run(
     if merit is not None:
         merits = [row["figure_of_merit"] for row in rows]
         best = max((merit for merit in merits if merit > 0), default=math.nan)  # NaN: no error
-        for peer in _peers(timed[0].engine, molecules, merit, settings):
+        batches = {"systems": kups_systems, "seconds": kups_seconds or merit}
+        for peer in _peers(found, timed[0].engine, molecules, merit, settings, batches):
             row = peer()
             row["merit_ratio"] = best / row["figure_of_merit"]
             report.add([row])
     return report.end()
 
 
+def _found(peers: Sequence[str] | None) -> list[str]:
+    """The programs to compare with.
+
+    Raises:
+        ValueError: one of those asked for, or every one, is not there.
+    """
+    there = {
+        "graspa": graspa.program() is not None,
+        "kups": kups.python() is not None,
+        "raspa": raspa.module() is not None,
+    }
+    for name in peers or ():
+        if name not in PEERS:
+            raise ValueError(f'--peers has "{name}"; there are {", ".join(PEERS)}')
+        if not there[name]:
+            raise ValueError(f"--peers: {_NAMES[name]} is not installed: {PEERS[name]}")
+    if not any(there.values()):
+        words = "; ".join(f"{_NAMES[name]}: {remedy}" for name, remedy in PEERS.items())
+        raise ValueError(f"--merit needs another program. {words}")
+    return list(peers) if peers else [name for name in PEERS if there[name]]
+
+
 def _peers(
-    a: Adsorption, molecules: int, seconds: float, settings: dict[str, Any]
+    found: Sequence[str],
+    a: Adsorption,
+    molecules: int,
+    seconds: float,
+    settings: dict[str, Any],
+    batches: dict[str, Any],
 ) -> list[Callable[[], dict[str, Any]]]:
-    """Functions that return the rows of gRASPA and of RASPA3, for those that are installed."""
+    """Functions that return the rows of the other programs. `batches` has the numbers of systems
+    and the duration of kUPS."""
     molecule, force_field = settings["adsorbates"], settings["force_field"]
     fugacity = a.resolved_settings["fugacity"][0]
     common = {
         "framework": a.framework, "force_field": force_field, "cells": a.cells,
         "temperature": a.temperature, "cutoff": a.resolved_settings["cutoff"],
         "exchange": settings["exchange"], "reinsertion": settings["reinsertion"],
-        "seconds": seconds, "seed": settings["seed"],
+        "seed": settings["seed"],
     }  # fmt: skip
-    peers = []
-    program, library = graspa.program(), raspa.module()
-    if program is not None:
+    timed = common | {"seconds": seconds}
+    peers: list[Callable[[], dict[str, Any]]] = []
+    if "graspa" in found and (program := graspa.program()) is not None:
         for trials in _TRIALS_OF_GRASPA:
             name = f"gRASPA {trials[0]} x {trials[1]}"
             run = partial(graspa.series, program, molecule=molecule, fugacity=fugacity,
-                          molecules=molecules, trials=trials, **common)  # fmt: skip
+                          molecules=molecules, trials=trials, **timed)  # fmt: skip
             peers.append(lambda run=run, name=name: run().row(name, "cuda"))
-    if library is not None:
+    if "kups" in found and (python := kups.python()) is not None:
+        for count in batches["systems"]:
+            run = partial(kups.batch, python, molecule=molecule, fugacity=fugacity,
+                          molecules=molecules, room=a.capacity[0], systems=count,
+                          seconds=batches["seconds"], **common)  # fmt: skip
+            peers.append(lambda run=run: run().row())
+    if "raspa" in found and (library := raspa.module()) is not None:
         name = f"RASPA {version('raspalib')}, one core"
         run = partial(raspa.open_series, library, species=[molecule], fugacities=[fugacity],
-                      molecules=[molecules], **common)  # fmt: skip
+                      molecules=[molecules], **timed)  # fmt: skip
         peers.append(lambda run=run, name=name: run()[0].row(name, "cpu"))
     return peers
 

@@ -65,8 +65,12 @@ _OWN = {
     "adsorption.trial_orientations": "Numbers of orientations at each position, "
     "one variant for each.",
     "fugacity": "Fugacity of open systems in bar (default closed systems).",
-    "merit": "Time in seconds for which gRASPA and RASPA3 measure the same open system (default "
-    "not run).",
+    "merit": "Time in seconds for which gRASPA, kUPS and RASPA3 measure the same open system "
+    "(default not run).",
+    "peers": "Programs that --merit measures, which have to be installed: graspa, kups and raspa "
+    "(default those that are).",
+    "kups_systems": "Numbers of systems that kUPS advances together, one variant for each.",
+    "kups_seconds": "Time in seconds for which kUPS measures (default that of --merit).",
     "exchange": "Share of insertions and deletions among the steps of open systems.",
     "dpd.density": "Number density N / V in reduced units (default 3; 6.1 for mdpd).",
     "adsorption.equilibrate": "Length of the equilibration in steps.",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from benchmarks import graspa, open_systems, raspa
+from benchmarks import graspa, kups, open_systems, raspa
 from benchmarks.cli import run as bench
 from benchmarks.series import Series
 from manymove.adsorption import CO2, TRAPPE_ZEO, Framework, read_framework
@@ -34,6 +35,40 @@ with open(folder / "System_0.data", "w") as file:
     print("Work took", 0.001 * (first + cycles), "seconds", file=file)
 """
 
+# Stands for a Python with kUPS: it writes the report of kups_run.py.
+KUPS = """#!{python}
+import json, pathlib, shutil, sys
+option, program, system, report = sys.argv[1:]
+assert option == "-P" and program.endswith("kups_run.py") and pathlib.Path(program).is_file()
+shutil.copytree(pathlib.Path(system).parent, "{kept}", dirs_exist_ok=True)
+given = json.loads(open(system).read())
+systems = given["systems"]
+numbers = [
+    [4.0 + 2 * ((7 * k + 3 * j) % 11 > 5) + j % 2 for j in range(systems)] for k in range(110)
+]
+content = dict(numbers=numbers, seconds=given["seconds"], acceptance=0.25, device="gpu",
+               version="1.0.8", jax="0.11.2", start_seconds=3.0, compile_seconds=40.0)
+open(report, "w").write(json.dumps(content))
+"""
+
+
+@pytest.fixture
+def python(tmp_path, monkeypatch):
+    path = tmp_path / "python-with-kups"
+    path.write_text(KUPS.format(python=sys.executable, kept=tmp_path / "kept"))
+    path.chmod(0o755)
+    monkeypatch.setenv(kups.PYTHON, str(path))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def no_other_program(monkeypatch):
+    """A test has only the programs that it makes, whatever is installed."""
+    monkeypatch.setattr(raspa, "module", lambda: None)
+    monkeypatch.setattr(kups, "installed", lambda: False)
+    monkeypatch.delenv(kups.PYTHON, raising=False)
+    monkeypatch.delenv(graspa.PROGRAM, raising=False)
+
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
@@ -41,7 +76,6 @@ def program(tmp_path, monkeypatch):
     path.write_text(PROGRAM.format(python=sys.executable, kept=tmp_path / "kept"))
     path.chmod(0o755)
     monkeypatch.setenv(graspa.PROGRAM, str(path))
-    monkeypatch.setattr(raspa, "module", lambda: None)
     return path
 
 
@@ -149,7 +183,89 @@ def test_a_program_without_a_measurement_is_an_error(tmp_path, monkeypatch):
     skewed = Framework("skewed", (9.0, 9.0, 9.0), np.zeros((1, 3)), ("Si",), 28.0,
                        tilt=(1.0, 0.0, 0.0))  # fmt: skip
     with pytest.raises(ValueError, match="right angles"):
-        graspa._cif(skewed, TRAPPE_ZEO)
+        graspa.cif(skewed, TRAPPE_ZEO)
+
+
+def test_kups_gets_the_system_of_our_engine(python, tmp_path):
+    framework = read_framework("LTA")
+    system = {
+        "framework": framework, "molecule": CO2, "cells": (1, 1, 2), "temperature": 298.0,
+        "fugacity": 1.5, "cutoff": 12.0, "molecules": 7, "room": 250, "exchange": 0.6,
+        "reinsertion": 0.1, "systems": 24, "seconds": 2.0, "seed": 3,
+    }  # fmt: skip
+    force_field = replace(TRAPPE_ZEO, potential="truncated")
+    batch = kups.batch(kups.python(), force_field=force_field, **system)
+    assert batch.numbers.shape == (110, 24) and batch.steps == 250
+    row = batch.row()
+    assert row["variant"] == "kUPS 1.0.8, 24 systems" and row["systems"] == 24
+    assert row["steps_per_second"] == 24 * 250 * 110 / 2.0
+    assert row["loading_molecules"] == pytest.approx(4 + 2 * 5 / 11 + 0.5)
+    merit = 1 / (row["loading_error_molecules"] ** 2 * 2.0)
+    assert row["figure_of_merit"] == pytest.approx(merit)
+    steps = row["steps_per_second"]
+    assert row["merit_per_step"] == pytest.approx(merit / steps)
+    assert (row["start_seconds"], row["compile_seconds"], row["device"]) == (3.0, 40.0, "gpu")
+    given = json.loads((tmp_path / "kept/system.json").read_text())
+    assert given["shares"] == pytest.approx(
+        {"translation": 0.15, "rotation": 0.15, "reinsertion": 0.1, "exchange": 0.6}
+    )
+    assert given["fugacity"] == 1.5 and given["cells"] == [1, 1, 2] and given["room"] == 243
+    assert given["laws"]["O_co2"] == [79.0, 3.05] and given["laws"]["O"] == [53.0, 3.3]
+    assert [site["charge"] for site in given["sites"]] == [-0.35, 0.7, -0.35]
+    atoms = (tmp_path / "kept/framework.cif").read_text().splitlines()
+    labels = {row.split()[0] for row in atoms if len(row.split()) == 6}
+    assert labels == {"Si", "O"}
+    with pytest.raises(ValueError, match="truncated potential"):
+        kups.batch(kups.python(), force_field=TRAPPE_ZEO, **system)
+
+
+def test_the_error_of_systems_that_share_their_moves():
+    """In a step all systems try an insertion, or all try a deletion. The mean over 128 runs of
+    the squared error is the variance of their averages within 30 %, whose own relative error is
+    12 %; independent systems would have a tenth of it."""
+    random, runs, count, cycles, steps = np.random.default_rng(7), 128, 40, 60, 20
+    n = np.full((runs, count), 20.0)
+    numbers, accepted, tried = [], 0, 0
+    for cycle in range(cycles + 20):
+        for _ in range(steps):
+            inserts = random.random((runs, 1)) < 0.5
+            chance = np.where(inserts, 0.3 * (1.5 - n / 40), 0.3 * n / 20)
+            moved = random.random(n.shape) < chance
+            n += np.where(moved, np.where(inserts, 1.0, -1.0), 0.0)
+            accepted, tried = accepted + moved.sum(), tried + moved.size
+        if cycle >= 20:
+            numbers.append(n.copy())
+    series, a = np.array(numbers), accepted / tried  # (cycles, runs, count)
+    batches = [kups.Batch(series[:, k], steps, 1.0, a, {}) for k in range(runs)]
+    averages = np.array([batch.loading.value for batch in batches])
+    squared = np.mean([batch.loading.error**2 for batch in batches])
+    assert squared == pytest.approx(averages.var(ddof=1), rel=0.3)
+    naive = series.mean(axis=0).var(axis=1, ddof=1).mean() / count
+    assert squared > 8 * naive
+    alone = kups.Batch(series[:, 0, :1], steps, 1.0, a, {})
+    assert alone.loading == alone.series.loading
+
+
+def test_a_drifting_run_of_kups_is_named():
+    numbers = np.arange(40.0)[:, None] / 10 + np.linspace(0, 1, 20)
+    about = {"version": "1.0.8", "device": "gpu"}
+    warnings = kups.Batch(numbers, 200, 1.0, 0.01, about).row()["warnings"]
+    assert warnings[0].startswith("not equilibrated: the loading of kUPS 1.0.8, 20 systems changes")
+
+
+def test_kups_without_a_measurement_is_an_error(python, tmp_path, monkeypatch, capsys):
+    python.write_text("#!/bin/sh\necho no such device >&2\nexit 1\n")
+    options = ["--fugacity", "1", "--merit", "0.3", "--peers", "kups"]
+    assert bench([*WORDS, *options]) != 0
+    assert "kUPS printed no measurement" in (error := capsys.readouterr().err)
+    assert "no such device" in error
+    monkeypatch.setenv(kups.PYTHON, str(tmp_path / "absent"))
+    with pytest.raises(ValueError, match="which is not a file"):
+        kups.python()
+    monkeypatch.delenv(kups.PYTHON)
+    assert kups.python() is None
+    monkeypatch.setattr(kups, "installed", lambda: True)
+    assert kups.python() == sys.executable
 
 
 WORDS = ["adsorption", "--framework", "LTA", "--adsorbate", "CO2", "--methods", "plj",
@@ -171,18 +287,40 @@ def test_the_command_compares_the_merits(program, tmp_path, capsys):
         assert f"1 / {row['merit_ratio']:.3g} of ours" in printed
 
 
+def test_the_command_measures_both_programs(program, python, tmp_path):
+    path = tmp_path / "merit.json"
+    options = ["--fugacity", "1", "--trial-positions", "4", "--merit", "0.3", "--json", str(path)]
+    more = ["--peers", "kups,graspa", "--kups-systems", "1,20", "--kups-seconds", "0.7"]
+    assert bench([*WORDS, *options, *more]) == 0
+    ours, *peers = json.loads(path.read_text())["results"]
+    assert [row["variant"].partition(",")[0] for row in peers] == [
+        "gRASPA 10 x 10", "gRASPA 64 x 10", "kUPS 1.0.8", "kUPS 1.0.8",
+    ]  # fmt: skip
+    assert [row["systems"] for row in peers[2:]] == [1, 20]
+    for row in peers[2:]:
+        assert row["measured_seconds"] == 0.7 and row["compile_seconds"] == 40.0
+        assert row["merit_ratio"] == pytest.approx(ours["figure_of_merit"] / row["figure_of_merit"])
+    capacity = ours["capacity"][0]
+    given = json.loads((tmp_path / "kept/system.json").read_text())
+    assert given["room"] == capacity - 2 and given["cutoff"] == 12.0
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--merit", "1"], "--merit needs --fugacity"),
         (["--merit", "0", "--fugacity", "1"], "--merit must be positive, got 0"),
-        (["--merit", "1", "--fugacity", "1"], "--merit needs raspalib, or gRASPA's path"),
+        (["--merit", "1", "--fugacity", "1"], "needs another program. gRASPA: set MANYMOVE_GRASPA"),
+        (["--merit", "1", "--fugacity", "1", "--peers", "kups"],
+         "--peers: kUPS is not installed: install it with `pip install kups[cuda]`, or set "),
+        (["--merit", "1", "--fugacity", "1", "--peers", "raspa2"], '--peers has "raspa2"'),
+        (["--peers", "kups", "--fugacity", "1"], "--peers, --kups-systems and --kups-seconds need"),
+        (["--merit", "1", "--fugacity", "1", "--kups-systems", "0"], "--kups-systems must be at"),
+        (["--merit", "1", "--fugacity", "1", "--kups-seconds", "0"], "--kups-seconds must be posi"),
         (["--merit", "1", "--fugacity", "1", "--adsorbate", "methane"], "needs a rigid molecule"),
         (["--merit", "1", "--ranks", "1", "--adsorbate", "methane"], "--merit needs --fugacity"),
     ],
 )  # fmt: skip
-def test_bad_options_are_refused_by_name(options, message, monkeypatch, capsys):
-    monkeypatch.setattr(raspa, "module", lambda: None)
-    monkeypatch.delenv(graspa.PROGRAM, raising=False)
+def test_bad_options_are_refused_by_name(options, message, capsys):
     assert bench([*WORDS, *options]) == 2
     assert message in capsys.readouterr().err
