@@ -28,7 +28,6 @@ from manymove.jobs.figures import write_picture
 from manymove.jobs.report import write_json
 from manymove.optional import how_to_install
 
-
 # Options that are no settings of a run.
 _FILES = ("output", "overwrite", "quick", "draw")
 

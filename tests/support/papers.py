@@ -14,14 +14,13 @@ from __future__ import annotations
 import json
 import math
 import sys
-from pathlib import Path
 from typing import Any
 
 from documents import ROOT
 
 # The linters run where manymove is not installed.
 sys.path.insert(0, str(ROOT / "plugins/manymove/analysis"))
-from notation import with_error  # noqa: E402
+from notation import with_error
 
 PAPERS = ROOT / "examples/papers"
 PAGE = ROOT / "docs/papers.md"
