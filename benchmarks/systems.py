@@ -97,7 +97,9 @@ def run(
         raise ValueError("--methods, --precision and --threads-per-particle need --ions")
     kind: type[HardDisks] | type[HardSpheres] = HardSpheres if spheres else HardDisks
     fraction = packing_fraction or (0.5 if spheres else 0.698)
-    about = {} if ions else {"packing_fraction": fraction, "pressure": pressure, "swaps": swaps}
+    about: Row = (
+        {} if ions else {"packing_fraction": fraction, "pressure": pressure, "swaps": swaps}
+    )
     if hpmc:
         hpmc_processes.require_hpmc(hpmc, device)
     report = Report(Table(COLUMNS, _ending), json_file, **about, melt=equilibrate)
@@ -177,7 +179,7 @@ def _rows(
         for case in cases:
             replicas = Replicas(case.first, count, seed=seed, device=device, threads=threads)
             every: list[Any] = replicas.simulations
-            ways = {
+            ways: dict[str, Callable[[int], tuple[int, int]]] = {
                 "together": partial(_moves_of, every, replicas.run),
                 "one after the other": partial(_moves_of, every, partial(_one_by_one, every)),
             }

@@ -202,6 +202,20 @@ for how, variant in (("together", "together"), ("alone", "one after the other"))
             NUMBERS[f"eta-{eta}-{ions}-{how}"] = Number(
                 f"{MANY}#threads of ions", row, (MOVES,), significant(3), "systems"
             )
+TRANSITION = "2026-11-29-cpu-disks-exchange#through the transition"
+FRACTION = with_error("mean_packing_fraction", "mean_packing_fraction_error")
+PRESSURES = (8.6, 8.8, 8.9, 9, 9.1, 9.2, 9.4, 9.6)
+for P in PRESSURES:
+    row = {"pressure": P}
+    NUMBERS |= {
+        f"transition-{P:g}": Number(TRANSITION, row, (), FRACTION),
+        f"transition-{P:g}-time": Number(TRANSITION, row, ("relaxation_time",), three),
+        f"transition-{P:g}-trips": Number(TRANSITION, row, ("round_trips",), rounded(0)),
+        f"transition-{P:g}-status": Number(TRANSITION, row, ("status",), str),
+    }
+    if P < PRESSURES[-1]:
+        NUMBERS[f"transition-{P:g}-next"] = Number(TRANSITION, row, ("exchange_acceptance",), share)
+
 PEER_SPEED = Number(SPHERES, PEER, (MOVES,), significant(3), best=MOVES)
 PEER_TIME = Number(SPHERES, PEER, ("relaxation_seconds",), three, best=MOVES)
 TIME = Number(SPHERES, ENGINE, ("relaxation_seconds",), three)
