@@ -160,7 +160,8 @@ def batch(
         python: the Python in which kUPS is installed, see `python`.
         framework, molecule, force_field, cells, temperature, fugacity, cutoff: the system, in the
             units of `Adsorption`.
-        molecules: number of molecules at the start, at random positions.
+        molecules: number of molecules at the start, at random positions; those that overlap with
+            the framework leave in the equilibration.
         room: largest number of molecules for which a system has memory at the start.
         exchange, reinsertion: shares of these moves; the others are displacements and rotations.
         systems: number of systems.

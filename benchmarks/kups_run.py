@@ -160,7 +160,7 @@ def measured(chain: Chain, seconds: float, least: int = 1) -> dict[str, Any]:
         "numbers": counts.tolist(),
         "seconds": spent,
         "compile_seconds": compiled,
-        "energy_K": float(energies.mean()),
+        "energy_with_framework_K": float(energies.mean()),
         "acceptance": float(accepted.mean()),
     }
 
