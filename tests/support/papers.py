@@ -23,7 +23,7 @@ from documents import ROOT
 
 # The linters run where manymove is not installed.
 sys.path.insert(0, str(ROOT / "plugins/manymove/analysis"))
-from notation import with_error  # noqa: E402
+from notation import with_error
 
 PAPERS = ROOT / "examples/papers"
 PAGE = ROOT / "docs/papers.md"
@@ -32,7 +32,7 @@ NEEDS_A_NOTE = 3  # joint errors
 HEAD = """# The four papers
 
 This page compares the tables and figures of the papers with results of this package. The script of each table or figure is in [examples/papers](../examples/papers/), with its record under the same name. Errors in parentheses are standard errors. The column "joint errors" has the difference (ours − published) divided by the root of the sum of both squared errors.
-"""
+"""  # noqa: E501
 
 
 def number(value: list[float | None] | None) -> str:

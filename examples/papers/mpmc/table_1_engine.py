@@ -242,7 +242,24 @@ def rows(found: list[dict[str, Any]], particles: int, shift: str) -> list[dict[s
         size, length = f"{particles:,} disks", f"{row['sweeps']:.2g} sweeps"
         ours = row["pressure"], row["pressure_error"]
         made.append(script.compared(f"P* at {what}", ours, row["paper"], size, length))
+    for phi in dict.fromkeys(row["packing_fraction"] for row in found):
+        some = {row["variant"]: row for row in found if row["packing_fraction"] == phi}
+        if some.keys() >= VARIANTS.keys():
+            ours = unshuffled([(some[v]["pressure"], some[v]["pressure_error"]) for v in VARIANTS])
+            paper = unshuffled([some[v]["paper"] for v in VARIANTS])
+            what = f"P* at {phi:.3f}, {moved}, particles not shuffled minus shuffled"
+            sweeps = sum(some[v]["sweeps"] for v in VARIANTS)
+            made.append(
+                script.compared(what, ours, paper, f"{particles:,} disks", f"{sweeps:.2g} sweeps")
+            )
     return made
+
+
+def unshuffled(values: list[tuple[float, float]]) -> tuple[float, float]:
+    """What P* gains if the particles are not shuffled, from P* and its error of the VARIANTS, with
+    and without the shuffle of the sets."""
+    (both, particles, sets, neither), errors = zip(*values, strict=True)
+    return (sets + neither - both - particles) / 2, math.hypot(*errors) / 2
 
 
 def show(rows: list[dict[str, Any]]) -> None:
