@@ -10,7 +10,7 @@ import time
 import numpy as np
 from programs import Function
 
-CELL = 1.05  # least width of a cell, in diameters
+CELL = 1.001  # least width of a cell, in diameters
 
 
 class Setup(ctypes.Structure):
@@ -29,7 +29,7 @@ class EventChains:
 
     Args:
         positions: centers of the disks, float (N, 2), in any periodic image.
-        edge: edge of the box in diameters, at least 3.15.
+        edge: edge of the box in diameters, at least 3.003.
         length: length of a chain in diameters.
         seed: seed of the random number generator.
         function: function of event_chain.cpp.
