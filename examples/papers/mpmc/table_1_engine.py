@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from programs import COLUMNS, TABLE_1, VARIANTS, Function, compiled
+from table_1 import unshuffled
 from table_2 import crystal
 
 from manymove import Estimate, Grid, HardDisks, script
@@ -253,13 +254,6 @@ def rows(found: list[dict[str, Any]], particles: int, shift: str) -> list[dict[s
                 script.compared(what, ours, paper, f"{particles:,} disks", f"{sweeps:.2g} sweeps")
             )
     return made
-
-
-def unshuffled(values: list[tuple[float, float]]) -> tuple[float, float]:
-    """What P* gains if the particles are not shuffled, from P* and its error of the VARIANTS, with
-    and without the shuffle of the sets."""
-    (both, particles, sets, neither), errors = zip(*values, strict=True)
-    return (sets + neither - both - particles) / 2, math.hypot(*errors) / 2
 
 
 def show(rows: list[dict[str, Any]]) -> None:
