@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import shutil
-import sys
 
 import numpy as np
 import pytest
 from documents import ROOT
 from flat_settings import of_hard_particles
 from hard_disks import lattice
+from programs_of_papers import module_of
 
 from manymove import HardDisks, _core
 from manymove.hard_particles.packing import random_packing
@@ -27,18 +26,7 @@ pytest.importorskip("matplotlib")
 @pytest.fixture(scope="module")
 def ablation(tmp_path_factory):
     """The module of the example, with its compiled function."""
-    before = set(sys.modules)
-    sys.path.insert(0, str(FOLDER))
-    try:
-        path = FOLDER / "table_1_engine.py"
-        spec = importlib.util.spec_from_file_location("table_1_engine", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(FOLDER))
-        for name in set(sys.modules) - before:  # other folders have modules of the same names
-            if str(FOLDER) in (getattr(sys.modules[name], "__file__", None) or ""):
-                del sys.modules[name]
+    module = module_of(FOLDER / "table_1_engine.py")
     module.function = module.compiled("ablation", str(tmp_path_factory.mktemp("ablation")))
     return module
 

@@ -40,7 +40,7 @@ def compiled(name: str, folder: str, gpu: bool = False, source: str = "") -> Fun
         subprocess.CalledProcessError: the compiler fails.
         OSError: there is no compiler.
     """
-    library = f"{folder}/{name}.so"
+    library = f"{folder}/{name}{'-gpu' if gpu else ''}.so"
     if gpu:
         command = ["nvcc", "-x", "cu", "-arch=native", "-Xcompiler", "-fPIC"]
     else:
