@@ -68,8 +68,8 @@ def test_the_pressure_is_that_of_the_engine(chains, length):
 def test_chains_go_on_where_they_ended(chains):
     start = HardDisks.random(64, 0.6, seed=2, device="cpu", threads=1)
     one, other = (chains(start.positions, start.box[0], 2.0, 3) for _ in range(2))
-    together = one.run(10, records=2)
-    apart = np.concatenate([other.run(5), other.run(5)])
+    together = one.run(1, records=2)
+    apart = np.concatenate([other.run(0.5), other.run(0.5)])  # short, as chains are chaotic
     assert one.chains == other.chains and one.contacts == other.contacts
     assert apart == pytest.approx(together, rel=1e-6)
 

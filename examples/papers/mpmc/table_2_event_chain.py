@@ -82,16 +82,16 @@ def by_trials(N: int, phi: float, options: argparse.Namespace) -> list[dict[str,
         partial(start_of, "crystal", N, phi), options.replicas, seed=options.seed + 1000,
         device=options.device,
     )  # fmt: skip
-    sweeps = options.sweeps * max(1.0, 65536 / N) ** 0.5
     replicas.run_until(options.melt)
-    replicas.map(lambda disks: disks.sample_pressure(options.every, sweeps / RECORDS))
-    replicas.run_until(options.melt + sweeps)
+    record = max(options.every, options.sweeps / RECORDS)
+    replicas.map(lambda disks: disks.sample_pressure(options.every, record))
+    replicas.run_until(options.melt + options.sweeps)
     return replicas.map(
         lambda disks: {
             "disks": N, "packing_fraction": phi, "seed": disks.seed, "method": "HardDisks",
             "pressure": disks.pressure_average.value,
             "pressure_error": disks.pressure_average.error,
-            "psi6": abs(disks.psi6()), "sweeps": sweeps,
+            "psi6": abs(disks.psi6()), "sweeps": options.sweeps,
         }
     )  # fmt: skip
 
@@ -122,13 +122,13 @@ def speeds(function: Function, options: argparse.Namespace) -> dict[str, Any]:
     before, began = chains.contacts, chains.seconds
     orders = []
     for _ in range(LENGTH):
-        chains.run(options.relaxation / 40 / LENGTH)
+        chains.run(options.relaxation / 100 / LENGTH)
         where = (chains.positions, trials.box)
         orders.append(HardDisks(*where, seed=seed, device="cpu", threads=1).psi6())
     contacts, seconds = chains.contacts - before, chains.seconds - began
     made["event chains"] = {
         "contacts_per_second": contacts / seconds,
-        "displacement_per_second": options.relaxation / 40 * N / seconds,
+        "displacement_per_second": options.relaxation / 100 * N / seconds,
         "relaxation_seconds": autocorrelation_time(np.array(orders)) * seconds / LENGTH,
         "length": LENGTH / autocorrelation_time(np.array(orders)),
     }
@@ -238,26 +238,24 @@ def main() -> None:
     parser.add_argument("--packing-fractions", type=float, nargs="+", default=[0.698, 0.716])
     parser.add_argument("--replicas", type=int, default=2, help="Runs of each state and method.")
     parser.add_argument(
-        "--displacement", type=float, default=2000, help="Displacement per disk, in diameters."
+        "--displacement", type=float, default=3000, help="Displacement per disk, in diameters."
     )
     parser.add_argument(
         "--equilibrate", type=float, default=2000, help="The same before the measurement."
     )
-    parser.add_argument(
-        "--sweeps", type=float, default=4e6, help="Sweeps of `HardDisks` of 65,536."
-    )
+    parser.add_argument("--sweeps", type=float, default=2e7, help="Sweeps of `HardDisks`.")
     parser.add_argument("--melt", type=float, default=2e6, help="Its sweeps before these.")
     parser.add_argument("--every", type=float, default=200, help="Sweeps between two samples.")
     parser.add_argument("--relaxing", type=int, default=1024, help="Disks of the speeds; 0: none.")
     parser.add_argument(
-        "--relaxation", type=float, default=4e6, help="Sweeps of the speed of `HardDisks`."
+        "--relaxation", type=float, default=2e6, help="Sweeps of the speed of `HardDisks`."
     )
     parser.add_argument("--jobs", type=int, default=1, help="Event chains at the same time.")
     parser.add_argument("--minutes", type=float, help="Begin no run after this time.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"particles": [64], "packing_fractions": [0.5], "displacement": 40, "equilibrate": 4,
-             "sweeps": 60, "melt": 100, "every": 15, "relaxing": 64,
+             "sweeps": 200, "melt": 100, "every": 15, "relaxing": 64,
              "relaxation": 4000}  # fmt: skip
     options = script.parse(parser, "table_2_event_chain", quick)
     script.fractions(options, "packing_fractions")
