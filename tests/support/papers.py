@@ -40,7 +40,8 @@ def number(value: list[float | None] | None) -> str:
     if value is None:
         return "–"
     middle, error = value
-    return with_error(middle, error) if error else f"{middle:.4g}"
+    text = with_error(middle, error) if error else f"{middle:.4g}"
+    return f"−{text[1:]}" if text.startswith("-") else text
 
 
 def joint(ours: list[float | None], published: list[float | None] | None) -> float | None:

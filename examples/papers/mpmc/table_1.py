@@ -233,7 +233,9 @@ def main() -> None:
             f"--piece is {options.piece}; it must be a multiple of {RECORDS}, and at least "
             f"{RECORDS} times --every, {RECORDS * options.every}"
         )
-    script.picture(options, draw(script.read(options)[0] if options.draw else run(options)))
+    reports = script.read(options) if options.draw else [run(options)]
+    results = [run for report in reports for run in report["results"]]
+    script.picture(options, draw({**reports[0], "results": results}))
 
 
 if __name__ == "__main__":
