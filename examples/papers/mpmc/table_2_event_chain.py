@@ -2,8 +2,9 @@
 """Rows BK of Table 2: pressures by event chains, a serial method, beside those of `HardDisks`.
 
 The program event_chain.cpp shares nothing with the engine except its random number generator. Each
-run of event chains has one core and its own crystal at the start, and --jobs runs make progress at
-the same time as `HardDisks` on the device. The script also measures the speed of one core: contacts
+run of event chains has one core. It starts where `HardDisks` has equilibrated a crystal of its own,
+and first makes chains that are left out. --jobs runs make progress at the same time as those of
+`HardDisks`, which start from other crystals. The script also measures the speed of one core: contacts
 or trial moves per second, accepted displacement per second, and seconds per autocorrelation time of
 the bond-orientational order of --relaxing disks.
 
@@ -58,11 +59,13 @@ def by_chains(
     N: int, phi: float, seed: int, function: Function, options: argparse.Namespace
 ) -> dict[str, Any]:
     """Pressure of a run of event chains."""
-    start = start_of("crystal", N, phi, seed, "cpu", 1)
+    start = start_of("crystal", N, phi, seed, options.device, None)
+    start.run(options.melt)
     disks = EventChains(start.positions, start.box[0], length_of(N), seed, function)
-    disks.run(options.equilibrate)
+    factor = options.largest / N
+    disks.run(options.equilibrate * factor)
     before, began = disks.contacts, disks.seconds
-    records = disks.run(options.displacement, RECORDS)
+    records = disks.run(options.displacement * factor, RECORDS)
     found = estimate(records)
     end = HardDisks(disks.positions, start.box, seed=seed, device="cpu", threads=1)
     contacts = disks.contacts - before
@@ -72,7 +75,7 @@ def by_chains(
         "quarters": [float(part.mean()) for part in np.array_split(records, 4)],
         "psi6": abs(end.psi6()), "max_overlap": end.max_overlap(),
         "contacts": contacts, "contacts_per_second": contacts / (disks.seconds - began),
-        "displacement": options.displacement,
+        "displacement": options.displacement * factor,
     }  # fmt: skip
 
 
@@ -238,13 +241,18 @@ def main() -> None:
     parser.add_argument("--packing-fractions", type=float, nargs="+", default=[0.698, 0.716])
     parser.add_argument("--replicas", type=int, default=2, help="Runs of each state and method.")
     parser.add_argument(
-        "--displacement", type=float, default=3000, help="Displacement per disk, in diameters."
+        "--displacement",
+        type=float,
+        default=1600,
+        help="Displacement per disk of the largest system, in diameters; others have as many chains.",
     )
     parser.add_argument(
-        "--equilibrate", type=float, default=2000, help="The same before the measurement."
+        "--equilibrate", type=float, default=400, help="The same before the measurement."
     )
     parser.add_argument("--sweeps", type=float, default=2e7, help="Sweeps of `HardDisks`.")
-    parser.add_argument("--melt", type=float, default=2e6, help="Its sweeps before these.")
+    parser.add_argument(
+        "--melt", type=float, default=2e6, help="Sweeps of `HardDisks` from the crystal."
+    )
     parser.add_argument("--every", type=float, default=200, help="Sweeps between two samples.")
     parser.add_argument("--relaxing", type=int, default=1024, help="Disks of the speeds; 0: none.")
     parser.add_argument(
@@ -260,6 +268,7 @@ def main() -> None:
     options = script.parse(parser, "table_2_event_chain", quick)
     script.fractions(options, "packing_fractions")
     script.at_least(options, particles=9, replicas=1, jobs=1)
+    options.largest = max(options.particles)
     report = script.read(options)[0] if options.draw else run(options)
     for row in report["rows"]:
         value, error = row["ours"]
