@@ -4,11 +4,11 @@
 The program event_chain.cpp shares nothing with the engine except its random number generator. Each
 run of event chains has one core. It starts where `HardDisks` has equilibrated a crystal of its own,
 and first makes chains that are left out. --jobs runs make progress at the same time as those of
-`HardDisks`, which start from other crystals. The script also measures the speed of one core: contacts
-or trial moves per second, accepted displacement per second, and seconds per autocorrelation time of
-the bond-orientational order of --relaxing disks.
+`HardDisks`, which start from other crystals. The script also measures the speed of one core:
+contacts or trial moves per second, accepted displacement per second, and seconds per
+autocorrelation time of the bond-orientational order of --relaxing disks.
 
-    python table_2_event_chain.py --jobs 16 --replicas 4 --device cuda
+    python table_2_event_chain.py --jobs 12 --replicas 6 --device cuda
 
 A run of event chains is a part of this script, which is kept when it has ended.
 """
@@ -244,7 +244,7 @@ def main() -> None:
         "--displacement",
         type=float,
         default=1600,
-        help="Displacement per disk of the largest system, in diameters; others have as many chains.",
+        help="Displacement per disk of the largest system in diameters; others have more.",
     )
     parser.add_argument(
         "--equilibrate", type=float, default=400, help="The same before the measurement."
