@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any
 
 from matplotlib.figure import Figure
-from paper_kernel import BLOCK, MULTIPLE, PaperSystems
+from paper_kernel import BLOCK, MULTIPLE, PaperSystems, fits
 from programs import compiled
 from table_2 import start_of
 
@@ -76,7 +76,11 @@ def of_paper(
     start: HardDisks, function: Callable[..., Any], multiple: int, block: tuple[int, int],
     seconds: float,
 ) -> dict[str, float]:  # fmt: skip
-    """Speed of the paper's kernel. A sweep is one over the cells."""
+    """Speed of the paper's kernel. A sweep is one over the cells. Small systems have narrower
+    blocks, so that their cells are as wide as a disk."""
+    while not fits(start.box[0], multiple) and multiple > 2:
+        multiple //= 2
+        block = max(1, block[0] // 2), 2 * block[1]
     systems = PaperSystems(
         [start.positions], start.box[0], ["both"], 1, function, multiple=multiple, block=block
     )
@@ -101,7 +105,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             start.run(MELT)
             variants = {
                 "HardDisks, 1 core": partial(of_engine, N, "cpu", 1, least),
-                "paper's program, 1 core": partial(of_paper, start, cpu, 2, BLOCK, least),
+                "paper's program, 1 core": partial(
+                    of_paper, start, cpu, options.multiple, BLOCK, least
+                ),
             }
             if options.threads > 1:
                 name = f"HardDisks, {options.threads} cores"

@@ -48,10 +48,19 @@ def cells_of(edge: float, multiple: int = MULTIPLE) -> int:
     Raises:
         ValueError: the cells are narrower than a disk.
     """
-    cells = multiple * max(math.ceil(4 / multiple), math.ceil(edge / math.sqrt(2) / multiple))
+    cells = _cells(edge, multiple)
     if edge < cells:
         raise ValueError(f"an edge of {edge:g} diameters has no {cells} cells as wide as a disk")
     return cells
+
+
+def fits(edge: float, multiple: int) -> bool:
+    """Whether the cells of `cells_of` are as wide as a disk."""
+    return edge >= _cells(edge, multiple)
+
+
+def _cells(edge: float, multiple: int) -> int:
+    return multiple * max(math.ceil(4 / multiple), math.ceil(edge / math.sqrt(2) / multiple))
 
 
 class PaperSystems:
