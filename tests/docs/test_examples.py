@@ -38,8 +38,6 @@ FIGURES = {
     "charge_renormalization/scan.py": "h100-electrolyte-scan",
     "charge_renormalization/speed.py": "electrolyte-speed",
     "dpd_viscosity/viscosity.py": "cpu-dpd-viscosities",
-    "hard_disks/equation_of_state.py": "h100-disks-equation-of-state",
-    "hard_disks/size_scaling.py": "disks-speed",
     "hard_spheres/binary_disks.py": "cpu-binary-disks",
     "hard_spheres/coexistence.py": "cpu-spheres-coexistence",
     "hard_spheres/equation_of_state.py": "h100-spheres-equation-of-state",
@@ -48,7 +46,6 @@ FIGURES = {
     "hard_spheres/crystallization.py": "h100-spheres-crystallization",
     "hard_spheres/interface_velocity.py": "spheres-interface-velocity",
     "hard_spheres/swap_moves.py": "swap-moves",
-    "hard_disks/literal_lists.py": "h100-lists-of-the-paper",
     "hoomd_hard_spheres/run.py": "cpu-hoomd-spheres",
     "n_butane_in_mfi/run.py": "cpu-n-butane-in-mfi",
     "methane_in_lta/run.py": "h100-adsorption-lta",
@@ -115,8 +112,8 @@ def test_a_quick_run_leaves_a_summary_and_a_picture(script, tmp_path):
 
 
 def test_results_of_an_earlier_run_are_replaced_only_with_overwrite(tmp_path):
-    """Several scripts have the same default folder, such as out/equation_of_state."""
-    script, words = "hard_disks/pressure_bias.py", ["--quick", "--output", "here"]
+    """Several scripts have the same default folder, such as out/table_2."""
+    script, words = "papers/mpmc/equation_6.py", ["--quick", "--output", "here"]
     (tmp_path / "here").mkdir()
     (tmp_path / "here/summary.json").write_text("of hours")
     command = [sys.executable, EXAMPLES / script, *words]
@@ -132,11 +129,11 @@ def test_results_of_an_earlier_run_are_replaced_only_with_overwrite(tmp_path):
 
 
 BAD = [
-    ("hard_disks/literal_lists.py", "--piece 3", "--piece is 3; it must be a multiple of 4, and"),
-    ("hard_disks/literal_lists.py", "--packing-fractions 0", "--packing-fractions has 0; it must"),
-    ("hard_disks/ablation.py", "--replicas 0", "--replicas is 0; it must be at least 1"),
-    ("hard_disks/decorrelation.py", "--particles -1", ""),
-    ("hard_disks/pressure_bias.py", "--ranges 0", ""),
+    ("papers/mpmc/table_1_lists.py", "--piece 3", "--piece is 3; it must be a multiple of 4, and"),
+    ("papers/mpmc/table_1_lists.py", "--packing-fractions 0", "--packing-fractions has 0; it"),
+    ("papers/mpmc/table_1_engine.py", "--replicas 0", "--replicas is 0; it must be at least 1"),
+    ("papers/mpmc/section_3_3.py", "--particles -1", ""),
+    ("papers/mpmc/equation_6.py", "--ranges 0", ""),
     ("hard_spheres/crystallization.py", "--points 0", "--points is 0; it must be at least 1"),
     ("hard_spheres/interface_velocity.py", "--seeds 0", "--seeds is 0; it must be at least 1"),
     ("hoomd_hard_disks/run.py", "--period 0", "--period is 0; it must be at least 1"),
@@ -199,6 +196,17 @@ def test_a_module_that_is_not_installed_is_named(script, tmp_path):
 @pytest.mark.parametrize("script", FIGURES)
 def test_a_figure_is_drawn_from_its_record(script, tmp_path, main_of):
     record = next(RESULTS.glob(f"2026-*-2?-{FIGURES[script]}.json"))
+    code, error = main_of(script, ["--output", tmp_path, "--draw", record])
+    assert code == 0, error
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+RECORDED = [script for script in SCRIPTS if (EXAMPLES / script).with_suffix(".json").exists()]
+
+
+@pytest.mark.parametrize("script", RECORDED)
+def test_a_record_beside_its_script_is_drawn(script, tmp_path, main_of):
+    record = (EXAMPLES / script).with_suffix(".json")
     code, error = main_of(script, ["--output", tmp_path, "--draw", record])
     assert code == 0, error
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

@@ -15,7 +15,6 @@ from recorded import written as as_recorded
 from manymove.analysis.reference import published_pressure
 
 README, SCALING = ROOT / "README.md", ROOT / "docs/benchmarks/scaling.md"
-DISKS = ROOT / "docs/benchmarks/hard_disks_physics.md"
 if not README.exists():
     pytest.skip("there is no documentation beside the tests", allow_module_level=True)
 
@@ -130,31 +129,17 @@ def test_every_record_is_read_by_a_page_a_picture_or_a_test():
     assert [r for r, part in pairs if r not in text and not re.search(rf"{part}[ \"]", text)] == []
 
 
-def digits(value, error, places):
-    """The notation 9.1704(8) with that many places."""
-    return f"{value:.{places}f}({error * 10**places:.0f})"
-
-
-def test_the_equation_of_state_is_that_of_its_file():
-    """Random and crystal starts, their mean with the larger of the joint error and half the
-    difference, and the paper's value."""
-    record = RESULTS / "2026-11-21-h100-disks-equation-of-state.json"
-    content = json.loads(record.read_text())["parts"]["65,536 disks"]
-    section = (
-        DISKS.read_text().partition("## Equation of state, N = 65,536")[2].partition("\n## ")[0]
-    )
-    lines = [line.split("|")[1:-1] for line in section.splitlines() if re.match(r"\| 0\.", line)]
-    assert len(lines) == 6
-    for phi, random, crystal, mean, paper, _ in ([cell.strip() for cell in line] for line in lines):
-        starts = {
-            run["start"]: (run["pressure"], run["pressure_error"])
-            for run in content["results"]
-            if run["packing_fraction"] == float(phi)
-        }
-        assert digits(*starts["random"], 4) == random
-        assert digits(*starts["crystal"], 4) == crystal
-        values, errors = np.array(list(starts.values())).T
-        error = max(np.hypot(*errors) / 2, abs(values[0] - values[1]) / 2)
-        assert digits(values.mean(), error, 4) == mean
-        value, spread = published_pressure(65536, float(phi))
-        assert digits(value, spread, len(paper.partition("(")[0].partition(".")[2])) == paper
+def test_the_rows_of_table_2_are_the_means_of_both_starts():
+    """The error is the joint error or half the difference, whichever is larger."""
+    record = ROOT / "examples/papers/mpmc/table_2.json"
+    part = json.loads(record.read_text())["parts"]["65,536 disks"]
+    assert len(part["rows"]) == 6
+    for row in part["rows"]:
+        phi = float(row["quantity"].removeprefix("P* at "))
+        runs = [run for run in part["results"] if run["packing_fraction"] == phi]
+        assert {run["start"] for run in runs} == {"random", "crystal"}
+        values = np.array([run["pressure"] for run in runs])
+        errors = np.array([run["pressure_error"] for run in runs])
+        error = max(np.hypot(*errors) / 2, np.ptp(values) / 2)
+        assert row["ours"] == pytest.approx([values.mean(), error], rel=1e-12)
+        assert row["published"] == list(published_pressure(65536, phi))[:2]

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/hard_disks/ablation.py: the engine's chain with parts of it left out."""
+"""examples/papers/mpmc/table_1_engine.py: the engine's chain with parts of it left out."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import shutil
-import sys
 
 import numpy as np
 import pytest
 from documents import ROOT
 from flat_settings import of_hard_particles
 from hard_disks import lattice
+from programs_of_papers import module_of
 
 from manymove import HardDisks, _core
 from manymove.hard_particles.packing import random_packing
 
-FOLDER = ROOT / "examples/hard_disks"
+FOLDER = ROOT / "examples/papers/mpmc"
 if not FOLDER.exists() or shutil.which("c++") is None:
     pytest.skip("there is no example or no compiler", allow_module_level=True)
 pytest.importorskip("matplotlib")
@@ -27,14 +26,8 @@ pytest.importorskip("matplotlib")
 @pytest.fixture(scope="module")
 def ablation(tmp_path_factory):
     """The module of the example, with its compiled function."""
-    sys.path.insert(0, str(FOLDER))
-    try:
-        spec = importlib.util.spec_from_file_location("ablation", FOLDER / "ablation.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(FOLDER))
-    module.function = module.compiled(module.SOURCE, str(tmp_path_factory.mktemp("ablation")))
+    module = module_of(FOLDER / "table_1_engine.py")
+    module.function = module.compiled("ablation", str(tmp_path_factory.mktemp("ablation")))
     return module
 
 
@@ -102,7 +95,7 @@ def test_checkpoints_of_ablations_are_refused_by_name(tmp_path, name, value):
         if present != value:
             loaded = HardDisks.load(tmp_path / "state", device="cpu")
             assert loaded.state_hash == disks.state_hash
-    message = f"{name} is {value}, an ablation .* examples/hard_disks/ablation.py"
+    message = f"{name} is {value}, an ablation .* examples/papers/mpmc/table_1_engine.py"
     with pytest.raises(ValueError, match=message):
         HardDisks.load(tmp_path / "state", device="cpu")
     with pytest.raises(TypeError, match=name):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/hard_disks/literal_lists.py, the paper's algorithm as it is written, against the engine:
-two programs that share neither cells nor moves have the same pressure."""
+"""examples/papers/mpmc/table_1_lists.py, the algorithm of the paper as it is written, against the
+engine: two programs that share neither cells nor moves have the same pressure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from processes import run
 
 from manymove import HardDisks
 
-SCRIPT = ROOT / "examples/hard_disks/literal_lists.py"
+SCRIPT = ROOT / "examples/papers/mpmc/table_1_lists.py"
 if not SCRIPT.exists() or shutil.which("c++") is None:
     pytest.skip("there is no example or no compiler", allow_module_level=True)
 pytest.importorskip("matplotlib")

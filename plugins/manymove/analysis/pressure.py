@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numpy.polynomial import Polynomial
 
-# Chosen with examples/hard_disks/pressure_bias.py: on model distributions with the slope and the
+# Chosen with examples/papers/mpmc/equation_6.py: on model distributions with the slope and the
 # curvature of hard disks between 0.698 and 0.718 the contact value is wrong by 3e-6 (relative) at
 # most; its counting noise is 17.8 / sqrt(pairs per diameter at contact).
 DELTA_R = 2.0**-10

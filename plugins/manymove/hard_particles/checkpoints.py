@@ -72,7 +72,7 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
             if parameters.pop(name, kept) is not kept:
                 raise ValueError(
                     f"{name} is {not kept}, an ablation of the algorithm, which only "
-                    "examples/hard_disks/ablation.py runs"
+                    "examples/papers/mpmc/table_1_engine.py runs"
                 )
         parameters["box"] = tuple(parameters["box"])
         keys = ("goal", "sweeps_per_cycle")

@@ -1,4 +1,5 @@
-"""Systematic error and noise of the pressure estimator on a model distribution.
+# SPDX-License-Identifier: BSD-3-Clause
+"""Eq. 6 of the paper: systematic error and noise of the pressure on a model distribution.
 
 The paper (section 4) tunes the fit of g(r) near contact on a model distribution until it shows no
 bias. Here g(r) = exp(a (r - 1) + b (r - 1)^2) with the slopes a and curvatures b that simulations
@@ -9,12 +10,13 @@ between -2 and 2). For each range and degree it prints
     noise    the relative error of the contact value times the square root of n(1) d, the density of
              pair distances at contact: what independent counting statistics make of it.
 
-    python pressure_bias.py
+    python equation_6.py
 """
 
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -49,7 +51,10 @@ def main() -> None:
         "--ranges", type=int, nargs="+", default=[20, 30, 40, 51, 64, 77, 90, 102, 128, 154],
         help="Numbers of bins of the fit.",
     )  # fmt: skip
-    options = script.parse(parser, "pressure_bias", {"ranges": [40, 77, 128]}, draw=False)
+    options = script.parse(parser, "equation_6", {"ranges": [40, 77, 128]})
+    if options.draw:
+        script.picture(options, draw(script.read(options)[0]))
+        return
     ranges = np.array(options.ranges)
     print("range/d  " + "".join(f"    degree {p}      " for p in DEGREES))
     print(9 * " " + "     bias  noise  " * len(DEGREES))
@@ -69,20 +74,34 @@ def main() -> None:
             )
         )
 
+    # Eq. 6 is exact for a straight line in a bin. Here the polynomial is integrated over each bin.
+    size = f"{BINS} bins of {DELTA_R:.3g} d, degree {DEGREE}"
+    rows = [
+        script.compared("Relative systematic error of g at contact", (bias, None), None, size,
+                        f"{len(MODELS)} model distributions"),
+        script.compared("Relative noise of g at contact for one pair per diameter", (noise, None),
+                        None, size, "one model distribution"),
+    ]  # fmt: skip
     chosen = {"degree": DEGREE, "bias": bias, "noise": noise}
-    script.save(options, {"chosen": chosen, "bias_and_noise": results.tolist()})
+    result = {"chosen": chosen, "bias_and_noise": results.tolist(), "rows": rows}
+    script.picture(options, draw(script.save(options, result)))
+
+
+def draw(report: dict[str, Any]) -> Figure:
+    """Systematic error against noise for each degree."""
+    results, chosen = np.array(report["bias_and_noise"]), report["chosen"]
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.add_subplot()
     for index, degree in enumerate(DEGREES):
         axes.loglog(results[:, index, 1], results[:, index, 0], "o-", label=f"degree {degree}")
-    axes.loglog(noise, bias, "k*", ms=14, label="chosen")
+    axes.loglog(chosen["noise"], chosen["bias"], "k*", ms=14, label="chosen")
     axes.set(
         xlabel=r"noise, relative error times $\sqrt{n(1)\, d}$",
         ylabel="relative systematic error of the contact value",
         title="Fits to model distributions of packing fractions 0.698 to 0.718",
     )
     axes.legend(fontsize=8)
-    script.picture(options, figure)
+    return figure
 
 
 if __name__ == "__main__":

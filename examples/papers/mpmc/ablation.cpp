@@ -7,7 +7,7 @@
 // The physics is the engine's (equal_disks.h); the schedule is the simplest one: a tile after
 // the other, a cell after the other, and the exact predicate for each trial move.
 //
-// ablation.py compiles this file with the C++ compiler.
+// table_1_engine.py compiles this file with the C++ compiler.
 #include <cstdint>
 #include <utility>
 #include <vector>

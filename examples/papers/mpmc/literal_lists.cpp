@@ -10,7 +10,7 @@
 // appended. Nothing else changes the order, except the shuffle at the start of a visit, which is
 // optional.
 //
-// literal_lists.py compiles this file with nvcc (as CUDA) or with the C++ compiler.
+// table_1_lists.py compiles this file with nvcc (as CUDA) or with the C++ compiler.
 #include <cmath>
 #include <cstdint>
 #include <cstring>

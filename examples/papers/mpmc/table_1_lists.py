@@ -13,8 +13,8 @@ of all variants.
 The cells of a set are shared by the threads of a block, so that 448 and 1,792 disks (sets of 64 and
 256 cells) fill the warps, whereas 256 disks (36 cells) leave nearly half of their lanes empty.
 
-    python literal_lists.py --disks 448 1792 --packing-fractions 0.698 0.708 0.712
-    python literal_lists.py --draw out/literal_lists/summary.json
+    python table_1_lists.py --disks 448 1792 --packing-fractions 0.698 0.708 0.712
+    python table_1_lists.py --draw out/table_1_lists/summary.json
 
 The script compiles the program with nvcc for a GPU and with the C++ compiler for a CPU.
 """
@@ -27,12 +27,11 @@ import ctypes
 import math
 import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ablation import VARIANTS, Function, compiled
 from matplotlib.figure import Figure
+from programs import COLUMNS, TABLE_1, VARIANTS, Function, compiled
 
 from manymove import script
 from manymove.analysis.notation import with_error
@@ -40,7 +39,6 @@ from manymove.analysis.pressure import pressure_from_histogram
 from manymove.devices import on_gpu
 from manymove.hard_particles.packing import random_packing
 
-SOURCE = Path(__file__).with_suffix(".cpp")
 SLOTS, BINS = 4, 77
 WIDEST = 1.41  # of a cell
 STARTS = 8  # random packings that the systems share
@@ -194,7 +192,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        function = compiled(SOURCE, folder, on_gpu(options.device))
+        function = compiled("literal_lists", folder, on_gpu(options.device))
         print(f"compiled in {time.perf_counter() - began:.1f} s", flush=True)
         for N in options.disks:
             for phi in options.packing_fractions:
@@ -216,11 +214,38 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                         chain.advance()
                     pieces += 1
                     results[done:] = [chain.result(chains[0]) for chain in chains]
-                    report = script.save(options, {"results": results})
+                    report = script.save(options, {"results": results, "rows": rows(results)})
                     show(results[done:])
                     if pieces > 1 and time.perf_counter() - began > options.seconds:
                         break
     return report
+
+
+def rows(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The comparison with Table 1: the effect of each variant on the pressure. The pressures
+    themselves are those of small systems."""
+    made = []
+    for row in results:
+        state = row["disks"], row["packing_fraction"]
+        (both, *_) = (r for r in results if (r["disks"], r["packing_fraction"]) == state)
+        if row is both or both["shuffled"] != "both":
+            continue
+        published = None
+        if state[1] in COLUMNS:
+            column = COLUMNS.index(state[1])
+            (value, error), (correct, its) = (
+                TABLE_1[name][column] for name in (row["shuffled"], "both")
+            )
+            published = value - correct, math.hypot(error, its)
+        error = math.hypot(row["pressure_error"], both["pressure_error"])
+        ours = (
+            row.get("difference", row["pressure"] - both["pressure"]),
+            row.get("difference_error", error),
+        )
+        what = f"P* at {state[1]:.3f}, shuffled: {row['shuffled']} minus both"
+        size, length = f"{row['systems']} × {state[0]:,} disks", f"{row['sweeps']:.2g} sweeps"
+        made.append(script.compared(what, ours, published, size, length))
+    return made
 
 
 def show(rows: list[dict[str, Any]]) -> None:
@@ -253,7 +278,13 @@ def draw(report: dict[str, Any]) -> Figure:
         axes.errorbar(range(len(rows)), values, errors, fmt="o", capsize=3)
         axes.axhline(0, color="k", lw=0.8)
         if rows[0]["shuffled"] == "both":
-            axes.axhline(5.5, color="C3", ls="--", lw=1, label="paper, no particle shuffle")
+            axes.axhline(
+                1e3 * (TABLE_1["sets"][1][0] - TABLE_1["both"][1][0]),
+                color="C3",
+                ls="--",
+                lw=1,
+                label="paper, no particle shuffle",
+            )
         axes.set_xticks(range(len(rows)), [row["shuffled"] for row in rows], fontsize=8)
         axes.set(
             xlabel="what is shuffled", ylabel=r"$10^3\,\Delta P^*$",
@@ -267,7 +298,7 @@ def main() -> None:
     """See above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--disks", type=int, nargs="+", default=[448, 1792], help="of a system")
-    parser.add_argument("--packing-fractions", type=float, nargs="+", default=[0.698, 0.708, 0.712])
+    parser.add_argument("--packing-fractions", type=float, nargs="+", default=COLUMNS)
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--total", type=int, default=709_632, help="disks of all systems")
     parser.add_argument("--equilibrate", type=int, default=100_000, help="sweeps over the cells")
@@ -280,7 +311,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     quick = {"disks": [64], "packing_fractions": [0.6], "total": 512, "equilibrate": 400,
              "relax": 200, "piece": 400, "error": 0.05, "seconds": 1}  # fmt: skip
-    options = script.parse(parser, "literal_lists", quick)
+    options = script.parse(parser, "table_1_lists", quick)
     script.fractions(options, "packing_fractions")
     script.at_least(options, disks=1, total=1, every=1, equilibrate=0, relax=0, error=0)
     if options.piece % RECORDS or options.piece < RECORDS * options.every:

@@ -1,4 +1,5 @@
-"""Table 1 of the paper: what happens without the shuffles.
+# SPDX-License-Identifier: BSD-3-Clause
+"""Table 1 of the paper with the moves of the engine: what happens without the shuffles.
 
 Cells of width 1.41 diameters and one pass over the four checkerboard sets per shift of the grid, as
 in the paper; disks that enter a cell are appended to its list and lists are partly kept, so that
@@ -8,18 +9,15 @@ the parts that are left out, on the CPU. A chain has one thread, and --jobs chai
 
 The grid is shifted as in the paper, along one axis by up to half a cell; with --shift box anywhere,
 as the engine does. Neither chain shows the paper's bias without the shuffle of the
-particles (docs/benchmarks/hard_disks_physics.md).
-
-The text of Table 1 at hand has lost its packing fractions. The first is 0.698; the correct chain
-tells which others fit 9.18214 and 9.1774 (0.708 and 0.712 are tried by default).
+particles (docs/papers.md).
 
 These chains are slow, and so is equilibration between the liquid and the solid. Each replica of a
 packing fraction is therefore equilibrated once, from the crystal (the faster side, as the records
-of equation_of_state.py show), with the default settings and both shuffles. Its pressure from then
+of table_2.py show), with the default settings and both shuffles. Its pressure from then
 on is a reference that owes nothing to the settings above. All variants start from where it ends;
 what they do in their first sweeps is left out.
 
-    python ablation.py --replicas 2 --jobs 24
+    python table_1_engine.py --replicas 2 --jobs 24
 """
 
 from __future__ import annotations
@@ -27,51 +25,23 @@ from __future__ import annotations
 import argparse
 import ctypes
 import math
-import os
-import shlex
-import subprocess
 import tempfile
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from equation_of_state import crystal
 from matplotlib.figure import Figure
+from programs import COLUMNS, TABLE_1, VARIANTS, Function, compiled
+from table_1 import unshuffled
+from table_2 import crystal
 
 from manymove import Estimate, Grid, HardDisks, script
 from manymove.analysis import BINS, DELTA_R, estimate, pool, pressure_from_histogram
 from manymove.analysis.notation import with_error
 
-PAPER = {  # (particles shuffled, sets shuffled): P* and error in the three columns
-    (True, True): [(9.17079, 0.00005), (9.18214, 0.00006), (9.1774, 0.0002)],
-    (True, False): [(9.1707, 0.0001), (9.1821, 0.0002), (9.1775, 0.0003)],
-    (False, True): [(9.1716, 0.0001), (9.1876, 0.0002), (9.1831, 0.0003)],
-    (False, False): [(9.1715, 0.0001), (9.1873, 0.0001), (9.1823, 0.0002)],
-}
-VARIANTS = {"both": (True, True), "particles": (True, False), "sets": (False, True),
-            "neither": (False, False)}  # fmt: skip
 PIECES = 128  # of a measurement; block means in the file
 Start = tuple[np.ndarray, tuple[float, float]]
-Function = Callable[..., bytes | None]
-
-SOURCE = Path(__file__).with_suffix(".cpp")
-
-
-def compiled(source: Path, folder: str, gpu: bool = False) -> Function:
-    """The function of a C++ source of the same name, which is compiled for the CPU or a GPU."""
-    library = f"{folder}/{source.stem}.so"
-    if gpu:
-        command = ["nvcc", "-x", "cu", "-arch=native", "-Xcompiler", "-fPIC"]
-    else:
-        command = [*shlex.split(os.environ.get("CXX", "c++")), "-march=native", "-fPIC"]
-    command += ["-std=c++20", "-O3", "-shared", "-I", str(source.parents[2] / "plugins/core")]
-    subprocess.run([*command, str(source), "-o", library], check=True)
-    function = getattr(ctypes.CDLL(library), source.stem)
-    function.restype = ctypes.c_char_p
-    return function
 
 
 class Setup(ctypes.Structure):
@@ -202,10 +172,11 @@ def reference(
 
 
 def measure(
-    column: int, replica: int, particles: bool, sets: bool, start: Start, deadline: float,
+    column: int, replica: int, name: str, start: Start, deadline: float,
     function: Function, options: argparse.Namespace,
 ) -> dict[str, Any]:  # fmt: skip
     """One chain of one variant at one packing fraction."""
+    particles, sets = VARIANTS[name]
     disks = HardDisks(
         *start,
         grid=Grid(moves_per_cell=options.moves_per_cell, rounds=1, cell_width=1.41),
@@ -220,7 +191,7 @@ def measure(
         "replica": replica,
         "shuffle_particles": particles,
         "shuffle_sets": sets,
-        "paper": PAPER[particles, sets][column],
+        "paper": TABLE_1[name][column],
         **measured(chain, options.sweeps, deadline, options.every),
     }
 
@@ -248,7 +219,7 @@ def table(
         phi = options.packing_fractions[column]
         if chains := [r for r in references if r["packing_fraction"] == phi]:
             rows.append(
-                {"variant": "reference", **pooled(chains), "paper": PAPER[True, True][column]}
+                {"variant": "reference", **pooled(chains), "paper": TABLE_1["both"][column]}
             )
         for name, switches in VARIANTS.items():
             if chains := [
@@ -257,8 +228,32 @@ def table(
                 if r["packing_fraction"] == phi
                 and (r["shuffle_particles"], r["shuffle_sets"]) == switches
             ]:
-                rows.append({"variant": name, **pooled(chains), "paper": PAPER[switches][column]})
+                rows.append({"variant": name, **pooled(chains), "paper": TABLE_1[name][column]})
     return rows
+
+
+def rows(found: list[dict[str, Any]], particles: int, shift: str) -> list[dict[str, Any]]:
+    """The comparison with Table 1: the reference and all variants."""
+    moved = {"axis": "shift along an axis", "box": "shift over the box"}[shift]
+    made = []
+    for row in found:
+        what = f"{row['packing_fraction']:.3f}, {moved}, shuffled: {row['variant']}"
+        if row["variant"] == "reference":
+            what = f"{row['packing_fraction']:.3f}, `HardDisks`"
+        size, length = f"{particles:,} disks", f"{row['sweeps']:.2g} sweeps"
+        ours = row["pressure"], row["pressure_error"]
+        made.append(script.compared(f"P* at {what}", ours, row["paper"], size, length))
+    for phi in dict.fromkeys(row["packing_fraction"] for row in found):
+        some = {row["variant"]: row for row in found if row["packing_fraction"] == phi}
+        if some.keys() >= VARIANTS.keys():
+            ours = unshuffled([(some[v]["pressure"], some[v]["pressure_error"]) for v in VARIANTS])
+            paper = unshuffled([some[v]["paper"] for v in VARIANTS])
+            what = f"P* at {phi:.3f}, {moved}, particles not shuffled minus shuffled"
+            sweeps = sum(some[v]["sweeps"] for v in VARIANTS)
+            made.append(
+                script.compared(what, ours, paper, f"{particles:,} disks", f"{sweeps:.2g} sweeps")
+            )
+    return made
 
 
 def show(rows: list[dict[str, Any]]) -> None:
@@ -272,14 +267,17 @@ def show(rows: list[dict[str, Any]]) -> None:
         )
 
 
-def draw(report: dict[str, Any]) -> Figure:
-    """P* of each variant and the paper's, a panel for each packing fraction."""
-    rows = report["table"]
-    fractions = list(dict.fromkeys(row["packing_fraction"] for row in rows))
-    figure = Figure(figsize=(1.5 + 3.5 * len(fractions), 3.8), layout="constrained")
-    for axes, phi in zip(figure.subplots(1, len(fractions), squeeze=False)[0], fractions,
-                         strict=True):  # fmt: skip
-        some = [row for row in rows if row["packing_fraction"] == phi]
+def draw(reports: list[dict[str, Any]]) -> Figure:
+    """P* of each variant and the paper's, a panel for each packing fraction of each report."""
+    panels = [
+        (report, phi)
+        for report in reports
+        for phi in dict.fromkeys(row["packing_fraction"] for row in report["table"])
+    ]
+    figure = Figure(figsize=(1.5 + 3.5 * len(panels), 3.8), layout="constrained")
+    for axes, (report, phi) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels,
+                                   strict=True):  # fmt: skip
+        some = [row for row in report["table"] if row["packing_fraction"] == phi]
         at = np.arange(len(some))
         values, errors = ([row[key] for row in some] for key in ("pressure", "pressure_error"))
         axes.errorbar(at - 0.1, values, errors, fmt="o", capsize=3, label="manymove")
@@ -298,7 +296,7 @@ def main() -> None:
     """Equilibrate, run the variants from there, print the table, write the file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--particles", type=int, default=65536)
-    parser.add_argument("--packing-fractions", type=float, nargs=3, default=[0.698, 0.708, 0.712])
+    parser.add_argument("--packing-fractions", type=float, nargs=3, default=COLUMNS)
     parser.add_argument(
         "--columns", type=int, nargs="+", default=[1, 2, 3], help="of Table 1, of which to run"
     )
@@ -328,9 +326,9 @@ def main() -> None:
     parser.add_argument("--device", default="auto", help="of the reference")
     quick = {"particles": 256, "columns": [1], "sweeps": 500, "equilibrate": 200, "reference": 500,
              "relax": 100, "jobs": 2}  # fmt: skip
-    options = script.parse(parser, "ablation", quick)
+    options = script.parse(parser, "table_1_engine", quick)
     if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
+        script.picture(options, draw(script.read(options)))
         return
     script.fractions(options, "packing_fractions")
     script.at_least(options, particles=1, replicas=1, jobs=1)
@@ -339,11 +337,11 @@ def main() -> None:
     results: list[dict[str, Any]] = []
     states = [(c - 1, r) for r in range(options.replicas) for c in options.columns]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as threads:
-        function = compiled(SOURCE, folder)
+        function = compiled("ablation", folder)
         equilibrated = list(threads.map(lambda state: reference(*state, options), states))
         seconds = time.perf_counter() - began
         chains = [
-            threads.submit(measure, *state, *VARIANTS[name], start, deadline, function, options)
+            threads.submit(measure, *state, name, start, deadline, function, options)
             for state, (start, _) in zip(states, equilibrated, strict=True)
             for name in options.variants
         ]
@@ -357,13 +355,14 @@ def main() -> None:
                     "minutes": options.minutes if math.isfinite(options.minutes) else None,
                     "seconds_of_references": seconds,
                     "seconds": time.perf_counter() - began,
-                    "table": table(references, results, options),
+                    "table": (found := table(references, results, options)),
+                    "rows": rows(found, options.particles, options.shift),
                     "references": references,
                     "results": results,
                 },
             )
     show(report["table"])
-    script.picture(options, draw(report))
+    script.picture(options, draw([report]))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Table 2 of the paper: pressures of hard disks at six packing fractions, from two starts.
+
+Each packing fraction is run from random packings and from crystals in the same box. Between the
+liquid and the solid the two starts agree only after both have equilibrated. All runs advance
+together, --piece sweeps at a time, and share the device. With --minutes the script ends after that
+time with the states of all runs in `states` and the results so far in `so_far/summary.json`, and
+the same command continues it. The courses of pressure and global bond-orientational order are in
+another picture, courses.png.
+
+    python table_2.py --particles 65536 --minutes 9
+    python table_2.py --draw table_2.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from manymove import Estimate, HardDisks, Replicas, script
+from manymove.analysis import estimate, pool, published_pressure
+from manymove.analysis.notation import with_error
+
+PACKING_FRACTIONS = [0.698, 0.702, 0.706, 0.710, 0.714, 0.718]
+RECORDS = 16  # of a piece
+BLOCKS = 256  # means of consecutive records in the file
+SAVE_EVERY = 120  # seconds between two checkpoints
+
+
+def crystal(N: int, phi: float, seed: int) -> tuple[np.ndarray, tuple[float, float]]:
+    """A slightly strained hexagonal lattice in a square box, with as many vacancies as needed."""
+    edge = math.sqrt(N * math.pi / (4 * phi))
+    rows = 2 * round(math.sqrt(N * 2 / math.sqrt(3)) / 2)
+    columns = math.ceil(N / rows)
+    i, j = np.meshgrid(np.arange(columns), np.arange(rows))
+    lattice = np.column_stack(((i + 0.5 * (j % 2)).ravel() / columns, j.ravel() / rows))
+    kept = np.random.default_rng(seed).permutation(rows * columns)[:N]
+    positions = (lattice[kept] + (0.25 / columns, 0.5 / rows) - 0.5) * edge
+    return np.ascontiguousarray(positions), (edge, edge)
+
+
+def start_of(
+    start: str, N: int, phi: float, seed: int, device: str, threads: int | None
+) -> HardDisks:
+    """Disks at the beginning of a run."""
+    if start == "random":
+        return HardDisks.random(N, phi, seed=seed, device=device, threads=threads)
+    return HardDisks(*crystal(N, phi, seed), seed=seed, device=device, threads=threads)
+
+
+def averaged(records: np.ndarray, blocks: int) -> list[float]:
+    """Means of that many blocks of consecutive records."""
+    return [round(float(part.mean()), 6) for part in np.array_split(records, blocks) if part.size]
+
+
+def result(
+    disks: HardDisks, phi: float, start: str, course: list[list[float]], equilibrate: float
+) -> dict[str, Any]:
+    """Pressure and course of a run. The pressure is None before the end of the equilibration."""
+    measured = disks.pressure_sweeps > equilibrate
+    records = disks.pressure_records[measured]
+    found = estimate(records) if records.size >= RECORDS else None
+    return {
+        "packing_fraction": phi,
+        "start": start,
+        "seed": disks.seed,
+        "sweeps": max(0.0, disks.sweeps - equilibrate),
+        "pressure": found and found.value,
+        "pressure_error": found and found.error,
+        "error_converged": found and found.converged,
+        "quarters": averaged(records, 4),
+        "psi6": course[-1][1],
+        "acceptance": disks.acceptance,
+        "max_overlap": disks.max_overlap(),
+        "state_hash": disks.state_hash,
+        "equilibration": averaged(disks.pressure_records[~measured], BLOCKS // 4),
+        "records": averaged(records, BLOCKS),
+        "psi6_course": course,
+    }
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Run all states together in pieces."""
+    N, folder = options.particles, options.output / "states"
+    states = [
+        (phi, start)
+        for phi in options.packing_fractions
+        for start in options.starts
+        for _ in range(options.replicas)
+    ]
+    parts = script.Parts(options, without=("device", "sweeps"))
+    if (folder / "replicas.json").exists() and not options.overwrite:
+        replicas = Replicas.load(folder, device=options.device)
+    else:
+        makes = [partial(start_of, start, N, phi) for phi, start in states]
+        replicas = Replicas(makes, seed=options.seed, device=options.device)
+        replicas.map(lambda disks: disks.sample_pressure(options.every, options.piece / RECORDS))
+        replicas.save(folder, overwrite=options.overwrite)
+    saved = time.monotonic()
+    courses: list[list[list[float]]] = [[] for _ in states]
+    seconds = 0.0
+
+    def piece(end: float) -> dict[str, Any]:
+        began = time.perf_counter()
+        replicas.run_until(end)
+        elapsed = time.perf_counter() - began
+        order = replicas.map(lambda d: [round(d.sweeps), round(abs(d.psi6()), 4)])
+        return {"order": order, "seconds": elapsed}
+
+    def report() -> dict[str, Any]:
+        results = [
+            result(disks, *state, course, options.equilibrate)
+            for disks, state, course in zip(replicas.simulations, states, courses, strict=True)
+        ]
+        moves = sum(disks.trial_moves for disks in replicas.simulations)
+        found = {"results": results, "seconds": seconds, "trial_moves_per_second": moves / seconds}
+        return {**found, "rows": rows({**vars(options), **found})}
+
+    total = options.equilibrate + options.sweeps
+    try:
+        for k in range(1, math.ceil(total / options.piece) + 1):
+            made = parts.run(str(k), partial(piece, min(total, k * options.piece)))
+            seconds += made["seconds"]
+            for course, order in zip(courses, made["order"], strict=True):
+                course.append(order)
+            if time.monotonic() > saved + SAVE_EVERY:
+                replicas.save(folder)
+                saved = time.monotonic()
+    except (SystemExit, KeyboardInterrupt):
+        if seconds:
+            replicas.save(folder)
+            so_far = {**vars(options), "output": options.output / "so_far"}
+            show(script.save(argparse.Namespace(**so_far), report()))
+        raise
+    replicas.run_until(total)  # if the states are older than the last part
+    return script.save(options, report())
+
+
+def measured(report: dict[str, Any]) -> list[tuple[float, list[dict[str, Any]]]]:
+    """(packing fraction, its runs that have a pressure)."""
+    runs = [r for r in report["results"] if r["pressure"] is not None]
+    fractions = sorted({r["packing_fraction"] for r in runs})
+    return [(phi, [r for r in runs if r["packing_fraction"] == phi]) for phi in fractions]
+
+
+def means(runs: list[dict[str, Any]]) -> list[Estimate]:
+    """P* of each start, its replicas pooled."""
+    return [
+        pool([Estimate(r["pressure"], r["pressure_error"]) for r in runs if r["start"] == start])
+        for start in dict.fromkeys(r["start"] for r in runs)
+    ]
+
+
+def states(report: dict[str, Any]) -> list[tuple[float, float, float]]:
+    """(packing fraction, P*, error), the starts pooled. The error is not below half the difference
+    between the starts."""
+    points = []
+    for phi, runs in measured(report):
+        values = means(runs)
+        mean = pool([Estimate(r["pressure"], r["pressure_error"]) for r in runs])
+        spread = max(v.value for v in values) - min(v.value for v in values)
+        points.append((phi, mean.value, max(mean.error, spread / 2)))
+    return points
+
+
+def rows(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The comparison with the rows MPMC of Table 2."""
+    found = []
+    for (phi, value, error), (_, runs) in zip(states(report), measured(report), strict=True):
+        paper = published_pressure(report["particles"], phi)
+        sweeps = np.mean([r.get("sweeps", report["sweeps"]) for r in runs])
+        starts = " and ".join(sorted({r["start"] for r in runs}))
+        length = f"{len(runs)} runs of {sweeps:.2g} sweeps, {starts}"
+        published = (paper.value, paper.error) if paper else None
+        size = f"{report['particles']:,} disks"
+        found.append(script.compared(f"P* at {phi:.3f}", (value, error), published, size, length))
+    return found
+
+
+def show(report: dict[str, Any]) -> None:
+    """Print the results."""
+    for phi, runs in measured(report):
+        paper = published_pressure(report["particles"], phi)
+        starts = dict.fromkeys(r["start"] for r in runs)
+        values = zip(starts, means(runs), strict=True)
+        text = "  ".join(f"{start} {with_error(v.value, v.error)}" for start, v in values)
+        orders = ", ".join(f"{r['psi6']:.2f}" for r in runs)
+        print(
+            f"{phi:.4f}  P*: {text}  paper {with_error(*paper) if paper else None}"
+            f"  |psi_6| {orders}"
+        )
+
+
+def courses_of(report: dict[str, Any]) -> Figure:
+    """Pressure and |psi_6| of all runs against sweeps, from the start on."""
+    fractions = sorted({r["packing_fraction"] for r in report["results"]})
+    figure = Figure(figsize=(max(4.0, 2.2 * len(fractions)), 4.6), layout="constrained")
+    axes = figure.subplots(2, len(fractions), sharex=True, sharey="row", squeeze=False)
+    for column, phi in zip(axes.T, fractions, strict=True):
+        named: set[str] = set()
+        for r in (r for r in report["results"] if r["packing_fraction"] == phi):
+            color = "C3" if r["start"] == "random" else "C0"
+            end, total = 0.0, report["equilibrate"] + r.get("sweeps", report["sweeps"])
+            for part in ("equilibration", "records"):
+                sweeps = report["equilibrate"]
+                if part == "records":
+                    sweeps = r.get("sweeps", report["sweeps"])
+                if not (blocks := np.array(r[part])).size:
+                    continue
+                middle = (np.arange(blocks.size) + 0.5) * sweeps / max(1, blocks.size)
+                column[0].plot((end + middle) / 1e6, blocks, color=color, lw=0.6, alpha=0.5)
+                # Coarser means on top, of a 32nd of the run.
+                means = np.array_split(blocks, max(1, round(32 * sweeps / total)))
+                middle = (np.arange(len(means)) + 0.5) * sweeps / len(means)
+                column[0].plot((end + middle) / 1e6, [m.mean() for m in means], color=color, lw=2)
+                end += sweeps
+            sweeps, order = np.array(r["psi6_course"]).T
+            label = f"from {r['start']}" if r["start"] not in named else None
+            named.add(r["start"])
+            column[1].plot(sweeps / 1e6, order, color=color, label=label)
+        published = published_pressure(report["particles"], phi)
+        if published is not None:
+            column[0].axhline(published.value, color="k", lw=0.8, ls="--")
+        for axis in column:
+            axis.axvspan(0, report["equilibrate"] / 1e6, color="0.93", lw=0)
+        column[0].set_title(rf"$\phi$ = {phi:.3f}", fontsize=10)
+        column[1].set_xlabel("sweeps (10$^6$)")
+        column[0].margins(x=0)
+    values = [p for r in report["results"] for p in r["records"] or r["equilibration"]]
+    low, high = min(values), max(values)
+    axes[0, 0].set(
+        ylabel=r"pressure $P^* = \beta P d^2$",
+        ylim=(low - 0.2 * (high - low), high + 0.5 * (high - low)),
+    )
+    axes[1, 0].set(ylabel=r"order $|\psi_6|$", ylim=(0, 1))
+    axes[1, 0].legend(fontsize=8)
+    figure.suptitle(f"{report['particles']:,} hard disks; dashed: the paper", fontsize=9)
+    return figure
+
+
+def draw(reports: list[dict[str, Any]]) -> Figure:
+    """P* against the packing fraction, a panel for each number of disks."""
+    figure = Figure(figsize=(1 + 4 * len(reports), 3.8), layout="constrained")
+    panels = figure.subplots(1, len(reports), squeeze=False)[0]
+    for axes, report in zip(panels, reports, strict=True):
+        points = np.array(states(report)).reshape(-1, 3).T
+        axes.errorbar(*points, fmt="o", capsize=3, label="manymove")
+        found = [(phi, published_pressure(report["particles"], phi)) for phi in PACKING_FRACTIONS]
+        if paper := [(phi, p.value, p.error) for phi, p in found if p]:
+            axes.errorbar(*np.transpose(paper), fmt="s", mfc="none", capsize=3, color="k",
+                          label="paper, Table 2")  # fmt: skip
+        axes.set(
+            xlabel=r"packing fraction $\phi$", ylabel=r"pressure $P^* = \beta P d^2$",
+            title=f"{report['particles']:,} hard disks",
+        )  # fmt: skip
+        axes.legend(fontsize=8)
+    return figure
+
+
+def main() -> None:
+    """See above."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser.add_argument("--particles", type=int, default=65536)
+    parser.add_argument("--packing-fractions", type=float, nargs="+", default=PACKING_FRACTIONS)
+    parser.add_argument("--sweeps", type=float, default=100_000_000, help="Sweeps of each run.")
+    parser.add_argument(
+        "--equilibrate", type=float, default=12_000_000, help="First sweeps, which are left out."
+    )
+    parser.add_argument(
+        "--starts", nargs="+", choices=["random", "crystal"], default=["random", "crystal"]
+    )
+    parser.add_argument("--replicas", type=int, default=1, help="Runs from each start.")
+    parser.add_argument("--piece", type=float, default=250_000, help="Sweeps of a piece.")
+    parser.add_argument("--every", type=float, default=200, help="Sweeps between two samples.")
+    parser.add_argument("--minutes", type=float, help="End after this time; default at the end.")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="auto")
+    quick = {"particles": 256, "packing_fractions": [0.698], "sweeps": 4000, "equilibrate": 1000,
+             "piece": 1000, "every": 20}  # fmt: skip
+    options = script.parse(parser, "table_2", quick)
+    script.fractions(options, "packing_fractions")
+    script.at_least(options, particles=1, replicas=1, piece=1, equilibrate=0)
+    if options.draw:
+        reports = script.read(options)
+    else:
+        reports = [run(options)]
+        show(reports[0])
+    script.picture(options, draw(reports))
+    courses_of(reports[0]).savefig(options.output / "courses.png", dpi=110)
+
+
+if __name__ == "__main__":
+    script.run_script(main)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of the four papers, which tests/support/papers.py writes from records."""
+
+from __future__ import annotations
+
+import json
+
+import papers
+import pytest
+
+if not papers.PAPERS.is_dir():
+    pytest.skip("there are no examples beside the tests", allow_module_level=True)
+
+ENTRY = {"item": "Table 9", "title": "a pressure", "script": "table_9.py", "options": "--fast"}
+
+
+def row(ours, published):
+    return {"quantity": "P*", "ours": ours, "published": published, "size": "8", "length": "9"}
+
+
+def run(rows, day, gpu=None):
+    gpus = [{"name": gpu}] if gpu else []
+    device = "cuda" if gpu else "cpu"
+    machine = {"gpus": gpus, "cpu": {"name": "a CPU"}, "device": device}
+    return {"date": f"2026-11-{day}T00:00:00", **machine, "rows": rows}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(papers, "PAPERS", tmp_path)
+    monkeypatch.setattr(papers, "ROOT", tmp_path)
+    (tmp_path / "a").mkdir()
+    return tmp_path / "a"
+
+
+def test_the_page_is_the_one_of_the_records():
+    assert papers.page() == papers.PAGE.read_text()
+
+
+def test_a_script_without_a_record_has_its_command_and_a_reason(folder):
+    text = papers.section("a", {**ENTRY, "reason": "It needs a day."})
+    assert "    python a/table_9.py --fast\n" in text
+    assert "|" not in text and text.endswith("\n\nIt needs a day.\n")
+    with pytest.raises(ValueError, match="neither a record nor a reason"):
+        papers.section("a", ENTRY)
+
+
+def test_a_record_has_the_rows_and_the_machines_of_all_its_runs(folder, tmp_path):
+    for name, made in (
+        ("first", run([row([2.0, 0.1], [1.9, 0.0])], 20, "a GPU")),
+        ("second", run([row([-3.0, 0.1], None)], 21)),
+    ):
+        (tmp_path / "summary.json").write_text(json.dumps(made))
+        papers.add("a/table_9.json", name, str(tmp_path / "summary.json"))
+    text = papers.section("a", {**ENTRY, "reason": "More later."})
+    assert "| P* | 1.9 | 2.0(1) | +1.0 | 8 | 9 |" in text
+    assert "| P* | – | −3.0(1) |  | 8 | 9 |" in text
+    assert text.endswith("a GPU, 2026-11-20; a CPU, 2026-11-21. More later.\n")
+
+
+def test_a_row_that_is_far_from_the_paper_needs_a_note(folder):
+    far = run([row([2.0, 0.1], [1.6, 0.0])], 20)
+    (folder / "table_9.json").write_text(json.dumps(far))
+    with pytest.raises(ValueError, match=r"4\.0 errors"):
+        papers.section("a", {**ENTRY, "reason": "More later."})
+    assert "It was tested." in papers.section("a", {**ENTRY, "note": "It was tested."})
