@@ -60,12 +60,11 @@ class Fluid:
         )
 
     def forces(self, style: str, seed: int) -> str:
-        """Pair style, lists and integration. `style` may be followed by a precision."""
-        pair, _, precision = style.partition(" ")
-        keyword = f" precision {precision}" if precision else ""
+        """Pair style, lists and integration. `style` may be followed by keywords of the style."""
+        pair, _, keywords = style.partition(" ")
         repulsion = 75 / (self.density * self.cutoff**4)
         return (
-            f"pair_style {pair} 1.0 {self.cutoff:g} {seed}{keyword}\n"
+            f"pair_style {pair} 1.0 {self.cutoff:g} {seed} {keywords}\n"
             f"pair_coeff 1 1 {repulsion:.10g} 4.5\nneighbor {SKIN:g} bin\n"
             f"neigh_modify delay 0 every {REBUILD} check no\ntimestep {TIMESTEP:g}\n"
             "fix integrate all nve\nthermo_style custom step temp\n"
@@ -111,7 +110,7 @@ def resident_speed(
     """Speed of run_style manymove/verlet in particle-steps per second, and the number of steps.
 
     It is the difference of a long and a short run after the fluid has melted, because a run ends
-    with a copy of all particles to LAMMPS.
+    with a copy of all particles to LAMMPS. LAMMPS sets up only the first run.
 
     Args:
         fluid: the fluid; it starts at random places.
@@ -121,16 +120,18 @@ def resident_speed(
         precision: "mixed" or "double".
         seconds: about the time of the long run.
         seed: seed of the start and of the noise.
-        restart: file for the melted fluid.
+        restart: file for the melted fluid after these runs.
     """
     gpu = on_gpu(device)
     steps = steps_for(fluid, seconds, ranks * threads, gpu)
     short = max(FEWEST_STEPS, steps // 10)
-    text = fluid.random(seed) + fluid.forces(f"manymove/dpd {precision}", seed)
-    text += f"{run_style(device, threads)}run {MELT} post no\n"
+    # LAMMPS computes the forces of the first step on the host.
+    style = f"manymove/dpd precision {precision} threads {max(1, cores() // ranks)}"
+    text = f"{fluid.random(seed)}{fluid.forces(style, seed)}{run_style(device, threads)}"
+    text += f"run {MELT} post no\n"
+    text += f"run {short} pre no post no\nrun {steps + short} pre no post no\n"
     if restart:
         text += f'write_restart "{restart}"\n'
-    text += f"run {short} post no\nrun {steps + short} post no\n"
     _, (first, _), (second, _) = loop_times(text, ranks)
     return fluid.particles * steps / max(second - first, second / 10), steps
 

@@ -83,7 +83,8 @@ def recorded(file: Path, scaling: str, size: int) -> tuple[list[Row], Row]:
             and row["size"] == size * (row["ranks"] if scaling == "weak" else 1)
         ]  # fmt: skip
         if found:
-            keys = ("version", "date", "commit", "machine", "cpu", "gpus", "driver", "build")
+            keys = ("version", "date", "commit", "machine", "cpu", "gpus", "driver", "build",
+                    "seconds", "seed")  # fmt: skip
             return found, {key: part[key] for key in keys if key in part}
     raise ValueError(f"{file} has no {scaling} scaling of {size:,} particles")
 
