@@ -1,4 +1,6 @@
-"""Dynamic viscosity from the double Poiseuille flow of in.double_poiseuille.
+# SPDX-License-Identifier: BSD-3-Clause
+"""Dynamic viscosity from the double Poiseuille flow: section 4.2 of Y.-H. Tang and G. E.
+Karniadakis, Comput. Phys. Commun. 185, 2809 (2014). It runs in.double_poiseuille.
 
     python viscosity.py --runs 10
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,8 @@ from manymove.lammps import host
 DENSITY, FORCE, HALF, TEMPERATURE, PARTICLES, TIMESTEP = 6.0, 0.055, 6.0, 0.5, 4608, 0.001
 EVERY = 100  # steps of a profile in the file
 PUBLISHED = (2.09, 0.02)  # J. A. Backer et al., J. Chem. Phys. 122, 154503 (2005)
+PAPER = (2.089, 0.009)  # section 4.2
+INPUT = Path(__file__).parents[2] / "poiseuille/in.double_poiseuille"
 
 
 def read_profiles(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -58,6 +63,29 @@ def evaluate(flow: DoublePoiseuille, runs: list[list[float]]) -> dict[str, Any]:
         "error": mean.error,
         "warnings": warnings,
     }
+
+
+def rows(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The comparisons for docs/papers.md."""
+    ours = (report["viscosity"], report["error"])
+    size = f"{PARTICLES:,} particles"
+    length = f"{len(report['viscosities'])} runs of {report['steps']:,} steps"
+    return [
+        script.compared("dynamic viscosity", ours, PAPER, size, length),
+        script.compared("dynamic viscosity (Backer et al.)", ours, PUBLISHED, size, length),
+    ]
+
+
+def merged(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One report from those of several commands with different seeds."""
+    first = dict(parts[0])
+    values = [value for part in parts for value in part["viscosities"]]
+    times = (first["settle"] * TIMESTEP, first["steps"] * TIMESTEP)
+    flow = DoublePoiseuille(DENSITY, HALF, FORCE, TEMPERATURE, PARTICLES, *times)
+    mean = pool([Estimate(value, flow.error(value)) for value in values])
+    first |= {"viscosities": values, "viscosity": mean.value, "error": mean.error}
+    first["runs"] = len(values)
+    return {**first, "rows": rows(first)}
 
 
 def draw(report: dict) -> Figure:
@@ -95,7 +123,6 @@ def main() -> None:
         script.picture(options, draw(script.read(options)[0]))
         return
     options.output.mkdir(parents=True, exist_ok=True)
-    input_script = Path(__file__).parent / "in.double_poiseuille"
     times = (options.settle * TIMESTEP, options.steps * TIMESTEP)
     flow = DoublePoiseuille(DENSITY, HALF, FORCE, TEMPERATURE, PARTICLES, *times)
     results, profiles = [], []
@@ -109,7 +136,7 @@ def main() -> None:
             "out": profile,
         }
         command = host.command(options.ranks)
-        command += ["-in", str(input_script), "-log", f"{profile}.log", "-screen", "none"]
+        command += ["-in", str(INPUT), "-log", f"{profile}.log", "-screen", "none"]
         for name, value in variables.items():
             command += ["-var", name, str(value)]
         subprocess.run(command, env=host.environment(), check=True)
@@ -120,6 +147,7 @@ def main() -> None:
         print(f"seed {seed}: viscosity {with_error(value, flow.error(value))}", flush=True)
     report = {**evaluate(flow, results), "x": x.tolist()}
     report["velocities"] = np.mean(profiles, axis=0).tolist()
+    report["rows"] = rows({**vars(options), **report})
     if len(results) > 1:
         print(f"viscosity {with_error(report['viscosity'], report['error'])}")
     for warning in report["warnings"]:
