@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from matplotlib.figure import Figure
 from render import DPI, montage
 from vesicles import Frame, add_options, simulate, write_data
 
@@ -36,6 +37,20 @@ def rows(report: dict[str, Any]) -> list[dict[str, Any]]:
     return lines
 
 
+def draw(report: dict[str, Any]) -> Figure:
+    """Numbers of aggregates and of closed compartments against time, from a summary."""
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    found = report["frames_found"]
+    times = [one["time"] for one in found]
+    for name, style in (("aggregates", "o-"), ("compartments", "s-"), ("vesicles", "^-")):
+        axes.plot(times, [one[name] for one in found], style, ms=4, label=name)
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set(xlabel="time", ylabel="number", title=f"{report['particles']:,} particles")
+    axes.legend()
+    return figure
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser, "Figure 14")
@@ -43,7 +58,10 @@ def main() -> None:
     parser.add_argument("--pictures", type=int, default=6, help="Most frames of the picture.")
     parser.add_argument("--start-only", action="store_true", help="Only write vesicle.data.")
     quick = {"edge": 6.0, "steps": 200, "frame": 100, "style": "verlet"}
-    options = script.parse(parser, "figure_14", quick, draw=False)
+    options = script.parse(parser, "figure_14", quick, without_a_run=("start_only",))
+    if options.draw:
+        script.picture(options, draw(script.read(options)[0]))
+        return
     script.need(parser, "scipy")
     script.at_least(options, edge=4, steps=1, frame=1, pictures=2)
     if options.start_only:

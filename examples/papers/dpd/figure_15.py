@@ -22,6 +22,7 @@ from vesicles import CHAIN, Frame, add_options, simulate
 from manymove import script
 
 AXES = "xyz"
+SLAB, COARSE = 4.0, 96  # thickness and pixels of the transmission pictures
 
 
 def chains_of(frame: Frame, vesicle: int) -> np.ndarray:
@@ -45,36 +46,51 @@ def membranes(frame: Frame, center: np.ndarray) -> float:
     return float(np.mean(crossed))
 
 
-def draw(frame: Frame, vesicle: int, closed: bool) -> Figure:
-    """Sections along three axes: shaded spheres behind a cut, and a transmission picture of a slab
-    in the middle."""
-    beads = chains_of(frame, vesicle)
-    positions, types = frame.positions[beads], frame.types[beads]
+def local_view(positions: np.ndarray, axis: int) -> tuple[np.ndarray, float]:
+    """Positions in a cube around all of them, seen along an axis, and its edge."""
     low, high = positions.min(axis=0) - 1, positions.max(axis=0) + 1
     width = float((high - low).max())
-    figure = Figure(figsize=(7.8, 5.8), layout="constrained")
-    axes = figure.subplots(2, 3)
+    order = [(axis + 1) % 3, (axis + 2) % 3, axis]
+    return (positions - (low + high) / 2)[:, order] + width / 2, width
+
+
+def microscope(positions: np.ndarray, types: np.ndarray) -> list[list[list[int]]]:
+    """Transmission pictures of a slab in the middle along three axes, brightness from 0 to 255."""
+    images = []
+    for axis in range(3):
+        local, width = local_view(positions, axis)
+        thin = np.abs(local[:, 2] - width / 2) < SLAB / 2
+        image = transmission(local[thin], types[thin], np.full(3, width), COARSE)
+        images.append(np.rint(255 * image).astype(int).tolist())
+    return images
+
+
+def draw(report: dict[str, Any], frame: Frame | None = None, beads: Any = None) -> Figure:
+    """Transmission pictures along three axes, above them shaded spheres behind a cut if there is a
+    frame."""
+    figure = Figure(figsize=(7.8, 5.8 if frame else 3.2), layout="constrained")
+    axes = figure.subplots(2 if frame else 1, 3, squeeze=False)
+    width = report["width"]
+    bar = 10 ** np.floor(np.log10(width / 3))
     for k in range(3):
-        order = [(k + 1) % 3, (k + 2) % 3, k]
-        local = (positions - (low + high) / 2)[:, order] + width / 2
-        box = np.full(3, width)
-        behind = local[:, 2] < width / 2
-        thin = np.abs(local[:, 2] - width / 2) < 2
-        radius = max(0.4, 0.8 * width / PIXELS)
-        axes[0, k].imshow(spheres(local[behind], types[behind], box, PIXELS, radius))
-        image = transmission(local[thin], types[thin], box, PIXELS // 2)
-        axes[1, k].imshow(image, cmap="gray", vmin=0, vmax=1)
+        shown = [(report["transmission"][k], "k", {"cmap": "gray", "vmin": 0, "vmax": 255})]
+        if frame:
+            local, _ = local_view(frame.positions[beads], k)
+            behind = local[:, 2] < width / 2
+            radius = max(0.4, 0.8 * width / PIXELS)
+            view = spheres(
+                local[behind], frame.types[beads][behind], np.full(3, width), PIXELS, radius
+            )
+            shown.insert(0, (view, "w", {}))
         axes[0, k].set_title(f"cut across {AXES[k]}", fontsize=9)
-        for row, pixels in ((0, PIXELS), (1, PIXELS // 2)):
-            bar = 10 ** np.floor(np.log10(width / 3))
-            x = np.array([0.05, 0.05 + bar / width]) * pixels
-            color = "w" if row == 0 else "k"
-            axes[row, k].plot(x, [0.95 * pixels] * 2, color=color, lw=2)
-            axes[row, k].text(x[0], 0.93 * pixels, f"{bar:g} $r_c$", color=color, fontsize=7)
-            axes[row, k].set_axis_off()
-    what = "vesicle" if closed else "largest aggregate, which encloses nothing"
-    chains = int(frame.aggregates[vesicle])
-    figure.suptitle(f"time {frame.time:g}, {what}: {chains:,} chains", fontsize=10)
+        for panel, (image, color, style) in zip(axes[:, k], shown, strict=True):
+            panel.imshow(image, extent=(0, width, 0, width), **style)
+            x = np.array([0.05 * width, 0.05 * width + bar])
+            panel.plot(x, [0.05 * width] * 2, color=color, lw=2)
+            panel.text(x[0], 0.07 * width, f"{bar:g} $r_c$", color=color, fontsize=7)
+            panel.set_axis_off()
+    what = "vesicle" if report["encloses"] else "largest aggregate, which encloses nothing"
+    figure.suptitle(f"time {report['time']:g}, {what}: {report['chains']:,} chains", fontsize=10)
     return figure
 
 
@@ -82,13 +98,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser, "Figure 15")
     quick = {"edge": 6.0, "steps": 200, "frame": 100, "style": "verlet"}
-    options = script.parse(parser, "figure_15", quick, draw=False)
+    options = script.parse(parser, "figure_15", quick)
+    if options.draw:
+        script.picture(options, draw(script.read(options)[0]))
+        return
     script.need(parser, "scipy")
     script.at_least(options, edge=4, steps=1, frame=1)
     frame = Frame((options.frames or simulate(options))[-1])
     options.frames = None  # paths of this machine
     vesicle, closed = frame.vesicle()
-    center = frame.positions[chains_of(frame, vesicle)].mean(axis=0)
+    beads = chains_of(frame, vesicle)
+    positions, types = frame.positions[beads], frame.types[beads]
     volumes = [
         volume
         for volume, owner in zip(frame.compartments, frame.vesicle_of, strict=True)
@@ -97,7 +117,8 @@ def main() -> None:
     found: dict[str, Any] = {
         "time": frame.time, "encloses": closed, "chains": int(frame.aggregates[vesicle]),
         "compartments": len(volumes), "volume_inside": sum(volumes),
-        "membranes": membranes(frame, center),
+        "membranes": membranes(frame, positions.mean(axis=0)),
+        "width": local_view(positions, 0)[1], "transmission": microscope(positions, types),
     }  # fmt: skip
     size = f"{round(5 * float(frame.edges.prod())):,} particles"
     length = f"time {frame.time:,.0f}"
@@ -111,8 +132,7 @@ def main() -> None:
     ]
     for name, title in titles.items():
         print(f"{title}: {found[name]:.6g}")
-    script.save(options, found)
-    script.picture(options, draw(frame, vesicle, closed), dpi=110)
+    script.picture(options, draw(script.save(options, found), frame, beads), dpi=110)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ color, and other chains as shadows.
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -47,12 +48,28 @@ def view(frame: Frame, chains: np.ndarray) -> np.ndarray:
     return spheres(positions, types, box, PIXELS, radius, colors)
 
 
+def draw(report: dict[str, Any]) -> Figure:
+    """The numbers of the traced chains against time, from a summary."""
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    times = [one["time"] for one in report["traced"]]
+    axes.plot(times, [one["aggregates"] for one in report["traced"]], "o-", ms=4)
+    axes.set(
+        xlabel="time", ylabel=f"aggregates with {SHARE:.0%} or more of the chains",
+        title=f"{report['chains']:,} chains of the last frame's vesicle", yscale="log",
+    )  # fmt: skip
+    return figure
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser, "Figure 16")
     parser.add_argument("--pictures", type=int, default=6, help="Most frames of the picture.")
     quick = {"edge": 6.0, "steps": 200, "frame": 100, "style": "verlet"}
-    options = script.parse(parser, "figure_16", quick, draw=False)
+    options = script.parse(parser, "figure_16", quick)
+    if options.draw:
+        script.picture(options, draw(script.read(options)[0]))
+        return
     script.need(parser, "scipy")
     script.at_least(options, edge=4, steps=1, frame=1, pictures=2)
     paths = options.frames or simulate(options)

@@ -69,7 +69,9 @@ class Tea:
 
     def __init__(self, folder: str):
         library = f"{folder}/tea.so"
-        options = ["-march=native", "-ffp-contract=off", "-std=c++20", "-O3", "-fPIC", "-shared"]
+        options = ["-march=native", "-std=c++20", "-O3", "-fPIC", "-shared"]
+        # As the engines are compiled.
+        options += ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
         command = [*shlex.split(os.environ.get("CXX", "c++")), *options]
         command += ["-I", str(SOURCE.parents[3] / "plugins/core"), str(SOURCE), "-o", library]
         subprocess.run(command, check=True)

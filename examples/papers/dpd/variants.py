@@ -93,7 +93,8 @@ def compiled(folder: str, gpu: bool, level: str) -> ctypes.CDLL:
         command = ["nvcc", "-arch=native", "-Xcompiler", "-fPIC", str(HERE / "variants.cu")]
     else:
         command = [*shlex.split(os.environ.get("CXX", "c++")), "-march=native", "-fPIC",
-                   "-ffp-contract=off", str(HERE / "variants.cpp")]  # fmt: skip
+                   "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
+                   str(HERE / "variants.cpp")]  # fmt: skip
     command += ["-std=c++20", level, "-shared", "-I", str(CORE), "-o", library]
     subprocess.run(command, check=True)
     return ctypes.CDLL(library)

@@ -89,18 +89,31 @@ def merged(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def draw(report: dict) -> Figure:
-    """Mean profile of all runs, and the parabolas of the published viscosity."""
-    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
-    axes = figure.add_subplot()
+    """Viscosities of the runs, and their mean profile with the parabolas of the published one."""
+    figure = Figure(figsize=(9.6, 4.4), layout="constrained")
+    panels = figure.subplots(1, 2)
+    values = report["viscosities"]
+    panels[0].plot(range(1, len(values) + 1), values, "o", ms=4)
+    for (value, error), label, color in (
+        ((report["viscosity"], report["error"]), "mean of the runs", "C0"),
+        (PUBLISHED, "Backer et al. (2005)", "0.4"), (PAPER, "Tang and Karniadakis (2014)", "C3"),
+    ):  # fmt: skip
+        label = f"{label}: η = {with_error(value, error)}"
+        panels[0].axhspan(value - error, value + error, alpha=0.3, color=color, label=label)
+    panels[0].set(xlabel="run", ylabel="dynamic viscosity η")
+    panels[0].legend(fontsize="small")
+    if "x" not in report:  # a record of several commands
+        panels[1].set_axis_off()
+        return figure
+    axes = panels[1]
     axes.plot(report["x"], report["velocities"], "o", ms=3, label="manymove/dpd")
     x = np.linspace(0, 2 * HALF, 241)
     y = x % HALF
     parabola = DENSITY * FORCE / (2 * PUBLISHED[0]) * y * (HALF - y)
-    axes.plot(x, np.where(x < HALF, parabola, -parabola), "k-", lw=1,
-              label=f"Backer et al. (2005): η = {with_error(*PUBLISHED)}")  # fmt: skip
+    axes.plot(x, np.where(x < HALF, parabola, -parabola), "k-", lw=1, label="Backer et al. (2005)")
     axes.set(
         xlabel="position x ($r_c$)", ylabel="velocity $v_z$",
-        title=f"double Poiseuille flow, density {DENSITY:g}, σ = 4.5, kT = 0.5, g = {FORCE}",
+        title=f"density {DENSITY:g}, σ = 4.5, kT = 0.5, g = {FORCE}",
     )  # fmt: skip
     axes.legend()
     return figure
