@@ -69,9 +69,7 @@ def rows(results: Sequence[dict[str, Any]], ranks: int) -> list[dict[str, Any]]:
         length = f"{found['steps']:,} and {found['steps_of_dpd']:,} steps"
         size = f"{found['particles']:,} particles"
         lines.append(
-            script.compared(
-                f"speedup, {fluid.name}", (found["speedup"], None), None, size, length
-            )
+            script.compared(f"speedup, {fluid.name}", (found["speedup"], None), None, size, length)
         )
         speed = (found["speed"] / 1e6, None)
         quantity = f"million particle-steps per second, {fluid.name}"

@@ -11,7 +11,6 @@
 
 namespace manymove::dpd {
 
-
 template <int rounds>
 MM_HD void tea(std::uint32_t& v0, std::uint32_t& v1, const std::uint32_t key[4]) {
   std::uint32_t sum = 0;
@@ -43,7 +42,7 @@ MM_HD std::uint32_t reversed(std::uint32_t a) {
 
 // key: four words that seed and step make (the paper leaves them open).
 MM_HD std::uint32_t tea_signature(std::uint32_t tag, double vx, double vy, double vz,
-                                   const std::uint32_t key[4]) {
+                                  const std::uint32_t key[4]) {
   const auto mantissa = [](double v) { return static_cast<std::uint32_t>(bits_of(v) >> 41); };
   std::uint32_t v0 = reversed(tag);
   std::uint32_t v1 = every_third_bit(mantissa(vx)) | every_third_bit(mantissa(vy)) << 1 |

@@ -167,8 +167,7 @@ struct Lists {
         const Vector other = position[j];
         double d[3] = {static_cast<double>(r.x) - other.x, static_cast<double>(r.y) - other.y,
                        static_cast<double>(r.z) - other.z};
-        for (double& component : d)
-          component -= s.edge * __builtin_rint(component * inverse_edge);
+        for (double& component : d) component -= s.edge * __builtin_rint(component * inverse_edge);
         const double squared = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
         if (squared < squared_cutoff) {
           const Vector w = velocity[j];
@@ -246,14 +245,13 @@ void measure_all(const System& s, double* seconds, std::int32_t* counts) {
   lists.build<true, false>();
 
   std::vector<double> of_signatures(3 * n), other(3 * n);
-  *next++ = fastest(s.repeats, [&] {
-    lists.forces<tea_of_signatures, fast_functions>(key, of_signatures);
-  });
+  *next++ = fastest(s.repeats,
+                    [&] { lists.forces<tea_of_signatures, fast_functions>(key, of_signatures); });
   double total = 0;
   for (std::int64_t i = 0; i < n; ++i) total += of_signatures[3 * i];
   if (!(std::fabs(total) < 1e-6 * n)) throw Failure{"the forces do not add up to zero"};
-  *next++ = fastest(s.repeats,
-                    [&] { lists.forces<tea_of_signatures, library_functions>(key, other); });
+  *next++ =
+      fastest(s.repeats, [&] { lists.forces<tea_of_signatures, library_functions>(key, other); });
   if (!(largest_difference(of_signatures, other) < 1e-6))
     throw Failure{"forces of the library's functions differ"};
   *next++ = fastest(s.repeats, [&] { lists.forces<tea_of_tags, fast_functions>(key, other); });

@@ -43,7 +43,8 @@ template <class T>
 class Array {
  public:
   explicit Array(std::int64_t size) : size_(size) {
-    check(cudaMalloc(reinterpret_cast<void**>(&data_), std::max<std::int64_t>(size, 1) * sizeof(T)));
+    check(
+        cudaMalloc(reinterpret_cast<void**>(&data_), std::max<std::int64_t>(size, 1) * sizeof(T)));
   }
   Array(const T* host, std::int64_t size) : Array(size) {
     check(cudaMemcpy(data_, host, size * sizeof(T), cudaMemcpyHostToDevice));
@@ -398,8 +399,8 @@ void measure_all(const System& s, double* seconds, std::int32_t* counts) {
   const Cells cells{s.cells,      member.data(), start.data(), stencil.data(),
                     s.candidates, fine.data(),   length.data()};
   const auto edge = static_cast<float>(s.edge);
-  const Lists lists{s.row,         edge,         1.0f / edge, s.cutoff * s.cutoff,
-                    s.reach * s.reach, table.data(), core.data(), skin.data()};
+  const Lists lists{s.row,        edge,        1.0f / edge, s.cutoff * s.cutoff, s.reach * s.reach,
+                    table.data(), core.data(), skin.data()};
   const auto clear = [&] {
     core.zero();
     skin.zero();
@@ -622,9 +623,8 @@ void sort_all(std::int64_t n, int bits, int repeats, const std::uint32_t* host_k
     check(cudaMemcpy(keys.data(), original.data(), n * 4, cudaMemcpyDeviceToDevice));
     check(cudaMemcpy(values.data(), first.data(), n * 4, cudaMemcpyDeviceToDevice));
   };
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return host_keys[a] < host_keys[b];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return host_keys[a] < host_keys[b]; });
   const auto sorted = [&](const char* name, const Array<std::uint32_t>& found) {
     if (found.host(n) != order) throw Failure{std::string(name) + " does not sort"};
   };

@@ -33,9 +33,7 @@ MM_HD double fast_log2(std::uint32_t v) {
 }
 
 // ln(v / 2^32)
-MM_HD double fast_log(std::uint32_t v) {
-  return 0.69314718055994530942 * (fast_log2(v) - 32.0);
-}
+MM_HD double fast_log(std::uint32_t v) { return 0.69314718055994530942 * (fast_log2(v) - 32.0); }
 
 // cos(pi u), and its negative if the highest bit of v is set; u = (v mod 2^31) / 2^31. It is an odd
 // polynomial in u - 1/2 of order 11, with six terms.
@@ -117,24 +115,26 @@ MM_HD void chain(double value, std::uint32_t& v, double& a) {
 
 // A cubic periodic box with particles in cells, whose width is at least `reach`.
 struct System {
-  std::int64_t particles;       // a multiple of 32
+  std::int64_t particles;  // a multiple of 32
   std::int64_t cells;
-  double edge;                  // of the box
-  float cutoff, reach;          // reach: cutoff and skin
-  std::int32_t row, candidates; // of a list (a multiple of 32), and of a cell's stencil
-  std::int32_t repeats;         // of each measurement; the fastest counts
-  const double *position, *velocity; // [particles][3]
-  const std::int32_t* tag;      // [particles]
-  const std::int32_t* member;   // [particles] by cell
-  const std::int32_t* start;    // [cells + 1] first member of each cell
-  const std::int32_t* stencil;  // [cells][27] cells near a cell, in ascending order
+  double edge;                        // of the box
+  float cutoff, reach;                // reach: cutoff and skin
+  std::int32_t row, candidates;       // of a list (a multiple of 32), and of a cell's stencil
+  std::int32_t repeats;               // of each measurement; the fastest counts
+  const double *position, *velocity;  // [particles][3]
+  const std::int32_t* tag;            // [particles]
+  const std::int32_t* member;         // [particles] by cell
+  const std::int32_t* start;          // [cells + 1] first member of each cell
+  const std::int32_t* stencil;        // [cells][27] cells near a cell, in ascending order
 };
 
 struct Law {
   double a, gamma, sigma, inverse_cutoff, exponent;  // sigma: over the root of the time step
 };
 // Groot and Warren's fluid with a time step of 0.005 and the exponent 1/2.
-MM_HD Law law_of(float cutoff) { return {25.0, 4.5, 3.0 / 0.0707106781186547524, 1.0 / cutoff, 0.5}; }
+MM_HD Law law_of(float cutoff) {
+  return {25.0, 4.5, 3.0 / 0.0707106781186547524, 1.0 / cutoff, 0.5};
+}
 
 enum Noise { tea_of_signatures, tea_of_tags, philox_of_tags };
 enum Arithmetic { fast_functions, library_functions, product_functions };
@@ -179,8 +179,8 @@ MM_HD double force_of(const Law& law, double squared, double approach, std::uint
   if constexpr (arithmetic == library_functions) weight = library_power(w, law.exponent);
   if constexpr (arithmetic == product_functions) weight = power(w, law.exponent);
   const double normal = normal_of<noise, arithmetic>(word_i, word_j, key);
-  return (law.a * w +
-          weight * (law.sigma * normal - law.gamma * weight * (approach * inverse))) * inverse;
+  return (law.a * w + weight * (law.sigma * normal - law.gamma * weight * (approach * inverse))) *
+         inverse;
 }
 
 // The nearest image of a difference.

@@ -438,7 +438,9 @@ def rows(report: dict[str, Any]) -> list[Row]:
             if name in times:
                 usual = name == "atomic_in_shared"
                 time = 1e3 * times[name]
-                add("Table 2", f"{label}, {title} (ms)", time, published[1] if usual else None, size)
+                add(
+                    "Table 2", f"{label}, {title} (ms)", time, published[1] if usual else None, size
+                )
                 ratio = times[name] / times["vote"]
                 title = f"{label}, {title} / votes"
                 add("Table 2", title, ratio, published[2] if usual else None, size)

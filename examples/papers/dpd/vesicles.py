@@ -154,9 +154,7 @@ class Frame:
         volume = np.bincount(rooms.ravel(), minlength=number + 1) * (self.edges / shape).prod()
         sides = [rooms.take(end, axis) for axis in range(3) for end in (0, -1)]
         outside = np.unique(np.concatenate([side.ravel() for side in sides]))
-        closed = [
-            k for k in range(1, number + 1) if k not in outside and volume[k] >= SMALLEST
-        ]
+        closed = [k for k in range(1, number + 1) if k not in outside and volume[k] >= SMALLEST]
         self.compartments = [float(volume[k]) for k in closed]
         self.vesicle_of = []
         for k in closed:
