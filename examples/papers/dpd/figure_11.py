@@ -19,6 +19,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from fluid import CUTOFFS, DENSITIES, Fluid, cores, reference_speed, resident_speed
 from matplotlib.figure import Figure
 
@@ -85,11 +86,12 @@ def draw(report: dict[str, Any]) -> Figure:
     cases = dict.fromkeys((found["density"], found["cutoff"]) for found in results)
     for k, case in enumerate(cases):
         some = sorted(
-            (found["particles"], found["speedup"], found["speed"] / 1e6, found["speed_of_dpd"] / 1e6)
+            (found["particles"], found["speedup"], found["speed"], found["speed_of_dpd"])
             for found in results
             if (found["density"], found["cutoff"]) == case
-        )  # fmt: skip
-        sizes, speedup, ours, theirs = zip(*some, strict=True)
+        )
+        sizes, speedup, *both = zip(*some, strict=True)
+        ours, theirs = np.array(both) / 1e6
         label = f"density {case[0]:g}, $r_c$ = {case[1]:g}"
         ratios.semilogx(sizes, speedup, "o-", ms=4, color=f"C{k}", label=label)
         speeds.loglog(sizes, ours, "o-", ms=4, color=f"C{k}")
