@@ -200,6 +200,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--force", type=float, default=0.01)
     parser.add_argument("--slab", type=float, default=1.0)
     parser.add_argument("--weight-exponent", type=float, default=1.0)
+    parser.add_argument("--settle", type=int, default=2000, help="Steps before the flow starts.")
     parser.add_argument("--times", default="4,8,20,40,80,200")
     parser.add_argument(
         "--paper", action="store_true", help="Use the paper's box and times, with a force of 4e-4."
@@ -209,7 +210,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, help="Begin no run after this time.")
     if parser.parse_known_args()[0].paper:
         parser.set_defaults(**PAPER)
-    quick = {"runs": 3, "times": "0.5,1.5", "half": 4.0, "width": 4.0, "device": "cpu"}
+    quick = {
+        "runs": 3,
+        "times": "0.5,1.5",
+        "half": 4.0,
+        "width": 4.0,
+        "device": "cpu",
+        "settle": 200,
+    }
     options = script.parse(parser, "figure_10", quick)
     script.at_least(options, runs=1, ranks=1)
     if options.runs < 3:
@@ -232,6 +240,7 @@ def simulate(options: argparse.Namespace, seed: int, times: list[float]) -> dict
         "g": options.force,
         "s": options.weight_exponent,
         "slab": options.slab,
+        "settle": options.settle,
         "out": profile,
     }
     gpu = on_gpu(options.device)
