@@ -123,7 +123,7 @@ def main() -> None:
     size = f"{round(5 * float(frame.edges.prod())):,} particles"
     length = f"time {frame.time:,.0f}"
     titles = {
-        "chains": "chains of the vesicle", "compartments": "its compartments",
+        "chains": f"chains of the {'vesicle' if closed else 'largest aggregate'}", "compartments": "its compartments",
         "volume_inside": "volume inside (r_c^3)", "membranes": "membranes from its center outwards",
     }  # fmt: skip
     found["rows"] = [
