@@ -122,8 +122,9 @@ def main() -> None:
     }  # fmt: skip
     size = f"{round(5 * float(frame.edges.prod())):,} particles"
     length = f"time {frame.time:,.0f}"
+    what = "vesicle" if closed else "largest aggregate"
     titles = {
-        "chains": f"chains of the {'vesicle' if closed else 'largest aggregate'}", "compartments": "its compartments",
+        "chains": f"chains of the {what}", "compartments": "its compartments",
         "volume_inside": "volume inside (r_c^3)", "membranes": "membranes from its center outwards",
     }  # fmt: skip
     found["rows"] = [
