@@ -9,7 +9,7 @@ import pytest
 from documents import ROOT, module_of
 from laws import chi_square_tail
 
-SCRIPT = ROOT / "examples" / "poiseuille" / "transient.py"
+SCRIPT = ROOT / "examples/papers/dpd/figure_10.py"
 FORCE, D, VISCOSITY = 0.02, 7.0, 0.3
 
 

@@ -28,12 +28,12 @@ def pairs(seed: int, step: int, tag_i, tag_j) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def tea(tmp_path_factory):
-    """The paper's generator, which examples/dpd/noise_speed.py compiles."""
-    folder = ROOT / "examples/dpd"
+    """The paper's generator, which examples/papers/dpd/figure_9.py compiles."""
+    folder = ROOT / "examples/papers/dpd"
     if not folder.exists() or shutil.which("c++") is None:
         pytest.skip("there is no example or no compiler")
     pytest.importorskip("matplotlib")
-    spec = importlib.util.spec_from_file_location("noise_speed", folder / "noise_speed.py")
+    spec = importlib.util.spec_from_file_location("figure_9", folder / "figure_9.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.Tea(str(tmp_path_factory.mktemp("tea")))

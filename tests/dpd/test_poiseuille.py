@@ -11,7 +11,7 @@ from documents import ROOT, module_of
 
 from manymove.analysis import DoublePoiseuille
 
-SCRIPT = ROOT / "examples" / "poiseuille" / "viscosity.py"
+SCRIPT = ROOT / "examples/papers/dpd/viscosity.py"
 ROUTES = ROOT / "examples" / "dpd_viscosity" / "viscosity.py"
 ETA = 2.09
 FLOW = DoublePoiseuille(6.0, 6.0, 0.055, 0.5, 4608, settled=60.0, length=100.0)

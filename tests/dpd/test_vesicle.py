@@ -7,14 +7,15 @@ import pytest
 from documents import ROOT, module_of
 from lammps_host import needs_lammps, run_lammps
 
-HERE = ROOT / "examples" / "vesicle"
+HERE = ROOT / "examples/papers/dpd"
+INPUT = ROOT / "examples/vesicle/in.vesicle"
 
 
 @pytest.fixture
 def example(monkeypatch):
-    """The modules vesicle and render of the example."""
+    """The modules render and vesicles of the example."""
     monkeypatch.syspath_prepend(str(HERE))
-    return [module_of(HERE / f"{name}.py", monkeypatch) for name in ("render", "vesicle")]
+    return [module_of(HERE / f"{name}.py", monkeypatch) for name in ("render", "vesicles")]
 
 
 def test_a_tenth_of_the_particles_is_in_chains(example):
@@ -36,7 +37,7 @@ def test_a_tenth_of_the_particles_is_in_chains(example):
 def test_the_script_runs_goes_on_and_is_drawn(ranks, example, tmp_path):
     render, vesicle = example
     count = vesicle.write_data(tmp_path / "start", 6.0, 1)
-    script = (HERE / "in.vesicle").read_text()
+    script = INPUT.read_text()
 
     def run(file: str, source: str, steps: int):
         start = f"variable from index {source}\nvariable file index {file}\n"

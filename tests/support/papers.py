@@ -7,6 +7,7 @@ entry with a script has its record beside the script, under the same name or tha
 the summary.json of the run that its options make, or several of them by name in `parts`. An entry
 with a script and a `reason` is not measured yet, or not all of it; one without a script says why
 nothing can be measured. The comparisons of a record are its rows (`manymove.script.compared`).
+Several entries may have one record, whose rows name theirs as their `item`.
 `python tests/support/papers.py` ends with an error if the page differs, and `--write` writes it.
 `--add RECORD NAME SUMMARY` keeps the summary of a run as a part of a record.
 """
@@ -82,6 +83,7 @@ def section(folder: str, entry: dict[str, Any]) -> str:
         record = json.loads(file.read_text())
         parts = record.get("parts", {"": record})
         rows = [row for part in parts.values() for row in part["rows"]]
+        rows = [row for row in rows if row.get("item", entry["item"]) == entry["item"]]
         text += f"{table(rows)}\n\n" if rows else ""
         machines = dict.fromkeys(where(part) for part in parts.values())
         said.insert(0, f"[Record](../{file.relative_to(ROOT)}): {'; '.join(machines)}.")

@@ -1,4 +1,6 @@
-"""Dynamic viscosity from the double Poiseuille flow of in.double_poiseuille.
+# SPDX-License-Identifier: BSD-3-Clause
+"""Dynamic viscosity from the double Poiseuille flow: section 4.2 of Y.-H. Tang and G. E.
+Karniadakis, Comput. Phys. Commun. 185, 2809 (2014). It runs in.double_poiseuille.
 
     python viscosity.py --runs 10
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,8 @@ from manymove.lammps import host
 DENSITY, FORCE, HALF, TEMPERATURE, PARTICLES, TIMESTEP = 6.0, 0.055, 6.0, 0.5, 4608, 0.001
 EVERY = 100  # steps of a profile in the file
 PUBLISHED = (2.09, 0.02)  # J. A. Backer et al., J. Chem. Phys. 122, 154503 (2005)
+PAPER = (2.089, 0.009)  # section 4.2
+INPUT = Path(__file__).parents[2] / "poiseuille/in.double_poiseuille"
 
 
 def read_profiles(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -60,19 +65,55 @@ def evaluate(flow: DoublePoiseuille, runs: list[list[float]]) -> dict[str, Any]:
     }
 
 
+def rows(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The comparisons for docs/papers.md."""
+    ours = (report["viscosity"], report["error"])
+    size = f"{PARTICLES:,} particles"
+    length = f"{len(report['viscosities'])} runs of {report['steps']:,} steps"
+    return [
+        script.compared("dynamic viscosity", ours, PAPER, size, length),
+        script.compared("dynamic viscosity (Backer et al.)", ours, PUBLISHED, size, length),
+    ]
+
+
+def merged(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One report from those of several commands with different seeds."""
+    first = dict(parts[0])
+    values = [value for part in parts for value in part["viscosities"]]
+    times = (first["settle"] * TIMESTEP, first["steps"] * TIMESTEP)
+    flow = DoublePoiseuille(DENSITY, HALF, FORCE, TEMPERATURE, PARTICLES, *times)
+    mean = pool([Estimate(value, flow.error(value)) for value in values])
+    first |= {"viscosities": values, "viscosity": mean.value, "error": mean.error}
+    first["runs"] = len(values)
+    return {**first, "rows": rows(first)}
+
+
 def draw(report: dict) -> Figure:
-    """Mean profile of all runs, and the parabolas of the published viscosity."""
-    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
-    axes = figure.add_subplot()
+    """Viscosities of the runs, and their mean profile with the parabolas of the published one."""
+    figure = Figure(figsize=(9.6, 4.4), layout="constrained")
+    panels = figure.subplots(1, 2)
+    values = report["viscosities"]
+    panels[0].plot(range(1, len(values) + 1), values, "o", ms=4)
+    for (value, error), label, color in (
+        ((report["viscosity"], report["error"]), "mean of the runs", "C0"),
+        (PUBLISHED, "Backer et al. (2005)", "0.4"), (PAPER, "Tang and Karniadakis (2014)", "C3"),
+    ):  # fmt: skip
+        label = f"{label}: η = {with_error(value, error)}"
+        panels[0].axhspan(value - error, value + error, alpha=0.3, color=color, label=label)
+    panels[0].set(xlabel="run", ylabel="dynamic viscosity η")
+    panels[0].legend(fontsize="small")
+    if "x" not in report:  # a record of several commands
+        panels[1].set_axis_off()
+        return figure
+    axes = panels[1]
     axes.plot(report["x"], report["velocities"], "o", ms=3, label="manymove/dpd")
     x = np.linspace(0, 2 * HALF, 241)
     y = x % HALF
     parabola = DENSITY * FORCE / (2 * PUBLISHED[0]) * y * (HALF - y)
-    axes.plot(x, np.where(x < HALF, parabola, -parabola), "k-", lw=1,
-              label=f"Backer et al. (2005): η = {with_error(*PUBLISHED)}")  # fmt: skip
+    axes.plot(x, np.where(x < HALF, parabola, -parabola), "k-", lw=1, label="Backer et al. (2005)")
     axes.set(
         xlabel="position x ($r_c$)", ylabel="velocity $v_z$",
-        title=f"double Poiseuille flow, density {DENSITY:g}, σ = 4.5, kT = 0.5, g = {FORCE}",
+        title=f"density {DENSITY:g}, σ = 4.5, kT = 0.5, g = {FORCE}",
     )  # fmt: skip
     axes.legend()
     return figure
@@ -95,7 +136,6 @@ def main() -> None:
         script.picture(options, draw(script.read(options)[0]))
         return
     options.output.mkdir(parents=True, exist_ok=True)
-    input_script = Path(__file__).parent / "in.double_poiseuille"
     times = (options.settle * TIMESTEP, options.steps * TIMESTEP)
     flow = DoublePoiseuille(DENSITY, HALF, FORCE, TEMPERATURE, PARTICLES, *times)
     results, profiles = [], []
@@ -109,7 +149,7 @@ def main() -> None:
             "out": profile,
         }
         command = host.command(options.ranks)
-        command += ["-in", str(input_script), "-log", f"{profile}.log", "-screen", "none"]
+        command += ["-in", str(INPUT), "-log", f"{profile}.log", "-screen", "none"]
         for name, value in variables.items():
             command += ["-var", name, str(value)]
         subprocess.run(command, env=host.environment(), check=True)
@@ -120,6 +160,7 @@ def main() -> None:
         print(f"seed {seed}: viscosity {with_error(value, flow.error(value))}", flush=True)
     report = {**evaluate(flow, results), "x": x.tolist()}
     report["velocities"] = np.mean(profiles, axis=0).tolist()
+    report["rows"] = rows({**vars(options), **report})
     if len(results) > 1:
         print(f"viscosity {with_error(report['viscosity'], report['error'])}")
     for warning in report["warnings"]:

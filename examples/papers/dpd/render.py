@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Pictures of amphiphiles from LAMMPS' text dumps: shaded spheres behind a cut, and a thin slab."""
 
 from __future__ import annotations
@@ -41,16 +42,18 @@ def read_dump(path: Path) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def spheres(
-    positions: np.ndarray, types: np.ndarray, edges: np.ndarray, pixels: int, radius: float
-) -> np.ndarray:
+    positions: np.ndarray, types: np.ndarray, edges: np.ndarray, pixels: int, radius: float,
+    colors: dict[int, tuple[float, float, float]] = COLORS,
+) -> np.ndarray:  # fmt: skip
     """Orthographic view along -z with a depth buffer.
 
     Args:
         positions: (N, 3).
-        types: (N,), of COLORS.
+        types: (N,), of `colors`.
         edges: of the box; x and y span the picture.
         pixels: width and height.
         radius: of a sphere.
+        colors: RGB by type.
 
     Returns:
         RGB, (pixels, pixels, 3), row 0 at the top.
@@ -59,8 +62,8 @@ def spheres(
     R = radius * scale
     image = np.tile(np.array(BACKGROUND), (pixels * pixels, 1))
     depth = np.full(pixels * pixels, -np.inf)
-    palette = np.zeros((max(COLORS) + 1, 3))
-    palette[list(COLORS)] = list(COLORS.values())
+    palette = np.zeros((max(colors) + 1, 3))
+    palette[list(colors)] = list(colors.values())
     center = positions[:, :2] * scale
     reach = int(np.ceil(R))
     for pass_ in ("depth", "color"):
@@ -127,3 +130,28 @@ def montage(paths: list[Path], slab: float = 2.0) -> Figure:
         axes[1, column].plot([0.05 * width, 0.05 * width + bar], [0.05 * width] * 2, "w", lw=2)
         axes[1, column].text(0.05 * width, 0.07 * width, f"{bar:g} $r_c$", color="w", fontsize=7)
     return figure
+
+
+def transmission(
+    positions: np.ndarray, types: np.ndarray, edges: np.ndarray, pixels: int
+) -> np.ndarray:
+    """A picture as of a transmission electron microscope: the hydrophobic beads along each line of
+    sight absorb light.
+
+    Args:
+        positions: (N, 3).
+        types: (N,).
+        edges: of the box; x and y span the picture.
+        pixels: width and height.
+
+    Returns:
+        brightness from 0 to 1, (pixels, pixels), row 0 at the top.
+    """
+    dark = positions[types == 2]
+    image, _, _ = np.histogram2d(
+        dark[:, 1], dark[:, 0], bins=pixels, range=[[0, edges[1]], [0, edges[0]]]
+    )
+    reach = max(1, round(0.4 * pixels / edges[0]))  # a bead is 0.8 wide
+    for axis in (0, 1):
+        image = sum(np.roll(image, k, axis) for k in range(-reach, reach + 1))
+    return np.exp(-2 * image / max(np.quantile(image, 0.99), 1e-9))[::-1]

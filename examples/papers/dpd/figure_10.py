@@ -1,17 +1,22 @@
-"""Start-up of the double Poiseuille flow: profiles against Eq. 10 of the paper.
+# SPDX-License-Identifier: BSD-3-Clause
+"""Start-up of the double Poiseuille flow: Figure 10 of Y.-H. Tang and G. E. Karniadakis, Comput.
+Phys. Commun. 185, 2809 (2014).
 
 in.transient_poiseuille is run with different seeds, one kinematic viscosity is fitted to all
 times, and every time gets its chi-square. In equilibrium the noise of the slabs' velocities is
 independent between Fourier modes: each mode has its own variance, which the runs' scatter gives.
 
-    python transient.py --runs 10
+    python figure_10.py --runs 10
+    python figure_10.py --paper --runs 10 --device cuda
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -19,11 +24,19 @@ from matplotlib.figure import Figure
 
 from manymove import script
 from manymove.analysis.notation import with_error
+from manymove.devices import on_gpu
 from manymove.lammps import host
 
 TIMESTEP, WINDOW = 0.01, 0.5  # profiles are averaged over t - WINDOW to t + WINDOW
 BLOCK, EVERY = 50, 2  # steps between records of the input script, and between its samples
 MODES = 200  # of the series
+DENSITY = 5.0
+INPUT = Path(__file__).parents[2] / "poiseuille/in.transient_poiseuille"
+# Section 4.2. The paper gives no force.
+PAPER: dict[str, Any] = {
+    "half": 118.825 / 2, "width": 59.4123, "depth": 7.42654, "force": 0.0004, "slab": 118.825 / 24,
+    "times": "100,200,500,1000,2000,10000",
+}  # fmt: skip
 
 
 def velocity(
@@ -133,31 +146,24 @@ def tail(x: float, degrees: int) -> float:
     return float(chi2.sf(x, degrees))
 
 
-def draw(comparison: Comparison, viscosity: float) -> Figure:
+def draw(report: dict[str, Any]) -> Figure:
     """Profiles at all times and Eq. 10."""
     figure = Figure(figsize=(6.5, 4.4), layout="constrained")
     axes = figure.add_subplot()
-    o = comparison.options
+    force, half, viscosity = (report[key] for key in ("force", "half", "kinematic_viscosity"))
     colors = colormaps["viridis"]
-    fine = np.linspace(0, 2 * o.half, 241)
-    slab_error = np.sqrt(comparison.profiles.var(axis=0, ddof=1) / len(comparison.profiles))
-    for k, time in enumerate(comparison.times):
-        color = colors(0.9 * k / max(1, len(comparison.times) - 1))
-        curve = velocity(fine, sampled_times(time), o.force, o.half, viscosity, 0.0)
+    fine = np.linspace(0, 2 * half, 241)
+    times = [row["time"] for row in report["comparison"]]
+    for k, time in enumerate(times):
+        color = colors(0.9 * k / max(1, len(times) - 1))
+        curve = velocity(fine, sampled_times(time), force, half, viscosity, 0.0)
         axes.plot(fine, curve, color=color, lw=1)
-        axes.errorbar(
-            comparison.z,
-            comparison.profiles[:, k].mean(axis=0),
-            slab_error[k],
-            fmt="o",
-            ms=3,
-            lw=1,
-            color=color,
-            label=f"t = {time:g}",
-        )
+        error = report["velocity_errors"][k] if "velocity_errors" in report else None
+        axes.errorbar(report["z"], report["velocities"][k], error, fmt="o", ms=3, lw=1,
+                      color=color, label=f"t = {time:g}")  # fmt: skip
     axes.set(
-        xlabel="position z ($r_c$)", ylabel="velocity $v_x$", xlim=(0, 2 * o.half),
-        title=f"density 5, a = 15, σ = 3, kT = 1, g = {o.force:g}; "
+        xlabel="position z ($r_c$)", ylabel="velocity $v_x$", xlim=(0, 2 * half),
+        title=f"density 5, a = 15, σ = 3, kT = 1, g = {force:g}; "
         f"lines: Eq. 10 with ν = {viscosity:.4f}",
     )  # fmt: skip
     axes.title.set_fontsize(9)
@@ -165,78 +171,128 @@ def draw(comparison: Comparison, viscosity: float) -> Figure:
     return figure
 
 
+def rows(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The comparisons for docs/papers.md. Chi-square over its degrees of freedom has the mean 1
+    and the variance 2 over the degrees of freedom if Eq. 10 holds."""
+    depth = report.get("depth") or report["width"]
+    particles = round(DENSITY * report["width"] * depth * 2 * report["half"])
+    size = f"{particles:,} particles"
+    lines = [
+        script.compared(
+            f"t = {row['time']:g}: chi-square over {row['degrees']} (Eq. 10: 1)",
+            (row["chi_square"] / row["degrees"], math.sqrt(2 / row["degrees"])), (1.0, None), size,
+            f"{report['runs']} runs of {round((row['time'] + WINDOW) / TIMESTEP):,} steps",
+        )
+        for row in report["comparison"]
+    ]  # fmt: skip
+    found = (report["kinematic_viscosity"], report["error"])
+    length = f"{report['runs']} runs"
+    return [*lines, script.compared("kinematic viscosity, fitted", found, None, size, length)]
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1, help="Seed of the first run.")
     parser.add_argument("--half", type=float, default=12.0, help="width d of one flow")
-    parser.add_argument("--width", type=float, default=8.0, help="Width of the box along x and y.")
+    parser.add_argument("--width", type=float, default=8.0, help="Width of the box along x.")
+    parser.add_argument("--depth", type=float, help="Width of the box along y (default: --width).")
     parser.add_argument("--force", type=float, default=0.01)
     parser.add_argument("--slab", type=float, default=1.0)
     parser.add_argument("--weight-exponent", type=float, default=1.0)
+    parser.add_argument("--settle", type=int, default=2000, help="Steps before the flow starts.")
     parser.add_argument("--times", default="4,8,20,40,80,200")
-    parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument(
-        "--evaluate", action="store_true", help="Evaluate the profiles in --output; run nothing."
+        "--paper", action="store_true", help="Use the paper's box and times, with a force of 4e-4."
     )
-    quick = {"runs": 3, "times": "0.5,1", "half": 4.0, "width": 4.0}
-    options = script.parse(parser, "transient", quick, draw=False)
+    parser.add_argument("--device", default="auto", help="A GPU runs run_style manymove/verlet.")
+    parser.add_argument("--ranks", type=int, default=1, help="MPI ranks on a CPU.")
+    parser.add_argument("--minutes", type=float, help="Begin no run after this time.")
+    if parser.parse_known_args()[0].paper:
+        parser.set_defaults(**PAPER)
+    quick = {
+        "runs": 3,
+        "times": "0.5,1.5",
+        "half": 4.0,
+        "width": 4.0,
+        "device": "cpu",
+        "settle": 200,
+    }
+    options = script.parse(parser, "figure_10", quick)
     script.at_least(options, runs=1, ranks=1)
     if options.runs < 3:
         parser.error("--runs: the scatter of at least 3 runs is needed")
+    times = [-WINDOW, *sorted(float(word) for word in options.times.split(","))]
+    if min(np.diff(times)) < 2 * WINDOW or any(2 * t % 1 for t in times):
+        parser.error(f"--times is {options.times}; its windows of one time unit overlap, or a "
+                     "time is no multiple of 0.5")  # fmt: skip
     return options
 
 
-def simulate(options: argparse.Namespace, seed: int, steps: int, profile: Path) -> None:
+def simulate(options: argparse.Namespace, seed: int, times: list[float]) -> dict[str, Any]:
+    """Centers of the slabs and their velocities at each time, of one run."""
+    profile = options.output / f"transient_{seed}"
     variables = {
         "seed": seed,
         "half": options.half,
         "x": options.width,
-        "y": options.width,
+        "y": options.depth or options.width,
         "g": options.force,
         "s": options.weight_exponent,
         "slab": options.slab,
-        "steps": steps,
+        "settle": options.settle,
         "out": profile,
     }
-    command = host.command(options.ranks)
-    input_script = Path(__file__).parent / "in.transient_poiseuille"
-    command += ["-in", str(input_script), "-log", f"{profile}.log", "-screen", "none"]
+    gpu = on_gpu(options.device)
+    command = host.command(1 if gpu else options.ranks)
+    command += ["-in", str(INPUT), "-log", f"{profile}.log", "-screen", "none"]
     for name, value in variables.items():
         command += ["-var", name, str(value)]
+    command += ["-var", "style", "manymove/verlet"] if gpu else []
+    command += ["-var", "time", *(f"{time:g}" for time in times)]
     subprocess.run(command, env=host.environment(), check=True)
+    found = [read_profile(Path(f"{profile}.{time:g}")) for time in times]
+    print(f"seed {seed}: done", flush=True)
+    return {
+        "z": found[0][1].tolist(),
+        "velocities": [
+            window(steps, velocities, time).tolist()
+            for time, (steps, _, velocities) in zip(times, found, strict=True)
+        ],
+    }
 
 
 def main() -> None:
     options = parse()
+    if options.draw:
+        script.picture(options, draw(script.read(options)[0]))
+        return
     options.output.mkdir(parents=True, exist_ok=True)
-    times = [float(word) for word in options.times.split(",")]
-    steps = round((max(times) + WINDOW) / TIMESTEP)
-    profiles = []
-    for seed in range(options.seed, options.seed + options.runs):
-        profile = options.output / f"transient_{seed}"
-        if not options.evaluate:
-            simulate(options, seed, steps, profile)
-        at, z, velocities = read_profile(profile)
-        profiles.append([window(at, velocities, time) for time in times])
-        print(f"seed {seed}: done", flush=True)
-    comparison = Comparison(np.array(profiles), z, times, options)
+    times = sorted(float(word) for word in options.times.split(","))
+    parts = script.Parts(options, without=("runs", "device", "ranks"))
+    runs = [
+        parts.run(f"seed {seed}", lambda seed=seed: simulate(options, seed, times))
+        for seed in range(options.seed, options.seed + options.runs)
+    ]
+    profiles, z = np.array([run["velocities"] for run in runs]), np.array(runs[0]["z"])
+    comparison = Comparison(profiles, z, times, options)
     viscosity, error = comparison.fit()
     degrees = int(comparison.real.sum())
     print(f"kinematic viscosity {with_error(viscosity, error)}")
-    rows = []
+    found = []
     for time, chi in zip(times, comparison.chi_square(viscosity), strict=True):
-        rows.append({"time": time, "chi_square": chi, "degrees": degrees, "p": tail(chi, degrees)})
-        print(f"t = {time:6g}  chi-square {chi:6.1f} of {degrees}, p = {rows[-1]['p']:.3f}")
+        found.append({"time": time, "chi_square": chi, "degrees": degrees, "p": tail(chi, degrees)})
+        print(f"t = {time:6g}  chi-square {chi:6.1f} of {degrees}, p = {found[-1]['p']:.3f}")
     report = {
         "kinematic_viscosity": viscosity,
         "error": error,
-        "comparison": rows,
+        "comparison": found,
         "z": z.tolist(),
-        "velocities": np.mean(profiles, axis=0).tolist(),
+        "velocities": profiles.mean(axis=0).tolist(),
+        "velocity_errors": (profiles.std(axis=0, ddof=1) / math.sqrt(len(runs))).tolist(),
     }
-    script.save(options, report)
-    script.picture(options, draw(comparison, viscosity))
+    report["rows"] = rows({**vars(options), **report})
+    script.picture(options, draw(script.save(options, report)))
 
 
 if __name__ == "__main__":

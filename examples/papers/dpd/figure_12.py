@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Weak scaling of DPD: Figure 12 of Y.-H. Tang and G. E. Karniadakis, Comput. Phys. Commun. 185,
+2809 (2014).
+
+    python figure_12.py --device cuda --ranks 1 2 4
+
+The sizes are the paper's: 1,000,000 particles per rank, and 128,000 at density 50.
+"""
+
+from __future__ import annotations
+
+from scaling import options_of, run
+
+from manymove import script
+
+SIZES = {3.0: 1_000_000, 6.0: 1_000_000, 50.0: 128_000}
+
+
+def main() -> None:
+    quick = {
+        "densities": [3.0], "cutoffs": [1.0], "sizes": [1500], "ranks": [1, 2], "device": "cpu",
+        "seconds": 0.01,
+    }  # fmt: skip
+    options = options_of("figure_12", __doc__.splitlines()[0], "Particles of a rank", quick)
+    run(options, "weak", SIZES)
+
+
+if __name__ == "__main__":
+    script.run_script(main)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Vesicles and membranes from a random solution of triblock copolymers: Figure 14 of Y.-H. Tang and
+G. E. Karniadakis, Comput. Phys. Commun. 185, 2809 (2014).
+
+    python figure_14.py --edge 14 --steps 12000 --frame 4000
+    python figure_14.py --edge 58.48 --steps 1000000 --frame 100000
+    python figure_14.py --edge 58.48 --start-only
+    python figure_14.py --frames out/figure_14/chains.*.dump
+
+The paper has 134,217,728 particles and 12,400,000 steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from matplotlib.figure import Figure
+from render import DPI, montage
+from vesicles import Frame, add_options, simulate, write_data
+
+from manymove import script
+
+
+def rows(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The numbers for docs/papers.md, at the first and the last time."""
+    titles = {
+        "aggregates": "aggregates of two chains or more", "largest_aggregate":
+        "chains in the largest aggregate", "compartments": "closed compartments",
+        "largest_compartment": "volume of the largest compartment (r_c^3)",
+    }  # fmt: skip
+    lines = []
+    for found in (report["frames_found"][0], report["frames_found"][-1]):
+        size, length = f"{report['particles']:,} particles", f"time {found['time']:,.0f}"
+        for name, title in titles.items():
+            lines.append(script.compared(title, (found[name], None), None, size, length))
+    return lines
+
+
+def draw(report: dict[str, Any]) -> Figure:
+    """Numbers of aggregates and of closed compartments against time, from a summary."""
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    found = report["frames_found"]
+    times = [one["time"] for one in found]
+    for name, style in (("aggregates", "o-"), ("compartments", "s-"), ("vesicles", "^-")):
+        axes.plot(times, [one[name] for one in found], style, ms=4, label=name)
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set(xlabel="time", ylabel="number", title=f"{report['particles']:,} particles")
+    axes.legend()
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_options(parser, "Figure 14")
+    parser.add_argument("--slab", type=float, default=2.0, help="Thickness of the cut.")
+    parser.add_argument("--pictures", type=int, default=6, help="Most frames of the picture.")
+    parser.add_argument("--start-only", action="store_true", help="Only write vesicle.data.")
+    quick = {"edge": 6.0, "steps": 200, "frame": 100, "style": "verlet"}
+    options = script.parse(parser, "figure_14", quick, without_a_run=("start_only",))
+    if options.draw:
+        script.picture(options, draw(script.read(options)[0]))
+        return
+    script.need(parser, "scipy")
+    script.at_least(options, edge=4, steps=1, frame=1, pictures=2)
+    if options.start_only:
+        options.output.mkdir(parents=True, exist_ok=True)
+        count = write_data(options.output / "vesicle.data", options.edge, options.seed)
+        print(f"{count} particles in {options.output / 'vesicle.data'}")
+        return
+    paths = options.frames or simulate(options)
+    frames = [Frame(path) for path in paths]
+    options.frames = None  # paths of this machine
+    report: dict[str, Any] = {
+        "particles": round(5 * float(frames[0].edges.prod())),
+        "frames_found": [frame.summary() for frame in frames],
+    }
+    report["rows"] = rows(report)
+    for found in report["frames_found"]:
+        print(", ".join(f"{key} {value:,.6g}" for key, value in found.items()))
+    script.save(options, report)
+    every = max(1, -(-len(paths) // options.pictures))
+    script.picture(options, montage([*paths[::-1][::every]][::-1], options.slab), DPI)
+
+
+if __name__ == "__main__":
+    script.run_script(main)
