@@ -167,7 +167,7 @@ def read(folder: Path, name: str, about: dict[str, Any]) -> Chain:
     return Chain(about, arrays["energies"], found)
 
 
-def described(options: argparse.Namespace, found: list[Chain]) -> dict[str, Any]:
+def described(found: list[Chain]) -> dict[str, Any]:
     """Entries of a summary: the machine and the date of the chains, and what they are."""
     first = found[0].about
     return {
@@ -178,6 +178,14 @@ def described(options: argparse.Namespace, found: list[Chain]) -> dict[str, Any]
             {key: value for key, value in one.about.items() if key not in WHERE} for one in found
         ],
     }  # fmt: skip
+
+
+def title(result: dict[str, Any]) -> str:
+    """Title of a figure of these chains."""
+    return (
+        f"{result['ions']:,} ions +3:-1, diameter {DIAMETER} Å, bare Debye length {DEBYE_LENGTH} Å"
+        f"\n{result['chains']} chains of {result['sweeps']:,} sweeps, {result['device_name']}"
+    )
 
 
 def size_of(options: argparse.Namespace) -> str:
@@ -212,6 +220,15 @@ def samples_of(correlations: list[PairCorrelations]) -> list[np.ndarray]:
         for one in correlations
         for block in one.blocks
     ]
+
+
+def normalized(r: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """g divided by its mean beyond eight bare Debye lengths, where ions are uncorrelated. (The mean
+    differs from 1 by about one over the number of ions that are counted.) Unchanged if it is not
+    known there."""
+    far = r > 8 * DEBYE_LENGTH
+    weights = r[far] ** 2
+    return g / ((g[:, far] * weights).sum(axis=1) / weights.sum())[:, None] if far.any() else g
 
 
 def pooled_densities(correlations: list[PairCorrelations]) -> np.ndarray:
