@@ -83,19 +83,44 @@ class Lines:
     """Straight lines through the charge densities of chains.
 
     Args:
-        correlations: pair correlations of the chains.
+        r, g: distances and pair correlations in bins of 2 angstrom, (bins,) and (3, bins).
+        densities: densities of both species per cubic angstrom.
+        samples: g of parts of the chains, for errors; may be empty.
         normalize: whether g is divided by its mean in the tail.
+        g_errors: standard errors of g, (3, bins), if there are no samples.
     """
 
-    def __init__(self, correlations: list[PairCorrelations], normalize: bool = True) -> None:
-        self.r, self.g = trivalent.coarse(correlations)
-        self.densities = trivalent.pooled_densities(correlations)
-        self.samples = trivalent.samples_of(correlations)
+    def __init__(
+        self, r: np.ndarray, g: np.ndarray, densities: np.ndarray, samples: list[np.ndarray],
+        normalize: bool = True, g_errors: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        self.r, self.g, self.densities, self.samples = r, g, densities, samples
         self._normalize = normalize
-        spread = [self._y(one) for one in self.samples]
-        count = max(2, len(spread))
-        self.noise = np.std(spread, axis=0, ddof=1 if len(spread) > 1 else 0) / math.sqrt(count)
-        self.noise = np.where(self.noise > 0, self.noise, np.inf)
+        if g_errors is None:
+            spread = [self._y(one) for one in samples]
+            noise = np.std(spread, axis=0, ddof=1 if len(spread) > 1 else 0)
+            noise = noise / math.sqrt(max(2, len(spread)))
+        else:
+            nz = densities * np.array(trivalent.VALENCES)
+            noise = r * np.hypot(nz[0] * g_errors[:2], nz[1] * g_errors[1:])
+        self.noise = np.where(noise > 0, noise, np.inf)
+
+    @classmethod
+    def of(cls, correlations: list[PairCorrelations], normalize: bool = True) -> Lines:
+        """The lines of the pair correlations of chains."""
+        samples = trivalent.samples_of(correlations)
+        densities = trivalent.pooled_densities(correlations)
+        return cls(*trivalent.coarse(correlations), densities, samples, normalize)
+
+    @classmethod
+    def of_record(cls, part: dict[str, Any]) -> Lines:
+        """The lines of a recorded g. Its weights are those of independent pairs."""
+        r, g, (a, b) = np.array(part["r"]), np.array(part["g"]), part["interior_ions"]
+        interior = part["radius"] - trivalent.MARGIN * trivalent.DEBYE_LENGTH
+        shell = 3 * (r / interior) ** 2 * (trivalent.DRAWN / interior)
+        pairs = np.array([a * a / 2, a * b, b * b / 2]) * part["sweeps"] / part["every"]
+        errors = np.sqrt(np.maximum(g, 0) / (pairs[:, None] * shell))
+        return cls(r, g, np.array(part["densities"]), [], g_errors=errors)
 
     def _y(self, g: np.ndarray) -> np.ndarray:
         g = trivalent.normalized(self.r, g) if self._normalize else g
@@ -129,8 +154,13 @@ def pole(correlations: list[PairCorrelations]) -> tuple[float | None, float | No
 def analyzed(options: argparse.Namespace, found: list[trivalent.Chain]) -> dict[str, Any]:
     """A row for each cause and case."""
     first = options.margins[0]
-    of_margin = {m: [one.correlations[m] for one in found] for m in options.margins}
-    lines = Lines(of_margin[first])
+    others = [
+        part
+        for file in options.records
+        for part in json.loads(Path(file).read_text())["parts"].values()
+    ]
+    of_margin = {m: [one.correlations[m] for one in found] for m in options.margins if found}
+    lines = Lines.of(of_margin[first]) if found else Lines.of_record(others[0])
     theory = hypernetted_chain(
         lines.densities, trivalent.VALENCES, trivalent.DIAMETER, trivalent.BJERRUM
     )
@@ -143,19 +173,21 @@ def analyzed(options: argparse.Namespace, found: list[trivalent.Chain]) -> dict[
         for begin, end in RANGES
         for line in LINES
     ]  # fmt: skip
-    cases: list[dict[str, Any]] = []
     size, length = trivalent.size_of(options), trivalent.length_of(options)
+    if not found:
+        size, length = f"{others[0]['ions']:,} ions", f"{others[0]['sweeps']:,} sweeps"
+    about = {"size": size, "length": length}
+    cases: list[dict[str, Any]] = []
 
     def add(cause: str, case: str, correlations: list[PairCorrelations]) -> None:
         value, error = pole(correlations)
-        line = Lines(correlations).fit(*USUAL, LINES[1])
+        line = Lines.of(correlations).fit(*USUAL, LINES[1])
         cases.append({"cause": cause, "case": case, "pole": value, "pole_error": error,
-                      "line": line[0], "line_error": line[1], "size": size,
-                      "length": length})  # fmt: skip
+                      "line": line[0], "line_error": line[1], **about})  # fmt: skip
 
     for margin, some in of_margin.items():
         add("shell", f"ions {margin:g} bare Debye lengths from the wall or farther", some)
-    for k, one in enumerate(of_margin[first]):
+    for k, one in enumerate(of_margin[first] if found else []):
         if len(found) > 1:
             add("sampling", f"chain {k + 1} alone", [one])
         half = len(one.blocks) // 2
@@ -164,24 +196,24 @@ def analyzed(options: argparse.Namespace, found: list[trivalent.Chain]) -> dict[
             early = replace(one, blocks=one.blocks[:half], g=one.blocks[:half].mean(axis=0),
                             counts=one.blocks[:half].mean(axis=0) * one.ideal)  # fmt: skip
             add("sampling", "first half of chain 1", [early])
-    bare = Lines(of_margin[first], normalize=False).fit(*USUAL, LINES[1])
-    cases.append({"cause": "normalization", "case": "g not normalized in its tail", "pole": None,
-                  "pole_error": None, "line": bare[0], "line_error": bare[1], "size": size,
-                  "length": length})  # fmt: skip
-    for file in options.records:
-        for part in json.loads(Path(file).read_text())["parts"].values():
-            dressed = part["dressed"]
-            cases.append({
-                "cause": "size", "case": f"{part['ions']:,} ions", "size": f"{part['ions']:,} ions",
-                "length": f"{part['sweeps']:,} sweeps",
-                "pole": dressed["pole_debye_length"],
-                "pole_error": dressed["pole_debye_length_error"], "line": None, "line_error": None,
-            })  # fmt: skip
-    return {"ranges": ranges, "cases": cases, "theory": theory.screening().debye_length}
+    if found:
+        line = Lines.of(of_margin[first], normalize=False).fit(*USUAL, LINES[1])
+        cases.append({"cause": "normalization", "case": "g not normalized in its tail",
+                      "pole": None, "pole_error": None, "line": line[0], "line_error": line[1],
+                      **about})  # fmt: skip
+    for part in others:
+        dressed, line = part["dressed"], Lines.of_record(part).fit(*USUAL, LINES[1])
+        cases.append({
+            "cause": "size", "case": f"{part['ions']:,} ions", "size": f"{part['ions']:,} ions",
+            "length": f"{part['sweeps']:,} sweeps", "pole": dressed["pole_debye_length"],
+            "pole_error": dressed["pole_debye_length_error"], "line": line[0], "line_error": None,
+        })  # fmt: skip
+    return {**about, "ranges": ranges, "cases": cases,
+            "theory": theory.screening().debye_length}  # fmt: skip
 
 
-def rows(options: argparse.Namespace, result: dict[str, Any]) -> list[dict[str, Any]]:
-    size, length = trivalent.size_of(options), trivalent.length_of(options)
+def rows(result: dict[str, Any]) -> list[dict[str, Any]]:
+    size, length = result["size"], result["length"]
     paper = (trivalent.PAPER["debye_length"], None)
     found = []
     for one in result["ranges"]:
@@ -232,7 +264,9 @@ def draw(result: dict[str, Any]) -> Figure:
     left.set(xlabel="beginning of the fit (Å)", ylabel="Debye length of straight lines (Å)",
              ylim=(24.5, 30), title="lines: the same fits to the equation")  # fmt: skip
     right.set(xlabel="Debye length from the Ornstein-Zernike equation (Å)")
-    figure.suptitle(trivalent.title(result), fontsize=8)
+    figure.suptitle(
+        f"{result['size']} +3:-1, {result['length']}, {result['device_name']}", fontsize=8
+    )
     return figure
 
 
@@ -240,16 +274,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     trivalent.arguments(parser)
     parser.add_argument(
-        "--records", nargs="*", default=[], metavar="FILE", help="Records of other sizes."
-    )
+        "--records", nargs="*", default=[], metavar="FILE",
+        help="Records of other sizes; with --chains 0 nothing else is analyzed.",
+    )  # fmt: skip
     options = script.parse(parser, "debye_length", {**trivalent.QUICK, "margins": [10.0, 0.0]})
     if options.draw:
         script.picture(options, draw(script.read(options)[0]))
         return
-    found = trivalent.chains(options)
+    if options.chains == 0 and not options.records:
+        raise ValueError("--chains is 0; there must be a chain or a record")
+    found = trivalent.chains(options) if options.chains or options.run else []
     result = analyzed(options, found)
-    about = trivalent.described(found)
-    summary = script.save(options, {**about, **result, "rows": rows(options, result)})
+    if found:
+        about = trivalent.described(found)
+    else:
+        part = next(iter(json.loads(Path(options.records[0]).read_text())["parts"].values()))
+        about = {key: part[key] for key in (*trivalent.WHERE, "device", "device_name")}
+    summary = script.save(options, {**about, **result, "rows": rows(result)})
     for row in summary["rows"]:
         print(f"{row['quantity']}: {row['ours'][0]:.2f}")
     script.picture(options, draw(summary))

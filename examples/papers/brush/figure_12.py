@@ -33,10 +33,13 @@ def analyzed(options: argparse.Namespace, found: list[trivalent.Chain]) -> dict[
     r, g = trivalent.coarse(correlations)
     samples = np.array(trivalent.samples_of(correlations))
     errors = samples.std(axis=0, ddof=1) / math.sqrt(len(samples))
-    energies = [blocking_error(one.energies)[0] for one in found]
+    energy, error = None, None
+    if found[0].energies.size:
+        energy = float(np.mean([one.energies.mean() for one in found]))
+        squares = [blocking_error(one.energies)[0] ** 2 for one in found]
+        error = math.sqrt(sum(squares)) / len(found)
     return {
-        "energy": float(np.mean([one.energies.mean() for one in found])),
-        "energy_error": float(np.linalg.norm(energies)) / len(found),
+        "energy": energy, "energy_error": error,
         "densities": trivalent.pooled_densities(correlations).tolist(),
         "interior_ions": np.mean([one.interior for one in correlations], axis=0).tolist(),
         "r": r.tolist(), "g": g.tolist(), "g_errors": errors.tolist(),
@@ -61,8 +64,10 @@ def rows(options: argparse.Namespace, result: dict[str, Any]) -> list[dict[str, 
             )
             for name, row, e in zip(NAMES, g, errors, strict=True)
         ]
-    energy = (result["energy"], result["energy_error"])
-    return [*found, script.compared("energy per ion (kT)", energy, None, size, length)]
+    if result["energy"] is not None:
+        energy = (result["energy"], result["energy_error"])
+        found.append(script.compared("energy per ion (kT)", energy, None, size, length))
+    return found
 
 
 def draw(result: dict[str, Any]) -> Figure:
@@ -92,7 +97,8 @@ def main() -> None:
     found = trivalent.chains(options)
     result = {**trivalent.described(found), **analyzed(options, found)}
     summary = script.save(options, {**result, "rows": rows(options, result)})
-    print(f"energy per ion {result['energy']:.5f} kT")
+    for row in summary["rows"]:
+        print(f"{row['quantity']}: {row['ours'][0]:.5f}")
     script.picture(options, draw(summary))
 
 

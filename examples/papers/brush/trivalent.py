@@ -26,6 +26,7 @@ MARGIN = 10.0  # bare Debye lengths from the wall, within which no ion is counte
 BIN_WIDTH, FARTHEST = 0.25, 400.0  # of g(r), in angstrom
 DRAWN = 2.0  # width of the bins in a record, in angstrom
 MOST_BLOCKS = 20  # of g, for errors
+MOST_WITH_ENERGY = 2_000_000  # ions; the energy is a sum over all pairs
 # What a chain depends on; a run of another script is analyzed with its own values.
 SETTINGS = ("ions", "sweeps", "chains", "equilibrate", "every", "margins", "method", "precision",
             "seed")  # fmt: skip
@@ -47,7 +48,8 @@ class Chain:
 
     Attributes:
         about: settings and counters, and the machine and date of the run.
-        energies: energy per ion in kT after each sweep, float64 (sweeps,).
+        energies: energy per ion in kT after each sweep, float64 (sweeps,); empty for more than two
+            million ions, for which the sum over all pairs takes minutes.
         correlations: pair correlations of the ions that are farther from the wall than a number of
             bare Debye lengths, by this number.
     """
@@ -128,7 +130,9 @@ def run(options: argparse.Namespace, k: int, name: str) -> dict[str, Any]:
 
     ions.run(options.sweeps, [(options.every, sample), (max(1, options.sweeps // 100), show)])
     print()
-    arrays: dict[str, np.ndarray] = {"energies": ions.energy_records / ions.N}
+    with_energy = ions.N <= MOST_WITH_ENERGY
+    energies = ions.energy_records / ions.N if with_energy else np.empty(0)
+    arrays: dict[str, np.ndarray] = {"energies": energies}
     for margin, sampling in zip(options.margins, samplings, strict=True):
         result = sampling.result()
         size = math.ceil(len(result.blocks) / MOST_BLOCKS)
@@ -146,7 +150,8 @@ def run(options: argparse.Namespace, k: int, name: str) -> dict[str, Any]:
         "method": ions.method, "precision": ions.precision, "acceptance": ions.acceptance,
         "max_displacement": ions.max_displacement,
         "seconds_per_sweep": ions.seconds / (options.equilibrate + options.sweeps),
-        "energy_drift": ions.energy_drift() / ions.energy, "state_hash": ions.state_hash,
+        "energy_drift": ions.energy_drift() / ions.energy if with_energy else None,
+        "state_hash": ions.state_hash,
     }  # fmt: skip
 
 
