@@ -56,7 +56,7 @@ def counters(method: str, precision: str, options: argparse.Namespace) -> dict[s
     """
     own = [sys.executable, __file__, "--profile", method, precision, "--ions", str(options.ions),
            "--seed", str(options.seed), "--device", options.device,
-           "--output", str(options.output)]  # fmt: skip
+           "--output", str(options.output / "profile")]  # fmt: skip
     command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
                "--metrics", ",".join(METRICS), "--kernel-name", f"regex:{method}_kernel",
                "--launch-count", str(PROFILED[method]), *own]  # fmt: skip

@@ -4,8 +4,8 @@ C_n and T_c are those of Eqs. 9 and 10 for trial moves that are uniform in a cub
 of the size L of the system, the diameter of the cell. Many chains of the paper's length of 2,000
 sweeps show the statistical error of one. Other edges of the cube show what "about" changes.
 
-    python figure_11.py --ions 2048 8192 --chains 64 --device cuda
-    python figure_11.py --ions 2048 8192 --chains 64 --device cuda --run out/figure_12
+    python figure_11.py --ions 2048 8192 --chains 256 --device cuda
+    python figure_11.py --ions 2048 8192 --chains 256 --device cuda --run out/figure_12
 """
 
 from __future__ import annotations

@@ -49,19 +49,25 @@ def state(options: argparse.Namespace, diameter: float, debye_length: float) -> 
     return point
 
 
+def states(points: list[dict[str, Any]]) -> str:
+    lengths = sorted({point["sweeps"] for point in points})
+    text = " to ".join(f"{length:,}" for length in dict.fromkeys((lengths[0], lengths[-1])))
+    return f"{len(points)} states of {text} sweeps"
+
+
 def rows(ions: int, points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Both sides of Eq. 8 in each state, and the two ways in all states together."""
+    """Both sides of Eq. 8 in the states of a diameter, with the error from their spread, and the
+    two ways in all states together."""
     size, found = f"{ions:,} ions", []
     fitted = [p for p in points if p.get("dressed")]
-    for point in fitted:
-        d, length = point["dressed"], f"{point['sweeps']:,} sweeps"
-        # Both sides have nearly the same noise, so that this error is an upper bound.
-        error = math.hypot(d["screening_ratio_error"], d["charge_ratio_error"])
-        state_point = f"d = {point['diameter']:g} Å, $1/\\kappa$ = {point['debye_length']:g} Å"
-        text = f"(a) right-hand over left-hand side of Eq. 8, {state_point}"
-        ratio = d["charge_ratio"] / d["screening_ratio"]
-        ours = (ratio, error / d["screening_ratio"])
-        found.append(script.compared(text, ours, (1.0, None), size, length))
+    for diameter in DIAMETERS:
+        some = [p for p in fitted if p["diameter"] == diameter]
+        ratios = [p["dressed"]["charge_ratio"] / p["dressed"]["screening_ratio"] for p in some]
+        if len(ratios) > 1:
+            text = f"(a) right-hand over left-hand side of Eq. 8, diameter {diameter:g} Å"
+            error = float(np.std(ratios, ddof=1)) / math.sqrt(len(ratios))
+            ours, length = (float(np.mean(ratios)), error), states(some)
+            found.append(script.compared(text, ours, (1.0, None), size, length))
     names = {"(b) valence of +3": "valences", "(b) valence of -1": "valences",
              "(c) permittivity": "permittivity"}  # fmt: skip
     for k, (name, key) in enumerate(names.items()):
@@ -74,7 +80,7 @@ def rows(ions: int, points: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if squares:
             text = f"{name}: mean squared difference of both ways over their squared joint error"
             n = len(squares)
-            ours, length = (float(np.mean(squares)), math.sqrt(2 / n)), f"{n} states"
+            ours, length = (float(np.mean(squares)), math.sqrt(2 / n)), states(fitted)
             found.append(script.compared(text, ours, (1.0, None), size, length))
     return found
 

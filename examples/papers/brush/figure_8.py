@@ -186,7 +186,7 @@ def rows(results: list[Row]) -> list[Row]:
         if PAPER_IONS in one and where != "cpu" and name in ("brush, eta 1", "brush", "reduction"):
             literal = (name, precision) == ("brush, eta 1", "double")
             paper = (PAPER_SWEEP, None) if literal else None
-            with_eta = "brush with the fastest eta" if name == "brush" else name
+            with_eta = "brush with the fastest $\\eta$" if name == "brush" else name
             text = f"{with_eta}, {precision}: time of a sweep (s)"
             ours = (one[PAPER_IONS], None)
             found.append(script.compared(text, ours, paper, f"{PAPER_IONS:,} ions", length))

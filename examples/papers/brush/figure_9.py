@@ -20,7 +20,7 @@ from manymove import script
 
 PAPER_SPEED = 440  # of large systems with one thread per particle (section 4)
 LONGEST = 131072  # ions, the size of Figure 10
-NAMES = {"brush": "brush with the fastest eta"}
+NAMES = {"brush": "brush with the fastest $\\eta$"}
 REFERENCES = ("serial, one core", "brush, one core")
 
 

@@ -189,7 +189,7 @@ def title(result: dict[str, Any]) -> str:
     """Title of a figure of these chains."""
     return (
         f"{result['ions']:,} ions +3:-1, diameter {DIAMETER} Å, bare Debye length {DEBYE_LENGTH} Å"
-        f"\n{result['chains']} chains of {result['sweeps']:,} sweeps, {result['device_name']}"
+        f"\n{length_of(argparse.Namespace(**result))}, {result['device_name']}"
     )
 
 
@@ -198,6 +198,8 @@ def size_of(options: argparse.Namespace) -> str:
 
 
 def length_of(options: argparse.Namespace) -> str:
+    if options.chains == 1:
+        return f"{options.sweeps:,} sweeps"
     return f"{options.chains} chains of {options.sweeps:,} sweeps"
 
 
