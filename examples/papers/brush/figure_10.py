@@ -1,4 +1,4 @@
-"""Counters of the brush and of the parallel reduction: Figure 10.
+"""Counters of the brush, of the paper's kernel and of the parallel reduction: Figure 10.
 
 The paper read them with nvprof for 131,072 particles; its figure's numbers are not in the text. On
 a GPU with Nsight Compute (the program ncu, which needs the permission to read counters) this script
@@ -15,9 +15,11 @@ import csv
 import shutil
 import subprocess
 import sys
+import tempfile
 from typing import Any
 
-from figure_8 import timed
+from figure_8 import LITERAL, timed
+from literal import GROUP, LiteralBrush, compiled
 from matplotlib.figure import Figure
 from trivalent import BJERRUM, cell
 
@@ -37,15 +39,27 @@ METRICS = (
     ],
 )
 SECTOR = 32  # bytes
-PROFILED = {"brush": 1, "reduction": 20}  # kernels
+PROFILED = {"brush": 1, LITERAL: 1, "reduction": 20}  # kernels
+KERNELS = {"brush": "brush_kernel", LITERAL: "^brush$", "reduction": "reduction_kernel"}
 ETA = 1  # of the brush: one thread per particle, as in the paper's figure
 
 
-def electrolyte(method: str, precision: str, options: argparse.Namespace) -> Electrolyte:
-    return Electrolyte.random(
+def chain(
+    method: str, precision: str, options: argparse.Namespace
+) -> Electrolyte | LiteralBrush | None:
+    """Chain of a method; None for the paper's kernel without a GPU and nvcc."""
+    ions = Electrolyte.random(
         *cell(options.ions), bjerrum_length=BJERRUM, precision=precision, seed=options.seed,
-        method=Brush(ETA) if method == "brush" else method, device=options.device, threads=1,
+        method="reduction" if method == "reduction" else Brush(ETA), device=options.device,
+        threads=1,
     )  # fmt: skip
+    if method != LITERAL:
+        return ions
+    if ions.device == "cpu" or ions.N % GROUP:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        function = compiled(folder)
+    return None if function is None else LiteralBrush(ions, ETA, function)
 
 
 def counters(method: str, precision: str, options: argparse.Namespace) -> dict[str, float]:
@@ -58,7 +72,7 @@ def counters(method: str, precision: str, options: argparse.Namespace) -> dict[s
            "--seed", str(options.seed), "--device", options.device,
            "--output", str(options.output / "profile")]  # fmt: skip
     command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-               "--metrics", ",".join(METRICS), "--kernel-name", f"regex:{method}_kernel",
+               "--metrics", ",".join(METRICS), "--kernel-name", f"regex:{KERNELS[method]}",
                "--launch-count", str(PROFILED[method]), *own]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith('"')]
@@ -98,28 +112,35 @@ def described(found: dict[str, float], terms: float) -> dict[str, float]:
 
 def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     found = []
-    for precision in options.precisions:
-        for method in ("brush", "reduction"):
-            ions = electrolyte(method, precision, options)
-            ions.run(2)
-            time = timed(ions, options.seconds)
-            evaluated = time["evaluated_share"]
-            row: dict[str, Any] = {
-                "method": method, "precision": precision, "device": ions.device,
-                "device_name": ions.device_name, **time,
-                "Pairs per second (1e9)": evaluated * ions.N**2 / time["seconds_per_sweep"] * 1e-9,
-            }  # fmt: skip
-            if options.counters and ions.device != "cpu":
-                # The brush's kernel has the pairs of a sweep, the reduction's those of one trial.
-                # A share of the reduction's kernels end at once, because the trial leaves the cell.
-                terms = evaluated * ions.N * (ions.N if method == "brush" else 1)
-                try:
-                    row["counters"] = counters(method, precision, options)
-                    row |= described(row["counters"], terms)
-                except RuntimeError as error:
-                    print(error)
-            found.append(row)
-            print(", ".join(f"{k} {v:.4g}" for k, v in row.items() if isinstance(v, float)))
+    probe = Electrolyte.random(*cell(4), seed=1, device=options.device)
+    variants = [(m, p) for p in options.precisions for m in ("brush", "reduction")]
+    for method, precision in [*variants, (LITERAL, "double")]:
+        one = chain(method, precision, options)
+        if one is None:
+            continue
+        one.run(2)
+        time = timed(one, options.seconds)
+        evaluated = time.get("evaluated_share", 1.0)  # the paper rejects no trial early
+        pairs = evaluated * options.ions**2
+        row: dict[str, Any] = {
+            "method": method, "precision": precision, "device": probe.device,
+            "device_name": probe.device_name, **time,
+            "Pairs per second (1e9)": pairs / time["seconds_per_sweep"] * 1e-9,
+        }  # fmt: skip
+        if options.counters and probe.device != "cpu":
+            # The brush's kernel has the pairs of a sweep, the reduction's those of one trial. A
+            # share of the reduction's kernels end at once, because the trial leaves the cell.
+            terms = pairs / options.ions if method == "reduction" else pairs
+            try:
+                row["counters"] = counters(method, precision, options)
+                row |= described(row["counters"], terms)
+            except RuntimeError as error:
+                print(error)
+        found.append(row)
+        print(
+            f"{method}, {precision}:",
+            ", ".join(f"{k} {v:.4g}" for k, v in row.items() if isinstance(v, float)),
+        )
     return found
 
 
@@ -132,7 +153,8 @@ def rows(options: argparse.Namespace, found: list[dict[str, Any]]) -> list[dict[
     size, result = f"{options.ions:,} ions", []
     for name in quantities(found):
         for one in found:
-            length = "one sweep" if one["method"] == "brush" else f"{PROFILED['reduction']} trials"
+            trials = one["method"] == "reduction"
+            length = f"{PROFILED['reduction']} trials" if trials else "one sweep"
             text = f"{one['method']}, {one['precision']}: {name}"
             result.append(script.compared(text, (one[name], None), None, size, length))
     return result
@@ -148,7 +170,7 @@ def draw(result: dict[str, Any]) -> Figure:
     panels = figure.subplots(lines, columns, squeeze=False).ravel()
     for axes, name in zip(panels, names, strict=False):
         labels = [f"{one['method']}\n{one['precision']}" for one in found]
-        colors = ["C0" if one["method"] == "brush" else "C1" for one in found]
+        colors = [f"C{list(PROFILED).index(one['method'])}" for one in found]
         axes.bar(labels, [one[name] for one in found], color=colors)
         axes.set_title(name, fontsize=8)
         axes.tick_params(labelsize=6)
@@ -175,7 +197,9 @@ def main() -> None:
     quick = {"ions": 512, "seconds": 0.01}
     options = script.parse(parser, "figure_10", quick, without_a_run=("profile",))
     if options.profile:
-        electrolyte(*options.profile, options).run(1)
+        one = chain(*options.profile, options)
+        if one is not None:
+            one.run(1)
         return
     if options.draw:
         script.picture(options, draw(script.read(options)[0]))

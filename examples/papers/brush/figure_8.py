@@ -1,6 +1,7 @@
 """Time of a sweep against N for the brush, the parallel reduction and one core: Figure 8.
 
-The brush is timed with each number of threads per particle (eta) and with the product's own choice.
+The brush is timed with each number of threads per particle (eta) and with the product's own choice,
+and so is the kernel of the paper (literal_brush.cu), which needs nvcc.
 The paper's CPU program computes the pair terms one after the other, as the method "serial" does;
 the brush on one core fills the SIMD registers as well.
 
@@ -14,9 +15,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import tempfile
 from pathlib import Path
 from typing import Any
 
+from literal import GROUP, Function, LiteralBrush, compiled
 from matplotlib.figure import Figure
 from trivalent import BJERRUM, WHERE, cell
 
@@ -27,7 +30,10 @@ PAPER_SIZES = [8192, 16384, 24576, 32768, 65536, 131072, 262144, 524288, 1048576
 ETAS = (1, 2, 4, 8, 16)
 PAPER_SWEEP = 5 * 86400 / 2000  # s of 1,048,576 ions on a K20: 2,000 sweeps in 5 days (section 5.2)
 PAPER_IONS = 1048576
+MOST_WITH_ALL = 32768  # ions, up to which Table 1 has values of eta
+LITERAL = "paper's kernel"
 LINEAR_BELOW = 50_000  # ions, below which the paper's time grows in proportion to N (section 4)
+SHOWN = (f"{LITERAL}, eta 1", "brush, eta 1", "brush", "reduction")
 Row = dict[str, Any]
 
 
@@ -63,21 +69,24 @@ def times(options: argparse.Namespace) -> dict[str, Any]:
         if "results" not in content:
             raise ValueError(f"--times: {options.times} is not a summary of figure_8.py")
         return {name: content[name] for name in names if name in content}
+    probe = Electrolyte.random(*cell(4), seed=1, device=options.device)
     if options.sizes is None:
-        probe = Electrolyte.random(*cell(4), seed=1, device=options.device)
         options.sizes = PAPER_SIZES if on_gpu(probe.device) else PAPER_SIZES[:1]
     script.at_least(options, sizes=4)
     parts = script.Parts(options)
     results = []
-    for ions in options.sizes:
-        results += parts.run(f"{ions} ions", lambda ions=ions: of_size(options, ions))
+    with tempfile.TemporaryDirectory() as folder:
+        function = compiled(folder) if on_gpu(probe.device) else None
+        for ions in options.sizes:
+            results += parts.run(f"{ions} ions", lambda n=ions: of_size(options, n, function))
     names = {row["device"]: row["device_name"] for row in results}
     device = next((name for name in names if name != "cpu"), "cpu")
     return {"device": device, "device_name": names[device], "results": results}
 
 
-def of_size(options: argparse.Namespace, ions: int) -> list[Row]:
-    """All variants from the same equilibrated state."""
+def of_size(options: argparse.Namespace, ions: int, function: Function | None) -> list[Row]:
+    """All variants from the same equilibrated state. Without a function the paper's kernel is left
+    out."""
     start = Electrolyte.random(
         *cell(ions), bjerrum_length=BJERRUM, seed=options.seed, device=options.device
     )
@@ -113,6 +122,36 @@ def of_size(options: argparse.Namespace, ions: int) -> list[Row]:
             f"{engine.device}: {rows[-1]['seconds_per_sweep']:.4g} s",
             flush=True,
         )
+    if function is not None and ions % GROUP == 0:
+        rows += of_literal(options, start, function)
+    return rows
+
+
+def of_literal(options: argparse.Namespace, start: Electrolyte, function: Function) -> list[Row]:
+    """The paper's kernel with each eta, or with one thread per particle for large systems. Its
+    first sweep is compared with that of the product."""
+    product = Electrolyte(
+        start.positions, start_cell(start), Ions(start.types, start.species), seed=options.seed,
+        bjerrum_length=BJERRUM, precision="double", first_sweep=start.sweeps, device=start.device,
+    )  # fmt: skip
+    product.run(1)
+    rows = []
+    for eta in ETAS if start.N <= MOST_WITH_ALL else ETAS[:1]:
+        chain = LiteralBrush(start, eta, function)
+        chain.run(1)
+        same = chain.share_at(product)
+        rows.append(
+            {
+                "ions": start.N, "method": LITERAL, "precision": "double", "device": start.device,
+                "device_name": start.device_name, "chosen": False, "threads_per_particle": eta,
+                "ions_where_the_product_has_them": same, **timed(chain, options.seconds),
+            }
+        )  # fmt: skip
+        print(
+            f"{start.N:>8}  {LITERAL}, double, eta {eta}: {rows[-1]['seconds_per_sweep']:.4g} s, "
+            f"{same:.6f} of the ions as in the product",
+            flush=True,
+        )
     return rows
 
 
@@ -120,7 +159,7 @@ def start_cell(ions: Electrolyte) -> Any:
     return cell(ions.N)[1]
 
 
-def timed(engine: Electrolyte, seconds: float) -> Row:
+def timed(engine: Electrolyte | LiteralBrush, seconds: float) -> Row:
     """The best time of a sweep of three measurements, each of the least time. A sweep that takes
     longer than this is measured once."""
 
@@ -133,11 +172,13 @@ def timed(engine: Electrolyte, seconds: float) -> Row:
     if found[0] < seconds:
         sweeps = max(1, round(seconds / measure(1)))
         found = [measure(sweeps) for _ in range(3)]
-    return {
+    row = {
         "seconds_per_sweep": min(found), "highest": max(found), "repeats": len(found),
         "acceptance": engine.acceptance,
-        "evaluated_share": engine.evaluated_moves / engine.trial_moves,
     }  # fmt: skip
+    if isinstance(engine, Electrolyte):
+        row["evaluated_share"] = engine.evaluated_moves / engine.trial_moves
+    return row
 
 
 def curve(results: list[Row], **wanted: Any) -> dict[int, float]:
@@ -151,10 +192,11 @@ def curve(results: list[Row], **wanted: Any) -> dict[int, float]:
 
 
 def curves(results: list[Row]) -> dict[tuple[str, str, str], dict[int, float]]:
-    """Curves by name, precision and device. The brush has one for each eta, and one of the best."""
+    """Curves by name, precision and device. The brush has one for each eta, and one of the best;
+    the paper's kernel has one for each eta."""
     found = {}
     for precision in ("mixed", "double"):
-        for method in ("brush", "reduction", "serial"):
+        for method in ("brush", LITERAL, "reduction", "serial"):
             for where in dict.fromkeys(row["device"] for row in results):
                 some = [
                     row
@@ -165,10 +207,12 @@ def curves(results: list[Row]) -> dict[tuple[str, str, str], dict[int, float]]:
                 if not some:
                     continue
                 etas = sorted({row["threads_per_particle"] for row in some})
-                if method == "brush" and where != "cpu":
+                if method in ("brush", LITERAL) and where != "cpu":
                     for eta in etas:
                         one = curve(some, threads_per_particle=eta)
-                        found[(f"brush, eta {eta}", precision, where)] = one
+                        found[(f"{method}, eta {eta}", precision, where)] = one
+                    if method == LITERAL:
+                        continue
                 name = f"{method}, one core" if where == "cpu" else method
                 found[(name, precision, where)] = curve(some)
     return found
@@ -183,15 +227,15 @@ def rows(results: list[Row]) -> list[Row]:
     found = []
     length = "best of three measurements"
     for (name, precision, where), one in curves(results).items():
-        if PAPER_IONS in one and where != "cpu" and name in ("brush, eta 1", "brush", "reduction"):
-            literal = (name, precision) == ("brush, eta 1", "double")
+        if PAPER_IONS in one and where != "cpu" and name in SHOWN:
+            literal = name == f"{LITERAL}, eta 1"
             paper = (PAPER_SWEEP, None) if literal else None
             with_eta = "brush with the fastest $\\eta$" if name == "brush" else name
             text = f"{with_eta}, {precision}: time of a sweep (s)"
             ours = (one[PAPER_IONS], None)
             found.append(script.compared(text, ours, paper, f"{PAPER_IONS:,} ions", length))
     for (name, precision, where), one in curves(results).items():
-        if where == "cpu" or precision != "double" or name not in ("brush, eta 1", "reduction"):
+        if where == "cpu" or precision != "double" or name not in SHOWN or name == "brush":
             continue
         small = [n for n in one if 8192 <= n < LINEAR_BELOW]
         large = [n for n in one if n >= PAPER_IONS // 2]
@@ -199,7 +243,7 @@ def rows(results: list[Row]) -> list[Row]:
             if len(sizes) > 1:
                 text = f"{name}, {precision}: exponent of N in the time of a sweep"
                 ours = (exponent(one, sizes[0], sizes[-1]), None)
-                paper = (law, None) if name.startswith("brush") else None
+                paper = (law, None) if name.startswith(LITERAL) else None
                 size = f"{sizes[0]:,} to {sizes[-1]:,} ions"
                 found.append(script.compared(text, ours, paper, size, length))
     return found
@@ -211,7 +255,8 @@ def draw(result: dict[str, Any]) -> Figure:
     for axes, precision in zip(figure.subplots(1, 2), ("double", "mixed"), strict=True):
         for (name, other, where), one in curves(result["results"]).items():
             if other == precision:
-                style = "o--" if where == "cpu" else "s:" if name == "reduction" else "o-"
+                other_kernel = name == "reduction" or name.startswith(LITERAL)
+                style = "o--" if where == "cpu" else "s:" if other_kernel else "o-"
                 axes.loglog(list(one), list(one.values()), style, ms=3, lw=1, label=name)
         if precision == "double":
             axes.plot([PAPER_IONS], [PAPER_SWEEP], "k*", ms=10, label="paper, K20 (section 5.2)")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from figure_8 import PAPER_IONS, PAPER_SWEEP, QUICK, Row, arguments, curves, times
+from figure_8 import LITERAL, PAPER_IONS, PAPER_SWEEP, QUICK, Row, arguments, curves, times
 from matplotlib.figure import Figure
 
 from manymove import script
@@ -49,11 +49,11 @@ def speeds(results: list[Row]) -> list[dict[str, Any]]:
 
 def rows(found: list[dict[str, Any]]) -> list[Row]:
     result = []
-    literal = "brush, eta 1"  # one thread per particle, as for the paper's 440
+    literal = f"{LITERAL}, eta 1"  # one thread per particle, as for the paper's 440
     for one in found:
         if one["ions"] not in (LONGEST, PAPER_IONS):
             continue
-        if one["name"] not in (literal, "brush", "reduction"):
+        if one["name"] not in (literal, "brush, eta 1", "brush", "reduction"):
             continue
         paper = None
         if (one["name"], one["precision"], one["ions"]) == (literal, "double", PAPER_IONS):
