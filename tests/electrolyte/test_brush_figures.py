@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from documents import ROOT
-from machine import GPU
+from machine import on_gpu
 
 from manymove import Electrolyte, Sphere
 from manymove.analysis import hypernetted_chain
@@ -166,7 +166,7 @@ def test_counters_are_read_from_the_output_of_ncu(figures, tmp_path, monkeypatch
         figure_10.counters("brush", "double", options)
 
 
-@GPU
+@on_gpu
 def test_the_papers_kernel_makes_the_chain_of_the_product(figures, tmp_path):
     """Its sums of doubles depend on their order, which decides in one trial of very many. A dense
     salt has overlaps within and between the groups."""

@@ -163,7 +163,7 @@ extern "C" const char* literal_brush(const manymove::coulomb::Setup* setup, floa
   r.wall2 = static_cast<double>(kHalf) * kHalf;
   r.step = s.step;
   r.key = {static_cast<std::uint32_t>(s.seed), static_cast<std::uint32_t>(s.seed >> 32)};
-  // Of the largest change that is accepted; any power of two serves.
+  // The unit of the largest change that is accepted; any power of two serves.
   const double quanta = std::ldexp(1.0, 60);
   r.strength = s.bjerrum / quanta;
   Arrays a{};
