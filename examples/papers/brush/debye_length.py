@@ -261,6 +261,7 @@ def draw(result: dict[str, Any]) -> Figure:
         mark(trivalent.PAPER["debye_length"], color="k", ls="--", lw=0.8, label="paper, 25.57 Å")
         mark(result["theory"], color="grey", lw=0.8, label="hypernetted-chain equation")
         axes.legend(fontsize=7)
+    left.title.set_fontsize(9)
     left.set(xlabel="beginning of the fit (Å)", ylabel="Debye length of straight lines (Å)",
              ylim=(24.5, 30), title="lines: the same fits to the equation")  # fmt: skip
     right.set(xlabel="Debye length from the Ornstein-Zernike equation (Å)")
