@@ -34,9 +34,6 @@ SCRIPTS = sorted(
 FIGURES = {
     "bilayer/bilayer.py": "dpd-bilayer",
     "charge_renormalization/energies.py": "cpu-electrolyte-energies",
-    "charge_renormalization/run.py": "h100-charge-renormalization",
-    "charge_renormalization/scan.py": "h100-electrolyte-scan",
-    "charge_renormalization/speed.py": "electrolyte-speed",
     "dpd_viscosity/viscosity.py": "cpu-dpd-viscosities",
     "hard_spheres/binary_disks.py": "cpu-binary-disks",
     "hard_spheres/coexistence.py": "cpu-spheres-coexistence",
@@ -137,7 +134,7 @@ BAD = [
     ("hard_spheres/crystallization.py", "--points 0", "--points is 0; it must be at least 1"),
     ("hard_spheres/interface_velocity.py", "--seeds 0", "--seeds is 0; it must be at least 1"),
     ("hoomd_hard_disks/run.py", "--period 0", "--period is 0; it must be at least 1"),
-    ("charge_renormalization/run.py", "--ions 7", ""),
+    ("papers/brush/figure_12.py", "--ions 7", ""),
     ("methane_in_lta/run.py", "--device none", ""),
 ]
 
