@@ -33,22 +33,22 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
                    device="cpu")  # fmt: skip
     a.equilibrate(200)
     start, results = a.positions, []
-    with Serial(METHANE, spacing=options.spacing, threads=options.threads) as program:
-        exact = program.exact_energy()
-        for scheme in NAMES:
-            for proposals in options.proposals:
-                cost = proposals**2 + 1 if scheme == "biased" else proposals
-                steps = max(10, int(options.energies / cost))
-                run = program.run(start, scheme, proposals, options.displacement, steps,
-                                  seed=options.seed)  # fmt: skip
-                plain, recycled = (mean_and_error(run[key]) for key in ("plain", "recycled"))
-                results.append({
-                    "scheme": scheme, "proposals": proposals, "steps": steps,
-                    "systems": options.systems, "plain_K": plain, "recycled_K": recycled,
-                    "acceptance": float(run["acceptance"].mean()),
-                    "energies_per_step": float(run["evaluations"].mean()),
-                })  # fmt: skip
-                print(results[-1], flush=True)
+    program = Serial(METHANE, spacing=options.spacing, threads=options.threads)
+    exact = program.exact_energy()
+    for scheme in NAMES:
+        for proposals in options.proposals:
+            cost = proposals**2 + 1 if scheme == "biased" else proposals
+            steps = max(10, int(options.energies / cost))
+            run = program.run(start, scheme, proposals, options.displacement, steps,
+                              seed=options.seed)  # fmt: skip
+            plain, recycled = (mean_and_error(run[key]) for key in ("plain", "recycled"))
+            results.append({
+                "scheme": scheme, "proposals": proposals, "steps": steps,
+                "systems": options.systems, "plain_K": plain, "recycled_K": recycled,
+                "acceptance": float(run["acceptance"].mean()),
+                "energies_per_step": float(run["evaluations"].mean()),
+            })  # fmt: skip
+            print(results[-1], flush=True)
     return {"exact_K": exact, "results": results}
 
 

@@ -44,21 +44,21 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     }]  # fmt: skip
     print(results[0], flush=True)
     start = a.site_positions(0)
-    with Serial(BUTANE, spacing=options.spacing, threads=options.threads) as program:
-        for scheme in NAMES:
-            for proposals in (2,) if scheme == "metropolis" else options.proposals:
-                cost = proposals**2 + 1 if scheme == "biased" else proposals
-                steps = max(10, int(options.energies / cost))
-                run = program.run(start, scheme, proposals, options.displacement, steps,
-                                  seed=options.seed)  # fmt: skip
-                results.append({
-                    "scheme": scheme, "proposals": proposals, "steps": steps,
-                    "plain_K": mean_and_error(run["plain"]),
-                    "recycled_K": mean_and_error(run["recycled"]),
-                    "acceptance": float(run["acceptance"].mean()),
-                    "energies_per_step": float(run["evaluations"].mean()),
-                })  # fmt: skip
-                print(results[-1], flush=True)
+    program = Serial(BUTANE, spacing=options.spacing, threads=options.threads)
+    for scheme in NAMES:
+        for proposals in (2,) if scheme == "metropolis" else options.proposals:
+            cost = proposals**2 + 1 if scheme == "biased" else proposals
+            steps = max(10, int(options.energies / cost))
+            run = program.run(start, scheme, proposals, options.displacement, steps,
+                              seed=options.seed)  # fmt: skip
+            results.append({
+                "scheme": scheme, "proposals": proposals, "steps": steps,
+                "plain_K": mean_and_error(run["plain"]),
+                "recycled_K": mean_and_error(run["recycled"]),
+                "acceptance": float(run["acceptance"].mean()),
+                "energies_per_step": float(run["evaluations"].mean()),
+            })  # fmt: skip
+            print(results[-1], flush=True)
     return results
 
 

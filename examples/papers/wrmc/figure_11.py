@@ -66,12 +66,14 @@ def model(system: str, results: list[dict[str, Any]], walks: int) -> dict[str, A
             "rms_log_ratio": spread, "model_K": (amplitude * shape).tolist()}  # fmt: skip
 
 
-def rows(models: list[dict[str, Any]], parts: dict[str, list[dict[str, Any]]]) -> list[Any]:
+def rows(
+    models: list[dict[str, Any]], parts: dict[str, list[dict[str, Any]]], molecules: int
+) -> list[dict[str, Any]]:
     """A of Eq. 12 and how well the model describes the data."""
     found = []
     for one in models:
         some = parts[one["system"]]
-        size = f"128 molecules, {some[0]['systems']} systems"
+        size = f"{molecules} molecules, {some[0]['systems']} systems"
         length = f"{some[0]['steps']:,} steps"
         found.append(script.compared(
             f"A of Eq. 12, {one['system']} (K)", (one["A_K"], one["A_error_K"]),
@@ -111,7 +113,7 @@ def main() -> None:
     parser.add_argument("--walks", type=int, default=20000, help="Random walks of the model.")
     parser.add_argument("--proposals", type=int, nargs="+", default=(32, 128, 512))
     parser.add_argument("--figure-4", type=Path, default=FIGURE_4,
-                        help="Record of figure_4.py (default the one beside this script).")  # fmt: skip
+                        help="Record of figure_4.py (default the one beside this).")  # fmt: skip
     add_options(parser)
     quick = {"steps": 60, "molecules": 32, "systems": 64, "relax": 0.005, "proposals": [32, 64],
              "walks": 500}  # fmt: skip
@@ -130,7 +132,7 @@ def main() -> None:
         options.figure_4 = options.figure_4.name
         result = script.save(options, {
             "results": [r for results in parts.values() for r in results], "models": models,
-            "rows": rows(models, parts), "device_name": device_name(options),
+            "rows": rows(models, parts, options.molecules), "device_name": device_name(options),
         })  # fmt: skip
     script.picture(options, draw(result))
 

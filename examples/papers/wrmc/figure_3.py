@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 from methane import add_options, device_name, equilibrated, laws, run_for, started
 

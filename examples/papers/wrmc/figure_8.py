@@ -31,15 +31,18 @@ PAPER = {"pmc": {32: 44.11, 64: 53.18, 128: 56.90, 2048: 61.75},
 def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     results = []
     # No region is blocked, because the molecules do not find room where they belong.
-    laws = Interactions(precision=options.precision,
-                        grid=EnergyGrid(options.spacing, options.interpolation, barrier=None))
+    laws = Interactions(
+        precision=options.precision,
+        grid=EnergyGrid(options.spacing, options.interpolation, barrier=None),
+    )
     for molecules in options.loadings:
         rates, numbers = {}, {}
         for method in ("metropolis", "pmc", "plj"):
             alone = method == "metropolis"
             device = "cpu" if alone else options.device
-            systems = options.systems or filling_systems(method, molecules, device,
-                                                         options.precision)
+            systems = options.systems or filling_systems(
+                method, molecules, device, options.precision
+            )
             systems = min(systems, max(2, 2**25 // molecules))
             rng = np.random.default_rng(options.seed)
             positions = rng.uniform(0, BOX, (systems, molecules, 3))

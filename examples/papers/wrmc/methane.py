@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser, systems: int = 16896) -> None:
     parser.add_argument("--loadings", type=int, nargs="+", default=LOADINGS,
                         help="Numbers of molecules in a system.")  # fmt: skip
     parser.add_argument("--precision", default="double", choices=("mixed", "double"),
-                        help="Precision of the energies; the paper has double precision.")  # fmt: skip
+                        help="Precision of the energies (default that of the paper).")  # fmt: skip
     parser.add_argument("--spacing", type=float, default=0.08,
                         help="Spacing of the grid of framework energies in angstrom.")  # fmt: skip
     parser.add_argument("--interpolation", default="linear", choices=("linear", "cubic"))

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,22 @@ def about(origin: float, means: np.ndarray, origins: np.ndarray) -> np.ndarray:
     return np.array([energy - origin, squared + 2 * shift * (energy - origins) + shift**2, jump])
 
 
+@cache
+def compiled() -> ctypes.CDLL:
+    """The program, which is compiled by the first call."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = f"{folder}/serial_proposals.so"
+        command = [*shlex.split(os.environ.get("CXX", "c++")), "-march=native", "-fPIC",
+                   "-std=c++20", "-O3", "-shared"]  # fmt: skip
+        subprocess.run([*command, str(SOURCE), "-o", library], check=True)
+        program = ctypes.CDLL(library)
+    program.serial_proposals.restype = ctypes.c_char_p
+    program.serial_exact_energy.restype = ctypes.c_double
+    return program
+
+
 class Serial:
-    """The program with the energies of a species in a framework; a context manager.
+    """The program with the energies of a species in a framework.
 
     Args:
         species: the molecules.
@@ -102,12 +117,13 @@ class Serial:
         cutoff: cutoff radius in angstrom; potentials are shifted to zero there.
         temperature: temperature in kelvin.
         threads: number of systems that run at the same time.
+        nodes: number of nodes of the grid along each edge of the unit cell instead of `spacing`.
     """
 
     def __init__(
         self, species: Species, framework: Framework | None = None, spacing: float = 0.16,
         images: tuple[int, int, int] = (2, 2, 2), cutoff: float = 12.0, temperature: float = 300.0,
-        threads: int = 1,
+        threads: int = 1, nodes: tuple[int, int, int] | None = None,
     ) -> None:  # fmt: skip
         self.species, self.framework = species, framework or read_framework("MFI")
         cell = np.array(self.framework.cell)
@@ -117,25 +133,12 @@ class Serial:
         bond, bend, torsion = species.chain
         self._setup = Setup(
             0, 2, 1, len(species.types), (*species.types, *(4 - len(species.types)) * (0,)),
-            tuple(math.ceil(edge / spacing) for edge in cell), images, tuple(cell), temperature,
-            cutoff, 0.65, tuple(np.ravel(pairs)), bond, bend, tuple(torsion),
+            nodes or tuple(math.ceil(edge / spacing) for edge in cell), images, tuple(cell),
+            temperature, cutoff, 0.65, tuple(np.ravel(pairs)), bond, bend, tuple(torsion),
         )  # fmt: skip
-        self._folder = tempfile.TemporaryDirectory()
         self._threads = threads
-
-    def __enter__(self) -> Serial:
-        library = f"{self._folder.name}/serial_proposals.so"
-        command = [*shlex.split(os.environ.get("CXX", "c++")), "-march=native", "-fPIC",
-                   "-std=c++20", "-O3", "-shared"]  # fmt: skip
-        subprocess.run([*command, str(SOURCE), "-o", library], check=True)
-        self._library = ctypes.CDLL(library)
-        self._library.serial_proposals.restype = ctypes.c_char_p
-        self._library.serial_exact_energy.restype = ctypes.c_double
+        self._library = compiled()
         self._grid = self._filled()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self._folder.cleanup()
 
     def _filled(self) -> np.ndarray:
         cell, setup = np.array(self.framework.cell), self._setup
@@ -166,6 +169,13 @@ class Serial:
         return self._library.serial_exact_energy(
             ctypes.byref(self._setup), _pointer(self._grid), parts
         )
+
+    def energy_of_nodes(self) -> float:
+        """Mean energy of one single-site molecule in kelvin from the nodes of the grid alone, where
+        nothing is interpolated: the rectangle rule for a periodic function."""
+        energies = self._grid[0]
+        weights = np.exp(-(energies - energies.min()) / self._setup.temperature)
+        return float((energies * weights).sum() / weights.sum())
 
     def run(
         self, start: np.ndarray, scheme: str, proposals: int, displacement: float, steps: int,

@@ -8,8 +8,8 @@ b* (Eqs. 7 and 8) is the variance of the energy divided by half the mean squared
 so that it depends on the maximum displacement, but not on the time of a step. The paper does not
 print the displacement of Table 1; it is 0.65 Å if that of "the remainder of these studies" (section
 5.2) holds here. This script measures b* at several displacements, and Figure 5 at 0.65 Å. With
---serial the same is measured by serial_proposals.cpp, an independent program with one core, double precision
-and serial proposals, which takes the jumps of the energy also from successive states (Eq. 7).
+--serial the same is measured by serial_proposals.cpp, an independent program with one core, double
+precision and serial proposals, which takes the jumps also from successive states (Eq. 7).
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ BLOCKS = 8  # of systems, whose b* give its error
 
 def of_sums(means: np.ndarray) -> tuple[float, float]:
     """b* by Eq. 8 with its error, from means (3, systems) of E, E^2 and half the squared jump."""
+
     def ratio(some: np.ndarray) -> float:
         energy, squared, jump = some.mean(axis=1)
         return float((squared - energy**2) / jump) if jump else math.nan
@@ -86,23 +87,23 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
 def serial(options: argparse.Namespace) -> list[dict[str, Any]]:
     """b* on one core by Eqs. 7 and 8, and the energy."""
     results = []
-    with Serial(METHANE, spacing=options.serial_spacing) as program:
-        for molecules in options.loadings:
-            start = equilibrated(molecules, options, systems=options.serial_systems,
-                                 interactions=laws(options))  # fmt: skip
-            for proposals in (32, 128):
-                for d in (PRINTED,) if options.quick else options.displacements:
-                    found = program.run(start, "walks", proposals, d, options.serial_steps,
-                                        seed=options.seed)  # fmt: skip
-                    eq_8 = of_sums(found["moments"])
-                    eq_7 = of_sums(found["plain_moments"])
-                    results.append({
-                        "molecules": molecules, "proposals": proposals, "max_displacement": d,
-                        "systems": options.serial_systems, "steps": options.serial_steps,
-                        "b_star_eq_7": eq_7, "b_star_eq_8": eq_8,
-                    })  # fmt: skip
-                    print("serial", molecules, proposals, d, "Eq. 7", with_error(*eq_7), "Eq. 8",
-                          with_error(*eq_8), flush=True)  # fmt: skip
+    program = Serial(METHANE, spacing=options.serial_spacing)
+    for molecules in options.loadings:
+        start = equilibrated(molecules, options, systems=options.serial_systems,
+                             interactions=laws(options))  # fmt: skip
+        for proposals in (32, 128):
+            for d in (PRINTED,) if options.quick else options.displacements:
+                found = program.run(start, "walks", proposals, d, options.serial_steps,
+                                    seed=options.seed)  # fmt: skip
+                eq_8 = of_sums(found["moments"])
+                eq_7 = of_sums(found["plain_moments"])
+                results.append({
+                    "molecules": molecules, "proposals": proposals, "max_displacement": d,
+                    "systems": options.serial_systems, "steps": options.serial_steps,
+                    "b_star_eq_7": eq_7, "b_star_eq_8": eq_8,
+                })  # fmt: skip
+                print("serial", molecules, proposals, d, "Eq. 7", with_error(*eq_7), "Eq. 8",
+                      with_error(*eq_8), flush=True)  # fmt: skip
     return results
 
 
@@ -186,17 +187,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--steps", type=int, default=20000)
     parser.add_argument("--displacements", type=float, nargs="+",
-                        default=(0.35, PRINTED, 1.0, 1.35, 1.65),
+                        default=(PRINTED, 1.0, 1.35, 1.65, 2.0),
                         help="Maximum displacements in angstrom.")  # fmt: skip
     parser.add_argument("--serial", action="store_true",
                         help="Measure b* also on one core with serial_proposals.cpp.")  # fmt: skip
     parser.add_argument("--serial-systems", type=int, default=16)
     parser.add_argument("--serial-steps", type=int, default=40000)
     parser.add_argument("--serial-spacing", type=float, default=0.16,
-                        help="Spacing of the linear grid of serial_proposals.cpp in angstrom.")  # fmt: skip
+                        help="Spacing of the linear grid of the program in angstrom.")  # fmt: skip
     add_options(parser)
     parser.set_defaults(spacing=0.2, interpolation="cubic")
-    quick = {"steps": 40, "systems": 32, "relax": 0.005, "loadings": [32], "serial": True,
+    quick = {"steps": 40, "systems": 16, "relax": 0.005, "loadings": [32], "serial": True,
              "displacements": [PRINTED], "serial_systems": 2, "serial_steps": 100,
              "serial_spacing": 0.8, "spacing": 0.3}  # fmt: skip
     options = script.parse(parser, "table_1", quick)
