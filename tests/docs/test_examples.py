@@ -51,9 +51,7 @@ FIGURES = {
     "hard_disks/literal_lists.py": "h100-lists-of-the-paper",
     "hoomd_hard_spheres/run.py": "cpu-hoomd-spheres",
     "n_butane_in_mfi/run.py": "cpu-n-butane-in-mfi",
-    "methane_in_lta/run.py": "h100-adsorption-lta",
     "methane_in_mfi/isotherm.py": "cpu-adsorption-isotherm",
-    "methane_in_mfi/run.py": "h100-adsorption-mfi",
 }
 
 
@@ -141,7 +139,8 @@ BAD = [
     ("hard_spheres/interface_velocity.py", "--seeds 0", "--seeds is 0; it must be at least 1"),
     ("hoomd_hard_disks/run.py", "--period 0", "--period is 0; it must be at least 1"),
     ("charge_renormalization/run.py", "--ions 7", ""),
-    ("methane_in_lta/run.py", "--device none", ""),
+    ("papers/wrmc/figure_9.py", "--device none", ""),
+    ("papers/wrmc/appendix_b.py", "--proposals 1", "--proposals is 1; it must be at least 2"),
 ]
 
 
@@ -164,7 +163,7 @@ def test_bad_input_is_one_line(script, words, message, refused):
     assert message in refused(script, ["--quick", *words.split()])
 
 
-@pytest.mark.parametrize("script", ["dpd/momentum.py", "methane_in_mfi/run.py"])
+@pytest.mark.parametrize("script", ["dpd/momentum.py", "papers/wrmc/table_2.py"])
 def test_files_that_are_not_summaries_are_refused(script, tmp_path, refused):
     file = tmp_path / "file.json"
     for text, message in (
@@ -199,6 +198,17 @@ def test_a_module_that_is_not_installed_is_named(script, tmp_path):
 @pytest.mark.parametrize("script", FIGURES)
 def test_a_figure_is_drawn_from_its_record(script, tmp_path, main_of):
     record = next(RESULTS.glob(f"2026-*-2?-{FIGURES[script]}.json"))
+    code, error = main_of(script, ["--output", tmp_path, "--draw", record])
+    assert code == 0, error
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+RECORDED = [script for script in SCRIPTS if (EXAMPLES / script).with_suffix(".json").exists()]
+
+
+@pytest.mark.parametrize("script", RECORDED)
+def test_a_record_beside_its_script_is_drawn(script, tmp_path, main_of):
+    record = (EXAMPLES / script).with_suffix(".json")
     code, error = main_of(script, ["--output", tmp_path, "--draw", record])
     assert code == 0, error
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

@@ -105,7 +105,8 @@ def test_numbers_with_errors_have_a_source(page):
     known |= {n for where, _, listed in IN_PROSE if where == name(page) for n in listed}
     known |= {n.lstrip("-") for n in known}  # -U is quoted as well
     targets = [(page.parent / target).resolve() for target in LINK.findall(prose(page))]
-    records = [t for t in targets if t.parent.name == "results" and t.is_file()]
+    of_records = (t for t in targets if t.parent.name == "results" or t.suffix == ".json")
+    records = [t for t in of_records if t.is_file()]
     linked = "".join(t.read_text() for t in targets if t.suffix == ".md" and t.is_file())
     unknown = [
         n

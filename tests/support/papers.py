@@ -3,10 +3,12 @@
 """Writes docs/papers.md, which compares each table and figure of the four papers with our results.
 
 The file contents.json of a folder in examples/papers lists the tables and figures of one paper. An
-entry with a script has its record beside the script, under the same name: the summary.json of the
-run that its options make. Another entry says why nothing can be measured. The comparisons of a
-record are its rows (`manymove.script.compared`).
+entry with a script has its record beside the script, under the same name or that of its `record`:
+the summary.json of the run that its options make, or several of them by name in `parts`. An entry
+with a script and a `reason` is not measured yet, or not all of it; one without a script says why
+nothing can be measured. The comparisons of a record are its rows (`manymove.script.compared`).
 `python tests/support/papers.py` ends with an error if the page differs, and `--write` writes it.
+`--add RECORD NAME SUMMARY` keeps the summary of a run as a part of a record.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from documents import ROOT
 
 # The linters run where manymove is not installed.
 sys.path.insert(0, str(ROOT / "plugins/manymove/analysis"))
-from notation import with_error  # noqa: E402
+from notation import with_error
 
 PAPERS = ROOT / "examples/papers"
 PAGE = ROOT / "docs/papers.md"
@@ -30,7 +32,7 @@ NEEDS_A_NOTE = 3  # joint errors
 HEAD = """# The four papers
 
 This page compares the tables and figures of the papers with results of this package. The script of each table or figure is in [examples/papers](../examples/papers/), with its record under the same name. Errors in parentheses are standard errors. The column "joint errors" has the difference (ours − published) divided by the root of the sum of both squared errors.
-"""
+"""  # noqa: E501
 
 
 def number(value: list[float | None] | None) -> str:
@@ -72,18 +74,33 @@ def section(folder: str, entry: dict[str, Any]) -> str:
     if "script" not in entry:
         return text + entry["reason"] + "\n"
     script = PAPERS / folder / entry["script"]
-    record = json.loads(script.with_suffix(".json").read_text())
+    file = script.with_name(entry.get("record", f"{script.stem}.json"))
     command = f"python {script.relative_to(ROOT)} {entry.get('options', '')}".strip()
-    text += "".join(f"    {line}\n" for line in command.split("\n"))
-    text += f"\n{table(record['rows'])}\n\n" if record["rows"] else "\n"
-    link = f"[Record](../{script.with_suffix('.json').relative_to(ROOT)})"
-    text += f"{link}: {where(record)}."
-    if note := entry.get("note"):
-        text += f" {note}"
-    far = [joint(row["ours"], row["published"]) or 0 for row in record["rows"]]
-    if not note and max(map(abs, far), default=0) > NEEDS_A_NOTE:
-        raise ValueError(f"{script}: a row differs by {max(far):.1f} errors, and no note says why")
-    return text + "\n"
+    text += "".join(f"    {line}\n" for line in command.split("\n")) + "\n"
+    said = [entry[key] for key in ("note", "reason") if key in entry]
+    if file.exists():
+        record = json.loads(file.read_text())
+        parts = record.get("parts", {"": record})
+        rows = [row for part in parts.values() for row in part["rows"]]
+        text += f"{table(rows)}\n\n" if rows else ""
+        machines = dict.fromkeys(where(part) for part in parts.values())
+        said.insert(0, f"[Record](../{file.relative_to(ROOT)}): {'; '.join(machines)}.")
+        far = [joint(row["ours"], row["published"]) or 0 for row in rows]
+        if "note" not in entry and max(map(abs, far), default=0) > NEEDS_A_NOTE:
+            raise ValueError(f"{script}: a row differs by {max(far, key=abs):.1f} errors, no note")
+    elif "reason" not in entry:
+        raise ValueError(f"{script} has neither a record nor a reason")
+    return text + " ".join(said) + "\n"
+
+
+def add(file: str, name: str, summary: str) -> None:
+    """Keep a summary as a part of a record, such as mpmc/table_2.json."""
+    path = PAPERS / file
+    record = json.loads(path.read_text()) if path.exists() else {"parts": {}}
+    if "parts" not in record:
+        raise ValueError(f"{path} is the record of one run")
+    record["parts"][name] = json.loads(Path(summary).read_text())
+    path.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def page() -> str:
@@ -99,8 +116,11 @@ def page() -> str:
 
 
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["--add"] and len(arguments) == 4:
+        add(*arguments[1:])
+        return 0
     if arguments not in ([], ["--write"]):
-        sys.exit("papers.py [--write]")
+        sys.exit("papers.py [--write | --add RECORD NAME SUMMARY]")
     text = page()
     if arguments:
         PAGE.write_text(text)

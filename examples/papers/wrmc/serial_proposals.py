@@ -195,7 +195,8 @@ class Serial:
 
         Returns:
             arrays with a value for each system: `recycled` and `plain` mean energies in kelvin,
-            `acceptance` and `evaluations` of energies in a step, and the `moments` and
+            `acceptance` and `evaluations` of energies in a step, the `first` energy, before the
+            measured steps, and the `moments` and
             `plain_moments` (3, systems) of E, E^2 and half the squared jump about a common origin.
         """
         systems, molecules = start.shape[:2]
@@ -218,7 +219,7 @@ class Serial:
         origins = results[:, 8]
         return {
             "recycled": results[:, 0], "plain": results[:, 3], "acceptance": results[:, 6],
-            "evaluations": results[:, 7],
+            "evaluations": results[:, 7], "first": origins,
             "moments": about(origins.mean(), results[:, 0:3].T, origins),
             "plain_moments": about(origins.mean(), results[:, 3:6].T, origins),
         }  # fmt: skip
