@@ -115,7 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--seconds", type=float, default=0.6, help="Time of each measurement.")
     parser.add_argument("--proposals", type=int, nargs="+", default=PROPOSALS)
-    add_options(parser, systems=33792)
+    add_options(parser)
     parser.set_defaults(spacing=0.2, interpolation="cubic", precision="mixed")
     quick = {"seconds": 0.02, "systems": 32, "relax": 0.005, "loadings": [32],
              "proposals": [32, 64], "spacing": 0.3}  # fmt: skip
