@@ -73,6 +73,8 @@ def rows(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     p_all, weight = [], []
     for r in results:
         p, relative = at_windows(r)
+        if not p > 0:
+            continue
         size, length = f"{r['systems']:,} systems", f"{r['steps']:,} steps"
         # Two windows, whose neighboring bins are correlated.
         error = relative / math.sqrt(2)
@@ -80,9 +82,11 @@ def rows(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
         weight.append(1 / max(error * p, 1e-300) ** 2)
         found.append(script.compared(
             f"barrier of {name_of(r)} (kT)",
-            (math.log(max(r["probability"]) / p) if p else math.inf, error), None, size, length,
+            (math.log(max(r["probability"]) / p), error), None, size, length,
         ))  # fmt: skip
-    density = float(np.average(p_all, weights=weight)) * bins / EDGE
+    density = float(np.average(p_all, weights=weight)) * bins / EDGE if p_all else 0.0
+    if not density > 0:  # of a run that is too short to see the barrier
+        return found
     uncertainty = float(1 / math.sqrt(sum(weight))) * bins / EDGE
     published = PAPER["plj"][0]
     every, whole = f"{bins} bins", "all methods"
@@ -100,7 +104,7 @@ def rows(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     own = 1 / math.sqrt(2 * (GROUPS - 1) * 2)  # of a standard deviation over groups, two windows
     theirs = 1 / math.sqrt(2 * (SIMULATIONS - 1))
     for r in results:
-        if r["method"] not in PAPER:
+        if r["method"] not in PAPER or not at_windows(r)[0] > 0:
             continue
         value, deviation, samples = PAPER[r["method"]]
         _, relative = at_windows(r)
@@ -128,7 +132,7 @@ def rows(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
-    grid = EnergyGrid(interpolation=options.interpolation)
+    grid = EnergyGrid(options.spacing, options.interpolation)
     settings = {"interactions": Interactions(grid=grid), "device": options.device}
     start = Adsorption("LTA", MOLECULES, method="mdp", systems=options.systems, seed=options.seed,
                        **settings)  # fmt: skip
@@ -191,11 +195,13 @@ def main() -> None:
     parser.add_argument("--systems", type=int, default=33792,
                         help="Number of systems of pmc; others have an eighth.")  # fmt: skip
     parser.add_argument("--bins", type=int, default=100, help="Number of bins in the box.")
+    parser.add_argument("--spacing", type=float, default=0.2,
+                        help="Spacing of the grid of framework energies in angstrom.")  # fmt: skip
     parser.add_argument("--interpolation", default="cubic", choices=("linear", "cubic"))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--relax", type=int, default=500, help="Steps of mdp per molecule.")
     parser.add_argument("--seed", type=int, default=1)
-    quick = {"seconds": 0.02, "systems": 16, "relax": 20}
+    quick = {"seconds": 0.02, "systems": 16, "relax": 20, "spacing": 0.6}
     options = script.parse(parser, "figure_9", quick)
     if options.draw:
         result = script.read(options)[0]
