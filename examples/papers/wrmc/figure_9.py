@@ -26,7 +26,7 @@ MOLECULES = 32
 EDGE = 24.555  # angstrom, of the box
 # Method, number of proposals, maximum displacement in angstrom (None: as tuned, or uniform).
 METHODS = (("pmc", None, None), ("plj", None, None), ("mup", 32, None), ("mdp", 32, 0.65),
-           ("mdp", 64, 0.65), ("mdp", 128, 0.65), ("mdp", 32, 1.0), ("mdp", 32, 1.65),
+           ("mdp", 64, 0.65), ("mdp", 128, 0.65), ("mdp", 256, 0.65), ("mdp", 32, 1.65),
            ("mdp", 32, 2.5), ("mdp", 32, 4.0))  # fmt: skip
 # Section 5.6: P(z*) and its standard deviation over 20 simulations, and steps of all systems: 14
 # multiprocessors with 8 blocks each (caption of Figure 9).
