@@ -49,7 +49,7 @@ def start():
 
 @pytest.mark.parametrize(
     ("scheme", "proposals", "steps"),
-    [("metropolis", 2, 30000), ("walks", 16, 4000), ("corrected", 4, 15000), ("biased", 6, 2000)],
+    [("metropolis", 2, 30000), ("walks", 16, 4000), ("corrected", 4, 15000), ("biased", 6, 6000)],
 )
 def test_correct_proposals_have_the_energy_of_the_integral(
     scheme, proposals, steps, program, methane, start

@@ -14,10 +14,9 @@ import shlex
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +27,7 @@ SOURCE = Path(__file__).with_suffix(".cpp")
 SCHEMES = ("metropolis", "walks", "naive", "gaussian", "corrected", "biased")
 
 
-@dataclass(frozen=True)
-class Species:
+class Species(NamedTuple):
     """A molecule of serial_proposals.cpp.
 
     Attributes:
