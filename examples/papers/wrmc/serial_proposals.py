@@ -162,11 +162,9 @@ class Serial:
                 list(pool.map(fill, range(setup.nodes[0])))
         return grid
 
-    def exact_energy(self, parts: int = 3) -> float:
+    def exact_energy(self) -> float:
         """Mean energy of one single-site molecule in kelvin on this grid, by integration."""
-        return self._library.serial_exact_energy(
-            ctypes.byref(self._setup), _pointer(self._grid), parts
-        )
+        return self._library.serial_exact_energy(ctypes.byref(self._setup), _pointer(self._grid))
 
     def energy_of_nodes(self) -> float:
         """Mean energy of one single-site molecule in kelvin from the nodes of the grid alone, where

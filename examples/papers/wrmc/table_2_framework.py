@@ -84,7 +84,7 @@ def integrals(options: argparse.Namespace) -> list[dict[str, Any]]:
 
     def add(name: str, framework: Framework, linear: bool = False, **settings: Any) -> None:
         program = Serial(METHANE, framework, **settings)
-        energy = program.exact_energy(4) if linear else program.energy_of_nodes()
+        energy = program.exact_energy() if linear else program.energy_of_nodes()
         found.append({"candidate": name, "energy_K": energy})
         print(f"{name}: {energy - found[0]['energy_K']:+.2f} K", flush=True)
 
