@@ -78,3 +78,18 @@ def test_the_energy_of_chains_is_that_of_the_engine(program):
     butane = program.Serial(program.BUTANE, spacing=0.8)
     run = butane.run(a.site_positions(0), "metropolis", 2, 1.0, 1, seed=1, equilibrate=0)
     np.testing.assert_allclose(run["first"], a.energies, rtol=1e-4)
+
+
+def test_conformations_are_those_of_the_ideal_gas(program):
+    """A chain that feels nothing has the energy of its bends and torsions, which the engine
+    integrates."""
+    weak = {element: (1e-9, 3.0) for element in ("O", "Si")}
+    free = program.BUTANE._replace(laws=((1e-9, 3.0), (1e-9, 3.0)), framework=(weak, weak))
+    chain = program.Serial(free, spacing=2.0)
+    a = Adsorption("MFI", 1, adsorbates="n-butane", systems=SYSTEMS, seed=1, method="plj",
+                   interactions=Interactions(12.0, TRAPPE_ZEO, grid=EnergyGrid(0.8)),
+                   device="cpu", threads=1)  # fmt: skip
+    run = chain.run(a.site_positions(0), "metropolis", 2, 1.0, 5000, seed=1, equilibrate=10)
+    value, error = program.mean_and_error(run["plain"])
+    assert abs(value - a.ideal_energies[0]) < 4 * error and error < 3
+    assert run["acceptance"].min() > 0.95
