@@ -187,7 +187,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--steps", type=int, default=20000)
     parser.add_argument("--displacements", type=float, nargs="+",
-                        default=(PRINTED, 1.0, 1.35, 1.65, 2.0),
+                        default=(PRINTED, 1.0, 1.65, 1.8, 2.0),
                         help="Maximum displacements in angstrom.")  # fmt: skip
     parser.add_argument("--serial", action="store_true",
                         help="Measure b* also on one core with serial_proposals.cpp.")  # fmt: skip
