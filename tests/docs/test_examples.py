@@ -45,9 +45,7 @@ FIGURES = {
     "hard_spheres/swap_moves.py": "swap-moves",
     "hoomd_hard_spheres/run.py": "cpu-hoomd-spheres",
     "n_butane_in_mfi/run.py": "cpu-n-butane-in-mfi",
-    "methane_in_lta/run.py": "h100-adsorption-lta",
     "methane_in_mfi/isotherm.py": "cpu-adsorption-isotherm",
-    "methane_in_mfi/run.py": "h100-adsorption-mfi",
 }
 
 
@@ -135,7 +133,8 @@ BAD = [
     ("hard_spheres/interface_velocity.py", "--seeds 0", "--seeds is 0; it must be at least 1"),
     ("hoomd_hard_disks/run.py", "--period 0", "--period is 0; it must be at least 1"),
     ("papers/brush/figure_12.py", "--ions 7", ""),
-    ("methane_in_lta/run.py", "--device none", ""),
+    ("papers/wrmc/figure_9.py", "--device none", ""),
+    ("papers/wrmc/appendix_b.py", "--proposals 1", "--proposals is 1; it must be at least 2"),
 ]
 
 
@@ -158,7 +157,7 @@ def test_bad_input_is_one_line(script, words, message, refused):
     assert message in refused(script, ["--quick", *words.split()])
 
 
-@pytest.mark.parametrize("script", ["dpd/momentum.py", "methane_in_mfi/run.py"])
+@pytest.mark.parametrize("script", ["dpd/momentum.py", "papers/wrmc/table_2.py"])
 def test_files_that_are_not_summaries_are_refused(script, tmp_path, refused):
     file = tmp_path / "file.json"
     for text, message in (
