@@ -58,6 +58,10 @@ def share(value: float) -> str:
     return f"{100 * value:.0f} %"
 
 
+def small_share(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
 def with_error(quantity: str, error: str) -> Callable[[Row], str]:
     """65.27(4), of a row."""
 
@@ -84,7 +88,7 @@ SYSTEMS = "2026-11-29-h200-all"
 SMALL_SYSTEMS = "2026-11-29-h200-small-systems"
 MANY = "2026-11-29-h200-many"
 METHANE = "2026-11-29-h200-all#methane"
-CO2 = "2026-11-29-h200-all#co2"
+CO2 = "2026-11-29-h200-co2"
 
 MOVES, STEPS = "trial_moves_per_second", "steps_per_second"
 MPS = "million_particle_steps_per_second"
@@ -261,19 +265,27 @@ for trials, variant in (
     ("256", "plj 256 x 1*"),
     ("graspa-10", "gRASPA 10 *"),
     ("graspa-64", "gRASPA 64 *"),
+    ("kups", "kUPS *, 64 systems"),
 ):
     row = {"variant": variant}
+    shared = small_share if trials == "kups" else share
     NUMBERS |= {
         f"co2-{trials}": Number(CO2, row, (STEPS,), significant(3)),
-        f"co2-{trials}-accepted": Number(CO2, row, ("acceptance",), share),
+        f"co2-{trials}-accepted": Number(CO2, row, ("acceptance",), shared),
         f"co2-{trials}-loading": Number(CO2, row, (), LOADING),
         f"co2-{trials}-merit": Number(CO2, row, ("figure_of_merit",), three),
     }
-    if trials.startswith("graspa"):
+    if trials.startswith(("graspa", "kups")):
         NUMBERS[f"co2-{trials}-ratio"] = Number(CO2, row, ("merit_ratio",), three)
 ALL_TRIALS = Number(CO2, {"variant": "plj 256 x 1*"}, ("optimal_merit",), three)
 ONE_OF_256 = Number(CO2, {"variant": "plj 256 x 1*"}, ("figure_of_merit",), three)
 NUMBERS |= {
+    "co2-kups-start": Number(
+        CO2, {"variant": "kUPS *, 64 systems"}, ("start_seconds",), rounded(0)
+    ),
+    "co2-kups-compile": Number(
+        CO2, {"variant": "kUPS *, 64 systems"}, ("compile_seconds",), rounded(0)
+    ),
     "co2-all-loading": Number(CO2, ALL_TRIALS.row, (), BEST_LOADING),
     "co2-all-merit": ALL_TRIALS,
     "co2-all-ratio": Number(CO2, ALL_TRIALS.row, ALL_TRIALS.way, three, over=ONE_OF_256),
@@ -306,7 +318,7 @@ def version(key: str, _: Path) -> str:
     number = NUMBERS[key]
     names = [row["variant"] for row in number.report()["results"]]
     named = next(name for name in names if agrees(name, number.row["variant"]))
-    return re.search(r"(?:HOOMD-blue|LAMMPS) ([^),]+)", named)[1]
+    return re.search(r"(?:HOOMD-blue|LAMMPS|kUPS) ([^),]+)", named)[1]
 
 
 ABOUT = {"record": link, "card": card, "version": version}
