@@ -95,6 +95,10 @@ def run(
         )
     if not ions and (methods or precisions or threads_per_particle):
         raise ValueError("--methods, --precision and --threads-per-particle need --ions")
+    if threads_per_particle and methods and "brush" not in methods:
+        raise ValueError("--threads-per-particle needs the method brush")
+    if precisions and methods and set(methods) == {"tree"}:
+        raise ValueError("--precision does not go with the tree, which has one precision")
     kind: type[HardDisks] | type[HardSpheres] = HardSpheres if spheres else HardDisks
     fraction = packing_fraction or (0.5 if spheres else 0.698)
     about: Row = (
