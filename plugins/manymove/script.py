@@ -126,6 +126,8 @@ def read(options: argparse.Namespace) -> list[dict[str, Any]]:
             raise ValueError(f"--draw: {path} is not a summary: {error}") from None
         if not isinstance(found, dict):
             raise ValueError(f"--draw: {path} is not a summary")
+        if "options" in found and "parts" in found:
+            raise ValueError(f"--draw: {path} has the parts of a run, not its summary")
         return found
 
     found = [summary(path) for path in options.draw]

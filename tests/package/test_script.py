@@ -112,6 +112,16 @@ def test_overwrite_of_a_folder_that_is_not_there(tmp_path):
     assert (tmp_path / "new/parts.json").exists()
 
 
+def test_parts_are_not_drawn(tmp_path):
+    """A record of several runs, which also has `parts`, is."""
+    script.Parts(options(tmp_path)).run("first", lambda: {"results": [1]})
+    path = tmp_path / "parts.json"
+    with pytest.raises(ValueError, match=r"parts\.json has the parts of a run, not its summary"):
+        script.read(argparse.Namespace(draw=[path]))
+    path.write_text(json.dumps({"parts": {"one": {"results": [1]}, "other": {"results": [2]}}}))
+    assert script.read(argparse.Namespace(draw=[path])) == [{"results": [1]}, {"results": [2]}]
+
+
 def test_threads_run_parts_at_the_same_time(tmp_path):
     parts, together = script.Parts(options(tmp_path)), Barrier(4, timeout=30)
 
