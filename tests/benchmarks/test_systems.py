@@ -94,6 +94,11 @@ def test_the_tree_has_no_options_of_the_brush(words, message, capsys):
     assert message in capsys.readouterr().err
 
 
+def test_threads_of_an_ion_are_those_of_a_gpu(capsys):
+    assert bench(["systems", *SMALL, "--ions", "--threads-per-particle", "8,16"]) == 2
+    assert "--threads-per-particle needs a GPU" in capsys.readouterr().err
+
+
 def test_ions_have_no_packing_fraction(capsys):
     assert bench(["systems", *SMALL, "--ions", "--packing-fraction", "0.5"]) == 2
     assert "--ions cannot be combined with" in capsys.readouterr().err
