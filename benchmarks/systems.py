@@ -23,6 +23,7 @@ from benchmarks import hpmc_processes, simultaneous
 from benchmarks.disk_variants import melted_engines
 from benchmarks.electrolyte import trivalent
 from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
+from manymove.devices import on_gpu
 from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
 from manymove.replicas import Replicas
@@ -95,6 +96,12 @@ def run(
         )
     if not ions and (methods or precisions or threads_per_particle):
         raise ValueError("--methods, --precision and --threads-per-particle need --ions")
+    if threads_per_particle and methods and "brush" not in methods:
+        raise ValueError("--threads-per-particle needs the method brush")
+    if threads_per_particle and not on_gpu(device):
+        raise ValueError("--threads-per-particle needs a GPU")
+    if precisions and methods and set(methods) == {"tree"}:
+        raise ValueError("--precision does not go with the tree, which has one precision")
     kind: type[HardDisks] | type[HardSpheres] = HardSpheres if spheres else HardDisks
     fraction = packing_fraction or (0.5 if spheres else 0.698)
     about: Row = (

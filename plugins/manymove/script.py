@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from manymove import files
 from manymove.info import record
 from manymove.jobs import errors, output_folder
 from manymove.jobs.figures import write_picture
@@ -125,6 +126,8 @@ def read(options: argparse.Namespace) -> list[dict[str, Any]]:
             raise ValueError(f"--draw: {path} is not a summary: {error}") from None
         if not isinstance(found, dict):
             raise ValueError(f"--draw: {path} is not a summary")
+        if "options" in found and "parts" in found:
+            raise ValueError(f"--draw: {path} has the parts of a run, not its summary")
         return found
 
     found = [summary(path) for path in options.draw]
@@ -197,24 +200,31 @@ def compared(
 
 class Parts:
     """The parts of a long script that have ended. They are kept in --output/parts.json, so that the
-    same command continues a script that was stopped. --overwrite begins again.
+    same command continues a script that was stopped. --overwrite begins again: the first part that
+    begins removes the parts and the summary of the earlier run, and the same command without
+    --overwrite continues the new one.
 
     Args:
         options: options of the script. If it has an option --minutes, no part begins after that
-            time, and :meth:`run` ends the script with the command that continues it.
+            time, and :meth:`run` ends the script with the number of parts that have ended.
         without: names of options that may differ between the commands, such as the device.
 
     Raises:
-        ValueError: the parts that exist have other options; the text names the first of them.
+        ValueError: --minutes is not positive, or the parts that exist have other options; the text
+            names the first of them.
     """
 
     def __init__(self, options: argparse.Namespace, without: tuple[str, ...] = ()) -> None:
         names = vars(options).keys() - {*_FILES, "minutes", *without}
         settings = {name: getattr(options, name) for name in sorted(names)}
-        settings = json.loads(json.dumps(settings))  # tuples are lists in the file
+        settings = json.loads(json.dumps(settings, default=str))  # tuples are lists in the file
+        minutes = getattr(options, "minutes", None)
+        if minutes is not None and not minutes > 0:
+            raise ValueError(f"--minutes is {minutes:g}; it must be positive")
         self._path = options.output / "parts.json"
+        self._earlier = (self._path, options.output / "summary.json") if options.overwrite else ()
         self._lock = Lock()
-        self._end = monotonic() + 60 * (getattr(options, "minutes", None) or math.inf)
+        self._end = monotonic() + 60 * (math.inf if minutes is None else minutes)
         self._kept: dict[str, Any] = {"options": settings, "parts": {}}
         if self._path.exists() and not options.overwrite:
             kept = json.loads(self._path.read_text())
@@ -227,15 +237,21 @@ class Parts:
             self._kept = kept
 
     def run(self, name: str, function: Callable[[], Any]) -> Any:
-        """The result of a part, which JSON can hold. The function is called if the part has not
-        ended yet. Threads may call this at the same time."""
+        """The result of a part as JSON has it, with lists for tuples. The function is called if the
+        part has not ended yet. Threads may call this at the same time."""
         if name not in self._kept["parts"]:
             if monotonic() > self._end:
                 raise SystemExit(
                     f"{len(self._kept['parts'])} parts are in {self._path}; the same command "
-                    "continues"
+                    "continues (without --overwrite, which begins again)"
                 )
-            result = function()
+            with self._lock:
+                if self._earlier:
+                    files.make_folder(self._path.parent)
+                    files.remove(*self._earlier)
+                    self._earlier = ()
+            # As a continued script finds it in the file.
+            result = json.loads(json.dumps(function()))
             with self._lock:
                 self._kept["parts"][name] = result
                 write_json(self._path, self._kept)

@@ -33,7 +33,8 @@ def test_processes_start_one_after_the_other_and_run_at_the_same_time(tmp_path):
         calls = [times(tmp_path, "none", k) for k in range(3)]
         assert max(each[0][0] for each in calls) < min(each[-1][1] for each in calls)
         for each in calls:
-            assert 0.3 <= each[-1][1] - each[0][0] < 1.0
+            # The time begins before the first call, and ends after the record of the last one.
+            assert 0.25 <= each[-1][1] - each[0][0] < 1.0
         assert (trials > sum(map(len, calls)), accepted) == (True, 0)  # calls become longer
         trials, accepted = processes.run(1, 0.01)
         assert trials == accepted > 0

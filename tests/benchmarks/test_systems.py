@@ -82,6 +82,23 @@ def test_disks_have_no_methods_of_ions(capsys):
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--threads-per-particle", "8"], "--threads-per-particle needs the method brush"),
+        (["--precision", "mixed"], "--precision does not go with the tree"),
+    ],
+)
+def test_the_tree_has_no_options_of_the_brush(words, message, capsys):
+    assert bench(["systems", *SMALL, "--ions", "--methods", "tree", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_threads_of_an_ion_are_those_of_a_gpu(capsys):
+    assert bench(["systems", *SMALL, "--ions", "--threads-per-particle", "8,16"]) == 2
+    assert "--threads-per-particle needs a GPU" in capsys.readouterr().err
+
+
 def test_ions_have_no_packing_fraction(capsys):
     assert bench(["systems", *SMALL, "--ions", "--packing-fraction", "0.5"]) == 2
     assert "--ions cannot be combined with" in capsys.readouterr().err

@@ -76,3 +76,18 @@ def test_tables_and_summaries_have_the_factor(tmp_path, capsys):
         assert summary["replicas"][0]["pressure_error"] == pytest.approx(error, rel=1e-4)
         told = re.search(r"the blocking error is multiplied by 3,", capsys.readouterr().out)
         assert bool(told) == (factor > 1)
+
+
+@pytest.mark.parametrize(("pressure", "factor"), [("7", 1.0), ("8.6", 3.0)])
+def test_summaries_at_constant_pressure_have_the_factor(pressure, factor, tmp_path):
+    """With 64 disks from 0.695 - 0.26 / 8 = 0.6625 on; at constant volume from 0.695 on."""
+    options = "--particles 64 --packing-fraction 0.67 --sweeps 1000 --equilibrate 500 --device cpu"
+    words = [*options.split(), "--pressure", pressure, "--output", str(tmp_path)]
+    assert cli.run(["disks", *words]) == 0
+    summary = summary_of(tmp_path)
+    mean = summary["mean_packing_fraction"]
+    assert mean < 0.695 and (mean > 0.6625) == (factor > 1)
+    assert summary["mean_packing_fraction_error_factor"] == factor
+    assert summary["near_freezing"] is (factor > 1)
+    told = any("psi_6 as tabulated near freezing" in line for line in summary["warnings"])
+    assert told == (factor > 1)

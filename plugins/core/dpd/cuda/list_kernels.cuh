@@ -66,8 +66,8 @@ __device__ inline unsigned left_out(const NeighborLists& lists, unsigned first, 
 // ---- building lists ----
 
 // One warp per cell, or several that share its particles. Of the particles in the cells around it,
-// those in reach of the box that bounds its own are collected; then its own go through them one by
-// one, so that lists have the order of the candidates (section 3.3 of the paper).
+// those in reach of the box that bounds its own are collected; then its own go through them, four
+// at a time (append()). Lists have the order of the candidates (section 3.3 of the paper).
 struct ListMemory {
   static constexpr int kMost = 160;  // candidates whose places are kept in registers
   float4 candidate[kMost + 32];      // position and index
