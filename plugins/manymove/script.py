@@ -184,8 +184,8 @@ def compared(
 
     Args:
         quantity: what is compared, with its unit and state point.
-        ours: value and standard error; the error is None where it is not known.
-        published: value and standard error of the paper, or None where it has no number.
+        ours: value and standard error; the error is None if it is unknown.
+        published: value and standard error of the paper, or None if the paper has no number.
         size: size of the system, such as "65,536 disks".
         length: length of the run, such as "2.4e7 sweeps".
     """
@@ -196,8 +196,8 @@ def compared(
 
 
 class Parts:
-    """The parts of a long script that have ended. They are kept in --output/parts.json, so that the
-    same command continues a script that was stopped. --overwrite begins again.
+    """The finished parts of a long script. They are kept in --output/parts.json, so that the same
+    command continues an interrupted script. --overwrite starts from the beginning.
 
     Args:
         options: options of the script. If it has an option --minutes, no part begins after that
@@ -205,7 +205,7 @@ class Parts:
         without: names of options that may differ between the commands, such as the device.
 
     Raises:
-        ValueError: the parts that exist have other options; the text names the first of them.
+        ValueError: the existing parts have other options; the text names the first difference.
     """
 
     def __init__(self, options: argparse.Namespace, without: tuple[str, ...] = ()) -> None:
@@ -227,8 +227,8 @@ class Parts:
             self._kept = kept
 
     def run(self, name: str, function: Callable[[], Any]) -> Any:
-        """The result of a part, which JSON can hold. The function is called if the part has not
-        ended yet. Threads may call this at the same time."""
+        """The result of a part, which must be serializable as JSON. The function is called if the
+        part is not finished. Several threads may call this method at the same time."""
         if name not in self._kept["parts"]:
             if monotonic() > self._end:
                 raise SystemExit(

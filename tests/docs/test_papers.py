@@ -78,3 +78,11 @@ def test_the_overview_counts_the_entries_by_state_and_links_the_incomplete_ones(
     assert "| [A paper](#a-paper) | 1 | 1 | 1 | 1 |\n" in text
     assert "- A paper, not measured yet: [Figure 1](#figure-1-a-pressure)\n" in text
     assert "- A paper, in part: [Table 8](#table-8-a-pressure)\n" in text
+
+
+def test_a_row_that_several_parts_repeat_is_shown_once(folder):
+    reference, other = row([2.0, 0.1], None), row([3.0, 0.1], None)
+    parts = {"first": run([reference], 20), "second": run([reference, other], 20)}
+    (folder / "table_9.json").write_text(json.dumps({"parts": parts}))
+    text = papers.section("a", ENTRY)
+    assert text.count("| 2.0(1) |") == 1 and text.count("| 3.0(1) |") == 1

@@ -132,6 +132,8 @@ def section(folder: str, entry: dict[str, Any]) -> str:
         parts = record.get("parts", {"": record})
         rows = [row for part in parts.values() for row in part["rows"]]
         rows = [row for row in rows if row.get("item", entry["item"]) == entry["item"]]
+        # Parts of a record may repeat a reference.
+        rows = [row for k, row in enumerate(rows) if row not in rows[:k]]
         text += f"{table(rows)}\n\n" if rows else ""
         machines = dict.fromkeys(where(part) for part in parts.values())
         said.insert(0, f"[Record](../{file.relative_to(ROOT)}): {'; '.join(machines)}.")
