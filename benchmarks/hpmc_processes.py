@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Speed of HOOMD-blue's HPMC in several simultaneous processes, the peer of the benchmark systems.
 
-Each process has a system of its own. The processes make their systems one after the other, because
-HPMC chooses the launch parameters of its kernels by their times and needs the device for itself.
-Before each run they wait for each other, and then all run for the same time. The time of the start
-is not measured.
+Each process has one system. The processes make their systems one after the other, because HPMC
+tunes the launch parameters of its kernels by timing them, which needs an idle device. Before each
+run the processes wait for each other, and then all of them run for the same time. The start of the
+processes is not measured.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def _serve(
     meeting: Any,
     pipe: connection.Connection,
 ) -> None:
-    """What a process does: it makes its variants and runs them when it is told to."""
+    """The work of a process, which makes its variants and runs them on request."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
     try:
         with turn:
@@ -277,7 +277,7 @@ def _serve(
 
 
 def _run_for(variant: Variant, seconds: float) -> tuple[int, int]:
-    """Trial moves and accepted moves in this time; calls that are short become longer."""
+    """Numbers of trial moves and accepted moves in this time; short calls are lengthened."""
     trials = accepted = 0
     until = time.monotonic() + seconds
     while (began := time.monotonic()) < until:

@@ -1,11 +1,11 @@
 """kUPS as a peer of `python -m benchmarks adsorption --merit`.
 
 N. Gao et al., kUPS, a universal particle simulation toolkit (2026), github.com/cusp-ai-oss/kups.
-It needs Python 3.12 and JAX, so that it runs in a process of its own, `benchmarks/kups_run.py`:
-with this Python if kUPS is installed in it, or with the one that the environment variable
-MANYMOVE_KUPS names. kUPS gets the framework, the charges, the parameters, the cutoff, the fugacity
-and the shares of moves of our engine; it chooses Ewald's parameters itself. An insertion has one
-trial position and one orientation, because kUPS has no others.
+kUPS needs Python 3.12 and JAX. Therefore it runs in a separate process, `benchmarks/kups_run.py`,
+with the Python that the environment variable MANYMOVE_KUPS names, or else with this Python if kUPS
+is installed in it. kUPS gets the framework, the charges, the parameters, the cutoff, the fugacity
+and the shares of moves of our engine, and chooses Ewald's parameters itself. An insertion has one
+trial position and one orientation, because kUPS has no multiple trials.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PYTHON = "MANYMOVE_KUPS"
 REMEDY = f"install it with `pip install kups[cuda]`, or set {PYTHON} to a Python that has it"
 _PROGRAM = Path(__file__).with_name("kups_run.py")
 _LEAST_STEPS = 200  # steps in a cycle, after which the numbers of molecules are stored
-_MANY = 16  # systems from which on the error is that over the systems
+_MANY = 16  # smallest number of systems whose error follows from their spread
 
 
 def python() -> str | None:
@@ -66,7 +66,7 @@ class Batch:
         steps: number of steps of each system in a cycle.
         seconds: wall time of the cycles, without start, compilation and equilibration.
         acceptance: share of accepted insertions and deletions.
-        about: what else the program reports, for the JSON file.
+        about: further entries of the JSON file, as the program reports them.
     """
 
     numbers: np.ndarray

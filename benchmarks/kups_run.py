@@ -1,6 +1,6 @@
 """Open systems of rigid molecules in kUPS: the program that `benchmarks.kups` starts.
 
-It runs with the Python in which kUPS is installed, and imports nothing of this project:
+The program runs with the Python in which kUPS is installed, and imports nothing of this project:
 `python -P kups_run.py system.json report.json`. kUPS advances all systems together: the trial moves
 of a step are of one kind, and each system accepts or rejects its own.
 """

@@ -134,10 +134,10 @@ def run(
 
     The arguments are the options of `python -m benchmarks adsorption`; `molecules` are there at the
     start of the equilibration. With `merit`, gRASPA, kUPS and RASPA3 measure the same system for
-    that many seconds each, if they are there; `peers` names those that have to be there.
+    that many seconds each, if they are installed; `peers` names those that have to be installed.
 
     Raises:
-        ValueError: an argument is out of range, or a program of `peers` is not there.
+        ValueError: an argument is out of range, or a program of `peers` is not installed.
     """
     chosen = [method for method in methods if method in OPEN_METHODS]
     if not chosen:
@@ -178,7 +178,7 @@ def _found(peers: Sequence[str] | None) -> list[str]:
     """The programs to compare with.
 
     Raises:
-        ValueError: one of those asked for, or every one, is not there.
+        ValueError: a requested program, or every program, is not installed.
     """
     there = {
         "graspa": graspa.program() is not None,

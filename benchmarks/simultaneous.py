@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Simulations in simultaneous processes, one in each.
 
-The processes start from checkpoints: `python -m benchmarks.simultaneous FILE THREADS` loads a
-simulation, says that it is ready, and then runs it for each number of sweeps on its standard input.
-It answers each with its trial moves and accepted moves. It ends with its input.
+The processes start from checkpoints. `python -m benchmarks.simultaneous FILE THREADS` loads a
+simulation and prints that it is ready. Then it runs the simulation for each number of sweeps on its
+standard input, and prints the numbers of trial moves and accepted moves. It ends when its input
+ends.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ WORKER = [sys.executable, "-m", "benchmarks.simultaneous"]
 
 
 class Processes:
-    """One process for each simulation, which wait for work."""
+    """Processes with one simulation each, which wait for work."""
 
     def __init__(self, started: Sequence[tuple[subprocess.Popen[str], Path]]) -> None:
         self._started = started
@@ -48,7 +49,7 @@ class Processes:
         return sum(trials for trials, _ in moves), sum(accepted for _, accepted in moves)
 
     def _answers(self) -> list[str]:
-        """A line of each process."""
+        """One line of output of each process."""
         found = []
         for process, errors in self._started:
             assert process.stdout is not None
@@ -62,8 +63,8 @@ class Processes:
 
 @contextlib.contextmanager
 def started(simulations: Sequence[Any]) -> Iterator[Processes]:
-    """Processes that continue copies of simulations, each with its number of threads. They end with
-    the block."""
+    """Processes that continue copies of simulations, each with its number of threads. The processes
+    end with the block."""
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         processes = []
         for i, simulation in enumerate(simulations):
@@ -88,8 +89,8 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def work(file: str, threads: int) -> None:
-    """The work of a process. Ctrl-C is for the process that has started this one and ends it. (In a
-    session of its own, a process gets a larger share of a busy machine than threads have.)"""
+    """The work of a process. It ignores Ctrl-C, because the process that has started it ends it. (A
+    process in a separate session would get a larger share of a busy machine than threads have.)"""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     simulation: Any = load(file, device="cpu", threads=threads)
     print("ready", flush=True)

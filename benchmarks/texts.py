@@ -66,11 +66,11 @@ _OWN = {
     "one variant for each.",
     "fugacity": "Fugacity of open systems in bar (default closed systems).",
     "merit": "Time in seconds for which gRASPA, kUPS and RASPA3 measure the same open system "
-    "(default not run).",
+    "(default: none of them is measured).",
     "peers": "Programs that --merit measures, which have to be installed: graspa, kups and raspa "
-    "(default those that are).",
+    "(default: those that are installed).",
     "kups_systems": "Numbers of systems that kUPS advances together, one variant for each.",
-    "kups_seconds": "Time in seconds for which kUPS measures (default that of --merit).",
+    "kups_seconds": "Time in seconds for which kUPS measures (default: the time of --merit).",
     "exchange": "Share of insertions and deletions among the steps of open systems.",
     "dpd.density": "Number density N / V in reduced units (default 3; 6.1 for mdpd).",
     "adsorption.equilibrate": "Length of the equilibration in steps.",

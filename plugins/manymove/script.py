@@ -187,8 +187,8 @@ def compared(
 
     Args:
         quantity: what is compared, with its unit and state point.
-        ours: value and standard error; the error is None where it is not known.
-        published: value and standard error of the paper, or None where it has no number.
+        ours: value and standard error; the error is None if it is unknown.
+        published: value and standard error of the paper, or None if the paper has no number.
         size: size of the system, such as "65,536 disks".
         length: length of the run, such as "2.4e7 sweeps".
     """
@@ -199,10 +199,10 @@ def compared(
 
 
 class Parts:
-    """The parts of a long script that have ended. They are kept in --output/parts.json, so that the
-    same command continues a script that was stopped. --overwrite begins again: the first part that
-    begins removes the parts and the summary of the earlier run, and the same command without
-    --overwrite continues the new one.
+    """The finished parts of a long script. They are kept in --output/parts.json, so that the same
+    command continues an interrupted script. --overwrite starts from the beginning: the first part
+    that begins removes the parts and the summary of the earlier run, and the same command without
+    --overwrite continues the new run.
 
     Args:
         options: options of the script. If it has an option --minutes, no part begins after that
@@ -210,8 +210,8 @@ class Parts:
         without: names of options that may differ between the commands, such as the device.
 
     Raises:
-        ValueError: --minutes is not positive, or the parts that exist have other options; the text
-            names the first of them.
+        ValueError: --minutes is not positive, or the existing parts have other options; the text
+            names the first difference.
     """
 
     def __init__(self, options: argparse.Namespace, without: tuple[str, ...] = ()) -> None:
@@ -238,7 +238,7 @@ class Parts:
 
     def run(self, name: str, function: Callable[[], Any]) -> Any:
         """The result of a part as JSON has it, with lists for tuples. The function is called if the
-        part has not ended yet. Threads may call this at the same time."""
+        part is not finished. Several threads may call this method at the same time."""
         if name not in self._kept["parts"]:
             if monotonic() > self._end:
                 raise SystemExit(

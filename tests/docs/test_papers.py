@@ -64,3 +64,25 @@ def test_a_row_that_is_far_from_the_paper_needs_a_note(folder):
     with pytest.raises(ValueError, match=r"4\.0 errors"):
         papers.section("a", {**ENTRY, "reason": "More later."})
     assert "It was tested." in papers.section("a", {**ENTRY, "note": "It was tested."})
+
+
+def test_the_overview_counts_the_entries_by_state_and_links_the_incomplete_ones(folder):
+    (folder / "table_9.json").write_text(json.dumps(run([], 20)))
+    items = [
+        ENTRY,
+        {**ENTRY, "item": "Table 8", "reason": "A run is missing."},
+        {**ENTRY, "item": "Figure 1", "script": "figure_1.py", "reason": "It needs a day."},
+        {"item": "Figure 2", "title": "a drawing", "reason": "It has no numbers."},
+    ]
+    text = papers.overview({"a": {"title": "A paper", "items": items}})
+    assert "| [A paper](#a-paper) | 1 | 1 | 1 | 1 |\n" in text
+    assert "- A paper, not measured yet: [Figure 1](#figure-1-a-pressure)\n" in text
+    assert "- A paper, in part: [Table 8](#table-8-a-pressure)\n" in text
+
+
+def test_a_row_that_several_parts_repeat_is_shown_once(folder):
+    reference, other = row([2.0, 0.1], None), row([3.0, 0.1], None)
+    parts = {"first": run([reference], 20), "second": run([reference, other], 20)}
+    (folder / "table_9.json").write_text(json.dumps({"parts": parts}))
+    text = papers.section("a", ENTRY)
+    assert text.count("| 2.0(1) |") == 1 and text.count("| 3.0(1) |") == 1

@@ -79,10 +79,15 @@ def commands(page: Path) -> list[str]:
     return [line for line in found if line]
 
 
+def anchor(heading: str) -> str:
+    """Anchor of a heading, as code hosts and MyST make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
 def anchors(page: Path) -> set[str]:
-    """Anchors of the headings, as code hosts and MyST make them."""
+    """Anchors of the headings of a page."""
     headings = re.findall(r"^#+ +(.+?) *$", FENCE.sub("", page.read_text()), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
+    return {anchor(each) for each in headings}
 
 
 def links(page: Path) -> list[tuple[str, str]]:

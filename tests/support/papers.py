@@ -3,11 +3,12 @@
 """Writes docs/papers.md, which compares each table and figure of the four papers with our results.
 
 The file contents.json of a folder in examples/papers lists the tables and figures of one paper. An
-entry with a script has its record beside the script, under the same name or that of its `record`:
-the summary.json of the run that its options make, or several of them by name in `parts`. An entry
-with a script and a `reason` is not measured yet, or not all of it; one without a script says why
-nothing can be measured. The comparisons of a record are its rows (`manymove.script.compared`).
-Several entries may have one record, whose rows name theirs as their `item`.
+entry with a script has its record beside the script, under the same name or the name in `record`.
+The record is the summary.json of the run that the options make, or several of them by name in
+`parts`. An entry with a script and a `reason` is measured in part, or not at all if it has no
+record. The reason of an entry without a script says why nothing can be measured. The page begins
+with these states. The comparisons of a record are its rows (`manymove.script.compared`). Several
+entries may share one record, whose rows name their entry as `item`.
 `python tests/support/papers.py` ends with an error if the page differs, and `--write` writes it.
 `--add RECORD NAME SUMMARY` keeps the summary of a run as a part of a record.
 """
@@ -20,7 +21,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from documents import ROOT
+from documents import ROOT, anchor
 
 # The linters run where manymove is not installed.
 sys.path.insert(0, str(ROOT / "plugins/manymove/analysis"))
@@ -32,8 +33,14 @@ FOLDERS = ("mpmc", "dpd", "brush", "wrmc")
 NEEDS_A_NOTE = 3  # joint errors
 HEAD = """# The four papers
 
-This page compares the tables and figures of the papers with results of this package. The script of each table or figure is in [examples/papers](../examples/papers/), with its record under the same name. Errors in parentheses are standard errors. The column "joint errors" has the difference (ours − published) divided by the root of the sum of both squared errors.
+This page compares each table and figure of the four papers with results of this package. The scripts are in [examples/papers](../examples/papers/README.md), and the record of a run is beside its script. Errors in parentheses are standard errors of the last digits. The column "joint errors" has the difference (ours − published) divided by the square root of the sum of both squared errors.
 """  # noqa: E501
+STATES = """The entries of a paper are its tables and figures, and those sections and equations that have numbers. An entry is measured in part if runs are missing, which the entry then names. The columns "size" and "length" of an entry show how large its runs are. Drawings, pictures and lists of hardware are entries without numbers.
+
+| paper | measured | in part | not measured yet | without numbers |
+|---|---|---|---|---|
+"""  # noqa: E501
+MEASURED, IN_PART, NOT_YET, WITHOUT = "measured", "in part", "not measured yet", "without numbers"
 
 
 def number(value: list[float | None] | None) -> str:
@@ -70,13 +77,53 @@ def where(record: dict[str, Any]) -> str:
     return f"{machine}, {record['date'][:10]}"
 
 
+def record_of(folder: str, entry: dict[str, Any]) -> Path:
+    """The file of the record of an entry with a script, which may not exist."""
+    script = PAPERS / folder / entry["script"]
+    return script.with_name(entry.get("record", f"{script.stem}.json"))
+
+
+def state(folder: str, entry: dict[str, Any]) -> str:
+    """Whether a table or figure is measured."""
+    if "script" not in entry:
+        return WITHOUT
+    if not record_of(folder, entry).exists():
+        return NOT_YET
+    return IN_PART if "reason" in entry else MEASURED
+
+
+def link(heading: str, text: str) -> str:
+    return f"[{text}](#{anchor(heading)})"
+
+
+def overview(papers: dict[str, dict[str, Any]]) -> str:
+    """The number of entries of each paper by state, and links to those that are incomplete."""
+    lines, incomplete = [], []
+    for folder, contents in papers.items():
+        states = [(state(folder, entry), entry) for entry in contents["items"]]
+        counts = [sum(found == each for found, _ in states)
+                  for each in (MEASURED, IN_PART, NOT_YET, WITHOUT)]  # fmt: skip
+        cells = [link(contents["title"], contents["title"]), *map(str, counts)]
+        lines.append(f"| {' | '.join(cells)} |")
+        for each in (NOT_YET, IN_PART):
+            chosen = [entry for found, entry in states if found == each]
+            links = [link(heading(entry), entry["item"]) for entry in chosen]
+            if links:
+                incomplete.append(f"- {contents['title']}, {each}: {', '.join(links)}")
+    return f"{STATES}{chr(10).join(lines)}\n\n{chr(10).join(incomplete)}\n"
+
+
+def heading(entry: dict[str, Any]) -> str:
+    return f"{entry['item']}: {entry['title']}"
+
+
 def section(folder: str, entry: dict[str, Any]) -> str:
     """What the page says about a table or figure."""
-    text = f"### {entry['item']}: {entry['title']}\n\n"
+    text = f"### {heading(entry)}\n\n"
     if "script" not in entry:
         return text + entry["reason"] + "\n"
     script = PAPERS / folder / entry["script"]
-    file = script.with_name(entry.get("record", f"{script.stem}.json"))
+    file = record_of(folder, entry)
     command = f"python {script.relative_to(ROOT)} {entry.get('options', '')}".strip()
     text += "".join(f"    {line}\n" for line in command.split("\n")) + "\n"
     said = [entry[key] for key in ("note", "reason") if key in entry]
@@ -85,6 +132,8 @@ def section(folder: str, entry: dict[str, Any]) -> str:
         parts = record.get("parts", {"": record})
         rows = [row for part in parts.values() for row in part["rows"]]
         rows = [row for row in rows if row.get("item", entry["item"]) == entry["item"]]
+        # Parts of a record may repeat a reference.
+        rows = [row for k, row in enumerate(rows) if row not in rows[:k]]
         text += f"{table(rows)}\n\n" if rows else ""
         machines = dict.fromkeys(where(part) for part in parts.values())
         said.insert(0, f"[Record](../{file.relative_to(ROOT)}): {'; '.join(machines)}.")
@@ -107,12 +156,10 @@ def add(file: str, name: str, summary: str) -> None:
 
 
 def page() -> str:
-    parts = [HEAD]
-    for folder in FOLDERS:
-        file = PAPERS / folder / "contents.json"
-        if not file.exists():
-            continue
-        contents = json.loads(file.read_text())
+    files = {folder: PAPERS / folder / "contents.json" for folder in FOLDERS}
+    papers = {folder: json.loads(file.read_text()) for folder, file in files.items()}
+    parts = [HEAD, overview(papers)]
+    for folder, contents in papers.items():
         parts.append(f"## {contents['title']}\n\n{contents['paper']}\n")
         parts += [section(folder, entry) for entry in contents["items"]]
     return "\n".join(parts)

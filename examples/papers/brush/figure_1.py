@@ -1,9 +1,9 @@
 """The two updating schemes of Figure 1, random and sequential, as chains of the 3:-1 electrolyte.
 
 Both schemes sample the same distribution (section 2 of the paper). In the random scheme an ion is
-tried once per cycle on average, and about a share 1/e of the ions is not tried in a cycle. The
-product has the sequential scheme only, which can be computed in parallel. updating.cpp makes both
-chains, one step after the other; its sequential chain is the one of `Electrolyte`.
+tried once per cycle on average, and a share of about 1/e of the ions is not tried in a cycle.
+`Electrolyte` has only the sequential scheme, which can be computed in parallel. The program
+updating.cpp computes both chains one step at a time; its sequential chain equals `Electrolyte`'s.
 
     python figure_1.py --chains 8 --jobs 4
 """
@@ -192,10 +192,14 @@ def draw(result: dict[str, Any]) -> Figure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ions", type=int, default=1024, help="Number of ions, a multiple of 4.")
-    parser.add_argument("--sweeps", type=int, default=5000, help="Sweeps of a chain.")
-    parser.add_argument("--equilibrate", type=int, default=50, help="Sweeps before these.")
-    parser.add_argument("--chains", type=int, default=4, help="Independent chains of each scheme.")
-    parser.add_argument("--jobs", type=int, default=1, help="Chains that run at the same time.")
+    parser.add_argument("--sweeps", type=int, default=5000, help="Number of sweeps of a chain.")
+    parser.add_argument(
+        "--equilibrate", type=int, default=50, help="Number of sweeps of the equilibration."
+    )
+    parser.add_argument(
+        "--chains", type=int, default=4, help="Number of independent chains of each scheme."
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="Number of simultaneous chains.")
     parser.add_argument("--seed", type=int, default=1)
     quick = {"ions": 128, "sweeps": 200, "equilibrate": 10, "chains": 2}
     options = script.parse(parser, "figure_1", quick)

@@ -1,9 +1,10 @@
 """Counters of the brush, of the paper's kernel and of the parallel reduction: Figure 10.
 
-The paper read them with nvprof for 131,072 particles; its figure's numbers are not in the text. On
-a GPU with Nsight Compute (the program ncu, which needs the permission to read counters) this script
-profiles one sweep of the brush, which is one kernel, and some trials of the reduction, each of
-which is a kernel. On a CPU, or with --no-counters, it measures the pair terms per second only.
+The paper measures them with nvprof for 131,072 particles and does not print the numbers of its
+figure. On a GPU this script needs Nsight Compute (the program ncu, and the permission to read
+counters). It profiles one sweep of the brush, which is one kernel, and some trials of the
+reduction, each of which is a kernel. On a CPU, or with --no-counters, it measures only the pair
+terms per second.
 
     python figure_10.py --device cuda
 """
@@ -186,14 +187,19 @@ def main() -> None:
     parser.add_argument(
         "--precisions", nargs="+", choices=("mixed", "double"), default=["double", "mixed"]
     )
-    parser.add_argument("--seconds", type=float, default=0.3, help="Least time of a measurement.")
+    parser.add_argument(
+        "--seconds", type=float, default=0.3, help="Minimum duration of a measurement in seconds."
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     parser.add_argument(
-        "--no-counters", dest="counters", action="store_false", help="Do not call ncu."
+        "--no-counters",
+        dest="counters",
+        action="store_false",
+        help="Do not read hardware counters with ncu.",
     )
     parser.add_argument("--profile", nargs=2, metavar=("METHOD", "PRECISION"),
-                        help="Make one sweep of this method; ncu profiles this.")  # fmt: skip
+                        help="Run one sweep of this method, which ncu profiles.")  # fmt: skip
     quick = {"ions": 512, "seconds": 0.01}
     options = script.parse(parser, "figure_10", quick, without_a_run=("profile",))
     if options.profile:

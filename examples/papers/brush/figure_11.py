@@ -1,8 +1,8 @@
 """Autocorrelation of the energy of the 3:-1 electrolyte and its correlation time: Figure 11.
 
-C_n and T_c are those of Eqs. 9 and 10 for trial moves that are uniform in a cube of about a third
-of the size L of the system, the diameter of the cell. Many chains of the paper's length of 2,000
-sweeps show the statistical error of one. Other edges of the cube show what "about" changes.
+C_n and T_c are defined by Eqs. 9 and 10. Trial moves are uniform in a cube whose edge is about a
+third of the diameter L of the spherical cell. Many chains of the paper's length of 2,000 sweeps
+show the statistical error of a single chain. Other edges of the cube show how T_c depends on it.
 
     python figure_11.py --ions 2048 8192 --chains 256 --device cuda
     python figure_11.py --ions 2048 8192 --chains 256 --device cuda --run out/figure_12
@@ -134,20 +134,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--ions", type=int, nargs="+", default=[1024],
-        help="Numbers of ions, multiples of 4; the first has all edges, others L / 3.",
+        help="Numbers of ions, multiples of 4. Only the first one runs with all edges.",
     )  # fmt: skip
     parser.add_argument(
         "--edges", type=float, nargs="+", default=[0.2, 0.25, 0.3, 0.4, 0.5, 0.6],
         help="Other edges of the cube of trial moves, in units of L.",
     )  # fmt: skip
-    parser.add_argument("--chains", type=int, default=16, help="Independent chains.")
-    parser.add_argument("--sweeps", type=int, default=2000, help="Sweeps of a chain.")
-    parser.add_argument("--equilibrate", type=int, default=50, help="Sweeps before these.")
+    parser.add_argument("--chains", type=int, default=16, help="Number of independent chains.")
+    parser.add_argument("--sweeps", type=int, default=2000, help="Number of sweeps of a chain.")
+    parser.add_argument(
+        "--equilibrate", type=int, default=50, help="Number of sweeps of the equilibration."
+    )
     parser.add_argument("--seed", type=int, default=1, help="Seed of the first chain.")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--minutes", type=float, help="No point begins after this time.")
-    parser.add_argument("--run", metavar="FOLDER", help="A finished run of figure_12.py, as well.")
+    parser.add_argument(
+        "--minutes", type=float, help="Time in minutes after which no point begins."
+    )
+    parser.add_argument(
+        "--run",
+        metavar="FOLDER",
+        help="Folder of a finished run of figure_12.py, which is analyzed as well.",
+    )
     quick = {"ions": [128], "edges": [0.5], "chains": 4, "sweeps": 200, "equilibrate": 10}
     options = script.parse(parser, "figure_11", quick)
     if options.draw:

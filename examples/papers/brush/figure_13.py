@@ -1,8 +1,8 @@
 """Far field of the charge densities and the renormalized Debye length: Figure 13.
 
-The symbols are ln |r rho|, and the lines are not fitted: they have the slope of the zero of the
-Ornstein-Zernike equation and the amplitudes of its residue. The line around +3 is bent at all
-distances that are measured; debye_length.py shows what straight lines make of that.
+The symbols are ln |r rho|. The lines are not fitted: their slope follows from the zero of the
+Ornstein-Zernike equation, and their amplitudes from its residue. The curve around +3 is bent at all
+measured distances; debye_length.py shows how this affects fits of straight lines.
 
     python figure_13.py --run out/figure_12
 """

@@ -1,9 +1,9 @@
 """Renormalized parameters of the 3:-1 electrolyte over diameters and densities: Figure 15.
 
-The text of the paper has neither the diameters nor the densities of its figure; these are ours.
-Symbols are fits of the far field, lines the zero of the Ornstein-Zernike equation. At 15 angstrom
-and diameters of 7.5 and 10 angstrom the charge density oscillates: there is no single exponential,
-and such states are left out.
+The text of the paper has neither the diameters nor the densities of its figure; these are our
+choice. Symbols are fits of the far field, and lines are the zero of the Ornstein-Zernike equation.
+At a Debye length of 15 angstrom and diameters of 7.5 and 10 angstrom the charge density oscillates.
+Such states have no single exponential and are left out.
 
     python figure_15.py --ions 131072 --sweeps 2000 --device cuda
 """
@@ -144,13 +144,17 @@ def draw(result: dict) -> Figure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ions", type=int, default=16384, help="Number of ions, a multiple of 4.")
-    parser.add_argument("--sweeps", type=int, default=1000, help="Sweeps of a state.")
-    parser.add_argument("--equilibrate", type=int, default=50, help="Sweeps before these.")
+    parser.add_argument("--sweeps", type=int, default=1000, help="Number of sweeps of a state.")
+    parser.add_argument(
+        "--equilibrate", type=int, default=50, help="Number of sweeps of the equilibration."
+    )
     parser.add_argument("--method", default="auto", choices=("brush", "tree", "auto"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--minutes", type=float, help="No state begins after this time.")
+    parser.add_argument(
+        "--minutes", type=float, help="Time in minutes after which no state begins."
+    )
     quick = {"ions": 128, "sweeps": 20, "equilibrate": 2, "threads": 1}
     options = script.parse(parser, "figure_15", quick)
     if options.draw:

@@ -1,9 +1,9 @@
 """Time of a sweep against N for the brush, the parallel reduction and one core: Figure 8.
 
-The brush is timed with each number of threads per particle (eta) and with the product's own choice,
-and so is the kernel of the paper (literal_brush.cu), which needs nvcc.
-The paper's CPU program computes the pair terms one after the other, as the method "serial" does;
-the brush on one core fills the SIMD registers as well.
+The brush is timed with each number of threads per particle (eta) and with the default number. The
+kernel of the paper (literal_brush.cu), which needs nvcc, is also timed with each eta. The paper's
+CPU program computes one pair term at a time, as the method "serial" does. The brush on one core
+uses SIMD instructions.
 
     python figure_8.py --device cuda
     python figure_9.py --times out/figure_8/summary.json
@@ -44,15 +44,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--sizes", type=int, nargs="+", metavar="N",
         help="Numbers of ions, multiples of 4 (default: the paper's on a GPU, up to 8,192 else).",
     )  # fmt: skip
-    parser.add_argument("--seconds", type=float, default=0.3, help="Least time of a measurement.")
+    parser.add_argument(
+        "--seconds", type=float, default=0.3, help="Minimum duration of a measurement in seconds."
+    )
     parser.add_argument(
         "--largest-serial", type=int, default=16384, metavar="N",
         help="Largest number of ions that one core is timed with (default 16,384).",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--minutes", type=float, help="No size begins after this time.")
-    parser.add_argument("--times", metavar="FILE", help="Summary of figure_8.py with the times.")
+    parser.add_argument("--minutes", type=float, help="Time in minutes after which no size begins.")
+    parser.add_argument(
+        "--times", metavar="FILE", help="Summary of figure_8.py, from which the times are read."
+    )
 
 
 QUICK = {"sizes": [256, 512], "seconds": 0.01}

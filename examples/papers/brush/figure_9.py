@@ -1,8 +1,8 @@
 """Speed of the brush and of the parallel reduction relative to one core: Figure 9.
 
-The paper divides by the time of its CPU program, which computes the pair terms one after the other
-(method "serial"). A core's time beyond the largest size it was timed with grows as N^2. The brush
-on one core, which fills the SIMD registers, is the second reference.
+The paper divides by the time of its CPU program, which computes one pair term at a time (method
+"serial"). Beyond the largest measured size the time of one core is scaled as N^2. The brush on one
+core, which uses SIMD instructions, is the second reference.
 
     python figure_9.py --device cuda
     python figure_9.py --times out/figure_8/summary.json

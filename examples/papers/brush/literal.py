@@ -1,4 +1,4 @@
-"""The kernel of the paper as its Algorithms 1 to 5 have it (literal_brush.cu), compiled by nvcc."""
+"""The kernel of the paper after its Algorithms 1 to 5 (literal_brush.cu), compiled by nvcc."""
 
 from __future__ import annotations
 

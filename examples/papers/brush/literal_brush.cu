@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel of the paper as its Algorithms 1 to 5 have it, as a baseline for the product's: blocks
-// of 1,024 threads, eta threads per particle, sums in double precision, no trial that is rejected
-// early, a flag for each block, and decisions one after the other with a barrier after each.
+// The kernel of the paper after its Algorithms 1 to 5, as a baseline for the kernel of the package.
+// It has blocks of 1,024 threads, eta threads per particle, sums in double precision, no early
+// rejection, a flag for each block, and sequential decisions with a barrier after each of them.
 //
-// Two things differ. Blocks take their numbers from a ticket, because CUDA does not promise that
-// blocks begin in the order of their indices, and a block that waits for one that has not begun
-// would wait for ever. And the trials are those of the product (model.h, Philox), computed by a
-// kernel before each sweep instead of on the CPU, so that both make the same chain.
+// Two things differ from the paper. First, blocks take their numbers from a ticket, because CUDA
+// does not guarantee that blocks begin in the order of their indices, and a block must not wait for
+// a block that has not begun. Second, a kernel computes the trials before each sweep, instead of
+// the CPU. They are the trials of the package (model.h, Philox), so that both make the same chain.
 //
 // figure_8.py compiles this file with nvcc.
 #include <cuda/atomic>

@@ -1,8 +1,8 @@
 """The best number of threads per particle, eta, of small systems: Table 1.
 
-A block of the paper has 1,024 threads for each eta, therefore groups of 1,024 / eta ions
-(literal_brush.cu). The product's kernel has 1,024 threads with 16 threads per particle, 512 with 8
-and 4, and 256 with 2 and 1.
+A block of the paper has 1,024 threads for each eta, and therefore groups of 1,024 / eta ions
+(literal_brush.cu). The kernel of `Electrolyte` has blocks of 1,024 threads for eta = 16, 512 for 8
+and 4, and 256 for 2 and 1.
 
     python table_1.py --device cuda
     python table_1.py --times out/figure_8/summary.json

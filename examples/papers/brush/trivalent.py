@@ -62,10 +62,14 @@ class Chain:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the chains."""
     parser.add_argument("--ions", type=int, default=16384, help="Number of ions, a multiple of 4.")
-    parser.add_argument("--sweeps", type=int, default=2000, help="Sweeps of a chain.")
-    parser.add_argument("--chains", type=int, default=2, help="Independent chains.")
-    parser.add_argument("--equilibrate", type=int, default=50, help="Sweeps before these.")
-    parser.add_argument("--every", type=int, default=4, help="Sweeps between samples of g(r).")
+    parser.add_argument("--sweeps", type=int, default=2000, help="Number of sweeps of a chain.")
+    parser.add_argument("--chains", type=int, default=2, help="Number of independent chains.")
+    parser.add_argument(
+        "--equilibrate", type=int, default=50, help="Number of sweeps of the equilibration."
+    )
+    parser.add_argument(
+        "--every", type=int, default=4, help="Number of sweeps between samples of g(r)."
+    )
     parser.add_argument(
         "--margins", type=float, nargs="+", default=[MARGIN],
         help="Bare Debye lengths from the wall within which no ion is counted (default 10).",
@@ -75,9 +79,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="Seed of the first chain.")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--minutes", type=float, help="No chain begins after this time.")
     parser.add_argument(
-        "--run", metavar="FOLDER", help="Analyze the chains of this finished run of another figure."
+        "--minutes", type=float, help="Time in minutes after which no chain begins."
+    )
+    parser.add_argument(
+        "--run",
+        metavar="FOLDER",
+        help="Folder of a finished run of another figure, whose chains are analyzed.",
     )
 
 

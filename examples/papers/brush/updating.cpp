@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The random updating scheme of section 2 beside the sequential one: in each of the N steps of a
-// cycle the ion that is tried is either chosen at random or the next in order. The sequential chain
-// is that of `Electrolyte` in double precision, bit for bit (tests/electrolyte/test_updating.py).
+// The random and the sequential updating schemes of section 2. In each of the N steps of a cycle
+// the tried ion is either chosen at random or the next one in order. The sequential chain is
+// bitwise identical to `Electrolyte` in double precision (tests/electrolyte/test_updating.py).
 //
-// The physics is the engine's (model.h): integer coordinates, integer potentials, and the random
-// numbers of a step and a cycle. A step computes its pair terms one after the other, as the CPU
-// program of section 4 does.
+// The coordinates, potentials and random numbers are the engine's (model.h). A step computes one
+// pair term at a time, as the CPU program of section 4 does.
 //
 // figure_1.py compiles this file with the C++ compiler.
 #include <cmath>

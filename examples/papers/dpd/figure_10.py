@@ -2,9 +2,9 @@
 """Start-up of the double Poiseuille flow: Figure 10 of Y.-H. Tang and G. E. Karniadakis, Comput.
 Phys. Commun. 185, 2809 (2014).
 
-in.transient_poiseuille is run with different seeds, one kinematic viscosity is fitted to all
-times, and every time gets its chi-square. In equilibrium the noise of the slabs' velocities is
-independent between Fourier modes: each mode has its own variance, which the runs' scatter gives.
+The script runs in.transient_poiseuille with different seeds, fits one kinematic viscosity to all
+times, and computes chi-square for each time. In equilibrium the noise of the slab velocities is
+independent between Fourier modes. The variance of each mode follows from the scatter of the runs.
 
     python figure_10.py --runs 10
     python figure_10.py --paper --runs 10 --device cuda
@@ -205,9 +205,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--paper", action="store_true", help="Use the paper's box and times, with a force of 4e-4."
     )
-    parser.add_argument("--device", default="auto", help="A GPU runs run_style manymove/verlet.")
+    parser.add_argument(
+        "--device", default="auto", help="Device; on a GPU with run_style manymove/verlet."
+    )
     parser.add_argument("--ranks", type=int, default=1, help="MPI ranks on a CPU.")
-    parser.add_argument("--minutes", type=float, help="Begin no run after this time.")
+    parser.add_argument("--minutes", type=float, help="Time in minutes after which no run begins.")
     if parser.parse_known_args()[0].paper:
         parser.set_defaults(**PAPER)
     quick = {

@@ -117,9 +117,14 @@ def main() -> None:
         "--ranks", type=int, default=cores(), help="MPI ranks of dpd (default: cores, at most 16)."
     )
     parser.add_argument(
-        "--seconds", type=float, default=0.5, help="Time of a run, which has at least 20 steps."
+        "--seconds",
+        type=float,
+        default=0.5,
+        help="Duration of a run in seconds; it has at least 20 steps.",
     )
-    parser.add_argument("--minutes", type=float, help="Begin no fluid after this time.")
+    parser.add_argument(
+        "--minutes", type=float, help="Time in minutes after which no fluid begins."
+    )
     parser.add_argument("--seed", type=int, default=1)
     quick = {"densities": [3.0], "cutoffs": [1.0], "sizes": [2000], "seconds": 0.02}
     options = script.parse(parser, "figure_11", quick)

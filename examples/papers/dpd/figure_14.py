@@ -54,8 +54,10 @@ def draw(report: dict[str, Any]) -> Figure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser, "Figure 14")
-    parser.add_argument("--slab", type=float, default=2.0, help="Thickness of the cut.")
-    parser.add_argument("--pictures", type=int, default=6, help="Most frames of the picture.")
+    parser.add_argument("--slab", type=float, default=2.0, help="Thickness of the slab at the cut.")
+    parser.add_argument(
+        "--pictures", type=int, default=6, help="Maximum number of frames in the picture."
+    )
     parser.add_argument("--start-only", action="store_true", help="Only write vesicle.data.")
     quick = {"edge": 6.0, "steps": 200, "frame": 100, "style": "verlet"}
     options = script.parse(parser, "figure_14", quick, without_a_run=("start_only",))

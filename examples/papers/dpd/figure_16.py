@@ -64,7 +64,9 @@ def draw(report: dict[str, Any]) -> Figure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser, "Figure 16")
-    parser.add_argument("--pictures", type=int, default=6, help="Most frames of the picture.")
+    parser.add_argument(
+        "--pictures", type=int, default=6, help="Maximum number of frames in the picture."
+    )
     quick = {"edge": 6.0, "steps": 200, "frame": 100, "style": "verlet"}
     options = script.parse(parser, "figure_16", quick)
     if options.draw:

@@ -4,11 +4,11 @@ Commun. 185, 2809 (2014).
 
     python figure_9.py
 
-LAMMPS runs a fluid of 65,536 particles, as in the paper. For the pairs within the cutoff in each of
-several steps the paper's generator (TEA of signatures, compiled from tea.cpp) and that of the
-engines (Philox of the tags) make their normal variables. Moments of more and more of them converge
-to those of the normal distribution, as those of NumPy's generator do. It also measures the time of
-a number.
+LAMMPS runs a fluid of 65,536 particles, as in the paper. In each of several steps two generators
+make normal variables for all pairs within the cutoff: the paper's generator (TEA of signatures,
+compiled from tea.cpp) and the generator of the engines (Philox of the tags). The moments converge
+to the moments of the normal distribution with the number of variables, as they do for NumPy's
+generator. The script also measures the time of one random number.
 """
 
 from __future__ import annotations
@@ -184,9 +184,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--particles", type=int, default=1 << 16)
     parser.add_argument("--frames", type=int, default=8, help="Steps whose pairs are used.")
-    parser.add_argument("--melt", type=int, default=200, help="Steps before.")
+    parser.add_argument("--melt", type=int, default=200, help="Number of steps before these.")
     parser.add_argument("--pairs", type=int, default=1 << 20, help="Pairs of a timed call.")
-    parser.add_argument("--device", default="auto", help="A GPU runs run_style manymove/verlet.")
+    parser.add_argument(
+        "--device", default="auto", help="Device; on a GPU with run_style manymove/verlet."
+    )
     parser.add_argument("--seed", type=int, default=1, help="Seed of the fluid.")
     quick = {"particles": 1000, "frames": 2, "melt": 50, "pairs": 1 << 12, "device": "cpu"}
     options = script.parse(parser, "figure_9", quick)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Speed of the fluids of the paper's sections 4.3 and 4.4 in LAMMPS, for Figures 11 to 13.
 
-The paper gives densities, cutoffs, the time step and the interval of neighbor lists. It leaves the
-repulsion and the friction open: here they are a = 75 kT / (density r_c^4) and 4.5, those of R. D.
-Groot and P. B. Warren, J. Chem. Phys. 107, 4423 (1997).
+The paper gives densities, cutoffs, the time step and the interval of neighbor lists. It does
+not give the repulsion and the friction. Here they are a = 75 kT / (density r_c^4) and gamma = 4.5,
+as in R. D. Groot and P. B. Warren, J. Chem. Phys. 107, 4423 (1997).
 """
 
 from __future__ import annotations

@@ -34,12 +34,14 @@ def options_of(name: str, about: str, size: str, quick: dict[str, Any]) -> argpa
     parser.add_argument("--threads", type=int, default=1, help="Threads of a rank on a CPU.")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--precision", choices=("mixed", "double"), default="mixed")
-    parser.add_argument("--seconds", type=float, default=0.3, help="Time of a run.")
-    parser.add_argument("--minutes", type=float, help="Begin no measurement after this time.")
+    parser.add_argument("--seconds", type=float, default=0.3, help="Duration of a run in seconds.")
+    parser.add_argument(
+        "--minutes", type=float, help="Time in minutes after which no measurement begins."
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--from-record", type=Path, metavar="FILE",
-        help="Take the free particles of a record of python -m benchmarks scaling; run nothing.",
+        help="Record of `python -m benchmarks scaling` to read instead of running anything.",
     )  # fmt: skip
     options = script.parse(parser, name, quick)
     if not options.draw and not options.from_record:

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The paper's random numbers (section 3.5, Algorithm 4): a signature for each particle from its tag
 // and velocity by 16 rounds of the Tiny Encryption Algorithm, then 4 rounds for each pair. The
-// engines use Philox, which needs no signatures (docs/theory/dpd.md), so that none has this
-// generator.
+// engines use Philox instead, which needs no signatures (docs/theory/dpd.md).
 #pragma once
 
 #include <cstdint>

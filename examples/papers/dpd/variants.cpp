@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The variants of variants.cu on one core of a CPU: the same lists, layouts, sorts and functions.
-// variants.py compiles this file with the C++ compiler where there is no GPU. Times of variants
-// that only a GPU has are NaN.
+// variants.py compiles this file with the C++ compiler if there is no GPU. The times of variants
+// that exist only on a GPU are NaN.
 //
-// Every function returns nullptr, or what went wrong.
+// Every function returns nullptr or the text of an error.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

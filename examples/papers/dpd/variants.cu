@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels of the paper on DPD and their alternatives, which no engine has: neighbor lists by votes
-// of a warp or by atomic increments (Algorithm 3), lists with the core in front, the radix sort of
-// Algorithm 2, conversions of the layout, forces with several random numbers and functions.
-// variants.py compiles this file with nvcc and compares their times.
+// Kernels of the paper on DPD and their alternatives, which the engines do not use: neighbor lists
+// by votes of a warp or by atomic increments (Algorithm 3), lists with the core in front, the radix
+// sort of Algorithm 2, conversions of the layout, and forces with several random number generators
+// and functions. variants.py compiles this file with nvcc and compares the times of the kernels.
 //
-// Every function returns nullptr, or what went wrong.
+// Every function returns nullptr or the text of an error.
 #include <thrust/execution_policy.h>
 #include <thrust/sort.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What variants.cu (GPU) and variants.cpp (CPU) share: the paper's functions (section 3.5), the
 // particles and lists that variants.py makes, and the force of a pair with the paper's choices of
-// random numbers and functions. No engine uses this: they have the functions of dpd/model.h.
+// random numbers and functions. The engines use the functions of dpd/model.h instead.
 #pragma once
 
 #include <cmath>

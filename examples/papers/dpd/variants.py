@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernels of the paper on DPD beside their alternatives: Tables 1 to 3 and Figures 2, 4 and 5 of
+"""Kernels of the paper on DPD and their alternatives: Tables 1 to 3 and Figures 2, 4 and 5 of
 Y.-H. Tang and G. E. Karniadakis, Comput. Phys. Commun. 185, 2809 (2014).
 
     python variants.py --device cuda
     python variants.py --device cpu
 
-It compiles variants.cu with nvcc for the GPU, or variants.cpp with the C++ compiler. Both check
-that the alternatives have the same results: lists, sorted keys and forces.
+The script compiles variants.cu with nvcc for the GPU, or variants.cpp with the C++ compiler. Both
+programs verify that the alternatives have the same lists, sorted keys and forces.
 """
 
 from __future__ import annotations
@@ -562,19 +562,27 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--densities", type=float, nargs="+", default=[3.0, 6.0, 50.0])
     parser.add_argument(
-        "--sizes", type=int, nargs="+", default=[65536, 524288], help="Particles of Table 2."
+        "--sizes",
+        type=int,
+        nargs="+",
+        default=[65536, 524288],
+        help="Number of particles of Table 2.",
     )
     parser.add_argument(
         "--sizes-of-reordering", type=int, nargs="+", default=[65536, 262144, 1048576, 2097152],
-        help="Particles of Figure 4; the last number is that of Table 1, too.",
+        help="Numbers of particles of Figure 4; Table 1 uses the last one.",
     )  # fmt: skip
     parser.add_argument(
         "--sizes-of-sorting", type=int, nargs="+",
-        default=[2**k for k in range(12, 25, 2)], help="Keys of Figure 2.",
+        default=[2**k for k in range(12, 25, 2)], help="Numbers of keys of Figure 2.",
     )  # fmt: skip
-    parser.add_argument("--repeats", type=int, default=5, help="Runs, of which the fastest counts.")
-    parser.add_argument("--samples", type=int, default=2_000_000, help="Arguments of functions.")
-    parser.add_argument("--calls", type=int, default=100_000, help="Calls of a chain.")
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="Number of runs, of which the fastest one counts."
+    )
+    parser.add_argument(
+        "--samples", type=int, default=2_000_000, help="Number of arguments of the functions."
+    )
+    parser.add_argument("--calls", type=int, default=100_000, help="Number of calls in a chain.")
     parser.add_argument(
         "--ptx", action=argparse.BooleanOptionalAction, default=shutil.which("nvcc") is not None,
         help="Count PTX instructions, which needs nvcc.",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Vesicles from a random solution of BBBAABBB (section 4.5 of the paper): the start, the run of
-in.vesicle, and what forms: aggregates of the chains, and compartments that these enclose."""
+in.vesicle, the aggregates of the chains, and the compartments that the aggregates enclose."""
 
 from __future__ import annotations
 
@@ -89,7 +89,9 @@ def run_style() -> str:
 
 def add_options(parser: argparse.ArgumentParser, name: str) -> None:
     """The options of a simulation. `name` is the figure that is drawn."""
-    parser.add_argument("--edge", type=float, default=20.0, help="Edge; 58.48 is 10^6 particles.")
+    parser.add_argument(
+        "--edge", type=float, default=20.0, help="Edge of the box; 58.48 has 10^6 particles."
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, default=20000)
     parser.add_argument("--frame", type=int, default=5000, help="Steps between two pictures.")

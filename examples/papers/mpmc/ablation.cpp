@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine's chain of equal disks with parts of it left out, for Table 1 of the paper. Without
-// the shuffle of the particles the sampling is wrong (docs/theory/hard_disks.md, section 4), so
-// that no engine has these switches. If nothing is left out it has the trajectory of `HardDisks`,
-// bit for bit (tests/hard_particles/test_ablation.py).
+// The engine's chain of equal disks without some of its parts, for Table 1 of the paper. Without
+// the shuffle of the particles the sampling is wrong (docs/theory/hard_disks.md, section 4), and
+// therefore the engines have no such switches. The complete chain is bitwise identical to the
+// trajectory of `HardDisks` (tests/hard_particles/test_ablation.py).
 //
-// The physics is the engine's (equal_disks.h); the schedule is the simplest one: a tile after
-// the other, a cell after the other, and the exact predicate for each trial move.
+// The coordinates and the overlap test are the engine's (equal_disks.h). The schedule is the
+// simplest one: one tile and one cell at a time, with the exact predicate for each trial move.
 //
 // table_1_engine.py compiles this file with the C++ compiler.
 #include <cstdint>
@@ -200,7 +200,7 @@ void sample(const Setup& s, const Geometry& g, const Disks& disks, std::uint64_t
 
 // Runs cycles of the disks of a snapshot of `HardDisks`, whose cells, ids and origin are replaced.
 // Adds the pairs near contact to histograms [cycles / record][bins], and to moves[0] and moves[1]
-// the trial and the accepted moves. Returns nullptr, or what went wrong.
+// the trial and the accepted moves. Returns nullptr or the text of an error.
 extern "C" const char* ablation(const Setup* setup, float* cells, std::int32_t* ids,
                                 std::int64_t* origin, std::uint64_t* histograms,
                                 std::uint64_t* moves) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Event chains of hard disks with unit diameter in a periodic square box (E. P. Bernard, W. Krauth,
 // D. B. Wilson, Phys. Rev. E 80, 056704, 2009), the serial method to which the paper compares its
-// pressures (Table 2, rows BK). It shares nothing with the engine except the random number
+// pressures (Table 2, rows BK). The program shares nothing with the engine except the random number
 // generator.
 //
 // A chain is straight. A random disk moves along x or y until it touches another disk, which then
@@ -171,7 +171,7 @@ class Words {
 
 // Runs records * chains chains, along x and y in turn. positions (disks, 2) in [0, edge) are those
 // before and after, in another order. Each entry of sums (records) is the sum of the separations at
-// the contacts of a record, and *contacts counts them. Returns nullptr, or what went wrong.
+// the contacts of a record, and *contacts counts them. Returns nullptr or the text of an error.
 extern "C" const char* event_chain(const Setup* setup, double* positions, double* sums,
                                    std::int64_t* contacts) {
   const Setup& s = *setup;

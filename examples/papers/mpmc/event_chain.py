@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hard disks that event chains move, by the serial program event_chain.cpp."""
+"""Event chains of hard disks, computed by the serial program event_chain.cpp."""
 
 from __future__ import annotations
 

@@ -201,11 +201,20 @@ def main() -> None:
         "--sizes", type=int, nargs="+", help="Numbers of disks.",
         default=[1024, 4096, 16384, 65536, 262144, 1048576],
     )  # fmt: skip
-    parser.add_argument("--seconds", type=float, default=0.4, help="Least time of a measurement.")
-    parser.add_argument("--threads", type=int, default=1, help="Cores of another measurement.")
-    parser.add_argument("--scan", type=int, default=65536, help="Disks of the scan of the blocks.")
     parser.add_argument(
-        "--multiple", type=int, default=MULTIPLE, help="Of the number of cells along an edge."
+        "--seconds", type=float, default=0.4, help="Minimum duration of a measurement in seconds."
+    )
+    parser.add_argument(
+        "--threads", type=int, default=1, help="Number of cores of an additional measurement."
+    )
+    parser.add_argument(
+        "--scan", type=int, default=65536, help="Number of disks for the scan of the thread blocks."
+    )
+    parser.add_argument(
+        "--multiple",
+        type=int,
+        default=MULTIPLE,
+        help="The number of cells along an edge is a multiple of this.",
     )
     parser.add_argument("--device", default="auto")
     quick = {"sizes": [256, 576], "seconds": 0.02, "multiple": 2}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hard disks with the lists of the paper taken literally (Algorithm 1 and sections 2.4 and 3.1):
-// many small systems, each in the shared memory of one block of a GPU, or one after the other on a
-// CPU.
+// Hard disks with the lists of the paper (Algorithm 1 and sections 2.4 and 3.1) in many small
+// systems. On a GPU each system is in the shared memory of one block; on a CPU the systems run one
+// after the other.
 //
 // Every cell of a fixed grid has a list of up to four disks in coordinates relative to its center.
 // A sweep visits the four sets of cells; a visit takes the disks of the list in turn, from the
@@ -320,7 +320,7 @@ struct One {
 
 // Runs all systems. disks (systems, kSlots, cells, 2) and counts (systems, cells) hold the lists
 // before and after, histograms (systems, records, kBins) the counted pairs, moves the trial and
-// accepted moves. Returns nullptr, or what went wrong.
+// accepted moves. Returns nullptr or the text of an error.
 extern "C" const char* literal_lists(const Setup* setup, float* disks, int* counts,
                                      std::uint64_t* histograms, std::uint64_t* moves) {
   const Setup& s = *setup;

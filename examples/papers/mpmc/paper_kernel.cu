@@ -2,13 +2,14 @@
 // The GPU implementation that the paper describes (section 3), as the baseline on the same card:
 // lists of up to four disks per cell in global memory (section 3.1), one thread for each active
 // cell (Algorithm 2) with the order of the cells in memory of Algorithm 3, one launch for each set
-// of cells, and one launch for the shift of the grid (Algorithm 4). Two things differ: the random
-// numbers are those of Philox instead of Saru, and several systems can share the launches.
+// of cells, and one launch for the shift of the grid (Algorithm 4). Two things differ from the
+// paper: the random numbers are from Philox instead of Saru, and several systems can share the
+// launches.
 //
 // Coordinates are relative to the center of the cell, in diameters. Each system has a variant: with
 // or without the shuffles of Table 1, or a rule of section 2.4 by which disks may leave their cell.
-// Then the lists are made again after each set, and no disk goes farther from its cell than
-// (width - 1) / 2, so that disks of two active cells cannot overlap.
+// With such a rule the lists are rebuilt after each set, and no disk moves farther from its cell
+// than (width - 1) / 2, so that disks of two active cells cannot overlap.
 //
 // paper_kernel.py compiles this file with nvcc for a GPU and with the C++ compiler for a CPU.
 #include <chrono>
@@ -539,7 +540,7 @@ class Systems {
 // Runs all systems. variants (systems) has a Variant each; disks (systems, kSlots, cells, 2) and
 // states (systems, cells) hold the lists before and after; the counted pairs are added to
 // histograms (systems, records, kBins), trial and accepted moves to moves (systems, 2), and the
-// wall time of the sweeps to *seconds. Returns nullptr, or what went wrong.
+// wall time of the sweeps to *seconds. Returns nullptr or the text of an error.
 extern "C" const char* paper_kernel(const Setup* setup, std::int32_t* variants, float* disks,
                                     std::int32_t* states, std::uint64_t* histograms,
                                     std::uint64_t* moves, double* seconds) {

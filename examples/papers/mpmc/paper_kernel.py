@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Systems of hard disks that the paper's GPU kernel moves, by the program paper_kernel.cu."""
+"""Hard disks moved by the paper's GPU kernel, which is in the program paper_kernel.cu."""
 
 from __future__ import annotations
 

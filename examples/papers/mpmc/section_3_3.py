@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Section 3.3 of the paper: the settings that decorrelate the orientational order fastest.
 
-Moves per second flatter a setting whose moves lead nowhere. What counts is the wall time per
-autocorrelation time of the global psi_6. Each setting is first timed alone, then all run side by
-side (which changes no trajectory) for a long series of psi_6.
+The number of moves per second is no measure of efficiency, because small moves decorrelate slowly.
+The measure is the wall time per autocorrelation time of the global psi_6. Each setting is first
+timed alone. Then all settings run simultaneously for a long series of psi_6, which does not affect
+their trajectories.
 
     python section_3_3.py --particles 65536 --sweeps 30000000 --jobs 4
 """
@@ -90,7 +91,12 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--seconds", type=float, default=1.0, help="Least time of a speed.")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=1.0,
+        help="Minimum duration of a speed measurement in seconds.",
+    )
     quick = {"particles": 256, "sweeps": 20000, "settings": 2, "seconds": 0.05}
     options = script.parse(parser, "section_3_3", quick)
     if options.draw:

@@ -3,10 +3,10 @@
 
 The program paper_kernel.cu follows Algorithms 2 to 4 of the paper. Every variant continues from the
 same configurations, which `HardDisks` has equilibrated from crystals. The four variants of Table 1
-share their launches, and so do those of section 2.4, in which disks may leave their cell: with n_m
-moves in each cell ("leave"), or with one trial move of each disk in each sweep ("leave, once
-each"). Each packing fraction and group of variants is a part of this script of --seconds, which is
-kept when it has ended.
+share their launches. The variants of section 2.4, in which disks may leave their cell, also share
+their launches: one has n_m moves in each cell ("leave"), and the other has one trial move of each
+disk in each sweep ("leave, once each"). Each packing fraction and group of variants is a part of
+this script, which takes --seconds and is kept when it has ended.
 
 The number of cells along an edge is the paper's (section 3.1), a multiple of 64. Cells of 65,536
 disks are therefore 1.06 diameters wide at 0.698, and 1.40 diameters at 0.708 and 0.712.
@@ -211,15 +211,27 @@ def main() -> None:
         "--equilibrate", type=float, default=4e6, help="Sweeps of `HardDisks` from the crystal."
     )
     parser.add_argument(
-        "--relax", type=int, default=200_000, help="First sweeps over the cells, left out."
+        "--relax",
+        type=int,
+        default=200_000,
+        help="Number of first sweeps over the cells, which are left out.",
     )
-    parser.add_argument("--piece", type=int, default=16_000, help="Sweeps over the cells at once.")
-    parser.add_argument("--every", type=int, default=50, help="Sweeps between two samples.")
-    parser.add_argument("--seconds", type=float, default=200, help="Least time of a part.")
     parser.add_argument(
-        "--multiple", type=int, default=MULTIPLE, help="Of the number of cells along an edge."
+        "--piece", type=int, default=16_000, help="Number of sweeps over the cells in one call."
     )
-    parser.add_argument("--minutes", type=float, help="Begin no part after this time.")
+    parser.add_argument(
+        "--every", type=int, default=50, help="Number of sweeps between two samples."
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=200, help="Minimum duration of a part in seconds."
+    )
+    parser.add_argument(
+        "--multiple",
+        type=int,
+        default=MULTIPLE,
+        help="The number of cells along an edge is a multiple of this.",
+    )
+    parser.add_argument("--minutes", type=float, help="Time in minutes after which no part begins.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"particles": 144, "packing_fractions": [0.6, 0.65, 0.66], "columns": [1],

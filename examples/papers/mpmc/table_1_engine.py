@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Table 1 of the paper with the moves of the engine: what happens without the shuffles.
 
-Cells of width 1.41 diameters and one pass over the four checkerboard sets per shift of the grid, as
-in the paper; disks that enter a cell are appended to its list and lists are partly kept, so that
-without the shuffle of the particles the chain remembers. No engine has such switches, because they
-are wrong on purpose: ablation.cpp is a program of its own, which makes the engine's moves without
-the parts that are left out, on the CPU. A chain has one thread, and --jobs chains run side by side.
+Cells are 1.41 diameters wide, and the grid is shifted after each pass over the four checkerboard
+sets. Disks that enter a cell are appended to its list, and lists are partly kept. Therefore the
+chain has a memory without the shuffle of the particles. The engines have no switches for the
+shuffles, because a chain without them is wrong. The separate program ablation.cpp makes the moves
+of the engine without these parts on the CPU. A chain has one thread, and --jobs chains run
+simultaneously.
 
-The grid is shifted as in the paper, along one axis by up to half a cell; with --shift box anywhere,
-as the engine does. Neither chain shows the paper's bias without the shuffle of the
-particles (docs/papers.md).
+The grid is shifted along one axis by up to half a cell, as in the paper. With --shift box it is
+shifted over the whole box, as in the engine. The results are in docs/papers.md.
 
 These chains are slow, and so is equilibration between the liquid and the solid. Each replica of a
-packing fraction is therefore equilibrated once, from the crystal (the faster side, as the records
-of table_2.py show), with the default settings and both shuffles. Its pressure from then
-on is a reference that owes nothing to the settings above. All variants start from where it ends;
-what they do in their first sweeps is left out.
+packing fraction is therefore equilibrated once, with the default settings and both shuffles. It
+starts from the crystal, which equilibrates faster (records of table_2.py). Its pressure after the
+equilibration is a reference that does not depend on the settings above. All variants start from its
+last state, and their first sweeps are left out.
 
     python table_1_engine.py --replicas 2 --jobs 24
 """

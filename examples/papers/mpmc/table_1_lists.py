@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Table 1 of the paper with many small systems, whose lists of disks are the paper's literally.
+"""Table 1 of the paper with many small systems and the paper's lists of disks.
 
-literal_lists.cpp is a program of its own that shares nothing with the engine except the random
-number generator and the extrapolation of the pressure: a fixed grid, lists of up to four disks,
-every cell is visited in every sweep, and the grid is shifted along one axis by up to half a cell.
-Each block of a GPU runs a system. All systems are equilibrated with both shuffles. The variants
+The program literal_lists.cpp shares nothing with the engine except the random number generator and
+the extrapolation of the pressure. It has a fixed grid and lists of up to four disks. Every cell is
+visited in every sweep, and the grid is shifted along one axis by up to half a cell. Each block of a
+GPU runs one system. All systems are equilibrated with both shuffles. The variants
 continue from there in turn, a piece of --piece sweeps each, until the standard error of P*, from
 the spread of the systems, is --error for all of them, or --seconds are over. After each round of
 pieces the results so far are printed and saved, so that an interrupted run leaves equally long runs

@@ -5,8 +5,8 @@ Each packing fraction is run from random packings and from crystals in the same 
 liquid and the solid the two starts agree only after both have equilibrated. All runs advance
 together, --piece sweeps at a time, and share the device. With --minutes the script ends after that
 time with the states of all runs in `states` and the results so far in `so_far/summary.json`, and
-the same command continues it. The courses of pressure and global bond-orientational order are in
-another picture, courses.png.
+the same command continues it. The picture courses.png shows the pressure and the global
+bond-orientational order against sweeps.
 
     python table_2.py --particles 65536 --minutes 9
     python table_2.py --draw table_2.json
@@ -268,17 +268,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
     parser.add_argument("--particles", type=int, default=65536)
     parser.add_argument("--packing-fractions", type=float, nargs="+", default=PACKING_FRACTIONS)
-    parser.add_argument("--sweeps", type=float, default=100_000_000, help="Sweeps of each run.")
     parser.add_argument(
-        "--equilibrate", type=float, default=12_000_000, help="First sweeps, which are left out."
+        "--sweeps", type=float, default=100_000_000, help="Number of sweeps of each run."
+    )
+    parser.add_argument(
+        "--equilibrate",
+        type=float,
+        default=12_000_000,
+        help="Number of first sweeps, which are left out.",
     )
     parser.add_argument(
         "--starts", nargs="+", choices=["random", "crystal"], default=["random", "crystal"]
     )
     parser.add_argument("--replicas", type=int, default=1, help="Runs from each start.")
-    parser.add_argument("--piece", type=float, default=250_000, help="Sweeps of a piece.")
-    parser.add_argument("--every", type=float, default=200, help="Sweeps between two samples.")
-    parser.add_argument("--minutes", type=float, help="End after this time; default at the end.")
+    parser.add_argument("--piece", type=float, default=250_000, help="Number of sweeps of a piece.")
+    parser.add_argument(
+        "--every", type=float, default=200, help="Number of sweeps between two samples."
+    )
+    parser.add_argument(
+        "--minutes", type=float, help="Time in minutes after which the script ends (default: none)."
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"particles": 256, "packing_fractions": [0.698], "sweeps": 4000, "equilibrate": 1000,

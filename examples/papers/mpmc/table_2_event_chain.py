@@ -2,8 +2,8 @@
 """Rows BK of Table 2: pressures by event chains, a serial method, beside those of `HardDisks`.
 
 The program event_chain.cpp shares nothing with the engine except its random number generator. Each
-run of event chains has one core. It starts where `HardDisks` has equilibrated a crystal of its own,
-and first makes chains that are left out. --jobs runs make progress at the same time as those of
+run of event chains has one core. It starts from a crystal that `HardDisks` has equilibrated, and
+its first chains are left out. --jobs runs of event chains are simultaneous with the runs of
 `HardDisks`, which start from other crystals. The script also measures the speed of one core:
 contacts or trial moves per second, accepted displacement per second, and seconds per
 autocorrelation time of the bond-orientational order of --relaxing disks.
@@ -247,19 +247,29 @@ def main() -> None:
         help="Displacement per disk of the largest system in diameters; others have more.",
     )
     parser.add_argument(
-        "--equilibrate", type=float, default=400, help="The same before the measurement."
+        "--equilibrate",
+        type=float,
+        default=400,
+        help="Displacement per disk before the measurement in diameters.",
     )
     parser.add_argument("--sweeps", type=float, default=2e7, help="Sweeps of `HardDisks`.")
     parser.add_argument(
         "--melt", type=float, default=2e6, help="Sweeps of `HardDisks` from the crystal."
     )
-    parser.add_argument("--every", type=float, default=200, help="Sweeps between two samples.")
-    parser.add_argument("--relaxing", type=int, default=1024, help="Disks of the speeds; 0: none.")
     parser.add_argument(
-        "--relaxation", type=float, default=2e6, help="Sweeps of the speed of `HardDisks`."
+        "--every", type=float, default=200, help="Number of sweeps between two samples."
     )
-    parser.add_argument("--jobs", type=int, default=1, help="Event chains at the same time.")
-    parser.add_argument("--minutes", type=float, help="Begin no run after this time.")
+    parser.add_argument(
+        "--relaxing", type=int, default=1024, help="Number of disks for the speeds (0: no speeds)."
+    )
+    parser.add_argument(
+        "--relaxation",
+        type=float,
+        default=2e6,
+        help="Number of sweeps for the speed of `HardDisks`.",
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="Number of simultaneous event chains.")
+    parser.add_argument("--minutes", type=float, help="Time in minutes after which no run begins.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"particles": [64], "packing_fractions": [0.5], "displacement": 40, "equilibrate": 4,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Table 4 of the paper: efficiencies, and speeds relative to one core.
 
-The measurements are those of figure_4.py. The paper compares one Tesla K20 and eight cores of two
-Intel Xeon E5540 with one of these cores, all with the same algorithm. Here that is the program
-paper_kernel.cu, compiled for the GPU and for one core, beside `HardDisks` on both.
+The script makes the measurements of figure_4.py. The paper compares one Tesla K20 and eight cores
+of two Intel Xeon E5540 with one of these cores, all with the same algorithm. Here the program
+paper_kernel.cu, compiled for the GPU and for one core, and `HardDisks` are measured on both.
 
     python table_4.py --device cuda --threads 8
 """
@@ -79,10 +79,17 @@ def main() -> None:
         "--sizes", type=int, nargs="+", default=[4096, 65536, 262144, 1048576],
         help="Numbers of disks.",
     )  # fmt: skip
-    parser.add_argument("--seconds", type=float, default=0.4, help="Least time of a measurement.")
-    parser.add_argument("--threads", type=int, default=8, help="Cores beside one core.")
     parser.add_argument(
-        "--multiple", type=int, default=MULTIPLE, help="Of the number of cells along an edge."
+        "--seconds", type=float, default=0.4, help="Minimum duration of a measurement in seconds."
+    )
+    parser.add_argument(
+        "--threads", type=int, default=8, help="Number of cores of an additional measurement."
+    )
+    parser.add_argument(
+        "--multiple",
+        type=int,
+        default=MULTIPLE,
+        help="The number of cells along an edge is a multiple of this.",
     )
     parser.add_argument("--device", default="auto")
     quick = {"sizes": [256, 576], "seconds": 0.02, "multiple": 2, "threads": 2}

@@ -102,7 +102,7 @@ def main() -> None:
                         help="Maximum displacement or standard deviation in angstrom.")  # fmt: skip
     parser.add_argument("--spacing", type=float, default=0.3,
                         help="Spacing of the linear grid in angstrom.")  # fmt: skip
-    parser.add_argument("--threads", type=int, default=1, help="Systems at the same time.")
+    parser.add_argument("--threads", type=int, default=1, help="Number of simultaneous systems.")
     parser.add_argument("--seed", type=int, default=1)
     quick = {"energies": 4000, "systems": 8, "spacing": 0.8, "proposals": [2, 8]}
     options = script.parse(parser, "appendix_b", quick)

@@ -132,7 +132,7 @@ def main() -> None:
                         help="Maximum displacement of the center in angstrom.")  # fmt: skip
     parser.add_argument("--spacing", type=float, default=0.3,
                         help="Spacing of the linear grid in angstrom.")  # fmt: skip
-    parser.add_argument("--threads", type=int, default=1, help="Systems at the same time.")
+    parser.add_argument("--threads", type=int, default=1, help="Number of simultaneous systems.")
     parser.add_argument("--seed", type=int, default=1)
     quick = {"energies": 3000, "systems": 4, "molecules": 2, "spacing": 0.8, "proposals": [8],
              "reference_steps": 40}  # fmt: skip

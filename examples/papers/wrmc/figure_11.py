@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figure 11: the random-walker model of Appendix C beside measured standard deviations.
+"""Figure 11: the random-walker model of Appendix C and measured standard deviations.
 
     python figure_11.py
     python figure_11.py --draw figure_11.json
@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--walks", type=int, default=20000, help="Random walks of the model.")
     parser.add_argument("--proposals", type=int, nargs="+", default=(32, 128, 512))
     parser.add_argument("--figure-4", type=Path, default=FIGURE_4,
-                        help="Record of figure_4.py (default the one beside this).")  # fmt: skip
+                        help="Record of figure_4.py (default: figure_4.json).")  # fmt: skip
     add_options(parser)
     quick = {"steps": 60, "molecules": 32, "systems": 64, "relax": 0.005, "proposals": [32, 64],
              "walks": 500}  # fmt: skip

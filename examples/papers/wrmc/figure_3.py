@@ -2,8 +2,8 @@
 """Figure 3: time of a step and error of the energy by pmc, plj, mup and mdp, 32 to 128 molecules.
 
 As in section 5.1, a multiprocessor of the GPU has one warp: one system of plj, mup and mdp with 32
-threads or proposals, or 32 systems of pmc. The number of steps in equal times is what the paper
-prints, relative to that of pmc.
+threads or proposals, or 32 systems of pmc. The paper prints
+the numbers of steps in equal times, relative to pmc.
 
     python figure_3.py
     python figure_3.py --draw figure_3.json
@@ -99,7 +99,9 @@ def draw(result: dict[str, Any]) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--seconds", type=float, default=1.0, help="Time of each measurement.")
+    parser.add_argument(
+        "--seconds", type=float, default=1.0, help="Duration of each measurement in seconds."
+    )
     add_options(parser)
     parser.set_defaults(systems=None, loadings=LOADINGS, relax=0.2)
     quick = {"seconds": 0.02, "systems": 2, "relax": 0.02, "loadings": [32], "spacing": 0.3,

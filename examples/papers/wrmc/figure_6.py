@@ -66,7 +66,9 @@ def draw(result: dict[str, Any]) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--seconds", type=float, default=0.5, help="Time of each measurement.")
+    parser.add_argument(
+        "--seconds", type=float, default=0.5, help="Duration of each measurement in seconds."
+    )
     parser.add_argument("--proposals", type=int, nargs="+", default=PROPOSALS)
     add_options(parser)
     parser.set_defaults(systems=None, relax=0.2)

@@ -4,9 +4,9 @@
     python figure_8.py
     python figure_8.py --draw figure_8.json
 
-As in the paper, the box stays the same, so that large systems have unphysical densities; only their
-speed has a meaning. A step of pmc and plj is a trial move of each system, and the speed-up is the
-ratio of the trial moves in a second.
+As in the paper, the box stays the same. Therefore large systems have unphysical densities, and only
+their speed is meaningful. A step of pmc and plj is a trial move of each system, and the speedup is
+the ratio of the trial moves per second.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ def draw(result: dict[str, Any]) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--seconds", type=float, default=0.5, help="Time of each measurement.")
+    parser.add_argument(
+        "--seconds", type=float, default=0.5, help="Duration of each measurement in seconds."
+    )
     add_options(parser)
     parser.set_defaults(systems=None, loadings=LOADINGS, spacing=0.15)
     quick = {"seconds": 0.02, "systems": 4, "loadings": [32, 64], "spacing": 0.4,

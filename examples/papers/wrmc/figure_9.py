@@ -5,9 +5,9 @@
     python figure_9.py --draw figure_9.json
 
 All methods have the same time. P sums to 1 over the bins, and z* is the bin in which it is lowest.
-The paper prints P(z*), but not the bins, so that the rows have the density at z*, the bins with
+The paper prints P(z*), but not the bins. Therefore the rows have the density at z*, the bins with
 which it becomes the published value, and relative errors, which depend little on the bins. mdp runs
-at several maximum displacements, because the paper does not print that of LTA.
+at several maximum displacements, because the paper does not print the displacement in LTA.
 """
 
 from __future__ import annotations
@@ -191,7 +191,9 @@ def draw(result: dict[str, Any]) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--seconds", type=float, default=4.0, help="Time of each method.")
+    parser.add_argument(
+        "--seconds", type=float, default=4.0, help="Duration of each method in seconds."
+    )
     parser.add_argument("--systems", type=int, default=33792,
                         help="Number of systems of pmc; others have an eighth.")  # fmt: skip
     parser.add_argument("--bins", type=int, default=100, help="Number of bins in the box.")

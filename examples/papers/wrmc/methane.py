@@ -2,7 +2,7 @@
 """Methane in MFI as in J. Kim, J. M. Rodgers, M. Athènes, B. Smit, J. Chem. Theory Comput. 7, 3208
 (2011): the runs that the scripts of this folder share.
 
-"paper" in the code of this folder is the above.
+In the code of this folder, "the paper" is this article.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser, systems: int = 16896) -> None:
     parser.add_argument("--loadings", type=int, nargs="+", default=LOADINGS,
                         help="Numbers of molecules in a system.")  # fmt: skip
     parser.add_argument("--precision", default="double", choices=("mixed", "double"),
-                        help="Precision of the energies (default that of the paper).")  # fmt: skip
+                        help="Precision of the energies (default: as in the paper).")  # fmt: skip
     parser.add_argument("--spacing", type=float, default=0.08,
                         help="Spacing of the grid of framework energies in angstrom.")  # fmt: skip
     parser.add_argument("--interpolation", default="linear", choices=("linear", "cubic"))

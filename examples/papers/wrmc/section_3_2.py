@@ -4,8 +4,8 @@
     python section_3_2.py
     python section_3_2.py --draw section_3_2.json
 
-Two errors of linear interpolation: that of the energy in the same positions, and that of the mean
-energy of a run on the grid, which also has other positions.
+The script measures two errors of linear interpolation: the error of the energy at the same
+positions, and the error of the mean energy of a run on the grid, which also has other positions.
 """
 
 from __future__ import annotations
@@ -88,9 +88,11 @@ def draw(result: dict[str, Any]) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--seconds", type=float, default=1.0, help="Time of each measurement.")
+    parser.add_argument(
+        "--seconds", type=float, default=1.0, help="Duration of each measurement in seconds."
+    )
     parser.add_argument("--coarsen", type=float, default=1.0,
-                        help="Spacing relative to that of the paper.")  # fmt: skip
+                        help="Spacing relative to the paper's spacing.")  # fmt: skip
     add_options(parser, systems=2112)
     parser.set_defaults(loadings=LOADINGS)
     quick = {"seconds": 0.02, "systems": 8, "relax": 0.005, "loadings": [32], "coarsen": 4.0}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The trial moves of the paper and of its Appendix B, one proposal after the other on one core, in
-// double precision. Nothing is shared with the engine: an independent reference for its averages,
-// and a program for variants that the engine does not have because they are wrong or expensive.
+// The trial moves of the paper and of its Appendix B, with one proposal at a time on one core in
+// double precision. The program shares nothing with the engine. It is an independent reference for
+// the engine's averages, and has variants that the engine lacks because they are wrong or
+// expensive.
 //
 // A system has molecules of one kind, single sites or chains of up to four united atoms, in a rigid
 // framework whose energies come from a grid by linear interpolation (section 3.2). A proposal moves

@@ -6,10 +6,10 @@
 
 b* (Eqs. 7 and 8) is the variance of the energy divided by half the mean squared change of a step,
 so that it depends on the maximum displacement, but not on the time of a step. The paper does not
-print the displacement of Table 1; it is 0.65 Å if that of "the remainder of these studies" (section
-5.2) holds here. This script measures b* at several displacements, and Figure 5 at 0.65 Å. With
---serial the same is measured by serial_proposals.cpp, an independent program with one core, double
-precision and serial proposals, which takes the jumps also from successive states (Eq. 7).
+print the displacement of Table 1. It is 0.65 Å if the displacement of "the remainder of these
+studies" (section 5.2) applies here. This script measures b* at several displacements, and Figure 5
+at 0.65 Å. With --serial the independent program serial_proposals.cpp measures the same on one core
+in double precision, and also takes the jumps from successive states (Eq. 7).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     python table_2.py
     python table_2.py --draw table_2.json
 
-All measurements have the same time; pmc has four times the systems of the other methods.
+All measurements have the same duration; pmc has four times as many systems as the other methods.
 """
 
 from __future__ import annotations
@@ -113,7 +113,9 @@ def draw(result: dict[str, Any]) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--seconds", type=float, default=0.6, help="Time of each measurement.")
+    parser.add_argument(
+        "--seconds", type=float, default=0.6, help="Duration of each measurement in seconds."
+    )
     parser.add_argument("--proposals", type=int, nargs="+", default=PROPOSALS)
     add_options(parser)
     parser.set_defaults(spacing=0.2, interpolation="cubic", precision="mixed")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Table 2: which framework, cutoff or grid would give its energies, 0.39 % above ours.
+"""Table 2: possible causes (framework, cutoff, grid) of its energies, which are 0.39 % above ours.
 
     python table_2_framework.py
     python table_2_framework.py --draw table_2_framework.json
 
-The energy of a molecule in Table 2 is higher than ours by nearly the same at all loadings. The mean
+The difference of the energy per molecule from Table 2 is nearly the same at all loadings. The mean
 energy of one molecule in the empty framework is an integral, which this script calculates for other
-published coordinates, cells, cutoffs and grids. With --steps, 32 molecules run in two frameworks,
-which shows whether the differences are the same at the paper's lowest loading.
+published coordinates, cells, cutoffs and grids. With --steps, 32 molecules run in two frameworks.
+This shows whether the differences are the same at the paper's lowest loading.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=0, help="Steps of 32 molecules.")
     parser.add_argument("--systems", type=int, default=256)
     parser.add_argument("--table-2", type=Path, default=TABLE_2,
-                        help="Record of table_2.py (default the one beside this).")  # fmt: skip
+                        help="Record of table_2.py (default: table_2.json).")  # fmt: skip
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=1)
     quick = {"spacing": 0.8, "cutoffs": [], "coarsen": [12.0]}

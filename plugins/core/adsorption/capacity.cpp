@@ -51,7 +51,7 @@ int estimated_capacity(const State& s, int species, const std::vector<bool>& ope
         const std::array<double, 3> at{x * spacing[0], y * spacing[1], z * spacing[2]};
         if (!fits(at)) continue;
         spheres.push_back(at);
-        // Each unit cell holds as many.
+        // Each unit cell holds the same number of spheres.
         if (static_cast<std::int64_t>(spheres.size()) * cells >= most) return most;
       }
   return std::max(1, static_cast<int>(spheres.size()) * cells);

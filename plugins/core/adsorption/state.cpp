@@ -212,7 +212,7 @@ void clear_data(State& s) {
   s.data.max_displacement = p.max_displacement;
   s.data.energies.assign(systems, 0);
   // sums[kSums][systems], profile[groups][bins], counts[systems][species].
-  // The systems of one sum follow each other: neighboring threads of a GPU read neighboring
+  // The systems of one sum are contiguous, so that neighboring threads of a GPU read neighboring
   // numbers.
   s.data.sums.assign(kSums * systems, 0);
   s.data.profile.assign(static_cast<std::size_t>(p.groups) * p.bins, 0);

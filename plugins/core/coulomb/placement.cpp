@@ -169,7 +169,7 @@ std::vector<int> overlapping_ions(const State& s) {
         }))
       found.push_back(ion.index);
   }
-  // Cell by cell they were found; messages name the first.
+  // They were found cell by cell; messages name the first one.
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -194,7 +194,7 @@ void find_dipole(State& s) {
 
 void set_positions(State& s, const double* xyz, const std::int32_t* image) {
   for (std::size_t i = 0; i < s.sites.size(); ++i) check_inside(s, i, xyz);
-  // The caller may go on with the former ones after an error.
+  // The caller may continue with the former ones after an error.
   const std::vector<Site> before = s.sites;
   const std::vector<std::int32_t> image_before = s.image;
   for (std::size_t i = 0; i < s.sites.size(); ++i) s.sites[i] = rounded(s, xyz + 3 * i, s.sites[i]);

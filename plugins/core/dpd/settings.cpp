@@ -123,7 +123,7 @@ void check_thermostat(const Settings& s) {
   check_positive(chain.damping_time, "damping time");
   check_positive(chain.temperature, "temperature of the thermostat");
   check_positive(chain.boltzmann, "Boltzmann constant");
-  // They divide: masses of the chain are N_f k_B T tau^2 and k_B T tau^2.
+  // The masses of the chain, N_f k_B T tau^2 and k_B T tau^2, are divisors.
   check_positive(chain.degrees_of_freedom, "number of degrees of freedom");
   check_positive(chain.temperature_of_sum, "temperature of a sum of m v^2");
 }

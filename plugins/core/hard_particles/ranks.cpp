@@ -77,7 +77,7 @@ Snapshot header_of(Communicator& ranks, const Snapshot* whole) {
     const auto* const first = reinterpret_cast<const std::byte*>(&field);
     bytes.insert(bytes.end(), first, first + sizeof field);
   });
-  // All ranks send as many bytes; only those of rank 0 count.
+  // All ranks send the same number of bytes; only the bytes of rank 0 are used.
   std::vector<std::byte> all(bytes.size() * static_cast<std::size_t>(ranks.ranks()));
   ranks.gather(bytes.data(), all.data(), bytes.size());
   Snapshot header;

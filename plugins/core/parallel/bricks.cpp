@@ -85,7 +85,7 @@ BrickDecomposition::BrickDecomposition(Communicator& communicator,
 }
 
 int BrickDecomposition::owner(std::uint32_t x, std::uint32_t y, std::uint32_t z) const {
-  // Nearly all particles stay where they are.
+  // Nearly all particles keep their place.
   if (is_in(parts_[static_cast<std::size_t>(rank())], x, y, z)) return rank();
   const auto part = std::find_if(parts_.begin(), parts_.end(),
                                  [&](const Brick& part) { return is_in(part, x, y, z); });

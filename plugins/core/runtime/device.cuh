@@ -140,7 +140,7 @@ inline void copy_out(void* host, const void* device, std::size_t bytes, cudaStre
   check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream), "download");
 }
 
-// Within the memory of devices.
+// Copies within the memory of devices.
 inline void copy_on_device(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
   if (bytes) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), "copy");
 }

@@ -31,7 +31,7 @@ std::vector<int> cuda_indices(const std::string& device, bool several) {
 
 int cpu_threads(int asked) {
   if (asked < 0) refuse(Parameter{"threads"}, "must not be negative, got ", asked);
-  // It is 0 where the system does not tell.
+  // It is 0 where the system does not report it.
   return asked ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 

@@ -34,7 +34,7 @@ CUcontext primary_context(int device) {
   const std::lock_guard lock(mutex);
   const auto k = static_cast<std::size_t>(device);
   if (k >= contexts.size()) contexts.resize(k + 1);
-  // Where it fails, the next call asks again.
+  // If it fails, the next call tries again.
   if (!contexts[k] && (!retain || retain(&contexts[k], device) != CUDA_SUCCESS))
     contexts[k] = nullptr;
   return contexts[k];

@@ -70,7 +70,7 @@ class Gathering {
   void lead(Request& mine, Work& work, std::unique_lock<std::mutex>& lock) {
     led_ = true;
     while (mine.state != Request::kEnded) {
-      // For all members, but not long for those that are away.
+      // Waits for all members, but only briefly for absent ones.
       arrived_.wait_for(lock, patience_, [&] { return waiting_.size() >= members_; });
       const Requests present = waiting_;
       lock.unlock();

@@ -35,7 +35,7 @@ std::vector<std::string> simd_levels() {
 
 SimdLevel machine_simd_level() {
 #if defined(__x86_64__)
-  // What CPUID tells, and whether the operating system saves these registers.
+  // What CPUID reports, and whether the operating system saves these registers.
   // A level needs all the instruction sets that its sources are compiled for.
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
       __builtin_cpu_supports("bmi2"))
@@ -73,7 +73,7 @@ SimdLevel simd_level() {
   return choose_simd_level(simd_levels(), machine_simd_level(), wanted ? wanted : "");
 }
 
-// Throws where no compiled level runs, whatever MANYMOVE_SIMD says.
+// Throws if no compiled level runs, regardless of MANYMOVE_SIMD.
 void require_simd_level() { choose_simd_level(simd_levels(), machine_simd_level(), ""); }
 
 std::string simd_level_name(SimdLevel level) { return kNames[static_cast<int>(level)]; }

@@ -132,7 +132,7 @@ class ThreadPool {
       take(s, thread);
       {
         std::lock_guard lock(s.mutex);
-        // The last worker; the caller waits under the same mutex.
+        // This is the last worker; the caller waits under the same mutex.
         if (--s.busy == 0) s.done.notify_one();
       }
     }

@@ -100,8 +100,8 @@ def _number_of_parts(settings: Settings, world: World) -> int:
 
 
 def _recorded_parts(output: Path) -> int:
-    """The number of parts of a run, some of which may have been stopped before their first
-    checkpoint; 0 without records of this version."""
+    """The number of parts of a run from its records; 0 if there are none of this version. Some
+    parts may have been stopped before their first checkpoint."""
     for path in sorted(output.glob("checkpoint-*.records*")):
         with suppress(OSError, ValueError, TypeError):
             return int(read_records(path, columns=3)[1].get("parts", 0))
@@ -109,8 +109,8 @@ def _recorded_parts(output: Path) -> int:
 
 
 def _parts(settings: Settings, count: int) -> list[tuple[Settings, int]]:
-    """The parts of the systems. Those of a resumed run that have no checkpoint start from the
-    beginning, if others have one."""
+    """Settings and index of each part of the systems. In a resumed run a part without a checkpoint
+    starts from the beginning if another part has one."""
     begun = [not settings.resume or replica.begun(settings.output, part) for part in range(count)]
     new = replace(settings, resume=False, overwrite=True) if any(begun) else settings
     return [(settings if goes_on else new, part) for part, goes_on in enumerate(begun)]

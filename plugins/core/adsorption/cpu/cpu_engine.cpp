@@ -70,7 +70,7 @@ class CpuEngine final : public EngineBase {
           },
           together ? kTogether : 1);
       MoveCounts sum;
-      // Integers: the sum does not depend on which worker had which system.
+      // Sums of integers do not depend on which worker had which system.
       for (const Worker& worker : workers_) sum += worker.moves;
       return sum;
     };

@@ -94,7 +94,7 @@ struct Loop {
   }
   static int first(const Lane<bool>& values) {
     int l = 0;
-    // As __ffs() of a warp's vote: the lowest lane.
+    // The lowest lane, like __ffs() of a warp's vote.
     while (!values[l]) ++l;
     return l;
   }

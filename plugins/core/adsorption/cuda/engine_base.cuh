@@ -113,7 +113,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
       reached_ = DeviceBuffer<std::uint64_t>(state_.parameters.systems);
     if (!start.molecules) {
       move_counts_.clear(stream_);
-      // Random places below the hill, as place_molecules() chooses them.
+      // Random places below the hill, like those that place_molecules() chooses.
       kernels_.place<<<blocks(), threads_, shared_, stream_>>>(arrays(), move_counts_.data());
       check_placed(state_, fetch_counts());
     } else if (state_.data.counters.steps == 0) {

@@ -190,7 +190,7 @@ struct Warps : Warp {
     if (leads()) together[0] = {0, 0};
   }
   __device__ static std::int64_t total(TeamPointer<TeamCounters> together, std::int64_t amount) {
-    // Of each warp first: one atomic addition for 32 threads.
+    // Sums of each warp first, so that 32 threads need one atomic addition.
     const auto sum = warp_sum(static_cast<unsigned long long>(amount));
     if (lane() == 0) atomicAdd(reinterpret_cast<unsigned long long*>(&together[0].sum), sum);
     sync();

@@ -79,7 +79,7 @@ struct MoleculeScratch {
                       2 * align(walk_size(w)) + 2 * align(energies(w) * sizeof(F)) +
                       align(trials(w) * sizeof(std::int32_t));
     if (const auto n = static_cast<std::size_t>(w.chains.sites))
-      // Of chains: trial places and offsets of a bead, places and offsets of the chain that grows.
+      // For chains: trial places and offsets of a bead, places and offsets of the growing chain.
       sum += align(trials(w) * sizeof(Site)) + align(3 * trials(w) * sizeof(double)) +
              align(n * sizeof(Site)) + align(3 * n * sizeof(double));
     if (w.meshes) sum += align(kMeshNodes * sizeof(F)) + align(phases(w, m)) + tables(m);

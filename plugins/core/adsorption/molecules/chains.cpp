@@ -74,7 +74,7 @@ void fill_table(AngleTable& t, double beta) {
     set(i, share[i], j);
     // A small cell is filled up to the mean by a large one, its alias.
     share[j] -= 1 - share[i];
-    // What is left of a large cell may be a small one by now.
+    // The remainder of a large cell may be small.
     if (share[j] < 1) {
       large.pop_back();
       small.push_back(j);

@@ -247,7 +247,7 @@ void set_model(const State& s, const F* grid, MoleculeArrays<F>& w) {
   w.trial_positions = p.trial_positions;
   w.trial_orientations = p.trial_orientations;
   const MoveLimits below = move_limits(p);
-  // Of the word that draws the kind of a move: limits of successive shares of its range.
+  // Limits of successive shares of the range of the word that draws the kind of a move.
   w.reinsert_below = below.reinsertion;
   w.identity_below = below.identity;
   w.regrow_below = below.regrowth;

@@ -202,7 +202,7 @@ MM_TEAM TrialMove choose_trial(const System& s, std::uint64_t step, const Common
   if (t.kind == Trial::identity) {
     // One of the other species: numbers from t.from on stand for the next one.
     t.to = static_cast<int>(uniform_below(word[0], species - 1));
-    // Skips the species that goes.
+    // Skips the species of the removed molecule.
     t.to += t.to >= t.from;
   } else {
     outcome.inserted = t.from;

@@ -314,7 +314,7 @@ void follow_in(const Rules& r, const Partners& from, const Partners& to, const M
          load<DoubleLanes>(estimate + k) + change(load_wide(from.x + k), load_wide(from.y + k),
                                                   load_wide(from.z + k), load_wide(to.x + k),
                                                   load_wide(to.y + k), load_wide(to.z + k)));
-  // What does not fill a register, one by one, with the same operations.
+  // The remainder that does not fill a register, one by one with the same operations.
   for (; k < trials.end; ++k)
     estimate[k] += change(double{from.x[k]}, double{from.y[k]}, double{from.z[k]}, double{to.x[k]},
                           double{to.y[k]}, double{to.z[k]});

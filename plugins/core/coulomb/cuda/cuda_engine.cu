@@ -228,7 +228,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     } else {
       for (int k = 0; k < sweeps; ++k) {
         enqueue(k);
-        // Launches would block when about a thousand of them wait.
+        // Launches block when about a thousand of them are queued.
         if (watchdog_ && k % kPace == 0) watchdog_->pace();
       }
       check_launch();

@@ -273,7 +273,7 @@ class DeviceChain {
         device_counts.data());
     check_launch();
     const auto fetched = device_counts.values(stream_), ions = device_ions.values(stream_);
-    // Integers: the order in which blocks have added them does not matter.
+    // Sums of integers do not depend on the order in which blocks have added them.
     for (int k = 0; k < size; ++k) counts[k] += fetched[k];
     for (int k = 0; k < b.species; ++k) interior_ions[k] += ions[k];
   }

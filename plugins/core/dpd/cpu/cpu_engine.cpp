@@ -120,7 +120,7 @@ class CpuEngine final : public EngineBase {
     const auto hosted = static_cast<std::size_t>(count);
     std::optional<Misplaced> misplaced;
     if (position) {
-      // If several are misplaced, any one of them is named.
+      // If several are misplaced, the message names one of them.
       std::mutex lock;
       for_each_value(hosted, position, [&](int i, const double r[3]) {
         int image[3] = {};
@@ -365,7 +365,7 @@ class CpuEngine final : public EngineBase {
     reorder(origin_, next_origin_, order);
     links_.reorder(pool_, order);
     if (ranks_) find_ghosts();
-    // Spheres and keys again, in the new order and with the ghosts behind.
+    // Spheres and keys again, in the new order and with the ghosts at the end.
     find_keys(0, static_cast<int>(position_.size()));
     if (kCoarseApart) note_coarse_positions();
     find_cells(pool_, arguments_.cells, count_, key_, cell_, range_);
@@ -508,7 +508,7 @@ class CpuEngine final : public EngineBase {
     *ranks_ = decomposition_of(settings_of_tilted_box(), *communicator_, beyond_lists());
     set_cells();
     if (is_sheared()) tilt_cells(arguments_.cells, step_);
-    // Without the ghosts of the build that is repeated.
+    // The ghosts of the build that is repeated are dropped.
     position_.resize(static_cast<std::size_t>(count_));
     velocity_.resize(static_cast<std::size_t>(count_));
   }

@@ -256,7 +256,7 @@ class CudaEngine final : public DeviceEngine<P> {
     std::int64_t next = from;
     for (;;) {
       while (next <= to) {
-        // Until `expected_` the lists probably hold, so that few launches would be in vain.
+        // Until `expected_` the lists probably remain valid, so that few launches are wasted.
         const long long near = p_.count < kMany ? kAhead : kAheadOfMany,
                         ahead = next < expected_ ? kFarAhead : near;
         // At most `ahead` steps are in the queue behind the one that the GPU has begun.

@@ -243,7 +243,7 @@ class DistributedEngine final : public DeviceEngine<P> {
     if (first == last) return;
     Step<P> s = arguments(step, last, reading);
     bonded_.launch(s, constants_.bonded_terms(table_of(step)), first, s_.block(), reading, stream);
-    // Each part's sums go behind those of the blocks before it.
+    // The sums of each part follow those of the preceding blocks.
     s.partial += static_cast<std::size_t>(first / s_.block()) * kStepSums;
     s.density = s_.density.data();
     const auto kernel =
@@ -348,7 +348,7 @@ class DistributedEngine final : public DeviceEngine<P> {
   }
   // In a stream that has waited for the positions of this step.
   void look(cudaStream_t stream) {
-    // Later than any step, for a minimum.
+    // Later than any step, so that a minimum ignores it.
     check(cudaMemsetAsync(soonest_.data(), 0x7f, sizeof(unsigned), stream), "clear");
     find_soonest({soonest_.data(), nullptr}, stream);
     copy_out(&c_.report.answers().soonest, soonest_.data(), sizeof(unsigned), stream);
@@ -356,7 +356,7 @@ class DistributedEngine final : public DeviceEngine<P> {
   }
   void decide(std::int64_t next) {
     c_.streams.wait(cudaEvent_t(looked_), "step");
-    // The minimum of all ranks, as the negative of a maximum.
+    // The minimum over all ranks is the negative of a maximum.
     std::int64_t sooner = -static_cast<std::int64_t>(c_.report.answers().soonest);
     c_.communicator().maximum(&sooner, 1);
     interval_ = steps_of_lists(look_ - built_, static_cast<unsigned>(-sooner));
@@ -372,7 +372,7 @@ class DistributedEngine final : public DeviceEngine<P> {
     has_looked_ = false;
     c_.report.forget();
     again_ = built_;
-    // To go back to the build would be to undo the change of velocities or of the series.
+    // Going back to the build would undo the change of velocities or of the series.
     if (keeps_start_ && built_ <= step_) {
       again_ = step_ + 1;
       start_.restore(s_, c_.streams.main);

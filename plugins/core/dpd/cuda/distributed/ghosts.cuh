@@ -196,7 +196,7 @@ class GhostExchange {
   // been looked at.
   int count_known(bool had_lists) {
     const int boxes = static_cast<int>(c_.ranks.neighbors().size());
-    // An eighth more than last time is looked at; if there are more, a second round looks at all.
+    // Tests an eighth more particles than last time; if more are found, a second round tests all.
     int suspects = had_lists ? std::min(s_.outer + s_.outer / 8 + 1024, s_.count) : s_.count;
     for (;; suspects = s_.count) {
       c_.selection.count(suspects, boxes, is_known());

@@ -141,7 +141,7 @@ class HostTransfer {
                 leaving.data());
     std::vector<Arrival> all(static_cast<std::size_t>(away));
     main().fetch(leaving.data(), all.data(), all.size());
-    // They come in the order of ranks.
+    // They arrive in the order of ranks.
     auto at = all.begin();
     for (std::size_t r = 0; r < result.size(); ++r) {
       const unsigned number = c_.report.answers().total[r];
