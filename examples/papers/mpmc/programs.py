@@ -17,7 +17,8 @@ CORE = FOLDER.parents[2] / "plugins/core"
 VARIANTS = {"both": (True, True), "particles": (True, False), "sets": (False, True),
             "neither": (False, False)}  # fmt: skip
 # Table 1: P* and its error in the three columns. The text of the paper at hand has lost the packing
-# fractions. The first is 0.698, and the correct pressures fit 0.708 and 0.712.
+# fractions. The first is 0.698. For the others 0.708 and 0.712 fit the correct pressures, but they
+# are not the only ones, because the pressure is not monotonic.
 TABLE_1 = {
     "both": [(9.17079, 0.00005), (9.18214, 0.00006), (9.1774, 0.0002)],
     "particles": [(9.1707, 0.0001), (9.1821, 0.0002), (9.1775, 0.0003)],
