@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 
 import numpy as np
 import pytest
 from documents import ROOT
+from programs_of_papers import module_of
 
 from manymove import Electrolyte, Ions, Sphere
 from manymove.analysis.ions import Salt
@@ -23,14 +22,7 @@ pytest.importorskip("matplotlib")
 @pytest.fixture(scope="module")
 def figure(tmp_path_factory):
     """The module of the script, with its compiled function."""
-    sys.path.insert(0, str(FOLDER))
-    try:
-        spec = importlib.util.spec_from_file_location("figure_1", FOLDER / "figure_1.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(FOLDER))
-        sys.modules.pop("trivalent", None)
+    module = module_of(FOLDER / "figure_1.py")
     module.function = module.compiled(str(tmp_path_factory.mktemp("updating")))
     return module
 

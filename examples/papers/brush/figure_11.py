@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Autocorrelation of the energy of the 3:-1 electrolyte and its correlation time: Figure 11.
 
 C_n and T_c are those of Eqs. 9 and 10 for trial moves that are uniform in a cube of about a third

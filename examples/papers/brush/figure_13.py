@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Far field of the charge densities and the renormalized Debye length: Figure 13.
 
 The symbols are ln |r rho|, and the lines are not fitted: they have the slope of the zero of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Time of a sweep against N for the brush, the parallel reduction and one core: Figure 8.
 
 The brush is timed with each number of threads per particle (eta) and with the product's own choice,

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import shlex
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
+
+from manymove import script
 
 Function = Callable[..., bytes | None]
 FOLDER = Path(__file__).parent
@@ -41,15 +40,8 @@ def compiled(name: str, folder: str, gpu: bool = False, source: str = "") -> Fun
         subprocess.CalledProcessError: the compiler fails.
         OSError: there is no compiler.
     """
-    library = f"{folder}/{name}{'-gpu' if gpu else ''}.so"
-    if gpu:
-        command = ["nvcc", "-x", "cu", "-arch=native", "-Xcompiler", "-fPIC"]
-    else:
-        command = [*shlex.split(os.environ.get("CXX", "c++")), "-x", "c++"]
-        command += ["-march=native", "-fPIC"]
-    command += ["-std=c++20", "-O3", "-shared", "-I", str(CORE)]
-    command += [str(FOLDER / (source or f"{name}.cpp")), "-o", library]
-    subprocess.run(command, check=True)
-    function = getattr(ctypes.CDLL(library), name)
+    path = FOLDER / (source or f"{name}.cpp")
+    library = script.compiled(path, folder, "-I", str(CORE), gpu=gpu)
+    function = getattr(library, name)
     function.restype = ctypes.c_char_p
     return function
