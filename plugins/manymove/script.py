@@ -9,8 +9,12 @@ its finished parts in `parts.json`, and the same command continues it.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import math
+import os
+import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -196,6 +200,34 @@ def compared(
         "quantity": quantity, "ours": list(ours), "published": published and list(published),
         "size": size, "length": length,
     }  # fmt: skip
+
+
+def compiled(
+    source: Path, folder: str | Path, *flags: str, gpu: bool = False, level: str = "-O3"
+) -> ctypes.CDLL:
+    """A program of a script, compiled for the processor of this machine.
+
+    Args:
+        source: the file in C++20 or CUDA.
+        folder: existing folder of the shared library.
+        flags: further flags of the compiler.
+        gpu: compile with nvcc for the GPU of this machine, otherwise for the CPU with the C++
+            compiler that the environment variable CXX names (default c++).
+        level: flag of the optimization.
+
+    Raises:
+        subprocess.CalledProcessError: the compiler fails.
+        OSError: there is no compiler.
+    """
+    library = Path(folder) / f"{source.stem}{'-gpu' if gpu else ''}.so"
+    if gpu:
+        command = ["nvcc", "-x", "cu", "-arch=native", "-Xcompiler", "-fPIC"]
+    else:
+        command = [*shlex.split(os.environ.get("CXX", "c++")), "-x", "c++"]
+        command += ["-march=native", "-fPIC"]
+    command += ["-std=c++20", level, "-shared", *flags, str(source), "-o", str(library)]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(library))
 
 
 class Parts:

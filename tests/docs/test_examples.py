@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import runpy
 import shutil
 import sys
@@ -49,11 +50,24 @@ FIGURES = {
 }
 
 
+def text_of(path: Path, seen: set[Path]) -> str:
+    """Text of a script and of the modules of its folder that it imports."""
+    seen.add(path)
+    text = path.read_text()
+    for name in re.findall(r"^ *(?:from|import) (\w+)", text, re.MULTILINE):
+        module = path.with_name(f"{name}.py")
+        if module.exists() and module not in seen:
+            text += text_of(module, seen)
+    return text
+
+
 def missing(script: str) -> str | None:
     """What the script needs and is not installed."""
-    text = (EXAMPLES / script).read_text()
-    if "manymove.lammps" in text:
-        return host.missing()
+    text = text_of(EXAMPLES / script, set())
+    if "manymove.lammps" in text and (reason := host.missing()):
+        return reason
+    if "scipy" in text and find_spec("scipy") is None:
+        return "scipy is not installed"
     if "import hoomd" in text and find_spec("hoomd") is None:
         return "HOOMD-blue is not installed"
     if "import h5py" in text and find_spec("h5py") is None:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Why the renormalized Debye length of the paper, 25.57 angstrom, is shorter than ours.
 
 The paper fits straight lines to ln |r rho| "in the far field" and prints no range (section 5.2).

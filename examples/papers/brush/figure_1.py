@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The two updating schemes of Figure 1, random and sequential, as chains of the 3:-1 electrolyte.
 
 Both schemes sample the same distribution (section 2 of the paper). In the random scheme an ion is
@@ -13,9 +14,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import math
-import os
-import shlex
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -39,12 +37,9 @@ Function = Callable[..., None]
 
 def compiled(folder: str) -> Function:
     """The function of updating.cpp. Products and sums are not fused, as in the engine."""
-    library = f"{folder}/updating.so"
-    command = [*shlex.split(os.environ.get("CXX", "c++")), "-std=c++20", "-O3", "-march=native"]
-    command += ["-ffp-contract=off", "-fPIC", "-shared", "-I",
-                str(SOURCE.parents[3] / "plugins/core")]  # fmt: skip
-    subprocess.run([*command, str(SOURCE), "-o", library], check=True)
-    function = ctypes.CDLL(library).updating
+    core = str(SOURCE.parents[3] / "plugins/core")
+    library = script.compiled(SOURCE, folder, "-ffp-contract=off", "-I", core)
+    function = library.updating
     function.restype = None
     return function
 

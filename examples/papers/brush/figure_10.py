@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Counters of the brush, of the paper's kernel and of the parallel reduction: Figure 10.
 
 The paper measures them with nvprof for 131,072 particles and does not print the numbers of its

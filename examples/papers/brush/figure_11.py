@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Autocorrelation of the energy of the 3:-1 electrolyte and its correlation time: Figure 11.
 
 C_n and T_c are defined by Eqs. 9 and 10. Trial moves are uniform in a cube whose edge is about a

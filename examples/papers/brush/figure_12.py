@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Pair correlation functions of the 3:-1 electrolyte: Figure 12, and the chains of section 5.
 
 The chains of the paper have 1,048,576 ions and about 2,000 sweeps on each of two GPUs. Ions within

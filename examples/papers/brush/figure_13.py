@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Far field of the charge densities and the renormalized Debye length: Figure 13.
 
 The symbols are ln |r rho|. The lines are not fitted: their slope follows from the zero of the

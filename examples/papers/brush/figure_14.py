@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Potentials of mean force against charge densities, and the renormalized valences: Figure 14.
 
 python figure_14.py --run out/figure_12

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Renormalized parameters of the 3:-1 electrolyte over diameters and densities: Figure 15.
 
 The text of the paper has neither the diameters nor the densities of its figure; these are our

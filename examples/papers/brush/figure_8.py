@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Time of a sweep against N for the brush, the parallel reduction and one core: Figure 8.
 
 The brush is timed with each number of threads per particle (eta) and with the default number. The
@@ -19,7 +20,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from literal import GROUP, Function, LiteralBrush, compiled
+from literal import ETAS, GROUP, Function, LiteralBrush, compiled
 from matplotlib.figure import Figure
 from trivalent import BJERRUM, WHERE, cell
 
@@ -27,7 +28,6 @@ from manymove import Brush, Electrolyte, Ions, script
 from manymove.devices import on_gpu
 
 PAPER_SIZES = [8192, 16384, 24576, 32768, 65536, 131072, 262144, 524288, 1048576]
-ETAS = (1, 2, 4, 8, 16)
 PAPER_SWEEP = 5 * 86400 / 2000  # s of 1,048,576 ions on a K20: 2,000 sweeps in 5 days (section 5.2)
 PAPER_IONS = 1048576
 MOST_WITH_ALL = 32768  # ions, up to which Table 1 has values of eta

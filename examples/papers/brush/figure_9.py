@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Speed of the brush and of the parallel reduction relative to one core: Figure 9.
 
 The paper divides by the time of its CPU program, which computes one pair term at a time (method

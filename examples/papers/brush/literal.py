@@ -1,16 +1,16 @@
-"""The kernel of the paper after its Algorithms 1 to 5 (literal_brush.cu), compiled by nvcc."""
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kernel of the paper as its Algorithms 1 to 5 have it (literal_brush.cu), compiled by nvcc."""
 
 from __future__ import annotations
 
 import ctypes
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from manymove import Electrolyte
+from manymove import Electrolyte, script
 
 SOURCE = Path(__file__).with_name("literal_brush.cu")
 GROUP = 1024  # ions; the number of ions is a multiple of this
@@ -23,11 +23,8 @@ def compiled(folder: str) -> Function | None:
     if shutil.which("nvcc") is None:
         print("nvcc is not installed: the paper's kernel is left out")
         return None
-    library = f"{folder}/literal_brush.so"
-    command = ["nvcc", "-arch=native", "-std=c++20", "-O3", "-Xcompiler", "-fPIC", "-shared"]
-    command += ["-I", str(SOURCE.parents[3] / "plugins/core"), str(SOURCE), "-o", library]
-    subprocess.run(command, check=True)
-    function = ctypes.CDLL(library).literal_brush
+    core = str(SOURCE.parents[3] / "plugins/core")
+    function = script.compiled(SOURCE, folder, "-I", core, gpu=True).literal_brush
     function.restype = ctypes.c_char_p
     return function
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The best number of threads per particle, eta, of small systems: Table 1.
 
 A block of the paper has 1,024 threads for each eta, and therefore groups of 1,024 / eta ions

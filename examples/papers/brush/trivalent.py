@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The 3:-1 electrolyte of section 5 of the paper, and its chains, which several figures analyze."""
 
 from __future__ import annotations

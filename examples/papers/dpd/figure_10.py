@@ -221,6 +221,8 @@ def parse() -> argparse.Namespace:
         "settle": 200,
     }
     options = script.parse(parser, "figure_10", quick)
+    if not options.draw:
+        script.need(parser, "scipy")
     script.at_least(options, runs=1, ranks=1)
     if options.runs < 3:
         parser.error("--runs: the scatter of at least 3 runs is needed")

@@ -4,7 +4,8 @@
 
     python figure_12.py --device cuda --ranks 1 2 4
 
-The sizes are the paper's: 1,000,000 particles per rank, and 128,000 at density 50.
+The sizes are the paper's: 1,000,000 particles per rank, and 128,000 at density 50. (The text of
+section 4.4 has a density of 5 where the benchmark of one node and Figure 13 have 6.)
 """
 
 from __future__ import annotations

@@ -16,8 +16,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import math
-import os
-import shlex
 import subprocess
 import tempfile
 import time
@@ -68,14 +66,10 @@ class Tea:
     """The paper's generator, compiled from tea.cpp for this processor into a folder."""
 
     def __init__(self, folder: str):
-        library = f"{folder}/tea.so"
-        options = ["-march=native", "-std=c++20", "-O3", "-fPIC", "-shared"]
         # As the engines are compiled.
-        options += ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
-        command = [*shlex.split(os.environ.get("CXX", "c++")), *options]
-        command += ["-I", str(SOURCE.parents[3] / "plugins/core"), str(SOURCE), "-o", library]
-        subprocess.run(command, check=True)
-        self._library = ctypes.CDLL(library)
+        exact = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
+        core = str(SOURCE.parents[3] / "plugins/core")
+        self._library = script.compiled(SOURCE, folder, *exact, "-I", core)
 
     def _call(self, name: str, seed: int, step: int, *arrays: np.ndarray) -> None:
         counts = [ctypes.c_uint64(seed), ctypes.c_uint64(step), ctypes.c_int64(len(arrays[0]))]

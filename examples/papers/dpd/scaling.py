@@ -44,6 +44,8 @@ def options_of(name: str, about: str, size: str, quick: dict[str, Any]) -> argpa
         help="Record of `python -m benchmarks scaling` to read instead of running anything.",
     )  # fmt: skip
     options = script.parse(parser, name, quick)
+    if options.from_record and len(options.sizes) != 1:
+        parser.error("--from-record needs one number as --sizes")
     if not options.draw and not options.from_record:
         script.at_least(options, sizes=1, ranks=1, threads=1)
         if options.sizes and len(options.sizes) != len(options.densities):

@@ -14,9 +14,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import math
-import os
 import re
-import shlex
 import shutil
 import subprocess
 import tempfile
@@ -87,16 +85,9 @@ class System(ctypes.Structure):
 
 def compiled(folder: str, gpu: bool, level: str) -> ctypes.CDLL:
     """The library of variants.cu or variants.cpp."""
-    library = f"{folder}/variants.so"
-    if gpu:
-        command = ["nvcc", "-arch=native", "-Xcompiler", "-fPIC", str(HERE / "variants.cu")]
-    else:
-        command = [*shlex.split(os.environ.get("CXX", "c++")), "-march=native", "-fPIC",
-                   "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
-                   str(HERE / "variants.cpp")]  # fmt: skip
-    command += ["-std=c++20", level, "-shared", "-I", str(CORE), "-o", library]
-    subprocess.run(command, check=True)
-    return ctypes.CDLL(library)
+    exact = () if gpu else ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
+    source = HERE / ("variants.cu" if gpu else "variants.cpp")
+    return script.compiled(source, folder, *exact, "-I", str(CORE), gpu=gpu, level=level)
 
 
 class Program:

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import shlex
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
+
+from manymove import script
 
 Function = Callable[..., bytes | None]
 FOLDER = Path(__file__).parent
@@ -17,7 +16,8 @@ CORE = FOLDER.parents[2] / "plugins/core"
 VARIANTS = {"both": (True, True), "particles": (True, False), "sets": (False, True),
             "neither": (False, False)}  # fmt: skip
 # Table 1: P* and its error in the three columns. The text of the paper at hand has lost the packing
-# fractions. The first is 0.698, and the correct pressures fit 0.708 and 0.712.
+# fractions. The first is 0.698. For the others 0.708 and 0.712 fit the correct pressures, but they
+# are not the only ones, because the pressure is not monotonic.
 TABLE_1 = {
     "both": [(9.17079, 0.00005), (9.18214, 0.00006), (9.1774, 0.0002)],
     "particles": [(9.1707, 0.0001), (9.1821, 0.0002), (9.1775, 0.0003)],
@@ -40,15 +40,8 @@ def compiled(name: str, folder: str, gpu: bool = False, source: str = "") -> Fun
         subprocess.CalledProcessError: the compiler fails.
         OSError: there is no compiler.
     """
-    library = f"{folder}/{name}{'-gpu' if gpu else ''}.so"
-    if gpu:
-        command = ["nvcc", "-x", "cu", "-arch=native", "-Xcompiler", "-fPIC"]
-    else:
-        command = [*shlex.split(os.environ.get("CXX", "c++")), "-x", "c++"]
-        command += ["-march=native", "-fPIC"]
-    command += ["-std=c++20", "-O3", "-shared", "-I", str(CORE)]
-    command += [str(FOLDER / (source or f"{name}.cpp")), "-o", library]
-    subprocess.run(command, check=True)
-    function = getattr(ctypes.CDLL(library), name)
+    path = FOLDER / (source or f"{name}.cpp")
+    library = script.compiled(path, folder, "-I", str(CORE), gpu=gpu)
+    function = getattr(library, name)
     function.restype = ctypes.c_char_p
     return function

@@ -43,7 +43,7 @@ SLOTS, BINS = 4, 77
 WIDEST = 1.41  # of a cell
 STARTS = 8  # random packings that the systems share
 RECORDS = 4  # of a piece
-STEP, MOVES_PER_CELL = 0.16, 4  # largest displacement and n_m, as in the paper
+STEP, MOVES_PER_CELL = 0.16, 4  # largest displacement and n_m; the text at hand has lost them
 
 
 class Setup(ctypes.Structure):

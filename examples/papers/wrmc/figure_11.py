@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from figure_4 import deviations, plot
+from figure_4 import DISPLACEMENTS, deviations, plot
 from matplotlib.figure import Figure
 from methane import BOX, add_options, device_name
 
@@ -26,7 +26,6 @@ from manymove.adsorption.adsorbates import Adsorbate
 SIGMA = 3.73
 # Appendix C: the cap of the density times sigma^3, R_min and R_max in angstrom, and A in kelvin.
 WALKER = {"fluid": (1.0, 3.8, 8.0, 27.0), "MFI": (10.0, 1.0, 4.0, 110.0)}
-DISPLACEMENTS = (0.15, 0.35, 0.65, 1.0, 1.65)  # angstrom
 FIGURE_4 = Path(__file__).with_name("figure_4.json")
 
 

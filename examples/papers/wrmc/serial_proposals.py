@@ -10,8 +10,6 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import shlex
-import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -20,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from manymove import script
 from manymove.adsorption import METHANE as METHANE_OF_THE_PAPER
 from manymove.adsorption import TRAPPE_ZEO, Framework, read_framework, read_molecule
 
@@ -94,11 +93,7 @@ def about(origin: float, means: np.ndarray, origins: np.ndarray) -> np.ndarray:
 def compiled() -> ctypes.CDLL:
     """The program, which is compiled by the first call."""
     with tempfile.TemporaryDirectory() as folder:
-        library = f"{folder}/serial_proposals.so"
-        command = [*shlex.split(os.environ.get("CXX", "c++")), "-march=native", "-fPIC",
-                   "-std=c++20", "-O3", "-shared"]  # fmt: skip
-        subprocess.run([*command, str(SOURCE), "-o", library], check=True)
-        program = ctypes.CDLL(library)
+        program = script.compiled(SOURCE, folder)
     program.serial_proposals.restype = ctypes.c_char_p
     program.serial_exact_energy.restype = ctypes.c_double
     return program
