@@ -345,8 +345,8 @@ class CpuEngine final : public EngineBase {
       find_bounding_spheres(arguments_.cells, step_ - lists_built_);
     lists_built_ = step_;
     arrange();
-    // A bond leads beyond what this rank knows: all ranks extend their reach, and places are found
-    // anew with the additional ghosts.
+    // A bond leads beyond what this rank knows: all ranks extend their reach, and find the places
+    // again with the additional ghosts.
     while (!find_partners()) {
       know_more();
       arrange();

@@ -338,7 +338,7 @@ class PairLoop {
   void store() {
     const Batch<F>& b = batch_;
     for (int n = 0; n < b.count; ++n) {
-      // In the order of the list: whoever adds them later keeps the order of a single thread.
+      // In the order of the list: the sum over them keeps the order of a single thread.
       PairContribution& contribution = rows_.contributions[stored_++];
       contribution.i = b.i[n];
       contribution.j = b.j[n];

@@ -213,7 +213,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       }
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
         // Only the next cycle of an undivided system can do without the answer.
-        // Whoever looks at the state needs its box; otherwise the next cycle chooses among the
+        // A reader of the state needs its box; otherwise the next cycle chooses among the
         // outcomes by itself.
         const bool now = i + 1 == cycles || wants_sample(cycle) || state_.strip;
         begin_box_move(!now);
