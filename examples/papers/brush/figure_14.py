@@ -49,6 +49,9 @@ def rows(options: argparse.Namespace, dressed: dict[str, Any] | None) -> list[di
     factor = (dressed["debye_length"] / paper["debye_length"]) ** 2
     for k, name in enumerate(AROUND):
         both, errors = dressed["valences"][k], dressed["valence_errors"][k]
+        for way, other in enumerate(AROUND):
+            text = f"valence of {name} from the ions around {other} with $1/\\kappa_R$ of 25.57 Å"
+            add(text, factor * both[way], factor * errors[way], paper["valences"][k])
         text = f"valence of {name}, mean of both ways with the published $1/\\kappa_R$ of 25.57 Å"
         error = factor * float(np.hypot(*errors)) / 2
         add(text, factor * float(np.mean(both)), error, paper["valences"][k])
