@@ -115,7 +115,7 @@ class Lines:
 
     @classmethod
     def of_record(cls, part: dict[str, Any]) -> Lines:
-        """The lines of a recorded g. Its weights are those of independent pairs."""
+        """The lines of a recorded g. Its weights assume independent pairs."""
         r, g, (a, b) = np.array(part["r"]), np.array(part["g"]), part["interior_ions"]
         interior = part["radius"] - trivalent.MARGIN * trivalent.DEBYE_LENGTH
         shell = 3 * (r / interior) ** 2 * (trivalent.DRAWN / interior)

@@ -130,8 +130,9 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
             "Pairs per second (1e9)": pairs / time["seconds_per_sweep"] * 1e-9,
         }  # fmt: skip
         if options.counters and probe.device != "cpu":
-            # The brush's kernel has the pairs of a sweep, the reduction's those of one trial. A
-            # share of the reduction's kernels end at once, because the trial leaves the cell.
+            # The kernel of the brush computes the pairs of a sweep. The kernel of the reduction
+            # computes the pairs of one trial, and some of its launches end at once, because the
+            # trial leaves the cell.
             terms = pairs / options.ions if method == "reduction" else pairs
             try:
                 row["counters"] = counters(method, precision, options)

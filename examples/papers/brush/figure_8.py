@@ -137,7 +137,7 @@ def of_size(options: argparse.Namespace, ions: int, function: Function | None) -
 
 def of_literal(options: argparse.Namespace, start: Electrolyte, function: Function) -> list[Row]:
     """The paper's kernel with each eta, or with one thread per particle for large systems. Its
-    first sweep is compared with that of the product."""
+    first sweep is compared with the first sweep of the engine."""
     product = Electrolyte(
         start.positions, start_cell(start), Ions(start.types, start.species), seed=options.seed,
         bjerrum_length=BJERRUM, precision="double", first_sweep=start.sweeps, device=start.device,

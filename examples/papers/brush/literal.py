@@ -86,6 +86,6 @@ class LiteralBrush:
         return self.accepted_moves / (self.sweeps * len(self.sites))
 
     def share_at(self, ions: Electrolyte) -> float:
-        """Share of the ions that are where those of an electrolyte are."""
+        """Share of the ions whose positions equal the positions in an electrolyte."""
         unit = float(ions.radius or 0) / 2**23
         return float((self.sites[:, :3] == np.rint(ions.positions / unit)).all(axis=1).mean())

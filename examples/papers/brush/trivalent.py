@@ -94,7 +94,8 @@ QUICK = {"ions": 1024, "sweeps": 40, "chains": 1, "equilibrate": 4, "every": 2, 
 
 
 def chains(options: argparse.Namespace) -> list[Chain]:
-    """The chains of the options. They are kept in --output, and those of --run are read.
+    """The chains of the options, which are kept in --output. With --run, those of an earlier run
+    are read instead.
 
     Raises:
         ValueError, OSError: an option is out of range, or the folder of --run has no finished run.
