@@ -15,14 +15,18 @@ EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
 def printed(cells):
-    """The texts below the cells; pictures are left out."""
-    return [
-        "".join(output.get("text") or output.get("data", {}).get("text/plain", ""))
+    """The text below each cell that prints one; pictures are left out. The kernel cuts a text in
+    pieces as it likes."""
+    texts = (
+        "".join(
+            "".join(output.get("text") or output.get("data", {}).get("text/plain", ""))
+            for output in cell["outputs"]
+            if "image/png" not in output.get("data", {})
+        )
         for cell in cells
         if cell["cell_type"] == "code"
-        for output in cell["outputs"]
-        if "image/png" not in output.get("data", {})
-    ]
+    )
+    return [*filter(None, texts)]
 
 
 @EACH
