@@ -9,26 +9,21 @@ processes is not measured.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import util
-from multiprocessing import connection
 from typing import Any
 
 from benchmarks.disk_variants import HPMC_NSELECT, hpmc, melted_engines
 from benchmarks.fluids import multi_process_service
+from benchmarks.simultaneous import START, Processes, summed
 from manymove import devices
 from manymove.bench.harness import Row, Variant
 from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
 
-START = 120.0  # seconds that one process may take to start
 CALLS = 50  # approximate number of calls of a variant in a run
 
 
@@ -125,7 +120,7 @@ def _rows(
     environment: Mapping[str, str],
 ) -> list[Row]:
     with Processes(systems.hpmc, count, environment) as processes:
-        variants = processes.time(repeats, seconds)
+        variants = timed(processes, repeats, seconds)
     found = []
     for variant in variants:
         row = variant.result()
@@ -136,148 +131,40 @@ def _rows(
     return found
 
 
-class Processes(AbstractContextManager["Processes"]):
-    """Processes that run the same variants at the same time, and end with the block.
+def timed(processes: Processes, repeats: int, seconds: float) -> list[Variant]:
+    """Time each variant `repeats` times in all processes, alternating.
 
     Args:
-        make: picklable function that returns the variants of the process whose index it takes.
-        count: number of processes.
-        environment: environment variables of the processes in addition to those of this one.
+        processes: processes with the same list of variants.
+        repeats: number of timed runs of a variant.
+        seconds: time for which each process starts further calls of the variant in a run.
 
     Raises:
-        ValueError: the number of processes is not positive.
-        RuntimeError: a process ended or did not answer in time. An error of `make` or of a variant
-            is raised here, too.
+        RuntimeError: a process ended or did not answer in time.
     """
 
-    def __init__(
-        self,
-        make: Callable[[int], Sequence[Variant]],
-        count: int,
-        environment: Mapping[str, str],
-    ) -> None:
-        if count < 1:
-            raise ValueError(f"the number of processes must be positive, got {count}")
-        context = multiprocessing.get_context("spawn")  # a GPU does not survive a fork
-        turn, meeting = context.Lock(), context.Barrier(count)
-        self._pipes: list[connection.Connection] = []
-        self._started: list[Any] = []
-        before = {name: os.environ.get(name) for name in environment}
-        os.environ.update(environment)
-        try:
-            for index in range(count):
-                mine, its = context.Pipe()
-                process = context.Process(
-                    target=_serve, args=(make, index, turn, meeting, its), daemon=True
-                )
-                process.start()
-                its.close()
-                self._pipes.append(mine)
-                self._started.append(process)
-            self._about = self._answers(START * count)[0]
-        except BaseException:
-            self._end()
-            raise
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+    def run(k: int) -> tuple[int, int]:
+        return summed(processes.call(_run_for, k, seconds, limit=10 * seconds + START))
 
-    def __exit__(self, *error: object) -> None:
-        self._end()
-
-    def run(self, variant: int, seconds: float) -> tuple[int, int]:
-        """Run a variant in all processes.
-
-        Args:
-            variant: index of the variant.
-            seconds: time for which each process starts further calls of the variant.
-
-        Returns:
-            sums of the trial moves and of the accepted moves of all processes.
-
-        Raises:
-            RuntimeError: a process ended or did not answer in time.
-        """
-        for pipe in self._pipes:
-            pipe.send((variant, seconds))
-        counts = self._answers(10 * seconds + START)
-        return sum(trials for trials, _ in counts), sum(accepted for _, accepted in counts)
-
-    def time(self, repeats: int, seconds: float) -> list[Variant]:
-        """Time each variant `repeats` times for `seconds` in all processes, alternating."""
-        variants = [
-            Variant(name, lambda _, k=k: self.run(k, seconds), settings)
-            for k, (name, settings) in enumerate(self._about)
-        ]
-        for k in range(len(variants)):
-            self.run(k, seconds)  # chooses the length of a call
-        for _ in range(repeats):
-            for variant in variants:
-                variant.time()
-        return variants
-
-    def _answers(self, limit: float) -> list[Any]:
-        """One message of each process."""
-        until = time.monotonic() + limit
-        found: dict[Any, Any] = {}
-        while len(found) < len(self._pipes):
-            silent = [pipe for pipe in self._pipes if pipe not in found]
-            ready = connection.wait(silent, max(0.0, until - time.monotonic()))
-            if not ready:
-                raise RuntimeError(f"{len(silent)} processes did not answer within {limit:.0f} s")
-            for pipe in ready:
-                try:
-                    found[pipe] = pipe.recv()
-                except EOFError:
-                    process = self._started[self._pipes.index(pipe)]
-                    process.join(5)
-                    raise RuntimeError(
-                        f"one of {len(self._pipes)} processes ended with exit code "
-                        f"{process.exitcode}"
-                    ) from None
-                if isinstance(found[pipe], Exception):
-                    raise found[pipe]
-        return [found[pipe] for pipe in self._pipes]
-
-    def _end(self) -> None:
-        for process in self._started:
-            process.kill()
-        for process in self._started:
-            process.join()
-        for pipe in self._pipes:
-            pipe.close()
+    variants = [
+        Variant(name, lambda _, k=k: run(k), settings)
+        for k, (name, settings) in enumerate(processes.call(_about)[0])
+    ]
+    for k in range(len(variants)):
+        run(k)  # chooses the length of a call
+    for _ in range(repeats):
+        for variant in variants:
+            variant.time()
+    return variants
 
 
-def _serve(
-    make: Callable[[int], Sequence[Variant]],
-    index: int,
-    turn: Any,
-    meeting: Any,
-    pipe: connection.Connection,
-) -> None:
-    """The work of a process, which makes its variants and runs them on request."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
-    try:
-        with turn:
-            variants = make(index)
-        pipe.send([(variant.name, variant.settings) for variant in variants])
-        while True:
-            which, seconds = pipe.recv()
-            meeting.wait(START)
-            pipe.send(_run_for(variants[which], seconds))
-    except (EOFError, BrokenPipeError):
-        return
-    except (ImportError, ValueError) as error:
-        pipe.send(type(error)(str(error)))
-    except Exception as error:
-        pipe.send(RuntimeError(f"{type(error).__name__}: {error}"))
+def _about(variants: Sequence[Variant]) -> list[tuple[str, dict[str, Any]]]:
+    return [(variant.name, variant.settings) for variant in variants]
 
 
-def _run_for(variant: Variant, seconds: float) -> tuple[int, int]:
+def _run_for(variants: Sequence[Variant], which: int, seconds: float) -> tuple[int, int]:
     """Numbers of trial moves and accepted moves in this time; short calls are lengthened."""
+    variant = variants[which]
     trials = accepted = 0
     until = time.monotonic() + seconds
     while (began := time.monotonic()) < until:

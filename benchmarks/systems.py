@@ -191,7 +191,7 @@ def _rows(
                 "one after the other": partial(_moves_of, every, partial(_one_by_one, every)),
             }
             if every[0].device == "cpu":
-                ways["processes"] = stack.enter_context(simultaneous.started(every)).run
+                ways["processes"] = stack.enter_context(simultaneous.continued(every))
             variants += [(case, Variant(name, way, {}, shortest=1)) for name, way in ways.items()]
         time_in_turn([variant for _, variant in variants], repeats, seconds)
     rows = []

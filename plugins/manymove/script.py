@@ -16,7 +16,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -168,14 +168,19 @@ def at_least(options: argparse.Namespace, **least: float) -> None:
                 )
 
 
+def _settings(options: argparse.Namespace, without: Container[str]) -> dict[str, Any]:
+    """The options but for some, as JSON has them: lists for tuples and texts for paths."""
+    found = {name: value for name, value in vars(options).items() if name not in without}
+    return json.loads(json.dumps(found, default=str))
+
+
 def save(options: argparse.Namespace, result: dict[str, Any]) -> dict[str, Any]:
     """Write summary.json: machine, date and commit, the options, and the result.
 
     Returns:
         what the file contains.
     """
-    settings = {key: value for key, value in vars(options).items() if key not in _FILES}
-    summary = {**record(), **settings, **result}
+    summary = {**record(), **_settings(options, _FILES), **result}
     write_json(options.output / "summary.json", summary)
     return summary
 
@@ -247,9 +252,7 @@ class Parts:
     """
 
     def __init__(self, options: argparse.Namespace, without: tuple[str, ...] = ()) -> None:
-        names = vars(options).keys() - {*_FILES, "minutes", *without}
-        settings = {name: getattr(options, name) for name in sorted(names)}
-        settings = json.loads(json.dumps(settings, default=str))  # tuples are lists in the file
+        settings = _settings(options, {*_FILES, "minutes", *without})
         minutes = getattr(options, "minutes", None)
         if minutes is not None and not minutes > 0:
             raise ValueError(f"--minutes is {minutes:g}; it must be positive")

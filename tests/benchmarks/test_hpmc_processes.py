@@ -14,7 +14,8 @@ import pytest
 import simultaneous_variants
 
 from benchmarks.cli import run as bench
-from benchmarks.hpmc_processes import Processes
+from benchmarks.hpmc_processes import _run_for, timed
+from benchmarks.simultaneous import Processes, summed
 
 SYSTEMS = ["systems", "--particles", "256", "--device", "cpu", "--threads", "1", "--systems", "1"]
 SYSTEMS += ["--equilibrate", "10", "--seconds", "0.05"]
@@ -26,25 +27,25 @@ def times(folder: Path, what: str, process: int) -> list[tuple[float, ...]]:
 
 
 def test_processes_start_one_after_the_other_and_run_at_the_same_time(tmp_path):
-    with Processes(partial(simultaneous_variants.recorded, tmp_path), 3, {}) as processes:
+    with Processes(partial(simultaneous_variants.recorded, tmp_path), 3) as processes:
         made = sorted(times(tmp_path, "make", k)[0] for k in range(3))
         assert all(before[1] <= after[0] for before, after in pairwise(made))
-        trials, accepted = processes.run(0, 0.3)
+        trials, accepted = summed(processes.call(_run_for, 0, 0.3))
         calls = [times(tmp_path, "none", k) for k in range(3)]
         assert max(each[0][0] for each in calls) < min(each[-1][1] for each in calls)
         for each in calls:
             # The time begins before the first call, and ends after the record of the last one.
             assert 0.25 <= each[-1][1] - each[0][0] < 1.0
         assert (trials > sum(map(len, calls)), accepted) == (True, 0)  # calls become longer
-        trials, accepted = processes.run(1, 0.01)
+        trials, accepted = summed(processes.call(_run_for, 1, 0.01))
         assert trials == accepted > 0
         started = processes._started
     assert not any(process.is_alive() for process in started)
 
 
 def test_each_variant_is_timed_in_all_processes(tmp_path):
-    with Processes(partial(simultaneous_variants.recorded, tmp_path), 2, {}) as processes:
-        variants = processes.time(3, 0.05)
+    with Processes(partial(simultaneous_variants.recorded, tmp_path), 2) as processes:
+        variants = timed(processes, 3, 0.05)
     assert [variant.name for variant in variants] == ["none", "all"]
     assert [variant.settings for variant in variants] == 2 * [{"process": 0}]
     for variant, acceptance in zip(variants, (0, 1), strict=True):
@@ -57,7 +58,7 @@ def test_each_variant_is_timed_in_all_processes(tmp_path):
 
 def test_an_error_of_a_process_is_raised():
     with pytest.raises(ValueError, match="no such system"):
-        Processes(simultaneous_variants.wrong, 2, {})
+        Processes(simultaneous_variants.wrong, 2)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +69,9 @@ def test_an_error_of_a_process_is_raised():
     ],
 )
 def test_a_process_that_fails_in_a_run_is_told(make, message):
-    with Processes(make, 2, {}) as processes:
+    with Processes(make, 2) as processes:
         with pytest.raises(RuntimeError, match=message):
-            processes.run(0, 0.01)
+            processes.call(_run_for, 0, 0.01)
         started = processes._started
     assert not any(process.is_alive() for process in started)
 
@@ -82,14 +83,14 @@ def test_the_environment_is_that_of_the_processes_only(before, monkeypatch):
     if before is not None:
         monkeypatch.setenv(name, before)
     with Processes(simultaneous_variants.of_environment, 1, {name: "ours"}) as processes:
-        (variant,) = processes.time(1, 0.01)
+        (variant,) = timed(processes, 1, 0.01)
     assert variant.name == "ours"
     assert os.environ.get(name) == before
 
 
 def test_at_least_one_process_is_needed():
     with pytest.raises(ValueError, match="the number of processes must be positive, got 0"):
-        Processes(simultaneous_variants.wrong, 0, {})
+        Processes(simultaneous_variants.wrong, 0)
 
 
 @pytest.mark.parametrize("other", [["--ions"], ["--pressure", "8"], ["--swaps", "2"]])

@@ -144,3 +144,10 @@ def test_a_comparison_is_the_same_in_the_file(published):
         "quantity": "P*", "ours": [9.18, 0.02], "published": published and list(published),
         "size": "64 disks", "length": "1e6 sweeps",
     }  # fmt: skip
+
+
+def test_a_summary_has_the_options_as_json_has_them(tmp_path):
+    files = [Path("one.json"), Path("two.json")]
+    found = script.save(options(tmp_path, files=files), {"results": [1]})
+    assert found["files"] == ["one.json", "two.json"] and found["sizes"] == [16, 32]
+    assert json.loads((tmp_path / "summary.json").read_text()) == found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Variants for the tests of `benchmarks.hpmc_processes.Processes`, which new processes import."""
+"""Variants for the tests of `benchmarks.simultaneous.Processes`, which new processes import."""
 
 from __future__ import annotations
 
