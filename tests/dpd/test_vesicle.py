@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+
 import numpy as np
 import pytest
 from documents import ROOT, module_of
@@ -63,6 +65,32 @@ def test_the_script_runs_goes_on_and_is_drawn(ranks, example, tmp_path):
     assert ((positions >= 0) & (positions <= 6)).all()
     render.montage(dumps).savefig(tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@needs_lammps
+@pytest.mark.thorough
+def test_an_interrupted_run_is_continued(example, tmp_path, capsys):
+    _, vesicle = example
+    options = argparse.Namespace(
+        output=tmp_path, overwrite=False, edge=6.0, seed=1, steps=200, frame=100, ranks=1,
+        threads=1, style="verlet",
+    )  # fmt: skip
+    before = {path: path.read_text() for path in vesicle.simulate(options)}
+    (tmp_path / "vesicle.final.restart").unlink()
+    options.steps = 400
+    after = vesicle.simulate(options)
+    assert [read_step(path) for path in after] == [0, 100, 200, 300, 400]
+    assert all(path.read_text() == text for path, text in before.items())
+    assert "continues from" in capsys.readouterr().out
+    options.seed = 2
+    with pytest.raises(ValueError, match="has --seed 1, not 2: --overwrite begins again"):
+        vesicle.simulate(options)
+    options.overwrite, options.steps = True, 200
+    assert [read_step(path) for path in vesicle.simulate(options)] == [0, 100, 200]
+
+
+def read_step(path):
+    return int(path.read_text().splitlines()[1])
 
 
 def test_spheres_hide_what_is_behind_them(example):

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from render import read_dump
 
+from manymove import script
+
 CHAIN = "BBBAABBB"
 TYPES = {"A": 1, "B": 2, "S": 3}
 DENSITY, FRACTION, BOND_LENGTH = 5.0, 0.1, 0.38
@@ -105,11 +107,26 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def simulate(options: argparse.Namespace) -> list[Path]:
-    """Write the start, run the input script in --output; the frames in the order of time."""
+    """Write the start, and run the input script in --output. A run that was interrupted
+    is continued from its last restart file.
+
+    Returns:
+        the frames in the order of time.
+    """
     from manymove.lammps import host
 
-    options.output.mkdir(parents=True, exist_ok=True)
-    count = write_data(options.output / "vesicle.data", options.edge, options.seed)
+    folder = options.output
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def start() -> int:
+        for pattern in ("chains.*.dump", "vesicle.*.restart"):
+            for file in folder.glob(pattern):
+                file.unlink()
+        return write_data(folder / "vesicle.data", options.edge, options.seed)
+
+    own = ("edge", "seed", "frame")  # options that another command must not change
+    parts = script.Parts(options, without=tuple(vars(options).keys() - {*own}))
+    count = parts.run("particles", start)
     style = options.style or run_style()
     print(f"{count} particles, run_style {style}", flush=True)
     command = [*host.command(options.ranks), "-in", str(INPUT), "-log", "log.lammps", "-nocite"]
@@ -117,6 +134,10 @@ def simulate(options: argparse.Namespace) -> list[Path]:
     for name in ("seed", "steps", "frame", "threads"):
         command += ["-var", name, str(getattr(options, name))]
     command += ["-var", "style", style]
+    restarts = sorted(folder.glob("vesicle.*.restart"), key=lambda path: path.stat().st_mtime)
+    if restarts:
+        print(f"continues from {restarts[-1]}", flush=True)
+        command += ["-var", "from", "restart", "-var", "file", restarts[-1].name]
     subprocess.run(command, cwd=options.output, env=host.environment(), check=True)
     return sorted(options.output.glob("chains.*.dump"))
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from matplotlib.figure import Figure
 from manymove import Estimate, script
 from manymove.analysis import DoublePoiseuille, pool
 from manymove.analysis.notation import with_error
+from manymove.devices import on_gpu
 from manymove.lammps import host
 
 DENSITY, FORCE, HALF, TEMPERATURE, PARTICLES, TIMESTEP = 6.0, 0.055, 6.0, 0.5, 4608, 0.001
@@ -76,18 +76,6 @@ def rows(report: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def merged(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One report from those of several commands with different seeds."""
-    first = dict(parts[0])
-    values = [value for part in parts for value in part["viscosities"]]
-    times = (first["settle"] * TIMESTEP, first["steps"] * TIMESTEP)
-    flow = DoublePoiseuille(DENSITY, HALF, FORCE, TEMPERATURE, PARTICLES, *times)
-    mean = pool([Estimate(value, flow.error(value)) for value in values])
-    first |= {"viscosities": values, "viscosity": mean.value, "error": mean.error}
-    first["runs"] = len(values)
-    return {**first, "rows": rows(first)}
-
-
 def draw(report: dict) -> Figure:
     """Viscosities of the runs, and their mean profile with the parabolas of the published one."""
     figure = Figure(figsize=(9.6, 4.4), layout="constrained")
@@ -119,6 +107,27 @@ def draw(report: dict) -> Figure:
     return figure
 
 
+def simulate(options: argparse.Namespace, seed: int) -> tuple[list[float], list[list[float]]]:
+    """What `read_profiles` finds of a run."""
+    profile = options.output / f"profile_{options.weight_exponent:g}_{seed}"
+    gpu = on_gpu(options.device)
+    variables = {
+        "seed": seed,
+        "s": options.weight_exponent,
+        "settle": options.settle,
+        "steps": options.steps,
+        "out": profile,
+        "style": "manymove/verlet" if gpu else "verlet",
+    }
+    command = host.command(1 if gpu else options.ranks)
+    command += ["-in", str(INPUT), "-log", f"{profile}.log", "-screen", "none"]
+    for name, value in variables.items():
+        command += ["-var", name, str(value)]
+    subprocess.run(command, env=host.environment(), check=True)
+    x, velocities = read_profiles(profile)
+    return x.tolist(), velocities.tolist()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=10)
@@ -126,8 +135,13 @@ def main() -> None:
     parser.add_argument("--weight-exponent", type=float, default=1.0)
     parser.add_argument("--settle", type=int, default=60000, help="Steps before the profile.")
     parser.add_argument("--steps", type=int, default=100000, help="Steps of the profile.")
-    parser.add_argument("--ranks", type=int, default=1)
-    options = script.parse(parser, "viscosity", {"runs": 2, "settle": 200, "steps": 1000})
+    parser.add_argument(
+        "--device", default="auto", help="Device; on a GPU with run_style manymove/verlet."
+    )
+    parser.add_argument("--ranks", type=int, default=1, help="MPI ranks on a CPU.")
+    parser.add_argument("--minutes", type=float, help="Time in minutes after which no run begins.")
+    quick = {"runs": 2, "settle": 200, "steps": 1000, "device": "cpu"}
+    options = script.parse(parser, "viscosity", quick)
     script.at_least(options, runs=1, ranks=1, settle=0, steps=2 * EVERY)
     for name in ("settle", "steps"):
         if getattr(options, name) % EVERY:
@@ -138,22 +152,12 @@ def main() -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     times = (options.settle * TIMESTEP, options.steps * TIMESTEP)
     flow = DoublePoiseuille(DENSITY, HALF, FORCE, TEMPERATURE, PARTICLES, *times)
+    parts = script.Parts(options, without=("runs", "device", "ranks"))
     results, profiles = [], []
     for seed in range(options.seed, options.seed + options.runs):
-        profile = options.output / f"profile_{options.weight_exponent:g}_{seed}"
-        variables = {
-            "seed": seed,
-            "s": options.weight_exponent,
-            "settle": options.settle,
-            "steps": options.steps,
-            "out": profile,
-        }
-        command = host.command(options.ranks)
-        command += ["-in", str(INPUT), "-log", f"{profile}.log", "-screen", "none"]
-        for name, value in variables.items():
-            command += ["-var", name, str(value)]
-        subprocess.run(command, env=host.environment(), check=True)
-        x, velocities = read_profiles(profile)
+        x, velocities = map(
+            np.array, parts.run(f"seed {seed}", lambda seed=seed: simulate(options, seed))
+        )
         results.append(viscosities(flow, x, velocities))
         profiles.append(velocities[0])
         value = results[-1][0]
