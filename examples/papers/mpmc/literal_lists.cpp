@@ -13,18 +13,12 @@
 // table_1_lists.py compiles this file with nvcc (as CUDA) or with the C++ compiler.
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <vector>
-
-#include "runtime/philox.h"
 
 #if defined(__CUDACC__)
 #define FN __device__ inline
-#define UNROLL _Pragma("unroll")
-#else
-#define FN inline
-#define UNROLL
 #endif
+#include "lists.h"
 
 struct Setup {
   std::int32_t systems, cells, moves_per_cell, shuffle_particles, shuffle_sets, sample_every;
@@ -35,55 +29,14 @@ struct Setup {
 
 namespace {
 
-constexpr int kSlots = 4;         // disks of a cell narrower than the root of 2
-constexpr float kNowhere = 1e6f;  // coordinate in empty places of a list, which overlap nothing
-constexpr int kBins = 77;         // of pair distances from contact, each 2^-10 wide
-constexpr float kPerBin = 1024.0f;
-
-struct Disk {
-  float x, y;
-};
-
-enum Purpose : std::uint32_t { kMove, kShuffle, kOrder, kShift };
-
-FN void draw(std::uint32_t (&word)[4], const Setup& s, int system, std::uint64_t sweep, int cell,
-             Purpose purpose, int call) {
-  word[0] = static_cast<std::uint32_t>(cell);
-  word[1] = static_cast<std::uint32_t>(sweep);
-  word[2] = static_cast<std::uint32_t>(sweep >> 32) << 16 | static_cast<std::uint32_t>(call) << 4 |
-            purpose;
-  word[3] = static_cast<std::uint32_t>(system);
-  manymove::philox(word, manymove::PhiloxKey{static_cast<std::uint32_t>(s.seed),
-                                             static_cast<std::uint32_t>(s.seed >> 32)});
-}
-
-// Uniform in (-1, 1), symmetric.
-FN float symmetric(std::uint32_t word) {
-  return (static_cast<float>(word >> 8) + 0.5f) * 0x1p-23f - 1.0f;
-}
-
-// One system: the lists, and a second copy that the shift of the grid writes.
-struct Lists {
-  Disk* disk;  // [kSlots][cells]
-  int* count;  // [cells]
-  int edge;    // cells along an edge
-  // The even columns of a row come first, so that the cells of a set lie together.
-  FN int index(int column, int row) const {
-    return row * edge + (column & 1) * (edge / 2) + column / 2;
-  }
-  FN Disk& at(int cell, int slot) const { return disk[slot * edge * edge + cell]; }
-};
-
-FN int wrapped(int k, int edge) { return k < 0 ? k + edge : k >= edge ? k - edge : k; }
-
 // Trial moves of the disks of a cell; returns the number of accepted ones in the upper, of trial
 // moves in the lower half.
 FN std::uint32_t visit(const Setup& s, const Lists& l, int system, std::uint64_t sweep, int column,
                        int row) {
-  const int cell = l.index(column, row), n = l.count[cell];
+  const int cell = l.index(column, row), n = l.count(cell);
   const int number = row * l.edge + column;
   if (n == 0) return 0;
-  std::uint32_t word[4];
+  std::uint32_t word[4] = {};
   if (s.shuffle_particles && n > 1) {
     draw(word, s, system, sweep, number, kShuffle, 0);
     for (int i = kSlots - 1; i > 0; --i) {  // a fixed number, which keeps the words in registers
@@ -136,60 +89,6 @@ FN std::uint32_t visit(const Setup& s, const Lists& l, int system, std::uint64_t
   return accepted << 16 | static_cast<std::uint32_t>(s.moves_per_cell);
 }
 
-// The list of a cell after the disks have moved by -distance along an axis in a fixed grid: first
-// those that stay, then those of the neighbor that enter. Both conditions are the same expression.
-FN void gather(const Setup& s, const Lists& from, const Lists& to, int column, int row, int axis,
-               float distance, int* lost) {
-  const int cell = from.index(column, row), towards = distance > 0 ? 1 : -1;
-  const float half = 0.5f * s.width;
-  const auto leaves = [&](float moved) { return towards > 0 ? moved < -half : moved > half; };
-  int n = 0;
-  for (int pass = 0; pass < 2; ++pass) {
-    const int step = pass * towards;
-    const int source = pass == 0
-                           ? cell
-                           : from.index(axis == 0 ? wrapped(column + step, from.edge) : column,
-                                        axis == 1 ? wrapped(row + step, from.edge) : row);
-    for (int slot = 0; slot < from.count[source]; ++slot) {
-      Disk p = from.at(source, slot);
-      float& x = axis == 0 ? p.x : p.y;
-      x -= distance;
-      if (leaves(x) != (pass == 1)) continue;
-      if (pass == 1) x += static_cast<float>(towards) * s.width;
-      if (n == kSlots) {
-        *lost = 1;
-        break;
-      }
-      to.at(cell, n++) = p;
-    }
-  }
-  to.count[cell] = n;
-  for (; n < kSlots; ++n) to.at(cell, n) = {kNowhere, kNowhere};
-}
-
-// Adds the pairs of a cell's disks with each other and with those of four neighbors.
-template <class Add>
-FN void count_pairs(const Setup& s, const Lists& l, int column, int row, Add add) {
-  const int cell = l.index(column, row);
-  for (int i = 0; i < l.count[cell]; ++i) {
-    const Disk p = l.at(cell, i);
-    for (int k = 4; k < 9; ++k) {
-      const int dc = k % 3 - 1, dr = k / 3 - 1;
-      const int there = l.index(wrapped(column + dc, l.edge), wrapped(row + dr, l.edge));
-      for (int j = k == 4 ? i + 1 : 0; j < l.count[there]; ++j) {
-        const Disk q = l.at(there, j);
-        const float x = q.x + static_cast<float>(dc) * s.width - p.x;
-        const float y = q.y + static_cast<float>(dr) * s.width - p.y;
-        const float r2 = x * x + y * y;
-        if (r2 < 1.16f) {
-          const int bin = static_cast<int>((sqrtf(r2) - 1.0f) * kPerBin);
-          if (bin < kBins) add(bin < 0 ? 0 : bin);
-        }
-      }
-    }
-  }
-}
-
 // All sweeps of a system. Team shares loops among threads and adds numbers up.
 template <class Team>
 FN void simulate(const Setup& s, const Team& team, int system, Lists now, Lists spare,
@@ -197,22 +96,13 @@ FN void simulate(const Setup& s, const Team& team, int system, Lists now, Lists 
   const int edge = s.cells, half = edge / 2;
   team.for_each(kBins, [&](int bin) { bins[bin] = 0; });
   team.for_each(edge * edge, [&](int k) {
-    for (int slot = now.count[k]; slot < kSlots; ++slot) now.at(k, slot) = {kNowhere, kNowhere};
+    for (int slot = now.count(k); slot < kSlots; ++slot) now.at(k, slot) = {kNowhere, kNowhere};
   });
   const int per_record = s.sweeps / s.records;
   for (int done = 1; done <= s.sweeps; ++done) {
     const std::uint64_t sweep = s.first_sweep + static_cast<std::uint64_t>(done);
     std::uint32_t word[4];
-    std::uint32_t order = 0xE4;  // the sets 0, 1, 2, 3, two bits each
-    if (s.shuffle_sets) {
-      draw(word, s, system, sweep, 0, kOrder, 0);
-      for (int i = 3; i > 0; --i) {
-        const int j =
-            static_cast<int>(manymove::uniform_below(word[i], static_cast<std::uint32_t>(i + 1)));
-        const std::uint32_t differ = (order >> 2 * i ^ order >> 2 * j) & 3u;
-        order ^= differ << 2 * i | differ << 2 * j;
-      }
-    }
+    const std::uint32_t order = order_of_sets(s, system, sweep, s.shuffle_sets);
     for (int turn = 0; turn < 4; ++turn) {
       const int set = static_cast<int>(order >> 2 * turn & 3u);
       team.for_each(half * half, [&](int k) {
@@ -223,7 +113,8 @@ FN void simulate(const Setup& s, const Team& team, int system, Lists now, Lists 
     draw(word, s, system, sweep, 0, kShift, 0);
     const float distance = 0.5f * s.width * symmetric(word[1]);
     team.for_each(edge * edge, [&](int k) {
-      gather(s, now, spare, k % edge, k / edge, static_cast<int>(word[0] & 1u), distance, lost);
+      gather_shifted(s, now, spare, k % edge, k / edge, static_cast<int>(word[0] & 1u), distance,
+                     lost);
     });
     const Lists other = now;
     now = spare;
@@ -242,8 +133,8 @@ FN void simulate(const Setup& s, const Team& team, int system, Lists now, Lists 
   }
   if (s.sweeps % 2)  // the lists are where they began
     team.for_each(edge * edge, [&](int k) {
-      for (int slot = 0; slot < now.count[k]; ++slot) spare.at(k, slot) = now.at(k, slot);
-      spare.count[k] = now.count[k];
+      for (int slot = 0; slot < now.count(k); ++slot) spare.at(k, slot) = now.at(k, slot);
+      spare.state[k] = now.count(k);
     });
 }
 
@@ -279,29 +170,17 @@ __global__ void run_block(Setup s, Disk* disks, int* counts, std::uint64_t* hist
   auto* const bins = reinterpret_cast<std::uint32_t*>(count + 2 * cells);
   Block team;
   team.for_each(cells, [&](int k) {
-    now.count[k] = counts[system * cells + k];
+    now.state[k] = counts[system * cells + k];
     for (int slot = 0; slot < kSlots; ++slot) now.at(k, slot) = here[slot * cells + k];
   });
   simulate(s, team, system, now, spare, bins,
            histograms + static_cast<std::size_t>(system) * s.records * kBins, moves, lost);
   team.for_each(cells, [&](int k) {
-    counts[system * cells + k] = now.count[k];
-    for (int slot = 0; slot < now.count[k]; ++slot) here[slot * cells + k] = now.at(k, slot);
+    counts[system * cells + k] = now.count(k);
+    for (int slot = 0; slot < now.count(k); ++slot) here[slot * cells + k] = now.at(k, slot);
   });
   team.flush(moves);
 }
-
-template <class T>
-struct OnDevice {
-  T* at = nullptr;
-  T* host;
-  std::size_t bytes;
-  OnDevice(T* data, std::size_t n) : host(data), bytes(n * sizeof(T)) {
-    if (cudaMalloc(&at, bytes) == cudaSuccess) cudaMemcpy(at, host, bytes, cudaMemcpyHostToDevice);
-  }
-  ~OnDevice() { cudaFree(at); }
-  void back() { cudaMemcpy(host, at, bytes, cudaMemcpyDeviceToHost); }
-};
 #else
 struct One {
   template <class Task>
@@ -325,7 +204,6 @@ extern "C" const char* literal_lists(const Setup* setup, float* disks, int* coun
                                      std::uint64_t* histograms, std::uint64_t* moves) {
   const Setup& s = *setup;
   const std::size_t cells = static_cast<std::size_t>(s.cells) * s.cells, systems = s.systems;
-  const std::size_t entries = systems * s.records * kBins;
   auto* const first = reinterpret_cast<Disk*>(disks);
   int lost = 0;
 #if defined(__CUDACC__)
@@ -336,7 +214,7 @@ extern "C" const char* literal_lists(const Setup* setup, float* disks, int* coun
                        static_cast<int>(shared));
   OnDevice<Disk> d(first, systems * kSlots * cells);
   OnDevice<int> c(counts, systems * cells), l(&lost, 1);
-  OnDevice<std::uint64_t> h(histograms, entries), m(moves, 2);
+  OnDevice<std::uint64_t> h(histograms, systems * s.records * kBins), m(moves, 2);
   run_block<<<static_cast<unsigned>(systems), threads, shared>>>(s, d.at, c.at, h.at, m.at, l.at);
   const cudaError_t error = cudaDeviceSynchronize();
   if (error != cudaSuccess) return cudaGetErrorString(error);

@@ -13,24 +13,12 @@
 //
 // paper_kernel.py compiles this file with nvcc for a GPU and with the C++ compiler for a CPU.
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "runtime/philox.h"
-
-#if defined(__CUDACC__)
-#define FN __host__ __device__ inline
-#else
-#define FN inline
-#endif
-#if defined(__CUDA_ARCH__)
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL
-#endif
+#include "lists.h"
 
 struct Setup {
   std::int32_t systems, cells, moves_per_cell,
@@ -43,51 +31,14 @@ struct Setup {
 
 namespace {
 
-constexpr int kSlots = 4;         // disks of a cell that is not wider than the root of 2
-constexpr float kNowhere = 1e6f;  // coordinate in empty places of a list, which overlap nothing
-constexpr int kBins = 77;         // of pair distances from contact, each 2^-10 wide
-constexpr float kPerBin = 1024.0f;
 constexpr int kMostSystems = 64;
 
 // A variant: what is shuffled, whether disks may leave their cell, and whether each disk is tried
 // once in a sweep instead of n_m moves in each cell.
 enum Variant : int { kShuffleParticles = 1, kShuffleSets = 2, kLeave = 4, kOnce = 8 };
 
-struct alignas(8) Disk {
-  float x, y;
-};
-
-enum Purpose : std::uint32_t { kMove, kShuffle, kOrder, kShift };
-
-FN void draw(std::uint32_t (&word)[4], const Setup& s, int system, std::uint64_t sweep, int cell,
-             Purpose purpose, int call) {
-  word[0] = static_cast<std::uint32_t>(cell);
-  word[1] = static_cast<std::uint32_t>(sweep);
-  word[2] = static_cast<std::uint32_t>(sweep >> 32) << 16 | static_cast<std::uint32_t>(call) << 4 |
-            purpose;
-  word[3] = static_cast<std::uint32_t>(system);
-  manymove::philox(word, manymove::PhiloxKey{static_cast<std::uint32_t>(s.seed),
-                                             static_cast<std::uint32_t>(s.seed >> 32)});
-}
-
-// Uniform in (-1, 1), symmetric.
-FN float symmetric(std::uint32_t word) {
-  return (static_cast<float>(word >> 8) + 0.5f) * 0x1p-23f - 1.0f;
-}
-
-FN int wrapped(int k, int edge) { return k < 0 ? k + edge : k >= edge ? k - edge : k; }
-
-// The lists of a system.
-struct Lists {
-  Disk* disk;           // [kSlots][cells]
-  std::int32_t* state;  // [cells]: number of disks, and from bit 8 on which were tried (kOnce)
-  int edge;             // cells along an edge
-  // Algorithm 3: the slot is the slowest index, and the even columns of a row come before the odd
-  // ones, so that the threads of a warp read contiguous memory.
-  FN int index(int column, int row) const {
-    return row * edge + (column & 1) * (edge / 2) + column / 2;
-  }
-  FN Disk& at(int cell, int slot) const { return disk[slot * edge * edge + cell]; }
+// GlobalLists in global memory. The bits from 8 on of a state tell which disks were tried (kOnce).
+struct GlobalLists : Lists {
   // A disk that no thread changes at the same time, through the read-only cache.
   FN Disk load(int cell, int slot) const {
 #if defined(__CUDA_ARCH__)
@@ -99,17 +50,17 @@ struct Lists {
   }
 };
 
-FN Lists lists_of(const Setup& s, Disk* disks, std::int32_t* states, int system) {
+FN GlobalLists lists_of(const Setup& s, Disk* disks, std::int32_t* states, int system) {
   const std::size_t cells = static_cast<std::size_t>(s.cells) * s.cells;
-  return {disks + system * kSlots * cells, states + system * cells, s.cells};
+  return {{disks + system * kSlots * cells, states + system * cells, s.cells}};
 }
 
 // Algorithm 2 for one cell, whose disks are own[slot * stride]. Returns the number of accepted
 // moves in the upper, of trial moves in the lower half.
 template <bool kMayLeave>
-FN std::uint32_t visit(const Setup& s, const Lists& l, int variant, int system, std::uint64_t sweep,
-                       int column, int row, Disk* own, int stride) {
-  const int cell = l.index(column, row), n = l.state[cell] & 255;
+FN std::uint32_t visit(const Setup& s, const GlobalLists& l, int variant, int system,
+                       std::uint64_t sweep, int column, int row, Disk* own, int stride) {
+  const int cell = l.index(column, row), n = l.count(cell);
   const int number = row * l.edge + column;
   std::uint32_t tried = static_cast<std::uint32_t>(l.state[cell]) >> 8;
   if (n == 0) return 0;
@@ -186,8 +137,8 @@ FN int away(float x, float half) { return x > half ? 1 : x < -half ? -1 : 0; }
 
 // The list of a cell after disks have left their cells (section 2.4): first those that stay, then
 // those of the neighbors that enter. All threads compute `away` of a disk alike.
-FN void gather_again(const Setup& s, const Lists& from, const Lists& to, int column, int row,
-                     std::int32_t* lost) {
+FN void gather_again(const Setup& s, const GlobalLists& from, const GlobalLists& to, int column,
+                     int row, std::int32_t* lost) {
   const int cell = from.index(column, row);
   const float half = 0.5f * s.width;
   int n = 0;
@@ -196,7 +147,7 @@ FN void gather_again(const Setup& s, const Lists& from, const Lists& to, int col
     const int order = k == 0 ? 4 : k <= 4 ? k - 1 : k;  // the cell itself first
     const int dc = order % 3 - 1, dr = order / 3 - 1;
     const int source = from.index(wrapped(column + dc, from.edge), wrapped(row + dr, from.edge));
-    const int many = from.state[source] & 255;
+    const int many = from.count(source);
     for (int slot = 0; slot < many; ++slot) {
       Disk p = from.at(source, slot);
       if (away(p.x, half) != -dc || away(p.y, half) != -dr) continue;
@@ -214,62 +165,6 @@ FN void gather_again(const Setup& s, const Lists& from, const Lists& to, int col
   for (; n < kSlots; ++n) to.at(cell, n) = {kNowhere, kNowhere};
 }
 
-// Algorithm 4 for one cell: its list after the disks have moved by -distance along an axis. First
-// those that stay, then those of the neighbor that enter. Both conditions are the same expression.
-FN void gather_shifted(const Setup& s, const Lists& from, const Lists& to, int column, int row,
-                       int axis, float distance, std::int32_t* lost) {
-  const int cell = from.index(column, row), towards = distance > 0 ? 1 : -1;
-  const float half = 0.5f * s.width;
-  const auto leaves = [&](float moved) { return towards > 0 ? moved < -half : moved > half; };
-  int n = 0;
-  for (int pass = 0; pass < 2; ++pass) {
-    const int step = pass * towards;
-    const int source = pass == 0
-                           ? cell
-                           : from.index(axis == 0 ? wrapped(column + step, from.edge) : column,
-                                        axis == 1 ? wrapped(row + step, from.edge) : row);
-    const int many = from.state[source] & 255;
-    for (int slot = 0; slot < many; ++slot) {
-      Disk p = from.load(source, slot);
-      float& x = axis == 0 ? p.x : p.y;
-      x -= distance;
-      if (leaves(x) != (pass == 1)) continue;
-      if (pass == 1) x += static_cast<float>(towards) * s.width;
-      if (n == kSlots) {
-        *lost = 1;
-        break;
-      }
-      to.at(cell, n++) = p;
-    }
-  }
-  to.state[cell] = n;
-  for (; n < kSlots; ++n) to.at(cell, n) = {kNowhere, kNowhere};
-}
-
-// Adds the pairs of a cell's disks with each other and with those of four neighbors.
-template <class Add>
-FN void count_pairs(const Setup& s, const Lists& l, int column, int row, Add add) {
-  const int cell = l.index(column, row), n = l.state[cell] & 255;
-  for (int i = 0; i < n; ++i) {
-    const Disk p = l.load(cell, i);
-    for (int k = 4; k < 9; ++k) {
-      const int dc = k % 3 - 1, dr = k / 3 - 1;
-      const int there = l.index(wrapped(column + dc, l.edge), wrapped(row + dr, l.edge));
-      const int many = l.state[there] & 255;
-      for (int j = k == 4 ? i + 1 : 0; j < many; ++j) {
-        const Disk q = l.load(there, j);
-        const float x = q.x + static_cast<float>(dc) * s.width - p.x;
-        const float y = q.y + static_cast<float>(dr) * s.width - p.y;
-        const float r2 = x * x + y * y;
-        if (r2 < 1.16f) {
-          const int bin = static_cast<int>((sqrtf(r2) - 1.0f) * kPerBin);
-          if (bin < kBins) add(bin < 0 ? 0 : bin);
-        }
-      }
-    }
-  }
-}
-
 // What the host draws for a sweep of each system: Algorithm 1, lines 2, 15 and 16.
 struct Sweep {
   std::uint8_t order[kMostSystems];  // of the sets, two bits each
@@ -281,17 +176,8 @@ Sweep draw_sweep(const Setup& s, const std::int32_t* variants, std::uint64_t swe
   Sweep d{};
   for (int system = 0; system < s.systems; ++system) {
     std::uint32_t word[4];
-    std::uint32_t order = 0xE4;  // the sets 0, 1, 2, 3
-    if (variants[system] & kShuffleSets) {
-      draw(word, s, system, sweep, 0, kOrder, 0);
-      for (int i = 3; i > 0; --i) {
-        const int j =
-            static_cast<int>(manymove::uniform_below(word[i], static_cast<std::uint32_t>(i + 1)));
-        const std::uint32_t differ = (order >> 2 * i ^ order >> 2 * j) & 3u;
-        order ^= differ << 2 * i | differ << 2 * j;
-      }
-    }
-    d.order[system] = static_cast<std::uint8_t>(order);
+    d.order[system] =
+        static_cast<std::uint8_t>(order_of_sets(s, system, sweep, variants[system] & kShuffleSets));
     draw(word, s, system, sweep, 0, kShift, 0);
     d.axis[system] = word[0] & 1u;
     d.distance[system] = 0.5f * s.width * symmetric(word[1]);
@@ -332,8 +218,8 @@ __global__ void gather(Setup s, Sweep drawn, Disk* from, std::int32_t* from_stat
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x >= s.cells || y >= s.cells) return;
-  const Lists now = lists_of(s, from, from_states, system),
-              next = lists_of(s, to, to_states, system);
+  const GlobalLists now = lists_of(s, from, from_states, system),
+                    next = lists_of(s, to, to_states, system);
   if (kShifted)
     gather_shifted(s, now, next, x, y, drawn.axis[system], drawn.distance[system], lost);
   else
@@ -360,19 +246,6 @@ __global__ void sample(Setup s, Disk* disks, std::int32_t* states, int record,
   for (int bin = thread; bin < kBins; bin += threads)
     if (bins[bin]) atomicAdd(row + bin, static_cast<unsigned long long>(bins[bin]));
 }
-
-template <class T>
-struct OnDevice {
-  T* at = nullptr;
-  T* host;
-  std::size_t bytes;
-  OnDevice(T* data, std::size_t n) : host(data), bytes(n * sizeof(T)) {
-    if (cudaMalloc(&at, bytes) == cudaSuccess && data)
-      cudaMemcpy(at, host, bytes, cudaMemcpyHostToDevice);
-  }
-  ~OnDevice() { cudaFree(at); }
-  void back() { cudaMemcpy(host, at, bytes, cudaMemcpyDeviceToHost); }
-};
 
 // The systems on a GPU: one launch for each set, and one for the shift.
 class Systems {
@@ -468,7 +341,7 @@ class Systems {
   void turn(const Sweep& drawn, std::uint64_t sweep, int turn) {
     for (int system = 0; system < s_.systems; ++system) {
       const int set = drawn.order[system] >> 2 * turn & 3;
-      const Lists l = lists_of(s_, now_.data(), now_states_.data(), system);
+      const GlobalLists l = lists_of(s_, now_.data(), now_states_.data(), system);
       for (int row = set >> 1; row < s_.cells; row += 2)
         for (int column = set & 1; column < s_.cells; column += 2) {
           Disk own[kSlots];
@@ -481,18 +354,18 @@ class Systems {
         }
     }
     if (s_.may_leave)
-      each([&](const Lists& l, const Lists& to, int, int column, int row) {
+      each([&](const GlobalLists& l, const GlobalLists& to, int, int column, int row) {
         gather_again(s_, l, to, column, row, &lost_);
       });
   }
   void shift(const Sweep& drawn) {
-    each([&](const Lists& l, const Lists& to, int system, int column, int row) {
+    each([&](const GlobalLists& l, const GlobalLists& to, int system, int column, int row) {
       gather_shifted(s_, l, to, column, row, drawn.axis[system], drawn.distance[system], &lost_);
     });
   }
   void add(int record) {
     for (int system = 0; system < s_.systems; ++system) {
-      const Lists l = lists_of(s_, now_.data(), now_states_.data(), system);
+      const GlobalLists l = lists_of(s_, now_.data(), now_states_.data(), system);
       std::uint64_t* const row =
           histograms_ + (static_cast<std::size_t>(system) * s_.records + record) * kBins;
       for (int k = 0; k < s_.cells * s_.cells; ++k)
@@ -515,8 +388,8 @@ class Systems {
   template <class Task>
   void each(Task task) {
     for (int system = 0; system < s_.systems; ++system) {
-      const Lists l = lists_of(s_, now_.data(), now_states_.data(), system),
-                  to = lists_of(s_, spare_.data(), spare_states_.data(), system);
+      const GlobalLists l = lists_of(s_, now_.data(), now_states_.data(), system),
+                        to = lists_of(s_, spare_.data(), spare_states_.data(), system);
       for (int k = 0; k < s_.cells * s_.cells; ++k) task(l, to, system, k % s_.cells, k / s_.cells);
     }
     std::swap(now_, spare_);
