@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,10 +94,23 @@ def draw(result: dict[str, Any]) -> Figure:
     return figure
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def run(
+    description: str,
+    name: str,
+    rows: Callable[[argparse.Namespace, dict[str, Any] | None], list[dict[str, Any]]],
+    draw: Callable[[dict[str, Any]], Figure],
+) -> None:
+    """A script that fits the far field.
+
+    Args:
+        description: first line of the help text.
+        name: name of the script.
+        rows: function of the options and of the fit that returns the comparisons.
+        draw: function of the summary that returns the picture.
+    """
+    parser = argparse.ArgumentParser(description=description)
     trivalent.arguments(parser)
-    options = script.parse(parser, "figure_13", trivalent.QUICK)
+    options = script.parse(parser, name, trivalent.QUICK)
     if options.draw:
         script.picture(options, draw(script.read(options)[0]))
         return
@@ -106,9 +121,9 @@ def main() -> None:
     about = trivalent.described(found)
     summary = script.save(options, {**about, **result, "rows": rows(options, result["dressed"])})
     for row in summary["rows"]:
-        print(f"{row['quantity']}: {row['ours'][0]:.3f}, published {row['published'][0]}")
+        print(f"{row['quantity']}: {row['ours'][0]:.4g}, published {row['published'][0]:.4g}")
     script.picture(options, draw(summary))
 
 
 if __name__ == "__main__":
-    script.run_script(main)
+    script.run_script(partial(run, __doc__.splitlines()[0], "figure_13", rows, draw))

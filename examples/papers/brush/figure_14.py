@@ -7,11 +7,12 @@ python figure_14.py --run out/figure_12
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import Any
 
 import numpy as np
 import trivalent
-from figure_13 import AROUND, far_field
+from figure_13 import AROUND, run
 from matplotlib.figure import Figure
 
 from manymove import script
@@ -88,23 +89,5 @@ def draw(result: dict[str, Any]) -> Figure:
     return figure
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    trivalent.arguments(parser)
-    options = script.parse(parser, "figure_14", trivalent.QUICK)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
-    found = trivalent.chains(options)
-    result = far_field(options, found)
-    if result["missing"]:
-        print(f"nothing is fitted: {result['missing']}")
-    about = trivalent.described(found)
-    summary = script.save(options, {**about, **result, "rows": rows(options, result["dressed"])})
-    for row in summary["rows"]:
-        print(f"{row['quantity']}: {row['ours'][0]:.4f}, published {row['published'][0]:.4g}")
-    script.picture(options, draw(summary))
-
-
 if __name__ == "__main__":
-    script.run_script(main)
+    script.run_script(partial(run, __doc__.splitlines()[0], "figure_14", rows, draw))

@@ -166,9 +166,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 def show(found: list[dict[str, Any]]) -> None:
     """Print the comparison so far."""
     for row in found:
-        paper = with_error(*row["published"]) if row["published"] else None
+        paper = f"paper {with_error(*row['published'])}  " if row["published"] else ""
         ours = with_error(*row["ours"])
-        print(f"{row['quantity']:<60} {ours:<14} paper {paper}  {row['length']}")
+        print(f"{row['quantity']:<60} {ours:<14} {paper}{row['length']}")
     print(flush=True)
 
 
