@@ -45,10 +45,11 @@ struct CpuSweep : Columns {  // of the ions, in the order of a sweep
   void propose_all() {
     accepted = evaluated = direct = 0;
     energy = 0;
-    for_each_index(pool, static_cast<int>(ions()), [&](int i) {
+    for_each_of_share(ions(), [&](int i) {
       trials[i] = propose(state.rules, static_cast<std::uint32_t>(i), state.counters.sweeps,
                           state.sites[i]);
     });
+    shares.gather({0, ions()}, trials.data());
   }
 
   Site moved_to(std::size_t i) const {
