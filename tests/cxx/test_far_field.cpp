@@ -75,33 +75,25 @@ struct Errors {
 
 // Of some ions' trial moves, against the brush's sums.
 Errors errors_of(const Salt& salt, int trials, int threads = 1) {
-  const State state = make_state(salt.ions(), salt.parameters);
-  const Kernels kernels = best_level<Kernels>(MANYMOVE_LEVELS);
-  ThreadPool pool(threads);
-  CpuFarField far_field(make_far_field(state, 0.25), state, kernels, pool);
+  State state = make_state(salt.ions(), salt.parameters);
+  CpuSweep sweep(state, threads);
+  sweep.put_all();
+  CpuFarField far_field(make_far_field(state, 0.25), sweep);
   far_field.fill(state.sites);
   far_field.refresh(state.sites);
   const std::size_t n = state.sites.size();
-  std::vector<float> x, y, z, charge;
-  for (const Site& s : state.sites) {
-    x.push_back(s.x);
-    y.push_back(s.y);
-    z.push_back(s.z);
-    charge.push_back(s.charge);
-  }
-  const Partners all{x.data(), y.data(), z.data(), charge.data()};
   Errors e;
   const std::size_t apart = std::max<std::size_t>(1, n / static_cast<std::size_t>(trials));
   std::mutex turn;
-  for_each_item(pool, static_cast<int>((n + apart - 1) / apart), [&](int item, int) {
+  for_each_item(sweep.pool, static_cast<int>((n + apart - 1) / apart), [&](int item, int) {
     const std::size_t i = static_cast<std::size_t>(item) * apart;
     const Site from = state.sites[i];
     const Trial t = propose(state.rules, static_cast<std::uint32_t>(i), 0, from);
     if (!t.inside) return;
     float nearest2;
     const Site to{t.x, t.y, t.z, from.charge};
-    const auto exact = static_cast<double>(
-        kernels.change_of(state.rules, true, all, {0, n}, i, {from, to}, nearest2));
+    const auto exact = static_cast<double>(sweep.kernels.change_of(
+        state.rules, true, sweep.partners(), {0, n}, i, {from, to}, nearest2));
     const auto change = far_field.change(state, {from, to}, 0);
     const double one = std::abs(from.charge) * state.rules.strength;
     const std::lock_guard lock(turn);

@@ -30,13 +30,19 @@ class Shares {
   // Fills the values of a range, of which each rank has its part. Collective.
   template <class... T>
   void gather(IndexRange range, T*... values) {
+    gather_rows(range, 1, values...);
+  }
+  // The same with `width` values for each index.
+  template <class... T>
+  void gather_rows(IndexRange range, std::size_t width, T*... values) {
     if (alone()) return;
-    const std::size_t part = this->part(range.end - range.begin), bytes = part * (sizeof(T) + ...);
+    const std::size_t part = width * this->part(range.end - range.begin),
+                      bytes = part * (sizeof(T) + ...);
     mine_.resize(bytes);
     all_.resize(size() * bytes);
     // The arrays' parts one after the other, as long as the longest part of any rank.
     const auto each = [&](char* memory, IndexRange of, auto copy) {
-      ((copy(memory, values + of.begin, (of.end - of.begin) * sizeof(T)),
+      ((copy(memory, values + of.begin * width, (of.end - of.begin) * width * sizeof(T)),
         memory += part * sizeof(T)),
        ...);
     };

@@ -17,16 +17,15 @@ namespace manymove::coulomb {
 class Tree {
  public:
   Tree(CpuSweep& sweep, const ChangeTree& change)
-      : sweep_(sweep), order_(sweep.ions()), moved_(sweep.ions()) {
+      : sweep_(sweep), order_(sweep.ions()), turn_(turn_of(sweep)), moved_(sweep.ions()) {
     const State& state = sweep.state;
     FarField field = make_far_field(state, kIonsPerPoint);
     epochs_ = epochs_for(state, field, costs_of(state.rules.space));
     if (change) change(field, epochs_);
-    far_field_ = std::make_unique<CpuFarField>(std::move(field), state, sweep.kernels, sweep.pool);
+    far_field_ = std::make_unique<CpuFarField>(std::move(field), sweep);
     if (epochs_.inner < epochs_.outer)
       moves_field_ = std::make_unique<CpuFarField>(
-          make_far_field_of_moves(state, far_field_->field(), epochs_.outer), state, sweep.kernels,
-          sweep.pool);
+          make_far_field_of_moves(state, far_field_->field(), epochs_.outer), sweep);
     fill();
   }
 
@@ -71,6 +70,12 @@ class Tree {
   // Trials that a thread estimates at a time, and trials whose estimates are corrected after each
   // accepted move. Those behind such a batch are corrected for all of its moves together.
   static constexpr std::size_t kEstimates = 32, kBatch = 256;
+  // Trials that several ranks gather and decide at a time. With Ewald's energy the corrections of a
+  // batch, which all ranks make, cost more than further collective calls.
+  static std::size_t turn_of(const CpuSweep& sweep) {
+    const bool cheap = sweep.shares.alone() || sweep.state.rules.space != Space::ewald;
+    return cheap ? kBatch : kBatch / 4;
+  }
 
   // Trials of a range in the order of a sweep, from the potential of the ions at the start of the
   // outer epoch and that of what has changed since.
@@ -79,20 +84,9 @@ class Tree {
     std::vector<Move> batch_moves, moves;  // of the present batch, and of the epoch
     for (std::size_t begin = epoch.begin; begin < epoch.end; begin += kBatch) {
       const std::size_t end = std::min(epoch.end, begin + kBatch);
-      sweep_.shares.gather({begin, end}, estimates_.data(), bounds_.data());
       batch_moves.clear();
-      for (std::size_t k = begin; k < end; ++k) {
-        const Site from = sweep_.state.sites[order_[k]];
-        if (!decide(k)) continue;
-        const Site& to = sweep_.state.sites[order_[k]];
-        // Later trials of the batch at once; those behind it for all moves of the batch together.
-        batch_moves.push_back({from, to});
-        correct({k + 1, end}, {&batch_moves.back(), 1});
-        sweep_.put(k, to);
-        if (moves_field_)
-          // Moving z is adding -z where it was and z where it is.
-          changed_.insert(changed_.end(), {{from.x, from.y, from.z, -from.charge}, to});
-      }
+      for (std::size_t turn = begin; turn < end; turn += turn_)
+        decide_turn({turn, std::min(end, turn + turn_)}, end, batch_moves);
       if (batch_moves.empty()) continue;
       moves.insert(moves.end(), batch_moves.begin(), batch_moves.end());
       for_own_trials({end, epoch.end}, kBatch,
@@ -102,16 +96,38 @@ class Tree {
     if (moves_field_) moves_field_->follow(moves);
   }
 
-  // Calls task(trials) for the trials of which this rank keeps the estimates up to their batch's
-  // turn: its share of each batch of a range, at most `some` at a time for each thread.
+  // Decides trials of a batch, and adds their moves to those of the batch before.
+  void decide_turn(IndexRange turn, std::size_t batch_end, std::vector<Move>& moves) {
+    sweep_.shares.gather(turn, estimates_.data(), bounds_.data());
+    const std::size_t before = moves.size();
+    for (std::size_t k = turn.begin; k < turn.end; ++k) {
+      const Site from = sweep_.state.sites[order_[k]];
+      if (!decide(k)) continue;
+      const Site& to = sweep_.state.sites[order_[k]];
+      moves.push_back({from, to});
+      correct({k + 1, turn.end}, {&moves.back(), 1});
+      sweep_.put(k, to);
+      if (moves_field_)
+        // Moving z is adding -z where it was and z where it is.
+        changed_.insert(changed_.end(), {{from.x, from.y, from.z, -from.charge}, to});
+    }
+    // Later trials of the batch for one move after the other, in any number of turns; those behind
+    // it for all moves of the batch together.
+    for_own_trials({turn.end, batch_end}, turn_, [&](IndexRange trials) {
+      for (std::size_t m = before; m < moves.size(); ++m) correct(trials, {&moves[m], 1});
+    });
+  }
+
+  // Calls task(trials) for the trials of which this rank keeps the estimates until their turn: its
+  // share of each turn of a range, at most `some` at a time for each thread.
   template <class Task>
   void for_own_trials(IndexRange range, std::size_t some, Task task) {
-    const std::size_t batches = (range.end - range.begin + kBatch - 1) / kBatch,
-                      pieces = (sweep_.shares.part(kBatch) + some - 1) / some;
-    for_each_item(sweep_.pool, static_cast<int>(batches * pieces), [&](int item, int) {
+    const std::size_t turns = (range.end - range.begin + turn_ - 1) / turn_,
+                      pieces = (sweep_.shares.part(turn_) + some - 1) / some;
+    for_each_item(sweep_.pool, static_cast<int>(turns * pieces), [&](int item, int) {
       const auto number = static_cast<std::size_t>(item);
-      const std::size_t batch = range.begin + number / pieces * kBatch;
-      const IndexRange mine = sweep_.shares.mine({batch, std::min(range.end, batch + kBatch)});
+      const std::size_t turn = range.begin + number / pieces * turn_;
+      const IndexRange mine = sweep_.shares.mine({turn, std::min(range.end, turn + turn_)});
       const std::size_t first = mine.begin + number % pieces * some;
       if (first < mine.end) task(IndexRange{first, std::min(mine.end, first + some)});
     });
@@ -206,6 +222,7 @@ class Tree {
 
   CpuSweep& sweep_;
   Candidates order_;
+  const std::size_t turn_;
   Epochs epochs_;
   std::unique_ptr<CpuFarField> far_field_;
   std::unique_ptr<CpuFarField> moves_field_;  // if there are two kinds of epochs
