@@ -53,18 +53,17 @@ struct Electrolyte {
   std::vector<std::int32_t> species;
   coulomb::Parameters parameters;
 
-  explicit Electrolyte(bool periodic, coulomb::Method method) {
-    constexpr int kSide = 6;
-    for (int k = 0; k < kSide * kSide * kSide; ++k) {
-      for (const int c : {k % kSide, k / kSide % kSide, k / kSide / kSide})
-        position.push_back(2.0 * c - (kSide - 1));
+  explicit Electrolyte(bool periodic, coulomb::Method method, int side = 6) {
+    for (int k = 0; k < side * side * side; ++k) {
+      for (const int c : {k % side, k / side % side, k / side / side})
+        position.push_back(2.0 * c - (side - 1));
       valence.push_back(k % 2 ? 1 : -1);
       diameter.push_back(1);
       species.push_back(k % 2);
     }
     parameters.periodic = periodic;
-    parameters.radius = 12;
-    for (double& edge : parameters.box) edge = 2 * kSide;
+    parameters.radius = 2 * side;
+    for (double& edge : parameters.box) edge = 2 * side;
     parameters.bjerrum_length = 2;
     parameters.max_displacement = 1;
     parameters.method = method;
@@ -259,7 +258,8 @@ TEST("ions on four threads end where those on one do, by brush, by reduction and
 TEST("ions on several ranks end where those on one do, and all ranks know their energy and pairs") {
   for (const bool periodic : {false, true})
     for (const bool double_precision : {false, true}) {
-      Electrolyte system(periodic, coulomb::Method::brush);
+      // Neutral, and enough ions for ranks to share.
+      Electrolyte system(periodic, coulomb::Method::brush, 10);
       system.parameters.double_precision = double_precision;
       struct End {
         std::uint64_t hash, accepted;
@@ -287,7 +287,7 @@ TEST("ions on several ranks end where those on one do, and all ranks know their 
 }
 
 TEST("an error of one rank in a call of a chain that ranks share is one of all") {
-  const Electrolyte system(true, coulomb::Method::brush);
+  const Electrolyte system(true, coulomb::Method::brush, 10);
   const std::vector<double>& xyz = system.position;
   const std::function<void(coulomb::Engine&)> calls[] = {
       [](coulomb::Engine& engine) { engine.run(2); },

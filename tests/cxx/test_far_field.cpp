@@ -214,7 +214,7 @@ TEST("a mesh of moves between the transforms of all ions makes the same chain") 
 
 TEST("a tree on several ranks has the estimates, direct sums and decisions of one rank") {
   for (const bool ewald : {false, true}) {
-    const Salt salt(ewald ? 400 : 1200, 3, ewald, 7);
+    const Salt salt(ewald ? 600 : 1200, 3, ewald, 7);
     for (const Epochs epochs : {Epochs{2000, 300}, Epochs{270, 130}, Epochs{600, 600}}) {
       const auto engine_of = [&](Communicator* ranks, int threads) {
         State state = make_state(salt.ions(), salt.parameters);

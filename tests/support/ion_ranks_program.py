@@ -37,8 +37,8 @@ CASES: dict[str, dict[str, Any]] = {
 }
 CASES["brush, two threads"] = {**NEAREST, "threads": 2}
 CASES["tree, two threads"] = {**SPHERE, "method": "tree", "threads": 2}
-CASES["brush, a group of trials"] = {**SPHERE, "ions": 48}
-CASES["brush, fewer ions than ranks share at a time"] = {**CONDUCTOR, "ions": 4}
+CASES["brush, too few ions to share"] = {**SPHERE, "ions": 48}
+CASES["tree, too few ions to share"] = {**CONDUCTOR, "ions": 120, "method": "tree"}
 
 
 def small(comm: Any = None, **settings: Any) -> Electrolyte:

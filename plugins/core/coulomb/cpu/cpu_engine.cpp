@@ -143,6 +143,7 @@ class CpuEngine final : public EngineBase {
     c.direct_moves += sweep_.direct;
     state_.change += sweep_.energy;
     note_energy();
+    sweep_.shares.look();
   }
 
   // Calls task(first, end, thread) for blocks of ions: rank r has blocks r, r + R, ..., because the

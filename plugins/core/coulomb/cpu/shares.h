@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What ranks that have the same ions compute in shares: each rank its part of a range of indices,
-// after which all of them have the values of all. On one rank the part is the whole range.
+// after which all of them have the values of all. On one rank the part is the whole range. So it is
+// with few ions, whose sweeps take less time than messages: each rank then computes everything.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,8 @@ namespace manymove::coulomb {
 
 class Shares {
  public:
-  explicit Shares(Communicator* ranks) : ranks_(ranks) {}
+  Shares(Communicator* ranks, std::size_t ions)
+      : ranks_(ions < kLeast ? nullptr : ranks), waiting_(ranks) {}
 
   bool alone() const { return !ranks_; }
   int rank() const { return ranks_ ? ranks_->rank() : 0; }
@@ -65,10 +67,12 @@ class Shares {
   // Answers ranks that wait for this one: to be called at least every some seconds of a computation
   // between two collective calls.
   void look() const {
-    if (ranks_) ranks_->watchdog().look();
+    if (waiting_) waiting_->watchdog().look();
   }
 
  private:
+  static constexpr std::size_t kLeast = 512;  // ions: a sweep of the brush takes 0.2 ms
+
   std::size_t size() const { return static_cast<std::size_t>(ranks()); }
   IndexRange part_of(IndexRange range, std::size_t rank) const {
     const std::size_t part = this->part(range.end - range.begin);
@@ -76,7 +80,8 @@ class Shares {
     return {bound(rank), bound(rank + 1)};
   }
 
-  Communicator* ranks_;
+  Communicator* ranks_;           // that share; null: none
+  Communicator* waiting_;         // that may wait for this one
   std::vector<char> mine_, all_;  // of messages
 };
 

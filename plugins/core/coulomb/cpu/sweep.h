@@ -23,7 +23,10 @@ struct CpuSweep : Columns {  // of the ions, in the order of a sweep
   __int128 energy = 0;
 
   CpuSweep(State& state, int threads)
-      : state(state), shares(state.ranks), pool(threads), trials(state.sites.size()) {
+      : state(state),
+        shares(state.ranks, state.sites.size()),
+        pool(threads),
+        trials(state.sites.size()) {
     resize(state.sites.size());
   }
 
