@@ -16,6 +16,7 @@
 
 #include "core/coulomb/cpu/cpu_far_field.h"
 #include "core/runtime/devices.h"
+#include "support/ranks.h"
 #include "support/test.h"
 
 using namespace manymove;
@@ -74,33 +75,25 @@ struct Errors {
 
 // Of some ions' trial moves, against the brush's sums.
 Errors errors_of(const Salt& salt, int trials, int threads = 1) {
-  const State state = make_state(salt.ions(), salt.parameters);
-  const Kernels kernels = best_level<Kernels>(MANYMOVE_LEVELS);
-  ThreadPool pool(threads);
-  CpuFarField far_field(make_far_field(state, 0.25), state, kernels, pool);
+  State state = make_state(salt.ions(), salt.parameters);
+  CpuSweep sweep(state, threads);
+  sweep.put_all();
+  CpuFarField far_field(make_far_field(state, 0.25), sweep);
   far_field.fill(state.sites);
   far_field.refresh(state.sites);
   const std::size_t n = state.sites.size();
-  std::vector<float> x, y, z, charge;
-  for (const Site& s : state.sites) {
-    x.push_back(s.x);
-    y.push_back(s.y);
-    z.push_back(s.z);
-    charge.push_back(s.charge);
-  }
-  const Partners all{x.data(), y.data(), z.data(), charge.data()};
   Errors e;
   const std::size_t apart = std::max<std::size_t>(1, n / static_cast<std::size_t>(trials));
   std::mutex turn;
-  for_each_item(pool, static_cast<int>((n + apart - 1) / apart), [&](int item, int) {
+  for_each_item(sweep.pool, static_cast<int>((n + apart - 1) / apart), [&](int item, int) {
     const std::size_t i = static_cast<std::size_t>(item) * apart;
     const Site from = state.sites[i];
     const Trial t = propose(state.rules, static_cast<std::uint32_t>(i), 0, from);
     if (!t.inside) return;
     float nearest2;
     const Site to{t.x, t.y, t.z, from.charge};
-    const auto exact = static_cast<double>(
-        kernels.change_of(state.rules, true, all, {0, n}, i, {from, to}, nearest2));
+    const auto exact = static_cast<double>(sweep.kernels.change_of(
+        state.rules, true, sweep.partners(), {0, n}, i, {from, to}, nearest2));
     const auto change = far_field.change(state, {from, to}, 0);
     const double one = std::abs(from.charge) * state.rules.strength;
     const std::lock_guard lock(turn);
@@ -216,6 +209,36 @@ TEST("a mesh of moves between the transforms of all ions makes the same chain") 
         CHECK(tree->counters().direct_moves < 20);
         CHECK(std::abs(tree->energy_change() - brush->energy_change()) < 0.01);
       }
+  }
+}
+
+TEST("a tree on several ranks has the estimates, direct sums and decisions of one rank") {
+  for (const bool ewald : {false, true}) {
+    const Salt salt(ewald ? 600 : 1200, 3, ewald, 7);
+    for (const Epochs epochs : {Epochs{2000, 300}, Epochs{270, 130}, Epochs{600, 600}}) {
+      const auto engine_of = [&](Communicator* ranks, int threads) {
+        State state = make_state(salt.ions(), salt.parameters);
+        state.ranks = ranks;
+        // Of an energy of 0.01 kT: the direct sum decides some trials.
+        const auto change = [&, quanta = 0.01 / state.rules.strength](FarField& field,
+                                                                      Epochs& chosen) {
+          field.bound.field = std::max(field.bound.field, quanta);
+          chosen = epochs;
+        };
+        std::unique_ptr<Engine> engine = make_cpu_engine(std::move(state), threads, change);
+        engine->run(2);
+        return engine;
+      };
+      const auto one = engine_of(nullptr, 1);
+      CHECK(one->counters().direct_moves > 0);
+      for (const int ranks : {2, 3, 5})
+        test::run_communicators(ranks, [&](Communicator& communicator) {
+          const auto many = engine_of(&communicator, 2);
+          CHECK_EQUAL(many->state_hash(), one->state_hash());
+          CHECK_EQUAL(many->counters().direct_moves, one->counters().direct_moves);
+          CHECK_EQUAL(many->energy_change(), one->energy_change());
+        });
+    }
   }
 }
 

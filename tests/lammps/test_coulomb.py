@@ -66,15 +66,35 @@ def test_a_vacuum_around_takes_the_images_of_the_atoms(tmp_path, ranks):
     assert run.thermo()["f_mc[4]"][-1] == pytest.approx(ions.energy, rel=1e-6)
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_several_ranks_make_the_same_chain(tmp_path, ranks):
-    """Atoms cross several subdomains in a sweep; none is lost, and ghosts are made again."""
-    ions = trivalent(200, periodic=True, precision="double", device="cpu")
-    fix = "1 1 3 7.117 7.5 7.5 precision double device cpu"
-    one = run_lammps(script_of(tmp_path, ions, fix), tmp_path)
-    many = run_lammps(script_of(tmp_path, ions, fix), tmp_path, ranks=ranks)
-    assert np.array_equal(positions(one), positions(many))
-    assert one.thermo()["f_mc[4]"].tolist() == many.thermo()["f_mc[4]"].tolist()
+@pytest.mark.parametrize(
+    "words",
+    ["precision double", "precision mixed threads 2", "boundary ewald method tree", "sphere tree"],
+)
+def test_several_ranks_make_the_same_chain(tmp_path, words):
+    """Atoms cross several subdomains in a sweep; none is lost, and ghosts are made again. The
+    chain has more trials than the ranks decide at a time."""
+    sphere = words == "sphere tree"
+    ions = trivalent(600, periodic=not sphere, precision="double", device="cpu")
+    if sphere:
+        words = f"radius {ions.radius!r} method tree"
+    extra = "change_box all boundary f f f" if sphere else ""
+    script = script_of(tmp_path, ions, f"1 1 3 7.117 7.5 7.5 {words} device cpu", extra=extra)
+    one = run_lammps(script, tmp_path)
+    for ranks in (2, 4):
+        many = run_lammps(script, tmp_path, ranks=ranks)
+        assert np.array_equal(positions(one), positions(many))
+        for column in ("f_mc[2]", "f_mc[3]", "f_mc[4]"):
+            assert one.thermo()[column].tolist() == many.thermo()[column].tolist()
+
+
+def test_atoms_that_overlap_are_named_on_several_ranks(tmp_path):
+    ions = trivalent(60, periodic=True, device="cpu")
+    script = script_of(tmp_path, ions, "1 1 3 7.117 7.5 7.5 device cpu")
+    x, y, z = map(float, ions.positions[6] + np.array(ions.box) / 2 + (3.0, 0, 0))
+    script = script.replace("thermo 1", f"set atom 9 x {x!r} y {y!r} z {z!r}\nthermo 1")
+    for ranks in (1, 3):
+        run = run_lammps(script, tmp_path, ranks=ranks, fails=True)
+        assert "Fix manymove/coulomb: atoms 7 and 9 overlap: their distance is 2.9999" in run.output
 
 
 def test_ghosts_and_lists_are_made_anew(tmp_path):

@@ -6,12 +6,12 @@
 #include <utility>
 
 namespace manymove::coulomb {
-CpuFarField::CpuFarField(FarField field, const State& state, const Kernels& kernels,
-                         ThreadPool& pool)
+CpuFarField::CpuFarField(FarField field, CpuSweep& sweep)
     : field_(std::move(field)),
-      kernels_(kernels),
-      pool_(pool),
-      cells_(state.rules, field_.mesh.reach / kReachCells) {
+      kernels_(sweep.kernels),
+      pool_(sweep.pool),
+      shares_(sweep.shares),
+      cells_(sweep.state.rules, field_.mesh.reach / kReachCells) {
   const MeshRules& m = field_.mesh;
   for (int a = 0; a < 3; ++a) {
     points_ *= static_cast<std::size_t>(m.points[a]);
@@ -25,7 +25,7 @@ CpuFarField::CpuFarField(FarField field, const State& state, const Kernels& kern
   // Padding along x is in the buffers of threads only.
   arrays_.make(static_cast<std::size_t>(m.points[0]) * m.length[1] * field_.half[2], mesh_.re,
                mesh_.im);
-  memory_.resize(pool.size());
+  memory_.resize(pool_.size());
   for (double*& memory : memory_) arrays_.make(4 * 8 * std::size_t(mesh_.longest), memory);
   first_.resize(cells_.count() + 1);
   mesh_.rules = &field_.mesh;
@@ -34,30 +34,33 @@ CpuFarField::CpuFarField(FarField field, const State& state, const Kernels& kern
   mesh_.half_y = field_.half[1];
 }
 
-// Calls add(first, end) for all planes of the mesh, some at a time for each thread: the charges are
+// Calls add(first, end) for planes of the mesh, some at a time for each thread: the charges are
 // integers, so that their sums do not depend on how many.
 template <class Add>
-void CpuFarField::for_planes(Add add) {
-  const int planes = field_.mesh.points[0], threads = pool_.size();
-  const int some = threads == 1 ? planes : std::max(1, planes / (3 * threads));
-  for_each_item(pool_, (planes + some - 1) / some,
-                [&](int item, int) { add(item * some, std::min(planes, (item + 1) * some)); });
+void CpuFarField::for_planes(IndexRange planes, Add add) {
+  const int first = static_cast<int>(planes.begin), end = static_cast<int>(planes.end),
+            threads = pool_.size();
+  const int some = std::max(1, threads == 1 ? end - first : (end - first) / (3 * threads));
+  for_each_item(pool_, (end - first + some - 1) / some, [&](int item, int) {
+    add(first + item * some, std::min(end, first + (item + 1) * some));
+  });
 }
 
 void CpuFarField::fill(std::span<const Site> sites) {
   std::fill_n(mesh_.charge, points_, 0);
-  for_planes([&](int first, int end) {
+  for_planes(planes(), [&](int first, int end) {
     for (const Site& site : sites) kernels_.add_charge(mesh_, site, 1, first, end);
   });
 }
 
 void CpuFarField::follow(std::span<const Move> moves) {
-  for_planes([&](int first, int end) {
+  for_planes(shares_.mine(planes()), [&](int first, int end) {
     for (const Move& move : moves) {
       kernels_.add_charge(mesh_, move.from, -1, first, end);
       kernels_.add_charge(mesh_, move.to, 1, first, end);
     }
   });
+  shares_.gather_rows(planes(), points_ / planes().end, mesh_.charge);
 }
 
 void CpuFarField::refresh(std::span<const Site> sites) {

@@ -7,20 +7,20 @@
 #include <vector>
 
 #include "../../runtime/host_arrays.h"
-#include "../../runtime/parallel_for.h"
 #include "../source_cells.h"
-#include "kernels.h"
+#include "sweep.h"
 
 namespace manymove::coulomb {
 
 class CpuFarField {
  public:
-  CpuFarField(FarField field, const State& state, const Kernels& kernels, ThreadPool& pool);
+  CpuFarField(FarField field, CpuSweep& sweep);
 
   const FarField& field() const { return field_; }
 
   // The charges on the mesh: all of them, or of ions that have moved. Integers: however they came
-  // to be there, they are the same.
+  // to be there, they are the same. Several ranks share the planes of the mesh: follow() is
+  // collective then.
   void fill(std::span<const Site> sites);
   void follow(std::span<const Move> moves);
   // The potential of the charges on the mesh, which belong to `sites`.
@@ -37,8 +37,9 @@ class CpuFarField {
                 const CpuFarField* moves = nullptr) const;
 
  private:
+  IndexRange planes() const { return {0, static_cast<std::size_t>(field_.mesh.points[0])}; }
   template <class Add>
-  void for_planes(Add add);
+  void for_planes(IndexRange planes, Add add);
   void make_cells(std::span<const Site> sites);
   // Around a place: returns how many ranges of sources may lie within reach.
   int ranges_near(const Site& at, IndexRange* ranges, double& sources) const;
@@ -58,6 +59,7 @@ class CpuFarField {
   FarField field_;
   const Kernels& kernels_;
   ThreadPool& pool_;
+  Shares& shares_;
   SourceCells cells_;
   MeshArrays mesh_{};
   double norm_ = 0;

@@ -2,7 +2,8 @@
 // The schedule "tree" (docs/theory/coulomb.md, section 8): the decisions of the brush from a far
 // field on a mesh, whose error is bounded, and direct sums where the bound leaves a trial open. An
 // epoch is a run of trials whose estimates begin with the same potential on the mesh; each accepted
-// move corrects the estimates of the later trials of its epoch.
+// move corrects the estimates of the later trials of its epoch. Several ranks share the estimates
+// and their corrections; each has the whole mesh and decides all trials.
 #pragma once
 
 #include <atomic>
@@ -16,16 +17,15 @@ namespace manymove::coulomb {
 class Tree {
  public:
   Tree(CpuSweep& sweep, const ChangeTree& change)
-      : sweep_(sweep), order_(sweep.ions()), moved_(sweep.ions()) {
+      : sweep_(sweep), order_(sweep.ions()), turn_(turn_of(sweep)), moved_(sweep.ions()) {
     const State& state = sweep.state;
     FarField field = make_far_field(state, kIonsPerPoint);
     epochs_ = epochs_for(state, field, costs_of(state.rules.space));
     if (change) change(field, epochs_);
-    far_field_ = std::make_unique<CpuFarField>(std::move(field), state, sweep.kernels, sweep.pool);
+    far_field_ = std::make_unique<CpuFarField>(std::move(field), sweep);
     if (epochs_.inner < epochs_.outer)
       moves_field_ = std::make_unique<CpuFarField>(
-          make_far_field_of_moves(state, far_field_->field(), epochs_.outer), state, sweep.kernels,
-          sweep.pool);
+          make_far_field_of_moves(state, far_field_->field(), epochs_.outer), sweep);
     fill();
   }
 
@@ -67,9 +67,15 @@ class Tree {
             .near = 2,
             .of_moves = 1200};
   }
-  // Trials that a thread estimates at a time, trials whose estimates are corrected after each
-  // accepted move, and those behind them that a thread corrects for all moves of such a batch.
-  static constexpr std::size_t kEstimates = 32, kBatch = 256, kCorrections = 512;
+  // Trials that a thread estimates at a time, and trials whose estimates are corrected after each
+  // accepted move. Those behind such a batch are corrected for all of its moves together.
+  static constexpr std::size_t kEstimates = 32, kBatch = 256;
+  // Trials that several ranks gather and decide at a time. With Ewald's energy the corrections of a
+  // batch, which all ranks make, cost more than further collective calls.
+  static std::size_t turn_of(const CpuSweep& sweep) {
+    const bool cheap = sweep.shares.alone() || sweep.state.rules.space != Space::ewald;
+    return cheap ? kBatch : kBatch / 4;
+  }
 
   // Trials of a range in the order of a sweep, from the potential of the ions at the start of the
   // outer epoch and that of what has changed since.
@@ -79,40 +85,61 @@ class Tree {
     for (std::size_t begin = epoch.begin; begin < epoch.end; begin += kBatch) {
       const std::size_t end = std::min(epoch.end, begin + kBatch);
       batch_moves.clear();
-      for (std::size_t k = begin; k < end; ++k) {
-        const Site from = sweep_.state.sites[order_[k]];
-        if (!decide(k)) continue;
-        const Site& to = sweep_.state.sites[order_[k]];
-        // Later trials of the batch at once; those behind it for all moves of the batch together.
-        batch_moves.push_back({from, to});
-        correct({k + 1, end}, {&batch_moves.back(), 1});
-        sweep_.put(k, to);
-        if (moves_field_)
-          // Moving z is adding -z where it was and z where it is.
-          changed_.insert(changed_.end(), {{from.x, from.y, from.z, -from.charge}, to});
-      }
+      for (std::size_t turn = begin; turn < end; turn += turn_)
+        decide_turn({turn, std::min(end, turn + turn_)}, end, batch_moves);
       if (batch_moves.empty()) continue;
       moves.insert(moves.end(), batch_moves.begin(), batch_moves.end());
-      const std::size_t items = (epoch.end - end + kCorrections - 1) / kCorrections;
-      for_each_item(sweep_.pool, static_cast<int>(items), [&](int item, int) {
-        const std::size_t first = end + static_cast<std::size_t>(item) * kCorrections;
-        correct({first, std::min(epoch.end, first + kCorrections)}, batch_moves);
-      });
+      for_own_trials({end, epoch.end}, kBatch,
+                     [&](IndexRange trials) { correct(trials, batch_moves); });
     }
     far_field_->follow(moves);
     if (moves_field_) moves_field_->follow(moves);
   }
 
+  // Decides trials of a batch, and adds their moves to those of the batch before.
+  void decide_turn(IndexRange turn, std::size_t batch_end, std::vector<Move>& moves) {
+    sweep_.shares.gather(turn, estimates_.data(), bounds_.data());
+    const std::size_t before = moves.size();
+    for (std::size_t k = turn.begin; k < turn.end; ++k) {
+      const Site from = sweep_.state.sites[order_[k]];
+      if (!decide(k)) continue;
+      const Site& to = sweep_.state.sites[order_[k]];
+      moves.push_back({from, to});
+      correct({k + 1, turn.end}, {&moves.back(), 1});
+      sweep_.put(k, to);
+      if (moves_field_)
+        // Moving z is adding -z where it was and z where it is.
+        changed_.insert(changed_.end(), {{from.x, from.y, from.z, -from.charge}, to});
+    }
+    // Later trials of the batch for one move after the other, in any number of turns; those behind
+    // it for all moves of the batch together.
+    for_own_trials({turn.end, batch_end}, turn_, [&](IndexRange trials) {
+      for (std::size_t m = before; m < moves.size(); ++m) correct(trials, {&moves[m], 1});
+    });
+  }
+
+  // Calls task(trials) for the trials of which this rank keeps the estimates until their turn: its
+  // share of each turn of a range, at most `some` at a time for each thread.
+  template <class Task>
+  void for_own_trials(IndexRange range, std::size_t some, Task task) {
+    const std::size_t turns = (range.end - range.begin + turn_ - 1) / turn_,
+                      pieces = (sweep_.shares.part(turn_) + some - 1) / some;
+    for_each_item(sweep_.pool, static_cast<int>(turns * pieces), [&](int item, int) {
+      const auto number = static_cast<std::size_t>(item);
+      const std::size_t turn = range.begin + number / pieces * turn_;
+      const IndexRange mine = sweep_.shares.mine({turn, std::min(range.end, turn + turn_)});
+      const std::size_t first = mine.begin + number % pieces * some;
+      if (first < mine.end) task(IndexRange{first, std::min(mine.end, first + some)});
+    });
+  }
+
   void estimate(IndexRange epoch) {
     const bool changed = !changed_.empty();
     if (changed) moves_field_->refresh(changed_);
-    const std::size_t count = epoch.end - epoch.begin;
     // Each accepted move before a trial adds four pair potentials.
-    const double later = 4 * static_cast<double>(count);  // terms of corrections
-    const std::size_t items = (count + kEstimates - 1) / kEstimates;
-    for_each_item(sweep_.pool, static_cast<int>(items), [&](int item, int) {
-      const std::size_t first = epoch.begin + static_cast<std::size_t>(item) * kEstimates;
-      for (std::size_t k = first; k < std::min(epoch.end, first + kEstimates); ++k) {
+    const double later = 4 * static_cast<double>(epoch.end - epoch.begin);  // terms of corrections
+    for_own_trials(epoch, kEstimates, [&](IndexRange trials) {
+      for (std::size_t k = trials.begin; k < trials.end; ++k) {
         const Move move = sweep_.move_of(order_[k]);
         const auto change =
             far_field_->change(sweep_.state, move, later, changed ? moves_field_.get() : nullptr);
@@ -160,7 +187,7 @@ class Tree {
   void find_crowded() {
     const State& state = sweep_.state;
     crowded_.assign(order_.count(), 0);
-    for_each_index(sweep_.pool, static_cast<int>(order_.count()), [&](int k) {
+    sweep_.for_each_of_share(order_.count(), [&](int k) {
       const int i = order_[k];
       const auto near = [&](const CellLists& lists, const auto& place) {
         return overlaps(state.rules, lists.view(), place, state.radius.data(), i,
@@ -169,6 +196,7 @@ class Tree {
       crowded_[k] = near(order_.lists(), [&](int j) { return state.sites[j]; }) ||
                     near(trial_lists_, [&](int j) { return sweep_.moved_to(j); });
     });
+    sweep_.shares.gather({0, order_.count()}, crowded_.data());
   }
   // Ions stand where they were at the start of the sweep, or where their trials have put them.
   bool overlaps_now(int i) const {
@@ -194,6 +222,7 @@ class Tree {
 
   CpuSweep& sweep_;
   Candidates order_;
+  const std::size_t turn_;
   Epochs epochs_;
   std::unique_ptr<CpuFarField> far_field_;
   std::unique_ptr<CpuFarField> moves_field_;  // if there are two kinds of epochs
