@@ -6,7 +6,7 @@ import re
 import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import hoomd
@@ -143,7 +143,8 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
         if simulation.seed is None:
             simulation.device.notice("manymove: Simulation.seed is not set, 0 is used")
         self._meet()
-        self._begin(simulation.timestep)
+        with self._collective():
+            self._begin(simulation.timestep)
 
     def detach(self) -> None:
         """Release the simulation and the memory of the engine."""
@@ -182,6 +183,15 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
         """Find the other ranks of the simulation."""
         if self._spreads and self._ranks is None:
             self._ranks = spread.ranks_of(self._simulation.device, type(self).__name__)
+
+    def _collective(self) -> AbstractContextManager[None]:
+        """A context for calls that all ranks make together: all of them learn of an error of one
+        rank. Errors that all ranks raise belong into `_together`."""
+        return nullcontext() if self._ranks is None else self._ranks.collective()
+
+    def _together(self, task: Callable[[], T]) -> T:
+        """The result of a task of this rank. All ranks raise the error of the lowest that fails."""
+        return task() if self._ranks is None else self._ranks.together(task)
 
     def _of_engine(self, task: Callable[[], T]) -> T:
         """The result of a task with the engine, on every rank. If rank 0 alone has the engine, all

@@ -154,11 +154,12 @@ class CoulombMC(EngineAction):
             timestep: time step of the simulation.
         """
         self._meet()
-        self._follow(timestep)
-        started = time.perf_counter()
-        self._of_engine(self._sweep)
-        self._leave()
-        self._seconds += time.perf_counter() - started
+        with self._collective():
+            self._follow(timestep)
+            started = time.perf_counter()
+            self._of_engine(self._sweep)
+            self._leave()
+            self._seconds += time.perf_counter() - started
 
     def _sweep(self) -> None:
         self._engine.run(self.sweeps_per_step)
@@ -186,8 +187,9 @@ class CoulombMC(EngineAction):
     @log(requires_run=True)
     def energy(self) -> float:
         """float: electrostatic energy of all pairs in kT."""
-        self._follow(self._simulation.timestep)
-        return self._of_engine(lambda: self._engine.energy)
+        with self._collective():
+            self._follow(self._simulation.timestep)
+            return self._of_engine(lambda: self._engine.energy)
 
     # ---- the engine ------------------------------------------------------------------------------
 
@@ -209,7 +211,9 @@ class CoulombMC(EngineAction):
 
     def _follow(self, timestep: int) -> None:
         """Give the engine the present particles."""
-        made_with = (self._box(), self._simulation.seed, self._options(timestep))
+        made_with = self._together(
+            lambda: (self._box(), self._simulation.seed, self._options(timestep))
+        )
         if not (self._same_particles() and made_with == self._made_with):
             self._take_over(made_with, timestep)
             self._adopt()

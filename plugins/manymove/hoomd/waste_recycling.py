@@ -144,19 +144,20 @@ class WasteRecyclingUpdater(EngineAction):
             timestep: time step of the simulation.
         """
         self._meet()
-        particles = self._particles()
-        if self._engine is None or self._outdated or self._made_with != self._present(timestep):
-            self._begin_with(particles, timestep)
-        started = time.perf_counter()
-        tags, moved = self._of_engine(lambda: self._move(particles))
-        self._write(tags, **moved)
-        self._seconds += time.perf_counter() - started
+        with self._collective():
+            made_with, particles = self._present(timestep), self._particles()
+            if self._engine is None or self._outdated or self._made_with != made_with:
+                self._begin_with(particles, made_with, timestep)
+            started = time.perf_counter()
+            tags, moved = self._of_engine(lambda: self._move(particles))
+            self._write(tags, **moved)
+            self._seconds += time.perf_counter() - started
 
     def _begin(self, timestep: int) -> None:
-        self._begin_with(self._particles(), timestep)
-
-    def _begin_with(self, particles: Particles, timestep: int) -> None:
         made_with = self._present(timestep)
+        self._begin_with(self._particles(), made_with, timestep)
+
+    def _begin_with(self, particles: Particles, made_with: tuple[Any, ...], timestep: int) -> None:
         if self._engine is not None:
             self._retire()
         self._derive(made_with[0])
@@ -178,7 +179,8 @@ class WasteRecyclingUpdater(EngineAction):
 
     def _present(self, timestep: int) -> tuple[float, int | None]:
         """kT and the seed with which an engine is made."""
-        return value_at("kT", self.kT, timestep), self._simulation.seed
+        self._together(self._edges)  # refuses tags with gaps, among others
+        return self._together(lambda: value_at("kT", self.kT, timestep)), self._simulation.seed
 
     # ---- loggable --------------------------------------------------------------------------------
 
@@ -266,7 +268,6 @@ class WasteRecyclingUpdater(EngineAction):
 
     def _particles(self) -> Particles:
         """HOOMD-blue's arrays in the order of the tags, on every rank."""
-        self._edges()  # refuses tags with gaps
         return dict(zip(self._columns, self._by_tag(*self._columns), strict=True))
 
     def _check_framework(self, positions: np.ndarray, *kinds: np.ndarray) -> None:
