@@ -36,7 +36,9 @@ class CoulombMC(EngineAction):
     The engine reads and writes HOOMD-blue's arrays in place, in host memory on a CPU device and in
     GPU memory on a GPU device. It is kept from step to step. If others have moved particles, it
     adopts the new positions; if charges, diameters, the box or a setting have changed, a new engine
-    is made. Both go through the host. Random numbers belong to the seed and the time step.
+    is made. Both go through the host. Random numbers belong to the seed and the time step. On
+    several MPI ranks the trajectory is that of one rank, and positions go through the host; see
+    `EngineAction`.
 
     Method: Y. Liang, X. Xing, Y. Li, J. Comput. Phys. (2017), doi:10.1016/j.jcp.2017.02.069.
 
@@ -69,9 +71,9 @@ class CoulombMC(EngineAction):
     All settings except `threads` may be changed between runs, or during a run by another action.
 
     Raises:
-        ValueError: an argument is bad, or, when the simulation runs, the particles are spread over
-            several MPI ranks, the box is tilted or two-dimensional, or `manymove.Electrolyte`
-            refuses the particles.
+        ValueError: an argument is bad, or, when the simulation runs, the box is tilted or
+            two-dimensional, or `manymove.Electrolyte` refuses the particles.
+        ImportError, RuntimeError: on several MPI ranks, as for `EngineAction`.
     """
 
     __module__ = "manymove.hoomd"
@@ -262,8 +264,7 @@ class CoulombMC(EngineAction):
     # ---- in place on one rank, by the tags on several --------------------------------------------
 
     def _same_particles(self) -> bool:
-        """Whether particles are where the engine has left them, with their charges and diameters.
-        """
+        """Whether particles are where the engine has left them, with their charges and diameters."""
         if self._ranks is not None:
             self._now = self._by_tag(*_COLUMNS)
             return self._engine is not None and all(

@@ -67,14 +67,15 @@ class RigidWasteRecyclingMC(WasteRecyclingUpdater):
         max_displacement, grid_spacing: as for `WasteRecyclingMC`, where sigma is the largest
             diameter of a site.
 
-    Settings may be changed in the same way as the settings of `WasteRecyclingMC`.
+    Settings may be changed in the same way as the settings of `WasteRecyclingMC`. The particles may
+    be spread over several MPI ranks; see `EngineAction`.
 
     Raises:
-        ValueError: an argument is bad, or, when the simulation runs, the box is two-dimensional,
-            the particles are spread over several MPI ranks, a type has no parameters, the framework
-            or a molecule is charged, a constituent is not at its site, a molecule is in a blocked
-            pocket or at a framework energy above 20 kT, or the framework, its charges or its types
-            have changed.
+        ValueError: an argument is bad, or, when the simulation runs, the box is two-dimensional, a
+            type has no parameters, the framework or a molecule is charged, a constituent is not at
+            its site, a molecule is in a blocked pocket or at a framework energy above 20 kT, or the
+            framework, its charges or its types have changed.
+        ImportError, RuntimeError: on several MPI ranks, as for `EngineAction`.
     """
 
     __module__ = "manymove.hoomd"

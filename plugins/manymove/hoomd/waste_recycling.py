@@ -358,12 +358,13 @@ class WasteRecyclingMC(WasteRecyclingUpdater):
     All settings except `threads` and `profile` may be changed between runs, or during a run by
     another action. After a change of a setting other than `steps`, or of the value of the variant
     `kT`, the next step computes the grid of framework energies again and resets the averages.
+    The particles may be spread over several MPI ranks; see `EngineAction`.
 
     Raises:
         ValueError: an argument is bad, or, when the simulation runs, the box is tilted or
-            two-dimensional, the particles are spread over several MPI ranks, a type has no
-            parameters, an adsorbate is in a blocked pocket or at a framework energy above 20 kT, or
-            the framework has moved or has other types.
+            two-dimensional, a type has no parameters, an adsorbate is in a blocked pocket or at a
+            framework energy above 20 kT, or the framework has moved or has other types.
+        ImportError, RuntimeError: on several MPI ranks, as for `EngineAction`.
     """
 
     __module__ = "manymove.hoomd"
