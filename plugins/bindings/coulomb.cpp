@@ -7,8 +7,10 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <tuple>
 #include <utility>
 
 #include "core/runtime/engine_group.h"
@@ -66,8 +68,11 @@ Parameters parameters_from(const nb::dict& d) {
   return p;
 }
 
-Ions ions_from(const double* positions, std::size_t count, const Column<double>& valence,
-               const Column<double>& diameter, const Column<std::int32_t>& species) {
+// Valence, diameter and species of each ion.
+using IonColumns = std::tuple<Column<double>, Column<double>, Column<std::int32_t>>;
+
+Ions ions_from(const double* positions, std::size_t count, const IonColumns& columns) {
+  const auto& [valence, diameter, species] = columns;
   if (valence.size() != count || diameter.size() != count || species.size() != count)
     throw std::invalid_argument("valences, diameters and species must be as many as positions, " +
                                 std::to_string(count) + ", got " + std::to_string(valence.size()) +
@@ -104,36 +109,40 @@ auto with_host_particles() {
 }  // namespace
 
 void bind_coulomb(nb::module_& module) {
+  module.def(
+      "check_positions",
+      [](const nb::object& positions, std::size_t columns) { read_positions(positions, columns); },
+      "positions"_a, "columns"_a,
+      "Raises the errors of the engines for an array that they cannot read.");
   nb::class_<Engine> engine(module, "Electrolyte",
                             "The engine behind manymove.Electrolyte; its documentation is there.");
   engine
       .def_static(
           "from_positions",
-          [](nb::object positions, Column<double> valence, Column<double> diameter,
-             Column<std::int32_t> species, const nb::dict& parameters, const std::string& device,
-             int threads, Column<std::int32_t> images) {
+          [](nb::object positions, const IonColumns& columns, const nb::dict& parameters,
+             const std::string& device, int threads, Column<std::int32_t> images,
+             Communicator* ranks) {
             const auto input = read_positions(positions, 3);
-            Ions ions = ions_from(input.data, input.count, valence, diameter, species);
+            Ions ions = ions_from(input.data, input.count, columns);
             ions.image = images_from(images, input.count);
             const Parameters p = parameters_from(parameters);
             nb::gil_scoped_release release;
-            return make_engine(ions, p, device, threads);
+            return make_engine(ions, p, device, threads, ranks);
           },
-          "positions"_a, "valence"_a, "diameter"_a, "species"_a, "parameters"_a, "device"_a,
-          "threads"_a, "images"_a)
+          "positions"_a, "columns"_a, "parameters"_a, "device"_a, "threads"_a, "images"_a,
+          "ranks"_a = nb::none(), nb::keep_alive<0, 7>())
       .def_static(
           "from_snapshot",
-          [](const nb::dict& snapshot, Column<double> valence, Column<double> diameter,
-             Column<std::int32_t> species, const nb::dict& parameters, const std::string& device,
-             int threads) {
+          [](const nb::dict& snapshot, const IonColumns& columns, const nb::dict& parameters,
+             const std::string& device, int threads, Communicator* ranks) {
             const auto [s, p] =
                 checkpoint_from(snapshot, parameters, &fields_from<Snapshot>, &parameters_from);
-            const Ions ions = ions_from(nullptr, valence.size(), valence, diameter, species);
+            const Ions ions = ions_from(nullptr, std::get<0>(columns).size(), columns);
             nb::gil_scoped_release release;
-            return make_engine(s, ions, p, device, threads);
+            return make_engine(s, ions, p, device, threads, ranks);
           },
-          "snapshot"_a, "valence"_a, "diameter"_a, "species"_a, "parameters"_a, "device"_a,
-          "threads"_a)
+          "snapshot"_a, "columns"_a, "parameters"_a, "device"_a, "threads"_a,
+          "ranks"_a = nb::none(), nb::keep_alive<0, 6>())
       .def("run", &Engine::run, "sweeps"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("join", &Engine::join, "group"_a.none(), nb::call_guard<nb::gil_scoped_release>(),
            "Make sweeps together with the engines of an EngineGroup, or no longer with None. "

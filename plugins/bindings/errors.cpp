@@ -9,7 +9,6 @@
 #include <string>
 
 #include "core/adsorption/engine.h"
-#include "core/coulomb/engine.h"
 #include "core/hard_particles/engine.h"
 #include "core/runtime/watchdog.h"
 
@@ -41,10 +40,8 @@ void translate(const std::exception_ptr& exception, void*) {
     std::rethrow_exception(exception);
   } catch (const ParameterError& error) {
     raise(error, "ParameterError", error.about.name, error.problem);
-  } catch (const hard_particles::OverlapError& error) {
-    raise_about(error, "OverlapError");
-  } catch (const coulomb::OverlapError& error) {
-    raise_about(error, "IonOverlapError");
+  } catch (const OverlapError& error) {
+    raise_about(error, error.about.kind == "ion" ? "IonOverlapError" : "OverlapError");
   } catch (const ParticleError& error) {
     raise_about(error, "ParticleError");
   } catch (const adsorption::PlaceError& error) {

@@ -148,9 +148,7 @@ class Coulomb(Ensemble):
         kept = {name: getattr(one, name) for name in names}
         one._collect_energies()
         energies, state = one._energies, one._engine.snapshot()
-        one._adopt(
-            _core.Electrolyte.from_snapshot({**state, **other}, *one._columns(), *one._where())
-        )
+        one._adopt_snapshot({**state, **other})
         one.__dict__.update(kept)
         # Records count from the start energy, which is no longer that of the same configuration.
         one._energies = [

@@ -3,6 +3,7 @@
 // for ThreadSanitizer. The number of threads must not influence the result.
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -253,6 +254,96 @@ TEST("ions on four threads end where those on one do, by brush, by reduction and
       system.parameters.method = coulomb::Method::serial;
       CHECK_EQUAL(on_four, hash(1));
     }
+}
+
+TEST("ions on several ranks end where those on one do, and all ranks know their energy and pairs") {
+  for (const bool periodic : {false, true})
+    for (const bool double_precision : {false, true}) {
+      Electrolyte system(periodic, coulomb::Method::brush);
+      system.parameters.double_precision = double_precision;
+      struct End {
+        std::uint64_t hash, accepted;
+        double energy;
+        std::vector<std::uint64_t> counts, interior;
+      };
+      const auto end = [&](Communicator* ranks) {
+        const auto engine = coulomb::make_engine(system.ions(), system.parameters, "cpu", 2, ranks);
+        engine->run(3);
+        End found{engine->state_hash(), engine->counters().accepted_moves, engine->energy(),
+                  std::vector<std::uint64_t>(3 * 10), std::vector<std::uint64_t>(2)};
+        engine->count_pairs({0.5, 10, 10, 2}, found.counts.data(), found.interior.data());
+        return found;
+      };
+      const End one = end(nullptr);
+      for (const int ranks : {1, 2, 3, 4})
+        test::run_communicators(ranks, [&](Communicator& communicator) {
+          const End many = end(&communicator);
+          CHECK_EQUAL(many.hash, one.hash);
+          CHECK_EQUAL(many.accepted, one.accepted);
+          CHECK_EQUAL(many.energy, one.energy);
+          CHECK(many.counts == one.counts && many.interior == one.interior);
+        });
+    }
+}
+
+TEST("an error of one rank in a call of a chain that ranks share is one of all") {
+  const Electrolyte system(true, coulomb::Method::brush);
+  const std::vector<double>& xyz = system.position;
+  const std::function<void(coulomb::Engine&)> calls[] = {
+      [](coulomb::Engine& engine) { engine.run(2); },
+      [](coulomb::Engine& engine) { engine.energy(); },
+      [&](coulomb::Engine& engine) { engine.set_positions(xyz.data()); },
+      [](coulomb::Engine& engine) {
+        std::vector<std::uint64_t> counts(3 * 10), interior(2);
+        engine.count_pairs({0.5, 10, 10, 2}, counts.data(), interior.data());
+      }};
+  for (const auto& call : calls)
+    for (const int culprit : {0, 2})
+      CHECK_THROWS(test::run_ranks(3,
+                                   [&](test::Mailboxes& mail, int r) {
+                                     test::InProcess inner(mail, r);
+                                     test::Faulty communicator(inner, culprit);
+                                     const auto engine = coulomb::make_engine(
+                                         system.ions(), system.parameters, "cpu", 1, &communicator);
+                                     communicator.failing = "gather";
+                                     CHECK_THROWS(call(*engine), RankFailure,
+                                                  "of 3: no memory in gather");
+                                     call(*engine);
+                                   }),
+                   RankFailure, culprit ? "rank 2 of 3: no memory" : "rank 0 of 3: no memory");
+}
+
+TEST("what ranks cannot share, and what is not the same on all, is refused on all") {
+  const auto make = [](const Electrolyte& system, const char* device) {
+    return [&system, device](Communicator& communicator) {
+      coulomb::make_engine(system.ions(), system.parameters, device, 1, &communicator);
+    };
+  };
+  const Electrolyte brush(true, coulomb::Method::brush);
+  for (const auto method : {coulomb::Method::reduction, coulomb::Method::serial})
+    CHECK_THROWS(test::run_communicators(2, make(Electrolyte(true, method), "cpu")), ParameterError,
+                 "method must be brush or tree for a chain of ions on several ranks");
+  CHECK_THROWS(test::run_communicators(2, make(brush, "cuda:0,1")), ParameterError,
+               "device must be cpu for a chain of ions on several ranks, got cuda:0,1");
+  const char* const differ = "the ranks have different ions or settings";
+  CHECK_THROWS(test::run_communicators(3,
+                                       [](Communicator& communicator) {
+                                         Electrolyte other(true, coulomb::Method::brush);
+                                         if (communicator.rank() == 1) other.parameters.seed = 19;
+                                         coulomb::make_engine(other.ions(), other.parameters, "cpu",
+                                                              1, &communicator);
+                                       }),
+               std::invalid_argument, differ);
+  test::run_communicators(2, [&](Communicator& communicator) {
+    const auto engine =
+        coulomb::make_engine(brush.ions(), brush.parameters, "cpu", 1, &communicator);
+    const std::uint64_t before = engine->state_hash();
+    std::vector<double> xyz = brush.position;
+    if (communicator.rank() == 1) xyz[0] += 0.1;
+    CHECK_THROWS(engine->set_positions(xyz.data()), std::invalid_argument, differ);
+    CHECK_EQUAL(engine->state_hash(), before);
+    engine->run(1);
+  });
 }
 
 TEST("nearly uncharged ions move as hard spheres do: nothing but overlaps rejects") {

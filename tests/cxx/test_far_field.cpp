@@ -16,6 +16,7 @@
 
 #include "core/coulomb/cpu/cpu_far_field.h"
 #include "core/runtime/devices.h"
+#include "support/ranks.h"
 #include "support/test.h"
 
 using namespace manymove;
@@ -216,6 +217,36 @@ TEST("a mesh of moves between the transforms of all ions makes the same chain") 
         CHECK(tree->counters().direct_moves < 20);
         CHECK(std::abs(tree->energy_change() - brush->energy_change()) < 0.01);
       }
+  }
+}
+
+TEST("a tree on several ranks has the estimates, direct sums and decisions of one rank") {
+  for (const bool ewald : {false, true}) {
+    const Salt salt(ewald ? 400 : 1200, 3, ewald, 7);
+    for (const Epochs epochs : {Epochs{2000, 300}, Epochs{270, 130}, Epochs{600, 600}}) {
+      const auto engine_of = [&](Communicator* ranks, int threads) {
+        State state = make_state(salt.ions(), salt.parameters);
+        state.ranks = ranks;
+        // Of an energy of 0.01 kT: the direct sum decides some trials.
+        const auto change = [&, quanta = 0.01 / state.rules.strength](FarField& field,
+                                                                      Epochs& chosen) {
+          field.bound.field = std::max(field.bound.field, quanta);
+          chosen = epochs;
+        };
+        std::unique_ptr<Engine> engine = make_cpu_engine(std::move(state), threads, change);
+        engine->run(2);
+        return engine;
+      };
+      const auto one = engine_of(nullptr, 1);
+      CHECK(one->counters().direct_moves > 0);
+      for (const int ranks : {2, 3, 5})
+        test::run_communicators(ranks, [&](Communicator& communicator) {
+          const auto many = engine_of(&communicator, 2);
+          CHECK_EQUAL(many->state_hash(), one->state_hash());
+          CHECK_EQUAL(many->counters().direct_moves, one->counters().direct_moves);
+          CHECK_EQUAL(many->energy_change(), one->energy_change());
+        });
+    }
   }
 }
 

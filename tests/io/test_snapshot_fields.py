@@ -19,7 +19,7 @@ def make_ions():
     )  # fmt: skip
     ions.run(20)
     return ions._engine.snapshot(), lambda state: _core.Electrolyte.from_snapshot(
-        state, *ions._columns(), *ions._where()
+        state, ions._columns(), *ions._where()
     )
 
 

@@ -28,9 +28,9 @@ GROUPS = [
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
-def test_a_class_has_a_dozen_arguments_which_its_page_describes(kind):
+def test_a_class_has_at_most_thirteen_arguments_which_its_page_describes(kind):
     names = inspect.signature(kind).parameters
-    assert len(names) <= 12
+    assert len(names) <= 13
     described = inspect.getdoc(kind).partition("\nArgs:\n")[2]
     for name, argument in names.items():
         assert f"\n    {name}: " in f"\n{described}"

@@ -76,7 +76,7 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
   if (surrounding_given && !parameters_.ewald)
     error->all(FLERR, "{}: surrounding is for boundary ewald", name_);
   parameters_.radius = radius_;
-  choose_device();
+  choose_device(true);
 
   next_reneighbor = update->ntimestep + nevery - update->ntimestep % nevery;
   time_depend = 1;
@@ -134,7 +134,7 @@ void FixManymoveCoulomb::check_others() const {
 void FixManymoveCoulomb::setup_pre_exchange() {
   collectively([this] {
     const std::vector<Particle> ions = gather(true);
-    on_first_rank([&] { follow(ions, centered(ions)); });
+    on_moving_ranks([&] { follow(ions, centered(ions)); });
   });
   energy_.reset();
 }
@@ -188,7 +188,9 @@ void FixManymoveCoulomb::follow(const std::vector<Particle>& ions,
     const std::vector<std::int32_t> species(ions.size(), 0);
     engine_ = manymove::coulomb::make_engine({position.data(), valence.data(), sizes.data(),
                                               species.data(), ions.size(), tags.data(), images},
-                                             parameters_, device_, threads_);
+                                             parameters_, device_, threads_,
+                                             // Its memory stays the same (collectively()).
+                                             shared_ ? &*ranks_ : nullptr);
     valence_ = std::move(valence);
     sizes_ = std::move(sizes);
     tags_ = std::move(tags);
@@ -203,7 +205,12 @@ void FixManymoveCoulomb::make_sweeps(std::vector<Particle>& ions) {
   std::vector<double> before(left_.size()), after(left_.size());
   engine_->positions(before.data());
   const manymove::coulomb::Counters earlier = engine_->counters();
-  engine_->run(count_);
+  try {
+    engine_->run(count_);
+  } catch (...) {  // ranks may have ended at different sweeps
+    engine_.reset();
+    throw;
+  }
   const manymove::coulomb::Counters counters = engine_->counters();
   totals_[0] = static_cast<double>(counters.sweeps);
   totals_[1] += static_cast<double>(counters.trial_moves - earlier.trial_moves);
@@ -230,7 +237,7 @@ void FixManymoveCoulomb::pre_exchange() {
   check_box();
   collectively([this] {
     std::vector<Particle> ions = gather(true);
-    on_first_rank([&] { make_sweeps(ions); });
+    on_moving_ranks([&] { make_sweeps(ions); });
     spread(totals_);
     leave(ions);
   });
@@ -245,8 +252,8 @@ double FixManymoveCoulomb::compute_vector(int n) {
       std::vector<double> energy(1);
       on_first_rank([&] {
         if (!engine_) throw std::logic_error("the energy is not known before the first run");
-        energy[0] = engine_->energy();
       });
+      on_moving_ranks([&] { energy[0] = engine_->energy(); });
       spread(energy);
       energy_ = energy[0];
     });

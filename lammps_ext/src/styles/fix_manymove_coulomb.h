@@ -39,7 +39,7 @@ class FixManymoveCoulomb : public FixMonteCarlo {
   std::vector<double> totals_ = std::vector<double>(3);  // sweeps, trial moves, accepted moves
   std::optional<double> energy_;  // of the engine's ions, once it is asked for
 
-  // On rank 0:
+  // On the ranks that move atoms:
   std::unique_ptr<manymove::coulomb::Engine> engine_;
   std::vector<double> valence_, sizes_;   // that the engine was made with
   std::vector<std::int64_t> tags_;        // the same

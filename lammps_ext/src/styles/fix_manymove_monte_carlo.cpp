@@ -61,17 +61,21 @@ bool FixMonteCarlo::take(const std::string& key, const char* value) {
   return true;
 }
 
-// Only rank 0 computes: whether other ranks see a GPU does not matter.
-void FixMonteCarlo::choose_device() {
+// A GPU is that of rank 0: whether other ranks see one does not matter.
+void FixMonteCarlo::choose_device(bool on_cpus) {
   if (comm->nprocs > 1) communicator_of(lmp);  // compares versions, and watches the ranks
-  collectively([this] {
-    on_first_rank([this] {
+  collectively([&] {
+    on_first_rank([&] {
       const bool none = manymove::cuda_devices().empty();
       if (device_ == "auto") device_ = none ? "cpu" : "cuda:0";
       if (none && device_.rfind("cuda", 0) == 0)
         throw std::invalid_argument("device " + device_ + " is not available: " +
                                     manymove::why_no_cuda_devices() + "; use device cpu");
     });
+    std::vector<double> on_cpu{static_cast<double>(device_ == "cpu")};
+    spread(on_cpu);
+    shared_ = on_cpus && comm->nprocs > 1 && on_cpu[0] != 0;
+    if (shared_) device_ = "cpu";
   });
 }
 
@@ -122,19 +126,21 @@ void FixMonteCarlo::collectively(const std::function<void()>& task) {
 
 std::vector<FixMonteCarlo::Particle> FixMonteCarlo::gather(bool of_group) const {
   std::vector<std::vector<Particle>> sent(static_cast<std::size_t>(comm->nprocs));
+  std::vector<Particle>& mine = sent[0];
   for (int i = 0; i < atom->nlocal; ++i)
     if (static_cast<bool>(atom->mask[i] & groupbit) == of_group)
-      sent[0].push_back({static_cast<double>(atom->tag[i]),
-                         static_cast<double>(atom->type[i]),
-                         atom->molecule_flag ? static_cast<double>(atom->molecule[i]) : 0,
-                         atom->q_flag ? atom->q[i] : 0,
-                         atom->rmass_flag ? atom->rmass[i] : atom->mass[atom->type[i]],
-                         {atom->x[i][0], atom->x[i][1], atom->x[i][2]},
-                         {atom->v[i][0], atom->v[i][1], atom->v[i][2]},
-                         comm->me,
-                         0,
-                         unpack_image(atom->image[i])});
-  std::vector<Particle> all = manymove::deliver(*ranks_, std::move(sent));
+      mine.push_back({static_cast<double>(atom->tag[i]),
+                      static_cast<double>(atom->type[i]),
+                      atom->molecule_flag ? static_cast<double>(atom->molecule[i]) : 0,
+                      atom->q_flag ? atom->q[i] : 0,
+                      atom->rmass_flag ? atom->rmass[i] : atom->mass[atom->type[i]],
+                      {atom->x[i][0], atom->x[i][1], atom->x[i][2]},
+                      {atom->v[i][0], atom->v[i][1], atom->v[i][2]},
+                      comm->me,
+                      0,
+                      unpack_image(atom->image[i])});
+  std::vector<Particle> all = shared_ ? manymove::collect(*ranks_, std::move(mine))
+                                      : manymove::deliver(*ranks_, std::move(sent));
   std::sort(all.begin(), all.end(),
             [](const Particle& a, const Particle& b) { return a.tag < b.tag; });
   return all;
@@ -152,6 +158,10 @@ void FixMonteCarlo::on_first_rank(const std::function<void()>& task) const {
       ranks_->watchdog().look();
     done.get();
   });
+}
+
+void FixMonteCarlo::on_moving_ranks(const std::function<void()>& task) const {
+  shared_ ? task() : on_first_rank(task);
 }
 
 void FixMonteCarlo::spread(std::vector<double>& values) const {
@@ -174,7 +184,8 @@ void FixMonteCarlo::leave(const std::vector<Particle>& atoms) const {
   std::vector<std::vector<Particle>> sent(static_cast<std::size_t>(comm->nprocs));
   for (const Particle& a : atoms)
     if (a.moved) sent[static_cast<std::size_t>(a.rank)].push_back(a);
-  const std::vector<Particle> mine = manymove::deliver(*ranks_, std::move(sent));
+  const std::vector<Particle> mine = shared_ ? std::move(sent[static_cast<std::size_t>(comm->me)])
+                                             : manymove::deliver(*ranks_, std::move(sent));
   for (int i = 0; i < atom->nlocal; ++i) {
     const auto tag = static_cast<double>(atom->tag[i]);
     const auto at =

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What fix manymove/coulomb and fix manymove/wrmc have in common: every so many steps atoms are
 // gathered on rank 0, moved there by an engine, and sent back to their ranks before LAMMPS
-// exchanges atoms between ranks and builds its lists.
+// exchanges atoms between ranks and builds its lists. Where the ranks share the engine, all of them
+// gather and move the same atoms, and each takes its own.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,8 @@ class FixMonteCarlo : public Fix {
   // Takes the keywords that both have.
   bool take(const std::string& key, const char* value);
   // Turns the device "auto" into one that is available. To be called when all keywords are known.
-  void choose_device();
+  // on_cpus: whether several ranks share the engine if the device is the CPU.
+  void choose_device(bool on_cpus = false);
 
   // tilts: whether the box may be tilted.
   void check_surroundings(bool tilts = false) const;
@@ -43,23 +45,28 @@ class FixMonteCarlo : public Fix {
   // one that is silent for MANYMOVE_TIMEOUT seconds is named by the others.
   void collectively(const std::function<void()>& task);
 
-  // The atoms of the group, or all others, in the order of tags on rank 0; empty on other ranks.
+  // The atoms of the group, or all others, in the order of tags on the ranks that move them; empty
+  // on other ranks.
   std::vector<Particle> gather(bool of_group) const;
   // Runs a task on rank 0, for however long it takes: rank 0 answers the ranks that wait for it.
   // The task must not call MPI or LAMMPS. Its error becomes an error of all ranks.
   void on_first_rank(const std::function<void()>& task) const;
+  // Runs a task on the ranks that move atoms: on all together, or on the first one.
+  void on_moving_ranks(const std::function<void()>& task) const;
   // Replaces the values by those of rank 0.
   void spread(std::vector<double>& values) const;
-  // Moves an atom on rank 0; its image follows the nearest image.
+  // Moves an atom of gather(); its image follows the nearest image.
   void move(Particle& atom, const double (&to)[3]) const;
-  // Sends the atoms that rank 0 has moved to their ranks.
+  // Puts the atoms that were moved where they are on their ranks.
   void leave(const std::vector<Particle>& atoms) const;
 
   const std::string name_;  // of the style, at the beginning of messages
   std::uint64_t seed_;
-  int count_;                    // sweeps or steps at a time
-  std::string device_ = "auto";  // after choose_device(), on rank 0, "cpu" or "cuda:<index>"
-  int threads_ = 1;
+  int count_;  // sweeps or steps at a time
+  // After choose_device() "cpu" or "cuda:<index>" on the ranks that move atoms.
+  std::string device_ = "auto";
+  int threads_ = 1;      // of each of these
+  bool shared_ = false;  // whether all ranks move atoms together; otherwise rank 0 does
   mutable std::optional<MpiCommunicator> ranks_;  // within collectively()
 };
 

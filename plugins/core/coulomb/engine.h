@@ -5,7 +5,7 @@
 // Lengths are in the caller's unit, energies in kT, charges in units of the elementary charge.
 // Arrays are dense, in C order, in the memory of the host unless HostParticles says otherwise; they
 // belong to the caller, are used during the call, and no pointer is kept. Ions are known by their
-// index in the input. One process has a whole chain: no call is collective.
+// index in the input. What is collective stands with make_engine(); on one rank nothing is.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "../parallel/communicator.h"
 #include "../runtime/api.h"
 #include "../runtime/errors.h"
 #include "../runtime/fields.h"
@@ -23,9 +24,7 @@ class EngineGroup;  // runtime/engine_group.h
 namespace manymove::coulomb {
 
 // Two ions of the start overlap.
-struct MANYMOVE_API OverlapError : ParticleError {
-  using ParticleError::ParticleError;
-};
+using manymove::OverlapError;
 
 enum class Method {
   brush,      // groups of trials side by side, decided in order (section 3)
@@ -186,12 +185,23 @@ class MANYMOVE_API Engine {
 // threads: of the CPU engine, 0 for all.
 // Throws std::invalid_argument (OverlapError) for bad input, std::bad_alloc when memory runs out,
 // std::runtime_error for device errors.
+//
+// ranks: processes that share the chain on their CPUs, by brush or tree; null, or a single one:
+// none. Each rank has all ions, gets the same input, and has its own number of threads. The
+// trajectory, energies and counters are those of one rank, bit for bit. The communicator must
+// outlive the engine. make_engine(), set_positions(), run(), energy() and count_pairs() are
+// collective then: all ranks succeed or all throw the same error. That is a RankFailure, after
+// which the engine can only be destroyed, unless it is std::invalid_argument for bad input, for
+// input that is not the same on all ranks, or for a device or a method that ranks cannot share. All
+// other calls are local and answer for all ions.
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Ions& ions, const Parameters& parameters,
-                                                 const std::string& device, int threads);
-// Continues from a snapshot of an engine with the same ions and parameters, bit for bit;
-// ions.position is not read.
+                                                 const std::string& device, int threads,
+                                                 Communicator* ranks = nullptr);
+// Continues from a snapshot of an engine with the same ions and parameters, bit for bit, on any
+// number of ranks; ions.position is not read.
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Ions& ions,
                                                  const Parameters& parameters,
-                                                 const std::string& device, int threads);
+                                                 const std::string& device, int threads,
+                                                 Communicator* ranks = nullptr);
 
 }  // namespace manymove::coulomb

@@ -96,7 +96,8 @@ void separate(State& s) {
     if (contact - distance > 1.8 * s.unit || !nudge(s, lists, ion))
       throw OverlapError(
           names_of(s, i, static_cast<std::size_t>(j)),
-          text_of("overlap: their distance is ", distance, ", contact is at ", contact));
+          text_of("overlap: their distance is ", distance, ", contact is at ", contact),
+          1 - distance / contact);
   }
 }
 

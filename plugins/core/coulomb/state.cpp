@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "../runtime/devices.h"
+#include "../runtime/digest.h"
 #include "../runtime/errors.h"
 
 namespace manymove::coulomb {
@@ -293,30 +294,95 @@ Method faster_method(const Parameters& p, std::size_t ions, bool gpu) {
   return possible && ions >= least ? Method::tree : Method::brush;
 }
 
+// Several ranks share the work of brush and tree on their CPUs.
+void check_for_ranks(Method method, const std::string& device, bool gpu) {
+  if (gpu)
+    refuse(Parameter{"device"}, "must be cpu for a chain of ions on several ranks, got ", device,
+           "; several GPUs of one process share a chain by a list such as cuda:0,1");
+  if (method != Method::brush && method != Method::tree)
+    refuse(Parameter{"method"}, "must be brush or tree for a chain of ions on several ranks; ",
+           "reduction and serial are for one rank");
+}
+
+// What the chain depends on.
+std::uint64_t digest_of(const State& s) {
+  Digest digest;
+  const auto add_all = [&](const auto& values) {
+    digest.add(values.data(), values.size() * sizeof values[0]);
+  };
+  add_all(s.sites);
+  add_all(s.radius);
+  add_all(s.species);
+  add_all(s.image);
+  const Rules& r = s.rules;
+  const Parameters& p = s.parameters;
+  for (const double number : {s.unit, s.axis_unit[0], s.axis_unit[1], s.axis_unit[2], r.strength,
+                              r.vacuum, static_cast<double>(s.change)})
+    digest.add(&number, sizeof number);
+  for (const std::uint64_t number :
+       {p.seed, s.counters.sweeps, s.counters.trial_moves, s.counters.accepted_moves,
+        std::uint64_t{r.step}, std::uint64_t{r.short_step}, std::uint64_t{r.short_below},
+        static_cast<std::uint64_t>(r.space), static_cast<std::uint64_t>(p.method),
+        std::uint64_t{p.double_precision}})
+    digest.add(&number, sizeof number);
+  return digest.value();
+}
+
 // The state is made only once the device and the threads are known to make sense.
 template <class MakeState>
 std::unique_ptr<Engine> engine_on(const std::string& device, int threads, const Ions& ions,
-                                  Parameters parameters, MakeState&& state) {
-  threads = cpu_threads(threads);
-  const std::vector<int> gpus = cuda_indices(device, true);
-  if (parameters.method == Method::automatic)
-    parameters.method = faster_method(parameters, ions.count, !gpus.empty());
-  if (!gpus.empty()) return make_cuda_engine(state(parameters), gpus);
-  return make_cpu_engine(state(parameters), threads);
+                                  Parameters parameters, Communicator* ranks, MakeState&& state) {
+  if (ranks && ranks->ranks() == 1) ranks = nullptr;
+  std::vector<int> gpus;
+  State made;
+  std::unique_ptr<Engine> engine;
+  const auto begin = [&] {
+    threads = cpu_threads(threads);
+    gpus = cuda_indices(device, true);
+    if (parameters.method == Method::automatic)
+      parameters.method = faster_method(parameters, ions.count, !gpus.empty());
+    if (ranks) check_for_ranks(parameters.method, device, !gpus.empty());
+    made = state(parameters);
+    made.ranks = ranks;
+  };
+  const auto end = [&] {
+    engine = gpus.empty() ? make_cpu_engine(std::move(made), threads)
+                          : make_cuda_engine(std::move(made), gpus);
+  };
+  if (ranks) {
+    collective(*ranks, [&] {
+      together(*ranks, begin);
+      check_same(*ranks, digest_of(made));
+      together(*ranks, end);
+    });
+  } else {
+    begin();
+    end();
+  }
+  return engine;
 }
 
 }  // namespace
 
+void check_same(Communicator& ranks, std::uint64_t digest) {
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(ranks.ranks()));
+  ranks.gather(&digest, all.data(), sizeof digest);
+  together(ranks, [&] {
+    if (std::ranges::count(all, digest) != ranks.ranks())
+      refuse("the ranks have different ions or settings: give all of them the same");
+  });
+}
+
 std::unique_ptr<Engine> make_engine(const Ions& ions, const Parameters& parameters,
-                                    const std::string& device, int threads) {
-  return engine_on(device, threads, ions, parameters,
+                                    const std::string& device, int threads, Communicator* ranks) {
+  return engine_on(device, threads, ions, parameters, ranks,
                    [&](const Parameters& p) { return make_state(ions, p); });
 }
 
 std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Ions& ions,
                                     const Parameters& parameters, const std::string& device,
-                                    int threads) {
-  return engine_on(device, threads, ions, parameters,
+                                    int threads, Communicator* ranks) {
+  return engine_on(device, threads, ions, parameters, ranks,
                    [&](const Parameters& p) { return make_state(snapshot, ions, p); });
 }
 

@@ -22,6 +22,7 @@ from manymove.analysis.pair_correlations import PairSampling
 from manymove.analysis.structure_factors import StructureSampling
 from manymove.checkpoint import PathLike
 from manymove.electrolyte.sampling import Sampling
+from manymove.jobs.ranks import Ranks
 from manymove.runs import Callbacks
 from manymove.settings import (
     Brush,
@@ -33,7 +34,8 @@ from manymove.settings import (
     group,
     one_of,
 )
-from manymove.simulation import MonteCarlo, counter, of_engine, parameter
+from manymove.shared import SharedSimulation
+from manymove.simulation import counter, of_engine, parameter
 from manymove.tables import dataframe
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ BOUNDARIES = ("nearest_image", "ewald")
 _MOST_SWEEPS = 1 << 20  # whose energies the engine keeps
 
 
-class Electrolyte(Sampling, MonteCarlo):
+class Electrolyte(Sampling, SharedSimulation):
     """Charged hard spheres (the primitive model) by sequential Metropolis Monte Carlo.
 
     A *sweep* tries to move every ion once, in the order of the input. The energy of a trial move is
@@ -56,11 +58,20 @@ class Electrolyte(Sampling, MonteCarlo):
     device. Equations, sections and tables are numbered as in Y. Liang, X. Xing and Y. Li, J.
     Comput. Phys. (2017), doi:10.1016/j.jcp.2017.02.069.
 
+    With `comm`, all ranks must make the same calls with the same arguments in the same order. Each
+    rank has all ions, therefore positions, counters and samples are known on every rank without
+    communication. Creation, runs, `set_positions`, `save`, `load`, `energy_drift()` and the first
+    access to `energy` or `energy_records` are collective. An error of one rank in a collective call
+    is raised on all ranks; ``python -m mpi4py script`` ends all ranks after an error elsewhere.
+
     Raises:
         IonOverlapError: (a ValueError) two ions overlap; the message names them.
         ValueError: the ions are not neutral, outside the cell or of valence 0, or another number or
-            shape is bad.
-        TypeError: positions are neither a list nor an array of float32 or float64.
+            shape is bad; the ranks of `comm` have different arguments, or cannot share the chain.
+        TypeError: positions are neither a list nor an array of float32 or float64; comm is not a
+            communicator.
+        RankLost: (a RuntimeError, on all ranks) a rank is silent or has failed, or the ranks do not
+            make the same calls. The object cannot be used afterwards.
         MemoryError: the device does not have enough memory.
 
     An object may be used by one thread at a time, and not in a forked process. Any other use raises
@@ -84,6 +95,7 @@ class Electrolyte(Sampling, MonteCarlo):
         method: str | Brush = "brush",
         precision: Annotated[str | None, one_of(*arguments.PRECISIONS)] = None,
         first_sweep: Annotated[int, arguments.uint64] = 0,
+        comm: Any = None,
         device: str = "auto",
         threads: int | None = None,
     ) -> None:
@@ -120,13 +132,18 @@ class Electrolyte(Sampling, MonteCarlo):
                 has).
             first_sweep: value of `sweeps` at the start. Random numbers belong to a seed and a
                 sweep.
-            device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>". With
+            comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`, whose CPUs
+                share the chain (methods "brush" and "tree"). The trajectory equals that of one
+                rank, bit for bit, in both precisions (default one rank).
+            device: "auto" (a GPU if there is one, with `comm` the CPU), "cpu", "cuda" or
+                "cuda:<index>". With
                 "cuda:0,1" several GPUs of this machine share the chain (methods "brush" and
                 "tree"), which is the same. With the brush two GPUs are 1.9 times as fast as one at
                 a million ions, but not faster at 100,000. The GPUs must have peer access to each
                 other, and two processes should not have such chains on the same GPUs under CUDA
                 MPS.
-            threads: number of threads of the CPU engine (default all cores).
+            threads: number of threads of the CPU engine (default all cores, with `comm` this rank's
+                part of them).
         """
         sphere = isinstance(box, Sphere)
         ewald = Ewald() if boundary == "ewald" else boundary
@@ -158,11 +175,13 @@ class Electrolyte(Sampling, MonteCarlo):
             "seed": seed,
             "first_sweep": first_sweep,
         }
-        self._settle(device, threads)
-        found = arguments.positions(positions)
+        self._settle(device, threads, comm)
+        found = self._together(lambda: _checked(positions))
         images = _image_column(ewald.images if isinstance(ewald, Ewald) else None)
         self._adopt(
-            _core.Electrolyte.from_positions(found, *self._columns(), *self._where(), images)
+            _core.Electrolyte.from_positions(
+                found, self._columns(), *self._where(), images, self._core_ranks
+            )
         )
 
     @classmethod
@@ -247,6 +266,21 @@ class Electrolyte(Sampling, MonteCarlo):
         diameter = np.array([s.diameter for s in self._species], dtype=float)[self._types]
         return valence, diameter, self._types
 
+    def _device_of_rank(self, ranks: Ranks, device: str) -> str:
+        return "cpu" if device == "auto" else device  # the core refuses GPUs by name
+
+    @property
+    def _core_ranks(self) -> Any:
+        return self._ranks.core if self._ranks else None
+
+    def _adopt_snapshot(self, state: dict[str, Any]) -> None:
+        """Continue with an engine from a snapshot, which all ranks have."""
+        self._adopt(
+            _core.Electrolyte.from_snapshot(
+                state, self._columns(), *self._where(), self._core_ranks
+            )
+        )
+
     def _adopt(self, engine: _core.Electrolyte) -> None:
         super()._adopt(engine)
         self._start_energy: float | None = None  # from which changes are counted
@@ -289,9 +323,9 @@ class Electrolyte(Sampling, MonteCarlo):
 
     def _most(self, sweeps: int) -> int:
         """At most this number of sweeps, because the engine stores their energies, and because
-        samples are taken between runs."""
+        samples are taken between runs; the same on all ranks."""
         to_samples = (each.every - self.sweeps % each.every for each in self._samplings)
-        return min(sweeps, _MOST_SWEEPS, *to_samples)
+        return self._piece_of_all(min(sweeps, _MOST_SWEEPS, *to_samples))
 
     @property
     def _samplings(self) -> list[PairSampling | StructureSampling]:
@@ -418,7 +452,8 @@ class Electrolyte(Sampling, MonteCarlo):
             IonOverlapError, ValueError, TypeError: an error of the class; the old positions are
                 kept.
         """
-        self._engine.set_positions(arguments.positions(positions), _image_column(images))
+        found = self._together(lambda: _checked(positions))
+        self._engine.set_positions(found, _image_column(images))
         self._engine.take_energies()
         self._start_energy, self._energies = None, []
 
@@ -501,17 +536,18 @@ class Electrolyte(Sampling, MonteCarlo):
         path: PathLike,
         device: str = "auto",
         threads: int | None = None,
+        comm: Any = None,
         *,
         method: str | None = None,
     ) -> Electrolyte:
-        """Create an object from a checkpoint.
+        """Create an object from a checkpoint of any number of ranks.
 
         With ``precision="double"`` the trajectory continues with the same bits on all devices and
-        with all methods; with "mixed" it does on the same kind of device.
+        ranks and with all methods; with "mixed" it does on the same kind of device.
 
         Args:
-            path: path of the file.
-            device, threads: arguments of the class.
+            path: path of the file, which the first rank reads.
+            device, threads, comm: arguments of the class.
             method: argument of the class; default that with which the file was written, where
                 "auto" chooses again for this device.
 
@@ -520,7 +556,7 @@ class Electrolyte(Sampling, MonteCarlo):
             ValueError: the file is not a checkpoint of this class, or it is damaged; the method is
                 not possible.
         """
-        return cls._loaded(path, method, device=device, threads=threads)
+        return cls._loaded(path, method, device=device, threads=threads, comm=comm)
 
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {
@@ -547,7 +583,7 @@ class Electrolyte(Sampling, MonteCarlo):
         kind, types = self._KIND, {"positions": np.float32, "types": np.int32}
         optional = {"images": np.int32, "energies": np.float64}
         optional |= PairSampling.TYPES | StructureSampling.TYPES
-        header, arrays = checkpoint.read(path, kind, types, optional)
+        header, arrays = self._of_first(lambda: checkpoint.read(path, kind, types, optional))
         with checkpoint.refused(path, kind):
             self._species = tuple(Species(*one) for one in header["species"])
             self._types = Ions(arrays["types"], self._species).types
@@ -587,7 +623,7 @@ class Electrolyte(Sampling, MonteCarlo):
             self._parameters["threads_per_particle"] = 0  # the default
             if self._given is not None:
                 self._given["method"] = method
-        self._adopt(_core.Electrolyte.from_snapshot(state, *self._columns(), *self._where()))
+        self._adopt_snapshot(state)
         self._start_energy, self._sampling = start_energy, sampling
         self._structure = structure
         self._energies = [energies]
@@ -622,6 +658,13 @@ class Electrolyte(Sampling, MonteCarlo):
             images=self.images if self.surrounding == "vacuum" else None,
             log=None if self.radius is None else {"radius": self.radius},
         )
+
+
+def _checked(positions: Any) -> Any:
+    """Positions in a form that the engine reads; errors are those of the class."""
+    found = arguments.positions(positions)
+    _core.check_positions(found, 3)
+    return found
 
 
 def _image_column(images: Any) -> np.ndarray:

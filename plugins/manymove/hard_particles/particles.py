@@ -7,7 +7,6 @@ import itertools
 import math
 import warnings
 from collections.abc import Iterable
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
@@ -314,10 +313,9 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             KeyboardInterrupt: as in `run`.
         """
         cycles = arguments.steps("cycles", cycles)
-        limit = self._ranks.first if self._ranks else int
         try:
             with self._running(cycles, callbacks, progress) as course:
-                course.run(cycles, self._run_piece, limit)
+                course.run(cycles, self._run_piece, self._piece_of_all)
         finally:
             self._goal = self._cycles_done * self._sweeps_per_cycle
 
@@ -372,7 +370,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         """Diameter of each particle, float64 (N,). The diameter of a type is the contact distance
         of two particles of the type."""
         if self.swap_rounds:
-            with self._ranks.collective() if self._ranks else nullcontext():
+            with self._on_all_ranks():
                 return self._engine.diameters()
         return self._sizes.of_each(self.N)
 
@@ -421,7 +419,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
     @property
     def positions(self) -> np.ndarray:
         """Centers of the particles, float64 (N, D), in the order of the input, in [-L/2, L/2)."""
-        with self._ranks.collective() if self._ranks else nullcontext():
+        with self._on_all_ranks():
             return self._engine.positions().reshape(self.N, self._DIMENSIONS)
 
     @property

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,26 +16,18 @@ from manymove.hard_particles import sizes
 from manymove.hard_particles.checkpoints import Contents, read_checkpoint
 from manymove.hard_particles.sizes import Sizes
 from manymove.jobs.ranks import Ranks
-from manymove.runs import Call
-from manymove.simulation import MonteCarlo
+from manymove.shared import SharedSimulation
 
 P = TypeVar("P", bound="SharedParticles")
-T = TypeVar("T")
 
 
-class SharedParticles(MonteCarlo):
-    """The engine of this rank and its communication with others; a base class that is not for
-    separate use."""
+class SharedParticles(SharedSimulation):
+    """The engine of this rank and its part of the system; a base class that is not for separate
+    use."""
 
-    _ranks: Ranks | None = None
     _sizes: Sizes
     _repaired: tuple[int, float]
     _general: bool  # whether the engine takes spheres and mixtures
-
-    @property
-    def ranks(self) -> int:
-        """Number of ranks that share the system; 1 without `comm`."""
-        return self._ranks.size if self._ranks else 1
 
     @property
     def transport(self) -> str:
@@ -45,16 +35,6 @@ class SharedParticles(MonteCarlo):
         The environment variable MANYMOVE_TRANSPORT chooses it for GPUs: auto, peer, shared, nccl,
         mpi or host."""
         return self._engine.transport if self._ranks else ""
-
-    def _settle(self, device: str, threads: int | None, comm: Any = None) -> None:
-        """Find the other ranks, and choose the device and the threads of this rank."""
-        self._ranks = Ranks.of(comm)
-        if self._ranks is not None:
-            self._quiet = self._ranks.rank > 0
-            device = self._ranks.world.device(device)
-            if threads is None:
-                threads = self._ranks.world.cores
-        super()._settle(device, threads)
 
     def _begin(self, read: Callable[[], Any]) -> None:
         """Make the engine from the positions that `read` returns; of several ranks only the first
@@ -114,44 +94,7 @@ class SharedParticles(MonteCarlo):
             found.update(b"" if each is None else np.ascontiguousarray(each).tobytes())
         return found.hexdigest()
 
-    # ---- what ranks do together ------------------------------------------------------------------
-
-    def _on_ranks(self, calls: Sequence[Call]) -> AbstractContextManager[Callable[[], None]]:
-        return super()._on_ranks(calls) if self._ranks is None else self._of_all_ranks(calls)
-
-    @contextmanager
-    def _of_all_ranks(self, calls: Sequence[Call]) -> Iterator[Callable[[], None]]:
-        ranks: Any = self._ranks
-        with ranks.collective(), ranks.interrupts() as check:
-            intervals = ranks.all([every for every, _ in calls])
-            if any(other != intervals[0] for other in intervals):
-                raise ranks.all_raise(
-                    ValueError(
-                        "the ranks of comm have different callbacks: give all of them the same "
-                        "intervals"
-                    )
-                )
-            yield check
-
-    def _together(self, task: Callable[[], T]) -> T:
-        return task() if self._ranks is None else self._ranks.together(task)
-
-    def _once(self, task: Callable[[], T]) -> T | None:
-        ranks = self._ranks
-        if ranks is None:
-            return task()
-        return ranks.together(lambda: task() if ranks.rank == 0 else None, patient=True)
-
     # ---- checkpoints -----------------------------------------------------------------------------
-
-    def save(self, path: PathLike, *, keep_previous: bool = False) -> None:
-        ranks = self._ranks
-        if ranks is None:
-            super().save(path, keep_previous=keep_previous)
-            return
-        with ranks.collective():
-            whole = self._engine.snapshot()
-            self._once(lambda: self._write(Path(path), whole, keep_previous))
 
     @classmethod
     def load(

@@ -51,12 +51,13 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
     Particles are identified by their tags. The engine keeps its own state from step to step, and
     adopts changes that others have made in between. It is in the memory of the simulation's device.
 
-    If the particles are spread over several MPI ranks, rank 0 has the engine, on its CPU or its
-    GPU, and the trajectory is that of one rank. Before each step all ranks tell each other their
-    particles, and afterwards each rank writes its own. Particles that have moved beyond the next
-    domain go to their rank through a snapshot of the state. All ranks make the same calls, and each
-    loggable quantity is the same on all of them. An error of one rank is raised on all. The disks
-    and spheres of `HardDisksUpdater` and `HardSpheresUpdater` must be on one rank.
+    If the particles are spread over several MPI ranks, the trajectory is that of one rank. Rank 0
+    has the engine, on its CPU or its GPU; the chain of `CoulombMC` is shared by all ranks on CPUs.
+    Before each step all ranks tell each other their particles, and afterwards each rank writes its
+    own. Particles that have moved beyond the next domain go to their rank through a snapshot of the
+    state. All ranks make the same calls, and each loggable quantity is the same on all of them. An
+    error of one rank is raised on all. The disks and spheres of `HardDisksUpdater` and
+    `HardSpheresUpdater` must be on one rank.
 
     A subclass defines `_begin`, `act`, and the number of dimensions of the box. Public attributes
     that it assigns need a value or a property in the class body: other names are refused, so that a
@@ -66,7 +67,8 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
         threads: number of threads of an engine on a CPU device. The default is all cores, but at
             most `hoomd.device.Device.num_cpu_threads` if HOOMD-blue was built with threads (TBB).
             If several simulations share a machine, for example one per MPI rank, each should have
-            its share. `threads` can be set until the simulation runs.
+            its share. Where ranks share a chain, the default is this rank's part of the cores.
+            `threads` can be set until the simulation runs.
 
     Raises:
         AttributeError: an attribute is assigned that does not exist or cannot change.

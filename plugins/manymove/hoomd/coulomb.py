@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from inspect import signature
 from typing import Any
 
 import hoomd
@@ -38,7 +37,7 @@ class CoulombMC(EngineAction):
     adopts the new positions; if charges, diameters, the box or a setting have changed, a new engine
     is made. Both go through the host. Random numbers belong to the seed and the time step. On
     several MPI ranks the trajectory is that of one rank, and positions go through the host; see
-    `EngineAction`.
+    `EngineAction`. On CPU devices the ranks share the chain; on GPU devices rank 0's GPU makes it.
 
     Method: Y. Liang, X. Xing, Y. Li, J. Comput. Phys. (2017), doi:10.1016/j.jcp.2017.02.069.
 
@@ -208,8 +207,7 @@ class CoulombMC(EngineAction):
     @property
     def _shares(self) -> bool:  # type: ignore[override]
         """Whether all ranks have the engine and share its work."""
-        on_cpu = not isinstance(self._simulation.device, hoomd.device.GPU)
-        return on_cpu and "comm" in signature(Electrolyte).parameters
+        return not isinstance(self._simulation.device, hoomd.device.GPU)
 
     def _follow(self, timestep: int) -> None:
         """Give the engine the present particles."""
@@ -237,8 +235,10 @@ class CoulombMC(EngineAction):
         )
         others = ("radius", "boundary", "surrounding")
         options = {name: value for name, value in made_with[2].items() if name not in others}
-        if self._shares and self._ranks is not None:
+        options["threads"] = self.threads
+        if self._ranks is not None and self._shares:
             options["comm"] = self._ranks.communicator
+            options["threads"] = None if self._all_cores else self.threads
 
         def make() -> None:
             self._engine = Electrolyte(
@@ -254,7 +254,6 @@ class CoulombMC(EngineAction):
                 # A step has fewer sweeps than 2**20, so that no random number is used twice.
                 first_sweep=max(timestep << 20, self._past_step),
                 device=self._device,
-                threads=self.threads,
                 **options,
             )
 

@@ -46,13 +46,14 @@ class Candidates {
   template <class Stays>
   void reject(CpuSweep& sweep, EarlyDecision decision, Stays stays) {
     const State& state = sweep.state;
-    for_each_index(sweep.pool, static_cast<int>(order_.size()), [&](int i) {
+    sweep.for_each_of_share(order_.size(), [&](int i) {
       if (decision_of(i) == candidate &&
           overlaps(
               state.rules, lists_.view(), [&](int j) { return state.sites[j]; },
               state.radius.data(), i, sweep.moved_to(i), [&](int j) { return stays(i, j); }))
         __atomic_store_n(&decision_[i], static_cast<std::uint8_t>(decision), __ATOMIC_RELAXED);
     });
+    sweep.shares.gather({0, order_.size()}, decision_.data());
   }
 
   std::vector<std::uint8_t> decision_;  // in the order of the input

@@ -39,7 +39,7 @@ inline void sweep_one_by_one(CpuSweep& sweep) {
   const State& state = sweep.state;
   const bool serial = state.parameters.method == Method::serial;
   const std::size_t n = sweep.ions();
-  sweep.gather();
+  sweep.put_all();
   std::vector<std::int64_t> change((n + kIonsPerItem - 1) / kIonsPerItem);
   std::vector<char> overlap(change.size());
   for (std::size_t i = 0; i < n; ++i) {

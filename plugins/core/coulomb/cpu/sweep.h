@@ -8,12 +8,13 @@
 
 #include "../../runtime/parallel_for.h"
 #include "../state.h"
-#include "kernels.h"
+#include "shares.h"
 
 namespace manymove::coulomb {
 
 struct CpuSweep : Columns {  // of the ions, in the order of a sweep
   State& state;
+  Shares shares;
   ThreadPool pool;
   Kernels kernels = best_level<Kernels>(MANYMOVE_LEVELS);
   std::vector<Trial> trials;  // in the order of the input
@@ -21,24 +22,34 @@ struct CpuSweep : Columns {  // of the ions, in the order of a sweep
   std::uint64_t accepted = 0, evaluated = 0, direct = 0;
   __int128 energy = 0;
 
-  CpuSweep(State& state, int threads) : state(state), pool(threads), trials(state.sites.size()) {
+  CpuSweep(State& state, int threads)
+      : state(state), shares(state.ranks), pool(threads), trials(state.sites.size()) {
     resize(state.sites.size());
   }
 
   std::size_t ions() const { return state.sites.size(); }
   // All ions, in the order of the input.
-  void gather() {
+  void put_all() {
     for (std::size_t i = 0; i < ions(); ++i) put(i, state.sites[i]);
+  }
+
+  // Calls task(i) for each index of this rank's part of a range that begins with 0.
+  template <class Task>
+  void for_each_of_share(std::size_t count, Task task) {
+    const IndexRange mine = shares.mine({0, count});
+    for_each_index(pool, static_cast<int>(mine.end - mine.begin),
+                   [&](int k) { task(static_cast<int>(mine.begin) + k); });
   }
 
   // Begins a sweep: the trial of each ion.
   void propose_all() {
     accepted = evaluated = direct = 0;
     energy = 0;
-    for_each_index(pool, static_cast<int>(ions()), [&](int i) {
+    for_each_of_share(ions(), [&](int i) {
       trials[i] = propose(state.rules, static_cast<std::uint32_t>(i), state.counters.sweeps,
                           state.sites[i]);
     });
+    shares.gather({0, ions()}, trials.data());
   }
 
   Site moved_to(std::size_t i) const {

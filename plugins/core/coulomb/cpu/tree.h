@@ -2,7 +2,8 @@
 // The schedule "tree" (docs/theory/coulomb.md, section 8): the decisions of the brush from a far
 // field on a mesh, whose error is bounded, and direct sums where the bound leaves a trial open. An
 // epoch is a run of trials whose estimates begin with the same potential on the mesh; each accepted
-// move corrects the estimates of the later trials of its epoch.
+// move corrects the estimates of the later trials of its epoch. Several ranks share the estimates
+// and their corrections; each has the whole mesh and decides all trials.
 #pragma once
 
 #include <atomic>
@@ -67,9 +68,9 @@ class Tree {
             .near = 2,
             .of_moves = 1200};
   }
-  // Trials that a thread estimates at a time, trials whose estimates are corrected after each
-  // accepted move, and those behind them that a thread corrects for all moves of such a batch.
-  static constexpr std::size_t kEstimates = 32, kBatch = 256, kCorrections = 512;
+  // Trials that a thread estimates at a time, and trials whose estimates are corrected after each
+  // accepted move. Those behind such a batch are corrected for all of its moves together.
+  static constexpr std::size_t kEstimates = 32, kBatch = 256;
 
   // Trials of a range in the order of a sweep, from the potential of the ions at the start of the
   // outer epoch and that of what has changed since.
@@ -78,6 +79,7 @@ class Tree {
     std::vector<Move> batch_moves, moves;  // of the present batch, and of the epoch
     for (std::size_t begin = epoch.begin; begin < epoch.end; begin += kBatch) {
       const std::size_t end = std::min(epoch.end, begin + kBatch);
+      sweep_.shares.gather({begin, end}, estimates_.data(), bounds_.data());
       batch_moves.clear();
       for (std::size_t k = begin; k < end; ++k) {
         const Site from = sweep_.state.sites[order_[k]];
@@ -93,26 +95,35 @@ class Tree {
       }
       if (batch_moves.empty()) continue;
       moves.insert(moves.end(), batch_moves.begin(), batch_moves.end());
-      const std::size_t items = (epoch.end - end + kCorrections - 1) / kCorrections;
-      for_each_item(sweep_.pool, static_cast<int>(items), [&](int item, int) {
-        const std::size_t first = end + static_cast<std::size_t>(item) * kCorrections;
-        correct({first, std::min(epoch.end, first + kCorrections)}, batch_moves);
-      });
+      for_own_trials({end, epoch.end}, kBatch,
+                     [&](IndexRange trials) { correct(trials, batch_moves); });
     }
     far_field_->follow(moves);
     if (moves_field_) moves_field_->follow(moves);
   }
 
+  // Calls task(trials) for the trials of which this rank keeps the estimates up to their batch's
+  // turn: its share of each batch of a range, at most `some` at a time for each thread.
+  template <class Task>
+  void for_own_trials(IndexRange range, std::size_t some, Task task) {
+    const std::size_t batches = (range.end - range.begin + kBatch - 1) / kBatch,
+                      pieces = (sweep_.shares.part(kBatch) + some - 1) / some;
+    for_each_item(sweep_.pool, static_cast<int>(batches * pieces), [&](int item, int) {
+      const auto number = static_cast<std::size_t>(item);
+      const std::size_t batch = range.begin + number / pieces * kBatch;
+      const IndexRange mine = sweep_.shares.mine({batch, std::min(range.end, batch + kBatch)});
+      const std::size_t first = mine.begin + number % pieces * some;
+      if (first < mine.end) task(IndexRange{first, std::min(mine.end, first + some)});
+    });
+  }
+
   void estimate(IndexRange epoch) {
     const bool changed = !changed_.empty();
     if (changed) moves_field_->refresh(changed_);
-    const std::size_t count = epoch.end - epoch.begin;
     // Each accepted move before a trial adds four pair potentials.
-    const double later = 4 * static_cast<double>(count);  // terms of corrections
-    const std::size_t items = (count + kEstimates - 1) / kEstimates;
-    for_each_item(sweep_.pool, static_cast<int>(items), [&](int item, int) {
-      const std::size_t first = epoch.begin + static_cast<std::size_t>(item) * kEstimates;
-      for (std::size_t k = first; k < std::min(epoch.end, first + kEstimates); ++k) {
+    const double later = 4 * static_cast<double>(epoch.end - epoch.begin);  // terms of corrections
+    for_own_trials(epoch, kEstimates, [&](IndexRange trials) {
+      for (std::size_t k = trials.begin; k < trials.end; ++k) {
         const Move move = sweep_.move_of(order_[k]);
         const auto change =
             far_field_->change(sweep_.state, move, later, changed ? moves_field_.get() : nullptr);
@@ -160,7 +171,7 @@ class Tree {
   void find_crowded() {
     const State& state = sweep_.state;
     crowded_.assign(order_.count(), 0);
-    for_each_index(sweep_.pool, static_cast<int>(order_.count()), [&](int k) {
+    sweep_.for_each_of_share(order_.count(), [&](int k) {
       const int i = order_[k];
       const auto near = [&](const CellLists& lists, const auto& place) {
         return overlaps(state.rules, lists.view(), place, state.radius.data(), i,
@@ -169,6 +180,7 @@ class Tree {
       crowded_[k] = near(order_.lists(), [&](int j) { return state.sites[j]; }) ||
                     near(trial_lists_, [&](int j) { return sweep_.moved_to(j); });
     });
+    sweep_.shares.gather({0, order_.count()}, crowded_.data());
   }
   // Ions stand where they were at the start of the sweep, or where their trials have put them.
   bool overlaps_now(int i) const {
