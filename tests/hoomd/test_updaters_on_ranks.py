@@ -20,7 +20,7 @@ ALONG_Z = [1, 1, None]
 
 
 def job(folder, ranks, particles, task="courses", fails=False, **settings):
-    """What each rank found, in the order of the launcher: its rank in the simulation, and the rest."""
+    """What each rank found, in the launcher's order: its rank in the simulation, and the rest."""
     folder.mkdir()
     command = [*(on_ranks(ranks) if ranks > 1 else []), sys.executable, PROGRAM]
     end = run([*command, particles, task, json.dumps(settings)], cwd=folder, env=with_support())
@@ -72,6 +72,8 @@ CASES = [
     ("ions", {"place": "sphere", "sweeps_per_step": 7}),
     ("ions", {"place": "ewald", "method": "tree"}),
     ("ions", {"precision": "double"}),
+    ("ions", {"rank_0": True}),
+    ("ions", {"place": "vacuum", "rank_0": True}),
     ("atoms", {"method": "pmc"}),
     ("atoms", {"method": "plj"}),
     ("atoms", {"method": "mup"}),

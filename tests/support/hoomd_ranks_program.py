@@ -24,7 +24,10 @@ import manymove.hoomd
 _ARRAYS = ("position", "image", "orientation", "angmom", "velocity", "charge")
 
 
-def ions(device, domains, place="periodic", **settings):
+def ions(device, domains, place="periodic", rank_0=False, **settings):
+    """rank_0: whether rank 0 makes the chain alone, as with GPU devices."""
+    if rank_0:
+        manymove.hoomd.CoulombMC._shares = False
     periodic = place != "sphere"
     if place in ("ewald", "vacuum"):
         settings["boundary"] = "ewald"

@@ -263,7 +263,7 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
         return spread.by_tag(self._simulation.state, self._ranks, *names)
 
     def _write(self, tags: np.ndarray, **values: np.ndarray) -> None:
-        """Write values (n, columns) of the particles with these tags (n,) into HOOMD-blue's arrays."""
+        """Write values (n, columns) of the particles with tags (n,) into HOOMD-blue's arrays."""
         spread.write(self._simulation.state, self._ranks, tags, **values)
         integrator = self._simulation.operations.integrator
         if self._ranks is not None and hpmc.name(integrator):

@@ -263,12 +263,13 @@ class CoulombMC(EngineAction):
     # ---- in place on one rank, by the tags on several --------------------------------------------
 
     def _same_particles(self) -> bool:
-        """Whether particles are where the engine has left them, with their charges and diameters."""
+        """Whether particles are where the engine has left them, with charges and diameters."""
         if self._ranks is not None:
             self._now = self._by_tag(*_COLUMNS)
-            return self._engine is not None and all(
-                np.array_equal(now, left)
-                for now, left in zip(self._now[:3], self._left, strict=True)
+            return (
+                self._engine is not None
+                and len(self._left) > 0
+                and all(map(np.array_equal, self._now, self._left))  # but for the images
             )
         if self._engine is None or self._engine.N != self._simulation.state.N_particles:
             return False

@@ -137,7 +137,7 @@ class Channel:
                     self.look()
             return result.result()
 
-        return self.first(self.together(alone))  # type: ignore[arg-type]
+        return self.first(self.together(alone))  # type: ignore[return-value]
 
     def all_raise(self, error: Any) -> Any:
         """Mark the error as one that all ranks raise now, and return it."""
