@@ -9,20 +9,9 @@ import pytest
 from electrolytes import pair_energy, trivalent
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+from hoomd_ions import simulation_of  # noqa: E402
+
 import manymove.hoomd  # noqa: E402
-
-
-def simulation_of(ions, device, box=None, seed=3):
-    simulation = hoomd.Simulation(device, seed=seed)
-    snapshot = hoomd.Snapshot(device.communicator)
-    snapshot.configuration.box = [*(box or ions.box), 0, 0, 0]
-    snapshot.particles.N = ions.N
-    snapshot.particles.types = ["A"]
-    snapshot.particles.position[:] = ions.positions
-    snapshot.particles.charge[:] = np.array([s.valence for s in ions.species])[ions.types]
-    snapshot.particles.diameter[:] = np.array([s.diameter for s in ions.species])[ions.types]
-    simulation.create_state_from_snapshot(snapshot)
-    return simulation
 
 
 def add(simulation, trigger=1, **settings):

@@ -55,6 +55,30 @@ if MPI.COMM_WORLD.rank == MPI.COMM_WORLD.size - 1:
 communicator.barrier_all()
 """
 
+# All ranks have one simulation, whose updater waits for the others by itself.
+SPREAD = """
+import pathlib, hoomd, manymove.hoomd
+from electrolytes import trivalent
+from hoomd_ions import simulation_of
+simulation = simulation_of(trivalent(60, periodic=True, device="cpu"), hoomd.device.CPU())
+ions = manymove.hoomd.CoulombMC(7.117, threads=1)
+communicator = simulation.device.communicator
+
+class Part(hoomd.custom.Action):
+    def act(self, timestep):
+        if communicator.rank == communicator.num_ranks - 1:
+            pathlib.Path("ready").touch()
+            while True:
+                pass
+
+simulation.operations.updaters.append(hoomd.update.CustomUpdater(hoomd.trigger.On(5), Part()))
+simulation.operations.updaters.append(hoomd.update.CustomUpdater(1, ions))
+simulation.run(10)
+"""
+SCRIPTS = pytest.mark.parametrize(
+    "script", [COMPONENT, UPDATER, SPREAD], ids=["component", "updater", "spread updater"]
+)
+
 
 def start(script: str, folder: Path, ranks: int) -> Job:
     """Each rank has a file for its errors, because a launcher that ends may not pass them on."""
@@ -67,12 +91,13 @@ def start(script: str, folder: Path, ranks: int) -> Job:
 
 def says(folder: Path, rank: int, silent: int) -> bool:
     text = rf"rank {rank} \(\S+\) has waited in MPI_\w+ and not heard of rank {silent} \(\S+\) for "
+    own = rf"rank {silent} of \d has been silent for "  # an updater of Python that waits
     said = (folder / f"error-{rank}").read_text()
-    return re.search(rf"{text}{LIMIT} s \(MANYMOVE_TIMEOUT\)", said) is not None
+    return re.search(rf"({text}|{own}){LIMIT} s \(MANYMOVE_TIMEOUT\)", said) is not None
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("script", [COMPONENT, UPDATER], ids=["component", "updater"])
+@SCRIPTS
 def test_a_rank_that_is_stopped(script, ranks, tmp_path):
     if script == COMPONENT:
         pytest.importorskip("hoomd.manymove")
@@ -82,7 +107,7 @@ def test_a_rank_that_is_stopped(script, ranks, tmp_path):
     assert says(tmp_path, 0, ranks - 1), said + (tmp_path / "error-0").read_text()
 
 
-@pytest.mark.parametrize("script", [COMPONENT, UPDATER], ids=["component", "updater"])
+@SCRIPTS
 def test_a_rank_that_is_killed_where_the_launcher_does_not_notice(script, tmp_path):
     if script == COMPONENT:
         pytest.importorskip("hoomd.manymove")

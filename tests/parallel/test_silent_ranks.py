@@ -171,6 +171,11 @@ def test_a_rank_that_computes_for_long_is_waited_for(tmp_path):
     assert found(2, "long_task", tmp_path) == [[None, True]] * 2
 
 
+def test_a_task_of_the_first_rank_may_take_long(tmp_path):
+    expected = [0, "ValueError: wrong on rank 0", [0, 1]]
+    assert found(2, "long_task_of_the_first", tmp_path) == [expected] * 2
+
+
 def test_an_interrupt_ends_the_wait_for_another_rank(tmp_path):
     first, second = found(2, "interrupted_wait", tmp_path)
     assert first["found"].startswith("KeyboardInterrupt") and first["seconds"] < 6

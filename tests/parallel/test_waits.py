@@ -191,9 +191,14 @@ def hoomd():
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-def test_a_rank_of_hoomd_blue_that_is_stopped_alone_is_named(ranks, hoomd, tmp_path):
-    every = found(ranks, "silent_in_hoomd", tmp_path)
-    text = f"RuntimeError: {silence(ranks - 1, ranks)}"
+@pytest.mark.parametrize(
+    ("task", "error"),
+    [("silent_in_hoomd", "RuntimeError"), ("silent_in_an_updater", "RankLost")],
+    ids=["component", "updater"],
+)
+def test_a_rank_of_hoomd_blue_that_is_stopped_alone_is_named(task, error, ranks, hoomd, tmp_path):
+    every = found(ranks, task, tmp_path)
+    text = f"{error}: {silence(ranks - 1, ranks)}"
     assert every[0]["found"].startswith(text)
     for rank in every:
         assert rank["found"] == every[0]["found"]

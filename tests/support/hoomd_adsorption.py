@@ -18,11 +18,18 @@ ATOMS = dict(adsorbate="Ar", epsilon=120.0, sigma=3.0, framework=dict(GAS.framew
                 cutoff=CUTOFF, grid_spacing=0.25, threads=1)  # fmt: skip
 
 
-def of_atoms(molecules=3, seed=1, start_seed=1):
-    """Adsorbates between two parts of the framework."""
-    places = make(molecules=molecules, systems=1, seed=start_seed, barrier=6000.0).positions[0]
-    simulation = hoomd.Simulation(hoomd.device.CPU(), seed=seed)
+def of_atoms(molecules=3, seed=1, start_seed=1, device=None, domains=(None, None, None)):
+    """Adsorbates between two parts of the framework, on any number of ranks."""
+    simulation = hoomd.Simulation(device or hoomd.device.CPU(), seed=seed)
     snapshot = hoomd.Snapshot(simulation.device.communicator)
+    if snapshot.communicator.rank == 0:
+        _place_atoms(snapshot, molecules, start_seed)
+    simulation.create_state_from_snapshot(snapshot, domains)
+    return simulation
+
+
+def _place_atoms(snapshot, molecules, seed):
+    places = make(molecules=molecules, systems=1, seed=seed, barrier=6000.0).positions[0]
     snapshot.configuration.box = [*BOX, 0, 0, 0]
     snapshot.particles.types = ["O", "Ar", "Si"]
     snapshot.particles.N = molecules + 5
@@ -31,8 +38,6 @@ def of_atoms(molecules=3, seed=1, start_seed=1):
     snapshot.particles.typeid[:] = [snapshot.particles.types.index(n) for n in names]
     everything = np.insert(FRAMEWORK.fractional * BOX, 2, places, axis=0)
     snapshot.particles.position[:] = everything - BOX / 2
-    simulation.create_state_from_snapshot(snapshot)
-    return simulation
 
 
 COULOMB = 167100.96  # K angstrom / e^2
@@ -75,12 +80,20 @@ def alone(molecules=3, **settings):
     )
 
 
-def of_molecules(molecules=3, bodies=True, charge=UNIT, device=None):
-    """Molecules between two parts of the framework, with or without constituents."""
-    start = alone(molecules)
-    places, turns = start.positions[0] - BOX / 2, start.orientations[0]
+def of_molecules(molecules=3, bodies=True, charge=UNIT, device=None, domains=(None, None, None)):
+    """Molecules between two parts of the framework, with or without constituents, on any number of
+    ranks."""
     simulation = hoomd.Simulation(device or hoomd.device.CPU(), seed=1)
     snapshot = hoomd.Snapshot(simulation.device.communicator)
+    if snapshot.communicator.rank == 0:
+        _place_molecules(snapshot, molecules, bodies, charge)
+    simulation.create_state_from_snapshot(snapshot, domains)
+    return simulation
+
+
+def _place_molecules(snapshot, molecules, bodies, charge):
+    start = alone(molecules)
+    places, turns = start.positions[0] - BOX / 2, start.orientations[0]
     snapshot.configuration.box = [*BOX, 0, 0, 0]
     snapshot.particles.types = ["O", "A", "Si", "P", "M"]
     parts = 2 * molecules if bodies else 0
@@ -100,5 +113,3 @@ def of_molecules(molecules=3, bodies=True, charge=UNIT, device=None):
         p.image[5 + molecules :] = out.reshape(-1, 3)
         p.body[tags] = tags
         p.body[5 + molecules :] = np.repeat(tags, 2)
-    simulation.create_state_from_snapshot(snapshot)
-    return simulation

@@ -129,6 +129,17 @@ def long_task(comm, folder: Path) -> list:
     return [ranks.together(lambda: time.sleep(5 * (comm.rank == 1)), patient=True), ranks.any(True)]
 
 
+def long_task_of_the_first(comm, folder: Path) -> list:
+    """The same of rank 0, whose thread that calls MPI is free; then an error of its task."""
+    ranks = Ranks.of(comm)
+
+    def wrong() -> None:
+        raise ValueError(f"wrong on rank {comm.rank}")
+
+    found = ranks.of_first(lambda: (time.sleep(5), comm.rank)[1])
+    return [found, message(lambda: ranks.of_first(wrong)), ranks.all(comm.rank)]
+
+
 def interrupted_wait(comm, folder: Path) -> dict:
     """Ctrl-C ends the wait of a rank for another one that computes."""
     ranks, began = Ranks.of(comm), time.monotonic()

@@ -61,9 +61,25 @@ def hoomd_simulation(side: int, **settings):
 
 def silent_in_hoomd(comm, folder: Path) -> dict:
     """The last rank stops between two steps."""
-    import hoomd
+    return _stopped(comm, folder, hoomd_simulation(60, sweeps_per_step=4)[0])
 
-    simulation, _ = hoomd_simulation(60, sweeps_per_step=4)
+
+def silent_in_an_updater(comm, folder: Path) -> dict:
+    """The same with an updater of Python, for which the others wait."""
+    import hoomd
+    from electrolytes import trivalent
+    from hoomd_ions import simulation_of
+
+    import manymove.hoomd
+
+    simulation = simulation_of(trivalent(60, periodic=True, device="cpu"), hoomd.device.CPU())
+    ions = manymove.hoomd.CoulombMC(7.117, threads=1)
+    simulation.operations.updaters.append(hoomd.update.CustomUpdater(1, ions))
+    return _stopped(comm, folder, simulation)
+
+
+def _stopped(comm, folder: Path, simulation) -> dict:
+    import hoomd
 
     class Stop(hoomd.custom.Action):
         def act(self, timestep):

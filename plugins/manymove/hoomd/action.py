@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import weakref
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, TypeVar
 
 import hoomd
 import numpy as np
@@ -16,9 +16,12 @@ from hoomd.error import MutabilityError
 from manymove import arguments
 from manymove.attributes import CheckedAttributes, ReadOnly
 from manymove.devices import thread_count
-from manymove.hoomd import hpmc
+from manymove.hoomd import hpmc, spread
+from manymove.jobs.ranks import Ranks
 
+T = TypeVar("T")
 _Variant = hoomd.variant.Variant
+_ON_RANK_0 = object()  # in place of an engine that this rank does not have
 
 
 def setting(name: str, doc: str) -> Any:
@@ -48,6 +51,14 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
     Particles are identified by their tags. The engine keeps its own state from step to step, and
     adopts changes that others have made in between. It is in the memory of the simulation's device.
 
+    If the particles are spread over several MPI ranks, the trajectory is that of one rank. Rank 0
+    has the engine, on its CPU or its GPU; the chain of `CoulombMC` is shared by all ranks on CPUs.
+    Before each step all ranks tell each other their particles, and afterwards each rank writes its
+    own. Particles that have moved beyond the next domain go to their rank through a snapshot of the
+    state. All ranks make the same calls, and each loggable quantity is the same on all of them. An
+    error of one rank is raised on all. The disks and spheres of `HardDisksUpdater` and
+    `HardSpheresUpdater` must be on one rank.
+
     A subclass defines `_begin`, `act`, and the number of dimensions of the box. Public attributes
     that it assigns need a value or a property in the class body: other names are refused, so that a
     misspelled setting is an error.
@@ -56,19 +67,25 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
         threads: number of threads of an engine on a CPU device. The default is all cores, but at
             most `hoomd.device.Device.num_cpu_threads` if HOOMD-blue was built with threads (TBB).
             If several simulations share a machine, for example one per MPI rank, each should have
-            its share. `threads` can be set until the simulation runs.
+            its share. Where ranks share a chain, the default is this rank's part of the cores.
+            `threads` can be set until the simulation runs.
 
     Raises:
         AttributeError: an attribute is assigned that does not exist or cannot change.
         hoomd.error.MutabilityError: `threads` is set while the action is attached to a simulation.
+        ImportError: (when the simulation runs) the particles are spread over several MPI ranks, and
+            mpi4py is not installed.
+        RuntimeError: (when the simulation runs on several ranks) mpi4py uses another MPI than
+            HOOMD-blue, or a rank is silent.
         ValueError: (when the simulation runs) the box is tilted or has another number of
-            dimensions, the particles are spread over several MPI ranks, there are no particles, or
-            their tags have gaps.
+            dimensions, there are no particles, or their tags have gaps.
     """
 
     __module__ = "manymove.hoomd"
     _dimensions = 3
     _tilts = False  # whether the box may be tilted
+    _spreads = True  # whether the particles may be spread over several ranks
+    _shares = False  # whether all ranks have the engine then, in collective calls
     _settings: dict[str, Any]
     _simulation_reference: weakref.ref[hoomd.Simulation] | None
 
@@ -127,7 +144,9 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
             self._threads = min(thread_count(None), simulation.device.num_cpu_threads)
         if simulation.seed is None:
             simulation.device.notice("manymove: Simulation.seed is not set, 0 is used")
-        self._begin(simulation.timestep)
+        self._meet()
+        with self._collective():
+            self._begin(simulation.timestep)
 
     def detach(self) -> None:
         """Release the simulation and the memory of the engine."""
@@ -145,21 +164,47 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
     def _forget(self) -> None:
         self._simulation_reference = None
         self._engine: Any = None
+        self._ranks: Ranks | None = None  # if the particles are spread over several
         self._past: tuple[int, ...] = (0, 0)  # moves of earlier engines
         self._past_step = 0  # last step of the last of them
 
     def _retire(self) -> None:
         """Count the engine's moves, and free its memory for the next one."""
-        self._past, self._past_step = self._moves(), self._engine.elapsed
+        self._past = self._moves()
+        self._past_step = self._of_engine(lambda: self._engine.elapsed)
         self._engine = None
 
     def _moves(self) -> tuple[int, ...]:
         """Trial and accepted moves of all engines since the simulation was attached."""
         if self._engine is None:
             return self._past
-        return tuple(
-            n + m for n, m in zip(self._past, self._engine.core.counters[1:3], strict=True)
-        )
+        now = self._of_engine(lambda: self._engine.core.counters[1:3])
+        return tuple(n + m for n, m in zip(self._past, now, strict=True))
+
+    def _meet(self) -> None:
+        """Find the other ranks of the simulation."""
+        if self._spreads and self._ranks is None:
+            self._ranks = spread.ranks_of(self._simulation.device, type(self).__name__)
+
+    def _collective(self) -> AbstractContextManager[None]:
+        """A context for calls that all ranks make together: all of them learn of an error of one
+        rank. Errors that all ranks raise belong into `_together`."""
+        return nullcontext() if self._ranks is None else self._ranks.collective()
+
+    def _together(self, task: Callable[[], T]) -> T:
+        """The result of a task of this rank. All ranks raise the error of the lowest that fails."""
+        return task() if self._ranks is None else self._ranks.together(task)
+
+    def _of_engine(self, task: Callable[[], T]) -> T:
+        """The result of a task with the engine, on every rank. If rank 0 alone has the engine, all
+        ranks raise an error of the task."""
+        return task() if self._ranks is None or self._shares else self._ranks.of_first(task)
+
+    def _make_engine_by(self, make: Callable[[], None]) -> None:
+        """Call a function that makes `_engine`, where the engine is to be."""
+        self._of_engine(make)
+        if self._engine is None:
+            self._engine = _ON_RANK_0
 
     @property
     def _simulation(self) -> hoomd.Simulation:
@@ -188,7 +233,7 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
         hpmc.refuse(self._simulation.operations, f"manymove.hoomd.{type(self).__name__}")
         state, box = self._simulation.state, self._simulation.state.box
         ranks = self._simulation.device.communicator.num_ranks
-        if ranks > 1:
+        if ranks > 1 and not self._spreads:
             raise ValueError(
                 f"manymove.hoomd needs all particles on one MPI rank, there are {ranks}; "
                 "hoomd.communicator.Communicator(ranks_per_partition=1) runs a simulation on each "
@@ -214,14 +259,19 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
         return (box.Lx, box.Ly, box.Lz)[: self._dimensions]
 
     def _by_tag(self, *names: str) -> list[np.ndarray]:
-        """Copies of HOOMD-blue's arrays in host memory, in the order of the tags."""
-        with self._simulation.state.cpu_local_snapshot as snapshot:
-            index = np.array(snapshot.particles.rtag)
-            return [np.array(getattr(snapshot.particles, name))[index] for name in names]
+        """Copies of HOOMD-blue's arrays in host memory, in the order of the tags, on every rank."""
+        return spread.by_tag(self._simulation.state, self._ranks, *names)
+
+    def _write(self, tags: np.ndarray, **values: np.ndarray) -> None:
+        """Write values (n, columns) of the particles with tags (n,) into HOOMD-blue's arrays."""
+        spread.write(self._simulation.state, self._ranks, tags, **values)
+        integrator = self._simulation.operations.integrator
+        if self._ranks is not None and hpmc.name(integrator):
+            integrator._cpp_obj.communicate(True)  # its ghost particles are those of a step ago
 
     @contextmanager
     def _where(self, *names: str) -> Iterator[dict[str, Any]]:
-        """Addresses of HOOMD-blue's arrays on the device, in the form that engines need:
+        """Addresses of HOOMD-blue's arrays on the device of a single rank, as engines need them:
         "position", "image", "rtag" (as "index"), and those named. They are valid inside the
         context."""
         state = self._simulation.state

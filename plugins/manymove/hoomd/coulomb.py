@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import hoomd
 import numpy as np
 from hoomd.logging import log
 
@@ -17,6 +18,7 @@ from manymove.hoomd.action import EngineAction, number_or_variant, setting, valu
 from manymove.settings import SURROUNDINGS, Ewald, Ions, Sphere
 
 _METHODS = ("brush", "tree", "auto")
+_COLUMNS = ("position", "charge", "diameter", "image")
 
 
 class CoulombMC(EngineAction):
@@ -33,7 +35,9 @@ class CoulombMC(EngineAction):
     The engine reads and writes HOOMD-blue's arrays in place, in host memory on a CPU device and in
     GPU memory on a GPU device. It is kept from step to step. If others have moved particles, it
     adopts the new positions; if charges, diameters, the box or a setting have changed, a new engine
-    is made. Both go through the host. Random numbers belong to the seed and the time step.
+    is made. Both go through the host. Random numbers belong to the seed and the time step. On
+    several MPI ranks the trajectory is that of one rank, and positions go through the host; see
+    `EngineAction`. On CPU devices the ranks share the chain; on GPU devices rank 0's GPU makes it.
 
     Method: Y. Liang, X. Xing, Y. Li, J. Comput. Phys. (2017), doi:10.1016/j.jcp.2017.02.069.
 
@@ -66,9 +70,9 @@ class CoulombMC(EngineAction):
     All settings except `threads` may be changed between runs, or during a run by another action.
 
     Raises:
-        ValueError: an argument is bad, or, when the simulation runs, the particles are spread over
-            several MPI ranks, the box is tilted or two-dimensional, or `manymove.Electrolyte`
-            refuses the particles.
+        ValueError: an argument is bad, or, when the simulation runs, the box is tilted or
+            two-dimensional, or `manymove.Electrolyte` refuses the particles.
+        ImportError, RuntimeError: on several MPI ranks, as for `EngineAction`.
     """
 
     __module__ = "manymove.hoomd"
@@ -150,13 +154,17 @@ class CoulombMC(EngineAction):
         Args:
             timestep: time step of the simulation.
         """
-        engine = self._follow(timestep)
-        started = time.perf_counter()
-        engine.run(self.sweeps_per_step)
-        engine.reset_averages()  # energies are not read and would fill the memory
-        with self._particles() as particles:
-            engine.core.write_positions(**particles)
-        self._seconds += time.perf_counter() - started
+        self._meet()
+        with self._collective():
+            self._follow(timestep)
+            started = time.perf_counter()
+            self._of_engine(self._sweep)
+            self._leave()
+            self._seconds += time.perf_counter() - started
+
+    def _sweep(self) -> None:
+        self._engine.run(self.sweeps_per_step)
+        self._engine.reset_averages()  # energies are not read and would fill the memory
 
     def _begin(self, timestep: int) -> None:
         self._follow(timestep)
@@ -172,12 +180,17 @@ class CoulombMC(EngineAction):
     @log(requires_run=True)
     def mps(self) -> float:
         """float: trial moves per second of wall time; 0 before the first step."""
-        return self._moves()[0] / self._seconds if self._seconds else 0.0
+        trial, seconds = self._moves()[0], self._seconds
+        if self._ranks is not None:
+            seconds = self._ranks.first(seconds)
+        return trial / seconds if seconds else 0.0
 
     @log(requires_run=True)
     def energy(self) -> float:
         """float: electrostatic energy of all pairs in kT."""
-        return self._follow(self._simulation.timestep).energy
+        with self._collective():
+            self._follow(self._simulation.timestep)
+            return self._of_engine(lambda: self._engine.energy)
 
     # ---- the engine ------------------------------------------------------------------------------
 
@@ -186,31 +199,35 @@ class CoulombMC(EngineAction):
         self._made_with: tuple[Any, ...] = ()  # box, seed and options
         self._kinds: tuple[bytes, bytes] = (b"", b"")  # charges and diameters by tag
         self._seconds = 0.0
+        # On several ranks, by tag:
+        self._now: list[np.ndarray] = []  # HOOMD-blue's arrays
+        self._left: list[np.ndarray] = []  # positions, charges and diameters after a step
+        self._at = np.empty(0)  # the engine's positions then
 
-    def _follow(self, timestep: int) -> Electrolyte:
-        """The engine with the present particles."""
-        made_with = (self._box(), self._simulation.seed, self._options(timestep))
-        engine, particles = self._engine, self._simulation.state.N_particles
-        if engine is not None and (made_with, engine.N) == (self._made_with, particles):
-            with self._particles() as particles:
-                if engine.core.same_particles(**particles):
-                    return engine
-        self._take_over(made_with, timestep)
-        assert self._engine is not None
-        with self._particles() as particles:
-            self._engine.core.adopt(**particles)
-        return self._engine
+    @property
+    def _shares(self) -> bool:  # type: ignore[override]
+        """Whether all ranks have the engine and share its work."""
+        return not isinstance(self._simulation.device, hoomd.device.GPU)
+
+    def _follow(self, timestep: int) -> None:
+        """Give the engine the present particles."""
+        made_with = self._together(
+            lambda: (self._box(), self._simulation.seed, self._options(timestep))
+        )
+        if not (self._same_particles() and made_with == self._made_with):
+            self._take_over(made_with, timestep)
+            self._adopt()
 
     def _take_over(self, made_with: tuple[Any, ...], timestep: int) -> None:
         """Adopt positions, charges and diameters through the host."""
-        position, charge, diameter, image = self._by_tag("position", "charge", "diameter", "image")
+        position, charge, diameter, image = self._by_tag(*_COLUMNS)
         images = image if self.surrounding == "vacuum" else None
         position, diameter = position.astype(float), diameter.astype(float)
         charge = charge.astype(np.float32).astype(float)
         kinds = (charge.tobytes(), diameter.tobytes())
         if self._engine is not None:
             if (made_with, kinds) == (self._made_with, self._kinds):
-                self._engine.set_positions(position, images)
+                self._of_engine(lambda: self._engine.set_positions(position, images))
                 return
             self._retire()
         species, types = np.unique(
@@ -218,23 +235,81 @@ class CoulombMC(EngineAction):
         )
         others = ("radius", "boundary", "surrounding")
         options = {name: value for name, value in made_with[2].items() if name not in others}
-        self._engine = Electrolyte(
-            position,
-            made_with[0] if self.radius is None else Sphere(self.radius),
-            Ions(types.reshape(-1), [Species(*one) for one in species.tolist()]),
-            boundary=(
-                Ewald(self.surrounding or SURROUNDINGS[0], images)
-                if self.boundary == "ewald"
-                else self.boundary
-            ),
-            seed=self._simulation.seed or 0,
-            # A step has fewer sweeps than 2**20, so that no random number is used twice.
-            first_sweep=max(timestep << 20, self._past_step),
-            device=self._device,
-            threads=self.threads,
-            **options,
-        )
+        options["threads"] = self.threads
+        if self._ranks is not None and self._shares:
+            options["comm"] = self._ranks.communicator
+            options["threads"] = None if self._all_cores else self.threads
+
+        def make() -> None:
+            self._engine = Electrolyte(
+                position,
+                made_with[0] if self.radius is None else Sphere(self.radius),
+                Ions(types.reshape(-1), [Species(*one) for one in species.tolist()]),
+                boundary=(
+                    Ewald(self.surrounding or SURROUNDINGS[0], images)
+                    if self.boundary == "ewald"
+                    else self.boundary
+                ),
+                seed=self._simulation.seed or 0,
+                # A step has fewer sweeps than 2**20, so that no random number is used twice.
+                first_sweep=max(timestep << 20, self._past_step),
+                device=self._device,
+                **options,
+            )
+
+        self._make_engine_by(make)
         self._made_with, self._kinds = made_with, kinds
+
+    # ---- in place on one rank, by the tags on several --------------------------------------------
+
+    def _same_particles(self) -> bool:
+        """Whether particles are where the engine has left them, with charges and diameters."""
+        if self._ranks is not None:
+            self._now = self._by_tag(*_COLUMNS)
+            return (
+                self._engine is not None
+                and len(self._left) > 0
+                and all(map(np.array_equal, self._now, self._left))  # but for the images
+            )
+        if self._engine is None or self._engine.N != self._simulation.state.N_particles:
+            return False
+        with self._particles() as particles:
+            return self._engine.core.same_particles(**particles)
+
+    def _adopt(self) -> None:
+        """Take the particles for the ions as they are now."""
+        if self._ranks is not None:
+            self._left = self._now[:3]
+            self._at = self._of_engine(lambda: self._engine.positions)
+            return
+        with self._particles() as particles:
+            self._engine.core.adopt(**particles)
+
+    def _leave(self) -> None:
+        """Write the positions of the ions that have moved, and their images."""
+        if self._ranks is None:
+            with self._particles() as particles:
+                self._engine.core.write_positions(**particles)
+            return
+        vacuum = self.surrounding == "vacuum"
+        went, images = self._of_engine(
+            lambda: (self._engine.positions, self._engine.images if vacuum else None)
+        )
+        tags = np.flatnonzero((went != self._at).any(axis=1))
+        position, charge, diameter, image = self._now
+        position, box = position.copy(), np.array(self._box())
+        position[tags] = np.minimum(went[tags], self._highest(position.dtype))
+        if images is not None:
+            tags, image = np.arange(len(went)), images
+        elif self.radius is None:  # who left on one side and came in on the other
+            image = image - np.rint((went - self._at) / box).astype(image.dtype)
+        self._write(tags, position=position[tags], image=image[tags])
+        self._left, self._at = [position, charge, diameter], went
+
+    def _highest(self, real: np.dtype) -> np.ndarray:
+        """The highest coordinates inside the box, in HOOMD-blue's precision."""
+        half = np.array([edge / 2 for edge in self._box()], dtype=real)
+        return np.nextafter(half, 0, dtype=real)
 
     def _options(self, timestep: int) -> dict[str, Any]:
         """The arguments of an engine at a time step."""
@@ -257,6 +332,5 @@ class CoulombMC(EngineAction):
     def _particles(self) -> Iterator[dict[str, Any]]:
         """Addresses of HOOMD-blue's arrays, and the highest coordinates inside the box."""
         with self._where("charge", "diameter") as where:
-            real = np.float64 if where["double_precision"] else np.float32
-            half = np.array([edge / 2 for edge in self._box()], dtype=real)
-            yield {**where, "highest": np.nextafter(half, 0, dtype=real).tolist()}
+            real = np.dtype(np.float64 if where["double_precision"] else np.float32)
+            yield {**where, "highest": self._highest(real).tolist()}

@@ -30,6 +30,7 @@ class HardParticlesUpdater(EngineAction):
     _make_engine: ClassVar[type[hard_particles.HardDisks] | type[hard_particles.HardSpheres]]
     _DEFAULT_D: ClassVar[float]  # in largest diameters
     _made_with: dict[str, Any] | None
+    _spreads = False
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ _INSTEAD = {
 }
 
 
-def _name(part: Any) -> str | None:
+def name(part: Any) -> str | None:
     """The public name of the first class of an object that belongs to HPMC; None without one."""
     for kind in type(part).__mro__:
         if kind.__module__.startswith("hoomd.hpmc."):
@@ -37,13 +37,13 @@ def refuse(operations: Any, who: str) -> None:
     Raises:
         RuntimeError: there is such an operation; the message names a replacement.
     """
-    if operations.integrator is not None and _name(operations.integrator):
+    if operations.integrator is not None and name(operations.integrator):
         return
     for one in operations:
         for part in (one, getattr(one, "_action", None)):
-            if (name := _name(part)) is not None:
-                instead = _INSTEAD.get(name, f"{who} has no replacement for it")
+            if (found := name(part)) is not None:
+                instead = _INSTEAD.get(found, f"{who} has no replacement for it")
                 raise RuntimeError(
-                    f"{name} is in simulation.operations, but works with HPMC's integrator only, "
+                    f"{found} is in simulation.operations, but works with HPMC's integrator only, "
                     f"not with {who}: remove it; {instead}"
                 )

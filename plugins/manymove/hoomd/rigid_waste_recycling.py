@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from manymove.adsorption.molecules import Molecule, Site
 from manymove.adsorption.places import rotated
 from manymove.adsorption.rigid import Unchecked, settled
 from manymove.hoomd.action import setting
-from manymove.hoomd.waste_recycling import WasteRecyclingUpdater, refuse_others
+from manymove.hoomd.waste_recycling import Particles, WasteRecyclingUpdater, refuse_others
 
 _SHAPE = 1e-3  # of the largest diameter: a constituent may be this far from its place
 _UNIT = 1e-3  # error of the length of a quaternion
@@ -68,18 +67,20 @@ class RigidWasteRecyclingMC(WasteRecyclingUpdater):
         max_displacement, grid_spacing: as for `WasteRecyclingMC`, where sigma is the largest
             diameter of a site.
 
-    Settings may be changed in the same way as the settings of `WasteRecyclingMC`.
+    Settings may be changed in the same way as the settings of `WasteRecyclingMC`. The particles may
+    be spread over several MPI ranks; see `EngineAction`.
 
     Raises:
-        ValueError: an argument is bad, or, when the simulation runs, the box is two-dimensional,
-            the particles are spread over several MPI ranks, a type has no parameters, the framework
-            or a molecule is charged, a constituent is not at its site, a molecule is in a blocked
-            pocket or at a framework energy above 20 kT, or the framework, its charges or its types
-            have changed.
+        ValueError: an argument is bad, or, when the simulation runs, the box is two-dimensional, a
+            type has no parameters, the framework or a molecule is charged, a constituent is not at
+            its site, a molecule is in a blocked pocket or at a framework energy above 20 kT, or the
+            framework, its charges or its types have changed.
+        ImportError, RuntimeError: on several MPI ranks, as for `EngineAction`.
     """
 
     __module__ = "manymove.hoomd"
     _tilts = True
+    _columns = ("typeid", "position", "image", "charge", "orientation", "angmom", "body")
 
     def __init__(
         self,
@@ -186,14 +187,13 @@ class RigidWasteRecyclingMC(WasteRecyclingUpdater):
 
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
-    def _make(self, timestep: int) -> None:
+    def _make(self, particles: Particles, timestep: int) -> None:
         self._box = self._shape()
         self._inverse = np.linalg.inv(self._box)
         self._check_widths(1 / np.linalg.norm(self._inverse, axis=0))
-        types, positions, charges, turns, bodies = self._by_tag(
-            "typeid", "position", "charge", "orientation", "body"
-        )
-        positions, turns = positions.astype(np.float64), turns.astype(np.float64)
+        types, charges = particles["typeid"], particles["charge"]
+        positions = particles["position"].astype(np.float64)
+        turns = particles["orientation"].astype(np.float64)
         names = self._simulation.state.particle_types
         self._of_species = []  # tags of the molecules of each species
         for name in self._names:
@@ -202,7 +202,7 @@ class RigidWasteRecyclingMC(WasteRecyclingUpdater):
                 raise ValueError(f'there are no particles of the type "{name}"')
             self._of_species.append(found)
         self._tags = np.concatenate(self._of_species)
-        bodies = bodies.astype(np.int64)
+        bodies = particles["body"].astype(np.int64)
         self._refuse_constituents(bodies)
         self._parts = [self._constituents(bodies, b) for b in range(len(self._names))]
         rigid = np.ones(len(types), dtype=bool)
@@ -322,20 +322,11 @@ class RigidWasteRecyclingMC(WasteRecyclingUpdater):
             )
         return np.ascontiguousarray(turns / lengths[:, None])
 
-    def act(self, timestep: int) -> None:
-        """Make `steps` steps and move the particles of the simulation.
-
-        Args:
-            timestep: time step of the simulation.
-        """
-        self._prepare(timestep)
-        types, positions, charges, turns = self._by_tag(
-            "typeid", "position", "charge", "orientation"
-        )
-        positions, turns = positions.astype(np.float64), turns.astype(np.float64)
-        self._check_framework(positions, types, charges)
+    def _move(self, particles: Particles) -> tuple[np.ndarray, Particles]:
+        positions = particles["position"].astype(np.float64)
+        turns = particles["orientation"].astype(np.float64)
+        self._check_framework(positions, particles["typeid"], particles["charge"])
         now, turned = positions[self._tags], turns[self._tags]
-        started = time.perf_counter()
         if not (np.array_equal(now, self._known) and np.array_equal(turned, self._known_turns)):
             self._known, self._known_turns = now, turned
             self._check_shapes(positions)
@@ -345,35 +336,47 @@ class RigidWasteRecyclingMC(WasteRecyclingUpdater):
         state = self._engine.snapshot()
         sites, new = state["sites"].reshape(-1, 3), state["orientations"].reshape(-1, 4)
         went = (sites * 2.0**-32 - 0.5) @ self._box
-        with self._simulation.state.cpu_local_snapshot as snapshot:
-            particles = snapshot.particles
-            index = particles.rtag[self._tags]
-            crossed = np.rint((went - now) @ self._inverse).astype(np.int32)
-            images = particles.image[index] - crossed
-            particles.image[index] = images
-            particles.position[index] = went
-            particles.orientation[index] = new
-            # HOOMD-blue's 2 q S, where S is the angular momentum in the frame of the body.
-            change = product(new, conjugate(turned))
-            momenta = np.array(particles.angmom[index], dtype=np.float64)
-            particles.angmom[index] = product(change, momenta)
-            self._known = np.array(particles.position[index], dtype=np.float64)
-            self._known_turns = np.array(particles.orientation[index], dtype=np.float64)
-            for species, own in self._each_species():
-                if not self._parts[species].size:
-                    continue
-                offsets, parts = self._offsets[species], self._parts[species].ravel()
-                parts = particles.rtag[parts]
-                theirs = np.array(particles.orientation[parts], dtype=np.float64)
-                particles.orientation[parts] = product(
-                    np.repeat(change[own], len(offsets), axis=0), theirs
-                )
-                whole = went[own][:, None] + rotated(new[own][:, None], offsets)
-                out = np.floor(whole @ self._inverse + 0.5)
-                particles.position[parts] = (whole - out @ self._box).reshape(-1, 3)
-                of_parts = images[own][:, None] + out.astype(np.int32)
-                particles.image[parts] = of_parts.reshape(-1, 3)
-        self._seconds += time.perf_counter() - started
+        crossed = np.rint((went - now) @ self._inverse).astype(np.int32)
+        change = product(new, conjugate(turned))
+        # HOOMD-blue's 2 q S, where S is the angular momentum in the frame of the body.
+        momenta = product(change, particles["angmom"][self._tags].astype(np.float64))
+        moved = {
+            "position": went,
+            "image": particles["image"][self._tags] - crossed,
+            "orientation": new,
+            "angmom": momenta,
+        }
+        tags = self._add_constituents(moved, change, particles)
+        moved = {name: array.astype(particles[name].dtype) for name, array in moved.items()}
+        first = slice(len(self._tags))
+        self._known = moved["position"][first].astype(np.float64)
+        self._known_turns = moved["orientation"][first].astype(np.float64)
+        return tags, moved
+
+    def _add_constituents(
+        self, moved: Particles, change: np.ndarray, particles: Particles
+    ) -> np.ndarray:
+        """Append the values of the constituents to those of the molecules, which have turned by
+        `change`, and return the tags of all."""
+        all_tags, values = [self._tags], {name: [array] for name, array in moved.items()}
+        for species, own in self._each_species():
+            offsets, tags = self._offsets[species], self._parts[species].ravel()
+            if not tags.size:
+                continue
+            turns = moved["orientation"][own][:, None]
+            whole = moved["position"][own][:, None] + rotated(turns, offsets)
+            out = np.floor(whole @ self._inverse + 0.5)
+            images = moved["image"][own][:, None] + out.astype(np.int32)
+            theirs = particles["orientation"][tags].astype(np.float64)
+            all_tags.append(tags)
+            values["position"].append((whole - out @ self._box).reshape(-1, 3))
+            values["image"].append(images.reshape(-1, 3))
+            values["orientation"].append(
+                product(np.repeat(change[own], len(offsets), axis=0), theirs)
+            )
+            values["angmom"].append(particles["angmom"][tags])
+        moved.update((name, np.concatenate(arrays)) for name, arrays in values.items())
+        return np.concatenate(all_tags)
 
 
 def _species(adsorbate: Any, molecule: Any) -> tuple[list[str], list[Any]]:

@@ -18,6 +18,7 @@ from manymove.adsorption.input import TRIALS, direction_of
 from manymove.errors import PlaceError
 from manymove.hoomd.action import EngineAction, number_or_variant, setting, value_at
 
+Particles = dict[str, np.ndarray]  # arrays of HOOMD-blue by their names
 _METHODS = ("pmc", "plj", *MULTIPLE)
 # The engine's constants are for angstrom and kelvin: sigma and kT become these.
 _SIGMA, _KT = 3.5, 300.0
@@ -54,6 +55,7 @@ class WasteRecyclingUpdater(EngineAction):
 
     __module__ = "manymove.hoomd"
     _made_with: tuple[Any, ...]
+    _columns: tuple[str, ...] = ("typeid", "position", "image")  # of HOOMD-blue's particles
 
     # ---- settings --------------------------------------------------------------------------------
 
@@ -135,17 +137,41 @@ class WasteRecyclingUpdater(EngineAction):
 
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
+    def act(self, timestep: int) -> None:
+        """Make `steps` steps and move the particles of the simulation.
+
+        Args:
+            timestep: time step of the simulation.
+        """
+        self._meet()
+        with self._collective():
+            made_with, particles = self._present(timestep), self._particles()
+            if self._engine is None or self._outdated or self._made_with != made_with:
+                self._begin_with(particles, made_with, timestep)
+            started = time.perf_counter()
+            tags, moved = self._of_engine(lambda: self._move(particles))
+            self._write(tags, **moved)
+            self._seconds += time.perf_counter() - started
+
     def _begin(self, timestep: int) -> None:
         made_with = self._present(timestep)
+        self._begin_with(self._particles(), made_with, timestep)
+
+    def _begin_with(self, particles: Particles, made_with: tuple[Any, ...], timestep: int) -> None:
         if self._engine is not None:
             self._retire()
         self._derive(made_with[0])
-        self._make(timestep)
+        self._make_engine_by(lambda: self._make(particles, timestep))
         self._made_with, self._outdated = made_with, False
 
     @abstractmethod
-    def _make(self, timestep: int) -> None:
+    def _make(self, particles: Particles, timestep: int) -> None:
         """Compute the grid of framework energies and make the engine."""
+
+    @abstractmethod
+    def _move(self, particles: Particles) -> tuple[np.ndarray, Particles]:
+        """Make the steps, and return the tags of the particles that may have moved, and their new
+        values."""
 
     def _set(self, changes: dict[str, Any]) -> None:
         super()._set(changes)
@@ -153,12 +179,8 @@ class WasteRecyclingUpdater(EngineAction):
 
     def _present(self, timestep: int) -> tuple[float, int | None]:
         """kT and the seed with which an engine is made."""
-        return value_at("kT", self.kT, timestep), self._simulation.seed
-
-    def _prepare(self, timestep: int) -> None:
-        """Make another engine if a setting has changed."""
-        if self._engine is None or self._outdated or self._made_with != self._present(timestep):
-            self._begin(timestep)
+        self._together(self._edges)  # refuses tags with gaps, among others
+        return self._together(lambda: value_at("kT", self.kT, timestep)), self._simulation.seed
 
     # ---- loggable --------------------------------------------------------------------------------
 
@@ -166,26 +188,30 @@ class WasteRecyclingUpdater(EngineAction):
     def energy(self) -> float:
         """float: mean energy since the averages were reset, by the estimator of the method; NaN
         before the first step."""
-        return self._mean(lambda averages: averages.energy_average.value)
+        return self._of_engine(lambda: self._mean(lambda averages: averages.energy_average.value))
 
     @log(requires_run=True)
     def energy_plain(self) -> float:
         """float: mean energy of the states after each step since the averages were reset; NaN
         before the first step."""
-        return self._mean(lambda averages: averages.energy_plain.value)
+        return self._of_engine(lambda: self._mean(lambda averages: averages.energy_plain.value))
 
     @log(requires_run=True)
     def potential_energy(self) -> float:
         """float: potential energy of the present configuration, including the framework."""
-        return float(self._engine.energies()[0]) / self._energy
+        return self._of_engine(lambda: float(self._engine.energies()[0])) / self._energy
 
     @log(category="sequence", requires_run=True)
     def profile(self) -> tuple[float, ...]:
         """(float, ...): probability P of each bin along the direction, of all species together;
         empty without a profile."""
-        if not self._fixed["bins"] or not self._engine.counters[6]:
-            return ()
-        return tuple(self._averages().profile.probability)
+
+        def found() -> tuple[float, ...]:
+            if not self._fixed["bins"] or not self._engine.counters[6]:
+                return ()
+            return tuple(self._averages().profile.probability)
+
+        return self._of_engine(found)
 
     @log(category="sequence", requires_run=True)
     def translate_moves(self) -> tuple[int, int]:
@@ -197,7 +223,7 @@ class WasteRecyclingUpdater(EngineAction):
     def mps(self) -> float:
         """float: trial states per second of wall time; 0 before the first step."""
         states = self._moves()[1]
-        return states / self._seconds if self._seconds else 0.0
+        return self._of_engine(lambda: states / self._seconds if self._seconds else 0.0)
 
     def reset_averages(self) -> None:
         """Reset the averages, for example after the equilibration.
@@ -207,7 +233,7 @@ class WasteRecyclingUpdater(EngineAction):
         """
         if self._engine is None:
             raise RuntimeError("there are no averages before the simulation runs")
-        self._engine.reset_averages()
+        self._of_engine(lambda: self._engine.reset_averages())
 
     # ---- the engine ------------------------------------------------------------------------------
 
@@ -223,7 +249,9 @@ class WasteRecyclingUpdater(EngineAction):
 
     def _moves(self) -> tuple[int, ...]:
         """Steps, trial states and accepted moves of all engines since attaching."""
-        now = (0, 0, 0) if self._engine is None else self._engine.counters[:3]
+        if self._engine is None:
+            return self._past
+        now = self._of_engine(lambda: self._engine.counters[:3])
         return tuple(n + m for n, m in zip(self._past, now, strict=True))
 
     @property
@@ -238,10 +266,9 @@ class WasteRecyclingUpdater(EngineAction):
     def _mean(self, value: Any) -> float:
         return value(self._averages()) / self._energy if self._engine.counters[6] else math.nan
 
-    def _particles(self) -> tuple[np.ndarray, np.ndarray]:
-        """Types and positions (float64) in the order of the tags."""
-        types, positions = self._by_tag("typeid", "position")
-        return types, positions.astype(np.float64)
+    def _particles(self) -> Particles:
+        """HOOMD-blue's arrays in the order of the tags, on every rank."""
+        return dict(zip(self._columns, self._by_tag(*self._columns), strict=True))
 
     def _check_framework(self, positions: np.ndarray, *kinds: np.ndarray) -> None:
         """Refuse a box or fixed particles that have changed. kinds: types, and charges if they have
@@ -331,12 +358,13 @@ class WasteRecyclingMC(WasteRecyclingUpdater):
     All settings except `threads` and `profile` may be changed between runs, or during a run by
     another action. After a change of a setting other than `steps`, or of the value of the variant
     `kT`, the next step computes the grid of framework energies again and resets the averages.
+    The particles may be spread over several MPI ranks; see `EngineAction`.
 
     Raises:
         ValueError: an argument is bad, or, when the simulation runs, the box is tilted or
-            two-dimensional, the particles are spread over several MPI ranks, a type has no
-            parameters, an adsorbate is in a blocked pocket or at a framework energy above 20 kT, or
-            the framework has moved or has other types.
+            two-dimensional, a type has no parameters, an adsorbate is in a blocked pocket or at a
+            framework energy above 20 kT, or the framework has moved or has other types.
+        ImportError, RuntimeError: on several MPI ranks, as for `EngineAction`.
     """
 
     __module__ = "manymove.hoomd"
@@ -399,7 +427,7 @@ class WasteRecyclingMC(WasteRecyclingUpdater):
 
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
-    def _make(self, timestep: int) -> None:
+    def _make(self, particles: Particles, timestep: int) -> None:
         self._box = self._shape()
         self._check_widths(self._box)
         if not self.max_displacement < self._box.min() / 2:
@@ -407,7 +435,7 @@ class WasteRecyclingMC(WasteRecyclingUpdater):
                 f"max_displacement must be below half the box, {self._box.min() / 2:g}, got "
                 f"{self.max_displacement:g}"
             )
-        types, positions = self._particles()
+        types, positions = particles["typeid"], particles["position"].astype(np.float64)
         names = self._simulation.state.particle_types
         for kind in np.unique(types):
             if names[kind] != self.adsorbate and names[kind] not in self.framework:
@@ -443,27 +471,21 @@ class WasteRecyclingMC(WasteRecyclingUpdater):
                 self._inward(self._known), self._parameters, self._device, self._threads
             )
 
-    def act(self, timestep: int) -> None:
-        """Make `steps` steps and move the particles of the simulation.
-
-        Args:
-            timestep: time step of the simulation.
-        """
-        self._prepare(timestep)
-        types, positions = self._particles()
-        self._check_framework(positions, types)
+    def _move(self, particles: Particles) -> tuple[np.ndarray, Particles]:
+        stored = particles["position"]
+        positions = stored.astype(np.float64)
+        self._check_framework(positions, particles["typeid"])
         now = positions[self._tags]
-        started = time.perf_counter()
         if not np.array_equal(now, self._known):
             with self._naming_particles():
                 self._engine.set_positions(self._inward(now))
         self._engine.run(self.steps, True)
         sites = self._engine.snapshot()["sites"].reshape(-1, 3)
         went = sites * (self._box * 2.0**-32) - self._box / 2
-        with self._simulation.state.cpu_local_snapshot as snapshot:
-            index = snapshot.particles.rtag[self._tags]
-            crossed = np.rint((went - now) / self._box).astype(np.int32)
-            snapshot.particles.image[index] = snapshot.particles.image[index] - crossed
-            snapshot.particles.position[index] = went
-            self._known = np.array(snapshot.particles.position[index], dtype=np.float64)
-        self._seconds += time.perf_counter() - started
+        crossed = np.rint((went - now) / self._box).astype(np.int32)
+        moved = {
+            "position": went.astype(stored.dtype),
+            "image": particles["image"][self._tags] - crossed,
+        }
+        self._known = moved["position"].astype(np.float64)
+        return self._tags, moved

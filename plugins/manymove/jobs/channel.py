@@ -6,6 +6,7 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ T = TypeVar("T")
 RankLost = _core.RankLost  # raised by all ranks, with the same message
 
 _ANSWER = 0.2  # seconds between two answers of a rank that computes
+_LOOK = 0.01  # seconds between two looks of rank 0 during a task that others wait for
 
 
 class Channel:
@@ -118,6 +120,24 @@ class Channel:
             lowest = next(rank for rank, told in enumerate(errors) if told is not None)
             raise self.all_raise(error if lowest == self.rank else errors[lowest])
         return result  # type: ignore[return-value]
+
+    def of_first(self, task: Callable[[], T]) -> T:
+        """The result of a task of rank 0, on every rank. If it fails, all ranks raise its error.
+
+        The task makes no calls of MPI. It has a thread of its own, so that the thread that calls
+        MPI is free to answer, whatever MPI's level of thread support.
+        """
+
+        def alone() -> T | None:
+            if self.rank > 0:
+                return None
+            with ThreadPoolExecutor(1) as thread:
+                result = thread.submit(task)
+                while not wait([result], _LOOK).done:
+                    self.look()
+            return result.result()
+
+        return self.first(self.together(alone))  # type: ignore[return-value]
 
     def all_raise(self, error: Any) -> Any:
         """Mark the error as one that all ranks raise now, and return it."""
