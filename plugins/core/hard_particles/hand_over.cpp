@@ -18,6 +18,32 @@ void in_precision_of(const HostParticles& host, Task&& task) {
   host.double_precision ? task(0.0) : task(0.0f);
 }
 
+// An interval of an axis on which the box is periodic.
+struct Interval {
+  double middle, half, box;
+
+  // Number of boxes to add to a coordinate in the box, so that it is nearest to the middle.
+  int turns(double r) const {
+    return r - middle > 0.5 * box ? -1 : r - middle < -0.5 * box ? 1 : 0;
+  }
+  // Negative for a coordinate within it.
+  double outside(double r) const {
+    const double way = std::abs(r - middle);
+    return std::min(way, box - way) - half;
+  }
+};
+// The domain of a rank along each axis; it may end or begin at the other edge of the box.
+std::array<Interval, 3> domain_of(const Domains& domains, int rank) {
+  const std::array<std::size_t, 3> place = domains.place_of(rank);
+  std::array<Interval, 3> domain;
+  for (std::size_t a = 0; a < 3; ++a) {
+    const std::vector<double>& borders = domains.borders[a];
+    const double begin = borders[place[a]], end = borders[place[a] + 1];
+    domain[a] = {0.5 * (begin + end), 0.5 * (end - begin), borders.back() - borders.front()};
+  }
+  return domain;
+}
+
 // The domains along an axis within reach of a coordinate, around the box: `number` from `first` on.
 struct Near {
   std::size_t first = 0, number = 1;
@@ -105,6 +131,19 @@ class Records {
   bool types_;
 };
 
+// Moves the particle at a place in the arrays of the host program; its image follows.
+template <class Real>
+void move_to(const HostParticles& host, std::size_t at, const ParticlePosition& particle,
+             const Grid& grid) {
+  auto& there = static_cast<HostPosition<Real>*>(host.position)[at];
+  for (int a = 0; a < grid.dimensions; ++a) {
+    const auto r = static_cast<Real>(particle.r[static_cast<std::size_t>(a)]);
+    const int n = crossings(there.r[a], r, grid.box[a]);
+    if (n && host.image) host.image[3 * at + static_cast<std::size_t>(a)] += n;
+    there.r[a] = r;
+  }
+}
+
 // Moves particles in the arrays of the host program, each once.
 template <class Real>
 class Writer {
@@ -120,14 +159,9 @@ class Writer {
       throw std::runtime_error(text_of("particle ", particle.particle, " has arrived twice"));
     written_[at] = 1;
     ++number_;
-    auto& there = static_cast<HostPosition<Real>*>(host_.position)[at];
-    for (int a = 0; a < grid_.dimensions; ++a) {
-      const auto r = static_cast<Real>(particle.r[static_cast<std::size_t>(a)]);
-      const int n = crossings(there.r[a], r, grid_.box[a]);
-      if (n && host_.image) host_.image[3 * at + static_cast<std::size_t>(a)] += n;
-      there.r[a] = r;
-    }
-    if (particle.type >= 0) there.r[3] = type_as_real<Real>(particle.type);
+    move_to<Real>(host_, at, particle, grid_);
+    if (particle.type >= 0)
+      static_cast<HostPosition<Real>*>(host_.position)[at].r[3] = type_as_real<Real>(particle.type);
     return true;
   }
   void check() const {
@@ -144,35 +178,11 @@ class Writer {
   std::size_t number_ = 0;
 };
 
-// An interval of an axis on which the box is periodic.
-struct Interval {
-  double middle, half, box;
-
-  // Number of boxes to add to a coordinate in the box, so that it is nearest to the middle.
-  int turns(double r) const {
-    return r - middle > 0.5 * box ? -1 : r - middle < -0.5 * box ? 1 : 0;
-  }
-  double outside(double r) const {
-    return std::max(0.0, std::abs(r + turns(r) * box - middle) - half);
-  }
-};
-Interval interval_of(const std::vector<double>& borders, std::size_t place) {
-  return {0.5 * (borders[place] + borders[place + 1]), 0.5 * (borders[place + 1] - borders[place]),
-          borders.back() - borders.front()};
-}
-// Calls visit(axis, interval) for the rank's domain along each axis that is divided.
-template <class Visitor>
-void for_divided_axes(const Domains& domains, int rank, Visitor&& visit) {
-  const std::array<std::size_t, 3> place = domains.place_of(rank);
-  for (std::size_t a = 0; a < 3; ++a)
-    if (domains.divided(a)) visit(a, interval_of(domains.borders[a], place[a]));
-}
-
 }  // namespace
 
 std::array<std::size_t, 3> Domains::place_of(std::int32_t rank) const {
-  const auto at = static_cast<std::size_t>(
-      std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+  const auto at =
+      static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
   if (at == ranks.size()) throw std::runtime_error(text_of("rank ", rank, " has no domain"));
   const std::size_t y = borders[1].size() - 1, z = borders[2].size() - 1;
   return {at / (y * z), at / z % y, at % z};
@@ -180,30 +190,34 @@ std::array<std::size_t, 3> Domains::place_of(std::int32_t rank) const {
 
 void HandOver::write(Communicator& ranks, const Engine& engine, const Domains& domains,
                      const std::array<double, 3>& reach, bool types, const HeldParticles& held) {
-  const Grid grid = engine.grid();
-  dimensions_ = grid.dimensions;
+  grid_ = engine.grid();
+  const std::array<Interval, 3> domain = domain_of(domains, ranks.rank());
   border_.clear();
   inner_ = 0;
   in_precision_of(held.arrays, [&](auto zero) {
     using Real = decltype(zero);
-    Writer<Real> writer(held, grid);
+    Writer<Real> writer(held, grid_);
     std::vector<ParticlePosition> own = engine.own_positions();
-    const Records records(static_cast<std::size_t>(dimensions_), sizeof(Real), types);
+    const Records records(static_cast<std::size_t>(grid_.dimensions), sizeof(Real), types);
     std::vector<std::vector<std::byte>> messages(static_cast<std::size_t>(ranks.ranks()));
     for (ParticlePosition& particle : own) {
-      for (int a = 0; a < dimensions_; ++a) {
+      for (int a = 0; a < grid_.dimensions; ++a) {
         double& r = particle.r[static_cast<std::size_t>(a)];
-        r = static_cast<double>(below_edge<Real>(r, grid.box[a]));
+        r = static_cast<double>(below_edge<Real>(r, grid_.box[a]));
       }
-      bool here = false, elsewhere = false;
+      bool inner = true;
+      for (std::size_t a = 0; a < 3; ++a)
+        inner &= !domains.divided(a) || domain[a].outside(particle.r[a]) < -reach[a];
+      if (inner) {
+        inner_ += writer.write(particle);
+        continue;
+      }
+      bool here = false;
       for_ranks_near(domains, particle.r, reach, [&](std::int32_t rank) {
         here |= rank == ranks.rank();
-        if (rank == ranks.rank()) return;
-        elsewhere = true;
-        records.add(messages[static_cast<std::size_t>(rank)], particle);
+        if (rank != ranks.rank()) records.add(messages[static_cast<std::size_t>(rank)], particle);
       });
-      if (here && elsewhere) border_.push_back({particle});
-      if (here && !elsewhere) inner_ += writer.write(particle);
+      if (here) border_.push_back({particle});
     }
     for (const std::vector<std::byte>& message : messages) {
       counts_.messages += !message.empty();
@@ -211,7 +225,8 @@ void HandOver::write(Communicator& ranks, const Engine& engine, const Domains& d
     }
     const std::vector<std::byte> came = deliver(ranks, std::move(messages));
     if (came.size() % records.bytes())
-      throw std::runtime_error("a part of a particle has arrived: the ranks differ in what they send");
+      throw std::runtime_error(
+          "a part of a particle has arrived: the ranks differ in what they send");
     for (std::size_t at = 0; at < came.size(); at += records.bytes())
       border_.push_back({records.read(came.data() + at, engine.particles())});
     for (Border& each : border_) each.was_here = writer.write(each.particle);
@@ -219,23 +234,22 @@ void HandOver::write(Communicator& ranks, const Engine& engine, const Domains& d
   });
 }
 
-void HandOver::put_beyond_edges(int rank, const Domains& domains,
-                                const HeldParticles& held) const {
+void HandOver::put_beyond_edges(int rank, const Domains& domains, const HeldParticles& held) const {
+  const std::array<Interval, 3> domain = domain_of(domains, rank);
   in_precision_of(held.arrays, [&](auto zero) {
     using Real = decltype(zero);
     auto* const position = static_cast<HostPosition<Real>*>(held.arrays.position);
-    for_divided_axes(domains, rank, [&](std::size_t a, const Interval& domain) {
-      const auto edge = static_cast<Real>(0.5 * domain.box);
-      for (std::size_t i = 0; i < held.count; ++i) {
+    for (std::size_t i = 0; i < held.count; ++i)
+      for (std::size_t a = 0; a < 3; ++a) {
         Real& r = position[i].r[a];
-        const int n = domain.turns(static_cast<double>(r));
+        const int n = domains.divided(a) ? domain[a].turns(static_cast<double>(r)) : 0;
         if (!n) continue;
-        r += static_cast<Real>(n * domain.box);
+        const auto edge = static_cast<Real>(0.5 * domain[a].box);
+        r += static_cast<Real>(n * domain[a].box);
         // Where rounding would leave it at the edge, it is put beyond.
         r = n > 0 ? std::max(r, edge) : std::min(r, std::nextafter(-edge, -2 * edge));
         if (held.arrays.image) held.arrays.image[3 * i + a] -= n;
       }
-    });
   });
 }
 
@@ -246,9 +260,8 @@ void HandOver::restore(const HeldParticles& held) {
     for (const Border& each : border_) {
       const std::size_t at = held.arrays.index[each.particle.particle];
       if (at >= held.count) continue;
-      auto& there = static_cast<HostPosition<Real>*>(held.arrays.position)[at];
-      for (int a = 0; a < dimensions_; ++a)
-        there.r[a] = static_cast<Real>(each.particle.r[static_cast<std::size_t>(a)]);
+      // It may still be beyond the edge, where it passes through several domains.
+      move_to<Real>(held.arrays, at, each.particle, grid_);
       ++known;
       counts_.migrated += !each.was_here;
     }
@@ -259,17 +272,18 @@ void HandOver::restore(const HeldParticles& held) {
 }
 
 Look look_at(int rank, const Domains& domains, const HeldParticles& held, bool all) {
+  const std::array<Interval, 3> domain = domain_of(domains, rank);
   Look look;
   in_precision_of(held.arrays, [&](auto zero) {
     const auto* const position =
         static_cast<const HostPosition<decltype(zero)>*>(held.arrays.position);
-    for (std::size_t i = 0; i < held.count; ++i)
+    for (std::size_t i = 0; i < held.count; ++i) {
       look.trace += trace_of(held.arrays.tag[i], position[i], all);
-    for_divided_axes(domains, rank, [&](std::size_t a, const Interval& domain) {
-      for (std::size_t i = 0; i < held.count; ++i)
-        look.outside[a] =
-            std::max(look.outside[a], domain.outside(static_cast<double>(position[i].r[a])));
-    });
+      for (std::size_t a = 0; a < 3; ++a)
+        if (domains.divided(a))
+          look.outside[a] =
+              std::max(look.outside[a], domain[a].outside(static_cast<double>(position[i].r[a])));
+    }
   });
   return look;
 }

@@ -72,7 +72,7 @@ class MANYMOVE_API HandOver {
 
   std::vector<Border> border_;  // particles that this rank may have after the migration
   std::size_t inner_ = 0;       // particles that it certainly keeps, because no border is near
-  int dimensions_ = 0;
+  Grid grid_{};                 // of the engine
   HandOverCounts counts_;
 };
 

@@ -47,14 +47,14 @@ Strip::Strip(const GridRows& whole, int rank, int ranks)
     const char* const rows = whole.layers ? " layers" : " rows";
     const std::string problem =
         text_of("the box is too small for ", ranks, " ranks: ", whole.layers ? "slabs" : "strips",
-                " of whole tiles and at least ", fewest_needed(whole), rows, " of cells, of ", whole.cells, rows,
-                " in ", whole.tiles, rows, " of tiles, allow ", most);
+                " of whole tiles and at least ", fewest_needed(whole), rows, " of cells, of ",
+                whole.cells, rows, " in ", whole.tiles, rows, " of tiles, allow ", most);
     if (const int tile = tile_for(whole, ranks))
       refuse(Parameter{"tile"}, "must be narrower, for example ", tile, ": ", problem);
     throw std::invalid_argument(problem);
   }
-  // The edge is within half a tile of its home before and after a shift, if the neighbor has as many
-  // rows as lie between.
+  // The edge is within half a tile of its home before and after a shift, if the neighbor has as
+  // many rows as lie between.
   reach_ = std::min(whole.widest, fewest_rows(whole, ranks) - kBeyondReach);
   margin_ = reach_ + kBeyondReach;
   const std::int64_t most_tiles = (whole.tiles + ranks - 1) / ranks;
