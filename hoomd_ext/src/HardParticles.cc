@@ -65,6 +65,17 @@ HardParticles::HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, in
   if (gpus_of(*m_exec_conf).size() > 1)
     throw std::runtime_error(
         text_of(name_, " runs on one GPU per rank, not on ", gpus_of(*m_exec_conf).size()));
+#if defined(ENABLE_MPI)
+  if (ranks_)
+    m_comm->getComputeCallbackSignal().connect<HardParticles, &HardParticles::restore>(this);
+#endif
+}
+
+HardParticles::~HardParticles() {
+#if defined(ENABLE_MPI)
+  if (m_sysdef->isDomainDecomposed())
+    m_comm->getComputeCallbackSignal().disconnect<HardParticles, &HardParticles::restore>(this);
+#endif
 }
 
 void HardParticles::refuse(const std::string& why) const {

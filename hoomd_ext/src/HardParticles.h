@@ -27,6 +27,7 @@ class HardParticles : public hoomd::Integrator {
  public:
   // dimensions: 2 or 3. threads: of the CPU engine.
   HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, int dimensions, int threads);
+  ~HardParticles() override;
 
   // Sets a function that is called when a run begins and may throw.
   void set_check(std::function<void()> check) { check_ = std::move(check); }
@@ -149,6 +150,10 @@ class HardParticles : public hoomd::Integrator {
   // `cells`: no particle has gone farther along an axis since the last time.
   void hand_over(double cells);
   void migrate();
+#if defined(ENABLE_MPI)
+  hoomd::CommFlags determineFlags(std::uint64_t timestep) override;
+  void restore(std::uint64_t timestep);
+#endif
   // Waits for the GPU; moves of all engines so far.
   hard_particles::Counters total();
   // Trials and accepted changes of the volume and swaps of all engines so far.

@@ -2,6 +2,7 @@
 // Particles that are spread over several ranks.
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 #include "Arrays.h"
@@ -126,22 +127,32 @@ void HardParticles::hand_over(double cells) {
 // HOOMD-blue sends a particle to the next domain.
 void HardParticles::migrate() {
 #if defined(ENABLE_MPI)
-  on_all_ranks([&] {
-    const Arrays arrays(*this, access_mode::readwrite, access_location::host);
-    hand_over_.put_beyond_edges(ranks_->rank(), domains(), {arrays.particles(), m_pdata->getN()});
-  });
   m_comm->forceMigrate();
   m_comm->communicate(timestep_);
   ++costs_.migrations;
-  on_all_ranks([&] {
-    {
-      const Arrays arrays(*this, access_mode::readwrite, access_location::host);
-      hand_over_.restore({arrays.particles(), m_pdata->getN()});
-    }
-    look();
-  });
+  if (!same_on_all_ranks())
+    throw std::runtime_error(name_ + ": the migration of particles has changed a position");
 #endif
 }
+
+#if defined(ENABLE_MPI)
+
+// Called at the beginning of every communication of HOOMD-blue, whoever asks for it.
+hoomd::CommFlags HardParticles::determineFlags(std::uint64_t timestep) {
+  if (ranks_ && engine_) {
+    const Arrays arrays(*this, access_mode::readwrite, access_location::host);
+    hand_over_.put_beyond_edges(ranks_->rank(), domains(), {arrays.particles(), m_pdata->getN()});
+  }
+  return Integrator::determineFlags(timestep);
+}
+
+// And when particles have migrated.
+void HardParticles::restore(std::uint64_t) {
+  const Arrays arrays(*this, access_mode::readwrite, access_location::host);
+  hand_over_.restore({arrays.particles(), m_pdata->getN()});
+}
+
+#endif
 
 HardParticles::ExchangeCosts HardParticles::exchange_costs() const {
   ExchangeCosts costs = costs_;

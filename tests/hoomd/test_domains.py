@@ -127,7 +127,7 @@ def compare(folder, shape, divisions, **settings):
 
 
 def test_disks_on_any_domains(tmp_path):
-    divisions = [[1, 2, 1], [1, 4, 1], [4, 1, 1], [2, 2, 1], [3, 1, 1], [[0.3, 0.7], [0.2, 0.8], [1]]]
+    divisions = [[1, 4, 1], [4, 1, 1], [2, 2, 1], [3, 1, 1], [[0.3, 0.7], [0.2, 0.8], [1]]]
     alone, several = compare(tmp_path, ROWS, divisions)
     images = [image for _, image, _ in alone[-1][1].values()]
     assert any(image[0] for image in images) and any(image[1] for image in images)
@@ -138,16 +138,16 @@ def test_disks_on_any_domains(tmp_path):
 
 
 def test_spheres_on_any_domains(tmp_path):
-    compare(tmp_path, LAYERS, [[1, 1, 2], [1, 1, 4], [2, 2, 1], [1, 2, 2], [[0.5, 0.5], [1], [0.35, 0.65]]])
+    compare(tmp_path, LAYERS, [[1, 1, 2], [2, 2, 1], [[0.5, 0.5], [1], [0.35, 0.65]]])
 
 
 @pytest.mark.parametrize(
     "others",
-    [["exchange"], ["sort"], ["balance", "sort"], ["resize"], ["snapshots"], ["exchange", "sort"]],
+    [["exchange", "sort"], ["balance", "sort"], ["resize"], ["snapshots"]],
     ids=" and ".join,
 )
 def test_other_operations_in_between(others, tmp_path):
-    divisions = [[1, 4, 1], [2, 2, 1], [[1], [0.1, 0.5, 0.4], [1]]]
+    divisions = [[2, 2, 1], [[1], [0.1, 0.5, 0.4], [1]]]
     compare(tmp_path, ROWS, divisions, others=others)
 
 
@@ -162,7 +162,7 @@ def test_other_operations_in_between(others, tmp_path):
     ids=["box moves", "swaps", "swaps at constant pressure", "edges apart"],
 )
 def test_box_moves_and_swaps_on_other_domains_than_slabs(types, settings, tmp_path):
-    compare(tmp_path, LAYERS, [[2, 1, 1], [1, 2, 1]], types=types, **settings)
+    compare(tmp_path, LAYERS, [[2, 1, 1]], types=types, **settings)
 
 
 def test_only_borders_travel_where_the_domains_are_strips(tmp_path):

@@ -56,10 +56,10 @@ class MANYMOVE_API HandOver {
              const std::array<double, 3>& reach, bool types, const HeldParticles& held);
   // Before the host program migrates particles: puts those that have crossed the box's edge along a
   // divided axis beyond this edge, so that they are known to have left the domain there. The
-  // migration changes their images back.
+  // migration changes their images back. Local, as restore() is.
   void put_beyond_edges(int rank, const Domains& domains, const HeldParticles& held) const;
-  // Restores the positions to the last bit after the migration. Throws std::runtime_error if this
-  // rank has a particle that was not sent to it.
+  // After the migration: restores the last bits of positions that it has rounded. Particles that
+  // another has moved since write() are left alone.
   void restore(const HeldParticles& held);
 
   const HandOverCounts& counts() const { return counts_; }
@@ -67,11 +67,10 @@ class MANYMOVE_API HandOver {
  private:
   struct Border {
     ParticlePosition particle;
-    bool was_here = false;  // before the migration
+    bool was_here = false;  // this rank has had it since write()
   };
 
-  std::vector<Border> border_;  // particles that this rank may have after the migration
-  std::size_t inner_ = 0;       // particles that it certainly keeps, because no border is near
+  std::vector<Border> border_;  // particles that this rank may have after a migration
   Grid grid_{};                 // of the engine
   HandOverCounts counts_;
 };
