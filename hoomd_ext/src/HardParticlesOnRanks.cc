@@ -111,8 +111,8 @@ void HardParticles::hand_over(double cells) {
     look();
   });
   costs_.exchange_seconds += seconds_until_now(time);
-  // Ghosts, which other operations may need, are of the last migration, and so is their width.
-  bool needed = costs_.steps == 0 || m_comm->getGhostLayerMaxWidth() > 0;
+  // Other operations may need ghosts, which a migration brings.
+  bool needed = m_comm->getGhostLayerMaxWidth() > 0;
   for (int domain = 0; domain < ranks_->ranks(); ++domain, needed = false) {
     for (std::size_t a = 0; a < 3; ++a) needed |= look_.outside[a] > allowed[a];
     if (!needed) break;

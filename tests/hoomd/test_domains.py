@@ -48,7 +48,8 @@ class Exchange(hoomd.custom.Action):
         places = MPI.COMM_WORLD.allreduce(places)
         with simulation.state.cpu_local_snapshot as local:
             for k in range(2):
-                local.particles.position[numpy.array(local.particles.tag) == tags[k]] = places[1 - k]
+                here = numpy.array(local.particles.tag) == tags[k]
+                local.particles.position[here] = places[1 - k]
 
 
 if "exchange" in others:
@@ -131,10 +132,9 @@ def test_disks_on_any_domains(tmp_path):
     alone, several = compare(tmp_path, ROWS, divisions)
     images = [image for _, image, _ in alone[-1][1].values()]
     assert any(image[0] for image in images) and any(image[1] for image in images)
-    # HOOMD-blue migrates particles at the beginning of each run, and rarely afterwards.
     for runs in several:
         for _, _, costs in runs:
-            assert costs["steps"] == 10 and 1 <= costs["migrations"] < 10
+            assert costs["steps"] == 10 and costs["migrations"] < 5
 
 
 def test_spheres_on_any_domains(tmp_path):
