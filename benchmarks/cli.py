@@ -201,13 +201,27 @@ def hoomd(
 ) -> int:
     """Time hard disks or hard spheres in HOOMD-blue.
 
-    The component, the updater in Python and HPMC are timed on one rank.
+    The component, the updater in Python and HPMC are timed on one rank. Under mpirun the component
+    is compared with the standalone engine on all ranks, and the table has the parts of a step and
+    what the ranks send each other.
 
     Examples:
       python -m benchmarks hoomd --sizes 16384 --threads 1
       python -m benchmarks hoomd --spheres --device cuda --json hoomd.json --plot hoomd.png
+      mpirun -n 4 python -m benchmarks hoomd --device cpu --sizes 65536
     """
-    return _timed("hoomd", gathered(locals()), "disks_hoomd")
+    options = gathered(locals())
+    from manymove.jobs.world import World
+
+    world = World.connect()
+    if world.size == 1:
+        return _timed("hoomd", options, "disks_hoomd")
+    if options.pop("plot_file") is not None or options.pop("decorrelation"):
+        raise ValueError("--plot and --decorrelation go with one rank")
+    from benchmarks import hoomd_ranks
+
+    hoomd_ranks.run(world, **options)
+    return 0
 
 
 @command(app, None, _of_all)

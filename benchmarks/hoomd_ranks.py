@@ -1,4 +1,5 @@
-"""Speed of hoomd.manymove.HardDisks on the ranks of this launch, for the benchmark scaling:
+"""Speed of hoomd.manymove.HardDisks and HardSpheres on MPI ranks:
+`mpiexec -n R python -m benchmarks hoomd`, and for the benchmark scaling
 `mpiexec -n R python -m benchmarks.hoomd_ranks REQUEST FILE`, both JSON.
 """
 
@@ -9,21 +10,216 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks import ranks
+from benchmarks.disk_variants import standalone
 from manymove import _core
 from manymove.bench import harness
+from manymove.hard_particles.simulation import HardDisks
+from manymove.hard_particles.spheres import HardSpheres
 from manymove.info import record
+from manymove.jobs.ranks import Ranks
 from manymove.jobs.report import write_json
+from manymove.jobs.world import World
+from manymove.settings import Grid
 
-SWEEPS_PER_STEP = 256  # positions are exchanged once a step
+SWEEPS_PER_STEP = 256  # of the benchmark scaling; positions are exchanged once a step
+SWEEPS = (16, 4, 1)  # of the benchmark hoomd
+SIZES = {HardDisks: 65536, HardSpheres: 32768}
 MELT = 4  # steps, in all
 LATTICE = 2000  # sweeps of the small system that is copied
+
+
+class Component:
+    """A simulation of the component on all ranks.
+
+    Args:
+        world: all ranks.
+        device: "cpu" or "cuda"; the local rank determines the GPU.
+        seed: seed of the simulation.
+        found: positions and box on rank 0, None on the others.
+        kind: HardDisks or HardSpheres.
+        strips: whether the domains are strips along y or slabs along z, as those of the engine;
+            otherwise HOOMD-blue chooses them.
+        settings: further parameters of the integrator.
+
+    Raises:
+        ImportError: HOOMD-blue, its MPI or the component is missing.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        device: str,
+        seed: int,
+        found: tuple[np.ndarray, tuple[float, ...]] | None,
+        kind: ranks.Kind,
+        *,
+        strips: bool,
+        **settings: Any,
+    ) -> None:
+        import hoomd
+        import hoomd.manymove
+
+        if not hoomd.version.mpi_enabled:
+            raise ImportError("this HOOMD-blue is built without MPI")
+        communicator = hoomd.communicator.Communicator()
+        if device == "cuda":
+            index = world.device("cuda").removeprefix("cuda").removeprefix(":")
+            where = hoomd.device.GPU([int(index or 0)], communicator=communicator)
+        else:
+            where = hoomd.device.CPU(communicator=communicator)
+        self.simulation = hoomd.Simulation(device=where, seed=seed % 65536)
+        snapshot = hoomd.Snapshot(communicator)
+        if found is not None:
+            positions, box = found
+            snapshot.configuration.box = [*box, *[0] * (6 - len(box))]
+            snapshot.particles.N = len(positions)
+            snapshot.particles.types = ["disk"]
+            snapshot.particles.position[:, : len(box)] = positions
+        along = (1, communicator.num_ranks) if kind is HardDisks else (1, 1, communicator.num_ranks)
+        decomposition = (*along, 1)[:3] if strips else (None, None, None)
+        self.simulation.create_state_from_snapshot(snapshot, decomposition)
+        self.particles = getattr(hoomd.manymove, kind.__name__)(**settings)
+        self.particles.shape["disk"] = {"diameter": 1.0}
+        self.simulation.operations.integrator = self.particles
+
+    def run(self, sweeps: int) -> tuple[int, int]:
+        """Trial and accepted moves of at least one step."""
+        self.simulation.run(max(1, sweeps // self.particles.sweeps_per_step))
+        accepted, rejected = self.particles.translate_moves  # waits for all ranks
+        return accepted + rejected, accepted
+
+    def costs(self) -> dict[str, float]:
+        """What a step of the last run took on average: on this rank the seconds of the sweeps, of
+        the exchange of positions and of HOOMD-blue's migration, and of all ranks the messages and
+        bytes of the exchange and the particles that migrated."""
+        costs = dict(self.particles._cpp_obj.exchange_costs)
+        steps = costs.pop("steps")
+        return {f"{name}_per_step": value / max(1, steps) for name, value in costs.items()}
+
+
+def run(
+    world: World,
+    *,
+    spheres: bool,
+    sizes: Any,
+    packing_fraction: float | None,
+    device: str,
+    threads: int | None,
+    max_displacement: float | None,
+    equilibrate: int,
+    repeats: int,
+    seconds: float,
+    seed: int,
+    json_file: Path | None,
+) -> dict[str, Any]:
+    """Time every size on all ranks, print a table, and write the JSON file after each size.
+
+    The engine alone on these ranks and the component with 16, 4 and 1 sweeps a step are timed in
+    turn, the latter with strips as domains and with the domains that HOOMD-blue chooses.
+
+    The arguments are `world`, all ranks, and the options of the command.
+
+    Returns:
+        the content of the JSON file.
+
+    Raises:
+        ImportError: HOOMD-blue, its MPI or the component is missing.
+        ValueError: an argument is out of range.
+    """
+    harness.check(repeats, seconds, equilibrate, 0)
+    kind = HardSpheres if spheres else HardDisks
+    packing_fraction = packing_fraction or {HardDisks: 0.698, HardSpheres: 0.5}[kind]
+    everyone = Ranks.of(world.communicator)
+    about = {"packing_fraction": packing_fraction, "melt": equilibrate, "world": world.size}
+    report = harness.Report(_table(kind), json_file, silent=world.rank > 0, **about)
+    where = world.device(device)
+    settings = {"max_displacement": max_displacement, "grid": Grid(None), "seed": seed}
+    settings |= {"device": where, "threads": threads or 1}
+    for N in sizes or [SIZES[kind]]:
+        found = everyone.together(
+            lambda N=N: ranks.melted(N, packing_fraction, settings, equilibrate, kind)
+            if world.rank == 0
+            else None,
+            patient=True,
+        )
+        report.add(_of_size(world, everyone, N, found, kind, settings, repeats, seconds))
+    return report.end()
+
+
+def _of_size(
+    world: World,
+    everyone: Ranks,
+    N: int,
+    found: tuple[np.ndarray, tuple[float, ...]] | None,
+    kind: ranks.Kind,
+    settings: dict[str, Any],
+    repeats: int,
+    seconds: float,
+) -> list[dict[str, Any]]:
+    """The results of one size: the engine first."""
+    box = everyone.first(found and found[1])
+    engine = kind(found and found[0], box, comm=world.communicator, **settings)
+    variants = [standalone(engine)]
+    variants[0].name = f"standalone, {variants[0].name}"
+    components: list[Component | None] = [None]
+    device = "cpu" if settings["device"] == "cpu" else "cuda"
+    common = {"default_d": engine.max_displacement, "nselect": engine.moves_per_cell}
+    for strips in (True, False):
+        for sweeps in SWEEPS:
+            about = {"sweeps_per_step": sweeps, "domains": "strips" if strips else "default"}
+            made = Component(
+                world, device, settings["seed"], found, kind, strips=strips,
+                sweeps_per_step=sweeps, threads=settings["threads"], **common,
+            )  # fmt: skip
+            name = f"hoomd.manymove, {sweeps} sweeps a step, {about['domains']}"
+            components.append(made)
+            variants.append(harness.Variant(name, made.run, about, sweeps=sweeps))
+    for variant in variants:
+        variant.calibrate(seconds, everyone.first)
+    for _ in range(repeats):
+        for variant in variants:
+            everyone.any(False)  # all begin together
+            variant.time()
+    rates = np.array([variant.rates for variant in variants])
+    results = []
+    for variant, made, ratios in zip(variants, components, rates / rates[0], strict=True):
+        row = {"particles": N, "ranks": world.size, **variant.result()}
+        row["ratio_to_standalone"] = float(np.median(ratios))
+        results.append(row | (made.costs() if made else {}))
+    return results
+
+
+def _table(kind: ranks.Kind) -> harness.Table:
+    def of(key: str, scale: float = 1.0) -> Any:
+        return lambda row: f"{row[key] * scale:.4g}" if key in row else ""
+
+    particles = "disks" if kind is HardDisks else "spheres"
+    return harness.Table(
+        (
+            (particles, ">9", "particles"),
+            ("variant", "<44", "variant"),
+            ("ranks", ">5", "ranks"),
+            ("moves/s", ">9.3g", "trial_moves_per_second"),
+            ("spread", ">6.1%", harness.spread("trial_moves_per_second")),
+            ("/ standalone", ">12.3g", "ratio_to_standalone"),
+            ("sweeps ms", ">9", of("sweep_seconds_per_step", 1e3)),
+            ("exchange ms", ">11", of("exchange_seconds_per_step", 1e3)),
+            ("migration ms", ">12", of("migration_seconds_per_step", 1e3)),
+            ("messages", ">8", of("messages_per_step")),
+            ("bytes", ">9", of("bytes_per_step")),
+            ("migrated", ">8", of("migrated_per_step")),
+            harness.STATUS,
+        )
+    )
 
 
 def measure(
     *, particles: int, device: str, packing_fraction: float, repeats: int, seconds: float, seed: int
 ) -> dict[str, Any] | None:
-    """The result of one size on all ranks; None on ranks after the first.
+    """The result of one size of disks on all ranks; None on ranks after the first.
 
     Args:
         particles: total number of disks.
@@ -33,57 +229,37 @@ def measure(
         ImportError: HOOMD-blue, its MPI or the component is missing.
     """
     import hoomd
-    import hoomd.manymove
     from mpi4py import MPI
 
-    from manymove.jobs.world import World
-
-    if not hoomd.version.mpi_enabled:
-        raise ImportError("this HOOMD-blue is built without MPI")
     world = World.of(MPI.COMM_WORLD)
-    communicator = hoomd.communicator.Communicator()
-    if device == "cuda":
-        index = world.device("cuda").removeprefix("cuda").removeprefix(":")
-        where = hoomd.device.GPU([int(index or 0)], communicator=communicator)
-    else:
-        where = hoomd.device.CPU(communicator=communicator)
-    simulation = hoomd.Simulation(device=where, seed=seed % 65536)
-    snapshot = hoomd.Snapshot(communicator)
-    if communicator.rank == 0:
-        settings = {"seed": seed, "device": world.device(device)}
-        positions, box = ranks.melted(particles, packing_fraction, settings, LATTICE)
-        snapshot.configuration.box = [*box, 0, 0, 0, 0]
-        snapshot.particles.N = len(positions)
-        snapshot.particles.types = ["disk"]
-        snapshot.particles.position[:, :2] = positions
-    simulation.create_state_from_snapshot(snapshot)
-    disks = hoomd.manymove.HardDisks(sweeps_per_step=SWEEPS_PER_STEP, threads=1)
-    disks.shape["disk"] = {"diameter": 1.0}
-    simulation.operations.integrator = disks
-
-    def run(sweeps: int) -> tuple[int, int]:
-        simulation.run(max(1, sweeps // SWEEPS_PER_STEP))
-        accepted, rejected = disks.translate_moves  # waits for all ranks
-        return accepted + rejected, accepted
-
-    simulation.run(MELT)
+    settings = {"seed": seed, "device": world.device(device)}
+    found = ranks.melted(particles, packing_fraction, settings, LATTICE) if not world.rank else None
+    component = Component(
+        world, device, seed, found, HardDisks, strips=True,
+        sweeps_per_step=SWEEPS_PER_STEP, threads=1,
+    )  # fmt: skip
+    component.simulation.run(MELT)
     name = f"hoomd.manymove, HOOMD-blue {hoomd.version.version}"
     variant = harness.Variant(
-        name, run, {"device": device}, sweeps=SWEEPS_PER_STEP, shortest=SWEEPS_PER_STEP
+        name,
+        component.run,
+        {"device": device},
+        sweeps=SWEEPS_PER_STEP,
+        shortest=SWEEPS_PER_STEP,
     )
     variant.calibrate(seconds, world.communicator.bcast)
     for _ in range(repeats):
         variant.time()
-    overlaps = disks.overlaps
+    overlaps = component.particles.overlaps
     if overlaps:
         raise RuntimeError(f"{overlaps} disks overlap at the end")
-    if communicator.rank > 0:
+    if world.rank > 0:
         return None
     gpus = _core.cuda_devices() if device == "cuda" else []
     return {
         **variant.result(),
-        "particles": int(simulation.state.N_particles),
-        "ranks": communicator.num_ranks,
+        "particles": int(component.simulation.state.N_particles),
+        "ranks": world.size,
         "sweeps_per_step": SWEEPS_PER_STEP,
         "device_name": gpus[0]["name"] if gpus else f"CPU ({_core.simd_level()}, 1 thread)",
     }

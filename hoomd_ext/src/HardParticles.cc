@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
+#include "Arrays.h"
 #include "Compat.h"
 #include "InBox.h"
 #include "Peers.h"
-#include "core/parallel/rendezvous.h"
 #include "core/runtime/text.h"
 
 namespace manymove::host {
@@ -52,28 +53,6 @@ double mean_of(const std::vector<double>& diameters, int dimensions) {
 
 }  // namespace
 
-// HOOMD-blue's own arrays, where its device has them.
-class HardParticles::Arrays {
- public:
-  Arrays(HardParticles& self, access_mode::Enum mode)
-      : where_(home_of(*self.m_exec_conf)),
-        position_(self.m_pdata->getPositions(), where_, mode),
-        image_(self.m_pdata->getImages(), where_, mode),
-        index_(self.m_pdata->getRTags(), where_, access_mode::read),
-        tag_(self.m_pdata->getTags(), where_, access_mode::read) {}
-
-  hard_particles::HostParticles particles() const {
-    return {position_.data, sizeof(Scalar) == sizeof(double),
-            reinterpret_cast<std::int32_t*>(image_.data), index_.data, tag_.data};
-  }
-
- private:
-  access_location::Enum where_;
-  ArrayHandle<Scalar4> position_;
-  ArrayHandle<int3> image_;
-  ArrayHandle<unsigned int> index_, tag_;
-};
-
 HardParticles::HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, int dimensions,
                              int threads)
     : Integrator(system, Scalar(0)),
@@ -86,6 +65,17 @@ HardParticles::HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, in
   if (gpus_of(*m_exec_conf).size() > 1)
     throw std::runtime_error(
         text_of(name_, " runs on one GPU per rank, not on ", gpus_of(*m_exec_conf).size()));
+#if defined(ENABLE_MPI)
+  if (ranks_)
+    m_comm->getComputeCallbackSignal().connect<HardParticles, &HardParticles::restore>(this);
+#endif
+}
+
+HardParticles::~HardParticles() {
+#if defined(ENABLE_MPI)
+  if (m_sysdef->isDomainDecomposed())
+    m_comm->getComputeCallbackSignal().disconnect<HardParticles, &HardParticles::restore>(this);
+#endif
 }
 
 void HardParticles::refuse(const std::string& why) const {
@@ -171,6 +161,8 @@ void HardParticles::prepRun(std::uint64_t timestep) {
   prepare();
   at_start_ = total();
   others_at_start_ = others();
+  costs_ = {};
+  counts_at_start_ = hand_over_.counts();
   noticed_ = false;
   started_ = Clock::now();
   seconds_ = 0;
@@ -403,7 +395,7 @@ void HardParticles::make_engine() {
   // The engine realizes ratios of edges with a small error.
   if (ranks_) {
     follow_box(true);
-    migrate();
+    hand_over(std::numeric_limits<double>::infinity());  // others may have moved them
   } else {
     engine_->write_positions(Arrays(*this, access_mode::readwrite).particles());
     follow_box(false);

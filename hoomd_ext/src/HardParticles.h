@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/hard_particles/engine.h"
+#include "core/hard_particles/hand_over.h"
 #include "core/parallel/communicator.h"
 #include "core/runtime/errors.h"
 
@@ -26,6 +27,7 @@ class HardParticles : public hoomd::Integrator {
  public:
   // dimensions: 2 or 3. threads: of the CPU engine.
   HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, int dimensions, int threads);
+  ~HardParticles() override;
 
   // Sets a function that is called when a run begins and may throw.
   void set_check(std::function<void()> check) { check_ = std::move(check); }
@@ -62,6 +64,14 @@ class HardParticles : public hoomd::Integrator {
   std::array<std::uint64_t, 2> volume_moves() const;
   std::array<std::uint64_t, 2> swap_moves() const;
   double moves_per_second();
+  // What the steps since the start of the last run took on several ranks: seconds of this rank, and
+  // what all ranks have sent. Collective.
+  struct ExchangeCosts {
+    std::uint64_t steps = 0, migrations = 0;
+    double sweep_seconds = 0, exchange_seconds = 0, migration_seconds = 0;
+    hard_particles::HandOverCounts counts;
+  };
+  ExchangeCosts exchange_costs() const;
   // Since it was attached.
   std::array<std::uint64_t, 2> all_accepted_and_rejected();
 
@@ -134,9 +144,16 @@ class HardParticles : public hoomd::Integrator {
   std::string name_of(const Parameter& parameter) const;
   // Particles that are spread over several ranks. All calls are collective.
   void update_spread();
-  bool same_on_all_ranks() const;
+  bool same_on_all_ranks();
+  void look();
+  hard_particles::Domains domains() const;
+  // `cells`: no particle has gone farther along an axis since the last time.
+  void hand_over(double cells);
   void migrate();
-  int cycles_between_migrations() const;
+#if defined(ENABLE_MPI)
+  hoomd::CommFlags determineFlags(std::uint64_t timestep) override;
+  void restore(std::uint64_t timestep);
+#endif
   // Waits for the GPU; moves of all engines so far.
   hard_particles::Counters total();
   // Trials and accepted changes of the volume and swaps of all engines so far.
@@ -152,13 +169,11 @@ class HardParticles : public hoomd::Integrator {
   const std::string name_;
   const int threads_;
   std::unique_ptr<Communicator> ranks_;  // null: this one is alone
-  struct Written {
-    unsigned int tag;
-    hoomd::Scalar r[3];
-    int type;
-  };
-  bool is_as_written(const hoomd::Scalar4& now, const Written& last) const;
-  std::vector<Written> written_;  // this rank's particles as the last migration left them
+  hard_particles::HandOver hand_over_;
+  hard_particles::HandOverCounts counts_at_start_;
+  ExchangeCosts costs_;
+  // This rank's particles as they were left, and how far one of any rank is outside of its domain.
+  hard_particles::Look look_;
   std::vector<double> diameter_, max_displacement_;  // by type
   int moves_per_cell_ = 4, sweeps_per_step_ = 4;
   double repair_depth_ = 1e-4;

@@ -31,6 +31,20 @@ PYBIND11_MODULE(_manymove, module) {
       .def_property_readonly("translate_moves", &HardParticles::accepted_and_rejected)
       .def_property_readonly("all_moves", &HardParticles::all_accepted_and_rejected)
       .def_property_readonly("mps", &HardParticles::moves_per_second)
+      .def_property_readonly("exchange_costs",
+                             [](const HardParticles& self) {
+                               const auto costs = self.exchange_costs();
+                               py::dict d;
+                               d["steps"] = costs.steps;
+                               d["migrations"] = costs.migrations;
+                               d["sweep_seconds"] = costs.sweep_seconds;
+                               d["exchange_seconds"] = costs.exchange_seconds;
+                               d["migration_seconds"] = costs.migration_seconds;
+                               d["messages"] = costs.counts.messages;
+                               d["bytes"] = costs.counts.bytes;
+                               d["migrated"] = costs.counts.migrated;
+                               return d;
+                             })
       .def_property_readonly("overlaps", &HardParticles::overlaps)
       .def_property_readonly("state_hash", &HardParticles::state_hash)
       .def_property_readonly("packing_fraction", &HardParticles::packing_fraction)

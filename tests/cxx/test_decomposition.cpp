@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/dpd/settings.h"
-#include "core/parallel/rendezvous.h"
+#include "core/parallel/origins.h"
 #include "support/ranks.h"
 #include "support/test.h"
 

@@ -40,6 +40,14 @@ TEST("deliver brings what each rank has for this one, in the order of ranks") {
     });
 }
 
+TEST("a question to a rank that does not exist is an error") {
+  run_communicators(2, [](Communicator& communicator) {
+    for (const int rank : {-1, 2})
+      CHECK_THROWS(ask<int>(communicator, {rank}, std::vector<int>{0}, [](int i) { return i; }),
+                   std::runtime_error, "of 2 is asked for");
+  });
+}
+
 TEST("deliver of empty messages alone brings nothing, from one rank or from several") {
   for (const int ranks : {1, 4})
     run_communicators(ranks, [&](Communicator& communicator) {

@@ -2,6 +2,7 @@
 // Hard disks divided among ranks: strips of whole rows of tiles.
 #include "core/hard_particles/strip.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
@@ -77,10 +78,13 @@ TEST("the first strips are the rows of the grid, each once") {
 TEST("over ten thousand cycles the strips tile the rows, and neighbors agree on what crosses") {
   for_each_division([](std::vector<Strip>& strips, const State& s) {
     const std::size_t ranks = strips.size();
+    State grid = s;
     for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
       const Draw draw = draw_cycle(s, cycle);
       std::vector<HaloRows> crossing;
-      for (Strip& strip : strips) crossing.push_back(strip.advance(draw.shift_cells[1]));
+      for (Strip& strip : strips)
+        crossing.push_back(strip.advance(draw.shift_cells[1], row_of(grid, grid.data, 0)));
+      move_origin(grid, draw);
       check_tiling(strips, s);
       for (std::size_t r = 0; r < ranks; ++r) {
         const HaloRows &here = crossing[r], &above = crossing[(r + 1) % ranks];
@@ -96,11 +100,14 @@ TEST("over ten thousand cycles the strips tile the rows, and neighbors agree on 
 
 TEST("over ten thousand cycles a tile's old rows are in the strip or in what crosses to it") {
   for_each_division([](std::vector<Strip>& strips, const State& s) {
+    State grid = s;
     for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
       const Draw draw = draw_cycle(s, cycle);
+      const int home = row_of(grid, grid.data, 0);
+      move_origin(grid, draw);
       for (Strip& strip : strips) {
         const int old_rows = strip.rows();
-        const HaloRows crossing = strip.advance(draw.shift_cells[1]);
+        const HaloRows crossing = strip.advance(draw.shift_cells[1], home);
         State part = s;
         part.strip = strip;
         const Draw local = local_draw(part, draw);
@@ -123,6 +130,49 @@ TEST("over ten thousand cycles a tile's old rows are in the strip or in what cro
       }
     }
   });
+}
+
+TEST("strips stay within half a tile of equal parts of the box, where they are two tiles high") {
+  for (const int ranks : {2, 3, 5}) {
+    const State s = system_of(30, 240, 8, 5);
+    const int cells = s.geometry.cells[1];
+    std::vector<Strip> strips;
+    for (int r = 0; r < ranks; ++r) strips.emplace_back(rows_of(s), r, ranks);
+    State grid = s;
+    bool apart = false;  // the edges are not always in the same place
+    for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
+      const Draw draw = draw_cycle(s, cycle);
+      for (Strip& strip : strips) strip.advance(draw.shift_cells[1], row_of(grid, grid.data, 0));
+      move_origin(grid, draw);
+      const int home = row_of(grid, grid.data, 0);
+      for (int r = 0; r < ranks; ++r) {
+        const double way =
+            strips[static_cast<std::size_t>(r)].first_row() - home - r * cells / double(ranks);
+        // Other strips than the first begin at a row of tiles below their equal part.
+        const double off = way - cells * std::round(way / cells);
+        CHECK(off <= 4 + 2 && off >= -4 - 2 - (r ? 8 : 0));
+        apart |= off != 0;
+      }
+    }
+    CHECK(apart);
+  }
+}
+
+TEST("strips that are elsewhere come back to the box's lower edge") {
+  const State s = system_of(30, 240, 8, 7);
+  Strip strip(rows_of(s), 0, 3);
+  State grid = s;
+  grid.data.origin[1] = s.extent[1] / 2;  // of a snapshot that a run continues from
+  int off = 0;
+  for (std::uint64_t cycle = 0; cycle < 200; ++cycle) {
+    const Draw draw = draw_cycle(s, cycle);
+    strip.advance(draw.shift_cells[1], row_of(grid, grid.data, 0));
+    move_origin(grid, draw);
+    const int cells = s.geometry.cells[1], way = strip.first_row() - row_of(grid, grid.data, 0);
+    off = (way % cells + cells) % cells;
+    off = std::min(off, cells - off);
+  }
+  CHECK(off <= 4 + 2);
 }
 
 TEST("the tiles of a grid are its columns and rows, each once") {

@@ -21,7 +21,7 @@ def lattice(dimensions: int, per_edge: int, spacing: float) -> tuple[np.ndarray,
     return (sites - (per_edge - 1) / 2) * spacing, (per_edge * spacing,) * dimensions
 
 
-def simulation_of(start, types="A", device=None, seed=1):
+def simulation_of(start, types="A", device=None, seed=1, domains=(None, None, None)):
     """A simulation of particles with alternating types; of disks if the box has two edges."""
     positions, box = start
     simulation = hoomd.Simulation(device or hoomd.device.CPU(), seed=seed)
@@ -32,7 +32,7 @@ def simulation_of(start, types="A", device=None, seed=1):
         snapshot.particles.types = list(types)
         snapshot.particles.typeid[:] = np.arange(len(positions)) % len(types)
         snapshot.particles.position[:, : len(box)] = positions
-    simulation.create_state_from_snapshot(snapshot)
+    simulation.create_state_from_snapshot(snapshot, domain_decomposition=domains)
     return simulation
 
 

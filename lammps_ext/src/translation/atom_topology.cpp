@@ -8,7 +8,7 @@
 
 #include "atom.h"
 #include "comm.h"
-#include "core/parallel/rendezvous.h"
+#include "core/parallel/origins.h"
 #include "core/runtime/text.h"
 #include "force.h"
 #include "update.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "../parallel/rendezvous.h"
+#include "../parallel/origins.h"
 #include "fixed_point.h"
 
 namespace manymove::dpd {

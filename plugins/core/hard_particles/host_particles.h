@@ -54,11 +54,15 @@ MM_HD double coordinate(const Frame& f, int axis, double x) {
 }
 
 // What a host program is given; a float32 that rounds to the upper edge is kept below it.
+template <class Real>
+MM_HD Real below_edge(double coordinate, double box) {
+  const auto r = static_cast<Real>(coordinate);
+  const auto edge = static_cast<Real>(0.5 * box);
+  return r < edge ? r : edge * (1 - (sizeof(Real) == 4 ? Real(1.2e-7) : Real(2.3e-16)));
+}
 template <class Real, TiledGrid AnyGeometry>
 MM_HD Real host_coordinate(const AnyGeometry& g, const Frame& f, int axis, int cell, float local) {
-  const auto r = static_cast<Real>(coordinate(f, axis, place_in_box(g, f, axis, cell, local)));
-  const auto edge = static_cast<Real>(0.5 * f.box[axis]);
-  return r < edge ? r : edge * (1 - (sizeof(Real) == 4 ? Real(1.2e-7) : Real(2.3e-16)));
+  return below_edge<Real>(coordinate(f, axis, place_in_box(g, f, axis, cell, local)), f.box[axis]);
 }
 
 // Crossings of the periodic boundary on the shortest way from one coordinate to another.

@@ -420,6 +420,10 @@ SwapRules swap_rules(const State& s, std::uint64_t cycle) {
   return rules;
 }
 
+HaloRows advance_strip(State& s, const Draw& draw) {
+  return s.strip->advance(draw.shift_cells[s.dimensions() - 1], row_of(s, s.data, 0));
+}
+
 Draw local_draw(const State& s, Draw draw) {
   if (s.strip) draw.shift_cells[s.dimensions() - 1] = s.strip->local_shift();
   return draw;

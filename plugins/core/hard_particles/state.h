@@ -174,7 +174,9 @@ ContactBins contact_bins(const State& state, const Sampling& sampling);
 void move_origin(State& state, const Draw& draw);
 Draw draw_cycle(const State& state, std::uint64_t cycle);
 SwapRules swap_rules(const State& state, std::uint64_t cycle);
-// After Strip::advance(): the draw in local storage.
+// The strip moves with the grid; it stays as near to the box's lower edge as it can.
+HaloRows advance_strip(State& state, const Draw& draw);
+// Afterwards: the draw in local storage.
 Draw local_draw(const State& state, Draw draw);
 
 // The contact distance of two particles in the caller's unit.

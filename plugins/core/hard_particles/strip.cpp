@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "strip.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
@@ -11,9 +12,11 @@
 namespace manymove::hard_particles {
 namespace {
 
-// An edge finds the next tile's within half a tile; another rank's edge, with tiles of unequal
-// width between, within one row more; and a tile reads two rows beyond its own (land()).
-int margin_of(const GridRows& whole) { return whole.widest / 2 + 3; }
+// Another rank's edge, with tiles of unequal width between, moves by one row more than the first
+// one's, and a tile reads two rows beyond its own (land()).
+constexpr int kBeyondReach = 3;
+// The edge of the first strip finds that of a tile within half a tile.
+int fewest_needed(const GridRows& whole) { return whole.widest / 2 + kBeyondReach; }
 
 // The fewest rows of a strip.
 int fewest_rows(const GridRows& whole, int ranks) {
@@ -21,7 +24,7 @@ int fewest_rows(const GridRows& whole, int ranks) {
 }
 
 bool fits(const GridRows& whole, int ranks) {
-  return fewest_rows(whole, ranks) >= margin_of(whole);
+  return fewest_rows(whole, ranks) >= fewest_needed(whole);
 }
 
 // The widest narrower tile for which so many ranks fit, of four cells at least, which swap moves
@@ -37,19 +40,23 @@ int tile_for(GridRows whole, int ranks) {
 }  // namespace
 
 Strip::Strip(const GridRows& whole, int rank, int ranks)
-    : whole_(whole), rank_(rank), ranks_(ranks), margin_(margin_of(whole)) {
+    : whole_(whole), rank_(rank), ranks_(ranks) {
   if (!fits(whole, ranks)) {
     int most = ranks - 1;
     while (most > 1 && !fits(whole, most)) --most;
     const char* const rows = whole.layers ? " layers" : " rows";
     const std::string problem =
         text_of("the box is too small for ", ranks, " ranks: ", whole.layers ? "slabs" : "strips",
-                " of whole tiles and at least ", margin_, rows, " of cells, of ", whole.cells, rows,
-                " in ", whole.tiles, rows, " of tiles, allow ", most);
+                " of whole tiles and at least ", fewest_needed(whole), rows, " of cells, of ",
+                whole.cells, rows, " in ", whole.tiles, rows, " of tiles, allow ", most);
     if (const int tile = tile_for(whole, ranks))
       refuse(Parameter{"tile"}, "must be narrower, for example ", tile, ": ", problem);
     throw std::invalid_argument(problem);
   }
+  // The edge is within half a tile of its home before and after a shift, if the neighbor has as
+  // many rows as lie between.
+  reach_ = std::min(whole.widest, fewest_rows(whole, ranks) - kBeyondReach);
+  margin_ = reach_ + kBeyondReach;
   const std::int64_t most_tiles = (whole.tiles + ranks - 1) / ranks;
   most_rows_ = static_cast<int>((most_tiles * whole.cells + whole.tiles - 1) / whole.tiles);
   place();
@@ -77,14 +84,16 @@ void Strip::place() {
   rows_ = (cut(above) - first_row_ + whole_.cells - 1) % whole_.cells + 1;
 }
 
-HaloRows Strip::advance(int shift) {
+HaloRows Strip::advance(int shift, int home) {
   const int old_rows = rows_, lower = first_row_, upper = cut(edge(rank_ + 1));
   const int first = cut(edge(0));
   const auto way = [&](int tile_row, int from) { return centered(cut(tile_row) + shift - from); };
-  // The tiles that lie nearest to where the first strip was; the other strips follow.
-  int nearest = 0;
-  for (int tile_row = 1; tile_row < whole_.tiles; ++tile_row)
-    if (std::abs(way(tile_row, first)) < std::abs(way(nearest, first))) nearest = tile_row;
+  // The tiles within reach that lie nearest to the home of the first strip; the others follow.
+  int nearest = -1;
+  for (int tile_row = 0; tile_row < whole_.tiles; ++tile_row)
+    if (std::abs(way(tile_row, first)) <= reach_ &&
+        (nearest < 0 || std::abs(way(tile_row, home)) < std::abs(way(nearest, home))))
+      nearest = tile_row;
   first_tile_row_ = nearest;
   place();
   moved_ = way(edge(rank_), lower);

@@ -3,7 +3,7 @@
 // 9; docs/theory/hard_spheres.md, section 10): each holds a strip of whole rows of tiles, along y
 // in two dimensions, or a slab of whole layers of tiles, along z in three. The tiles' frozen
 // borders keep the ranks apart during a cycle; at the shift of the grid the strips' edges move with
-// it, by half a tile at most, and the rows in between go to the neighbor.
+// it, by a tile at most, and the rows in between go to the neighbor.
 //
 // Disks of one size, mixtures and spheres share this: a row is what lies between two cuts, whatever
 // is in it.
@@ -44,8 +44,9 @@ class Strip {
   int tile_row(int i) const { return (edge(rank_) + i) % whole_.tiles; }
 
   // The strips of the grid that is shifted by `shift` rows of cells and less than another, and what
-  // has to cross before the particles can land in them.
-  HaloRows advance(int shift);
+  // has to cross before the particles can land in them. `home`: the row of the present grid in
+  // which the box begins, from which the strips stay as near as they can.
+  HaloRows advance(int shift, int home);
   // After advance(): the shift in local storage, of the strip's first row there.
   int local_shift() const { return margin_ + moved_; }
   // And of the strip's rows of tiles, those at the lower and at the upper edge that wait for rows
@@ -61,6 +62,7 @@ class Strip {
 
   GridRows whole_;
   int rank_, ranks_;
+  int reach_ = 0;  // rows by which the edge of the first strip moves at most
   int margin_ = 0, most_rows_ = 0;
   int first_tile_row_ = 0;  // of rank 0's strip
   int first_row_ = 0, rows_ = 0, tile_rows_ = 0;

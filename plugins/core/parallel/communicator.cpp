@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "../runtime/errors.h"
-#include "rendezvous.h"
+#include "origins.h"
 
 namespace manymove {
 namespace {
@@ -179,12 +179,7 @@ void fail(Watchdog& watchdog, std::exception_ptr error) {
       text_of("rank ", watchdog.rank(), " of ", watchdog.ranks(), ": ", message_of(error).text));
 }
 
-// ---- rendezvous.h ----
-
-void throw_no_tag(std::uint32_t tag, std::size_t tags) {
-  throw std::runtime_error(
-      text_of("particle ", tag, " of ", tags, " does not exist or is asked of the wrong rank"));
-}
+// ---- origins.h ----
 
 // Both sides send to the rank that the tag names.
 std::vector<Origin> find_origins(Communicator& communicator,

@@ -9,7 +9,7 @@ void CpuEngine::advance(std::uint64_t cycles) {
     const Draw draw = draw_cycle(state_, all.cycles);
     if (state_.strip) {  // it moves with the grid
       const int rows = state_.rows();
-      const HaloRows halo = state_.strip->advance(draw.shift_cells[state_.dimensions() - 1]);
+      const HaloRows halo = advance_strip(state_, draw);
       local_ = state_.local();
       exchange_rows(halo, rows);
     }

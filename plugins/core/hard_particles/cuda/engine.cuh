@@ -142,7 +142,7 @@ class CudaEngine : protected OnDevice, public StateEngine {
   void cycle_of_strip(const Draw& draw) {
     Strip& strip = *state_.strip;
     const int rows = strip.rows(), in_row = state_.tiles_in_row();
-    const HaloRows halo = strip.advance(draw.shift_cells[state_.dimensions() - 1]);
+    const HaloRows halo = advance_strip(state_, draw);
     const Draw local = local_draw(state_, draw);
     const int below = strip.waiting_below(), above = strip.tile_rows() - strip.waiting_above();
     const auto launch_rows = [&](int first, int end, cudaStream_t stream) {

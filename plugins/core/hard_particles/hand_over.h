@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The way of positions from a divided engine to a host program whose domains are not the engine's
+// strips (docs/theory/hard_disks.md, section 9.2).
+//
+// A rank of the host program keeps a particle until the next migration, also outside of its domain.
+// The rank that has the particle in its strip writes it to the host program's array if only this
+// rank can have it there. Otherwise it sends the particle to all ranks whose domains are within
+// reach: one of them has the particle in its array, and one will have it if the host program
+// migrates particles next. Both get the same bits, so that positions need no second exchange after
+// a migration, which rounds those that cross the box's edges.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine.h"
+
+namespace manymove::hard_particles {
+
+// How a host program divides the box among the ranks, the same on all of them.
+struct Domains {
+  // Along each axis, from one edge of the box to the other: where domain k begins, and the end.
+  // Along an axis that is not divided, or does not exist, there are two.
+  std::array<std::vector<double>, 3> borders;
+  std::vector<std::int32_t> ranks;  // [x][y][z], by the domain's place along each axis
+
+  bool divided(std::size_t axis) const { return borders[axis].size() > 2; }
+  // Where the domain of a rank is, along each axis.
+  std::array<std::size_t, 3> place_of(std::int32_t rank) const;
+};
+
+// This rank's particles in a host program.
+struct HeldParticles {
+  // Arrays in the host's memory with this rank's particles first. The `index` of all others is not
+  // below `count`.
+  HostParticles arrays;
+  std::size_t count;
+};
+
+// What the ranks have sent each other since the start, on this rank.
+struct HandOverCounts {
+  std::uint64_t messages = 0, bytes = 0;  // sent
+  std::uint64_t migrated = 0;             // particles that came with the host program's migration
+};
+
+class MANYMOVE_API HandOver {
+ public:
+  // Collective. Leaves the positions, in the host program's precision, in the arrays of the ranks
+  // that hold the particles, and their images, as write_positions() of an undivided engine does.
+  // `reach`: along each axis, how far a particle may be outside of the domain of the rank that
+  // holds it. `types`: types of particles change, and own_positions() has them. Throws
+  // std::runtime_error if one of this rank's particles has not arrived, or has arrived twice.
+  void write(Communicator& ranks, const Engine& engine, const Domains& domains,
+             const std::array<double, 3>& reach, bool types, const HeldParticles& held);
+  // Before the host program migrates particles: puts those that have crossed the box's edge along a
+  // divided axis beyond this edge, so that they are known to have left the domain there. The
+  // migration changes their images back. Local, as restore() is.
+  void put_beyond_edges(int rank, const Domains& domains, const HeldParticles& held) const;
+  // After the migration: restores the last bits of positions that it has rounded. Particles that
+  // another has moved since write() are left alone.
+  void restore(const HeldParticles& held);
+
+  const HandOverCounts& counts() const { return counts_; }
+
+ private:
+  struct Border {
+    ParticlePosition particle;
+    bool was_here = false;  // this rank has had it since write()
+  };
+
+  std::vector<Border> border_;  // particles that this rank may have after a migration
+  Grid grid_{};                 // of the engine
+  HandOverCounts counts_;
+};
+
+// What a rank sees in the particles that it holds.
+struct Look {
+  // By which positions are known again, as by Engine::same_positions(): the sum over all ranks is
+  // the same as long as no position is changed, whichever rank holds it.
+  std::uint64_t trace = 0;
+  // Along each axis, how far the farthest particle is outside of the rank's domain.
+  std::array<double, 3> outside{};
+};
+// `all`: the third and fourth component have a say in the trace.
+MANYMOVE_API Look look_at(int rank, const Domains& domains, const HeldParticles& held, bool all);
+
+}  // namespace manymove::hard_particles

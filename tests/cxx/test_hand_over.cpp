@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The positions of an engine that ranks share, in the arrays of a host program with domains of its
+// own: those of one rank, bit for bit, whichever rank holds a particle. Ranks are threads.
+#include "core/hard_particles/hand_over.h"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "support/ranks.h"
+#include "support/test.h"
+
+using namespace manymove;
+using namespace manymove::hard_particles;
+using test::run_communicators;
+
+namespace {
+
+constexpr std::uint32_t kElsewhere = 0xffffffffu;
+
+struct System {
+  Parameters parameters;
+  std::vector<double> positions;
+  std::size_t particles = 0;
+};
+
+System lattice(std::vector<int> shape, double distance) {
+  System s;
+  Parameters& p = s.parameters;
+  p.dimensions = static_cast<int>(shape.size());
+  p.tile.fill(5);
+  p.seed = 17;
+  s.particles = 1;
+  for (std::size_t a = 0; a < shape.size(); ++a) {
+    p.box[a] = distance * shape[a];
+    s.particles *= static_cast<std::size_t>(shape[a]);
+  }
+  for (std::size_t i = 0; i < s.particles; ++i) {
+    std::size_t rest = i;
+    for (const int n : shape) {
+      const auto size = static_cast<std::size_t>(n);
+      s.positions.push_back(distance * (static_cast<double>(rest % size) + 0.5 - 0.5 * n));
+      rest /= size;
+    }
+  }
+  return s;
+}
+
+// Domains with borders at these fractions of the box, ranks in the order of the domains.
+Domains domains_of(const Parameters& p, const std::array<std::vector<double>, 3>& fractions) {
+  Domains d;
+  std::size_t number = 1;
+  for (std::size_t a = 0; a < 3; ++a) {
+    const double box = static_cast<int>(a) < p.dimensions ? p.box[a] : 1;
+    d.borders[a].push_back(-0.5 * box);
+    for (const double f : fractions[a]) d.borders[a].push_back((f - 0.5) * box);
+    d.borders[a].push_back(0.5 * box);
+    number *= d.borders[a].size() - 1;
+  }
+  for (std::size_t k = 0; k < number; ++k) d.ranks.push_back(static_cast<std::int32_t>(k));
+  return d;
+}
+
+// A particle as a host program stores it.
+template <class Real>
+struct Stored {
+  std::array<Real, 4> r{};
+  std::array<std::int32_t, 3> image{};
+  std::uint32_t tag = 0;
+};
+
+// One rank of a host program that migrates particles as HOOMD-blue does: to the next domain along
+// each axis, in turn, and those that leave the box to its other side, which rounds.
+template <class Real>
+class Host {
+ public:
+  Host(Communicator& ranks, const System& system, const Domains& domains)
+      : ranks_(ranks), domains_(domains), system_(system), index_(system.particles, kElsewhere) {
+    const auto D = static_cast<std::size_t>(system.parameters.dimensions);
+    for (std::size_t i = 0; i < system.particles; ++i) {
+      Stored<Real> p;
+      p.tag = static_cast<std::uint32_t>(i);
+      for (std::size_t a = 0; a < D; ++a) p.r[a] = static_cast<Real>(system.positions[i * D + a]);
+      bool here = true;
+      for (std::size_t a = 0; a < 3; ++a)
+        here &= static_cast<double>(p.r[a]) >= begin(a) && static_cast<double>(p.r[a]) < end(a);
+      if (here) particles_.push_back(p);
+    }
+    split();
+  }
+
+  HeldParticles held() {
+    return {{position_.data(), sizeof(Real) == sizeof(double), image_.data(), index_.data(),
+             tag_.data()},
+            tag_.size()};
+  }
+
+  void migrate() {
+    join();
+    for (std::size_t a = 0; a < 3; ++a)
+      for (const int way : {1, -1})
+        if (domains_.divided(a)) send(a, way);
+    split();
+  }
+
+  // Where all particles are, by tag, on rank 0.
+  std::vector<Stored<Real>> all() {
+    join();
+    std::vector<std::vector<Stored<Real>>> parts(static_cast<std::size_t>(ranks_.ranks()));
+    parts[0] = particles_;
+    std::vector<Stored<Real>> by_tag(ranks_.rank() == 0 ? system_.particles : 0);
+    for (const Stored<Real>& p : deliver(ranks_, std::move(parts))) by_tag[p.tag] = p;
+    return by_tag;
+  }
+
+ private:
+  std::size_t place(std::size_t axis) const { return domains_.place_of(ranks_.rank())[axis]; }
+  double begin(std::size_t axis) const { return domains_.borders[axis][place(axis)]; }
+  double end(std::size_t axis) const { return domains_.borders[axis][place(axis) + 1]; }
+
+  std::size_t neighbor(std::size_t axis, int way) const {
+    std::array<std::size_t, 3> at = domains_.place_of(ranks_.rank()), n;
+    for (std::size_t a = 0; a < 3; ++a) n[a] = domains_.borders[a].size() - 1;
+    at[axis] = (at[axis] + n[axis] + static_cast<std::size_t>(way)) % n[axis];
+    return static_cast<std::size_t>(domains_.ranks[(at[0] * n[1] + at[1]) * n[2] + at[2]]);
+  }
+  void send(std::size_t axis, int way) {
+    const auto box = static_cast<Real>(domains_.borders[axis].back() * 2);
+    std::vector<std::vector<Stored<Real>>> leaving(static_cast<std::size_t>(ranks_.ranks()));
+    std::vector<Stored<Real>> staying;
+    for (const Stored<Real>& p : particles_) {
+      const auto r = static_cast<double>(p.r[axis]);
+      const bool leaves = way > 0 ? r >= end(axis) : r < begin(axis);
+      (leaves ? leaving[neighbor(axis, way)] : staying).push_back(p);
+    }
+    for (Stored<Real> p : deliver(ranks_, std::move(leaving))) {
+      const int turns = p.r[axis] >= box / 2 ? 1 : p.r[axis] < -box / 2 ? -1 : 0;
+      p.r[axis] -= static_cast<Real>(turns) * box;
+      p.image[axis] += turns;
+      staying.push_back(p);
+    }
+    particles_ = std::move(staying);
+  }
+  void split() {
+    position_.clear();
+    image_.clear();
+    tag_.clear();
+    index_.assign(system_.particles, kElsewhere);
+    for (const Stored<Real>& p : particles_) {
+      index_[p.tag] = static_cast<std::uint32_t>(tag_.size());
+      tag_.push_back(p.tag);
+      image_.insert(image_.end(), p.image.begin(), p.image.end());
+      position_.push_back({p.r});
+    }
+  }
+  void join() {
+    for (std::size_t i = 0; i < particles_.size(); ++i) {
+      particles_[i].r = position_[i].r;
+      for (std::size_t a = 0; a < 3; ++a) particles_[i].image[a] = image_[3 * i + a];
+    }
+  }
+
+  struct alignas(2 * sizeof(Real)) Position {
+    std::array<Real, 4> r;
+  };
+  Communicator& ranks_;
+  const Domains& domains_;
+  const System& system_;
+  std::vector<Stored<Real>> particles_;
+  std::vector<Position> position_;
+  std::vector<std::int32_t> image_;
+  std::vector<std::uint32_t> index_, tag_;
+};
+
+template <class Real>
+bool equal(const std::vector<Stored<Real>>& a, const std::vector<Stored<Real>>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (std::memcmp(&a[i].r, &b[i].r, sizeof a[i].r) || a[i].image != b[i].image) return false;
+  return a.size() == b.size();
+}
+
+struct Run {
+  int steps, cycles;
+  bool migrates;  // after each step, otherwise when a particle is three cells outside
+};
+
+std::array<double, 3> reach_of(const Engine& engine, const Look& look, double cells) {
+  std::array<double, 3> reach = engine.cell_widths();
+  for (std::size_t a = 0; a < 3; ++a)
+    reach[a] = reach[a] > 0 ? look.outside[a] + cells * reach[a] : 0;
+  return reach;
+}
+
+// Farthest of all ranks, as the component finds it.
+Look look_of_all(Communicator& ranks, const Domains& domains, const HeldParticles& held) {
+  Look look = look_at(ranks.rank(), domains, held, true);
+  std::vector<Look> all(static_cast<std::size_t>(ranks.ranks()));
+  ranks.gather(&look, all.data(), sizeof look);
+  look.trace = 0;
+  for (const Look& each : all) {
+    look.trace += each.trace;
+    for (std::size_t a = 0; a < 3; ++a)
+      look.outside[a] = std::max(look.outside[a], each.outside[a]);
+  }
+  return look;
+}
+
+template <class Real>
+void compare(const System& system, const std::array<std::vector<double>, 3>& fractions,
+             const Run& run) {
+  const Domains domains = domains_of(system.parameters, fractions);
+  const Domains whole = domains_of(system.parameters, {});
+  Repair repair;
+  const Snapshot start =
+      make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
+  std::vector<std::vector<Stored<Real>>> expected;
+  std::vector<std::uint64_t> traces;
+  run_communicators(1, [&](Communicator& alone) {
+    const auto engine = make_engine(start, system.particles, system.parameters, "cpu", 1);
+    Host<Real> host(alone, system, whole);
+    for (int step = 0; step < run.steps; ++step) {
+      engine->enqueue(static_cast<std::uint64_t>(run.cycles), host.held().arrays);
+      expected.push_back(host.all());
+      traces.push_back(look_at(0, whole, host.held(), true).trace);
+    }
+  });
+  bool crossed = false;
+  for (const Stored<Real>& p : expected.back())
+    for (const int n : p.image) crossed |= n != 0;
+  CHECK(crossed);
+  run_communicators(static_cast<int>(domains.ranks.size()), [&](Communicator& ranks) {
+    const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
+                                    system.parameters, "cpu", 1, ranks);
+    Host<Real> host(ranks, system, domains);
+    HandOver hand_over;
+    for (int step = 0; step < run.steps; ++step) {
+      engine->enqueue(static_cast<std::uint64_t>(run.cycles));
+      const Look before = look_of_all(ranks, domains, host.held());
+      hand_over.write(ranks, *engine, domains, reach_of(*engine, before, run.cycles), false,
+                      host.held());
+      const Look now = look_of_all(ranks, domains, host.held());
+      CHECK_EQUAL(now.trace, traces[static_cast<std::size_t>(step)]);
+      const std::array<double, 3> far = reach_of(*engine, {}, 3);
+      bool migrates = run.migrates;
+      for (std::size_t a = 0; a < 3; ++a) migrates |= now.outside[a] > far[a];
+      if (migrates) {
+        hand_over.put_beyond_edges(ranks.rank(), domains, host.held());
+        host.migrate();
+        hand_over.restore(host.held());
+        CHECK_EQUAL(look_of_all(ranks, domains, host.held()).trace, now.trace);
+      }
+      const auto found = host.all();
+      CHECK(ranks.rank() > 0 || equal(found, expected[static_cast<std::size_t>(step)]));
+    }
+    std::uint64_t migrated = hand_over.counts().migrated;
+    ranks.sum(&migrated, 1);
+    CHECK(migrated > 0 || !run.migrates);
+  });
+}
+
+const std::vector<std::array<std::vector<double>, 3>> kDivisions2D = {
+    {{{}, {0.5}, {}}},              // strips
+    {{{0.5}, {0.5}, {}}},           // two by two
+    {{{0.25, 0.5, 0.75}, {}, {}}},  // across the strips
+    {{{}, {0.25, 0.5, 0.75}, {}}},  // as many strips
+    {{{0.2}, {0.35, 0.8}, {}}},     // uneven
+    {{{}, {0.48, 0.5, 0.53}, {}}},  // narrower than the reach
+};
+
+}  // namespace
+
+TEST("positions and images of disks on ranks are those of one rank, to the last bit") {
+  const System system = lattice({24, 60}, 1.2);
+  for (const auto& division : kDivisions2D)
+    for (const bool migrates : {true, false}) {
+      compare<double>(system, division, {60, 2, migrates});
+      compare<float>(system, division, {60, 2, migrates});
+    }
+}
+
+TEST("positions and images of spheres on ranks are those of one rank, to the last bit") {
+  const System system = lattice({5, 6, 30}, 1.35);
+  for (const bool migrates : {true, false}) {
+    compare<double>(system, {{{}, {}, {0.3, 0.6}}}, {40, 1, migrates});
+    compare<double>(system, {{{0.5}, {0.5}, {}}}, {40, 2, migrates});
+    compare<float>(system, {{{}, {0.4}, {0.5}}}, {40, 1, migrates});
+  }
+}
+
+TEST("with domains that are strips no more than the rows at their borders travel") {
+  const System system = lattice({20, 200}, 1.2);
+  const Domains domains = domains_of(system.parameters, {{{}, {0.5}, {}}});
+  Repair repair;
+  const Snapshot start =
+      make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
+  run_communicators(2, [&](Communicator& ranks) {
+    const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
+                                    system.parameters, "cpu", 1, ranks);
+    Host<double> host(ranks, system, domains);
+    HandOver hand_over;
+    constexpr int kSteps = 50;
+    for (int step = 0; step < kSteps; ++step) {
+      engine->enqueue(1);
+      const Look look = look_of_all(ranks, domains, host.held());
+      hand_over.write(ranks, *engine, domains, reach_of(*engine, look, 1), false, host.held());
+      hand_over.put_beyond_edges(ranks.rank(), domains, host.held());
+      host.migrate();
+      hand_over.restore(host.held());
+    }
+    // Two borders, where strips and domains differ by half a tile and a particle can go a cell; 20
+    // particles in a row of the lattice, of 20 bytes each.
+    const double bytes = static_cast<double>(hand_over.counts().bytes) / kSteps;
+    CHECK(bytes > 0 && bytes < 2 * (2.5 + 1 + 1) * 20 * 20);
+    CHECK(hand_over.counts().messages <= kSteps);
+  });
+}
+
+TEST("a particle that no rank was sent is an error") {
+  const System system = lattice({20, 60}, 1.2);
+  const Domains domains = domains_of(system.parameters, {{{}, {0.5}, {}}});
+  Repair repair;
+  const Snapshot start =
+      make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
+  // A rank holds a particle that is far from its domain, of which the others do not know.
+  System other = system;
+  std::swap(other.positions[2 * 300 + 1], other.positions[2 * 900 + 1]);
+  CHECK_THROWS(run_communicators(2,
+                                 [&](Communicator& ranks) {
+                                   const auto engine = make_engine(
+                                       ranks.rank() == 0 ? &start : nullptr, system.particles,
+                                       system.parameters, "cpu", 1, ranks);
+                                   Host<double> host(ranks, other, domains);
+                                   HandOver().write(ranks, *engine, domains,
+                                                    reach_of(*engine, {}, 1), false, host.held());
+                                 }),
+               std::runtime_error, "one was farther from its domain than a particle can go");
+}
+
+TEST("a particle that another has moved is not put back by a migration") {
+  const System system = lattice({20, 60}, 1.2);
+  const Domains domains = domains_of(system.parameters, {{{}, {0.5}, {}}});
+  Repair repair;
+  const Snapshot start =
+      make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
+  run_communicators(2, [&](Communicator& ranks) {
+    const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
+                                    system.parameters, "cpu", 1, ranks);
+    Host<double> host(ranks, system, domains);
+    HandOver hand_over;
+    const std::array<double, 3> everywhere{1e9, 1e9, 1e9};
+    hand_over.write(ranks, *engine, domains, everywhere, false, host.held());
+    const std::uint64_t before = look_at(ranks.rank(), domains, host.held(), true).trace;
+    auto* const position = static_cast<double*>(host.held().arrays.position);
+    const double kept = position[1];
+    position[1] = std::nextafter(kept, 2 * kept);  // as a migration rounds
+    hand_over.restore(host.held());
+    CHECK_EQUAL(position[1], kept);
+    CHECK_EQUAL(look_at(ranks.rank(), domains, host.held(), true).trace, before);
+    position[1] = kept + 1e-9;
+    hand_over.restore(host.held());
+    CHECK_EQUAL(position[1], kept + 1e-9);
+  });
+}
+
+TEST("a look finds the farthest particle around the box's edge") {
+  Domains domains;
+  domains.borders = {{{-2, 2}, {-10, -4, 1, 10}, {-0.5, 0.5}}};
+  domains.ranks = {2, 0, 1};
+  const std::uint32_t tags[] = {0, 1, 2};
+  const struct {
+    int rank;
+    double y, outside;
+  } cases[] = {{2, -7, 0}, {2, 9.5, 0.5},  {2, -3, 1},     {0, 2, 1}, {0, -5, 1},
+               {0, 9, 7},  {0, -9.5, 5.5}, {1, -9.5, 0.5}, {1, 0, 1}, {1, 10 - 1e-9, 0}};
+  for (const auto& c : cases) {
+    const double r[1][4] = {{1.9, c.y, 0, 0}};
+    const HostParticles host{const_cast<double (*)[4]>(r), true, nullptr, tags, tags};
+    const Look look = look_at(c.rank, domains, {host, 1}, false);
+    CHECK(look.outside[0] == 0 && std::abs(look.outside[1] - c.outside) < 1e-12);
+  }
+}
