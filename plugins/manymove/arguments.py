@@ -105,11 +105,12 @@ def one_of(name: str, value: Any, words: Sequence[str]) -> str:
 def positions(value: Any) -> Any:
     """Positions in a form that the engines read.
 
-    Lists become arrays, and arrays in host memory are copied unless they are C-contiguous. Arrays
-    on a device are not copied.
+    Lists become arrays, and arrays in host memory are copied unless they are C-contiguous and in
+    the byte order of the machine. Arrays on a device are not copied.
 
     Raises:
-        ValueError: a list contains something other than points.
+        ValueError: a list contains something other than points, or entries are masked.
+        TypeError: the numbers of an array of NumPy are neither float32 nor float64.
     """
     if isinstance(value, (list, tuple)):
         try:
@@ -118,7 +119,14 @@ def positions(value: Any) -> Any:
             raise ValueError(f"positions must be a list of points: {error}") from None
     if value is None:  # which the engines' bindings do not name
         raise TypeError("positions must be an array, got None")
-    return np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value
+    if not isinstance(value, np.ndarray):
+        return value
+    if np.ma.is_masked(value):
+        raise ParameterError("positions", "must not have masked entries: remove their particles")
+    native = value.dtype.newbyteorder("=")
+    if native not in (np.float32, np.float64):
+        raise TypeError(f"positions must be float32 or float64, got {value.dtype}")
+    return np.ascontiguousarray(value, dtype=native)
 
 
 def edges(box: Iterable[float], dimensions: int) -> tuple[float, ...]:

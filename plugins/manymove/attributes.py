@@ -26,6 +26,14 @@ class CheckedAttributes:
         super().__setattr__(name, value)
 
 
+class Uncopied:
+    """A class whose objects have threads and engines, of which `copy` and `pickle` know nothing."""
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(f"{name} objects cannot be copied or pickled: use save() and load()")
+
+
 class ReadOnly(dict[str, Any]):
     """A copy of a setting that is a dictionary. Its items cannot be assigned, because that would
     not change the setting."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from manymove import arguments
 from manymove.adsorption import Adsorption
-from manymove.attributes import CheckedAttributes
+from manymove.attributes import CheckedAttributes, Uncopied
 from manymove.checkpoint import PathLike
 from manymove.ensembles import Ensemble, ensemble_of
 from manymove.errors import ParameterError
@@ -34,7 +34,7 @@ _CONTENTS = "exchange.json"
 _TAG = 0x7265706C69636173  # of the random numbers, so that no simulation has the same
 
 
-class ReplicaExchange(CheckedAttributes):
+class ReplicaExchange(Uncopied, CheckedAttributes):
     """Replicas that exchange their configurations with those of neighboring state points.
 
     Each replica is a state point: it keeps its pressure, Bjerrum length or fugacity, its seed, its

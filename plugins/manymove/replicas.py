@@ -17,7 +17,7 @@ from manymove import arguments, files
 from manymove.analysis.blocking import pool
 from manymove.analysis.notation import Estimate
 from manymove.analysis.stopping import decisions
-from manymove.attributes import CheckedAttributes
+from manymove.attributes import CheckedAttributes, Uncopied
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
 from manymove.jobs.progress import MovesBar, StopRequest
@@ -37,7 +37,7 @@ Make = Callable[..., Simulation] | Simulation
 _CONTENTS = "replicas.json"
 
 
-class Replicas(CheckedAttributes):
+class Replicas(Uncopied, CheckedAttributes):
     """Independent simulations of one class, which run at the same time.
 
     The replicas share the cores of the process, or take the GPUs in turn, and MPI ranks divide

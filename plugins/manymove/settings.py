@@ -104,14 +104,15 @@ def _declared(owner: Any) -> dict[str, Parameter]:
     hints = get_type_hints(owner, include_extras=True)
     _, _, described = inspect.cleandoc(owner.__doc__ or "").partition("Args:\n")
     described, *_ = re.split(r"\n(?=\S)", described)  # without the next section
+    sentences = sentences_of(described)
+    # `python -OO` discards the docstrings; the checks remain.
+    checked = [name for name, hint in hints.items() if get_origin(hint) is Annotated]
     found = {}
-    for name, sentence in sentences_of(described).items():
-        kind, *checks = (
-            get_args(hints[name]) if get_origin(hints[name]) is Annotated else (hints[name],)
-        )
+    for name in dict.fromkeys([*sentences, *checked]):
+        kind, *checks = get_args(hints[name]) if name in checked else (hints[name],)
         owner.__annotations__[name] = kind
         found[name] = Parameter(
-            sentence, checks[0] if checks else None, type(None) in get_args(kind)
+            sentences.get(name, ""), checks[0] if checks else None, type(None) in get_args(kind)
         )
     return found
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from manymove import arguments, checkpoint, devices, files
 from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
 from manymove.analysis.stopping import is_reached
-from manymove.attributes import CheckedAttributes
+from manymove.attributes import CheckedAttributes, Uncopied
 from manymove.checkpoint import PathLike
 from manymove.exclusive import Exclusive
 from manymove.runs import Call, Callbacks, Course, checked
@@ -104,7 +104,7 @@ class _Output:
             self._writer.close()
 
 
-class Simulation(CheckedAttributes, ABC):
+class Simulation(Uncopied, CheckedAttributes, ABC):
     """An engine on a device and its parameters; a base class that is not for separate use.
 
     Assignment to an attribute that does not exist, or cannot change, raises an AttributeError.
@@ -391,10 +391,6 @@ class Simulation(CheckedAttributes, ABC):
         row = "<tr><th>{}</th><td>{}</td></tr>".format
         rows = "".join(row(name, html.escape(value)) for name, value in described.items())
         return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        name = type(self).__name__
-        raise TypeError(f"{name} objects cannot be copied or pickled: use save() and load()")
 
     seed: int = parameter("seed", "Seed of the random number generator.")
 

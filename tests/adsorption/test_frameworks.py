@@ -59,6 +59,7 @@ OPERATIONS = "loop_\n_symmetry_equiv_pos_as_xyz\n'x,y,z'\n'-x,-y,-z'\n"
 
 def test_what_is_in_order_is_read_without_a_word(quietly):
     assert quietly(cif(P1)).formula == "O1 Ti1"
+    assert quietly("\ufeff" + cif(P1)).formula == "O1 Ti1"  # as editors on Windows save it
     assert quietly(cif(OPERATIONS)).formula == "O2 Ti2"
     assert quietly(cif("_symmetry_Int_Tables_number 1\n")).formula == "O1 Ti1"
     for name in ("MFI", "LTA"):

@@ -16,6 +16,7 @@ from manymove import Adsorption, EnergyGrid, Interactions
 from manymove.adsorption import CO2, WATER, Adsorbate, ForceField, Framework, read_molecule
 from manymove.adsorption.charges import charges_of_framework, read_charges, tell_bare_charges
 from manymove.adsorption.molecule_files import read_species
+from manymove.adsorption.plots import published
 
 FIELD = ForceField(
     {"O_co2": (79.0, 3.05), "C_co2": (27.0, 2.80), "CH4": (148.0, 3.73), "O": (90.0, 2.6),
@@ -70,6 +71,17 @@ def test_molecules_of_raspa_are_those_of_the_package(tmp_path):
             CO2.fugacity_coefficient(10, 300)
         )
     assert read_molecule("H2O") is WATER
+
+
+def test_files_may_begin_with_a_byte_order_mark(tmp_path):
+    """Notepad and Excel write it."""
+    for name, contents in (("CO2.json", json.dumps(RASPA3)), ("CO2.def", RASPA2)):
+        marked = written(tmp_path, name, "\ufeff" + contents)
+        assert read_molecule(marked, FIELD).positions == pytest.approx(CO2.positions, abs=1e-12)
+    table = written(tmp_path, "table.csv", "\ufeffpressure_bar,loading\n1,2\n")
+    assert published(table)["loading"] == [2.0]
+    settings = written(tmp_path, "field.json", "\ufeff{}")
+    assert ForceField.read(settings).parameters == {}
 
 
 def test_a_single_site_of_raspa_may_be_without_a_position(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -273,3 +274,20 @@ def test_the_bar_says_the_time_left(monkeypatch, capfd):
     bar.show(1)
     bar.close()
     assert "years left" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&-"])
+def test_a_closed_stream_does_not_end_a_run(closed, tmp_path):
+    output = tmp_path / "run"
+    words = [sys.executable, "-m", "manymove", "disks", *SMALL["disks"].split()]
+    words += ["--output", str(output)]
+    process = run(["sh", "-c", f"exec {shlex.join(words)} {closed}"], check=False)
+    assert process.returncode == 0, process.stderr
+    assert (output / "summary.json").exists()
+
+
+def test_without_docstrings_the_command_says_why_it_cannot_run():
+    process = run([sys.executable, "-OO", "-m", "manymove", "--help"], check=False)
+    assert process.returncode == 2
+    assert process.stderr.startswith("manymove: error: the options are described by docstrings")
+    assert len(process.stderr.splitlines()) == 1

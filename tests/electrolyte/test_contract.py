@@ -88,6 +88,20 @@ def test_a_salt_that_is_not_neutral_is_refused(ions, valences):
         Salt.of(ions, valences, (4.0, 4.0))
 
 
+@pytest.mark.parametrize(
+    "ions, valences, error, message",
+    [
+        (0, (1, -1), ValueError, "ions must be from 1 to 1073741824, got 0"),
+        (2**31, (1, -1), ValueError, "ions must be from 1 to 1073741824"),
+        (8.0, (1, -1), TypeError, r"ions must be an integer, got 8\.0"),
+        (8, (1.5, -1), TypeError, r"valences must be an integer, got 1\.5"),
+    ],
+)
+def test_numbers_of_ions_and_valences_are_integers(ions, valences, error, message):
+    with pytest.raises(error, match=message):
+        Salt.of(ions, valences, (4.0, 4.0))
+
+
 def test_what_is_no_pair_and_no_box_is_named():
     with pytest.raises(ValueError, match="diameters must be a pair, one for each species, got 4"):
         Salt.of(8, (1, -1), 4.0)
@@ -240,6 +254,15 @@ def test_nothing_sampled_is_an_error():
     ions.sample_pair_correlations(5, bin_width=1.0)
     with pytest.raises(RuntimeError, match="run longer"):
         _ = ions.pair_correlations
+
+
+def test_a_sample_does_not_copy_the_earlier_ones():
+    ions = make()
+    ions.sample_pair_correlations(1, bin_width=4.0, margin=0)
+    ions.run(1)
+    first = ions.pair_sampling.arrays["pair_counts"]
+    ions.run(9)
+    assert np.shares_memory(first, ions.pair_sampling.arrays["pair_counts"])
 
 
 def test_blocks_of_samples_merge_and_average_to_the_whole():

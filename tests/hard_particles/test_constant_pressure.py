@@ -538,6 +538,7 @@ def test_what_constant_pressure_does_not_have_is_refused(tmp_path):
     disks = shrinking("disks")
     for call, error, message in [
         (lambda: disks.sample_pressure(1), RuntimeError, "the pressure is constant"),
+        (lambda: disks.pressure_average, RuntimeError, "constant: sample the volume"),
         (disks.psi6, RuntimeError, "psi6 is the order of equal disks at constant volume"),
         (disks.tune, ValueError, "tune works at constant volume"),
         (lambda: disks.volume_records, RuntimeError, "nothing sampled"),

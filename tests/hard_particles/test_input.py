@@ -76,6 +76,13 @@ def test_cuda_arrays_are_checked_before_they_are_read(face, message):
 THREE = np.array([[-3.0, 0.0], [0.0, 0.0], [3.0, 3.0]])
 
 
+def test_positions_may_be_in_the_other_byte_order():
+    """HDF5 and FITS files hold such arrays."""
+    swapped = THREE.astype(THREE.dtype.newbyteorder())
+    of_both = [HardDisks(each, (9.0, 9.0), seed=1).positions for each in (swapped, THREE)]
+    assert (of_both[0] == of_both[1]).all()
+
+
 @pytest.mark.parametrize(
     ("positions", "error", "message"),
     [
@@ -84,7 +91,9 @@ THREE = np.array([[-3.0, 0.0], [0.0, 0.0], [3.0, 3.0]])
         (THREE.astype(int), TypeError, "float32 or float64"),
         (THREE.astype(complex), TypeError, "float32 or float64"),
         (THREE.astype(np.float16), TypeError, "float32 or float64"),
-        (THREE.astype(">f8"), TypeError, "positions must be"),
+        (THREE.astype(np.longdouble), TypeError, "float32 or float64, got float128"),
+        (THREE.astype(object), TypeError, "float32 or float64, got object"),
+        (np.ma.masked_less(THREE, -2), ValueError, "positions must not have masked entries"),
         (THREE.ravel(), ValueError, r"shape \(N, 2\)"),
         (THREE[None], ValueError, r"shape \(N, 2\)"),
         (np.zeros((2, 3)), ValueError, r"shape \(N, 2\)"),

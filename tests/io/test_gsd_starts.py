@@ -103,5 +103,5 @@ def test_the_number_of_dimensions_must_be_right(salt, tmp_path):
 def test_particles_outside_the_box_are_refused(salt, tmp_path):
     positions = salt[0].copy()
     positions[5] = 0, 0, 31
-    with pytest.raises(ValueError, match=r"particle 5 .* is outside 40.0 x 50.0 x 60.0"):
+    with pytest.raises(ValueError, match=r"5 .* is outside 40.0 x 50.0 x 60.0 .*: wrap"):
         read_frame(write(tmp_path / "ions.gsd", positions), dimensions=3)

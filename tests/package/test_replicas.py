@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -127,6 +129,15 @@ def test_replicas_of_a_simulation_start_from_its_configuration():
     scan = [partial(HardDisks.random, 200, fraction) for fraction in (0.3, 0.5, 0.6)]
     found = Replicas(scan, **HERE).map(lambda each: each.packing_fraction)
     assert found == pytest.approx([0.3, 0.5, 0.6])
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_copies_are_refused_with_the_remedy(duplicate):
+    fluids = [partial(HardDisks.random, 64, packing_fraction=0.3, pressure=p) for p in (1.0, 1.1)]
+    replicas = Replicas(fluids, seed=1, device="cpu")
+    for one in (replicas, manymove.ReplicaExchange(replicas, every=1, seed=1)):
+        with pytest.raises(TypeError, match="cannot be copied or pickled: use save"):
+            duplicate(one)
 
 
 def test_devices_are_taken_in_turn():

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
 
 import numpy as np
 import pytest
+from processes import run
 
 import manymove
 from manymove import settings
@@ -96,3 +98,17 @@ def test_a_number_stands_for_a_group():
     assert one.state_hash == other.state_hash
     with pytest.raises(TypeError, match=r"grid must be a manymove\.Grid, got 4"):
         manymove.HardDisks(positions, box, grid=4, **options)
+
+
+def test_values_are_checked_without_docstrings():
+    """`python -OO` discards the docstrings."""
+    code = """
+import manymove
+assert manymove.HardDisks.__doc__ is None
+try:
+    manymove.ConstantPressure(-1.0)
+except ValueError as error:
+    print(error)
+"""
+    process = run([sys.executable, "-OO", "-c", code])
+    assert process.stdout == "pressure must be positive and finite, got -1.0\n"

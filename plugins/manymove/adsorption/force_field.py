@@ -251,7 +251,7 @@ class ForceField:
         try:
             if path.is_dir():
                 return _from_raspa2(path, remove_atom_number_code)
-            return _from_raspa3(json.loads(path.read_text()), str(path))
+            return _from_raspa3(json.loads(path.read_text("utf-8-sig")), str(path))
         except OfFile:
             raise
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
@@ -415,7 +415,7 @@ def _potential(shifted: bool, tail: bool, source: str) -> str:
 
 def words_of(path: Path) -> Iterator[list[str]]:
     """The words of each line that is neither empty nor a comment."""
-    for line in path.read_text(errors="replace").splitlines():
+    for line in path.read_text("utf-8-sig", "replace").splitlines():
         words = line.split("#")[0].split("//")[0].split()
         if words:
             yield words

@@ -160,7 +160,7 @@ def read_framework(source: str | os.PathLike[str], *, right_angles: bool = True)
             raise FileNotFoundError(
                 f"no framework {source}: expected {', '.join(SHIPPED)} or the path of a CIF file"
             )
-        text, name = path.read_text(errors="replace"), path.stem
+        text, name = path.read_text("utf-8-sig", "replace"), path.stem
     structure = structure_of(text, str(source))
     return _from_structure(name, structure, charges_of(text, str(source), structure), right_angles)
 

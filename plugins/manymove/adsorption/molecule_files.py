@@ -107,7 +107,7 @@ def read_species(source: Source, force_field: ForceField | None = None) -> list[
     if path.suffix == ".def":
         return [_with_parameters(path, _from_raspa2(path), force_field)]
     try:
-        contents = json.loads(path.read_text())
+        contents = json.loads(path.read_text("utf-8-sig"))
         if isinstance(contents, dict) and any(key.lower() == "pseudoatoms" for key in contents):
             return [_with_parameters(path, _from_raspa3(path, contents), force_field)]
         entries = contents if isinstance(contents, list) else [contents]

@@ -120,7 +120,7 @@ def published(path: str | Path) -> dict[str, Any]:
         ValueError: the file is not such a table.
     """
     path = Path(path)
-    lines = [line.split("#")[0].strip() for line in path.read_text().splitlines()]
+    lines = [line.split("#")[0].strip() for line in path.read_text("utf-8-sig").splitlines()]
     rows = [[word.strip() for word in line.split(",")] for line in lines if line]
     known = ("pressure_bar", "loading", "loading_error", "adsorbate")
     try:

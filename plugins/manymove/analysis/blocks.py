@@ -34,19 +34,26 @@ class BlockSums:
     def _begin(self, *shapes: tuple[int, ...]) -> None:
         """No blocks yet. Arrays have these shapes, in the order of `TYPES` without the last."""
         types = zip(self.TYPES.items(), (*shapes, ()), strict=True)
-        self.arrays = {name: np.zeros((0, *shape), dtype) for (name, dtype), shape in types}
+        # Zeros take no memory before another number is written.
+        self._room = {
+            name: np.zeros((_MOST_BLOCKS, *shape), dtype) for (name, dtype), shape in types
+        }
+        self._resize(0)
+
+    def _resize(self, blocks: int) -> None:
+        self.arrays = {name: room[:blocks] for name, room in self._room.items()}
 
     def _add(self, *values: Any) -> None:
         """A sample's values, in the order of `TYPES` without the last."""
         samples = list(self.arrays.values())[-1]
         if not samples.size or samples[-1] == self.per_block:
             if samples.size == _MOST_BLOCKS:
-                self.arrays = {name: a[0::2] + a[1::2] for name, a in self.arrays.items()}
+                for array in self.arrays.values():
+                    array[: _MOST_BLOCKS // 2] = array[0::2] + array[1::2]
+                    array[_MOST_BLOCKS // 2 :] = 0
+                self._resize(_MOST_BLOCKS // 2)
                 self.per_block *= 2
-            self.arrays = {
-                name: np.concatenate((a, np.zeros_like(a, shape=(1, *a.shape[1:]))))
-                for name, a in self.arrays.items()
-            }
+            self._resize(len(next(iter(self.arrays.values()))) + 1)
         for array, value in zip(self.arrays.values(), (*values, 1), strict=True):
             array[-1] += value
 
@@ -57,7 +64,9 @@ class BlockSums:
 
     def reset(self) -> None:
         """Discard all samples."""
-        self.arrays = {name: array[:0] for name, array in self.arrays.items()}
+        for array in self.arrays.values():
+            array[:] = 0
+        self._resize(0)
         self.per_block = 1
 
     def _take_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -67,9 +76,12 @@ class BlockSums:
             ValueError: a shape is wrong.
         """
         blocks = len(arrays[list(self.TYPES)[-1]])
+        if blocks > _MOST_BLOCKS:
+            raise ValueError(f"there are {blocks} blocks, more than {_MOST_BLOCKS}")
+        self._resize(blocks)
         for name, array in self.arrays.items():
             if arrays[name].shape != (blocks, *array.shape[1:]):
                 raise ValueError(
                     f"{name} has shape {arrays[name].shape}, not {(blocks, *array.shape[1:])}"
                 )
-            self.arrays[name] = arrays[name]
+            array[:] = arrays[name]

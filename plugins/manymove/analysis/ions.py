@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator, default_rng  # a Ctrl-C during its first import would be lost
 
+from manymove import arguments
+
 AVOGADRO_PER_LITER = 6.02214076e-4  # ions per cubic angstrom at 1 mol/l (SI, exact)
 
 
@@ -58,24 +60,24 @@ class Salt:
 
         Raises:
             ValueError: the valences have the same sign, or the number of ions cannot be neutral.
+            TypeError: the number of ions or a valence is not an integer.
         """
         for name, pair in (("valences", valences), ("diameters", diameters)):
             if np.shape(pair) != (2,):
                 raise ValueError(f"{name} must be a pair, one for each species, got {pair!r}")
-        if ions > 2**30:
-            raise ValueError(f"{ions} ions are too many, at most 2**30 are possible")
-        first, second = valences
+        ions = arguments.count("ions", ions, 2**30)
+        first, second = (arguments.integer("valences", valence) for valence in valences)
         if not first * second < 0:
             raise ValueError(f"valences {first} and {second}: one must be positive, one negative")
         common = math.gcd(abs(first), abs(second))
         per_unit = (abs(second) // common, abs(first) // common)
         units, rest = divmod(ions, sum(per_unit))
-        if rest or units < 1:
+        if rest:
             raise ValueError(
                 f"{ions} ions of valences {first} and {second} are not neutral: "
                 f"their number must be a multiple of {sum(per_unit)}"
             )
-        one, other = (Species(z, d) for z, d in zip(valences, diameters, strict=True))
+        one, other = (Species(z, d) for z, d in zip((first, second), diameters, strict=True))
         return cls((one, other), (units * per_unit[0], units * per_unit[1]))
 
     @property

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import warnings
 from dataclasses import fields, replace
@@ -559,5 +560,8 @@ def run(arguments: list[str] | None = None) -> int:
 
 def main() -> None:
     """Entry point of the command `manymove`."""
+    for name in ("stdout", "stderr"):  # None if the shell has closed it, for example by 2>&-
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))
     warnings.formatwarning = lambda message, *_: f"manymove: warning: {message}\n"
     sys.exit(run())

@@ -487,8 +487,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             ValueError: a number is not positive or not below 1e15.
             RuntimeError: the pressure is constant.
         """
-        if self.constant_pressure is not None:
-            raise RuntimeError("the pressure is constant: sample the volume with sample_volume")
+        self._refuse_at_constant_pressure()
         for name, value in (("every", every), ("record", record)):
             if value is not None and not 0 < arguments.number(name, value) < 1e15:
                 raise ParameterError(name, f"must be positive and below 1e15 sweeps, got {value}")
@@ -521,8 +520,13 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             self.cycles,
         )
 
+    def _refuse_at_constant_pressure(self) -> None:
+        if self.constant_pressure is not None:
+            raise RuntimeError("the pressure is constant: sample the volume with sample_volume")
+
     def _collected(self) -> PressureSampling:
         if self._sampling is None:
+            self._refuse_at_constant_pressure()
             raise RuntimeError("nothing sampled: call sample_pressure(every=...) and run")
         self._sampling.collect()
         return self._sampling

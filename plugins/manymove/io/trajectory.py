@@ -186,7 +186,7 @@ def _particles(frame: gsd.hoomd.Frame, wanted: int, mixtures: bool) -> Frame:
     box, positions = _logged(frame, _BOX, np.array(edges)), xyz[:, :wanted]
     half = box / 2
     outside = (np.abs(positions) > half * (1 + _ROUNDING)).any(axis=1)
-    _refuse(outside, xyz, f"is outside {' x '.join(map(str, edges))}")
+    _refuse(outside, xyz, f"is outside {' x '.join(map(str, edges))}", ": wrap the positions")
     positions = np.where(positions >= half, positions - box, positions)
     positions = np.where(positions < -half, positions + box, positions)
     positions = np.where(positions >= half, -half, positions)
@@ -224,10 +224,11 @@ def _particles(frame: gsd.hoomd.Frame, wanted: int, mixtures: bool) -> Frame:
     )
 
 
-def _refuse(bad: np.ndarray, xyz: np.ndarray, why: str) -> None:
+def _refuse(bad: np.ndarray, xyz: np.ndarray, why: str, remedy: str = "") -> None:
     if bad.any():
         first = int(np.argmax(bad))
-        raise ValueError(f"particle {first} at {xyz[first].tolist()} {why} ({bad.sum()} such)")
+        where = f"particle {first} at {xyz[first].tolist()}"
+        raise ValueError(f"{where} {why} ({bad.sum()} such){remedy}")
 
 
 def _logged(frame: gsd.hoomd.Frame, name: str, stored: np.ndarray) -> np.ndarray:
