@@ -169,6 +169,13 @@ def test_henry_warns_of_few_insertions_that_dominate(tmp_path, capsys):
     assert "CH4: the Henry coefficient has an error of " in found and "--insertions" in found
 
 
+def test_henry_warns_of_an_unknown_error(capsys):
+    """A single system has no error."""
+    words = [*HENRY, "--adsorbates", "CH4", "--insertions", "20", "--systems", "1"]
+    assert cli.run(words) == 0
+    assert "CH4: the Henry coefficient has an unknown error. " in capsys.readouterr().out
+
+
 def test_pores_prints_what_the_functions_give(tmp_path, capsys):
     path = tmp_path / "pores.json"
     words = ["pores", "--framework", "LTA", "--samples", "20", "--insertions", "50", "--device",

@@ -178,9 +178,10 @@ def henry(
             text += f", selectivity over {species[-1].name} {selectivity}"
         entries.append(entry)
         rows.append((one.name, text))
-        if relative > LARGE_ERROR:
+        if not relative <= LARGE_ERROR:
+            known = "an unknown error" if math.isnan(relative) else f"an error of {relative:.0%}"
             warnings.append(
-                f"{one.name}: the Henry coefficient has an error of {relative:.0%}. Few insertions "
+                f"{one.name}: the Henry coefficient has {known}. Few insertions "
                 "dominate such a mean, which is mostly too small, and so is its error: increase "
                 "--insertions or --systems"
             )
