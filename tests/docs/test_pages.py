@@ -120,6 +120,8 @@ SHORT = {
     "adsorption": "--systems 4 --steps 10 --equilibrate 10 --grid-spacing 0.8 --device cpu --quiet",
     "henry": "--insertions 20 --grid-spacing 0.8 --device cpu --quiet",
     "pores": "--insertions 20 --samples 5 --grid-spacing 0.4 --device cpu --quiet",
+    "screen": "--systems 10 --steps 10 --equilibrate 10 --insertions 20 --samples 5 "
+    "--grid-spacing 0.4 --device cpu --quiet",
 }
 
 

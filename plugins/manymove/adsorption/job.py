@@ -50,7 +50,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         name += f", {settings.pressure:g} bar (point {point} of {points})"
     with replica.started([settings], world) as stop:
         count = replica.on_each(world, lambda: _number_of_parts(settings, world))
-        _check_target_error(settings, count)
+        check_target_error(settings, count)
         mine = world.share(range(count))
         parts = replica.of_first(world, lambda: _parts(settings, count))
         systems = sum(settings.systems_of(index, count) for index in mine)
@@ -74,7 +74,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     return summary, summary["complete"]
 
 
-def _check_target_error(settings: Settings, parts: int) -> None:
+def check_target_error(settings: Settings, parts: int) -> None:
     """Refuse a target error for parts whose errors are not reliable, because each ends by its own
     systems."""
     fewest = min(settings.systems_of(part, parts) for part in range(parts))

@@ -71,8 +71,7 @@ def screen(
     Examples:
       manymove screen cifs/ --adsorbates CO2 --force-field force_field.json --temperature 298
       manymove screen MFI LTA --adsorbates CO2,N2 --force-field TraPPE-zeo --isotherm 0.1,1
-      manymove screen list.txt --adsorbates CH4 --force-field raspa/ --isotherm 5.8,65 \\
-          --working-capacity 65,5.8 --rank-by working-capacity --time-limit 600
+      manymove screen list.txt --force-field raspa/ --isotherm 65,5.8 --working-capacity 65,5.8
     """
     options = gathered(locals())
     from manymove.adsorption.occupancy import filling_systems

@@ -95,8 +95,8 @@ def ranking_columns(screening: Screening) -> tuple[str, str, str]:
         where = f"at {max(screening.isotherm):g} bar ({screening.unit})"
         return f"loading_{unit}", f"loading_error_{unit}", f"loading of {kind} {where}"
     if name == "working-capacity":
-        a, b = screening.working_capacity or ()
-        return *_CAPACITY, f"working capacity of {kind}, {a:g} to {b:g} bar (mol/kg)"
+        where = " to ".join(f"{pressure:g}" for pressure in screening.working_capacity or ())
+        return *_CAPACITY, f"working capacity of {kind}, {where} bar (mol/kg)"
     if name == "selectivity":
         where = f"over {screening.adsorbates[-1].name} at {max(screening.isotherm):g} bar"
         return "selectivity", "selectivity_error", f"selectivity of {kind} {where}"
@@ -114,10 +114,9 @@ def ranked(table: Sequence[Rows], screening: Screening) -> Rows:
 
 def table_of(table: Sequence[Rows], screening: Screening) -> Rows:
     """All rows in the order of the collection, with the ranks of their structures."""
-    rank = {row["structure"]: k + 1 for k, row in enumerate(ranked(table, screening))}
-    return [
-        row | {"rank": float(rank.get(row["structure"], math.nan))} for rows in table for row in rows
-    ]
+    best = ranked(table, screening)
+    ranks = {row["structure"]: float(rank) for rank, row in enumerate(best, 1)}
+    return [row | {"rank": ranks.get(row["structure"], math.nan)} for rows in table for row in rows]
 
 
 def write_tables(table: Sequence[Rows], screening: Screening) -> None:

@@ -8,10 +8,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-from manymove import arguments
 from manymove.adsorption.adsorbates import METHANE, Adsorbate
 from manymove.adsorption.force_field import ForceField, of_options
-from manymove.adsorption.job import check_isotherm
+from manymove.adsorption.job import check_isotherm, check_target_error
 from manymove.adsorption.molecule_files import species_of
 from manymove.adsorption.pores import NITROGEN
 from manymove.adsorption.replica import Settings
@@ -27,7 +26,9 @@ class Screening(Settings):
     screen`; the others are those of an isotherm, without the framework.
 
     Run:
-        isotherm: Gas pressures of the isotherms in bar, in the order in which they are run.
+        isotherm: Gas pressures of an isotherm in bar. Each point continues from the previous one
+            and equilibrates in rounds of doubling length until its loading agrees with test
+            molecules.
         seed: Seed of the random number generator, from which the seed of each structure follows
             together with its name.
         time_limit: Maximum time for each structure in seconds; its other points are left out
@@ -70,6 +71,7 @@ class Screening(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_isotherm(self, self.isotherm, self.unit)
+        check_target_error(self, 1)
         if len(set(self.isotherm)) < len(self.isotherm):
             raise ValueError(f"--isotherm is {list(self.isotherm)}; a pressure occurs twice")
         for pressure in self.working_capacity or ():
@@ -129,8 +131,10 @@ def screening_of(options: Mapping[str, Any], given: dict[str, Any]) -> Screening
     field = source
     if not isinstance(source, ForceField):
         with of_option("--force-field"):
-            field = of_options(*(options.get(name) for name in _OF_FIELD[:3]),
-                               bool(options.get("remove_atom_number_code")))  # fmt: skip
+            field = of_options(
+                source, options.get("potential"), options.get("mixing"),
+                bool(options.get("remove_atom_number_code")),
+            )  # fmt: skip
     assert isinstance(field, ForceField)
     with of_option("--adsorbates"):
         species = species_of(options.get("adsorbates") or METHANE, field)
