@@ -158,6 +158,21 @@ def test_a_polar_gas_needs_charges_of_the_framework(cifs, tmp_path):
         assert "has no charges, but the molecules have" in row["reason"]
 
 
+def test_a_framework_without_channels_is_refused_once(cifs, tmp_path, monkeypatch):
+    """An oxygen every 2.2 angstrom: the energy is above the barrier everywhere."""
+    atoms = [(x, y, z) for x in range(3) for y in range(3) for z in range(3)]
+    rows_ = [f"O{k} O {x / 3:.4f} {y / 3:.4f} {z / 3:.4f} 1" for k, (x, y, z) in enumerate(atoms)]
+    write(cifs, "dense", 6.6, "\n".join(rows_))
+    assert screened(cifs, tmp_path / "out") == 0
+    found = [row for row in rows(tmp_path / "out") if row["structure"] == "dense"]
+    assert {row["status"] for row in found} == {"refused"}
+    assert all("no channel" in row["reason"] for row in found)
+    monkeypatch.setattr(structure.Task, "run", None)  # nothing is left to run
+    before = (tmp_path / "out/screen.csv").read_bytes()
+    assert screened(cifs, tmp_path / "out") == 0
+    assert (tmp_path / "out/screen.csv").read_bytes() == before
+
+
 def raspa3(folder: Path, charges: bool) -> Path:
     """A force field in the format of RASPA3."""
     atoms = [("Si", 22.0, 2.3, 1.5), ("O", 53.0, 3.3, -0.75), ("He", 10.9, 2.64, 0.0)]

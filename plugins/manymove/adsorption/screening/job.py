@@ -191,7 +191,7 @@ class Job:
         return found
 
     def _adopt(self, index: int, found: dict[str, Any]) -> None:
-        """Take the results of a structure into the table."""
+        """Take the results of a structure into the table, and write its isotherm."""
         s, task = self.screening, self._tasks[index]
         self._states[task.structure.name] = found["state"]
         self.table[index] = results.rows_of(found, s)
@@ -220,7 +220,7 @@ class Job:
 
     def _say_progress(self, found: dict[str, Any], count: int, of: int, seconds: float) -> None:
         state, reason = found["state"], found["reason"]
-        what = state if state not in (FAILED,) else f"{state}: {reason}"
+        what = f"{state}: {reason}" if reason else state
         left = time_left((of - count) * seconds / count)
         self._say(
             f"{found['structure']}: {what} ({count} of {of}, {3600 * count / seconds:.3g} "

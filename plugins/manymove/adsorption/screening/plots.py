@@ -15,6 +15,7 @@ from manymove.adsorption.screening.settings import Screening
 from manymove.jobs.figures import hollow, new_panels, write_picture
 
 _RANKED, _ISOTHERMS = 15, 6  # structures in the panels
+_TICKS = 6  # pressures that are written at the axis
 
 
 def screen(path: str | Path, table: Sequence[Rows], screening: Screening) -> None:
@@ -36,6 +37,7 @@ def screen(path: str | Path, table: Sequence[Rows], screening: Screening) -> Non
     if spread:  # over orders of magnitude
         bins = np.geomspace(values.min(), values.max(), 20)
     histogram.hist(values, bins=bins, color="C0", edgecolor="white")
+    histogram.yaxis.get_major_locator().set_params(integer=True)
     histogram.set(xlabel=label, ylabel="structures", xscale="log" if spread else "linear")
     top = best[:_RANKED]
     names = [row["structure"] for row in top]
@@ -66,4 +68,7 @@ def _isotherms(
         hollow(panel, x, y, [row["status"] != "ok" for row in own], "o", f"C{k}")
     panel.set(xlabel="pressure (bar)", ylabel=f"loading of {first} ({screening.unit})",
               xscale="log", title="isotherms of the best")  # fmt: skip
+    if len(screening.isotherm) <= _TICKS:
+        panel.set_xticks(screening.isotherm, [f"{p:g}" for p in screening.isotherm])
+        panel.minorticks_off()
     panel.legend(fontsize=7)

@@ -40,6 +40,10 @@ DONE, PENDING = "done", "pending"
 RESULTS, FRAMEWORK = "structure.json", "framework.json"
 
 
+class Refusal(Exception):
+    """A framework cannot be run, for example because no channel leads through it."""
+
+
 @dataclass(frozen=True)
 class Limited(World):
     """A world of one process whose runs end when a function returns true.
@@ -95,7 +99,9 @@ class Task:
         limit, held = self.screening.time_limit, known.get("time_limit_s")
         longer = held is not None and (limit is None or limit > held)
         state = known.get("state")
-        return known if state == DONE or (state == TIME_LIMIT and not longer) else None
+        # What `check` refuses has no points, and is checked again.
+        ended = state == DONE or (state == REFUSED and "points" in known)
+        return known if ended or (state == TIME_LIMIT and not longer) else None
 
     def check(self) -> dict[str, Any]:
         """Read the framework, and look up all parameters that the runs need.
@@ -173,6 +179,8 @@ class Task:
             points = summary["runs"]
         except (KeyboardInterrupt, Interrupted):
             complete = False
+        except Refusal as refusal:
+            complete, state, reason = True, REFUSED, str(refusal)
         except Exception as error:
             complete, state, reason = True, FAILED, _line(error)
         if not complete:
@@ -194,12 +202,19 @@ class Task:
             output_folder.claim(self.folder, resume=False, overwrite=True)
 
     def _of_framework(self) -> dict[str, Any]:
-        """Properties of the empty framework, which are measured once."""
+        """Properties of the empty framework, which are measured once.
+
+        Raises:
+            Refusal: the engine refuses the framework, or its energy grid would be too coarse.
+        """
         path = self.folder / FRAMEWORK
         if (held := _read(path)) is not None:
             return held["properties"]
-        framework = read_framework(self.structure.source)
-        found = {**self._pores(framework), **self._henry(framework)}
+        try:
+            framework = read_framework(self.structure.source)
+            found = {**self._pores(framework), **self._henry(framework)}
+        except ValueError as error:
+            raise Refusal(_line(error)) from error
         report.write_json(path, {"digest": self.structure.digest, "properties": found})
         return found
 
