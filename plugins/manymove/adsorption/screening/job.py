@@ -18,7 +18,7 @@ from typing import Any
 from manymove.adsorption.screening import aif, results
 from manymove.adsorption.screening.collection import structures_of
 from manymove.adsorption.screening.settings import Screening, screening_of
-from manymove.adsorption.screening.structure import FAILED, PENDING, REFUSED, Task
+from manymove.adsorption.screening.structure import PENDING, REFUSED, Task
 from manymove.jobs import figures, folder_lock, output_folder, report
 from manymove.jobs.options import OPTIONS_FILE, flag_of
 from manymove.jobs.progress import StopRequest, time_left
