@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 from adsorption_model import agrees
-from commands import COMMAND, summary_of
+from commands import COMMAND, interrupted_after, summary_of
 from documents import ROOT
 from processes import run, start, until
 
@@ -314,6 +314,21 @@ def test_a_resumed_isotherm_keeps_the_rows_that_it_has_not_come_to_again(tmp_pat
     assert isotherm_rows(tmp_path) == rows
     assert summary_of(tmp_path)["pressure_bar"] == [1, 20]
     assert not summary_of(tmp_path)["complete"]
+
+
+def test_an_isotherm_that_is_stopped_while_it_equilibrates_is_continued(tmp_path, monkeypatch):
+    """The loading of comparisons, before the first step of the averages."""
+    from manymove import runs
+
+    monkeypatch.setattr(runs, "_PIECE", 0)
+    words = [*DENSE, "1", "--steps", 10, "--equilibrate", 200]
+    with interrupted_after(20):
+        assert adsorption(*words, "--output", tmp_path / "cut") == 130
+    (point,) = summary_of(tmp_path / "cut")["runs"]
+    assert point["steps"] == 0 and point["equilibration_steps"] > 0 and not point["complete"]
+    assert adsorption("--resume", "--output", tmp_path / "cut", "--quiet") == 0
+    assert adsorption(*words, "--output", tmp_path / "whole") == 0
+    assert isotherm_rows(tmp_path / "cut") == isotherm_rows(tmp_path / "whole")
 
 
 def test_progress_names_the_pressure_and_is_about_all_points(tmp_path, monkeypatch, capsys):

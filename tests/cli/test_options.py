@@ -163,6 +163,7 @@ FOREIGN = {
     "adsorption": "disk ion sphere reduced",
     "henry": "linear disk",
     "pores": "linear disk",
+    "screen": "disk ion sphere reduced",
 }
 
 

@@ -17,6 +17,7 @@ from manymove.adsorption.pores import (
     pore_volume,
     surface_area,
 )
+from manymove.adsorption.screening import screen
 from manymove.adsorption.simulation import Adsorption
 from manymove.adsorption.structures import write_structure
 from manymove.analysis.notation import Estimate
@@ -48,6 +49,7 @@ __all__ = [
     "pore_volume",
     "read_framework",
     "read_molecule",
+    "screen",
     "surface_area",
     "write_structure",
 ]

@@ -92,6 +92,11 @@ class Averages(Loadings):
         return both
 
     @property
+    def _moments(self) -> int:
+        """Number of comparisons with test molecules."""
+        return self._comparison.moments
+
+    @property
     def _systems(self) -> int:
         return self._parameters["systems"]
 
@@ -117,7 +122,8 @@ class Averages(Loadings):
     def snapshot(self) -> Run:
         """State of the averages for `Pooled`, which later steps do not change."""
         compared = self._compared() if self._comparison.moments else None
-        return self._parameters, self._about, {**self._engine.snapshot(), "compared": compared}
+        state = {**self._engine.snapshot(), "compared": compared, "comparisons": self._moments}
+        return self._parameters, self._about, state
 
     def mean_energies(self) -> tuple[float, float]:
         """Values of `energy_plain` and `energy_waste_recycled` in kelvin; the latter is NaN for
@@ -395,7 +401,7 @@ class Averages(Loadings):
         for loadings, others in zip(molecules, tests, strict=True):
             d = mean_and_error(loadings - others)
             # For rare molecules the error is at least that of as many independent states.
-            states = self._systems * (self._samples or self._comparison.moments)
+            states = self._systems * (self._samples or self._moments)
             least = math.sqrt(others.mean() / states)
             error = math.nan if math.isnan(d.error) else max(least, d.error)
             if abs(d.value) > errors * error:
@@ -553,12 +559,17 @@ class Pooled(Averages):
         }
         self._engine = _Gathered([(p["systems"], state) for p, _, state in runs])
         self._parts = [state.get("compared") for _, _, state in runs]
+        self._most_compared = max(state.get("comparisons", 0) for _, _, state in runs)
 
     def _compared(self) -> np.ndarray:
         present = [part for part in self._parts if part is not None]
         if not present:
             raise RuntimeError("no loading was compared: call compare_loading in the runs")
         return np.concatenate(present, axis=2)
+
+    @property
+    def _moments(self) -> int:
+        return self._most_compared
 
 
 class _Gathered:

@@ -17,7 +17,7 @@ import numpy as np
 
 from manymove import arguments, files
 from manymove.adsorption.averages import FEWEST, MULTIPLE, Pooled
-from manymove.adsorption.gas import fractions_of
+from manymove.adsorption.gas import GasPhase, fractions_of
 from manymove.adsorption.input import OPEN_METHODS, TRIALS
 from manymove.adsorption.loadings import UNITS, in_all_units
 from manymove.adsorption.places import coarse_grid
@@ -50,7 +50,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         name += f", {settings.pressure:g} bar (point {point} of {points})"
     with replica.started([settings], world) as stop:
         count = replica.on_each(world, lambda: _number_of_parts(settings, world))
-        _check_target_error(settings, count)
+        check_target_error(settings, count)
         mine = world.share(range(count))
         parts = replica.of_first(world, lambda: _parts(settings, count))
         systems = sum(settings.systems_of(index, count) for index in mine)
@@ -74,7 +74,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     return summary, summary["complete"]
 
 
-def _check_target_error(settings: Settings, parts: int) -> None:
+def check_target_error(settings: Settings, parts: int) -> None:
     """Refuse a target error for parts whose errors are not reliable, because each ends by its own
     systems."""
     fewest = min(settings.systems_of(part, parts) for part in range(parts))
@@ -303,7 +303,7 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
         table = maps[0].reshape(-1, maps[0].shape[-1])  # species below each other
         header = f"rows: bins along the first edge, of {len(maps[0])} species"
         report.write_csv(output / "density.csv", header, table, "%.8g")
-    if summary["complete"]:
+    if summary["complete"] and settings.pictures:
         with figures.pictures(settings.quiet):
             from manymove.adsorption import plots
 
@@ -360,27 +360,7 @@ def run_isotherm(
             wrong.
         OSError: a table of published loadings cannot be read.
     """
-    if any(not 0 < p < math.inf for p in pressures):
-        raise ValueError(f"--isotherm is {list(pressures)}; pressures must be positive (bar)")
-    folders = Counter(_folder(p) for p in pressures)
-    if folder := next((name for name, count in folders.items() if count > 1), None):
-        raise ValueError(
-            f"--isotherm has several pressures whose folder would be {folder}: they must differ in "
-            "their first six digits"
-        )
-    if settings.method not in OPEN_METHODS:
-        raise ValueError(
-            f"--method is {settings.method}; --isotherm needs insertions, which "
-            f"{' and '.join(OPEN_METHODS)} have (plj is the default)"
-        )
-    with of_option("--unit"):
-        arguments.one_of("unit", unit, tuple(UNITS))
-    if unit == "mg/g" and (heavy := [b.name for b in settings.adsorbates if not b.molar_mass]):
-        raise ValueError(f"--unit: {', '.join(heavy)} has no molar_mass, which mg/g needs")
-    with of_option("--mole-fractions"):
-        fractions_of(settings.mole_fractions, len(settings.adsorbates))
-    with of_option("--isotherm"):
-        _ = [replace(settings, pressure=p).gas for p in pressures]
+    check_isotherm(settings, pressures, unit)
     with of_option("--literature"):
         points_of_others = [published(path) for path in literature]
     replica.claim(settings, world)
@@ -399,7 +379,7 @@ def run_isotherm(
                         point=(count + 1, len(pressures)))  # fmt: skip
         points.append(point)
 
-    earlier = _earlier_points(settings.output, pressures) if settings.resume else []
+    earlier = earlier_points(settings.output, pressures) if settings.resume else []
 
     def so_far(runs: list[dict[str, Any]], rest: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
         complete = len(runs) == len(points) and all(r["complete"] for r in runs)
@@ -420,7 +400,41 @@ def run_isotherm(
     return so_far(runs), complete
 
 
-def _earlier_points(output: Path, pressures: Sequence[float]) -> list[dict[str, Any]]:
+def check_isotherm(settings: Settings, pressures: Sequence[float], unit: str) -> None:
+    """Refuse an isotherm that cannot be run.
+
+    Args:
+        settings, pressures, unit: as for `run_isotherm`.
+
+    Raises:
+        ValueError: a pressure is not positive, two have the same folder, the method has no
+            insertions, or the gas or the unit is wrong.
+    """
+    if any(not 0 < p < math.inf for p in pressures):
+        raise ValueError(f"--isotherm is {list(pressures)}; pressures must be positive (bar)")
+    folders = Counter(_folder(p) for p in pressures)
+    if folder := next((name for name, count in folders.items() if count > 1), None):
+        raise ValueError(
+            f"--isotherm has several pressures whose folder would be {folder}: they must differ in "
+            "their first six digits"
+        )
+    if settings.method not in OPEN_METHODS:
+        raise ValueError(
+            f"--method is {settings.method}; --isotherm needs insertions, which "
+            f"{' and '.join(OPEN_METHODS)} have (plj is the default)"
+        )
+    with of_option("--unit"):
+        arguments.one_of("unit", unit, tuple(UNITS))
+    if unit == "mg/g" and (heavy := [b.name for b in settings.adsorbates if not b.molar_mass]):
+        raise ValueError(f"--unit: {', '.join(heavy)} has no molar_mass, which mg/g needs")
+    with of_option("--mole-fractions"):
+        fractions_of(settings.mole_fractions, len(settings.adsorbates))
+    with of_option("--isotherm"):
+        temperature, fractions = settings.options["temperature"], settings.mole_fractions
+        _ = [GasPhase(settings.adsorbates, p, temperature, fractions) for p in pressures]
+
+
+def earlier_points(output: Path, pressures: Sequence[float]) -> list[dict[str, Any]]:
     """The summaries of the first points that an isotherm has found, if they have these pressures;
     none if there is no summary of this version."""
     try:
@@ -429,7 +443,7 @@ def _earlier_points(output: Path, pressures: Sequence[float]) -> list[dict[str, 
         found = [
             run for run, _ in takewhile(lambda pair: pair[0]["pressure_bar"] == pair[1], pairs)
         ]
-        _ = list(_rows(found))
+        _ = list(rows_of(found))
     except (OSError, ValueError, LookupError, TypeError):
         return []
     return found
@@ -463,7 +477,7 @@ def _write_isotherm(settings: Settings, summary: dict[str, Any], others: Sequenc
     a point was stopped early."""
     report.write_json(settings.output / "summary.json", summary)
     _write_table(settings.output / "isotherm.csv", summary["runs"])
-    if all(r["complete"] for r in summary["runs"]):
+    if settings.pictures and all(r["complete"] for r in summary["runs"]):
         with figures.pictures(settings.quiet or not summary["complete"]):
             from manymove.adsorption import plots
 
@@ -510,9 +524,13 @@ _OF_POINT = (
     "heat_of_adsorption_kJ_per_mol", "heat_of_adsorption_error_kJ_per_mol", "equilibration_steps",
     "steps", "relaxation_time",
 )  # fmt: skip
+COLUMNS = (
+    "pressure_bar", "fugacity_bar", "adsorbate", *_OF_SPECIES, "mole_fraction", *_OF_POINT,
+    "temperature_K", "status",
+)  # fmt: skip
 
 
-def _rows(runs: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def rows_of(runs: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Rows of isotherm.csv for each pressure and species; missing numbers are NaN."""
 
     def number_of(value: Any) -> float:
@@ -540,12 +558,8 @@ def _rows(runs: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _write_table(path: Path, runs: Sequence[dict[str, Any]]) -> None:
-    names = (
-        "pressure_bar", "fugacity_bar", "adsorbate", *_OF_SPECIES, "mole_fraction", *_OF_POINT,
-        "temperature_K", "status",
-    )  # fmt: skip
-    rows = ([row[name] for name in names] for row in _rows(runs))
-    lines = [",".join(names)]
+    rows = ([row[name] for name in COLUMNS] for row in rows_of(runs))
+    lines = [",".join(COLUMNS)]
     lines += [",".join(w if isinstance(w, str) else f"{w:.8g}" for w in row) for row in rows]
     with files.replace(path) as file:
         file.write(("\n".join(lines) + "\n").encode())
@@ -559,7 +573,7 @@ def isotherm_table(summary: dict[str, Any]) -> str:
     head += [f"loading ({unit})"]
     head += ["excess (mol/kg)"] * excess + ["adsorbate", "selectivity"] * several + ["status"]
     table = [head]
-    for row in _rows(summary["runs"]):
+    for row in rows_of(summary["runs"]):
         pairs = [
             _with_errors("molecules"),
             ("test_molecules_loading", "test_molecules_loading_error"),

@@ -15,6 +15,7 @@ from manymove.adsorption.force_field import ForceField, names_of
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.gas import AVOGADRO
 from manymove.adsorption.input import arguments_of
+from manymove.adsorption.molecule_files import Species
 from manymove.adsorption.molecules import HELIUM, Molecule
 from manymove.adsorption.places import STEPS_TO_PLACES
 from manymove.adsorption.simulation import Adsorption
@@ -71,6 +72,43 @@ def helium_void_fraction(
         if (coarse := probe.coarse_grid()) is not None:
             raise ValueError(coarse)
     return found
+
+
+def insert_into_framework(
+    framework: Framework | str,
+    species: Sequence[Species],
+    insertions: int,
+    *,
+    systems: int = _SYSTEMS,
+    **options: Any,
+) -> tuple[Adsorption, list[np.ndarray]]:
+    """Insert test molecules of each species into an empty framework.
+
+    Args:
+        framework: as for `manymove.Adsorption`.
+        species: the adsorbates.
+        insertions: number of test molecules of each species for each of the systems.
+        systems: number of independent sets of insertions, whose differences give the error.
+        options: other parameters of `manymove.Adsorption`, as for `helium_void_fraction`.
+
+    Returns:
+        the systems, and for each species the sums of `Adsorption.insert_into_framework`, float64
+        (systems, 2), from which `Adsorption.henry_of` computes the Henry coefficient.
+
+    Raises:
+        ValueError: an error of `manymove.Adsorption`, or insertions is not positive.
+    """
+    given = {
+        "framework": framework, "molecules": [1] * len(species), "adsorbates": list(species),
+        "systems": systems, "method": "plj", **options,
+    }  # fmt: skip
+    a = Adsorption(**arguments_of(given))
+    return a, [a.insert_into_framework(insertions, kind) for kind in range(len(species))]
+
+
+def density_of(framework: Framework) -> float:
+    """Density of a framework in g/cm^3."""
+    return framework.mass / AVOGADRO / (volume_of(framework) * 1e-24)
 
 
 def pore_volume(framework: Framework, void_fraction: Estimate | float) -> Estimate:

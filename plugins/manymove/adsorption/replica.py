@@ -77,6 +77,7 @@ class Settings(replica.Measurement):
     output: Path = Path("out/adsorption")
     start: Path | None = None  # folder of a run from whose last states these systems start
     point: tuple[int, int] = (1, 1)  # number of this point of an isotherm, and of all points
+    pictures: bool = True  # drawn after a complete run
 
     def __post_init__(self) -> None:
         super().__post_init__()

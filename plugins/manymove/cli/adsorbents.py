@@ -88,6 +88,15 @@ def of_molecules(
     """
 
 
+def of_loadings(unit: str = "mol/kg") -> None:
+    """The options of loadings.
+
+    Sampling:
+        unit: Unit of the loadings of an isotherm in the table and the picture: molecules,
+            molecules/uc, mol/kg, mg/g, cm3(STP)/g or cm3(STP)/cm3.
+    """
+
+
 def model_of(options: dict[str, Any]) -> tuple[list[Any], Any, Any, Any]:
     """The species, the force field, the charges of the framework and the barrier of options."""
     from manymove.adsorption.adsorbates import METHANE
@@ -132,26 +141,21 @@ def henry(
       manymove henry --framework MFI --adsorbates CO2,N2 --force-field TraPPE-zeo
       manymove henry --framework LTA --temperature 313 --json henry.json
     """
-    from manymove.adsorption import Adsorption
     from manymove.adsorption.gas import GAS_CONSTANT
     from manymove.adsorption.labels import lines_of
     from manymove.adsorption.places import STEPS_TO_PLACES
+    from manymove.adsorption.pores import insert_into_framework
     from manymove.analysis.notation import Estimate
     from manymove.jobs import report
-    from manymove.settings import EnergyGrid, Interactions
 
     _alone("henry")
     species, field, charges, barrier = model_of(common)
     framework, temperature, seed = (common[name] for name in ("framework", "temperature", "seed"))
-    a = Adsorption(
-        framework, [1] * len(species), adsorbates=species, method="plj", temperature=temperature,
-        interactions=Interactions(
-            common["cutoff"], field, framework_charges=charges,
-            grid=EnergyGrid(common["grid_spacing"], barrier=barrier),
-        ),
-        systems=systems, seed=seed, device=common["device"], threads=common["threads"],
+    a, sums = insert_into_framework(
+        framework, species, insertions, systems=systems, temperature=temperature, seed=seed,
+        force_field=field, framework_charges=charges, barrier=barrier,
+        **{name: common[name] for name in ("cutoff", "grid_spacing", "device", "threads")},
     )  # fmt: skip
-    sums = [a.insert_into_framework(insertions, kind) for kind in range(len(species))]
     found = [a.henry_of(each, insertions) for each in sums]
     a.run(STEPS_TO_PLACES)
     coarse = a.coarse_grid()
@@ -233,6 +237,7 @@ def pores(
     )
     from manymove.adsorption.force_field import of_options
     from manymove.adsorption.labels import framework_atoms, lines_of
+    from manymove.adsorption.pores import density_of
     from manymove.jobs import report
 
     _alone("pores")
@@ -252,7 +257,7 @@ def pores(
         crystal.labels or crystal.elements, crystal.elements, [HELIUM], field, None
     )
     volume = pore_volume(crystal, void)
-    density = crystal.mass / 6.02214076e23 / (math.prod(crystal.cell) * 1e-24)
+    density = density_of(crystal)
     content = {
         "framework": framework, "formula": crystal.formula, "density_g_per_cm3": density,
         **_pair("void_fraction", "", void), **_pair("pore_volume", "cm3_per_g", volume),

@@ -14,8 +14,9 @@ from typing import Annotated, Any
 import typer
 
 from manymove.adsorption.replica import Settings as Adsorbates
-from manymove.cli import adsorbents, bench
+from manymove.cli import adsorbents, bench, screening
 from manymove.cli.options import (
+    STOPPED,
     OptionsOf,
     command,
     gathered,
@@ -45,9 +46,8 @@ app = typer.Typer(
 )
 app.add_typer(bench.app)
 app.add_typer(adsorbents.app)
+app.add_typer(screening.app)
 
-# Exit code of a job that has reported its interruption. Typer returns 130 for Ctrl-C elsewhere.
-STOPPED = -1
 PAPER_FRACTIONS = (0.698, 0.702, 0.706, 0.710, 0.714, 0.718)
 SPHERE_FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.45, 0.49)
 
@@ -293,6 +293,7 @@ def dpd(output: Path = Path("out/dpd"), **common: Any) -> int:
     OptionsOf(ProfileAxis, names="bins", title="Sampling"),
     adsorbents.of_framework,
     adsorbents.of_molecules,
+    adsorbents.of_loadings,
     Adsorbates,
 )
 def adsorption(
@@ -300,7 +301,6 @@ def adsorption(
     method: str | None = None,
     systems: str = "1024",
     isotherm: tuple[float, ...] | None = None,
-    unit: str = "mol/kg",
     void_fraction: str | None = None,
     literature: tuple[Path, ...] | None = None,
     capacity: tuple[int, ...] | None = None,
@@ -340,8 +340,6 @@ def adsorption(
     Sampling:
         profile: Direction of the profiles of probability and free energy: x, y, z or Miller indices
             such as 1,1,0 (default none).
-        unit: Unit of the loadings of an isotherm in the table and the picture: molecules,
-            molecules/uc, mol/kg, mg/g, cm3(STP)/g or cm3(STP)/cm3.
         void_fraction: Void fraction for excess loadings of an isotherm, or helium, which computes
             it by insertions of helium with the force field (default no excess loadings).
         literature: CSV tables of published loadings for the picture of an isotherm, with the
@@ -418,7 +416,7 @@ def adsorption(
     )
     if isotherm is not None:
         summary, _ = job.run_isotherm(
-            settings, isotherm, world, unit=unit, void_fraction=void_fraction,
+            settings, isotherm, world, unit=options["unit"], void_fraction=void_fraction,
             literature=literature or (),
         )  # fmt: skip
         text = job.isotherm_table(summary)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -28,6 +28,10 @@ from manymove.jobs import errors
 from manymove.jobs.options import OPTIONS_FILE, flag_of
 from manymove.settings import Group, sentences_of
 
+T = TypeVar("T")
+
+# Exit code of a job that has reported its interruption. Typer returns 130 for Ctrl-C elsewhere.
+STOPPED = -1
 REPEATING = (  # lists in which a value may occur twice
     "molecules", "capacity", "profile", "diameters", "fractions", "contacts", "mole_fractions",
     "tile", "volume_delta",
@@ -105,9 +109,9 @@ class Sentence:
     group: str = GROUPS[-1]
 
 
-def sentences(owner: Callable[..., Any] | OptionsOf) -> dict[str, Sentence]:
+def sentences(owner: Callable[..., Any] | OptionsOf | Without) -> dict[str, Sentence]:
     """The sentences of the options that a function or a settings class declares."""
-    if isinstance(owner, OptionsOf):
+    if isinstance(owner, OptionsOf | Without):
         return owner.sentences()
     found: dict[str, Sentence] = {}
     for one in owner.__mro__ if isinstance(owner, type) else [owner]:
@@ -119,10 +123,10 @@ def sentences(owner: Callable[..., Any] | OptionsOf) -> dict[str, Sentence]:
     return found
 
 
-def declared(owner: Callable[..., Any] | OptionsOf) -> dict[str, inspect.Parameter]:
+def declared(owner: Callable[..., Any] | OptionsOf | Without) -> dict[str, inspect.Parameter]:
     """The options that a function or a settings class declares, as arguments of a function. The
     options of a class are the fields that have a sentence."""
-    if isinstance(owner, OptionsOf):
+    if isinstance(owner, OptionsOf | Without):
         return owner.parameters()
     if not isinstance(owner, type):
         return dict(inspect.signature(owner, eval_str=True).parameters)
@@ -175,10 +179,32 @@ class OptionsOf:
         return found
 
 
+@dataclass(frozen=True)
+class Without:
+    """The options that a function or a settings class declares, without some of them.
+
+    Attributes:
+        owner: the function or the settings class.
+        names: names of the options that are left out.
+    """
+
+    owner: Callable[..., Any]
+    names: str
+
+    def sentences(self) -> dict[str, Sentence]:
+        return self._rest(sentences(self.owner))
+
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        return self._rest(declared(self.owner))
+
+    def _rest(self, found: dict[str, T]) -> dict[str, T]:
+        return {name: each for name, each in found.items() if name not in self.names.split()}
+
+
 def command(
     app: typer.Typer,
     changeable: str | None = None,
-    *like: Callable[..., Any] | OptionsOf,
+    *like: Callable[..., Any] | OptionsOf | Without,
     texts: Mapping[str, Sentence] | None = None,
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Make a function a command of an application.

@@ -59,15 +59,17 @@ def hold(folder: Path) -> None:
             threading.Thread(target=_beat, args=(_ended,), daemon=True).start()
 
 
-def release() -> None:
-    """Release all folders of this process."""
+def release(folder: Path | None = None) -> None:
+    """Release a folder of this process and those in it, or all folders."""
     global _ended
+    top = None if folder is None else Path(os.path.realpath(folder))
     with _guard:
-        if _ended is not None:
+        for place in reversed([*_held]):
+            if top is None or top in (place, *place.parents):
+                _held.pop(place).release()
+        if not _held and _ended is not None:
             _ended.set()
             _ended = None
-        while _held:
-            _held.popitem()[1].release()
 
 
 @contextlib.contextmanager

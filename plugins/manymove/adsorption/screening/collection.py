@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The structures of a screening: files of a folder, of a list, or single ones."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from manymove.adsorption.frameworks import SHIPPED
+
+EXPECTED = (
+    "a folder of CIF files, a text file with a path on each line, the path of a CIF file, "
+    f"{' or '.join(SHIPPED)}"
+)
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A framework of a collection.
+
+    Attributes:
+        name: name of the framework, which is that of its file without the suffix.
+        source: path of its CIF file, or its name if it is shipped.
+    """
+
+    name: str
+    source: str
+
+    @property
+    def digest(self) -> str | None:
+        """Hash of the contents of the file; None if it cannot be read."""
+        shipped = self.source in SHIPPED
+        path = files("manymove").joinpath(f"data/{self.source}.cif") if shipped else None
+        try:
+            return hashlib.sha256((path or Path(self.source)).read_bytes()).hexdigest()
+        except OSError:
+            return None
+
+
+def seed_of(seed: int, name: str) -> int:
+    """Seed of a structure, an integer below 2^53. It follows from the seed of the screening and the
+    name of the structure, so that it does not depend on the other structures."""
+    digest = hashlib.sha256(f"{seed}:{name}".encode(errors="surrogateescape")).digest()
+    return int.from_bytes(digest[:8], "big") >> 11
+
+
+def structures_of(collection: Sequence[str | os.PathLike[str]]) -> list[Structure]:
+    """The structures of a collection in their order, each of them once.
+
+    Args:
+        collection: folders, whose CIF files are taken in alphabetical order without hidden ones;
+            text files with a path on each line, which are relative to the folder of the list;
+            paths of CIF files; and names of shipped frameworks.
+
+    Raises:
+        FileNotFoundError: an item does not exist. A missing file of a list is refused later.
+        ValueError: a folder or a list is empty, a list is not a text file, or two files have the
+            same name.
+    """
+    found = dict.fromkeys(one for item in collection for one in _of_item(item))
+    by_name: dict[str, Structure] = {}
+    for one in found:
+        other = by_name.setdefault(one.name, one)
+        if other is not one:
+            raise ValueError(
+                f"{other.source} and {one.source} have the same name, {one.name}, which is that of "
+                "their results: rename one of them"
+            )
+    return [*by_name.values()]
+
+
+def _of_item(item: str | os.PathLike[str]) -> Iterator[Structure]:
+    path = Path(item)
+    if str(item) in SHIPPED:
+        yield Structure(str(item), str(item))
+    elif path.is_dir():
+        inside = [p for p in sorted(path.iterdir()) if p.suffix.lower() == ".cif"]
+        inside = [p for p in inside if not p.name.startswith(".")]
+        if not inside:
+            raise ValueError(f"the folder {path} has no CIF files")
+        yield from (Structure(p.stem, str(p)) for p in inside)
+    elif path.suffix.lower() == ".cif" and path.is_file():
+        yield Structure(path.stem, str(path))
+    elif path.is_file():
+        yield from _of_list(path)
+    else:
+        raise FileNotFoundError(f"no collection {item}: expected {EXPECTED}")
+
+
+def _of_list(path: Path) -> Iterator[Structure]:
+    try:
+        lines = [line.partition("#")[0].strip() for line in path.read_text().splitlines()]
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not a text file with a path on each line") from None
+    named = [line for line in lines if line]
+    if not named:
+        raise ValueError(f"the list {path} is empty")
+    for line in named:
+        place = path.parent / line
+        if line in SHIPPED:
+            yield Structure(line, line)
+        else:
+            yield Structure(place.stem, str(place))

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One structure of a screening, from its file to its isotherm."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from manymove.adsorption import job
+from manymove.adsorption.frameworks import Framework, read_framework
+from manymove.adsorption.input import cells_of, has_trials
+from manymove.adsorption.molecules import HELIUM
+from manymove.adsorption.places import STEPS_TO_PLACES
+from manymove.adsorption.pores import (
+    density_of,
+    helium_void_fraction,
+    insert_into_framework,
+    pore_volume,
+    surface_area,
+)
+from manymove.adsorption.replica import Settings
+from manymove.adsorption.rigid import settled
+from manymove.adsorption.screening.collection import Structure, seed_of
+from manymove.adsorption.screening.settings import Screening
+from manymove.analysis.notation import Estimate
+from manymove.jobs import output_folder, report
+from manymove.jobs.errors import text_of
+from manymove.jobs.progress import Interrupted, StopRequest
+from manymove.jobs.world import World
+from manymove.simulation import interruptible
+
+REFUSED, FAILED, TIME_LIMIT = "refused", "failed", "time limit"  # states of a structure
+DONE, PENDING = "done", "pending"
+RESULTS, FRAMEWORK = "structure.json", "framework.json"
+
+
+class Refusal(Exception):
+    """A framework cannot be run, for example because no channel leads through it."""
+
+
+@dataclass(frozen=True)
+class Limited(World):
+    """A world of one process whose runs end when a function returns true.
+
+    Attributes:
+        ends: the function.
+    """
+
+    ends: Callable[[], bool] = lambda: False
+
+    def stop_request(self) -> StopRequest:
+        return StopRequest(self.ends)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A structure and what a screening does with it.
+
+    Attributes:
+        structure: the structure.
+        screening: settings of the screening.
+    """
+
+    structure: Structure
+    screening: Screening
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the results of the structure."""
+        return self.screening.output / "structures" / self.structure.name
+
+    @property
+    def seed(self) -> int:
+        return seed_of(self.screening.seed, self.structure.name)
+
+    @property
+    def isotherm(self) -> Settings:
+        """The settings of the isotherm of the structure, as `manymove adsorption` has them."""
+        s = self.screening
+        known = {f.name: getattr(s, f.name) for f in fields(Settings)}
+        return Settings(
+            **{**known, "framework": self.structure.source, "seed": self.seed, "quiet": True,
+               "output": self.folder, "resume": True, "overwrite": False, "given": None,
+               "pictures": False}
+        )  # fmt: skip
+
+    def found(self) -> dict[str, Any] | None:
+        """The results of an earlier session if nothing is left to do, and None otherwise. A failed
+        structure is tried again, and so is one that has reached a shorter time limit."""
+        known = _read(self.folder / RESULTS)
+        if known is None or known.get("digest") != self.structure.digest:
+            return None
+        limit, held = self.screening.time_limit, known.get("time_limit_s")
+        longer = held is not None and (limit is None or limit > held)
+        state = known.get("state")
+        # What `check` refuses has no points, and is checked again.
+        ended = state == DONE or (state == REFUSED and "points" in known)
+        return known if ended or (state == TIME_LIMIT and not longer) else None
+
+    def check(self) -> dict[str, Any]:
+        """Read the framework, and look up all parameters that the runs need.
+
+        Returns:
+            the first entries of the results. The state is "refused" if there is an error.
+
+        Raises:
+            ImportError: gemmi, which reads CIF files, is not installed.
+        """
+        s = self.screening
+        known: dict[str, Any] = {
+            "structure": self.structure.name, "file": self.structure.source,
+            "digest": self.structure.digest, "state": PENDING, "reason": "",
+            "adsorbates": [one.name for one in s.adsorbates],
+            "temperature_K": s.options["temperature"], "seed": self.seed,
+        }  # fmt: skip
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                framework = read_framework(self.structure.source)
+                cells = cells_of(None, framework, s.options["cutoff"])
+                of_all = (s.options["cutoff"], cells)
+                laws = settled(
+                    framework, s.adsorbates, {}, s.options["force_field"], s.options["ewald"],
+                    *of_all, s.options["framework_charges"], biased=has_trials(s.options),
+                )  # fmt: skip
+                settled(framework, [HELIUM], {}, s.field, None, *of_all)
+                known |= {"formula": framework.formula, "cells": list(cells),
+                          "framework_atoms": laws["framework_atoms"]}  # fmt: skip
+            except ImportError:
+                raise
+            except Exception as error:  # whatever a file contains, the others are run
+                known |= {"state": REFUSED, "reason": _line(error)}
+        return {**known, "warnings": list(dict.fromkeys(str(each.message) for each in told))}
+
+    def write(self, results: dict[str, Any]) -> dict[str, Any]:
+        """Write the results of the structure and return them."""
+        results = {**results, **report.made_by()}
+        report.write_json(self.folder / RESULTS, results)
+        return results
+
+    def run(self, known: dict[str, Any], stop: StopRequest) -> dict[str, Any] | None:
+        """Measure what is left to measure.
+
+        Args:
+            known: the entries of `check`.
+            stop: request that ends the run early.
+
+        Returns:
+            the results, which are also written; None after a stop.
+        """
+        s, began = self.screening, time.monotonic()
+        limit = s.time_limit
+
+        def late() -> bool:
+            return limit is not None and time.monotonic() - began > limit
+
+        def ends() -> bool:
+            return stop.requested or late()
+
+        self._begin()
+        found: dict[str, Any] = {}
+        points: list[dict[str, Any]] | None = None
+        state, reason = DONE, ""
+        try:
+            with interruptible(ends), warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # those of `check`
+                found = self._of_framework()
+                void = Estimate(found["void_fraction"], _number(found["void_fraction_error"]))
+                summary, complete = job.run_isotherm(
+                    replace(self.isotherm, void_fraction=void), s.isotherm, Limited(ends=ends),
+                    unit=s.unit,
+                )  # fmt: skip
+            points = summary["runs"]
+        except (KeyboardInterrupt, Interrupted):
+            complete = False
+        except Refusal as refusal:
+            complete, state, reason = True, REFUSED, str(refusal)
+        except Exception as error:
+            complete, state, reason = True, FAILED, _line(error)
+        if not complete:
+            if stop.requested:
+                return None
+            state = TIME_LIMIT
+            reason = f"the time limit of {limit:g} s was reached"
+        if points is None:
+            points = job.earlier_points(self.folder, s.isotherm)
+        return self.write({
+            **known, **found, "state": state, "reason": reason, "points": points,
+            "time_limit_s": limit, "seconds": time.monotonic() - began,
+        })  # fmt: skip
+
+    def _begin(self) -> None:
+        """Remove the results of another file with the name of the structure."""
+        held = _read(self.folder / FRAMEWORK)
+        if held is None or held.get("digest") != self.structure.digest:
+            output_folder.claim(self.folder, resume=False, overwrite=True)
+
+    def _of_framework(self) -> dict[str, Any]:
+        """Properties of the empty framework, which are measured once.
+
+        Raises:
+            Refusal: the engine refuses the framework, or its energy grid would be too coarse.
+        """
+        path = self.folder / FRAMEWORK
+        if (held := _read(path)) is not None:
+            return held["properties"]
+        try:
+            framework = read_framework(self.structure.source)
+            found = {**self._pores(framework), **self._henry(framework)}
+        except ValueError as error:
+            raise Refusal(_line(error)) from error
+        report.write_json(path, {"digest": self.structure.digest, "properties": found})
+        return found
+
+    def _where(self) -> dict[str, Any]:
+        s, names = self.screening, ("temperature", "cutoff", "grid_spacing", "interpolation")
+        where = {"seed": self.seed, "device": s.device, "threads": s.threads}
+        return {**{name: s.options[name] for name in (*names, "barrier", "precision")}, **where}
+
+    def _pores(self, framework: Framework) -> dict[str, Any]:
+        s = self.screening
+        area = surface_area(framework, s.field, probe=s.probe, samples=s.samples, seed=self.seed)
+        void = helium_void_fraction(framework, s.field, insertions=s.insertions, **self._where())
+        pairs = {
+            "void_fraction": (void, ""),
+            "pore_volume": (pore_volume(framework, void), "cm3_per_g"),
+            "surface_area": (area.per_mass, "m2_per_g"),
+        }  # fmt: skip
+        found: dict[str, Any] = {"density_g_per_cm3": density_of(framework)}
+        for name, (value, unit) in pairs.items():
+            each = report.values_and_errors(name, unit, [value])
+            found |= {key: values[0] for key, values in each.items()}
+        return found
+
+    def _henry(self, framework: Framework) -> dict[str, Any]:
+        s = self.screening
+        of_laws = {name: s.options[name] for name in ("force_field", "framework_charges", "ewald")}
+        a, sums = insert_into_framework(
+            framework, s.adsorbates, s.insertions, **of_laws, **self._where()
+        )
+        found = [a.henry_of(each, s.insertions) for each in sums]
+        a.run(STEPS_TO_PLACES)
+        coarse = a.coarse_grid()
+        coefficients, heats = zip(*found, strict=True)
+        return {
+            **report.values_and_errors("henry", "mol_per_kg_Pa", coefficients),
+            **report.values_and_errors("henry_heat", "kJ_per_mol", heats),
+            "henry_warnings": [] if coarse is None else [f"Henry coefficient: {coarse}"],
+        }
+
+
+def _line(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "not enough memory"
+    return " ".join(text_of(error).split())
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """The contents of a JSON file; None if there is none, or one that is not of this package."""
+    with suppress(OSError, ValueError):
+        found = json.loads(path.read_text())
+        return found if isinstance(found, dict) else None
+    return None

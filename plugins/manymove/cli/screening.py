@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `manymove screen`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from manymove.adsorption.screening.settings import Screening
+from manymove.cli import adsorbents
+from manymove.cli.options import (
+    STOPPED,
+    OptionsOf,
+    Without,
+    command,
+    gathered,
+    number,
+    say,
+    to_store,
+)
+from manymove.settings import EnergyGrid, Steps
+
+app = typer.Typer()
+
+
+@command(
+    app,
+    None,
+    OptionsOf(
+        Steps, names="trial_positions trial_orientations reinsertion identity_change regrowth"
+    ),
+    OptionsOf(EnergyGrid, names="interpolation", title="System"),
+    Without(adsorbents.of_framework, "framework"),
+    adsorbents.of_molecules,
+    adsorbents.of_loadings,
+    Without(Screening, "resume henry density_map frames structures"),
+)
+def screen(
+    collection: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="COLLECTION",
+            help="Folder of CIF files, text file with a path on each line, paths of CIF files, MFI "
+            "or LTA.",
+        ),
+    ],
+    method: str = "plj",
+    systems: str = "64",
+    precision: str = "mixed",
+    **common: Any,
+) -> int:
+    """Measure isotherms of a collection of frameworks and rank them.
+
+    Each framework is checked first, and refused with a reason or run. The command measures the
+    helium void fraction, the surface area, Henry coefficients and the loading at each pressure. It
+    writes screen.csv, screen.png and, for each structure, a folder with structure.json and
+    isotherm.aif into --output. Ctrl-C stops it, and the same command continues. Structures whose
+    run fails are named in the table, and the exit code is then 1.
+
+    Moves:
+        method: Method: plj or metropolis (CPU).
+
+    Run:
+        systems: Number of independent systems of each structure; auto chooses as many as fill the
+            device.
+
+    Device:
+        precision: Floating-point precision: mixed or double.
+
+    Examples:
+      manymove screen cifs/ --adsorbates CO2 --force-field force_field.json --temperature 298
+      manymove screen MFI LTA --adsorbates CO2,N2 --force-field TraPPE-zeo --isotherm 0.1,1
+      manymove screen list.txt --force-field raspa/ --isotherm 65,5.8 --working-capacity 65,5.8
+    """
+    options = gathered(locals())
+    from manymove.adsorption.occupancy import filling_systems
+    from manymove.adsorption.screening.job import Job
+    from manymove.adsorption.screening.settings import screening_of
+    from manymove.adsorption.screening.structure import FAILED, REFUSED
+
+    species, field, charges, barrier = adsorbents.model_of(options)
+    if systems == "auto":
+        where = (options["device"], precision, options["threads"])
+        count = filling_systems(method, 1, *where)
+    else:
+        count = number("--systems", systems, int, "auto")
+    made = {"adsorbates": species, "framework_charges": charges, "barrier": barrier}
+    if field is not None:
+        made["force_field"] = field
+    given = to_store(options | {"systems": str(count)})
+    del options["collection"]
+    screening = screening_of({**options, **made, "systems": count}, given)
+    job = Job(collection, screening)
+    try:
+        for _ in job.run():
+            pass
+    except KeyboardInterrupt:
+        say(
+            f"stopped early; the results so far are in {screening.output}/. The same command "
+            "continues"
+        )
+        return STOPPED
+    if not screening.quiet:
+        print("\n".join(job.lines()))
+        print(f"results in {screening.output}/")
+    counts = job.counts
+    return 1 if counts[FAILED] or counts[REFUSED] == counts.total() else 0
