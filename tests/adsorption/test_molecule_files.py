@@ -22,7 +22,12 @@ from manymove.adsorption import (
     Framework,
     read_molecule,
 )
-from manymove.adsorption.charges import charges_of_framework, read_charges, tell_bare_charges
+from manymove.adsorption.charges import (
+    charges_of_framework,
+    charges_of_option,
+    read_charges,
+    tell_bare_charges,
+)
 from manymove.adsorption.molecule_files import read_species
 from manymove.adsorption.rigid import settled
 
@@ -288,6 +293,18 @@ def test_zero_neglects_the_charges_of_a_framework(charges):
     assert all(each == found[0] for each in found)
     assert found[0]["rigid"]["framework_charge"] == 5 * [0.0]
     assert found[0]["framework_atoms"][0]["charge_e"] == 0.0
+
+
+@pytest.mark.parametrize("method", ["qeq", "EQeq", "DDEC6"])
+def test_methods_that_compute_charges_are_refused_by_name(method, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    message = f"charges by {method} are not computed here: .* _atom_site_charge, or a text file"
+    with pytest.raises(ValueError, match=message):
+        charges_of_option(method)
+    with pytest.raises(ValueError, match=message):
+        charges_of_framework(small_framework(), ForceField(), method)
+    written(tmp_path, method, "O -0.3\n")  # a file of this name
+    assert charges_of_option(method) == {"O": -0.3}
 
 
 def test_bad_files_of_charges_are_refused(tmp_path):

@@ -19,6 +19,8 @@ from manymove.errors import ParameterError
 
 Given = Mapping[str, float] | str | os.PathLike[str] | None
 CIF, ZERO = "cif", "zero"
+# Methods that compute charges. None is available; docs/guides/frameworks.md has the reasons.
+_COMPUTED = ("qeq", "eqeq", "pqeq", "mepo", "pacmof", "pacman", "repeat", "ddec", "ddec6")
 _CENTER = 15 / 8  # in 1 / angstrom: the finite value that replaces 1 / r at the center of an atom
 _OTHER = 0.01  # e: smaller differences of charges are due to rounding
 
@@ -186,8 +188,15 @@ def read_charges(path: str | os.PathLike[str]) -> dict[str, float]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: a line is something else, or a label occurs twice with different charges.
+        ValueError: a line is something else, a label occurs twice with different charges, or the
+            path is the name of a method that computes charges.
     """
+    if str(path).lower() in _COMPUTED and not Path(path).exists():
+        raise ValueError(
+            f"charges by {path} are not computed here: let another program compute them, and give "
+            "its CIF file with a column _atom_site_charge, or a text file with a label and its "
+            "charge on each line"
+        )
     table: dict[str, float] = {}
     for words in words_of(Path(path)):
         try:
