@@ -25,7 +25,7 @@ REACH = 6.5  # angstrom: of the real-space part of Ewald's sum
 ALPHA = 3.6 / REACH
 LONGEST = 2 * ALPHA * 3.6  # 1 / angstrom: of the wave numbers
 PHASE = 1.0  # largest phase of a wave between two points of its mesh
-VOXEL, MOST_VOXELS = 1.0, 8000  # edge in angstrom, number of voxels of a cell
+VOXEL, MOST_VOXELS = 0.6, 8000  # edge in angstrom, number of voxels of a cell
 UNIFORM = 0.1  # share of poses that are uniform in the cell
 
 
@@ -242,7 +242,7 @@ def henry(
         seed: seed of the random numbers.
     """
     voxels = Voxels(energy, temperature, seed)
-    for _ in range(3):
+    for _ in range(4):
         voxels.factors(np.arange(voxels.number))
     for _ in range(2):  # these improve the shares, and give the number of batches
         pilot = voxels.batch(poses)
