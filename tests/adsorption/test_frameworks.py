@@ -296,5 +296,5 @@ def test_atoms_with_too_few_bonds_are_told(cell, tmp_path):
 
 def test_a_missing_ase_is_named_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ase", None)
-    with pytest.raises(ImportError, match="Framework.from_ase needs ase: pip install ase"):
+    with pytest.raises(ImportError, match=r"Framework\.from_ase needs ase: pip install ase"):
         Framework.from_ase(object())
