@@ -26,8 +26,10 @@ from typing import Any
 import gemmi
 import numpy as np
 
-from manymove import Adsorption, EnergyGrid, Interactions, script
+from manymove import Adsorption, EnergyGrid, Interactions
 from manymove.adsorption import CH4, CO2, UFF, Framework, Molecule, read_framework
+from manymove.info import record
+from manymove.jobs.report import write_json
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
 
@@ -153,9 +155,7 @@ def main() -> int:
         entries.append(compared(path, options))
         print(json.dumps(entries[-1]), flush=True)
     if options.json:
-        options.json.write_text(
-            json.dumps({"frameworks": entries, **script.record(None)}, indent=1) + "\n"
-        )
+        write_json(options.json, {**record(), "frameworks": entries})
     both = [entry[gas] for entry in entries for gas in ("CH4", "CO2") if gas in entry]
     wrong = sum(not each["agrees"] for each in both)
     refused = sum("refused" in entry for entry in entries)
