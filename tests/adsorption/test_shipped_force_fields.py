@@ -188,7 +188,7 @@ def test_henry_coefficients_in_irmof_1_are_those_of_direct_sums(gas, temperature
         np.array([site.charge for site in gas.sites]),
     )
     energy = direct_henry.Energy(solid, guest, laws, 12.0, "tail")
-    direct, error = direct_henry.henry(energy, temperature, error=0.004, poses=10_000)
+    direct, error = direct_henry.henry(energy, temperature, error=0.004, poses=10_000, voxels=1500)
     assert error < 0.005
     assert found.value == pytest.approx(direct, rel=0.01)
 

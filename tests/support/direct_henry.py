@@ -25,7 +25,7 @@ REACH = 6.5  # angstrom: of the real-space part of Ewald's sum
 ALPHA = 3.6 / REACH
 LONGEST = 2 * ALPHA * 3.6  # 1 / angstrom: of the wave numbers
 PHASE = 1.0  # largest phase of a wave between two points of its mesh
-VOXEL, MOST_VOXELS = 0.6, 8000  # edge in angstrom, number of voxels of a cell
+VOXEL = 0.6  # angstrom: smallest edge of a voxel
 UNIFORM = 0.1  # share of poses that are uniform in the cell
 
 
@@ -178,10 +178,10 @@ def turned(rng: np.random.Generator, places: np.ndarray, number: int) -> np.ndar
 class Voxels:
     """Batches of poses by voxels of the unit cell."""
 
-    def __init__(self, energy: Energy, temperature: float, seed: int) -> None:
+    def __init__(self, energy: Energy, temperature: float, seed: int, number: int) -> None:
         self.energy, self.temperature = energy, temperature
         self.rng = np.random.default_rng(seed)
-        edge = max(VOXEL, (energy.solid.volume / MOST_VOXELS) ** (1 / 3))
+        edge = max(VOXEL, (energy.solid.volume / number) ** (1 / 3))
         self.shape = np.ceil(np.linalg.norm(energy.solid.edges, axis=1) / edge).astype(int)
         self.number = int(self.shape.prod())
         corners = np.array(np.meshgrid(*[(-0.5, 0.5)] * 3)).reshape(3, -1).T
@@ -229,7 +229,7 @@ class Voxels:
 
 def henry(
     energy: Energy, temperature: float, *, error: float = 0.004, poses: int = 40_000,
-    most: int = 40, seed: int = 1,
+    most: int = 40, voxels: int = 8000, seed: int = 1,
 ) -> tuple[float, float]:  # fmt: skip
     """Henry coefficient in mol/(kg Pa) and its relative standard error.
 
@@ -239,15 +239,16 @@ def henry(
         error: wanted relative standard error. The number of batches follows from a pilot, because
             a run that stops at its own error is biased.
         poses, most: number of poses of a batch, and the largest number of batches.
+        voxels: approximate number of voxels of the unit cell.
         seed: seed of the random numbers.
     """
-    voxels = Voxels(energy, temperature, seed)
+    cells = Voxels(energy, temperature, seed, voxels)
     for _ in range(4):
-        voxels.factors(np.arange(voxels.number))
+        cells.factors(np.arange(cells.number))
     for _ in range(2):  # these improve the shares, and give the number of batches
-        pilot = voxels.batch(poses)
+        pilot = cells.batch(poses)
     wanted = (pilot.std() / pilot.mean() / error) ** 2 / poses
-    factors = np.concatenate([voxels.batch(poses) for _ in range(min(most, math.ceil(wanted)))])
+    factors = np.concatenate([cells.batch(poses) for _ in range(min(most, math.ceil(wanted)))])
     mean = float(factors.mean())
     spread = float(factors.std() / mean / math.sqrt(len(factors)))
     mass = energy.solid.mass / AVOGADRO * 1e-3
