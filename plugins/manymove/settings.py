@@ -545,8 +545,8 @@ class Interactions(Group):
             real-space part, and the largest wave number (default (3.2, 20.5) / cutoff, which
             neglects 6e-6 of the energy of two charges at the cutoff).
         framework_charges: charges of the framework: {label: charge}, the path of a text file with a
-            label and its charge on each line, or "cif" (default those of the force field, or of the
-            CIF file).
+            label and its charge on each line, "cif", or "zero" to neglect them (default those of
+            the force field, or of the CIF file).
         grid: grid of framework energies (default EnergyGrid()).
         precision: "mixed" (float32 energies, float64 sums) or "double".
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from importlib.resources import files
 
@@ -173,6 +174,16 @@ def test_cartesian_coordinates_are_refused_as_such(read):
         read(cif(P1).replace("_fract_", "_Cartn_"))
 
 
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [("0.1", r"atoms 0 \(O1\) and 2 \(O9\) are at the same place, 0 angstrom apart: .* twice"),
+     ("0.12", r"atoms 0 \(O1\) and 2 \(O9\) overlap, 0.18 angstrom apart")],
+)  # fmt: skip
+def test_a_site_that_is_there_twice_is_named(x, message, read):
+    with pytest.raises(ValueError, match=message):
+        read(cif(P1, PLAIN + f"O9 O {x} 0.2 0.3\n"))
+
+
 @pytest.mark.parametrize("groups", ["12", "-."])
 def test_disorder_groups_that_exclude_each_other_are_refused(groups, read):
     first, second = ("-1" if g == "-" else g for g in groups)
@@ -282,3 +293,9 @@ def test_atoms_with_too_few_bonds_are_told(cell, tmp_path):
     told = [str(w.message) for w in found if "has too few bonded neighbors: " in str(w.message)]
     assert len(told) == bool(cell)
     assert all("Si1 (" in text and "unit of the cell may not be angstrom" in text for text in told)
+
+
+def test_a_missing_ase_is_named_with_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ase", None)
+    with pytest.raises(ImportError, match=r"Framework\.from_ase needs ase: pip install ase"):
+        Framework.from_ase(object())

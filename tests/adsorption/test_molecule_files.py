@@ -13,10 +13,24 @@ from adsorption_model import small_framework
 from flat_settings import of_adsorption
 
 from manymove import Adsorption, EnergyGrid, Interactions
-from manymove.adsorption import CO2, WATER, Adsorbate, ForceField, Framework, read_molecule
-from manymove.adsorption.charges import charges_of_framework, read_charges, tell_bare_charges
+from manymove.adsorption import (
+    CO2,
+    ETHANE,
+    WATER,
+    Adsorbate,
+    ForceField,
+    Framework,
+    read_molecule,
+)
+from manymove.adsorption.charges import (
+    charges_of_framework,
+    charges_of_option,
+    read_charges,
+    tell_bare_charges,
+)
 from manymove.adsorption.molecule_files import read_species
 from manymove.adsorption.plots import published
+from manymove.adsorption.rigid import settled
 
 FIELD = ForceField(
     {"O_co2": (79.0, 3.05), "C_co2": (27.0, 2.80), "CH4": (148.0, 3.73), "O": (90.0, 2.6),
@@ -256,6 +270,53 @@ def test_bad_charges_of_a_framework_are_refused(given, message):
             seed=1,
             device="cpu",
         )
+
+
+ZEROS = replace(small_framework(), charges=np.zeros(5))
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "message"),
+    [
+        (ForceField(FIELD.parameters), None, "charges that are all zero, but CO2 has charges"),
+        (ForceField(FIELD.parameters), "cif", 'is "cif", but small has charges that are all zero'),
+        (ForceField(FIELD.parameters, uncharged=("O", "Si")), None, "charges that are all zero"),
+    ],
+)
+def test_charges_that_are_all_zero_are_no_charges(field, given, message):
+    with pytest.raises(ValueError, match=message):
+        settled(ZEROS, [CO2], {}, field, None, 4.0, framework_charges=given)
+    assert "rigid" in settled(ZEROS, [ETHANE], {}, field, None, 4.0)  # it has no charges
+
+
+@pytest.mark.parametrize("charges", [np.zeros(5), None, [-0.2, -0.2, -0.2, -0.2, 0.8]])
+def test_zero_neglects_the_charges_of_a_framework(charges):
+    """As explicit zeros by label do, whatever the file has."""
+    frame = replace(small_framework(), charges=charges)
+    field = ForceField(FIELD.parameters)
+    explicit = {"O": 0.0, "Si": 0.0}
+    found = [
+        settled(frame, [CO2], {}, laws, None, 4.0, framework_charges=given)
+        for laws, given in (
+            (field, "zero"), (field, explicit), (replace(field, charges=explicit), None),
+        )
+        if given is not None or charges is None or not np.any(charges)
+    ]  # fmt: skip
+    assert all(each == found[0] for each in found)
+    assert found[0]["rigid"]["framework_charge"] == 5 * [0.0]
+    assert found[0]["framework_atoms"][0]["charge_e"] == 0.0
+
+
+@pytest.mark.parametrize("method", ["qeq", "EQeq", "DDEC6"])
+def test_methods_that_compute_charges_are_refused_by_name(method, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    message = f"charges by {method} are not computed here: .* _atom_site_charge, or a text file"
+    with pytest.raises(ValueError, match=message):
+        charges_of_option(method)
+    with pytest.raises(ValueError, match=message):
+        charges_of_framework(small_framework(), ForceField(), method)
+    written(tmp_path, method, "O -0.3\n")  # a file of this name
+    assert charges_of_option(method) == {"O": -0.3}
 
 
 def test_bad_files_of_charges_are_refused(tmp_path):

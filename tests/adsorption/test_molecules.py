@@ -542,7 +542,7 @@ def test_an_empty_box_keeps_its_edges():
 
 
 def test_charged_molecules_need_charges_of_the_framework():
-    with pytest.raises(ValueError, match="framework small has no charges, but the molecules have"):
+    with pytest.raises(ValueError, match="framework small has no charges, but dipole has charges"):
         in_small("mdp", force_field=ForceField(LAWS))
     in_small("mdp", force_field=ForceField(LAWS, {"O": 0.0, "Si": 0.0}))
 

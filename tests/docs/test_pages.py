@@ -191,6 +191,15 @@ def write_isotherms(folder: Path) -> None:
         file.write_text("\n".join([names, *rows]))
 
 
+def write_database(folder: Path) -> None:
+    """An ASE database with one structure."""
+    from ase import Atoms
+    from ase.db import connect
+
+    zinc = Atoms("Zn", cell=3 * [25.0], pbc=True)
+    connect(folder / "structures.db").write(zinc)
+
+
 @pytest.mark.parametrize("page", having([*GUIDES, *ROOT.glob("hoomd_ext/*.md")], snippets))
 def test_python_snippets_run(page, tmp_path, monkeypatch):
     """One after the other. Parts of scripts for HOOMD-blue are compiled only."""
@@ -209,6 +218,9 @@ def test_python_snippets_run(page, tmp_path, monkeypatch):
         elif "iast" in text:
             here = find_spec("pygaps") is not None
             write_isotherms(tmp_path)
+        elif "from ase" in text:
+            if here := find_spec("ase") is not None:
+                write_database(tmp_path)
         else:
             here = not (re.search("lammps|dpd", text) and lammps.host.missing())
         if here:

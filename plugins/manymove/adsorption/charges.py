@@ -18,7 +18,9 @@ from manymove.adsorption.frameworks import Framework
 from manymove.errors import ParameterError
 
 Given = Mapping[str, float] | str | os.PathLike[str] | None
-CIF = "cif"
+CIF, ZERO = "cif", "zero"
+# Methods that compute charges. None is available; docs/guides/frameworks.md has the reasons.
+_COMPUTED = ("qeq", "eqeq", "pqeq", "mepo", "pacmof", "pacman", "repeat", "ddec", "ddec6")
 _CENTER = 15 / 8  # in 1 / angstrom: the finite value that replaces 1 / r at the center of an atom
 _OTHER = 0.01  # e: smaller differences of charges are due to rounding
 
@@ -35,7 +37,9 @@ def charges_of_framework(
             over both.
 
     Returns:
-        the charge of each atom, or None if none of these has any.
+        the charge of each atom, or None if none of these has any. Charges of a CIF file or of a
+        file of RASPA that are all zero count as none, because many programs write such columns
+        without having computed charges.
 
     Raises:
         OSError: a file cannot be read.
@@ -45,11 +49,14 @@ def charges_of_framework(
         UserWarning: the force field replaces a charge of the framework by another one.
     """
     own = None if framework.charges is None else [float(q) for q in framework.charges]
+    if isinstance(given, str) and given == ZERO:
+        return [0.0] * len(framework.elements)
     if isinstance(given, str) and given == CIF:
-        if own is None:
+        if not any(own or ()):
+            what = "no charges" if own is None else "charges that are all zero"
             raise ParameterError(
                 "framework_charges",
-                f'is "cif", but {framework.name} has no charges: give them by label',
+                f'is "cif", but {framework.name} has {what}: give them by label, or "zero"',
             )
         return own
     labels = framework.labels or framework.elements
@@ -61,7 +68,7 @@ def charges_of_framework(
         listed = {kind: field.charge_of_atom(*kind, has_own=True) for kind in set(atoms)}
         known = listed if own else {kind: field.charge_of_atom(*kind) for kind in listed}
         found = [known[kind] for kind in atoms]
-        if own is None and not any(found) and all(q is None for q in listed.values()):
+        if not any(own or ()) and not any(found) and all(q is None for q in listed.values()):
             return None
     if own is None:
         for label, charge in zip(labels, found, strict=True):
@@ -151,14 +158,14 @@ def _repulsion(epsilon: Any, sigma: Any, r: Any) -> float:
 
 
 def charges_of_option(given: str | None) -> Given:
-    """The argument `framework_charges` from the option of the command: "cif", a list such as
-    O=-0.75,Si=1.5, or the path of a file, which is read.
+    """The argument `framework_charges` from the option of the command: "cif", "zero", a list such
+    as O=-0.75,Si=1.5, or the path of a file, which is read.
 
     Raises:
         OSError: the file cannot be read.
         ValueError: the list or the file has something else, or the list has a label twice.
     """
-    if given is None or given == CIF:
+    if given in (None, CIF, ZERO):
         return given
     if "=" not in given or Path(given).is_file():
         return read_charges(given)
@@ -167,7 +174,7 @@ def charges_of_option(given: str | None) -> Given:
         table = {label: float(charge) for label, charge in pairs}
     except ValueError:
         raise ValueError(
-            f"{given!r} is neither cif, nor a path, nor a list such as O=-0.75,Si=1.5"
+            f"{given!r} is neither cif, nor zero, nor a path, nor a list such as O=-0.75,Si=1.5"
         ) from None
     if len(table) < len(pairs):
         twice = next(label for k, (label, _) in enumerate(pairs) if label in dict(pairs[:k]))
@@ -181,8 +188,15 @@ def read_charges(path: str | os.PathLike[str]) -> dict[str, float]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: a line is something else, or a label occurs twice with different charges.
+        ValueError: a line is something else, a label occurs twice with different charges, or the
+            path is the name of a method that computes charges.
     """
+    if str(path).lower() in _COMPUTED and not Path(path).exists():
+        raise ValueError(
+            f"charges by {path} are not computed here: let another program compute them, and give "
+            "its CIF file with a column _atom_site_charge, or a text file with a label and its "
+            "charge on each line"
+        )
     table: dict[str, float] = {}
     for words in words_of(Path(path)):
         try:

@@ -9,17 +9,20 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from manymove import arguments, files
+from manymove.adsorption.gas import GAS_CONSTANT
 from manymove.errors import ParameterError
 
 Law = tuple[float, float]
 MIXING = ("lorentz-berthelot", "geometric")
 POTENTIALS = ("shifted", "truncated", "tail")
-MATCHING = ("names", "raspa2", "raspa2-without-numbers")
+MATCHING = ("names", "elements", "raspa2", "raspa2-without-numbers")
 NONE = (0.0, 1.0)  # no interaction
+_KCAL = 4184 / GAS_CONSTANT  # kelvin in a kcal/mol
 
 
 class OfFile(ValueError):
@@ -73,7 +76,9 @@ class ForceField:
             with the text before it. Names are not case-sensitive, and the last rule that matches
             applies. A framework label that no rule matches is looked up without its number,
             then as the element. "raspa2-without-numbers" looks framework labels up without their
-            numbers from the start, as RASPA2 does with RemoveAtomNumberCodeFromLabel.
+            numbers from the start, as RASPA2 does with RemoveAtomNumberCodeFromLabel. "elements"
+            looks framework atoms up by their element alone, whatever their label is, and sites of
+            molecules keep their own parameters and charges.
         guests: labels that a file of RASPA3 marks as not part of a framework, for a warning.
         cutoff: cutoff radius in angstrom that a file of RASPA3 has, for a warning, or None.
 
@@ -110,6 +115,8 @@ class ForceField:
 
     def names_of(self, label: str, element: str) -> list[str]:
         """The names under which an atom of the framework is looked up, in this order."""
+        if self.matching == "elements":
+            return [element]
         if self.matching == "names":
             return names_of(label, element)
         bare = _without_number(label) or element
@@ -124,6 +131,8 @@ class ForceField:
             label: label of an atom of the framework, or of a site of a molecule.
             element: symbol of the element of an atom of the framework; None for a site.
         """
+        if element is None and self.matching == "elements":
+            return None
         for name in [label] if element is None else self.names_of(label, element):
             rules = [rule for rule in self.parameters if self._applies(rule, name)]
             if rules:
@@ -133,7 +142,7 @@ class ForceField:
         return None
 
     def _applies(self, rule: str, name: str) -> bool:
-        if self.matching == "names":
+        if not self._of_raspa2:
             return rule == name
         rule, name = rule.lower(), name.lower()
         return name.startswith(rule[:-1]) if rule.endswith("_") else rule == name
@@ -151,10 +160,14 @@ class ForceField:
         """
         if (found := self.match(label, element)) is not None:
             return found.law or NONE
+        names = self.names_of(label, element)
+        sites = [a for a, b in self.pairs if any(self._applies(b, name) for name in names)]
+        only = f" other than pairs with {', '.join(sites)}" if sites else ""
         raise ValueError(
-            f"the force field has no parameters for {label} ({element}) of the framework: choose "
-            "another one, for example TRAPPE_ZEO (--force-field TraPPE-zeo) for a zeolite of "
-            "silica, or give it (epsilon, sigma), or None for no interaction"
+            f"the force field has no parameters for {label} ({element}) of the framework{only}: "
+            "choose another one, for example UFF (--force-field UFF), or TRAPPE_ZEO (--force-field "
+            "TraPPE-zeo) for a zeolite of silica, or give it (epsilon, sigma), or None for no "
+            "interaction"
         )
 
     def law_of_site(self, label: str) -> Law | None:
@@ -167,14 +180,14 @@ class ForceField:
     def charge_of_site(self, label: str) -> float | None:
         """Charge of a site of a molecule with this label, in elementary charges; None if the force
         field does not have the label."""
-        return self._charges.get(self._spelled(label))
+        return None if self.matching == "elements" else self._charges.get(self._spelled(label))
 
     def charge_of_atom(self, label: str, element: str, *, has_own: bool = False) -> float | None:
         """Charge of an atom of the framework in elementary charges; None if the force field does
         not have it. An atom that has a charge of its own (`has_own`) keeps it if a file lists it
         with the charge 0 or, by RASPA2's rules, if the force field lacks its exact label."""
         names = self.names_of(label, element)
-        names = names[:1] if has_own and self.matching != "names" else names
+        names = names[:1] if has_own and self._of_raspa2 else names
         key = next((each for each in map(self._spelled, names) if each in self._charges), None)
         if key is None or (has_own and key not in map(self._spelled, self.charges)):
             return None
@@ -186,7 +199,11 @@ class ForceField:
         return {self._spelled(label): float(charge) for label, charge in listed.items()}
 
     def _spelled(self, label: str) -> str:
-        return label if self.matching == "names" else label.lower()
+        return label.lower() if self._of_raspa2 else label
+
+    @property
+    def _of_raspa2(self) -> bool:
+        return self.matching.startswith("raspa2")
 
     # ---- pairs -----------------------------------------------------------------------------------
 
@@ -225,7 +242,8 @@ class ForceField:
         """Read a force field of RASPA, or one of the package.
 
         Args:
-            path: "TraPPE-zeo", RASPA3's `force_field.json`, or a folder with RASPA2's
+            path: name of a shipped force field ("TraPPE-zeo", "UFF", "Dreiding-UFF" or
+                "Garcia-Sanchez"), RASPA3's `force_field.json`, or a folder with RASPA2's
                 `force_field_mixing_rules.def`, `pseudo_atoms.def` and, if present,
                 `force_field.def`.
             remove_atom_number_code: for a folder of RASPA2, look labels of the framework up without
@@ -262,7 +280,38 @@ class ForceField:
 TRAPPE_ZEO = ForceField(
     {"O": (53.0, 3.30), "Si": (22.0, 2.30)}, {"O": -0.75, "Si": 1.50}, potential="tail"
 )
-SHIPPED_FORCE_FIELDS = {"TraPPE-zeo": TRAPPE_ZEO}
+
+
+def _of_elements(*names: str) -> ForceField:
+    """Lennard-Jones parameters of elements from tables of the package, of which later ones replace
+    earlier ones. The tables have the distance x = 2^(1/6) sigma and the depth D of the minimum."""
+    laws: dict[str, Law | None] = {}
+    for name in names:
+        text = resources.files("manymove").joinpath("data", f"{name}.json").read_text()
+        for element, (x, depth) in json.loads(text)["parameters"].items():
+            laws[element] = (depth * _KCAL, x * 2 ** (-1 / 6))
+    laws["D"] = laws["H"]  # deuterium
+    return ForceField(laws, potential="tail", matching="elements")
+
+
+# The tables name their papers. UFF itself mixes both parameters geometrically; with the adsorbates
+# of TraPPE, and in most work on metal-organic frameworks, the Lorentz-Berthelot rules are used.
+UFF = _of_elements("UFF")
+DREIDING_UFF = _of_elements("UFF", "Dreiding")
+# A. Garcia-Sanchez et al., J. Phys. Chem. C 113, 8814 (2009): CO2 (the molecule CO2_GARCIA_SANCHEZ)
+# in zeolites with sodium, by pairs. "Oa" is oxygen next to aluminum.
+GARCIA_SANCHEZ = ForceField(
+    {"Si": None, "Al": None},
+    {"Si": 0.78598, "Al": 0.48598, "O": -0.39299, "Oa": -0.41384, "Na": 0.3834},
+    {
+        ("C_co2_gs", "O"): (37.595, 3.511), ("O_co2_gs", "O"): (78.98, 3.237),
+        ("C_co2_gs", "Na"): (362.292, 3.32), ("O_co2_gs", "Na"): (200.831, 2.758),
+    },
+)  # fmt: skip
+SHIPPED_FORCE_FIELDS = {
+    "TraPPE-zeo": TRAPPE_ZEO, "UFF": UFF, "Dreiding-UFF": DREIDING_UFF,
+    "Garcia-Sanchez": GARCIA_SANCHEZ,
+}  # fmt: skip
 
 
 def of_options(

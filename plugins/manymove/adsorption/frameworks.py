@@ -18,6 +18,7 @@ from manymove.optional import need
 
 SHIPPED = ("MFI", "LTA")  # in data/, with their citations
 _CLOSEST = 0.5  # angstrom: atoms closer than this are one atom twice
+_ROUNDING = 1e-3  # angstrom: of the coordinates of a file
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,63 @@ class Framework:
                 )
         i, j, distance = _closest(self.fractional, self.edges)
         if distance < _CLOSEST:
+            one, two = (f"{k} ({(self.labels or self.elements)[k]})" for k in (i, j))
+            what = "overlap" if distance > _ROUNDING else "are at the same place"
             raise ValueError(
-                f"framework {self.name}: atoms {i} ({self.elements[i]}) and {j} "
-                f"({self.elements[j]}) overlap, {distance:.3g} angstrom apart"
+                f"framework {self.name}: atoms {one} and {two} {what}, {distance:.3g} angstrom "
+                "apart: the file has a site twice, or sites that exclude each other"
             )
+
+    @classmethod
+    def from_ase(
+        cls, atoms: Any, name: str | None = None, *, right_angles: bool = True
+    ) -> Framework:
+        """The framework of an `ase.Atoms` object.
+
+        Args:
+            atoms: atoms with a cell that is periodic along all three edges. Their initial charges
+                are the charges of the framework if they are set; their masses add up to its mass.
+            name: name of the structure (default the chemical formula).
+            right_angles: as for `read_framework`.
+
+        Raises:
+            ImportError: ase is not installed.
+            TypeError: atoms is something else.
+            ValueError: the cell is not periodic or has no volume, an atom has no element, sites are
+                partially occupied, or an error of `Framework`.
+        """
+        if not isinstance(atoms, need("ase", "Framework.from_ase").Atoms):
+            raise TypeError(f"atoms must be an ase.Atoms object, got {type(atoms).__name__}")
+        name = str(atoms.symbols) if name is None else name
+        if not all(atoms.pbc) or not abs(atoms.cell.volume) > 1:
+            raise ValueError(
+                f"framework {name} must be periodic along three edges, got pbc "
+                f"{atoms.pbc.tolist()} and a cell of {abs(atoms.cell.volume):.3g} cubic angstrom"
+            )
+        if 0 in atoms.numbers:
+            raise ValueError(
+                f"framework {name}: the element of atom {atoms.numbers.tolist().index(0)} is not "
+                "known (X)"
+            )
+        for kind, shares in atoms.info.get("occupancy", {}).items():
+            if len(shares) != 1 or min(shares.values()) < 1 - 1e-6:
+                each = ", ".join(f"{element} {share:g}" for element, share in shares.items())
+                raise ValueError(
+                    f"framework {name}: site {kind} is occupied by {each}; choose which atoms are "
+                    "there"
+                )
+        # The first edge along x, the second one in the plane of x and y.
+        edges, fractional = np.array(atoms.cell), atoms.cell.scaled_positions(atoms.positions)
+        if np.linalg.det(edges) < 0:
+            edges, fractional = -edges, -fractional
+        upper = np.linalg.qr(edges.T)[1]
+        lattice = (upper * np.sign(np.diag(upper))[:, None]).T
+        charges = atoms.get_initial_charges() if atoms.has("initial_charges") else None
+        symbols = tuple(atoms.get_chemical_symbols())
+        mass = float(atoms.get_masses().sum())
+        return _of_cell(
+            name, lattice, fractional % 1.0, symbols, mass, symbols, charges, right_angles
+        )
 
     @property
     def formula(self) -> str:
@@ -177,9 +231,6 @@ def _from_structure(
             f"framework {name} has a unit cell with the angles {cell.alpha:g}, {cell.beta:g} and "
             f"{cell.gamma:g}, which is too flat"
         )
-    wider = _right_angled(lattice) if right_angles else None
-    skewed = wider is None
-    wider = np.eye(3, dtype=int) if wider is None else wider
     for site in structure.sites:
         if site.occ < 1 - 1e-6:
             raise ValueError(
@@ -195,22 +246,48 @@ def _from_structure(
     for index, site in enumerate(structure.sites):  # labels may occur twice
         site.label = str(index)
     sites = structure.get_all_unit_cell_sites()
+    source = [int(site.label) for site in sites]
+    return _of_cell(
+        name,
+        lattice,
+        np.array([site.fract.tolist() for site in sites]).reshape(-1, 3) % 1.0,
+        tuple(site.element.name for site in sites),
+        sum(site.element.weight for site in sites),
+        tuple(names[index] for index in source),
+        None if charges is None else np.array([charges[index] for index in source]),
+        right_angles,
+    )
+
+
+def _of_cell(
+    name: str,
+    lattice: np.ndarray,
+    fractional: np.ndarray,
+    elements: Sequence[str],
+    mass: float,
+    labels: Sequence[str],
+    charges: np.ndarray | None,
+    right_angles: bool,
+) -> Framework:
+    """The framework of a unit cell whose edges are the rows of a lower triangular matrix, or of a
+    larger cell with right angles if it is wanted and exists."""
+    wider = _right_angled(lattice) if right_angles else None
+    skewed = wider is None
+    wider = np.eye(3, dtype=int) if wider is None else wider
     copies = round(abs(np.linalg.det(wider)))
-    source = [int(site.label) for site in sites for _ in range(copies)]
-    fractional = np.array([site.fract.tolist() for site in sites]).reshape(-1, 3) % 1.0
     lengths = np.diag(lattice) if skewed else np.linalg.norm(wider @ lattice, axis=1)
     a, b, c = map(float, lengths)
     return Framework(
         name=name,
         cell=(a, b, c),
         fractional=_in_wider_cell(fractional, wider),
-        elements=tuple(site.element.name for site in sites for _ in range(copies)),
-        mass=copies * sum(site.element.weight for site in sites),
+        elements=tuple(element for element in elements for _ in range(copies)),
+        mass=copies * mass,
         tilt=(float(lattice[1, 0]), float(lattice[2, 0]), float(lattice[2, 1]))
         if skewed
         else (0.0, 0.0, 0.0),
-        labels=tuple(names[index] for index in source),
-        charges=None if charges is None else np.array([charges[index] for index in source]),
+        labels=tuple(label for label in labels for _ in range(copies)),
+        charges=None if charges is None else np.repeat(charges, copies),
     )
 
 

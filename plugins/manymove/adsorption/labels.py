@@ -37,9 +37,12 @@ def framework_atoms(
         an entry for each label and charge: `label`, `element`, `atoms` (their number in the unit
         cell), `rule` (the name in the force field; None if the atoms need no parameters),
         `epsilon_K`, `sigma_angstrom` (None for no interaction) and `charge_e` (None without
-        charges). If all adsorbates are of the class `Adsorbate`, an entry for each element and
-        adsorbate, which also has the name of the `adsorbate` and the parameters of the two.
+        charges). If the force field has pairs of the atom and a site of an adsorbate, the entry
+        `pairs` has their (epsilon, sigma) by the label of the site. If all adsorbates are of the
+        class `Adsorbate`, an entry for each element and adsorbate, which also has the name of the
+        `adsorbate` and the parameters of the two.
     """
+    sites = dict.fromkeys(site.label for one in species for site in getattr(one, "sites", ()))
     count = Counter(zip(labels, elements, charges or len(labels) * [None], strict=True))
     single = [one for one in species if isinstance(one, Adsorbate)]
     rows = []
@@ -50,12 +53,15 @@ def framework_atoms(
             else:
                 found = Match(element, element, one.framework.get(element))
             law = None if found is None or (found.law or NONE)[0] == 0 else found.law
+            given = {site: field.given_with_atom(site, label, element) for site in sites}
+            pairs = {site: list(pair) for site, pair in given.items() if pair is not None}
             rows.append({
                 "label": label, "element": element, "atoms": atoms,
                 "rule": None if found is None else found.rule,
                 "epsilon_K": None if law is None else float(law[0]),
                 "sigma_angstrom": None if law is None else float(law[1]),
                 "charge_e": None if charge is None else float(charge),
+                **({"pairs": pairs} if pairs else {}),
                 **({} if one is None else {"adsorbate": one.name}),
             })  # fmt: skip
     return rows
@@ -69,14 +75,17 @@ def lines_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
         adsorbate = row.get("adsorbate")
         of = "" if row["rule"] is None else f" by the rule {row['rule']}"
         of = of if adsorbate is None else f" with {adsorbate}"
-        key = (row["element"], of, row["epsilon_K"], row["sigma_angstrom"])
+        pairs = tuple((site, tuple(law)) for site, law in row.get("pairs", {}).items())
+        key = (row["element"], of, row["epsilon_K"], row["sigma_angstrom"], pairs)
         groups.setdefault(key, []).append(row)
     lines = []
-    for (_, of, epsilon, sigma), members in groups.items():
+    for (_, of, epsilon, sigma, pairs), members in groups.items():
         names = _some([row["label"] for row in members])
         law = "no interaction" if epsilon is None else f"{epsilon:g} K and {sigma:g} angstrom"
+        laws = [f"{law}{of}"] if of or not pairs else []
+        laws += [f"{_numbers(pair)} with {site}" for site, pair in pairs]
         atoms = sum(row["atoms"] for row in members)
-        text = f"{names} ({atoms} atom{'s' if atoms != 1 else ''}): {law}{of}"
+        text = f"{names} ({atoms} atom{'s' if atoms != 1 else ''}): {', '.join(laws)}"
         charges = [row["charge_e"] for row in members if row["charge_e"] is not None]
         if charges:
             low, high = f"{min(charges):g}", f"{max(charges):g}"

@@ -106,6 +106,17 @@ CO2 = Molecule(
     ),
     304.1282, 73.773, 0.22394, 44.0098,
 )  # fmt: skip
+# A. Garcia-Sanchez et al., J. Phys. Chem. C 113, 8814 (2009), for the force field GARCIA_SANCHEZ.
+CO2_GARCIA_SANCHEZ = Molecule(
+    "CO2-Garcia-Sanchez",
+    linear(
+        ("O_co2_gs", 1.149, 85.671, 3.017, -0.3256),
+        ("C_co2_gs", 0.0, 29.933, 2.745, 0.6512),
+        ("O_co2_gs", -1.149, 85.671, 3.017, -0.3256),
+    ),
+    CO2.critical_temperature, CO2.critical_pressure, CO2.acentric_factor, CO2.molar_mass,
+)  # fmt: skip
+# TraPPE, as CO2.
 N2 = Molecule(
     "N2",
     linear(
@@ -142,4 +153,4 @@ WATER = Molecule(
 )  # fmt: skip
 # O. Talu, A. L. Myers, AIChE J. 47, 1160 (2001): the helium that measures the volume of pores.
 HELIUM = Molecule("He", linear(("He", 0.0, 10.9, 2.64, 0.0)), 5.1953, 2.2832, -0.3836, 4.002602)
-SHIPPED_MOLECULES = {m.name: m for m in (CO2, N2, CH4, ETHANE, WATER, HELIUM)}
+SHIPPED_MOLECULES = {m.name: m for m in (CO2, N2, CH4, ETHANE, WATER, HELIUM, CO2_GARCIA_SANCHEZ)}

@@ -148,9 +148,16 @@ def settled(
         raise ValueError("ewald: the molecules have no charges, so it has no effect")
     charges = charges_of_framework(framework, field, framework_charges) if charged else None
     if charged and charges is None and len(framework.elements):
+        polar = next(
+            b.name for b, body in zip(species, bodies, strict=True)
+            if any(types[t]["charge"] for t, _ in body)
+        )  # fmt: skip
+        what = "no charges" if framework.charges is None else "charges that are all zero"
         raise ValueError(
-            f"framework {framework.name} has no charges, but the molecules have: give them in the "
-            "CIF file or in the force field (0 for none)"
+            f"framework {framework.name} has {what}, but {polar} has charges: give those of the "
+            "framework in the CIF file, in the force field, or by label with framework_charges "
+            '(--framework-charges O=-0.75,Si=1.5 or a file); framework_charges="zero" '
+            "(--framework-charges zero) neglects them"
         )
     if charges is not None and abs(sum(charges)) > _NET:
         raise ValueError(

@@ -564,8 +564,9 @@ class Adsorption(Places, Equilibration):
         """Parameters and charge of each label of the framework, as the force field gives them: a
         dictionary for each label and charge with `label`, `element`, `atoms` (their number in the
         unit cell), `rule` (the name in the force field), `epsilon_K`, `sigma_angstrom` (None for no
-        interaction) and `charge_e` (None if the molecules have no charges). Empty for a checkpoint
-        of an earlier version."""
+        interaction), `charge_e` (None if the molecules have no charges) and, if the force field
+        has any, `pairs` ((epsilon, sigma) by the label of the site of an adsorbate). Empty for a
+        checkpoint of an earlier version."""
         return list(self._about.get("framework_atoms", ()))
 
     @property

@@ -55,8 +55,8 @@ def of_framework(
 
     System:
         framework: Framework: MFI, LTA or the path of a CIF file.
-        force_field: Force field: TraPPE-zeo, a JSON file of RASPA3, or a folder of RASPA2 (default
-            none).
+        force_field: Force field: TraPPE-zeo, UFF, Dreiding-UFF, Garcia-Sanchez, a JSON file of
+            RASPA3, or a folder of RASPA2 (default none).
         remove_atom_number_code: Labels of the framework are looked up without their numbers, as in
             RASPA2 with RemoveAtomNumberCodeFromLabel.
         cutoff: Cutoff radius in angstrom.
@@ -75,10 +75,11 @@ def of_molecules(
     """The options of molecules in a framework.
 
     System:
-        adsorbates: Adsorbate species: CO2, N2, CH4, C2H6, H2O, He, flexible ethane to n-hexane, or
-            paths of files of RASPA or of this package (default methane of a single site).
-        framework_charges: Charges of the framework: cif, label=charge,... or a text file of labels
-            and charges (default those of the force field, or of the CIF file).
+        adsorbates: Adsorbate species: CO2, N2, CH4, C2H6, H2O, He, CO2-Garcia-Sanchez, flexible
+            ethane to n-hexane, or paths of files of RASPA or of this package (default methane of a
+            single site).
+        framework_charges: Charges of the framework: cif, zero, label=charge,... or a text file of
+            labels and charges (default those of the force field, or of the CIF file).
         potential: Potential at the cutoff: shifted, truncated or tail (default that of the force
             field, or shifted).
         mixing: Mixing rule: lorentz-berthelot or geometric (default that of the force field, or
@@ -243,7 +244,9 @@ def pores(
     _alone("pores")
     framework, seed = common["framework"], common["seed"]
     if common["force_field"] is None:
-        raise ValueError("give a --force-field, for example TraPPE-zeo for a zeolite of silica")
+        raise ValueError(
+            "give a --force-field, for example UFF, or TraPPE-zeo for a zeolite of silica"
+        )
     with of_option("--force-field"):
         field = of_options(common["force_field"], None, None, common["remove_atom_number_code"])
     assert field is not None  # there is a --force-field

@@ -218,8 +218,10 @@ class RigidWasteRecyclingMC(WasteRecyclingUpdater):
             labels, 0.0, (edges[1, 0], edges[2, 0], edges[2, 1]),
             charges=charges[rigid].astype(np.float64) * self._charge,
         )  # fmt: skip
+        polar = any(site.charge for one in self._molecules for site in one.sites)
         laws = settled(
             framework, self._molecules, {}, self._field, self._ewald, self._fixed["cutoff"],
+            framework_charges="zero" if polar and not framework.charges.any() else None,
             biased=True,
         )  # fmt: skip
         seed = (self._simulation.seed or 0) + (timestep << 16)

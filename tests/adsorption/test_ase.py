@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Frameworks from Atoms objects of ASE."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from manymove import Adsorption, EnergyGrid, Interactions
+from manymove.adsorption import CO2, UFF, Framework, read_framework
+
+ase = pytest.importorskip("ase", reason="ase is not installed")
+
+EDGES = np.array([[8.0, 0.0, 0.0], [1.5, 9.0, 0.0], [-0.7, 2.1, 10.0]])
+FRACTIONS = np.array([[0.1, 0.2, 0.3], [0.6, 0.7, 0.1], [0.4, 0.3, 0.8]])
+CHARGES = [0.4, -0.2, -0.2]
+
+
+def atoms(edges=EDGES, charges=CHARGES, symbols="ZnOC", **settings):
+    found = ase.Atoms(symbols, scaled_positions=FRACTIONS, cell=edges, **{"pbc": True, **settings})
+    if charges is not None:
+        found.set_initial_charges(charges)
+    return found
+
+
+def distances(framework: Framework) -> np.ndarray:
+    """Distances of all pairs of atoms and nearest images, sorted."""
+    n = np.stack(np.meshgrid(*3 * [np.arange(-1, 2)], indexing="ij"), axis=-1).reshape(-1, 3)
+    d = framework.fractional[:, None] - framework.fractional
+    return np.sort(np.linalg.norm((d[:, :, None] + n) @ framework.edges, axis=-1).ravel())
+
+
+def test_cell_positions_elements_charges_and_mass_are_those_of_the_atoms():
+    f = Framework.from_ase(atoms())
+    assert (f.name, f.formula) == ("ZnOC", "C1 O1 Zn1")
+    assert np.allclose(f.edges, EDGES) and np.allclose(f.fractional, FRACTIONS)
+    assert f.labels == f.elements == ("Zn", "O", "C")
+    assert f.charges.tolist() == CHARGES
+    assert f.mass == pytest.approx(65.38 + 15.999 + 12.011, abs=0.01)
+    assert Framework.from_ase(atoms(charges=None), "other").charges is None
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2)])
+def test_a_turned_or_left_handed_cell_is_the_same_crystal(order):
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
+    plain = Framework.from_ase(atoms())
+    a = atoms(EDGES @ turn)
+    a = ase.Atoms(a.symbols, positions=a.positions, cell=a.cell[list(order)], pbc=True)
+    found = Framework.from_ase(a)
+    assert np.all(np.diag(found.edges) > 0) and not np.triu(found.edges, 1).any()
+    assert np.linalg.det(found.edges) == pytest.approx(np.linalg.det(plain.edges))
+    # Another order of the edges has other nearest images, so that the shortest ones are compared.
+    assert np.allclose(distances(found)[:12], distances(plain)[:12])
+
+
+def test_a_file_read_by_ase_has_the_energies_of_the_file():
+    """LTA, and its primitive cell, which is replaced by the cubic one."""
+    from importlib.resources import as_file, files
+
+    from ase.build import make_supercell
+    from ase.io import read
+
+    with as_file(files("manymove") / "data" / "LTA.cif") as path:
+        found = Framework.from_ase(read(path), "LTA")
+    plain = read_framework("LTA")
+    assert found.formula == plain.formula and found.cell == pytest.approx(plain.cell)
+    assert found.mass == pytest.approx(plain.mass, rel=1e-4)
+    sums = []
+    for framework in (plain, found):
+        a = Adsorption(
+            framework, 1, adsorbates=CO2, systems=64, seed=1, method="plj", device="cpu",
+            interactions=Interactions(
+                12.0, UFF, framework_charges={"O": -0.5, "Si": 1.0},
+                grid=EnergyGrid(0.4, barrier=None),
+            ),
+        )  # fmt: skip
+        sums.append(a.henry(2000)[0].value)
+    assert sums[1] == pytest.approx(sums[0], rel=1e-4)
+    skewed = make_supercell(atoms(np.diag([8.0, 9.0, 10.0])), [[1, 0, 0], [1, 1, 0], [0, 0, 1]])
+    assert Framework.from_ase(skewed).cell == pytest.approx((8.0, 9.0, 10.0))
+    assert any(Framework.from_ase(skewed, right_angles=False).tilt)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            dict(pbc=(True, True, False)),
+            r"must be periodic along three edges, got pbc \[True, True,",
+        ),
+        (dict(edges=np.zeros((3, 3))), "a cell of 0 cubic angstrom"),
+        (dict(symbols="ZnOX"), r"element of atom 2 is not known \(X\)"),
+        (dict(info={"occupancy": {"0": {"Zn": 0.5}}}), "site 0 is occupied by Zn 0.5; choose"),
+        (dict(info={"occupancy": {"1": {"O": 0.5, "N": 0.5}}}), "occupied by O 0.5, N 0.5"),
+    ],
+)
+def test_atoms_that_are_no_crystal_are_refused(change, message):
+    change = {**change}
+    edges = change.pop("edges", EDGES)
+    if not edges.any():
+        a = ase.Atoms("Zn", positions=[[0, 0, 0]], pbc=True)
+    else:
+        a = atoms(edges, **change)
+    with pytest.raises(ValueError, match=message):
+        Framework.from_ase(a)
+
+
+def test_full_occupancies_are_accepted():
+    info = {"occupancy": {"0": {"Zn": 1.0}, "1": {"O": 1}}}
+    assert Framework.from_ase(atoms(info=info)).formula == "C1 O1 Zn1"
+
+
+def test_something_else_is_refused_by_its_type():
+    with pytest.raises(TypeError, match=r"atoms must be an ase.Atoms object, got str"):
+        Framework.from_ase("LTA.cif")
