@@ -97,7 +97,7 @@ PARTS = {
         " --seed 1 --device cpu --threads 1 --overwrite --output {folder}/disks {decompose}",
         r"state hash +(\w+)",
     ),
-    "files": Part(("tests/io/test_gsd.py", "tests/io/test_gsd_starts.py")),
+    "files": Part(tuple(f"tests/io/test_gsd{name}.py" for name in ("", "_schemas", "_starts"))),
     "LAMMPS": Part(
         LAMMPS_TESTS,
         "-in examples/dpd/in.dpd -log none -nocite -var edge 8 -var steps 50",
@@ -125,19 +125,20 @@ ROWS = (
 class Hosts(Steps):
     """Runs the lines of the table."""
 
-    def __init__(self) -> None:
-        super().__init__(ROOT, FOLDER)
+    def __init__(self, folder: Path, note: str, site: Path | None) -> None:
+        super().__init__(ROOT, folder)
+        self.note, self.site = note, site
         self.lines: list[Line] = []
         self.gpu = has_gpu()
         self._wheels: dict[str, Path] = {}
-        self._counted = 0
+        self.count = 0
 
     def begin(self, part: str, version: str, **known: str) -> tuple[Line, str]:
         """A line of the table, and a name for its steps."""
         line = Line(part, version, device="CPU and GPU" if self.gpu else "CPU", **known)
         self.lines.append(line)
-        self._counted += 1
-        return line, f"{self._counted} {part} {version}".replace("/", "-")
+        self.count += 1
+        return line, f"{self.count} {part} {version}"
 
     def wheel(self, bin: Path) -> Path:
         """The wheel of manymove for a Python, built once."""
@@ -163,7 +164,7 @@ class Hosts(Steps):
         selection = [*part.tests, "-m", "not thorough" if self.gpu else "not gpu and not thorough"]
         if "tests/parallel" in part.tests:  # all of these are thorough
             selection[-1] = "not gpu"
-        return self.tests(f"{name}: tests", selection, bin, **variables).counts or "failed to start"
+        return counted(self.tests(f"{name}: tests", selection, bin, **variables))
 
     def scripted(
         self, name: str, part: Part, program: str, mpiexec: str, bin: Path, **variables: object
@@ -179,12 +180,11 @@ class Hosts(Steps):
                 f"{name}: script on {ranks}", f"{launch}{program} {words}", bin, **variables
             )
             found = re.findall(part.result, step.output)
-            if not step.ok or not found:
-                return f"failed on {ranks} ranks" if ranks > 1 else "failed"
-            results.append(found[-1])
-        if len(set(results)) > 1:
+            results.append(found[-1] if step.ok and found else "")
+        if "" in results or len(set(results)) > 1:
             self.failed.append(f"{name}: results")
-            return "results differ"
+            failed = " and ".join(str(k + 1) for k, result in enumerate(results) if not result)
+            return f"failed on {failed}" if failed else "results differ"
         return "1 and 2 ranks, equal results" if mpiexec else "1 rank"
 
     def launcher(self, bin: Path) -> tuple[str, str]:
@@ -200,6 +200,11 @@ class Hosts(Steps):
         return found, f"MPICH {number[1]}" if number else "unknown"
 
 
+def counted(step: Step) -> str:
+    """How many tests passed, were skipped and failed, without their time."""
+    return step.counts.partition(" in ")[0] or "failed to start"
+
+
 def interpreter(hosts: Hosts, bin: Path) -> str:
     return hosts.said("import platform; print(platform.python_version())", bin)
 
@@ -210,7 +215,7 @@ def compiler(hosts: Hosts, bin: Path) -> str:
 
 
 def installed(hosts: Hosts, name: str, bin: Path, packages: Iterable[str]) -> Step:
-    words = " ".join(f"'{word}'" for word in ("pytest>=7", "scipy", "matplotlib", *packages))
+    words = " ".join(f"'{word}'" for word in ("pytest>=7", *packages))
     return hosts.step(f"{name}: install", f"pip install -q '{hosts.wheel(bin)}' {words}", bin)
 
 
@@ -246,12 +251,16 @@ def serve_row(hosts: Hosts, row: Row) -> None:
 def serve_lammps(hosts: Hosts, lmp: Path, source: Path) -> None:
     """A LAMMPS that is there: its executable and its source tree."""
     said = hosts.step("LAMMPS", f"{lmp} -h").output
-    version = re.search(r"Simulator - (.*)", said)[1]
-    line, name = hosts.begin("LAMMPS", version)
+    version = re.search(r"Simulator - (.*)", said)
+    line, name = hosts.begin("LAMMPS", f"{version[1] if version else lmp} {hosts.note}".strip())
+    if not version:
+        line.built = f"{lmp} is no LAMMPS"
+        hosts.failed.append(line.built)
+        return
     mpiexec, line.mpi = hosts.launcher(lmp.parent)
-    bin = hosts.environment(f"{hosts._counted}-lammps")
+    bin = hosts.environment(f"{hosts.count}-lammps")
     line.python, line.compiler = interpreter(hosts, bin), compiler(hosts, bin)
-    plugin = hosts.folder / f"{hosts._counted}-plugin"
+    plugin = hosts.folder / f"{hosts.count}-plugin"
     words = f"-DLAMMPS_DIR={source} -DMANYMOVE_CUDA={'AUTO' if hosts.gpu else 'OFF'}"
     done = installed(hosts, name, bin, ["mpi4py"]).ok and hosts.step(
         f"{name}: plugin", f"cmake -S lammps_ext -B {plugin} {words} && cmake --build {plugin} -j2"
@@ -269,32 +278,29 @@ def serve_hoomd(hosts: Hosts, python: Path) -> None:
     """A HOOMD-blue that is there: the Python that imports it."""
     bin = python.parent
     code = "import hoomd.version as v; print(v.version, v.mpi_enabled, v.gpu_enabled)"
-    version, mpi, gpu = hosts.said(code, bin).split()
-    line, name = hosts.begin("HOOMD-blue", version)
+    version, *enabled = hosts.said(code, bin).split()
+    line, name = hosts.begin("HOOMD-blue", f"{version} {hosts.note}".strip())
+    if not enabled:
+        line.built = f"{python} imports no HOOMD-blue"
+        return
+    mpi, gpu = enabled
     line.python, line.compiler = interpreter(hosts, bin), compiler(hosts, bin)
     line.device = "CPU and GPU" if gpu == "True" and hosts.gpu else "CPU"
     mpiexec = ""
     if mpi == "True":
         mpiexec, line.mpi = hosts.launcher(bin)
-    build, site = (
-        hosts.folder / f"{hosts._counted}-component",
-        hosts.folder / f"{hosts._counted}-site",
-    )
+    build = hosts.folder / f"{hosts.count}-component"
     done = hosts.step(
         f"{name}: component",
         f"cmake -S hoomd_ext -B {build} -DPython_EXECUTABLE={python}"
         f" -DCMAKE_PREFIX_PATH={bin.parent} -Dpybind11_DIR=$({python} -m pybind11 --cmakedir)\n"
         f"cmake --build {build} -j2 && cmake --install {build}",
         bin,
-    )
-    done = (
-        done.ok
-        and hosts.step(
-            f"{name}: package",
-            f"pip install -q --no-deps --target {site} '{hosts.wheel(bin)}'",
-            bin,
-        ).ok
-    )
+    ).ok
+    site = hosts.site or hosts.folder / f"{hosts.count}-site"
+    if done and not hosts.site:
+        install = f"pip install -q --no-deps --target {site} '{hosts.wheel(bin)}'"
+        done = hosts.step(f"{name}: package", install, bin).ok
     line.built = "yes" if done else "failed"
     if not done:
         return
@@ -302,7 +308,7 @@ def serve_hoomd(hosts: Hosts, python: Path) -> None:
     own = hosts.step(
         f"{name}: its own tests", "python -m pytest -q --pyargs hoomd.manymove", bin, **variables
     )
-    line.tests = f"{own.counts}; {hosts.tested(name, part, bin, **variables)}"
+    line.tests = f"{counted(own)}; {hosts.tested(name, part, bin, **variables)}"
     line.script = hosts.scripted(name, part, "python", mpiexec, bin, **variables)
 
 
@@ -353,10 +359,17 @@ def main() -> int:
         help="a HOOMD-blue of your own",
     )
     parser.add_argument(
+        "--note", default="", help="for the version of your own host, for example its commit"
+    )
+    parser.add_argument(
+        "--site", type=Path, help="a manymove of these sources (pip install --target), for --hoomd"
+    )
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="of environments and logs")
+    parser.add_argument(
         "--record", type=Path, metavar="FILE", help="where the lines are written, as JSON"
     )
     options = parser.parse_args()
-    hosts = Hosts()
+    hosts = Hosts(options.folder.absolute(), options.note, options.site and options.site.absolute())
     own = options.lammps or options.hoomd
     for row in ROWS:
         if options.only in f"{row.part} {row.packages} {row.python}" if options.only else not own:
