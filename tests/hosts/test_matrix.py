@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import json
+import re
+from datetime import date
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import recorded
 from documents import ROOT, module_of
 
 
@@ -107,3 +110,20 @@ def test_each_part_names_files_that_exist(matrix):
     for part in matrix.PARTS.values():
         assert part.tests and all((ROOT / test).exists() for test in part.tests)
     assert {row.part for row in matrix.ROWS} < set(matrix.PARTS)
+
+
+def test_the_newest_record_is_the_table_of_the_page(matrix, monkeypatch, tmp_path):
+    monkeypatch.setattr(recorded, "RESULTS", tmp_path)
+    page = tmp_path / "page.md"
+    assert recorded.written("<!--=hosts--><!--/-->", page) == "<!--=hosts--><!--/-->"
+    for day, tests in (("01", "1 passed"), ("02", "2 passed")):
+        record = tmp_path / f"2026-01-{day}-hosts.json"
+        matrix.write(record, [matrix.Line("LAMMPS", "1", built="yes", tests=tests)])
+    matrix.write(record, [matrix.Line("files", "gsd 9", built="no such package")])
+    table = recorded.written("<!--=hosts--><!--/-->", page)
+    assert "([record](2026-01-02-hosts.json))" in table
+    assert re.findall(r"^\| (?:LAMMPS|files) .*", table, re.MULTILINE) == [
+        f"| LAMMPS | 1 | - | - | - | CPU | 2 passed | - | {date.today().isoformat()} |",
+        f"| files | gsd 9 | - | - | - | CPU | no such package | - | {date.today().isoformat()} |",
+    ]
+    assert recorded.written(table, page) == table

@@ -28,7 +28,6 @@ from documents import PAGES, ROOT, name
 
 RESULTS = ROOT / "docs/benchmarks/results"
 MARKED = re.compile(r"<!--=([^>]*)-->(.*?)<!--/-->", re.DOTALL)
-HOSTS = "2026-11-29-hosts.json"
 Row = dict[str, Any]
 
 # ---- how a number is written ---------------------------------------------------------------------
@@ -323,15 +322,21 @@ def version(key: str, _: Path) -> str:
     return re.search(r"(?:HOOMD-blue|LAMMPS|kUPS) ([^),]+)", named)[1]
 
 
-def hosts(_: str, __: Path) -> str:
-    """The lines of the matrix as a table."""
-    lines = json.loads((RESULTS / HOSTS).read_text())["lines"]
+def hosts(_: str, page: Path) -> str:
+    """The newest record of the matrix as a table; nothing where there is none."""
+    records = sorted(RESULTS.glob("*-hosts.json"))
+    if not records:
+        return ""
+    lines = json.loads(records[-1].read_text())["lines"]
     columns = ("part", "version", "mpi", "python", "compiler", "device", "tests", "script", "date")
     rows = [["part", "version", "MPI", "Python", *columns[4:]], ["---"] * len(columns)]
     for line in sorted(lines, key=lambda line: line["part"]):
         why = {} if line["built"] == "yes" else {"tests": line["built"]}
         rows.append([{**line, **why}[column] for column in columns])
-    return "\n" + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    file = os.path.relpath(records[-1], page.parent)
+    return f"\nThese combinations were run ([record]({file})):\n\n" + "".join(
+        f"| {' | '.join(row)} |\n" for row in rows
+    )
 
 
 ABOUT = {"record": link, "card": card, "version": version, "hosts": hosts}
