@@ -10,6 +10,8 @@
 # make docs   builds the documentation into build/docs; a warning is an error
 # make newcomer   tries what a newcomer does, from a clean clone of the last commit and from the wheels
 #             built there: install, README, snippets, examples, bad calls, the site in Chromium
+# make hosts   builds manymove for each LAMMPS, HOOMD-blue, MPI, gsd and Python of the table of tested
+#             platforms that can be had here, and runs tests and a script; HOSTS=... passes options
 # make lint   checks format and style;  make format formats;  make clean removes what was built
 #
 # Needed: Python >= 3.10 with its headers, a C++20 compiler, make. CMake and ninja are fetched as
@@ -52,7 +54,7 @@ else
   demo-size := --particles 65536 --sweeps 20000 --equilibrate 5000
 endif
 
-.PHONY: demo test test-rest test-all test-gpu test-gpu-rest sanitize sanitize-address sanitize-threads docs newcomer lint format clean
+.PHONY: demo test test-rest test-all test-gpu test-gpu-rest sanitize sanitize-address sanitize-threads docs newcomer hosts lint format clean
 
 demo: $(VENV)/.$(test-device)-plot
 	@echo "Measuring the equation of state of hard disks at five packing fractions:"
@@ -118,6 +120,9 @@ docs: $(VENV)/.$(test-device)-test $(VENV)/.docs
 
 newcomer:
 	$(PYTHON) tests/newcomer/run.py
+
+hosts:
+	$(PYTHON) tests/hosts/run.py $(HOSTS)
 
 # ---- installation ------------------------------------------------------------------------------
 # .venv/.DEVICE-EXTRA marks what is installed. CUDA serves where the CPU build would do, and the

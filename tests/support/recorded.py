@@ -4,7 +4,8 @@
 
 A page marks a number by `<!--=disks 1048576-->1.27e11<!--/-->`, where the number of particles is
 left out if the record has one row only. The marks `record disks`, `card disks` and
-`version disks-hpmc` stand for the link to the record, for its GPU and for the program's version.
+`version disks-hpmc` stand for the link to the record, for its GPU and for the program's version,
+and `hosts` for the table of the matrix of hosts (tests/hosts/run.py).
 `python tests/support/recorded.py` prints what differs from the records and ends with an error if
 anything does, and `--write` corrects it.
 """
@@ -26,7 +27,7 @@ from typing import Any
 from documents import PAGES, ROOT, name
 
 RESULTS = ROOT / "docs/benchmarks/results"
-MARKED = re.compile(r"<!--=([^>]*)-->(.*?)<!--/-->")
+MARKED = re.compile(r"<!--=([^>]*)-->(.*?)<!--/-->", re.DOTALL)
 Row = dict[str, Any]
 
 # ---- how a number is written ---------------------------------------------------------------------
@@ -321,7 +322,24 @@ def version(key: str, _: Path) -> str:
     return re.search(r"(?:HOOMD-blue|LAMMPS|kUPS) ([^),]+)", named)[1]
 
 
-ABOUT = {"record": link, "card": card, "version": version}
+def hosts(_: str, page: Path) -> str:
+    """The newest record of the matrix as a table; nothing where there is none."""
+    records = sorted(RESULTS.glob("*-hosts.json"))
+    if not records:
+        return ""
+    lines = json.loads(records[-1].read_text())["lines"]
+    columns = ("part", "version", "mpi", "python", "compiler", "device", "tests", "script", "date")
+    rows = [["part", "version", "MPI", "Python", *columns[4:]], ["---"] * len(columns)]
+    for line in sorted(lines, key=lambda line: line["part"]):
+        why = {} if line["built"] == "yes" else {"tests": line["built"]}
+        rows.append([{**line, **why}[column] for column in columns])
+    file = os.path.relpath(records[-1], page.parent)
+    return f"\nThese combinations were run ([record]({file})):\n\n" + "".join(
+        f"| {' | '.join(row)} |\n" for row in rows
+    )
+
+
+ABOUT = {"record": link, "card": card, "version": version, "hosts": hosts}
 
 
 def recorded(mark: str, page: Path) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import gsd.hoomd
+import gsd.version
 import numpy as np
 
 from manymove import files
@@ -140,11 +142,22 @@ def _read(path: str | os.PathLike[str], index: int) -> gsd.hoomd.Frame:
                 _check_counts(trajectory, {0, index % frames}, path.stat().st_size)
                 frame = trajectory[index]
     except Exception as error:  # gsd raises many types for a damaged file
-        why = files.printable(str(error))
-        raise ValueError(f"{path}: not a readable GSD file ({why})") from error
+        raise ValueError(f"{path}: not a readable GSD file ({_why(error)})") from error
     if not -frames <= index < frames:
         raise ValueError(f"{path}: no frame {index}, the file has {frames}")
     return frame
+
+
+def _why(error: Exception) -> str:
+    """The message of gsd, and for files of a newer HOOMD-blue the remedy."""
+    message = files.printable(str(error))
+    newer = re.search(r"Incompatible hoomd schema version \((\d+), (\d+)\)", message)
+    if newer is None:
+        return message
+    return (
+        f"schema {newer[1]}.{newer[2]} of HOOMD-blue, which gsd {gsd.version.version} does not "
+        "read: pip install --upgrade gsd"
+    )
 
 
 def _check_counts(trajectory: gsd.hoomd.HOOMDTrajectory, frames: set[int], size: int) -> None:
@@ -390,8 +403,7 @@ class FrameWriter:
             if self._frames:
                 self.last_step = int(self._file[-1].configuration.step)
         except Exception as error:  # of many types, for a damaged file
-            why = files.printable(str(error))
-            raise ValueError(f"{path}: not a readable GSD file ({why})") from error
+            raise ValueError(f"{path}: not a readable GSD file ({_why(error)})") from error
         self._path = path
 
     def write(self, frame: gsd.hoomd.Frame) -> None:
