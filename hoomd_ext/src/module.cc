@@ -26,6 +26,7 @@ PYBIND11_MODULE(_manymove, module) {
       .def("setPressure", &HardParticles::set_pressure)
       .def("setBoxMoves", &HardParticles::set_box_moves)
       .def("setSwap", &HardParticles::set_swap)
+      .def("resize", &HardParticles::resize)
       .def_property_readonly("volume_moves", &HardParticles::volume_moves)
       .def_property_readonly("swap_moves", &HardParticles::swap_moves)
       .def_property_readonly("translate_moves", &HardParticles::accepted_and_rejected)

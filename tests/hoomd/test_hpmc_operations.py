@@ -18,7 +18,7 @@ NAMES = {
     "update.BoxMC": "use the setting box_moves",
     "update.Clusters": "it is not needed",
     "update.MuVT": "the number of particles is fixed",
-    "update.QuickCompress": "use hoomd.update.BoxResize with a larger repair_depth",
+    "update.QuickCompress": "use hoomd.manymove.update.QuickCompress",
     "tune.MoveSize": "use hoomd.manymove.tune.MoveSize, or assign d",
     "tune.BoxMCMoveSize": "assign box_moves",
 }

@@ -15,7 +15,7 @@ _INSTEAD = {
     "hoomd.hpmc.update.BoxMC": "use the setting box_moves",
     "hoomd.hpmc.update.Clusters": "it is not needed",
     "hoomd.hpmc.update.MuVT": _FIXED_NUMBER,
-    "hoomd.hpmc.update.QuickCompress": "use hoomd.update.BoxResize with a larger repair_depth",
+    "hoomd.hpmc.update.QuickCompress": "use hoomd.manymove.update.QuickCompress",
     "hoomd.hpmc.update.Shape": "assign the diameters between runs",
     "hoomd.hpmc.tune.MoveSize": "use hoomd.manymove.tune.MoveSize, or assign d",
     "hoomd.hpmc.tune.BoxMCMoveSize": "assign box_moves",
