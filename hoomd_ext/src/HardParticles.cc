@@ -564,6 +564,18 @@ std::size_t HardParticles::overlaps() {
   return number;
 }
 
+std::vector<std::uint64_t> HardParticles::nearest_contacts(double bin_width, int bins) {
+  check_system();
+  const std::vector<double> r = positions_by_tag();
+  const hard_particles::Parameters sizes = parameters();
+  std::vector<std::uint64_t> counts;
+  on_each_rank([&] {
+    counts =
+        hard_particles::nearest_contacts(r.data(), m_pdata->getNGlobal(), sizes, bin_width, bins);
+  });
+  return counts;
+}
+
 std::uint64_t HardParticles::state_hash() {
   prepare();
   return engine_->state_hash();

@@ -74,6 +74,7 @@ class HardParticles : public hoomd::Integrator {
   // Number of overlaps and hash of the present configuration.
   std::size_t overlaps();
   std::uint64_t state_hash();
+  std::vector<std::uint64_t> nearest_contacts(double bin_width, int bins);
   std::vector<std::uint64_t> contact_histogram(double bin_width, int bins);
   // Both describe the engine's particles. A mixture has the diameter of the mean area or volume.
   double packing_fraction() const;

@@ -45,6 +45,12 @@ PYBIND11_MODULE(_manymove, module) {
                                d["depth"] = repair.depth;
                                return d;
                              })
+      .def("nearest_contacts",
+           [](HardParticles& self, double bin_width, int bins) {
+             const auto counts = self.nearest_contacts(bin_width, bins);
+             return py::array_t<std::uint64_t>(static_cast<py::ssize_t>(counts.size()),
+                                               counts.data());
+           })
       .def("contact_histogram", [](HardParticles& self, double bin_width, int bins) {
         const auto counts = self.contact_histogram(bin_width, bins);
         return py::array_t<std::uint64_t>(static_cast<py::ssize_t>(counts.size()), counts.data());

@@ -23,11 +23,13 @@ start = (1.8 * (sites - (numpy.array(shape) - 1) / 2), [1.8 * n for n in shape])
 simulation = simulation_of(start, types)
 particles = attach(simulation, "component", sweeps_per_step=8)
 simulation.run(20)
+most = 0.25
 if target == 0.66:
+    most = 0  # the closest pair ends the compression, because it does not move
     for name in types:
-        particles.d[name] = 1e-6  # the particles do not relax
+        particles.d[name] = 1e-8
 edges = [target * edge for edge in start[1]]
-compress = hoomd.manymove.update.QuickCompress(1, hoomd.Box(*edges))
+compress = hoomd.manymove.update.QuickCompress(1, hoomd.Box(*edges), most)
 simulation.operations.updaters.append(compress)
 found = []
 try:

@@ -13,7 +13,7 @@ hpmc = pytest.importorskip("hoomd.hpmc", reason="HOOMD-blue without HPMC")
 import hoomd_disks  # noqa: E402
 
 NAMES = {
-    "compute.SDF": "use the quantities pressure and betaP",
+    "compute.SDF": "use hoomd.manymove.compute.SDF, or the quantity betaP",
     "compute.FreeVolume": "use the quantity packing_fraction",
     "update.BoxMC": "use the setting box_moves",
     "update.Clusters": "it is not needed",

@@ -10,7 +10,7 @@ from typing import Any
 
 _FIXED_NUMBER = "the number of particles is fixed"
 _INSTEAD = {
-    "hoomd.hpmc.compute.SDF": "use the quantities pressure and betaP",
+    "hoomd.hpmc.compute.SDF": "use hoomd.manymove.compute.SDF, or the quantity betaP",
     "hoomd.hpmc.compute.FreeVolume": "use the quantity packing_fraction",
     "hoomd.hpmc.update.BoxMC": "use the setting box_moves",
     "hoomd.hpmc.update.Clusters": "it is not needed",
