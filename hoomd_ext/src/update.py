@@ -11,7 +11,8 @@ from hoomd.manymove.hard_particles import HardParticles
 # Shorter steps do not reach a target in a reasonable time: this part of the edges is about the gap
 # that the repair of an overlap opens.
 _SHORTEST = 1e-5
-_ATTEMPTS = 100  # with the shortest step, one after the other
+# So many successive steps that shorten the edges by less than this part are the end.
+_ATTEMPTS, _LEAST = 100, 2e-4
 _DENSEST = {2: math.pi / math.sqrt(12), 3: math.pi / math.sqrt(18)}
 
 
@@ -97,7 +98,7 @@ class _Compress(hoomd.custom.Action):
             )
         self._integrator = integrator
         self._step = 1 - self._min_scale
-        self._failures = 0
+        self._begin_count()
 
     def detach(self):
         super().detach()
@@ -140,14 +141,17 @@ class _Compress(hoomd.custom.Action):
                 for edge, to in zip(now, target, strict=True)
             ]
             integrator = self._integrator._cpp_obj
+            self._attempts += 1
             # Scaling by 1 - s makes no overlap deeper than s, but for rounding.
             if integrator.resize(edges, self._step * (1 + 1e-6) + 1e-9, self._most_overlaps):
+                self._gained += self._step
                 self._step = min(2 * self._step, 1 - self._min_scale)
-                self._failures = 0
                 now = edges
             else:
                 self._shorten()
         self._complete = now == target
+        if self._complete:
+            self._begin_count()
 
     def _keep_d_in_a_cell(self):
         """Cells of the new box may be as narrow as the largest diameter."""
@@ -156,17 +160,23 @@ class _Compress(hoomd.custom.Action):
         for name in d:
             d[name] = min(d[name], widest)
 
+    def _begin_count(self):
+        self._attempts, self._gained = 0, 0.0
+
     def _shorten(self):
-        self._failures = self._failures + 1 if self._step == _SHORTEST else 0
         self._step = max(self._step / 2, _SHORTEST)
-        if self._failures == _ATTEMPTS:
-            self._failures = 0
+        if self._attempts < _ATTEMPTS:
+            return
+        gained = self._gained
+        self._begin_count()
+        if gained < _LEAST:
             raise RuntimeError(
                 "hoomd.manymove.update.QuickCompress cannot reach target_box: at packing fraction "
-                f"{self._integrator.packing_fraction:.6g} {_ATTEMPTS} successive steps of "
-                f"{_SHORTEST:g} of the edges made more overlaps than max_overlaps_per_particle, or "
-                "overlaps that cannot be pushed apart. Use a less dense target, or a trigger with "
-                "a longer period, so that the particles relax between two steps"
+                f"{self._integrator.packing_fraction:.6g} {_ATTEMPTS} steps have changed the edges "
+                f"by {gained:.1g} of their lengths. The others made more overlaps than "
+                "max_overlaps_per_particle, or overlaps that cannot be pushed apart. Use a less "
+                "dense target, or a trigger with a longer period, so that the particles relax "
+                "between two steps"
             )
 
 
@@ -218,7 +228,7 @@ class QuickCompress(hoomd.update.CustomUpdater):
             the densest packing of equal particles, or than a mixture without gaps; the integrator
             has `box_moves`, or refuses the box.
         RuntimeError: (when attached) the integrator is neither `HardDisks` nor `HardSpheres`; (in a
-            run) 100 successive steps of 1e-5 of the edges failed.
+            run) 100 successive steps have changed the edges by less than 2e-4 of their lengths.
     """
 
     def __init__(

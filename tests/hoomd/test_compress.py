@@ -27,7 +27,7 @@ most = 0.25
 if target == 0.66:
     most = 0  # the closest pair ends the compression, because it does not move
     for name in types:
-        particles.d[name] = 1e-8
+        particles.d[name] = 1e-6
 edges = [target * edge for edge in start[1]]
 compress = hoomd.manymove.update.QuickCompress(1, hoomd.Box(*edges), most)
 simulation.operations.updaters.append(compress)
