@@ -27,6 +27,7 @@ MODULES = (
     "hoomd.error",
     "hoomd.operation",
     "hoomd.tune",
+    "hoomd.update",
     "hoomd.variant",
     "hoomd.version",
 )
@@ -73,10 +74,10 @@ def setup(app: Sphinx) -> dict[str, bool]:
         "hoomd.manymove", pressure=manymove.analysis.pressure, _manymove=None, **shared
     )
     component.__path__ = [str(COMPONENT)]
-    from hoomd.manymove import hard_disks, hard_spheres, tune
+    from hoomd.manymove import compute, hard_disks, hard_spheres, tune, update
 
     component.HardDisks, component.HardSpheres = hard_disks.HardDisks, hard_spheres.HardSpheres
-    component.tune = tune
+    component.compute, component.tune, component.update = compute, tune, update
     for integrator in (component.HardDisks, component.HardSpheres):
         integrator.__module__ = "hoomd.manymove"
     return {"parallel_read_safe": True}

@@ -211,25 +211,70 @@ void HardParticles::follow_pressure() {
 void HardParticles::follow_box(bool scale) {
   if (beta_pressure_ == 0) return;
   const hard_particles::Grid grid = engine_->grid();
+  const std::array<double, 3> before = box_;
+  set_box({grid.box[0], grid.box[1], dimensions_ == 3 ? grid.box[2] : 1.0});
+  box_ = box();
+  if (scale && box_ != before) scale_positions(before);
+}
+
+void HardParticles::set_box(const std::array<double, 3>& edges) {
   hoomd::BoxDim global = m_pdata->getGlobalBox();
   auto size = global.getL();
-  size.x = static_cast<Scalar>(grid.box[0]);
-  size.y = static_cast<Scalar>(grid.box[1]);
-  if (dimensions_ == 3) size.z = static_cast<Scalar>(grid.box[2]);
+  size.x = static_cast<Scalar>(edges[0]);
+  size.y = static_cast<Scalar>(edges[1]);
+  if (dimensions_ == 3) size.z = static_cast<Scalar>(edges[2]);
   global.setL(size);
-  const std::array<double, 3> before = box_;
   m_pdata->setGlobalBox(global);
-  box_ = box();
-  if (!scale || box_ == before) return;
+}
+
+void HardParticles::scale_positions(const std::array<double, 3>& before) {
+  const std::array<double, 3> now = box();
+  const auto size = m_pdata->getGlobalBox().getL();
   const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                       access_mode::readwrite);
   for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
     Scalar4& here = position.data[i];
-    here.x = in_box(static_cast<double>(here.x) * (box_[0] / before[0]), size.x);
-    here.y = in_box(static_cast<double>(here.y) * (box_[1] / before[1]), size.y);
+    here.x = in_box(static_cast<double>(here.x) * (now[0] / before[0]), size.x);
+    here.y = in_box(static_cast<double>(here.y) * (now[1] / before[1]), size.y);
     if (dimensions_ == 3)
-      here.z = in_box(static_cast<double>(here.z) * (box_[2] / before[2]), size.z);
+      here.z = in_box(static_cast<double>(here.z) * (now[2] / before[2]), size.z);
   }
+}
+
+bool HardParticles::resize(const std::array<double, 3>& edges, double depth, double most_overlaps) {
+  if (beta_pressure_ != 0) refuse(" has box_moves: set them to None to compress");
+  prepare();
+  const std::array<double, 3> before = box();
+  std::vector<Scalar4> places;
+  {
+    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                        access_mode::read);
+    places.assign(position.data, position.data + m_pdata->getN());
+  }
+  const double repair_depth = std::exchange(repair_depth_, std::max(repair_depth_, depth));
+  const bool noticed = std::exchange(noticed_, true);  // these repairs are expected
+  const auto go_back = [&] {
+    set_box(before);
+    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                        access_mode::overwrite);
+    std::copy(places.begin(), places.end(), position.data);
+  };
+  bool fits = false;
+  try {
+    set_box(edges);
+    scale_positions(before);
+    fits = static_cast<double>(overlaps()) <=
+               most_overlaps * static_cast<double>(m_pdata->getNGlobal()) &&
+           try_engine().empty();
+  } catch (...) {
+    go_back();
+    repair_depth_ = repair_depth;
+    throw;
+  }
+  if (!fits) go_back();
+  repair_depth_ = repair_depth;
+  noticed_ = noticed;
+  return fits;
 }
 
 void HardParticles::recover() {
@@ -341,6 +386,10 @@ double HardParticles::largest_displacement() const {
 }
 
 void HardParticles::make_engine() {
+  if (const std::string overlap = try_engine(); !overlap.empty()) refuse(overlap);
+}
+
+std::string HardParticles::try_engine() {
   check_plane();
   check_swaps();
   const double displacement = common_displacement();
@@ -370,7 +419,9 @@ void HardParticles::make_engine() {
     refuse(": " + name_of(error.about) + ' ' + error.problem);
   } catch (const ParticleError& error) {
     const std::string who = error.about.text("the particle with tag", "particles with tags");
-    refuse(": " + who + ' ' + error.problem);
+    const std::string problem = ": " + who + ' ' + error.problem;
+    if (dynamic_cast<const OverlapError*>(&error)) return problem;
+    refuse(problem);
   } catch (const std::invalid_argument& error) {
     refuse(text_of(": ", error.what()));
   }
@@ -400,6 +451,7 @@ void HardParticles::make_engine() {
     engine_->write_positions(Arrays(*this, access_mode::readwrite).particles());
     follow_box(false);
   }
+  return {};
 }
 
 std::vector<double> HardParticles::positions_by_tag() const {
@@ -502,6 +554,18 @@ std::size_t HardParticles::overlaps() {
   const hard_particles::Parameters sizes = parameters();
   on_each_rank([&] { number = hard_particles::count_overlaps(r.data(), particles, sizes); });
   return number;
+}
+
+std::vector<std::uint64_t> HardParticles::nearest_contacts(double bin_width, int bins) {
+  check_system();
+  const std::vector<double> r = positions_by_tag();
+  const hard_particles::Parameters sizes = parameters();
+  std::vector<std::uint64_t> counts;
+  on_each_rank([&] {
+    counts =
+        hard_particles::nearest_contacts(r.data(), m_pdata->getNGlobal(), sizes, bin_width, bins);
+  });
+  return counts;
 }
 
 std::uint64_t HardParticles::state_hash() {

@@ -75,9 +75,16 @@ class HardParticles : public hoomd::Integrator {
   // Since it was attached.
   std::array<std::uint64_t, 2> all_accepted_and_rejected();
 
+  // Scales the box and the positions to these edges (that of z is 1 in two dimensions) and pushes
+  // apart the particles that then overlap, up to a depth in contact distances. Everything stays as
+  // it was, and the result is false, where they are more than `most_overlaps` for each particle or
+  // cannot be pushed apart. Collective.
+  bool resize(const std::array<double, 3>& edges, double depth, double most_overlaps);
+
   // Number of overlaps and hash of the present configuration.
   std::size_t overlaps();
   std::uint64_t state_hash();
+  std::vector<std::uint64_t> nearest_contacts(double bin_width, int bins);
   std::vector<std::uint64_t> contact_histogram(double bin_width, int bins);
   // Both describe the engine's particles. A mixture has the diameter of the mean area or volume.
   double packing_fraction() const;
@@ -120,6 +127,8 @@ class HardParticles : public hoomd::Integrator {
   void prepare();
   bool fits() const;  // the engine, but for the positions
   void make_engine();
+  // The same, unless particles overlap that cannot be pushed apart; then what the error is.
+  std::string try_engine();
   void check_system() const;
   // Collective.
   void check_plane() const;
@@ -132,6 +141,9 @@ class HardParticles : public hoomd::Integrator {
   // Gives HOOMD-blue the box of an engine at constant pressure; `scale`: and its particles the
   // places that correspond to theirs. Collective.
   void follow_box(bool scale);
+  void set_box(const std::array<double, 3>& edges);
+  // Gives particles of an earlier box the corresponding places of the present one.
+  void scale_positions(const std::array<double, 3>& before);
   double common_displacement() const;
   // Collective, as parameters() of a mixture is: [N], and [N][D].
   std::vector<double> diameters_by_tag() const;

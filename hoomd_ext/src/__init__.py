@@ -1,12 +1,13 @@
 """Massively parallel Monte Carlo of hard disks and spheres in HOOMD-blue.
 
 `HardDisks` replaces `hoomd.hpmc.integrate.Sphere` in a 2D simulation of hard disks and their
-mixtures, `HardSpheres` in a 3D simulation, and `tune.MoveSize` replaces `hoomd.hpmc.tune.MoveSize`.
+mixtures, `HardSpheres` in a 3D simulation. `compute.SDF`, `tune.MoveSize` and
+`update.QuickCompress` replace those of `hoomd.hpmc`.
 """
 
 from hoomd.manymove.version import built_for, version  # isort: skip, it refuses other releases
-from hoomd.manymove import tune
+from hoomd.manymove import compute, tune, update
 from hoomd.manymove.hard_disks import HardDisks
 from hoomd.manymove.hard_spheres import HardSpheres
 
-__all__ = ["HardDisks", "HardSpheres", "built_for", "tune", "version"]
+__all__ = ["HardDisks", "HardSpheres", "built_for", "compute", "tune", "update", "version"]

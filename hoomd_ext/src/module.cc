@@ -26,6 +26,7 @@ PYBIND11_MODULE(_manymove, module) {
       .def("setPressure", &HardParticles::set_pressure)
       .def("setBoxMoves", &HardParticles::set_box_moves)
       .def("setSwap", &HardParticles::set_swap)
+      .def("resize", &HardParticles::resize)
       .def_property_readonly("volume_moves", &HardParticles::volume_moves)
       .def_property_readonly("swap_moves", &HardParticles::swap_moves)
       .def_property_readonly("translate_moves", &HardParticles::accepted_and_rejected)
@@ -58,6 +59,12 @@ PYBIND11_MODULE(_manymove, module) {
                                d["depth"] = repair.depth;
                                return d;
                              })
+      .def("nearest_contacts",
+           [](HardParticles& self, double bin_width, int bins) {
+             const auto counts = self.nearest_contacts(bin_width, bins);
+             return py::array_t<std::uint64_t>(static_cast<py::ssize_t>(counts.size()),
+                                               counts.data());
+           })
       .def("contact_histogram", [](HardParticles& self, double bin_width, int bins) {
         const auto counts = self.contact_histogram(bin_width, bins);
         return py::array_t<std::uint64_t>(static_cast<py::ssize_t>(counts.size()), counts.data());

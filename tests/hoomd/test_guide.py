@@ -18,3 +18,23 @@ def test_a_script_that_writes_files_runs_twice(script, tmp_path, monkeypatch):
     assert SCRIPTS and "run(500)" in script
     for _ in range(2):
         exec(script.replace("simulation.run(500)", "simulation.run(2)"), {})
+
+
+def test_an_updater_runs_in_a_simulation_with_an_integrator_of_hpmc(capsys):
+    pytest.importorskip("hoomd.hpmc", reason="HOOMD-blue without HPMC")
+    (script,) = (
+        block.text
+        for block in blocks(ROOT / "docs/guides/from_hpmc.md")
+        if block.language == "python" and "HardDisksUpdater" in block.text
+    )
+    found = {}
+    exec(script, found)
+    assert found["mc"].translate_moves[0] > 0 and found["mc"].overlaps == 0
+    assert sum(found["disks"].translate_moves) > 0
+    both = []
+    for _ in range(60):
+        found["simulation"].run(10)
+        both.append((found["sdf"].betaP, found["disks"].betaP))
+    theirs, ours = zip(*both, strict=True)
+    assert sum(theirs) == pytest.approx(sum(ours), rel=0.1)
+    assert len(capsys.readouterr().out.split()) == 5

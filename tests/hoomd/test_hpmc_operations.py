@@ -13,12 +13,12 @@ hpmc = pytest.importorskip("hoomd.hpmc", reason="HOOMD-blue without HPMC")
 import hoomd_disks  # noqa: E402
 
 NAMES = {
-    "compute.SDF": "use the quantities pressure and betaP",
+    "compute.SDF": "use hoomd.manymove.compute.SDF, or the quantity betaP",
     "compute.FreeVolume": "use the quantity packing_fraction",
     "update.BoxMC": "use the setting box_moves",
     "update.Clusters": "it is not needed",
     "update.MuVT": "the number of particles is fixed",
-    "update.QuickCompress": "use hoomd.update.BoxResize with a larger repair_depth",
+    "update.QuickCompress": "use hoomd.manymove.update.QuickCompress",
     "tune.MoveSize": "use hoomd.manymove.tune.MoveSize, or assign d",
     "tune.BoxMCMoveSize": "assign box_moves",
 }

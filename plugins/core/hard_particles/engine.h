@@ -334,4 +334,12 @@ MANYMOVE_API double largest_displacement(const Parameters& parameters, std::size
 MANYMOVE_API std::size_t count_overlaps(const double* coordinates, std::size_t particles,
                                         const Parameters& parameters);
 
+// Number of particles in each bin of the smallest x for which a system with all distances scaled by
+// 1 - x has a contact of the particle; bin k begins at k bin_width. Overlapping pairs are left out.
+// Throws std::invalid_argument unless bins * bin_width < 1/3. Other arguments: count_overlaps().
+MANYMOVE_API std::vector<std::uint64_t> nearest_contacts(const double* coordinates,
+                                                         std::size_t particles,
+                                                         const Parameters& parameters,
+                                                         double bin_width, int bins);
+
 }  // namespace manymove::hard_particles

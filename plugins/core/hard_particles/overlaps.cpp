@@ -99,6 +99,32 @@ std::size_t count_overlaps(const double* coordinates, std::size_t particles,
   return count;
 }
 
+std::vector<std::uint64_t> nearest_contacts(const double* coordinates, std::size_t particles,
+                                            const Parameters& parameters, double bin_width,
+                                            int bins) {
+  State s;
+  s.parameters = parameters;
+  s.particles = particles;
+  check_sizes(s);
+  const double most = bin_width * bins;
+  if (!(bin_width > 0) || bins < 1 || !(most < 1.0 / 3))
+    throw std::invalid_argument(text_of(
+        "contacts need bins of positive width that end below 1/3, got ", bins, " of ", bin_width));
+  std::vector<double> nearest(particles, std::numeric_limits<double>::infinity());
+  for_close_pairs(
+      s, coordinates, s.distances.largest / (1 - most), [&](std::size_t i, std::size_t j) {
+        const double x =
+            1 - contact_distance(s, i, j) / std::sqrt(separation(s, coordinates, i, j).square);
+        if (!(x >= 0)) return;  // of an overlap
+        nearest[i] = std::min(nearest[i], x);
+        nearest[j] = std::min(nearest[j], x);
+      });
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(bins));
+  for (const double x : nearest)
+    if (x / bin_width < bins) ++counts[static_cast<std::size_t>(x / bin_width)];
+  return counts;
+}
+
 bool push_apart(const State& s, std::vector<double>& r, double margin) {
   const int D = s.dimensions();
   const double skin = std::max(4 * s.parameters.repair_depth, 1e-3) * s.distances.largest;

@@ -10,12 +10,12 @@ from typing import Any
 
 _FIXED_NUMBER = "the number of particles is fixed"
 _INSTEAD = {
-    "hoomd.hpmc.compute.SDF": "use the quantities pressure and betaP",
+    "hoomd.hpmc.compute.SDF": "use hoomd.manymove.compute.SDF, or the quantity betaP",
     "hoomd.hpmc.compute.FreeVolume": "use the quantity packing_fraction",
     "hoomd.hpmc.update.BoxMC": "use the setting box_moves",
     "hoomd.hpmc.update.Clusters": "it is not needed",
     "hoomd.hpmc.update.MuVT": _FIXED_NUMBER,
-    "hoomd.hpmc.update.QuickCompress": "use hoomd.update.BoxResize with a larger repair_depth",
+    "hoomd.hpmc.update.QuickCompress": "use hoomd.manymove.update.QuickCompress",
     "hoomd.hpmc.update.Shape": "assign the diameters between runs",
     "hoomd.hpmc.tune.MoveSize": "use hoomd.manymove.tune.MoveSize, or assign d",
     "hoomd.hpmc.tune.BoxMCMoveSize": "assign box_moves",
