@@ -11,7 +11,7 @@
 # make newcomer   tries what a newcomer does, from a clean clone of the last commit and from the wheels
 #             built there: install, README, snippets, examples, bad calls, the site in Chromium
 # make hosts   builds manymove for each LAMMPS, HOOMD-blue, MPI, gsd and Python of the table of tested
-#             platforms that can be had here, and runs tests and a script; HOSTS=... passes options
+#             platforms that are available, and runs tests and a script; HOSTS=... passes options
 # make lint   checks format and style;  make format formats;  make clean removes what was built
 #
 # Needed: Python >= 3.10 with its headers, a C++20 compiler, make. CMake and ninja are fetched as

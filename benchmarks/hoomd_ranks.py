@@ -24,7 +24,7 @@ from manymove.jobs.report import write_json
 from manymove.jobs.world import World
 from manymove.settings import Grid
 
-SWEEPS_PER_STEP = 256  # of the benchmark scaling; positions are exchanged once a step
+SWEEPS_PER_STEP = 256  # of the benchmark scaling; positions are exchanged once per step
 SWEEPS = (16, 4, 1)  # of the benchmark hoomd
 SIZES = {HardDisks: 65536, HardSpheres: 32768}
 MELT = 4  # steps, in all
@@ -92,7 +92,7 @@ class Component:
         return accepted + rejected, accepted
 
     def costs(self) -> dict[str, float]:
-        """What a step of the last run took on average: on this rank the seconds of the sweeps, of
+        """Average costs of a step of the last run: on this rank the seconds of the sweeps, of
         the exchange of positions and of HOOMD-blue's migration, and of all ranks the messages and
         bytes of the exchange and the particles that migrated."""
         costs = dict(self.particles._cpp_obj.exchange_costs)
@@ -181,7 +181,7 @@ def _of_size(
         variant.calibrate(seconds, everyone.first)
     for _ in range(repeats):
         for variant in variants:
-            everyone.any(False)  # all begin together
+            everyone.any(False)  # a barrier, so that all ranks begin together
             variant.time()
     rates = np.array([variant.rates for variant in variants])
     results = []

@@ -9,7 +9,7 @@ namespace manymove::host {
 
 class HardParticles::Arrays {
  public:
-  // Where HOOMD-blue's device has them.
+  // Accesses the arrays in the memory of HOOMD-blue's device.
   Arrays(const HardParticles& self, hoomd::access_mode::Enum mode)
       : Arrays(self, mode, home_of(*self.m_exec_conf)) {}
   Arrays(const HardParticles& self, hoomd::access_mode::Enum mode,

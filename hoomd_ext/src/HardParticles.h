@@ -64,8 +64,8 @@ class HardParticles : public hoomd::Integrator {
   std::array<std::uint64_t, 2> volume_moves() const;
   std::array<std::uint64_t, 2> swap_moves() const;
   double moves_per_second();
-  // What the steps since the start of the last run took on several ranks: seconds of this rank, and
-  // what all ranks have sent. Collective.
+  // Costs of the steps on several ranks since the start of the last run: seconds of this rank, and
+  // messages and bytes of all ranks. Collective.
   struct ExchangeCosts {
     std::uint64_t steps = 0, migrations = 0;
     double sweep_seconds = 0, exchange_seconds = 0, migration_seconds = 0;
@@ -76,9 +76,9 @@ class HardParticles : public hoomd::Integrator {
   std::array<std::uint64_t, 2> all_accepted_and_rejected();
 
   // Scales the box and the positions to these edges (that of z is 1 in two dimensions) and pushes
-  // apart the particles that then overlap, up to a depth in contact distances. Everything stays as
-  // it was, and the result is false, where they are more than `most_overlaps` for each particle or
-  // cannot be pushed apart. Collective.
+  // apart the particles that then overlap, up to a depth in contact distances. If there
+  // are more than `most_overlaps` overlaps per particle, or if they cannot be pushed apart, nothing
+  // changes and the result is false. Collective.
   bool resize(const std::array<double, 3>& edges, double depth, double most_overlaps);
 
   // Number of overlaps and hash of the present configuration.
@@ -127,7 +127,8 @@ class HardParticles : public hoomd::Integrator {
   void prepare();
   bool fits() const;  // the engine, but for the positions
   void make_engine();
-  // The same, unless particles overlap that cannot be pushed apart; then what the error is.
+  // The same, but returns the message of the error if overlaps cannot be pushed apart, otherwise an
+  // empty string.
   std::string try_engine();
   void check_system() const;
   // Collective.
@@ -142,7 +143,7 @@ class HardParticles : public hoomd::Integrator {
   // places that correspond to theirs. Collective.
   void follow_box(bool scale);
   void set_box(const std::array<double, 3>& edges);
-  // Gives particles of an earlier box the corresponding places of the present one.
+  // Scales positions from an earlier box to the present one.
   void scale_positions(const std::array<double, 3>& before);
   double common_displacement() const;
   // Collective, as parameters() of a mixture is: [N], and [N][D].
@@ -159,7 +160,8 @@ class HardParticles : public hoomd::Integrator {
   bool same_on_all_ranks();
   void look();
   hard_particles::Domains domains() const;
-  // `cells`: no particle has gone farther along an axis since the last time.
+  // `cells`: upper bound of the distance in cells that a particle has moved along an axis since the
+  // previous call.
   void hand_over(double cells);
   void migrate();
 #if defined(ENABLE_MPI)
@@ -184,7 +186,8 @@ class HardParticles : public hoomd::Integrator {
   hard_particles::HandOver hand_over_;
   hard_particles::HandOverCounts counts_at_start_;
   ExchangeCosts costs_;
-  // This rank's particles as they were left, and how far one of any rank is outside of its domain.
+  // Checksum of this rank's particles after the last step, and the farthest distance of a particle
+  // of any rank from its domain.
   hard_particles::Look look_;
   std::vector<double> diameter_, max_displacement_;  // by type
   int moves_per_cell_ = 4, sweeps_per_step_ = 4;

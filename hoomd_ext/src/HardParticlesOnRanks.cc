@@ -17,8 +17,8 @@ using hoomd::ArrayHandle;
 
 namespace {
 
-// Cells that a particle may be outside of its domain before HOOMD-blue migrates particles, in steps
-// in which one can go as far.
+// Number of cells that a particle may be outside of its domain before HOOMD-blue migrates
+// particles, unless a step moves particles by less.
 constexpr double kCellsOutside = 4;
 
 // The seconds since `then`, which becomes the present time.
@@ -42,7 +42,7 @@ void HardParticles::update_spread() {
     engine_->enqueue(static_cast<std::uint64_t>(some));
     costs_.sweep_seconds += seconds_until_now(time);
     follow_box(true);
-    // A box that changes may get another number of cells.
+    // The number of cells can change with the box, hence the additional cell.
     hand_over(some + (beta_pressure_ != 0));
     left -= some;
   }
@@ -65,7 +65,7 @@ bool HardParticles::same_on_all_ranks() {
 void HardParticles::look() {
   const Arrays arrays(*this, access_mode::read, access_location::host);
   look_ = look_at(ranks_->rank(), domains(), {arrays.particles(), m_pdata->getN()}, !plain_disks());
-  // Positive numbers have the order of their bits.
+  // The bits of positive floating-point numbers, as integers, have the order of the numbers.
   std::int64_t farthest[3];
   std::memcpy(farthest, look_.outside.data(), sizeof farthest);
   ranks_->maximum(farthest, 3);
@@ -124,7 +124,7 @@ void HardParticles::hand_over(double cells) {
 #endif
 }
 
-// HOOMD-blue sends a particle to the next domain.
+// HOOMD-blue's migration, which sends particles to adjacent domains.
 void HardParticles::migrate() {
 #if defined(ENABLE_MPI)
   m_comm->forceMigrate();
@@ -137,7 +137,7 @@ void HardParticles::migrate() {
 
 #if defined(ENABLE_MPI)
 
-// Called at the beginning of every communication of HOOMD-blue, whoever asks for it.
+// HOOMD-blue calls this at the beginning of every communication, whichever operation requests it.
 hoomd::CommFlags HardParticles::determineFlags(std::uint64_t timestep) {
   if (ranks_ && engine_) {
     const Arrays arrays(*this, access_mode::readwrite, access_location::host);
@@ -146,7 +146,7 @@ hoomd::CommFlags HardParticles::determineFlags(std::uint64_t timestep) {
   return Integrator::determineFlags(timestep);
 }
 
-// And when particles have migrated.
+// HOOMD-blue calls this after every migration.
 void HardParticles::restore(std::uint64_t) {
   const Arrays arrays(*this, access_mode::readwrite, access_location::host);
   hand_over_.restore({arrays.particles(), m_pdata->getN()});

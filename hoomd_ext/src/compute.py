@@ -36,7 +36,7 @@ class SDF(Compute):
     for the number density :math:`\rho` in :math:`D` dimensions, where :math:`s(0+)` is the value at
     0 of a polynomial of degree 5 through the histogram (`Anderson 2016
     <https://dx.doi.org/10.1016/j.cpc.2016.02.024>`_). `HardDisks.betaP` fits the distances of all
-    pairs instead of the nearest ones, and has less noise.
+    pairs instead of the nearest pairs only, and has less noise.
 
     Distances are evaluated with float64, on the host, while HPMC may use float32. Therefore a
     particle within rounding of the edge of a bin may be counted in the next one. On several ranks,
@@ -99,7 +99,7 @@ class SDF(Compute):
 
     def _attach_hook(self):
         self._integrator()
-        # HOOMD-blue's list of computes holds objects of C++; this one has nothing to do.
+        # HOOMD-blue's list of computes needs an object of C++; this one does nothing.
         self._cpp_obj = hoomd._hoomd.Compute(self._simulation.state._cpp_sys_def)
 
     @property

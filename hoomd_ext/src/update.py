@@ -8,10 +8,11 @@ import hoomd
 from hoomd.manymove import attributes
 from hoomd.manymove.hard_particles import HardParticles
 
-# Shorter steps do not reach a target in a reasonable time: this part of the edges is about the gap
-# that the repair of an overlap opens.
+# Shortest step as a fraction of the edges, about the gap that the repair of an overlap opens.
+# Shorter steps would not reach a target in a reasonable time.
 _SHORTEST = 1e-5
-# So many successive steps that shorten the edges by less than this part are the end.
+# The run ends with an error if this many successive steps change the edges by less than this part
+# of their lengths.
 _ATTEMPTS, _LEAST = 100, 2e-4
 _DENSEST = {2: math.pi / math.sqrt(12), 3: math.pi / math.sqrt(18)}
 
@@ -142,7 +143,7 @@ class _Compress(hoomd.custom.Action):
             ]
             integrator = self._integrator._cpp_obj
             self._attempts += 1
-            # Scaling by 1 - s makes no overlap deeper than s, but for rounding.
+            # Scaling by 1 - s makes no overlap deeper than s, except for rounding.
             if integrator.resize(edges, self._step * (1 + 1e-6) + 1e-9, self._most_overlaps):
                 self._gained += self._step
                 self._step = min(2 * self._step, 1 - self._min_scale)
@@ -188,11 +189,11 @@ class QuickCompress(hoomd.update.CustomUpdater):
     Args:
         trigger (hoomd.trigger.trigger_like): When to make a step toward the target.
         target_box (hoomd.box.box_like or hoomd.variant.box.BoxVariant): Target box, without tilts.
-        max_overlaps_per_particle (float): Largest number of overlaps that a step may make for each
-            particle, before they are pushed apart.
+        max_overlaps_per_particle (float): Largest number of overlaps per particle that a step may
+            cause before the particles are pushed apart.
         min_scale (float): Smallest factor of the edges in a step, from 0.5 to below 1.
         allow_unsafe_resize (bool): False. HPMC relates its steps to the size of trial moves, which
-            have to remove the overlaps. Here they are pushed apart at once.
+            must remove the overlaps. Here overlapping particles are pushed apart at once.
 
     Attributes:
         target_box, max_overlaps_per_particle, min_scale, allow_unsafe_resize: The arguments, which
@@ -200,17 +201,17 @@ class QuickCompress(hoomd.update.CustomUpdater):
         instance (int): 0, because no random numbers are drawn.
 
     A step scales all edges and positions by a factor :math:`1 - s`, but no edge beyond its target.
-    An edge that is shorter than its target grows by :math:`1 / (1 - s)`. Pairs that overlap
-    afterwards, which do so by :math:`s` contact distances at most, are pushed apart, as the
-    integrator does with overlaps of the start. If there are too many, or if they cannot be pushed
+    An edge that is shorter than its target grows by :math:`1 / (1 - s)`. Pairs then
+    overlap by at most :math:`s` contact distances and are pushed apart, in the same way as overlaps
+    of the initial configuration. If there are too many, or if they cannot be pushed
     apart, box and positions stay as they were and :math:`s` is halved, down to 1e-5. After a
     success it is doubled, up to ``1 - min_scale``. Therefore there are no overlaps between steps,
     and the trajectory depends on positions, seed and parameters only. It is the same on any number
     of ranks.
 
     The particles have to be equilibrated afterwards, because pushed particles are not a sample of
-    the ensemble. A `d` beyond the largest diameter is reduced to that, because the cells of the
-    next box may be narrower. Use a tuner to adjust `d`.
+    the ensemble. A `d` above the largest diameter is reduced to this diameter, because the cells
+    of the next box may be narrower. Use a tuner to adjust `d`.
 
     With a `BoxVariant`, `complete` is True if the box is that of the present time step.
 
@@ -225,8 +226,8 @@ class QuickCompress(hoomd.update.CustomUpdater):
 
     Raises:
         ValueError: an argument is not as described above; (in a run) the target box is denser than
-            the densest packing of equal particles, or than a mixture without gaps; the integrator
-            has `box_moves`, or refuses the box.
+            the densest packing of equal particles, or smaller than the particles of a mixture; the
+            integrator has `box_moves`, or refuses the box.
         RuntimeError: (when attached) the integrator is neither `HardDisks` nor `HardSpheres`; (in a
             run) 100 successive steps have changed the edges by less than 2e-4 of their lengths.
     """

@@ -110,7 +110,7 @@ def positions(value: Any) -> Any:
 
     Raises:
         ValueError: a list contains something other than points, or entries are masked.
-        TypeError: the numbers of an array of NumPy are neither float32 nor float64.
+        TypeError: an array of NumPy has another type than float32 or float64.
     """
     if isinstance(value, (list, tuple)):
         try:

@@ -27,7 +27,7 @@ class CheckedAttributes:
 
 
 class Uncopied:
-    """A class whose objects have threads and engines, of which `copy` and `pickle` know nothing."""
+    """A class whose objects own threads and engines, which `copy` and `pickle` cannot reproduce."""
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         name = type(self).__name__

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class SharedSimulation(MonteCarlo):
-    """The communication of this rank with the others; a base class that is not for separate use."""
+    """Communication of this rank with the others; a base class that is not used on its own."""
 
     _ranks: Ranks | None = None
 
@@ -39,7 +39,7 @@ class SharedSimulation(MonteCarlo):
     def _device_of_rank(self, ranks: Ranks, device: str) -> str:
         return ranks.world.device(device)
 
-    # ---- what ranks do together ------------------------------------------------------------------
+    # ---- collective calls ------------------------------------------------------------------------
 
     def _on_all_ranks(self) -> AbstractContextManager[None]:
         """A context for calls that all ranks make together."""
@@ -63,7 +63,7 @@ class SharedSimulation(MonteCarlo):
             yield check
 
     def _piece_of_all(self, length: int) -> int:
-        """The length of a piece of a run on the first rank, on all ranks."""
+        """The first rank's length of a piece of a run, on all ranks."""
         return self._ranks.first(length) if self._ranks else length
 
     def _together(self, task: Callable[[], T]) -> T:
@@ -76,7 +76,7 @@ class SharedSimulation(MonteCarlo):
         return ranks.together(lambda: task() if ranks.rank == 0 else None, patient=True)
 
     def _of_first(self, task: Callable[[], T]) -> T:
-        """The result of a task on the first rank, on all ranks."""
+        """The first rank's result of a task, on all ranks."""
         found = self._once(task)
         return self._ranks.first(found) if self._ranks else found  # type: ignore[return-value]
 

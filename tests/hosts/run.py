@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The matrix of hosts: builds manymove for each, and runs tests and a script on one and two ranks.
+"""The matrix of hosts: builds manymove for each host, and runs tests and a script on one and two
+ranks.
 
     python tests/hosts/run.py --record hosts.json
 

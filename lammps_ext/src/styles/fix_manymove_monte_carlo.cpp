@@ -61,7 +61,7 @@ bool FixMonteCarlo::take(const std::string& key, const char* value) {
   return true;
 }
 
-// A GPU is that of rank 0: whether other ranks see one does not matter.
+// Only rank 0 uses a GPU; whether other ranks see one does not matter.
 void FixMonteCarlo::choose_device(bool on_cpus) {
   if (comm->nprocs > 1) communicator_of(lmp);  // compares versions, and watches the ranks
   collectively([&] {

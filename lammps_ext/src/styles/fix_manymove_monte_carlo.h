@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What fix manymove/coulomb and fix manymove/wrmc have in common: every so many steps atoms are
 // gathered on rank 0, moved there by an engine, and sent back to their ranks before LAMMPS
-// exchanges atoms between ranks and builds its lists. Where the ranks share the engine, all of them
-// gather and move the same atoms, and each takes its own.
+// exchanges atoms between ranks and builds its lists. If the ranks share the engine, all of them
+// gather and move the same atoms, and each rank updates its own.
 #pragma once
 
 #include <cstdint>
@@ -57,15 +57,15 @@ class FixMonteCarlo : public Fix {
   void spread(std::vector<double>& values) const;
   // Moves an atom of gather(); its image follows the nearest image.
   void move(Particle& atom, const double (&to)[3]) const;
-  // Puts the atoms that were moved where they are on their ranks.
+  // Writes the positions of the moved atoms on the ranks that own the atoms.
   void leave(const std::vector<Particle>& atoms) const;
 
   const std::string name_;  // of the style, at the beginning of messages
   std::uint64_t seed_;
   int count_;  // sweeps or steps at a time
-  // After choose_device() "cpu" or "cuda:<index>" on the ranks that move atoms.
+  // "cpu" or "cuda:<index>" after choose_device(), on the ranks that move atoms.
   std::string device_ = "auto";
-  int threads_ = 1;      // of each of these
+  int threads_ = 1;      // of each of these ranks
   bool shared_ = false;  // whether all ranks move atoms together; otherwise rank 0 does
   mutable std::optional<MpiCommunicator> ranks_;  // within collectively()
 };

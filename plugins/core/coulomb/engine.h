@@ -5,7 +5,7 @@
 // Lengths are in the caller's unit, energies in kT, charges in units of the elementary charge.
 // Arrays are dense, in C order, in the memory of the host unless HostParticles says otherwise; they
 // belong to the caller, are used during the call, and no pointer is kept. Ions are known by their
-// index in the input. What is collective stands with make_engine(); on one rank nothing is.
+// index in the input. make_engine() lists the collective calls; on one rank no call is collective.
 #pragma once
 
 #include <cstdint>
@@ -186,8 +186,8 @@ class MANYMOVE_API Engine {
 // Throws std::invalid_argument (OverlapError) for bad input, std::bad_alloc when memory runs out,
 // std::runtime_error for device errors.
 //
-// ranks: processes that share the chain on their CPUs, by brush or tree; null, or a single one:
-// none. Each rank has all ions, gets the same input, and has its own number of threads. The
+// ranks: processes that share the chain on their CPUs, by brush or tree; null if there is one
+// process. Each rank has all ions, gets the same input, and has its own number of threads. The
 // trajectory, energies and counters are those of one rank, bit for bit. The communicator must
 // outlive the engine. make_engine(), set_positions(), run(), energy() and count_pairs() are
 // collective then: all ranks succeed or all throw the same error. That is a RankFailure, after

@@ -294,7 +294,7 @@ Method faster_method(const Parameters& p, std::size_t ions, bool gpu) {
   return possible && ions >= least ? Method::tree : Method::brush;
 }
 
-// Several ranks share the work of brush and tree on their CPUs.
+// Several ranks can share only the work of brush and tree, and only on their CPUs.
 void check_for_ranks(Method method, const std::string& device, bool gpu) {
   if (gpu)
     refuse(Parameter{"device"}, "must be cpu for a chain of ions on several ranks, got ", device,
@@ -304,7 +304,7 @@ void check_for_ranks(Method method, const std::string& device, bool gpu) {
            "reduction and serial are for one rank");
 }
 
-// What the chain depends on.
+// Digest of the input on which the chain depends.
 std::uint64_t digest_of(const State& s) {
   Digest digest;
   const auto add_all = [&](const auto& values) {

@@ -15,7 +15,7 @@ namespace manymove::coulomb {
 
 struct State {
   Parameters parameters;
-  Communicator* ranks = nullptr;  // several that share the chain; null: one
+  Communicator* ranks = nullptr;  // ranks that share the chain; null: a single one
   Rules rules{};
   double unit = 0;           // length of one integer unit
   double axis_unit[3] = {};  // the same along each axis of a box, to 2^-24
@@ -62,7 +62,7 @@ class CellLists {
 Snapshot snapshot_of(const State& state);
 Bins bins_of(const State& state, const Histogram& histogram);
 
-// Throws std::invalid_argument, on all ranks, if a digest is not the same on all. Collective.
+// Throws std::invalid_argument on all ranks if the digests of the ranks differ. Collective.
 void check_same(Communicator& ranks, std::uint64_t digest);
 
 // What the engines have in common.

@@ -28,7 +28,7 @@ struct Interval {
   int turns(double r) const {
     return r - middle > 0.5 * box ? -1 : r - middle < -0.5 * box ? 1 : 0;
   }
-  // Negative for a coordinate within it.
+  // Distance of a coordinate from the interval; negative inside.
   double outside(double r) const {
     const double way = std::abs(r - middle);
     return std::min(way, box - way) - half;
@@ -247,7 +247,7 @@ void HandOver::put_beyond_edges(int rank, const Domains& domains, const HeldPart
         if (!n) continue;
         const auto edge = static_cast<Real>(0.5 * domain[a].box);
         r += static_cast<Real>(n * domain[a].box);
-        // Where rounding would leave it at the edge, it is put beyond.
+        // Rounding could leave it at the edge; therefore it is put beyond the edge.
         r = n > 0 ? std::max(r, edge) : std::min(r, std::nextafter(-edge, -2 * edge));
         if (held.arrays.image) held.arrays.image[3 * i + a] -= n;
       }
@@ -268,7 +268,7 @@ void HandOver::restore(const HeldParticles& held) {
             static_cast<double>(there.r[a]) - each.particle.r[static_cast<std::size_t>(a)];
         rounded &= std::abs(std::remainder(way, grid_.box[a])) <= kRounding * grid_.box[a];
       }
-      // Otherwise another has moved it.
+      // Otherwise another operation has moved it.
       if (rounded) move_to<Real>(held.arrays, at, each.particle, grid_);
       counts_.migrated += !std::exchange(each.was_here, true);
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The way of positions from a divided engine to a host program whose domains are not the engine's
+// Transfer of positions from a divided engine to a host program whose domains are not the engine's
 // strips (docs/theory/hard_disks.md, section 9.2).
 //
 // A rank of the host program keeps a particle until the next migration, also outside of its domain.
-// The rank that has the particle in its strip writes it to the host program's array if only this
-// rank can have it there. Otherwise it sends the particle to all ranks whose domains are within
-// reach: one of them has the particle in its array, and one will have it if the host program
-// migrates particles next. Both get the same bits, so that positions need no second exchange after
+// The rank that has the particle in its strip writes it to the host program's array if no other
+// rank can hold it there. Otherwise it sends the particle to all ranks whose domains are within
+// reach: one of them holds the particle, and one will hold it after the host program's next
+// migration. Both get the same bits, so that positions need no second exchange after
 // a migration, which rounds those that cross the box's edges.
 #pragma once
 
@@ -19,15 +19,15 @@
 
 namespace manymove::hard_particles {
 
-// How a host program divides the box among the ranks, the same on all of them.
+// Division of the box among the ranks of a host program, the same on all ranks.
 struct Domains {
-  // Along each axis, from one edge of the box to the other: where domain k begins, and the end.
-  // Along an axis that is not divided, or does not exist, there are two.
+  // Along each axis: the lower borders of the domains in ascending order, and the upper edge of the
+  // box. An axis that is not divided, or does not exist, has two entries.
   std::array<std::vector<double>, 3> borders;
   std::vector<std::int32_t> ranks;  // [x][y][z], by the domain's place along each axis
 
   bool divided(std::size_t axis) const { return borders[axis].size() > 2; }
-  // Where the domain of a rank is, along each axis.
+  // Index of the domain of a rank along each axis.
   std::array<std::size_t, 3> place_of(std::int32_t rank) const;
 };
 
@@ -39,7 +39,7 @@ struct HeldParticles {
   std::size_t count;
 };
 
-// What the ranks have sent each other since the start, on this rank.
+// Counts of this rank since the start.
 struct HandOverCounts {
   std::uint64_t messages = 0, bytes = 0;  // sent
   std::uint64_t migrated = 0;             // particles that came with the host program's migration
@@ -75,15 +75,15 @@ class MANYMOVE_API HandOver {
   HandOverCounts counts_;
 };
 
-// What a rank sees in the particles that it holds.
+// Summary of the particles that a rank holds.
 struct Look {
-  // By which positions are known again, as by Engine::same_positions(): the sum over all ranks is
-  // the same as long as no position is changed, whichever rank holds it.
+  // Checksum of the positions, as in Engine::same_positions(). Its sum over all ranks is the same
+  // as long as no position changes, whichever rank holds the particle.
   std::uint64_t trace = 0;
   // Along each axis, how far the farthest particle is outside of the rank's domain.
   std::array<double, 3> outside{};
 };
-// `all`: the third and fourth component have a say in the trace.
+// `all`: whether the trace includes the third and fourth components.
 MANYMOVE_API Look look_at(int rank, const Domains& domains, const HeldParticles& held, bool all);
 
 }  // namespace manymove::hard_particles

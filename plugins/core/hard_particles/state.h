@@ -174,9 +174,9 @@ ContactBins contact_bins(const State& state, const Sampling& sampling);
 void move_origin(State& state, const Draw& draw);
 Draw draw_cycle(const State& state, std::uint64_t cycle);
 SwapRules swap_rules(const State& state, std::uint64_t cycle);
-// The strip moves with the grid; it stays as near to the box's lower edge as it can.
+// Moves the strip with the grid, as near to its equal part of the box as the tiles allow.
 HaloRows advance_strip(State& state, const Draw& draw);
-// Afterwards: the draw in local storage.
+// The draw in local storage, after advance_strip().
 Draw local_draw(const State& state, Draw draw);
 
 // The contact distance of two particles in the caller's unit.

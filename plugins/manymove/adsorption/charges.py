@@ -37,9 +37,9 @@ def charges_of_framework(
             over both.
 
     Returns:
-        the charge of each atom, or None if none of these has any. Charges of a CIF file or of a
-        file of RASPA that are all zero count as none, because many programs write such columns
-        without having computed charges.
+        the charge of each atom, or None if there are no charges. Charges of a CIF file or of a file
+        of RASPA that are all zero count as none, because many programs write such columns without
+        having computed charges.
 
     Raises:
         OSError: a file cannot be read.
@@ -188,8 +188,8 @@ def read_charges(path: str | os.PathLike[str]) -> dict[str, float]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: a line is something else, a label occurs twice with different charges, or the
-            path is the name of a method that computes charges.
+        ValueError: a line is not a label and a charge, a label occurs twice with different
+            charges, or the path is the name of a method that computes charges.
     """
     if str(path).lower() in _COMPUTED and not Path(path).exists():
         raise ValueError(

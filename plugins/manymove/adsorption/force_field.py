@@ -22,7 +22,7 @@ MIXING = ("lorentz-berthelot", "geometric")
 POTENTIALS = ("shifted", "truncated", "tail")
 MATCHING = ("names", "elements", "raspa2", "raspa2-without-numbers")
 NONE = (0.0, 1.0)  # no interaction
-_KCAL = 4184 / GAS_CONSTANT  # kelvin in a kcal/mol
+_KCAL = 4184 / GAS_CONSTANT  # 1 kcal/mol in kelvin
 
 
 class OfFile(ValueError):
@@ -77,8 +77,8 @@ class ForceField:
             applies. A framework label that no rule matches is looked up without its number,
             then as the element. "raspa2-without-numbers" looks framework labels up without their
             numbers from the start, as RASPA2 does with RemoveAtomNumberCodeFromLabel. "elements"
-            looks framework atoms up by their element alone, whatever their label is, and sites of
-            molecules keep their own parameters and charges.
+            looks framework atoms up by their element alone; sites of molecules keep their own
+            parameters and charges.
         guests: labels that a file of RASPA3 marks as not part of a framework, for a warning.
         cutoff: cutoff radius in angstrom that a file of RASPA3 has, for a warning, or None.
 
@@ -283,8 +283,8 @@ TRAPPE_ZEO = ForceField(
 
 
 def _of_elements(*names: str) -> ForceField:
-    """Lennard-Jones parameters of elements from tables of the package, of which later ones replace
-    earlier ones. The tables have the distance x = 2^(1/6) sigma and the depth D of the minimum."""
+    """Lennard-Jones parameters of elements from tables of the package; later tables replace earlier
+    ones. The tables have the distance x = 2^(1/6) sigma and the depth D of the minimum."""
     laws: dict[str, Law | None] = {}
     for name in names:
         text = resources.files("manymove").joinpath("data", f"{name}.json").read_text()

@@ -18,7 +18,7 @@ from manymove.optional import need
 
 SHIPPED = ("MFI", "LTA")  # in data/, with their citations
 _CLOSEST = 0.5  # angstrom: atoms closer than this are one atom twice
-_ROUNDING = 1e-3  # angstrom: of the coordinates of a file
+_ROUNDING = 1e-3  # rounding of the coordinates of a file, in angstrom
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ class Framework:
 
         Raises:
             ImportError: ase is not installed.
-            TypeError: atoms is something else.
+            TypeError: atoms is not an `ase.Atoms` object.
             ValueError: the cell is not periodic or has no volume, an atom has no element, sites are
-                partially occupied, or an error of `Framework`.
+                partially occupied, or `Framework` refuses the structure.
         """
         if not isinstance(atoms, need("ase", "Framework.from_ase").Atoms):
             raise TypeError(f"atoms must be an ase.Atoms object, got {type(atoms).__name__}")
@@ -270,7 +270,7 @@ def _of_cell(
     right_angles: bool,
 ) -> Framework:
     """The framework of a unit cell whose edges are the rows of a lower triangular matrix, or of a
-    larger cell with right angles if it is wanted and exists."""
+    larger cell with right angles if this is requested and exists."""
     wider = _right_angled(lattice) if right_angles else None
     skewed = wider is None
     wider = np.eye(3, dtype=int) if wider is None else wider

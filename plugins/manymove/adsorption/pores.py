@@ -96,7 +96,7 @@ def insert_into_framework(
         (systems, 2), from which `Adsorption.henry_of` computes the Henry coefficient.
 
     Raises:
-        ValueError: an error of `manymove.Adsorption`, or insertions is not positive.
+        ValueError: `manymove.Adsorption` refuses an argument, or insertions is not positive.
     """
     given = {
         "framework": framework, "molecules": [1] * len(species), "adsorbates": list(species),

@@ -34,7 +34,7 @@ class BlockSums:
     def _begin(self, *shapes: tuple[int, ...]) -> None:
         """No blocks yet. Arrays have these shapes, in the order of `TYPES` without the last."""
         types = zip(self.TYPES.items(), (*shapes, ()), strict=True)
-        # Zeros take no memory before another number is written.
+        # The operating system provides memory for these zeros when they are first overwritten.
         self._room = {
             name: np.zeros((_MOST_BLOCKS, *shape), dtype) for (name, dtype), shape in types
         }

@@ -52,11 +52,11 @@ def screen(
 ) -> int:
     """Measure isotherms of a collection of frameworks and rank them.
 
-    Each framework is checked first, and refused with a reason or run. The command measures the
-    helium void fraction, the surface area, Henry coefficients and the loading at each pressure. It
-    writes screen.csv, screen.png and, for each structure, a folder with structure.json and
-    isotherm.aif into --output. Ctrl-C stops it, and the same command continues. Structures whose
-    run fails are named in the table, and the exit code is then 1.
+    All frameworks are checked first; unsuitable ones are refused with a reason. The command
+    measures the helium void fraction, the surface area, Henry coefficients and the loading at each
+    pressure. It writes screen.csv, screen.png and, for each structure, a folder with structure.json
+    and isotherm.aif into --output. Ctrl-C stops it, and the same command continues. If the run of a
+    structure fails, the table has the error, and the exit code is 1.
 
     Moves:
         method: Method: plj or metropolis (CPU).

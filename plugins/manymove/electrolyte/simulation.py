@@ -59,7 +59,7 @@ class Electrolyte(Sampling, SharedSimulation):
     Comput. Phys. (2017), doi:10.1016/j.jcp.2017.02.069.
 
     With `comm`, all ranks must make the same calls with the same arguments in the same order. Each
-    rank has all ions, therefore positions, counters and samples are known on every rank without
+    rank has all ions; therefore positions, counters and samples are known on every rank without
     communication. Creation, runs, `set_positions`, `save`, `load`, `energy_drift()` and the first
     access to `energy` or `energy_records` are collective. An error of one rank in a collective call
     is raised on all ranks; ``python -m mpi4py script`` ends all ranks after an error elsewhere.
@@ -132,9 +132,9 @@ class Electrolyte(Sampling, SharedSimulation):
                 has).
             first_sweep: value of `sweeps` at the start. Random numbers belong to a seed and a
                 sweep.
-            comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`, whose CPUs
-                share the chain (methods "brush" and "tree"). The trajectory equals that of one
-                rank, bit for bit, in both precisions (default one rank).
+            comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`. The CPUs of
+                its ranks share the chain (methods "brush" and "tree"). The trajectory is the same
+                as on one rank, bit for bit, in both precisions (default one rank).
             device: "auto" (a GPU if there is one, with `comm` the CPU), "cpu", "cuda" or
                 "cuda:<index>". With
                 "cuda:0,1" several GPUs of this machine share the chain (methods "brush" and

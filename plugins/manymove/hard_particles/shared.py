@@ -22,8 +22,8 @@ P = TypeVar("P", bound="SharedParticles")
 
 
 class SharedParticles(SharedSimulation):
-    """The engine of this rank and its part of the system; a base class that is not for separate
-    use."""
+    """The engine of this rank and its part of the system; a base class that is not used on its
+    own."""
 
     _sizes: Sizes
     _repaired: tuple[int, float]

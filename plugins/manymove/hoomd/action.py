@@ -21,7 +21,7 @@ from manymove.jobs.ranks import Ranks
 
 T = TypeVar("T")
 _Variant = hoomd.variant.Variant
-_ON_RANK_0 = object()  # in place of an engine that this rank does not have
+_ON_RANK_0 = object()  # placeholder on ranks without an engine
 
 
 def setting(name: str, doc: str) -> Any:
@@ -49,14 +49,15 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
     `hoomd.update.CustomUpdater`.
 
     Particles are identified by their tags. The engine keeps its own state from step to step, and
-    adopts changes that others have made in between. It is in the memory of the simulation's device.
+    adopts changes that other operations have made in between. It is in the memory of the
+    simulation's device.
 
-    If the particles are spread over several MPI ranks, the trajectory is that of one rank. Rank 0
-    has the engine, on its CPU or its GPU; the chain of `CoulombMC` is shared by all ranks on CPUs.
-    Before each step all ranks tell each other their particles, and afterwards each rank writes its
-    own. Particles that have moved beyond the next domain go to their rank through a snapshot of the
-    state. All ranks make the same calls, and each loggable quantity is the same on all of them. An
-    error of one rank is raised on all. The disks and spheres of `HardDisksUpdater` and
+    If the particles are spread over several MPI ranks, the trajectory is the same as on one rank.
+    Rank 0 has the engine, on its CPU or its GPU; on CPUs all ranks share the chain of `CoulombMC`.
+    Before each step all ranks gather the particles, and afterwards each rank writes its own. If
+    particles have moved beyond the next domain, a snapshot of the state brings them to their rank.
+    All ranks make the same calls, and each loggable quantity is the same on all of them. An error
+    of one rank is raised on all. The disks and spheres of `HardDisksUpdater` and
     `HardSpheresUpdater` must be on one rank.
 
     A subclass defines `_begin`, `act`, and the number of dimensions of the box. Public attributes
@@ -67,7 +68,7 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
         threads: number of threads of an engine on a CPU device. The default is all cores, but at
             most `hoomd.device.Device.num_cpu_threads` if HOOMD-blue was built with threads (TBB).
             If several simulations share a machine, for example one per MPI rank, each should have
-            its share. Where ranks share a chain, the default is this rank's part of the cores.
+            its share. If ranks share a chain, the default is this rank's part of the cores.
             `threads` can be set until the simulation runs.
 
     Raises:
@@ -85,7 +86,7 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
     _dimensions = 3
     _tilts = False  # whether the box may be tilted
     _spreads = True  # whether the particles may be spread over several ranks
-    _shares = False  # whether all ranks have the engine then, in collective calls
+    _shares = False  # whether all ranks then have the engine, with collective calls
     _settings: dict[str, Any]
     _simulation_reference: weakref.ref[hoomd.Simulation] | None
 

@@ -33,11 +33,12 @@ class CoulombMC(EngineAction):
     state, and are read when the engine adopts positions.
 
     The engine reads and writes HOOMD-blue's arrays in place, in host memory on a CPU device and in
-    GPU memory on a GPU device. It is kept from step to step. If others have moved particles, it
-    adopts the new positions; if charges, diameters, the box or a setting have changed, a new engine
-    is made. Both go through the host. Random numbers belong to the seed and the time step. On
-    several MPI ranks the trajectory is that of one rank, and positions go through the host; see
-    `EngineAction`. On CPU devices the ranks share the chain; on GPU devices rank 0's GPU makes it.
+    GPU memory on a GPU device. It is kept from step to step. If other operations have moved
+    particles, it adopts the new positions; if charges, diameters, the box or a setting have
+    changed, a new engine is made. Both go through the host. Random numbers belong to the seed and
+    the time step. On several MPI ranks the trajectory is the same as on one rank, and positions go
+    through the host; see `EngineAction`. On CPU devices the ranks share the chain; on GPU devices
+    rank 0 makes it.
 
     Method: Y. Liang, X. Xing, Y. Li, J. Comput. Phys. (2017), doi:10.1016/j.jcp.2017.02.069.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Limits to the waits of MPI ranks for each other in HOOMD-blue."""
+"""Time limits for MPI ranks that wait for each other in HOOMD-blue."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def watch_ranks(communicator: Any = None) -> None:
 
     A script whose ranks have a simulation each waits for all ranks in
     ``hoomd.communicator.Communicator.barrier_all``, in the calls of mpi4py and when MPI ends. If a
-    rank has ended, is stopped or cannot be reached, such a wait would last for ever. This call
-    limits such a wait to MANYMOVE_TIMEOUT seconds (default 60). A rank that has waited in a call of
-    MPI and not heard of another one for so long ends with a message that names the rank and the
+    rank has ended, is stopped or cannot be reached, such a wait would never end. This call limits
+    the wait to MANYMOVE_TIMEOUT seconds (default 60). A rank that waits in a call of MPI and has
+    received nothing from another rank for this time ends with a message that names the rank and the
     call, and the launcher ends the job. A rank may compute for longer.
 
     If a simulation has several ranks, the component `hoomd.manymove` and the updaters of this
-    package do this by themselves for these ranks.
+    package make this call for these ranks.
 
     All ranks of the communicator make this call, once, at the beginning::
 

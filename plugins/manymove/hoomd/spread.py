@@ -12,9 +12,9 @@ from manymove.hoomd.ranks import watch_ranks
 from manymove.jobs.ranks import Ranks
 from manymove.optional import need
 
-# A snapshot of HOOMD-blue's state does not have these.
+# Arrays that a snapshot of HOOMD-blue's state does not have.
 _FORCES = ("net_force", "net_torque", "net_virial", "net_energy")
-_MARGIN = 1e-5  # of the box: rounding of HOOMD-blue's domains
+_MARGIN = 1e-5  # tolerance for the rounding of HOOMD-blue's domains, as a fraction of the box
 _communicators: dict[tuple[int, ...], Any] = {}  # by the ranks of their members among all
 
 
@@ -26,7 +26,7 @@ def ranks_of(device: hoomd.device.Device, user: str) -> Ranks | None:
 
     Args:
         device: device of the simulation.
-        user: what needs the ranks, the subject of an error's sentence.
+        user: name of the class that needs the ranks, for error messages.
 
     Raises:
         ImportError: mpi4py is not installed where a rank runs.
@@ -51,7 +51,8 @@ def ranks_of(device: hoomd.device.Device, user: str) -> Ranks | None:
     if not on_all(failure is None):
         raise failure or ImportError(f"{user} needs mpi4py on all MPI ranks")
     assert world is not None
-    # Each bit of each number is the conjunction of all ranks, of which only one has a choice.
+    # HOOMD-blue offers Python only the conjunction of a flag over all ranks. Each rank in
+    # turn sends its number bit by bit, while all other ranks contribute True.
     members = tuple(
         sum(on_all(r != rank or bool(world.rank >> b & 1)) << b for b in range(31))
         for r in range(size)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 RankLost = _core.RankLost  # raised by all ranks, with the same message
 
 _ANSWER = 0.2  # seconds between two answers of a rank that computes
-_LOOK = 0.01  # seconds between two looks of rank 0 during a task that others wait for
+_LOOK = 0.01  # seconds between two answers of rank 0 during a task for which others wait
 
 
 class Channel:
@@ -124,8 +124,8 @@ class Channel:
     def of_first(self, task: Callable[[], T]) -> T:
         """The result of a task of rank 0, on every rank. If it fails, all ranks raise its error.
 
-        The task makes no calls of MPI. It has a thread of its own, so that the thread that calls
-        MPI is free to answer, whatever MPI's level of thread support.
+        The task must not call MPI. It runs in its own thread, so that the thread that calls MPI can
+        answer the other ranks with any level of thread support.
         """
 
         def alone() -> T | None:

@@ -60,7 +60,7 @@ def hold(folder: Path) -> None:
 
 
 def release(folder: Path | None = None) -> None:
-    """Release a folder of this process and those in it, or all folders."""
+    """Release a folder of this process and the folders inside it, or all folders."""
     global _ended
     top = None if folder is None else Path(os.path.realpath(folder))
     with _guard:

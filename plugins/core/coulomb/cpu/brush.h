@@ -35,19 +35,19 @@ class Brush {
  private:
   static constexpr std::size_t kGroup = 64;  // trials of a thread between two looks at the others
   static constexpr std::size_t kWait = 4;    // groups that are waited for together
-  static constexpr std::size_t kRows = 8;    // trials of an item of a rank's share
+  static constexpr std::size_t kRows = 8;    // trials of a work item of a rank's share
   static constexpr std::size_t kCached = 1024;  // partners that stay in the first-level cache
-  // Trials that several ranks decide at a time. A multiple of what is waited for together, so that
-  // the float32 sums of mixed precision have the same terms on any number of ranks.
+  // Trials that several ranks decide at a time. A multiple of kWait groups, so that the
+  // float32 sums of mixed precision have the same terms on any number of ranks.
   static constexpr std::size_t kBlock = kWait * kGroup;
 
-  // All ranks hold all ions and decide all trials; they share the pairs with ions that do not move
+  // All ranks hold all ions and decide all trials. They divide the pairs with ions that do not move
   // while the trials of the block are being decided.
   void decide_block(IndexRange block) {
     Shares& shares = sweep_.shares;
     if (!shares.alone()) {
       const IndexRange mine = shares.mine(block);
-      // Items do not cross the bounds of groups.
+      // Work items do not cross the borders of groups.
       const std::size_t first = mine.begin / kRows, items = (mine.end + kRows - 1) / kRows - first;
       for_each_item(sweep_.pool, static_cast<int>(items), [&](int item, int) {
         const std::size_t row = (first + static_cast<std::size_t>(item)) * kRows;
@@ -57,13 +57,13 @@ class Brush {
     }
     const std::size_t first = block.begin / kGroup,
                       groups = (block.end + kGroup - 1) / kGroup - first;
-    // Groups are handed out in order: a group waits only for some that are under way.
+    // Groups are started in order, so that a group waits only for groups that have been started.
     for_each_item(sweep_.pool, static_cast<int>(groups), [&](int group, int) {
       decide_group(first + static_cast<std::size_t>(group), block.begin);
     });
   }
 
-  // The trial at a place against the partners of a range; `look`: for overlaps, too.
+  // Adds the pair terms of a trial with the partners of a range. `look`: also checks for overlaps.
   void add_pairs(std::size_t self, IndexRange range, bool look) {
     const std::size_t i = order_[self];
     const State& state = sweep_.state;
@@ -77,15 +77,15 @@ class Brush {
           too_close(squared_distance(state.rules, to, {sweep_.x[k], sweep_.y[k], sweep_.z[k], 0}),
                     state.radius[i], state.radius[order_[k]]);
   }
-  // Trials of a range, part by part of the partners.
+  // The same for a range of trials; the partners are taken in parts that fit into the cache.
   void add_all_pairs(IndexRange rows, IndexRange range, bool look) {
     for (std::size_t part = range.begin; part < range.end; part += kCached)
       for (std::size_t row = rows.begin; row < rows.end; ++row)
         add_pairs(row, {part, std::min(range.end, part + kCached)}, look);
   }
 
-  // Trials of one group against the ions that do not move from now on until they are decided, and
-  // those before `block`, whose trials have been decided.
+  // Adds the pair terms of trials of one group with ions that do not move until these trials are
+  // decided: later ions, resting ions, and ions before `block`, whose trials have been decided.
   void add_settled(IndexRange rows, std::size_t block) {
     const std::size_t candidates = order_.count(),
                       end = std::min(candidates, (rows.begin / kGroup + 1) * kGroup);
@@ -127,8 +127,8 @@ class Brush {
   Candidates order_;
   std::vector<std::atomic<std::uint32_t>> decided_;
   std::atomic<std::uint64_t> accepted_{0};
-  // By place in the order of a sweep: change of the potential, whether the trial overlaps, and
-  // change of the energy in quanta
+  // For each trial in the order of the sweep: change of the potential, whether the trial overlaps,
+  // and change of the energy in quanta.
   std::vector<std::int64_t> change_;
   std::vector<char> overlap_;
   std::vector<std::int64_t> energy_;

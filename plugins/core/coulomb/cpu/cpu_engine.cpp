@@ -93,8 +93,8 @@ class CpuEngine final : public EngineBase {
                         size = static_cast<std::size_t>(b.species * (b.species + 1) / 2) * b.bins;
       for (std::size_t i = 0; i < n; ++i)
         interior_ions[state_.species[i]] += interior(state_.rules, b, state_.sites[i]);
-      // Counts are integers: the sum of the histograms of threads and ranks does not depend on who
-      // counted what.
+      // Counts are integers, so that the sum of the histograms does not depend on which thread or
+      // rank counts a pair.
       std::vector<std::vector<std::uint64_t>> of_thread(sweep_.pool.size(),
                                                         std::vector<std::uint64_t>(size));
       for_blocks_of_share([&](std::size_t first, std::size_t end, int thread) {

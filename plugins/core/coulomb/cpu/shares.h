@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What ranks that have the same ions compute in shares: each rank its part of a range of indices,
-// after which all of them have the values of all. On one rank the part is the whole range. So it is
-// with few ions, whose sweeps take less time than messages: each rank then computes everything.
+// Division of work among ranks that all hold the same ions: each rank computes the values of its
+// part of a range of indices, and gather() then completes the values on all ranks. On one rank the
+// part is the whole range. With few ions a sweep takes less time than the messages; therefore each
+// rank then computes everything.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +23,14 @@ class Shares {
   bool alone() const { return !ranks_; }
   int rank() const { return ranks_ ? ranks_->rank() : 0; }
   int ranks() const { return ranks_ ? ranks_->ranks() : 1; }
-  // The longest part of a range of `count` indices.
+  // Length of the longest part of a range of `count` indices.
   std::size_t part(std::size_t count) const { return (count + size() - 1) / size(); }
-  // This rank's part of a range. The parts follow each other in the order of ranks.
+  // This rank's part of a range. The parts are consecutive, in the order of the ranks.
   IndexRange mine(IndexRange range) const {
     return part_of(range, static_cast<std::size_t>(rank()));
   }
 
-  // Fills the values of a range, of which each rank has its part. Collective.
+  // Completes the values of a range, of which each rank has computed its part. Collective.
   template <class... T>
   void gather(IndexRange range, T*... values) {
     gather_rows(range, 1, values...);
@@ -42,7 +43,7 @@ class Shares {
                       bytes = part * (sizeof(T) + ...);
     mine_.resize(bytes);
     all_.resize(size() * bytes);
-    // The arrays' parts one after the other, as long as the longest part of any rank.
+    // A message has the parts of all arrays in turn, each padded to the longest part of any rank.
     const auto each = [&](char* memory, IndexRange of, auto copy) {
       ((copy(memory, values + of.begin * width, (of.end - of.begin) * width * sizeof(T)),
         memory += part * sizeof(T)),
@@ -64,14 +65,14 @@ class Shares {
     if (ranks_) ranks_->sum(counts, number);
   }
 
-  // Answers ranks that wait for this one: to be called at least every some seconds of a computation
-  // between two collective calls.
+  // Answers ranks that wait for this one. A computation between two collective calls must call it
+  // every few seconds.
   void look() const {
     if (waiting_) waiting_->watchdog().look();
   }
 
  private:
-  static constexpr std::size_t kLeast = 512;  // ions: a sweep of the brush takes 0.2 ms
+  static constexpr std::size_t kLeast = 512;  // fewest ions whose sweeps are divided
 
   std::size_t size() const { return static_cast<std::size_t>(ranks()); }
   IndexRange part_of(IndexRange range, std::size_t rank) const {
@@ -80,9 +81,9 @@ class Shares {
     return {bound(rank), bound(rank + 1)};
   }
 
-  Communicator* ranks_;           // that share; null: none
-  Communicator* waiting_;         // that may wait for this one
-  std::vector<char> mine_, all_;  // of messages
+  Communicator* ranks_;           // ranks that divide the work; null: none
+  Communicator* waiting_;         // ranks that may wait for this one; null: none
+  std::vector<char> mine_, all_;  // messages of this rank and of all ranks
 };
 
 }  // namespace manymove::coulomb

@@ -68,7 +68,7 @@ class Tree {
             .of_moves = 1200};
   }
   // Trials that a thread estimates at a time, and trials whose estimates are corrected after each
-  // accepted move. Those behind such a batch are corrected for all of its moves together.
+  // accepted move. Later trials are corrected for all moves of such a batch together.
   static constexpr std::size_t kEstimates = 32, kBatch = 256;
   // Trials that several ranks gather and decide at a time. With Ewald's energy the corrections of a
   // batch, which all ranks make, cost more than further collective calls.
@@ -108,18 +108,18 @@ class Tree {
       correct({k + 1, turn.end}, {&moves.back(), 1});
       sweep_.put(k, to);
       if (moves_field_)
-        // Moving z is adding -z where it was and z where it is.
+        // Moving a charge z adds -z at the old position and z at the new one.
         changed_.insert(changed_.end(), {{from.x, from.y, from.z, -from.charge}, to});
     }
-    // Later trials of the batch for one move after the other, in any number of turns; those behind
-    // it for all moves of the batch together.
+    // Later trials of the batch are corrected for one move after the other, in any number of turns.
+    // Trials after the batch are corrected for all moves of the batch together.
     for_own_trials({turn.end, batch_end}, turn_, [&](IndexRange trials) {
       for (std::size_t m = before; m < moves.size(); ++m) correct(trials, {&moves[m], 1});
     });
   }
 
-  // Calls task(trials) for the trials of which this rank keeps the estimates until their turn: its
-  // share of each turn of a range, at most `some` at a time for each thread.
+  // Calls task(trials) for the trials whose estimates this rank keeps until they are decided, which
+  // are its share of each turn of a range. A thread gets at most `some` trials at a time.
   template <class Task>
   void for_own_trials(IndexRange range, std::size_t some, Task task) {
     const std::size_t turns = (range.end - range.begin + turn_ - 1) / turn_,

@@ -34,7 +34,7 @@ _OF_MIXTURE = {
 
 def write_files(folder: Path, results: dict[str, Any], rows: Rows, force_field: str) -> None:
     """Write an isotherm of absolute loadings for each species: isotherm.aif, or
-    isotherm-<adsorbate>.aif of a mixture. Only complete points are written.
+    isotherm-<adsorbate>.aif for a mixture. Only complete points are written.
 
     Args:
         folder: folder of the structure.
@@ -54,7 +54,7 @@ def write_files(folder: Path, results: dict[str, Any], rows: Rows, force_field: 
 
 
 def text_of(results: dict[str, Any], rows: Rows, name: str, force_field: str) -> str:
-    """The contents of the file of a species."""
+    """The contents of the file of one species."""
     cif = need("gemmi", "an adsorption information file").cif
     document = cif.Document()
     block = document.add_new_block(f"{results['structure']}_{name}".replace(" ", "_"))

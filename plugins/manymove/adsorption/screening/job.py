@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The job behind `manymove screen`: one structure after the other, with a table of all."""
+"""The job behind `manymove screen`: runs one structure after the other and writes their table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from manymove.jobs.options import OPTIONS_FILE, flag_of
 from manymove.jobs.progress import StopRequest, time_left
 from manymove.jobs.world import require_one_process
 
-_EVERY = 10.0  # seconds between two tables that are written before the end
+_EVERY = 10.0  # minimum time between two writes of the tables during a run, in seconds
 # Options that do not change the results of a structure that is finished.
 _CHANGEABLE = (
     "collection", "device", "threads", "time_limit", "checkpoint_every", "working_capacity",
@@ -45,19 +45,19 @@ def screen(
         collection: a folder of CIF files, a text file with a path on each line, the path of a CIF
             file, the name of a shipped framework, or a sequence of these.
         output: folder of the results.
-        quiet: whether to print no progress.
+        quiet: whether to suppress the progress report.
         options: the options of `manymove screen` by their names, with "_" for "-", for example
             `isotherm=(0.1, 1.0)` or `target_error=0.02`. `adsorbates` may also be objects, and
             `force_field`, which is required, may be a `ForceField`.
 
     Yields:
         for each structure the contents of its file structure.json, in the order of the collection.
-        Refused structures and those of earlier sessions come first.
+        Refused structures and structures of earlier sessions come first.
 
     Raises:
         TypeError: there is no such option.
         OSError: the collection does not exist, or the folder cannot be written or is in use.
-        ValueError: an option is wrong, or is not that of the screening in the folder.
+        ValueError: an option is wrong, or differs from that of the screening in the folder.
         ImportError: gemmi, which reads CIF files, is not installed.
         KeyboardInterrupt: Ctrl-C; the present structure has a checkpoint.
     """
@@ -138,8 +138,12 @@ class Job:
             folder_lock.release(s.output)
 
     def _checked(self) -> tuple[list[tuple[int, dict[str, Any]]], list[dict[str, Any]]]:
-        """The structures that are left to run, with their indices and the entries of their check,
-        and the results of those that are refused or finished."""
+        """Check all structures.
+
+        Returns:
+            the structures that remain to be run, with their indices and the entries of their check,
+            and the results of the structures that are refused or finished.
+        """
         pending, ended = [], []
         with StopRequest() as stop:
             for index, task in enumerate(self._tasks):
@@ -167,8 +171,8 @@ class Job:
     def _finished(
         self, worker: ThreadPoolExecutor, index: int, known: dict[str, Any]
     ) -> dict[str, Any]:
-        """The results of a structure, which runs in another thread, so that Ctrl-C ends it in a
-        valid state.
+        """The results of a structure. It runs in another thread, so that Ctrl-C ends it in a valid
+        state.
 
         Raises:
             KeyboardInterrupt: a stop was requested.
@@ -191,7 +195,7 @@ class Job:
         return found
 
     def _adopt(self, index: int, found: dict[str, Any]) -> None:
-        """Take the results of a structure into the table, and write its isotherm."""
+        """Enter the results of a structure into the table, and write its isotherm."""
         s, task = self.screening, self._tasks[index]
         self._states[task.structure.name] = found["state"]
         self.table[index] = results.rows_of(found, s)
@@ -200,7 +204,7 @@ class Job:
             aif.write_files(task.folder, found, self.table[index], _text(source))
 
     def _write(self, final: bool) -> None:
-        """Write the tables, not too often before the end, and the picture at the end."""
+        """Write the tables, at most every 10 seconds during a run, and the picture at its end."""
         s, now = self.screening, time.monotonic()
         if not final and now - self._written < _EVERY:
             return

@@ -15,11 +15,11 @@ from manymove.adsorption.screening.settings import Screening
 from manymove.jobs.figures import hollow, new_panels, write_picture
 
 _RANKED, _ISOTHERMS = 15, 6  # structures in the panels
-_TICKS = 6  # pressures that are written at the axis
+_TICKS = 6  # largest number of pressures with labels at the axis
 
 
 def screen(path: str | Path, table: Sequence[Rows], screening: Screening) -> None:
-    """Picture of a screening: the histogram of the value that ranks, the best structures, and their
+    """Picture of a screening: the histogram of the ranked value, the best structures, and their
     isotherms. Points whose status is not "ok" are hollow.
 
     Args:
@@ -34,7 +34,7 @@ def screen(path: str | Path, table: Sequence[Rows], screening: Screening) -> Non
     values = np.array([row[value] for row in best])
     spread = values.min() > 0 and values.max() > 30 * values.min()
     bins: Any = "auto"
-    if spread:  # over orders of magnitude
+    if spread:  # the values cover orders of magnitude
         bins = np.geomspace(values.min(), values.max(), 20)
     histogram.hist(values, bins=bins, color="C0", edgecolor="white")
     histogram.yaxis.get_major_locator().set_params(integer=True)

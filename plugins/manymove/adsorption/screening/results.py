@@ -35,8 +35,8 @@ Rows = list[dict[str, Any]]
 
 
 def rows_of(results: dict[str, Any], screening: Screening) -> Rows:
-    """The rows of a structure, one for each pressure and species. Missing numbers are NaN. The rank
-    is left out.
+    """The rows of a structure, one for each pressure and species. Missing numbers are NaN. The
+    rows have no rank yet.
 
     Args:
         results: the results of the structure, which may have no points.
@@ -88,7 +88,7 @@ def _number(value: float | None) -> float:
 
 
 def ranking_columns(screening: Screening) -> tuple[str, str, str]:
-    """The columns of the value that ranks the structures and of its error, and a label."""
+    """The columns of the value by which the structures are ranked and of its error, and a label."""
     name, kind = screening.rank_by, screening.adsorbates[0].name
     if name == "loading":
         unit = UNITS[screening.unit]
@@ -104,7 +104,7 @@ def ranking_columns(screening: Screening) -> tuple[str, str, str]:
 
 
 def ranked(table: Sequence[Rows], screening: Screening) -> Rows:
-    """For each structure that has the value that ranks, the row with it, the best one first."""
+    """For each structure that can be ranked, the row with the value, from the best to the worst."""
     column = ranking_columns(screening)[0]
     kinds = len(screening.adsorbates)
     place = screening.isotherm.index(max(screening.isotherm)) * kinds
@@ -120,7 +120,7 @@ def table_of(table: Sequence[Rows], screening: Screening) -> Rows:
 
 
 def write_tables(table: Sequence[Rows], screening: Screening) -> None:
-    """Write screen.csv and, if it was asked for, screen.parquet."""
+    """Write screen.csv and, if requested, screen.parquet."""
     rows = table_of(table, screening)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -22,27 +22,27 @@ RANKINGS = ("loading", "working-capacity", "henry", "selectivity")
 
 @dataclass(frozen=True, kw_only=True)
 class Screening(Settings):
-    """The settings of a screening. Those under the title of a group are options of `manymove
-    screen`; the others are those of an isotherm, without the framework.
+    """The settings of a screening. The settings in groups with a title are options of `manymove
+    screen`; the others are the settings of an isotherm without the framework.
 
     Run:
         isotherm: Gas pressures of an isotherm in bar. Each point continues from the previous one
             and equilibrates in rounds of doubling length until its loading agrees with test
             molecules.
-        seed: Seed of the random number generator, from which the seed of each structure follows
-            together with its name.
-        time_limit: Maximum time for each structure in seconds; its other points are left out
+        seed: Seed of the random number generator. The seed of each structure is computed from it
+            and the name of the structure.
+        time_limit: Maximum time for each structure in seconds; its remaining points are left out
             (default none).
-        insertions: Number of test molecules of each species, and of helium, for each of 64 sets in
+        insertions: Number of test molecules of each species, and of helium, in each of 64 sets in
             the empty framework.
 
     Sampling:
         probe: Diameter of the probe for the surface area in angstrom.
         samples: Number of random points on each atom for the surface area.
-        working_capacity: Pressures of adsorption and desorption in bar, which are among those of
+        working_capacity: Pressures of adsorption and desorption in bar, which must be pressures of
             --isotherm (default no working capacity).
-        rank_by: Quantity of the first species that ranks the structures: loading (at the highest
-            pressure), working-capacity, henry or selectivity.
+        rank_by: Quantity of the first species by which the structures are ranked: loading (at the
+            highest pressure), working-capacity, henry or selectivity.
 
     Files:
         parquet: Write the table as screen.parquet as well.
@@ -138,7 +138,7 @@ def screening_of(options: Mapping[str, Any], given: dict[str, Any]) -> Screening
     assert isinstance(field, ForceField)
     with of_option("--adsorbates"):
         species = species_of(options.get("adsorbates") or METHANE, field)
-    own = all(isinstance(one, Adsorbate) for one in species)  # with parameters of their own
+    own = all(isinstance(one, Adsorbate) for one in species)  # with their own parameters
     engine = {name: options.get(name, default) for name, default in _OF_ENGINE.items()}
     engine["force_field"] = None if own else field
     chosen = {name: value for name, value in options.items() if name in of_job}

@@ -41,7 +41,7 @@ RESULTS, FRAMEWORK = "structure.json", "framework.json"
 
 
 class Refusal(Exception):
-    """A framework cannot be run, for example because no channel leads through it."""
+    """A framework cannot be run, for example because it has no channels."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Limited(World):
 
 @dataclass(frozen=True)
 class Task:
-    """A structure and what a screening does with it.
+    """A structure and its part of a screening.
 
     Attributes:
         structure: the structure.
@@ -99,7 +99,7 @@ class Task:
         limit, held = self.screening.time_limit, known.get("time_limit_s")
         longer = held is not None and (limit is None or limit > held)
         state = known.get("state")
-        # What `check` refuses has no points, and is checked again.
+        # Structures that `check` has refused have no points, and are checked again.
         ended = state == DONE or (state == REFUSED and "points" in known)
         return known if ended or (state == TIME_LIMIT and not longer) else None
 
@@ -134,7 +134,7 @@ class Task:
                           "framework_atoms": laws["framework_atoms"]}  # fmt: skip
             except ImportError:
                 raise
-            except Exception as error:  # whatever a file contains, the others are run
+            except Exception as error:  # an unreadable file must not end the screening
                 known |= {"state": REFUSED, "reason": _line(error)}
         return {**known, "warnings": list(dict.fromkeys(str(each.message) for each in told))}
 
@@ -145,14 +145,14 @@ class Task:
         return results
 
     def run(self, known: dict[str, Any], stop: StopRequest) -> dict[str, Any] | None:
-        """Measure what is left to measure.
+        """Measure the properties and points that remain.
 
         Args:
             known: the entries of `check`.
             stop: request that ends the run early.
 
         Returns:
-            the results, which are also written; None after a stop.
+            the results, which are also written to the folder; None after a stop.
         """
         s, began = self.screening, time.monotonic()
         limit = s.time_limit
@@ -169,7 +169,7 @@ class Task:
         state, reason = DONE, ""
         try:
             with interruptible(ends), warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # those of `check`
+                warnings.simplefilter("ignore", UserWarning)  # `check` has recorded them
                 found = self._of_framework()
                 void = Estimate(found["void_fraction"], _number(found["void_fraction_error"]))
                 summary, complete = job.run_isotherm(
@@ -266,7 +266,7 @@ def _number(value: float | None) -> float:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """The contents of a JSON file; None if there is none, or one that is not of this package."""
+    """The contents of a JSON file; None if there is no file, or if it is not a JSON object."""
     with suppress(OSError, ValueError):
         found = json.loads(path.read_text())
         return found if isinstance(found, dict) else None
