@@ -226,8 +226,8 @@ class QuickCompress(hoomd.update.CustomUpdater):
 
     Raises:
         ValueError: an argument is not as described above; (in a run) the target box is denser than
-            the densest packing of equal particles, or smaller than the particles of a mixture; the
-            integrator has `box_moves`, or refuses the box.
+            the densest packing of equal particles, or smaller than the volume of the particles of a
+            mixture; the integrator has `box_moves`, or refuses the box.
         RuntimeError: (when attached) the integrator is neither `HardDisks` nor `HardSpheres`; (in a
             run) 100 successive steps have changed the edges by less than 2e-4 of their lengths.
     """
