@@ -126,7 +126,7 @@ def positions(value: Any) -> Any:
     native = value.dtype.newbyteorder("=")
     if native not in (np.float32, np.float64):
         raise TypeError(f"positions must be float32 or float64, got {value.dtype}")
-    return np.ascontiguousarray(value, dtype=native)
+    return np.ascontiguousarray(value, dtype=None if value.dtype.isnative else native)
 
 
 def edges(box: Iterable[float], dimensions: int) -> tuple[float, ...]:

@@ -155,7 +155,7 @@ def test_a_polar_gas_needs_charges_of_the_framework(cifs, tmp_path):
     assert screened(cifs, tmp_path / "out", *words) == 1
     for row in rows(tmp_path / "out"):
         assert row["status"] == "refused"
-        assert "has no charges, but the molecules have" in row["reason"]
+        assert "has no charges, but CO2 has charges" in row["reason"]
 
 
 def test_a_framework_without_channels_is_refused_once(cifs, tmp_path, monkeypatch):

@@ -52,7 +52,7 @@ BAD_OPTIONS = [
     ("disks --input /dev/null", "/dev/null: no such file"),
     ("disks --equation-of-state --packing-fractions nan", "--packing-fraction is nan"),
     ("disks --equation-of-state --packing-fractions ,", "--packing-fractions is ','"),
-    ("electrolyte --ions 400000000000", "400000000000 ions are too many"),
+    ("electrolyte --ions 400000000000", "must be from 1 to 1073741824, got 400000000000"),
     ("electrolyte --valences 0 0", "one must be positive, one negative"),
     ("electrolyte --valences 3", "--valences"),
     ("electrolyte --diameter nan", "diameter nan"),

@@ -14,7 +14,6 @@ import argparse
 import math
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -125,5 +124,9 @@ def run(
     script.picture(options, draw(summary))
 
 
+def main() -> None:
+    run(__doc__.splitlines()[0], "figure_13", rows, draw)
+
+
 if __name__ == "__main__":
-    script.run_script(partial(run, __doc__.splitlines()[0], "figure_13", rows, draw))
+    script.run_script(main)

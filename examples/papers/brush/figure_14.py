@@ -7,7 +7,6 @@ python figure_14.py --run out/figure_12
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,5 +88,9 @@ def draw(result: dict[str, Any]) -> Figure:
     return figure
 
 
+def main() -> None:
+    run(__doc__.splitlines()[0], "figure_14", rows, draw)
+
+
 if __name__ == "__main__":
-    script.run_script(partial(run, __doc__.splitlines()[0], "figure_14", rows, draw))
+    script.run_script(main)
