@@ -77,8 +77,7 @@ class SharedSimulation(MonteCarlo):
 
     def _of_first(self, task: Callable[[], T]) -> T:
         """The first rank's result of a task, on all ranks."""
-        found = self._once(task)
-        return self._ranks.first(found) if self._ranks else found  # type: ignore[return-value]
+        return task() if self._ranks is None else self._ranks.of_first(task)
 
     def save(self, path: PathLike, *, keep_previous: bool = False) -> None:
         with self._on_all_ranks():

@@ -102,8 +102,10 @@ def test_an_error_is_one_of_all_ranks(two_ranks):
         "no folder": "FileNotFoundError",
         "set": "IonOverlapError: ions 3 and 7 overlap",
         "set others": differ,
+        "images": "ValueError: images must be integers of shape (N, 3), got float64",
         "callback": "ZeroDivisionError: on one rank",
         "callbacks": "ValueError: the ranks of comm have different callbacks",
+        "one number": "RankLost: rank 1 of 2: ValueError: valences, diameters and species must be",
     }
     assert first.keys() == texts.keys() | {"kept", "continues"}
     for name, text in texts.items():

@@ -155,6 +155,8 @@ def errors(comm: Any, folder: Path) -> dict[str, Any]:
     before = ions.state_hash
     attempt("set", lambda: ions.set_positions(touching))
     attempt("set others", lambda: ions.set_positions(shifted))
+    broken = [[0.5, 0, 0]] if second else None
+    attempt("images", lambda: ions.set_positions(ions.positions, broken))
     found["kept"] = ions.state_hash == before
 
     def callback(ions: Electrolyte) -> None:
@@ -165,6 +167,8 @@ def errors(comm: Any, folder: Path) -> dict[str, Any]:
     attempt("callbacks", lambda: ions.run(5, callbacks=[(1 + comm.rank, print)]))
     ions.run(5)
     found["continues"] = [ions.sweeps, ions.state_hash]
+    # Last, because the ranks cannot use their duplicate of the communicator any more.
+    attempt("one number", lambda: made(positions=box["positions"][: 80 - second]))
     return found
 
 

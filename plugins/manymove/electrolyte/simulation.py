@@ -176,13 +176,12 @@ class Electrolyte(Sampling, SharedSimulation):
             "first_sweep": first_sweep,
         }
         self._settle(device, threads, comm)
-        found = self._together(lambda: _checked(positions))
-        images = _image_column(ewald.images if isinstance(ewald, Ewald) else None)
-        self._adopt(
-            _core.Electrolyte.from_positions(
+        found, images = self._read(positions, ewald.images if isinstance(ewald, Ewald) else None)
+        with self._on_all_ranks():
+            engine = _core.Electrolyte.from_positions(
                 found, self._columns(), *self._where(), images, self._core_ranks
             )
-        )
+        self._adopt(engine)
 
     @classmethod
     def random(
@@ -272,6 +271,17 @@ class Electrolyte(Sampling, SharedSimulation):
     @property
     def _core_ranks(self) -> Any:
         return self._ranks.core if self._ranks else None
+
+    def _read(self, positions: Any, images: Any) -> tuple[Any, np.ndarray]:
+        """Positions and images in a form that the engine reads. All ranks raise an error of one."""
+
+        def read() -> tuple[Any, np.ndarray]:
+            found = arguments.positions(positions)
+            if self._ranks is not None:  # the engine's call is collective
+                _core.check_positions(found, 3)
+            return found, _image_column(images)
+
+        return self._together(read)
 
     def _adopt_snapshot(self, state: dict[str, Any]) -> None:
         """Continue with an engine from a snapshot, which all ranks have."""
@@ -452,8 +462,9 @@ class Electrolyte(Sampling, SharedSimulation):
             IonOverlapError, ValueError, TypeError: an error of the class; the old positions are
                 kept.
         """
-        found = self._together(lambda: _checked(positions))
-        self._engine.set_positions(found, _image_column(images))
+        found, columns = self._read(positions, images)
+        with self._on_all_ranks():
+            self._engine.set_positions(found, columns)
         self._engine.take_energies()
         self._start_energy, self._energies = None, []
 
@@ -658,13 +669,6 @@ class Electrolyte(Sampling, SharedSimulation):
             images=self.images if self.surrounding == "vacuum" else None,
             log=None if self.radius is None else {"radius": self.radius},
         )
-
-
-def _checked(positions: Any) -> Any:
-    """Positions in a form that the engine reads; errors are those of the class."""
-    found = arguments.positions(positions)
-    _core.check_positions(found, 3)
-    return found
 
 
 def _image_column(images: Any) -> np.ndarray:
