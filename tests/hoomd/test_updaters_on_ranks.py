@@ -72,6 +72,8 @@ CASES = [
     ("ions", {"place": "sphere", "sweeps_per_step": 7}),
     ("ions", {"place": "ewald", "method": "tree"}),
     ("ions", {"precision": "double"}),
+    ("ions", {"number": 600}),  # enough for ranks to share the pairs of a sweep
+    ("ions", {"number": 600, "place": "ewald", "method": "tree"}),
     ("ions", {"rank_0": True}),
     ("ions", {"place": "vacuum", "rank_0": True}),
     ("atoms", {"method": "pmc"}),

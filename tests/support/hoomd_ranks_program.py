@@ -24,7 +24,7 @@ import manymove.hoomd
 _ARRAYS = ("position", "image", "orientation", "angmom", "velocity", "charge")
 
 
-def ions(device, domains, place="periodic", rank_0=False, **settings):
+def ions(device, domains, place="periodic", rank_0=False, number=120, **settings):
     """rank_0: whether rank 0 makes the chain alone, as with GPU devices."""
     if rank_0:
         manymove.hoomd.CoulombMC._shares = False
@@ -33,7 +33,7 @@ def ions(device, domains, place="periodic", rank_0=False, **settings):
         settings["boundary"] = "ewald"
     if place == "vacuum":
         settings["surrounding"] = "vacuum"
-    start = trivalent(120, periodic=periodic, device="cpu")
+    start = trivalent(number, periodic=periodic, device="cpu")
     box = None if periodic else 3 * (2 * start.radius + 1,)
     updater = manymove.hoomd.CoulombMC(
         7.117, None if periodic else start.radius, threads=1, **settings
