@@ -246,18 +246,26 @@ bool HardParticles::resize(const std::array<double, 3>& edges, double depth, dou
   prepare();
   const std::array<double, 3> before = box();
   std::vector<Scalar4> places;
+  std::vector<unsigned int> tags;
   {
     const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                         access_mode::read);
+    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
+                                        access_mode::read);
     places.assign(position.data, position.data + m_pdata->getN());
+    tags.assign(tag.data, tag.data + m_pdata->getN());
   }
   const double repair_depth = std::exchange(repair_depth_, std::max(repair_depth_, depth));
   const bool noticed = std::exchange(noticed_, true);  // these repairs are expected
   const auto go_back = [&] {
     set_box(before);
     const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                        access_mode::overwrite);
-    std::copy(places.begin(), places.end(), position.data);
+                                        access_mode::readwrite);
+    const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
+                                          access_mode::read);
+    for (std::size_t i = 0; i < places.size(); ++i)  // an error may come after a migration
+      if (const unsigned int here = index.data[tags[i]]; here < m_pdata->getN())
+        position.data[here] = places[i];
   };
   bool fits = false;
   try {

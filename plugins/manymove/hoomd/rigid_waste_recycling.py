@@ -221,7 +221,7 @@ class RigidWasteRecyclingMC(WasteRecyclingUpdater):
         polar = any(site.charge for one in self._molecules for site in one.sites)
         laws = settled(
             framework, self._molecules, {}, self._field, self._ewald, self._fixed["cutoff"],
-            framework_charges="zero" if polar and not framework.charges.any() else None,
+            framework_charges="zero" if polar and not charges[rigid].any() else None,
             biased=True,
         )  # fmt: skip
         seed = (self._simulation.seed or 0) + (timestep << 16)

@@ -131,10 +131,17 @@ class Channel:
         def alone() -> T | None:
             if self.rank > 0:
                 return None
+            interrupt = None
             with ThreadPoolExecutor(1) as thread:
                 result = thread.submit(task)
-                while not wait([result], _LOOK).done:
-                    self.look()
+                while not result.done():
+                    try:
+                        wait([result], _LOOK)
+                        self.look()
+                    except KeyboardInterrupt as error:  # the task ends first
+                        interrupt = error
+            if interrupt is not None:
+                raise interrupt
             return result.result()
 
         return self.first(self.together(alone))  # type: ignore[return-value]
