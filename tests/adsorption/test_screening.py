@@ -526,6 +526,7 @@ def test_a_structure_ends_at_its_time_limit_and_a_longer_one_continues_it(
     [
         ("--isotherm 1,-1", "pressures must be positive"),
         ("--working-capacity 5,1", "--working-capacity has 5 bar, which is not a pressure of"),
+        ("--working-capacity 1,10", "give the pressure of adsorption first"),
         ("--working-capacity 1", "--working-capacity is '1'; it must be two numbers"),
         ("--rank-by working-capacity", "which needs the pressures of --working-capacity"),
         ("--rank-by selectivity", "which needs several --adsorbates"),

@@ -85,3 +85,4 @@ class BlockSums:
                     f"{name} has shape {arrays[name].shape}, not {(blocks, *array.shape[1:])}"
                 )
             array[:] = arrays[name]
+            self._room[name][blocks:] = 0  # of later blocks, which may exist

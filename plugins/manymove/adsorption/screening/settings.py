@@ -80,6 +80,13 @@ class Screening(Settings):
                     f"--working-capacity has {pressure:g} bar, which is not a pressure of "
                     f"--isotherm ({', '.join(f'{p:g}' for p in self.isotherm)})"
                 )
+        if self.working_capacity is not None and not (
+            self.working_capacity[0] > self.working_capacity[1]
+        ):
+            raise ValueError(
+                f"--working-capacity is {list(self.working_capacity)}; give the pressure of "
+                "adsorption first, which is higher than that of desorption"
+            )
         if self.rank_by == "working-capacity" and self.working_capacity is None:
             raise ValueError(
                 "--rank-by is working-capacity, which needs the pressures of --working-capacity"
