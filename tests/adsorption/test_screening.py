@@ -615,3 +615,19 @@ def test_files_stay_open_for_one_structure_only(cifs, tmp_path, monkeypatch):
     assert screened(cifs, tmp_path / "out") == 0
     assert held == [1, 1, 1, 1]  # checked, then run: the folder of the screening
     assert os.listdir(tmp_path / "out/structures") != []
+
+
+def test_a_missing_gpu_refuses_no_structure(cifs, tmp_path, capsys):
+    assert screened(cifs, tmp_path / "out", "--device", "cuda:7") == 2
+    assert "--device is cuda:7, which does not exist here" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_changed_parameters_are_not_mixed(cifs, tmp_path, capsys):
+    field = raspa3(tmp_path, charges=True)
+    words = ["--adsorbates", "CO2", "--force-field", str(field)]
+    assert screened(cifs, tmp_path / "out", *words) == 0
+    field.write_text(field.read_text() + "\n")
+    capsys.readouterr()
+    assert screened(cifs, tmp_path / "out", *words) == 2
+    assert f"{field} has changed since the screening in" in capsys.readouterr().err

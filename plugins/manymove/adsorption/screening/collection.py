@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from manymove.adsorption.frameworks import SHIPPED
 
@@ -36,9 +37,14 @@ class Structure:
         shipped = self.source in SHIPPED
         path = files("manymove").joinpath(f"data/{self.source}.cif") if shipped else None
         try:
-            return hashlib.sha256((path or Path(self.source)).read_bytes()).hexdigest()
+            return digest_of(path or Path(self.source))
         except OSError:
             return None
+
+
+def digest_of(file: Any) -> str:
+    """Hash of the contents of a file, which is a path or a resource of the package."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def seed_of(seed: int, name: str) -> int:

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from manymove import _core, devices
 from manymove.adsorption.screening import aif, results
-from manymove.adsorption.screening.collection import structures_of
+from manymove.adsorption.screening.collection import digest_of, structures_of
 from manymove.adsorption.screening.settings import Screening, screening_of
 from manymove.adsorption.screening.structure import PENDING, REFUSED, Task
 from manymove.jobs import figures, folder_lock, output_folder, report
@@ -90,6 +91,13 @@ class Job:
         self.table: list[results.Rows] = []
         self._written = -math.inf
         require_one_process("manymove screen", "start it without a launcher")
+        index = devices.first_index(devices.resolve(screening.device))
+        if index >= len(_core.cuda_devices()):  # no structure is to be refused for that
+            why = _core.why_no_cuda_devices()
+            raise ValueError(
+                f"--device is {screening.device}, which does not exist here"
+                + (f": {why}; use --device cpu" if why else "")
+            )
         if screening.parquet:
             results.need_parquet()
 
@@ -123,6 +131,7 @@ class Job:
         s = self.screening
         path = s.output / OPTIONS_FILE
         given = json.loads(json.dumps({"command": "screen", **(s.given or {})}, default=_text))
+        given["digests"] = _digests(s.given or {})
         try:
             goes_on = path.is_file() and not s.overwrite
             output_folder.claim(s.output, resume=goes_on, overwrite=s.overwrite)
@@ -253,9 +262,32 @@ def _refuse_others(path: Path, given: dict[str, Any]) -> None:
         raise ValueError(f"{path} has no options: {error}") from None
     if held.get("command") != "screen":
         raise ValueError(f"{path.parent} holds the results of another command")
-    for name in sorted((held.keys() | given.keys()) - {*_CHANGEABLE}):
+    digests, now = held.pop("digests", {}), given["digests"]
+    for name in sorted((held.keys() | given.keys()) - {*_CHANGEABLE, "digests"}):
         if held.get(name) != given.get(name):
             raise ValueError(
                 f"{path} has {flag_of(name)} {held.get(name)}, not {given.get(name)}: --overwrite "
                 "replaces the screening, and another --output keeps it"
             )
+    changed = [file for file in sorted(digests | now) if digests.get(file) != now.get(file)]
+    if changed:
+        raise ValueError(
+            f"{changed[0]} has changed since the screening in {path.parent} began: --overwrite "
+            "replaces the screening, and another --output keeps it"
+        )
+
+
+def _digests(given: dict[str, Any]) -> dict[str, str]:
+    """Hashes of the contents of the files that the options of the model name."""
+    found = {}
+    for name in ("adsorbates", "force_field", "framework_charges"):
+        value = given.get(name)
+        words = value.split(",") if isinstance(value, str) else value
+        for word in words if isinstance(words, list | tuple) else [words]:
+            if not isinstance(word, str | os.PathLike) or not os.fspath(word):
+                continue
+            path = Path(word)
+            for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+                if file.is_file():
+                    found[str(file)] = digest_of(file)
+    return found

@@ -58,7 +58,7 @@ def rows_of(results: dict[str, Any], screening: Screening) -> Rows:
             row = dict.fromkeys(job.COLUMNS, math.nan) | {"pressure_bar": pressure}
             row |= measured[kind] if measured else {}
             rows.append({
-                "structure": results["structure"], **row, "adsorbate": name,
+                "structure": results["structure"], **row, "adsorbate": name, "complete": done,
                 **{key: _number((results.get(key) or {kind: None})[kind]) for key in _OF_HENRY},
                 **{key: _number(results.get(key)) for key in _OF_FRAMEWORK},
                 "temperature_K": results["temperature_K"], "seed": results["seed"],
@@ -74,10 +74,11 @@ def _capacity(row: dict[str, Any], rows: Rows, screening: Screening) -> dict[str
     if screening.working_capacity is not None:
         loadings = [
             (each["loading_mol_per_kg"], each["loading_error_mol_per_kg"])
+            if each["complete"] else (math.nan, math.nan)
             for pressure in screening.working_capacity
             for each in rows
             if (each["pressure_bar"], each["adsorbate"]) == (pressure, row["adsorbate"])
-        ]
+        ]  # fmt: skip
         (full, full_error), (empty, empty_error) = loadings
         values = [full - empty, math.hypot(full_error, empty_error)]
     return dict(zip(_CAPACITY, values, strict=True))
@@ -104,11 +105,16 @@ def ranking_columns(screening: Screening) -> tuple[str, str, str]:
 
 
 def ranked(table: Sequence[Rows], screening: Screening) -> Rows:
-    """For each structure that can be ranked, the row with the value, from the best to the worst."""
+    """For each structure that can be ranked, the row with the value, from the best to the worst.
+    Points that are not complete are not ranked."""
     column = ranking_columns(screening)[0]
     kinds = len(screening.adsorbates)
     place = screening.isotherm.index(max(screening.isotherm)) * kinds
-    found = [rows[place] for rows in table if not math.isnan(rows[place][column])]
+    of_point = screening.rank_by in ("loading", "selectivity")
+    found = [
+        rows[place] for rows in table
+        if math.isfinite(rows[place][column]) and (rows[place]["complete"] or not of_point)
+    ]  # fmt: skip
     return sorted(found, key=lambda row: (-row[column], row["structure"]))
 
 

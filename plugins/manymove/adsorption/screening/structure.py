@@ -129,9 +129,15 @@ class Task:
                     framework, s.adsorbates, {}, s.options["force_field"], s.options["ewald"],
                     *of_all, s.options["framework_charges"], biased=has_trials(s.options),
                 )  # fmt: skip
-                settled(framework, [HELIUM], {}, s.field, None, *of_all)
                 known |= {"formula": framework.formula, "cells": list(cells),
                           "framework_atoms": laws["framework_atoms"]}  # fmt: skip
+                try:
+                    settled(framework, [HELIUM], {}, s.field, None, *of_all)
+                except ValueError as error:  # a force field may have the pairs of its gas only
+                    warnings.warn(
+                        f"no void fraction and no surface area: {_line(error)}", stacklevel=1
+                    )
+                    known |= {"pores": False}
             except ImportError:
                 raise
             except Exception as error:  # an unreadable file must not end the screening
@@ -170,8 +176,10 @@ class Task:
         try:
             with interruptible(ends), warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # `check` has recorded them
-                found = self._of_framework()
-                void = Estimate(found["void_fraction"], _number(found["void_fraction_error"]))
+                found = self._of_framework(known.get("pores", True))
+                void = None
+                if "void_fraction" in found:
+                    void = Estimate(found["void_fraction"], _number(found["void_fraction_error"]))
                 summary, complete = job.run_isotherm(
                     replace(self.isotherm, void_fraction=void), s.isotherm, Limited(ends=ends),
                     unit=s.unit,
@@ -201,8 +209,9 @@ class Task:
         if held is None or held.get("digest") != self.structure.digest:
             output_folder.claim(self.folder, resume=False, overwrite=True)
 
-    def _of_framework(self) -> dict[str, Any]:
-        """Properties of the empty framework, which are measured once.
+    def _of_framework(self, pores: bool) -> dict[str, Any]:
+        """Properties of the empty framework, which are measured once. `pores` tells whether the
+        force field has parameters for helium and the surface.
 
         Raises:
             Refusal: the engine refuses the framework, or its energy grid would be too coarse.
@@ -212,7 +221,9 @@ class Task:
             return held["properties"]
         try:
             framework = read_framework(self.structure.source)
-            found = {**self._pores(framework), **self._henry(framework)}
+            found = {"density_g_per_cm3": density_of(framework), **self._henry(framework)}
+            if pores:
+                found |= self._pores(framework)
         except ValueError as error:
             raise Refusal(_line(error)) from error
         report.write_json(path, {"digest": self.structure.digest, "properties": found})
@@ -232,7 +243,7 @@ class Task:
             "pore_volume": (pore_volume(framework, void), "cm3_per_g"),
             "surface_area": (area.per_mass, "m2_per_g"),
         }  # fmt: skip
-        found: dict[str, Any] = {"density_g_per_cm3": density_of(framework)}
+        found: dict[str, Any] = {}
         for name, (value, unit) in pairs.items():
             each = report.values_and_errors(name, unit, [value])
             found |= {key: values[0] for key, values in each.items()}
