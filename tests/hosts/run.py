@@ -101,7 +101,7 @@ PARTS = {
     "files": Part(tuple(f"tests/io/test_gsd{name}.py" for name in ("", "_schemas", "_starts"))),
     "LAMMPS": Part(
         LAMMPS_TESTS,
-        "-in examples/dpd/in.dpd -log none -nocite -var edge 8 -var steps 50",
+        "-in tests/hosts/in.dpd -log none -nocite",
         r"(?m)^ +50 +(.*\S)",
     ),
     "HOOMD-blue": Part(
@@ -229,6 +229,9 @@ def serve_row(hosts: Hosts, row: Row) -> None:
         return
     line, name = hosts.begin(row.part, named)
     bin = hosts.environment(name.replace(" ", "-").replace("=", "").replace("*", "x"), row.python)
+    if not (bin / "python").is_file():
+        line.built = "failed: no environment"
+        return
     line.python, line.compiler = interpreter(hosts, bin), compiler(hosts, bin)
     plugin = ["./lammps_ext"] if row.part == "LAMMPS" else []
     done = installed(hosts, name, bin, [*row.packages, *plugin])
