@@ -618,8 +618,8 @@ def test_files_stay_open_for_one_structure_only(cifs, tmp_path, monkeypatch):
 
 
 def test_a_missing_gpu_refuses_no_structure(cifs, tmp_path, capsys):
-    assert screened(cifs, tmp_path / "out", "--device", "cuda:7") == 2
-    assert "--device is cuda:7, which does not exist here" in capsys.readouterr().err
+    assert screened(cifs, tmp_path / "out", "--device", "cuda:999") == 2
+    assert "--device is cuda:999, which does not exist here" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
