@@ -349,7 +349,6 @@ def dpd(
     shear: tuple[float, ...] = (0,),
     device: str = "auto",
     precision: tuple[str, ...] = ("mixed", "double"),
-    figure_11: bool = False,
     ranks: tuple[int, ...] | None = None,
     threads: tuple[int, ...] = (1,),
     lammps: tuple[Path, ...] | None = None,
@@ -364,17 +363,11 @@ def dpd(
     Examples:
       python -m benchmarks dpd --pair dpd,dpd/tstat,dpd/ext,mdpd --sizes 24000 --skin 0.3,0.4
       python -m benchmarks dpd --shear 0,0.1 --device cpu --ranks 1,2 --threads 1,2
-      python -m benchmarks dpd --figure-11 --device cuda --json figure_11.json
     """
     options = _plural(gathered(locals()))
     from benchmarks import dpd
 
     _alone("dpd")
-    del options["figure_11"]
-    if figure_11:
-        if sizes is not None or density is not None or cutoff != (1,):
-            raise ValueError("--figure-11 sets --sizes, --density and --cutoff")
-        options |= dpd.FIGURE_11
     dpd.run(**options | {"lammps": lammps or ()})
     return 0
 

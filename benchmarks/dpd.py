@@ -34,11 +34,6 @@ DENSITY = 3.0
 MANY_BODY_DENSITY = 6.1  # of the liquid without pressure
 GPU_SIZES = [100_000, 2_000_000]
 CPU_SIZES = [24_000]
-FIGURE_11 = {
-    "densities": [3.0, 6.0, 50.0],
-    "cutoffs": [1.0, 1.5],
-    "sizes": [8192, 65536, 262144, 1_000_000, 2_000_000],
-}
 SHORTEST_MELT = 100  # steps; earlier, the overlaps of the start have not heated the fluid yet
 DEVICES = ("auto", "cpu", "cuda")
 

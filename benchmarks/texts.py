@@ -112,7 +112,6 @@ _OWN = {
     "pair": "Pair styles to time: dpd, dpd/tstat, dpd/ext and mdpd, the many-body liquid of "
     "Warren. LAMMPS' styles of the same names are timed for comparison. dpd/tstat has no "
     "repulsion: it starts from the liquid of dpd, which becomes an ideal gas in the run.",
-    "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
     "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
     "cpu": "Time the CPU engine as well as the GPU engine.",
     "raspa": "Time RASPA3 as well, if raspalib is installed; not with --fugacity.",

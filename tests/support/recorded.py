@@ -88,6 +88,7 @@ IONS = "2026-11-29-h200-all#electrolyte"
 SYSTEMS = "2026-11-29-h200-all"
 SMALL_SYSTEMS = "2026-11-29-h200-small-systems"
 MANY = "2026-11-29-h200-many"
+PROCESSES_OF_HPMC = "2026-11-29-h200-hpmc-processes"
 METHANE = "2026-11-29-h200-all#methane"
 CO2 = "2026-11-29-h200-co2"
 
@@ -181,6 +182,22 @@ for kind, file, part in (
         NUMBERS[f"{kind}-systems-{how}"] = Number(
             f"{file}#{part}", row, (MOVES,), significant(3), "systems"
         )
+
+BEST_PEER = Number(
+    PROCESSES_OF_HPMC, {"variant": "HPMC with MPS*"}, (MOVES,), significant(3), "systems", MOVES
+)
+NUMBERS |= {
+    "disks-beside-hpmc": Number(
+        PROCESSES_OF_HPMC, {"variant": "together"}, (MOVES,), significant(3), "systems"
+    ),
+    "disks-over-hpmc": Number(
+        PROCESSES_OF_HPMC, {"variant": "together"}, (MOVES,), three, "systems", over=BEST_PEER
+    ),
+    "hpmc-processes": Number(
+        PROCESSES_OF_HPMC, {"variant": "HPMC, *"}, (MOVES,), significant(3), "systems", MOVES
+    ),
+    "hpmc-processes-mps": BEST_PEER,
+}
 
 for kind in ("disks", "spheres", "ions"):
     part = f"{MANY}#{kind} in processes"

@@ -54,14 +54,15 @@ def local_view(positions: np.ndarray, axis: int) -> tuple[np.ndarray, float]:
     return (positions - (low + high) / 2)[:, order] + width / 2, width
 
 
-def microscope(positions: np.ndarray, types: np.ndarray) -> list[list[list[int]]]:
-    """Transmission pictures of a slab in the middle along three axes, brightness from 0 to 255."""
+def microscope(positions: np.ndarray, types: np.ndarray) -> list[list[str]]:
+    """Transmission pictures of a slab in the middle along three axes. Each row is a text with the
+    brightness of its pixels, from 00 to ff."""
     images = []
     for axis in range(3):
         local, width = local_view(positions, axis)
         thin = np.abs(local[:, 2] - width / 2) < SLAB / 2
         image = transmission(local[thin], types[thin], np.full(3, width), COARSE)
-        images.append(np.rint(255 * image).astype(int).tolist())
+        images.append([row.tobytes().hex() for row in np.rint(255 * image).astype(np.uint8)])
     return images
 
 
@@ -73,7 +74,8 @@ def draw(report: dict[str, Any], frame: Frame | None = None, beads: Any = None) 
     width = report["width"]
     bar = 10 ** np.floor(np.log10(width / 3))
     for k in range(3):
-        shown = [(report["transmission"][k], "k", {"cmap": "gray", "vmin": 0, "vmax": 255})]
+        image = [list(bytes.fromhex(row)) for row in report["transmission"][k]]
+        shown = [(image, "k", {"cmap": "gray", "vmin": 0, "vmax": 255})]
         if frame:
             local, _ = local_view(frame.positions[beads], k)
             behind = local[:, 2] < width / 2
