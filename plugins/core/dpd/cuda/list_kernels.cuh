@@ -106,6 +106,38 @@ struct ListArguments {
   int shares = 1;
 };
 
+// Compares the candidates of all lanes with the special neighbors of four particles, of which this
+// lane's quarter of the warp has `mine`, or -1. Candidates of excluded kinds leave `in`, and the
+// others get their kind. Each lane reads one special neighbor, the others ask it for that.
+template <int batches>
+__device__ __forceinline__ void leave_out_specials(const ListArguments& a, int mine, int lane,
+                                                   const unsigned (&tag)[batches],
+                                                   unsigned (&in)[4], unsigned (&kinds)[4]) {
+  LinkSpan specials{};
+  if (mine >= 0) specials = a.links.specials_of(mine);
+  const unsigned place = static_cast<unsigned>(lane % 8);
+  for (unsigned first = 0; __any_sync(kWholeWarp, first < specials.count); first += 8) {
+    LinkWord read = 0;
+    if (first + place < specials.count) read = specials.first[first + place];
+#pragma unroll
+    for (int p = 0; p < 4; ++p) {
+      const unsigned count = value_of_lane(specials.count, 8 * p);
+      const int some = static_cast<int>(min(count, first + 8)) - static_cast<int>(first);
+#pragma unroll 1
+      for (int s = 0; s < some; ++s) {
+        const LinkWord link = value_of_lane(read, 8 * p + s);
+        const unsigned kind = kind_of(link);
+#pragma unroll
+        for (int b = 0; b < batches; ++b) {
+          if (!(in[p] >> b & 1u) || partner_of(link) != tag[b]) continue;
+          if (a.excluded >> kind & 1u) in[p] &= ~(1u << b);
+          kinds[p] = (kinds[p] & ~(3u << 2 * b)) | kind << 2 * b;
+        }
+      }
+    }
+  }
+}
+
 // Appends those of 32 x batches candidates that are in reach to the lists of particles i, i + 1,
 // ..., which have `number` entries (each lane knows one of them); fresh: none. Four particles are
 // taken at a time, whose lists are written by eight lanes each. Each lane has successive
@@ -149,8 +181,6 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
     for (int p = 0; p < 4; ++p) {
       const float4 own = m.own[q + p];
       const ListCenter here = {own.x, own.y, own.z, own.w, m.limit[q + p]};
-      LinkSpan specials{};
-      if (special && q + p < owned) specials = a.links.specials_of(i + p);
       in[p] = 0;
 #pragma unroll
       for (int b = 0; b < batches; ++b) {
@@ -167,18 +197,14 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
         } else {
           near = within_reach(here, position[b], radius[b], square[b]);
         }
-        for (unsigned s = 0; special && s < specials.count; ++s) {
-          const LinkWord link = specials.first[s];
-          if (!near || partner_of(link) != tag[b]) continue;
-          const unsigned kind = kind_of(link);
-          near = !(a.excluded >> kind & 1u);
-          kinds[p] = (kinds[p] & ~(3u << 2 * b)) | kind << 2 * b;
-        }
         if (near) in[p] |= 1u << b;
       }
-      // Four numbers of 8 bits; sums over the warp are at most 32 batches, which fit.
-      numbers |= static_cast<unsigned>(__popc(in[p])) << 8 * p;
     }
+    if constexpr (special)
+      leave_out_specials<batches>(a, q + quarter < owned ? i + quarter : -1, lane, tag, in, kinds);
+#pragma unroll
+    for (int p = 0; p < 4; ++p)  // Sums over the warp are at most 32 batches, which fit 8 bits.
+      numbers |= static_cast<unsigned>(__popc(in[p])) << 8 * p;
     unsigned before = warp_prefix_sum(numbers, lane);
     const unsigned all = value_of_lane(before, 31);
     // From the inclusive prefix sum to what lower lanes append.
