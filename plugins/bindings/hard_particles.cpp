@@ -98,6 +98,10 @@ Parameters parameters_from(const nb::dict& d) {
         throw std::invalid_argument("edge_shares: one for each edge");
       std::copy(shares.begin(), shares.end(), p.edge_shares);
     }
+    if (d.contains("box_weights")) {
+      p.box_weights = nb::cast<std::array<double, 3>>(d["box_weights"]);
+      p.box_deltas = nb::cast<std::array<double, 3>>(d["box_deltas"]);
+    }
     p.volume_repeats = nb::cast<int>(d["volume_repeats"]);
     p.volume_every = nb::cast<int>(d["volume_every"]);
   }
@@ -128,6 +132,8 @@ nb::dict grid_dict(const Engine& engine) {
   d["extent"] = axes(g.extent, dimensions);
   d["volume_delta"] = g.volume_delta;
   d["largest_volume_delta"] = g.largest_volume_delta;
+  d["box_deltas"] = nb::tuple(nb::cast(g.box_deltas));
+  d["largest_box_deltas"] = nb::tuple(nb::cast(g.largest_box_deltas));
   d["volume_repeats"] = g.volume_repeats;
   d["volume_every"] = g.volume_every;
   return d;
@@ -269,6 +275,16 @@ void bind_running(nb::class_<Engine>& engine) {
           "ended.")
       .def_prop_ro("volume_counters",
                    [](const Engine& e) { return tuple_of_trials(e.volume_counters()); })
+      .def_prop_ro(
+          "box_counters",
+          [](const Engine& e) {
+            return nb::make_tuple(tuple_of_trials(e.box_counters(BoxMove::volume)),
+                                  tuple_of_trials(e.box_counters(BoxMove::length)),
+                                  tuple_of_trials(e.box_counters(BoxMove::aspect)));
+          },
+          "With several kinds of box moves, the trials and those accepted of changes of the "
+          "volume, "
+          "of one edge and of the aspect ratio.")
       .def(
           "diameters",
           [](const Engine& e) { return array_of(released([&] { return e.diameters(); })); },
@@ -314,7 +330,9 @@ void bind_hard_particles(nb::module_& module) {
       "T by T), where the others are missing or None; max_displacement, cell_width, "
       "moves_per_cell, rounds, tile (0: chosen); seed, first_cycle, repair_depth; at constant "
       "pressure beta_pressure, ln_volume, edges_apart, volume_delta, edge_shares, volume_repeats, "
-      "volume_every (0: chosen); for swap moves swap_rounds, swap_every, swap_range (0: any).");
+      "volume_every (0: chosen), and for several kinds of box moves box_weights and box_deltas (of "
+      "the volume, an edge and the aspect ratio); for swap moves swap_rounds, swap_every, "
+      "swap_range (0: any).");
   bind_making(engine);
   bind_running(engine);
 

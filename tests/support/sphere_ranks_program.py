@@ -23,6 +23,12 @@ TABLE = [[0.7, 1.0, 0.5], [1.0, 0.6, 0.8], [0.5, 0.8, 0.4]]  # not additive
 # The last edge is so little above 72 diameters that the number of cells along it changes.
 PRESSURE = {"pressure": 20.0, "volume_delta": 0.004, "volume_repeats": 5}
 APART = {"pressure": 20.0, "volume_mode": "length", "volume_delta": 0.01, "volume_repeats": 3}
+MIXED = {
+    "pressure": 20.0,
+    "volume_weights": {"volume": 1, "length": 1, "aspect": 1},
+    "volume_delta": {"volume": 0.004, "length": 0.01, "aspect": 0.003},
+    "volume_repeats": 3,
+}
 CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "spheres": (3, "one", {"tile": 5}),
     "spheres, additive": (3, "additive", {"tile": (5, 3, 4), "moves_per_cell": 5}),
@@ -41,6 +47,8 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
         "additive",
         {"tile": 6, "swap_rounds": 2, **APART, "volume_delta": (0.01, 0.04)},
     ),
+    "spheres, several kinds": (3, "one", {"tile": 5, **MIXED}),
+    "disks, swaps, several kinds": (2, "additive", {"tile": 6, "swap_rounds": 2, **MIXED}),
     "disks, swaps, pressure": (2, "additive", {"tile": 6, "swap_rounds": 2, **PRESSURE}),
 }
 

@@ -516,6 +516,8 @@ Grid grid_of(const State& s) {
   grid.unit = s.unit;
   grid.volume_delta = s.parameters.volume_delta;
   if (s.constant_pressure()) grid.largest_volume_delta = largest_volume_delta(s);
+  grid.box_deltas = s.parameters.box_deltas;
+  grid.largest_box_deltas = largest_box_deltas(s);
   grid.volume_repeats = s.parameters.volume_repeats;
   grid.volume_every = s.parameters.volume_every;
   return grid;

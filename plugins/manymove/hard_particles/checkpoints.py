@@ -64,6 +64,9 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
         if constant_pressure:
             state["volume"] = tuple(header["volume"])
             state["extent"] = tuple(header["extent"])
+        if "box_weights" in header["parameters"]:
+            state["logarithms"] = tuple(header["logarithms"])
+            state["box_moves"] = tuple(header["box_moves"])
         if "swap_rounds" in header["parameters"]:
             state["swaps"] = tuple(header["swaps"])
         particles = arguments.count("particles", header["particles"])

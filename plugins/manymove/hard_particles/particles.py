@@ -20,7 +20,7 @@ from manymove.hard_particles import constant_pressure, sizes
 from manymove.hard_particles import swaps as swap_moves
 from manymove.hard_particles import tuning as _tuning
 from manymove.hard_particles.compression import random_configuration
-from manymove.hard_particles.constant_pressure import VolumeMoves
+from manymove.hard_particles.constant_pressure import BOX_STATE, VolumeMoves
 from manymove.hard_particles.cycles import expected_sweeps
 from manymove.hard_particles.freezing import relaxations
 from manymove.hard_particles.sampling import (
@@ -662,7 +662,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         chosen = ["max_displacement", "moves_per_cell", "rounds", "tile"]  # for the defaults
         if self.constant_pressure is not None:
-            chosen += ["volume_delta", "volume_repeats", "volume_every"]
+            chosen += ["volume_delta", "box_deltas"] if self._box_weights else ["volume_delta"]
+            chosen += ["volume_repeats", "volume_every"]
         header = {
             "parameters": {
                 **self._parameters,
@@ -674,7 +675,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             **(
                 {}
                 if self.constant_pressure is None
-                else {"volume": state["volume"], "extent": state["extent"]}
+                else {name: state[name] for name in BOX_STATE if name in state}
             ),
             # A callback saves before the end of a run.
             "goal": (
