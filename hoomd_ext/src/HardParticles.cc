@@ -100,7 +100,11 @@ void HardParticles::set_max_displacement(const std::string& type, double d) {
 }
 
 void HardParticles::set_box_moves(double beta_pressure, bool ln_volume, bool edges_apart,
-                                  double delta, const std::array<double, 3>& edge_shares) {
+                                  double delta, const std::array<double, 3>& edge_shares,
+                                  const std::array<double, 3>& weights,
+                                  const std::array<double, 3>& deltas) {
+  set(box_weights_, weights);
+  set(box_deltas_, deltas);
   set(edges_apart_, edges_apart);
   set(edge_shares_, edge_shares);
   set(beta_pressure_, beta_pressure);
@@ -303,11 +307,15 @@ void HardParticles::prepare() {
 
 std::string HardParticles::name_of(const Parameter& parameter) const {
   const std::string moves = edges_apart_ ? "box_moves['length']" : "box_moves['volume']";
-  const std::pair<const char*, std::string> names[] = {{"max_displacement", "d"},
-                                                       {"moves_per_cell", "nselect"},
-                                                       {"swap_rounds", "swap['rounds']"},
-                                                       {"swap_range", "swap['range']"},
-                                                       {"volume_delta", moves + "['delta']"}};
+  const std::pair<const char*, std::string> names[] = {
+      {"max_displacement", "d"},
+      {"moves_per_cell", "nselect"},
+      {"swap_rounds", "swap['rounds']"},
+      {"swap_range", "swap['range']"},
+      {"volume_delta", moves + "['delta']"},
+      {"box_volume_delta", "box_moves['volume']['delta']"},
+      {"box_length_delta", "box_moves['length']['delta']"},
+      {"box_aspect_delta", "box_moves['aspect']['delta']"}};
   for (const auto& [ours, theirs] : names)
     if (parameter.name == ours) return theirs;
   return parameter.name;
@@ -379,6 +387,8 @@ hard_particles::Parameters HardParticles::parameters() const {
   parameters.edges_apart = edges_apart_;
   parameters.volume_delta = volume_delta_;
   std::copy(edge_shares_.begin(), edge_shares_.end(), parameters.edge_shares);
+  parameters.box_weights = box_weights_;
+  parameters.box_deltas = box_deltas_;
   parameters.swap_rounds = swap_rounds_;
   parameters.swap_range = swap_range_;
   parameters.swap_every = swap_every_;
@@ -522,6 +532,7 @@ HardParticles::OtherMoves HardParticles::others() const {
     to[1] += counters.accepted;
   };
   add(sum.volume, engine_->volume_counters());
+  add(sum.aspect, engine_->box_counters(hard_particles::BoxMove::aspect));
   add(sum.swap, engine_->swap_counters());
   return sum;
 }
@@ -538,6 +549,10 @@ std::array<std::uint64_t, 2> accepted_and_rejected_since(
 
 std::array<std::uint64_t, 2> HardParticles::volume_moves() const {
   return accepted_and_rejected_since(others().volume, others_at_start_.volume);
+}
+
+std::array<std::uint64_t, 2> HardParticles::aspect_moves() const {
+  return accepted_and_rejected_since(others().aspect, others_at_start_.aspect);
 }
 
 std::array<std::uint64_t, 2> HardParticles::swap_moves() const {

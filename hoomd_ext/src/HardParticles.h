@@ -49,9 +49,11 @@ class HardParticles : public hoomd::Integrator {
   // A pressure over kT that changes with the time step; null: the number of set_box_moves().
   void set_pressure(std::shared_ptr<hoomd::Variant> pressure) { pressure_ = std::move(pressure); }
   // Constant pressure: pressure over kT (0: constant volume), steps uniform in ln V, in V or in the
-  // length of one edge, the largest step (0: chosen), and the shares of it for each edge.
+  // length of one edge, the largest step (0: chosen), and the shares of it for each edge; with
+  // edges apart, the weights and the largest steps of several kinds (all 0: one kind).
   void set_box_moves(double beta_pressure, bool ln_volume, bool edges_apart, double delta,
-                     const std::array<double, 3>& edge_shares);
+                     const std::array<double, 3>& edge_shares, const std::array<double, 3>& weights,
+                     const std::array<double, 3>& deltas);
   // Swap moves, which exchange types: rounds of pairs (0: none), the largest difference of the
   // diameters (0: any), and the number of cycles between them.
   void set_swap(int rounds, double range, int every);
@@ -59,9 +61,10 @@ class HardParticles : public hoomd::Integrator {
   void set_repair_depth(double depth) { set(repair_depth_, depth); }
 
   // Accepted and rejected since the start of the last run: moves of particles, trial changes of the
-  // volume, and swaps.
+  // volume and of edges, of the aspect ratio, and swaps.
   std::array<std::uint64_t, 2> accepted_and_rejected();
   std::array<std::uint64_t, 2> volume_moves() const;
+  std::array<std::uint64_t, 2> aspect_moves() const;
   std::array<std::uint64_t, 2> swap_moves() const;
   double moves_per_second();
   // Costs of the steps on several ranks since the start of the last run: seconds of this rank, and
@@ -170,9 +173,9 @@ class HardParticles : public hoomd::Integrator {
 #endif
   // Waits for the GPU; moves of all engines so far.
   hard_particles::Counters total();
-  // Trials and accepted changes of the volume and swaps of all engines so far.
+  // Trials and accepted changes of the box and swaps of all engines so far.
   struct OtherMoves {
-    std::array<std::uint64_t, 2> volume{}, swap{};
+    std::array<std::uint64_t, 2> volume{}, aspect{}, swap{};
   };
   OtherMoves others() const;
   int rounds() const;
@@ -196,7 +199,7 @@ class HardParticles : public hoomd::Integrator {
   std::shared_ptr<hoomd::Variant> pressure_;
   double beta_pressure_ = 0, volume_delta_ = 0;
   bool ln_volume_ = true, edges_apart_ = false;
-  std::array<double, 3> edge_shares_{1, 1, 1};
+  std::array<double, 3> edge_shares_{1, 1, 1}, box_weights_{}, box_deltas_{};
   int swap_rounds_ = 0, swap_every_ = 1;
   double swap_range_ = 0;
 
