@@ -72,6 +72,7 @@ Parameters parameters_from(const nb::dict& d) {
   p.diameters = optional_array<double>(d, "diameters");
   p.types = optional_array<std::int32_t>(d, "types");
   p.contacts = optional_array<double, 2>(d, "contacts");
+  p.pinned = optional_array<std::uint8_t>(d, "pinned");
   if (p.diameters.empty() && p.types.empty() && p.contacts.empty())
     p.diameter = nb::cast<double>(d["diameter"]);
   p.max_displacement = nb::cast<double>(d["max_displacement"]);
@@ -327,7 +328,8 @@ void bind_hard_particles(nb::module_& module) {
       module, "HardParticles",
       "The engine behind manymove.HardDisks and HardSpheres. positions: float (N, D). parameters: "
       "box (D edges); diameter, or diameters (float64 N), or types (int32 N) and contacts (float64 "
-      "T by T), where the others are missing or None; max_displacement, cell_width, "
+      "T by T), where the others are missing or None; pinned (uint8 N, not 0 for "
+      "particles that never move, or None); max_displacement, cell_width, "
       "moves_per_cell, rounds, tile (0: chosen); seed, first_cycle, repair_depth; at constant "
       "pressure beta_pressure, ln_volume, edges_apart, volume_delta, edge_shares, volume_repeats, "
       "volume_every (0: chosen), and for several kinds of box moves box_weights and box_deltas (of "

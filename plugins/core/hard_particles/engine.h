@@ -56,6 +56,9 @@ struct Parameters {
   std::vector<std::int32_t> types;  // from 0 to T - 1
   std::vector<double> contacts;     // symmetric
   double max_displacement = 0;      // moves are uniform in a cube (square) of twice this edge
+  // [N] or empty: particles that are not 0 never move. Their trial moves are rejected. Not at
+  // constant pressure nor with swap moves.
+  std::vector<std::uint8_t> pinned;
   // Wanted width of a cell: at least the largest contact distance; of equal disks below sqrt(2)
   // diameters, otherwise below 4/3 of the largest contact distance.
   double cell_width = 0;
@@ -88,7 +91,7 @@ struct Parameters {
   // Whether the policy is that of equal disks.
   bool equal_disks() const {
     return dimensions == 2 && diameters.empty() && types.empty() && contacts.empty() &&
-           beta_pressure == 0 && swap_rounds == 0;
+           beta_pressure == 0 && swap_rounds == 0 && pinned.empty();
   }
   bool several_box_moves() const {
     return box_weights[0] != 0 || box_weights[1] != 0 || box_weights[2] != 0;
