@@ -130,13 +130,24 @@ int HardParticles::rounds() const {
 }
 
 double HardParticles::common_displacement() const {
-  for (unsigned int type = 1; type < max_displacement_.size(); ++type)
-    if (max_displacement_[type] != max_displacement_[0])
-      refuse(text_of(
-          " has one d for all particle types, not d per type: ", m_pdata->getNameByType(0), " and ",
-          m_pdata->getNameByType(type), " have different d, ", max_displacement_[0], " and ",
-          max_displacement_[type], "; give all types the same"));
-  return max_displacement_.at(0);
+  const auto moves = [](double d) { return d != 0; };
+  const auto begin = max_displacement_.begin(), end = max_displacement_.end();
+  const auto first = std::find_if(begin, end, moves);
+  if (first == end) refuse(": d is 0 for all particle types, so that no particle would move");
+  const auto other = std::find_if(first, end, [&](double d) { return d != 0 && d != *first; });
+  const auto name_of_type = [&](auto type) {
+    return m_pdata->getNameByType(static_cast<unsigned int>(type - begin));
+  };
+  if (other != end)
+    refuse(text_of(" has one d for all particle types, not d per type: ", name_of_type(first),
+                   " and ", name_of_type(other), " have different d, ", *first, " and ", *other,
+                   "; give all types the same, or 0 to those that never move"));
+  return *first;
+}
+
+bool HardParticles::pins() const {
+  return std::find(max_displacement_.begin(), max_displacement_.end(), 0.0) !=
+         max_displacement_.end();
 }
 
 bool HardParticles::one_size() const {
@@ -312,6 +323,7 @@ std::string HardParticles::name_of(const Parameter& parameter) const {
       {"moves_per_cell", "nselect"},
       {"swap_rounds", "swap['rounds']"},
       {"swap_range", "swap['range']"},
+      {"pinned", "a d of 0"},
       {"volume_delta", moves + "['delta']"},
       {"box_volume_delta", "box_moves['volume']['delta']"},
       {"box_length_delta", "box_moves['length']['delta']"},
@@ -382,6 +394,7 @@ hard_particles::Parameters HardParticles::parameters() const {
     parameters.diameter = diameter_.at(0);
   else
     parameters.diameters = diameters_by_tag();
+  if (pins()) parameters.pinned = pinned_by_tag();
   parameters.beta_pressure = beta_pressure_;
   parameters.ln_volume = ln_volume_;
   parameters.edges_apart = edges_apart_;
@@ -483,6 +496,13 @@ std::vector<double> HardParticles::diameters_by_tag() const {
   return by_tag(1, [&](const Scalar4& from, double* to) {
     *to = diameter_.at(static_cast<std::size_t>(hoomd::__scalar_as_int(from.w)));
   });
+}
+
+std::vector<std::uint8_t> HardParticles::pinned_by_tag() const {
+  const std::vector<double> pinned = by_tag(1, [&](const Scalar4& from, double* to) {
+    *to = max_displacement_.at(static_cast<std::size_t>(hoomd::__scalar_as_int(from.w))) == 0;
+  });
+  return {pinned.begin(), pinned.end()};
 }
 
 template <class Values>

@@ -34,7 +34,8 @@ class HardParticles : public hoomd::Integrator {
   void prepRun(std::uint64_t timestep) override;
   void update(std::uint64_t timestep) override;
 
-  // By particle type; all types must have the same displacement when a run begins.
+  // By particle type; when a run begins, all types must have the same displacement or 0, with which
+  // their particles never move.
   void set_shape(const std::string& type, const pybind11::dict& shape);
   pybind11::dict shape(const std::string& type) const;
   void set_max_displacement(const std::string& type, double d);
@@ -138,7 +139,10 @@ class HardParticles : public hoomd::Integrator {
   void check_plane() const;
   bool one_size() const;  // whether all types have the same diameter
   // The engine compares HOOMD-blue's types only of other particles.
-  bool plain_disks() const { return dimensions_ == 2 && one_size() && beta_pressure_ == 0; }
+  bool plain_disks() const {
+    return dimensions_ == 2 && one_size() && beta_pressure_ == 0 && !pins();
+  }
+  bool pins() const;  // whether the particles of some type never move
   // Parameters of the box, the sizes and the pressure.
   hard_particles::Parameters parameters() const;
   void check_swaps() const;
@@ -149,8 +153,9 @@ class HardParticles : public hoomd::Integrator {
   // Scales positions from an earlier box to the present one.
   void scale_positions(const std::array<double, 3>& before);
   double common_displacement() const;
-  // Collective, as parameters() of a mixture is: [N], and [N][D].
+  // Collective, as parameters() of a mixture or with pinned particles is: [N], and [N][D].
   std::vector<double> diameters_by_tag() const;
+  std::vector<std::uint8_t> pinned_by_tag() const;
   std::vector<double> positions_by_tag() const;
   // The numbers of each particle, by values(position and type, where to write them).
   template <class Values>

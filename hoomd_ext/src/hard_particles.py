@@ -166,7 +166,7 @@ class HardParticles(Integrator):
         self.nselect = nselect
         self.sweeps_per_step = sweeps_per_step
         self.repair_depth = repair_depth
-        d = TypeParameterDict(_length("d"), len_keys=1)
+        d = TypeParameterDict(_depth("d"), len_keys=1)
         d.default = default_d
         shape = TypeParameterDict(
             diameter=_length("diameter"),

@@ -79,7 +79,10 @@ else:
 sites = numpy.indices(shape).reshape(len(shape), -1).T
 start = (1.5 * (sites - (numpy.array(shape) - 1) / 2), [1.5 * n for n in shape])
 simulation = simulation_of(start, types, device)
+pinned = moves.pop("pinned", [])
 particles = attach(simulation, "component", sweeps_per_step=8, **moves)
+for name in pinned:
+    particles.d[name] = 0
 sdf = hoomd.manymove.compute.SDF(xmax=0.3, dx=0.01)
 simulation.operations.computes.append(sdf)
 found = []
@@ -162,6 +165,7 @@ def test_a_simulation_on_several_ranks_is_that_of_one(ranks, device, tmp_path):
         ([4, 4, 30], "A", {}, [2]),
         ([4, 4, 30], "AB", {}, [2, 3]),
         ([10, 60], "AB", {}, [2]),
+        ([4, 4, 30], "AB", {"pinned": ["B"]}, [2]),
         ([4, 4, 40], "AB", {"swap": {"rounds": 2}}, [2]),
         ([10, 70], "AB", {"swap": {"rounds": 2}, "box_moves": {"betaP": 1.0}}, [2]),
         ([4, 4, 44], "A", {"box_moves": {"betaP": 2.0}}, [2]),
@@ -172,6 +176,7 @@ def test_a_simulation_on_several_ranks_is_that_of_one(ranks, device, tmp_path):
         "spheres",
         "mixture of spheres",
         "mixture of disks",
+        "pinned spheres",
         "swaps",
         "swaps at constant pressure",
         "constant pressure",

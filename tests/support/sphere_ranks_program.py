@@ -35,6 +35,8 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "spheres, a table": (3, "table", {"rounds": 1}),
     "disks, additive": (2, "additive", {"tile": 9}),
     "disks, a table": (2, "table", {"tile": 6, "rounds": 2}),
+    "spheres, pinned": (3, "one", {"tile": 5, "pinned": 5}),
+    "disks, pinned": (2, "one", {"tile": 6, "pinned": 7}),
     "spheres, swaps": (3, "additive", {"tile": 5, "swap_rounds": 3, "swap_range": 0.3}),
     "disks, swaps": (2, "additive", {"tile": 6, "swap_rounds": 2, "swap_every": 3}),
     "spheres, pressure": (3, "one", {"tile": 5, **PRESSURE}),
@@ -68,6 +70,8 @@ def system(dimensions: int, sizes: str, **settings: Any) -> HardDisks | HardSphe
     if sizes == "table":
         settings |= {"types": np.arange(N) % 3, "contacts": TABLE}
     comm = settings.get("comm")
+    if "pinned" in settings:
+        settings["pinned"] = np.arange(N) % settings["pinned"] == 0
     first = not hasattr(comm, "rank") or comm.rank == 0
     settings = {"seed": 5, "threads": 1, "device": "cpu", **settings}
     make = HardDisks if dimensions == 2 else HardSpheres
