@@ -32,7 +32,8 @@ def read(given: ConstantPressure | None, sizes: Sizes, dimensions: int) -> dict[
     """
     if given is None:
         return {}
-    maxima = dict(given.delta or {}) if given.weights else {"one": given.delta}
+    delta: Any = given.delta
+    maxima: dict[str, Any] = dict(delta or {}) if given.weights else {"one": delta}
     shares: dict[str, Any] = {}
     for kind, maximum in maxima.items():
         if not isinstance(maximum, tuple):
