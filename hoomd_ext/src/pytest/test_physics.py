@@ -259,6 +259,7 @@ def test_the_pressure_is_that_of_hpmc(disks, simulation_factory, steps, precisio
     assert abs(ours - theirs) < 6 * math.hypot(our_error, their_error)
 
 
+@pytest.mark.validate
 @pytest.mark.skipif(hpmc is None, reason="this HOOMD-blue has no hpmc")
 @pytest.mark.parametrize(
     "kinds",
