@@ -268,7 +268,10 @@ def test_the_pressure_is_that_of_hpmc(disks, simulation_factory, steps, precisio
             "volume": {"weight": 1, "mode": "ln", "delta": 0.012},
             "aspect": {"weight": 2, "delta": 0.025},
         },
-        {"length": {"weight": 2, "delta": (0.08, 0.12, 0)}, "aspect": {"weight": 1, "delta": 0.025}},
+        {
+            "length": {"weight": 2, "delta": (0.08, 0.12, 0)},
+            "aspect": {"weight": 1, "delta": 0.025},
+        },
         {"aspect": {"weight": 1, "delta": 0.025}},
     ],
 )
