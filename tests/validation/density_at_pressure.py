@@ -4,7 +4,7 @@
 
 The state point is that of hard_sphere.py in https://github.com/glotzerlab/hoomd-validation: 1,331
 spheres at the pressure that the fluid has at a number density of 0.75. The volume relaxes in about
-20,000 sweeps, so that an error needs runs of many of these times, or independent runs. Each run has
+12,000 sweeps, so that an error needs runs of many of these times, or independent runs. Each run has
 its own seed, and FOLDER keeps the densities of each, from which an interrupted script continues.
 """
 
