@@ -9,7 +9,6 @@
 
 #include "Arrays.h"
 #include "Compat.h"
-#include "InBox.h"
 #include "Peers.h"
 #include "core/runtime/text.h"
 
@@ -100,7 +99,11 @@ void HardParticles::set_max_displacement(const std::string& type, double d) {
 }
 
 void HardParticles::set_box_moves(double beta_pressure, bool ln_volume, bool edges_apart,
-                                  double delta, const std::array<double, 3>& edge_shares) {
+                                  double delta, const std::array<double, 3>& edge_shares,
+                                  const std::array<double, 3>& weights,
+                                  const std::array<double, 3>& deltas) {
+  set(box_weights_, weights);
+  set(box_deltas_, deltas);
   set(edges_apart_, edges_apart);
   set(edge_shares_, edge_shares);
   set(beta_pressure_, beta_pressure);
@@ -126,13 +129,24 @@ int HardParticles::rounds() const {
 }
 
 double HardParticles::common_displacement() const {
-  for (unsigned int type = 1; type < max_displacement_.size(); ++type)
-    if (max_displacement_[type] != max_displacement_[0])
-      refuse(text_of(
-          " has one d for all particle types, not d per type: ", m_pdata->getNameByType(0), " and ",
-          m_pdata->getNameByType(type), " have different d, ", max_displacement_[0], " and ",
-          max_displacement_[type], "; give all types the same"));
-  return max_displacement_.at(0);
+  const auto moves = [](double d) { return d != 0; };
+  const auto begin = max_displacement_.begin(), end = max_displacement_.end();
+  const auto first = std::find_if(begin, end, moves);
+  if (first == end) refuse(": d is 0 for all particle types, so that no particle would move");
+  const auto other = std::find_if(first, end, [&](double d) { return d != 0 && d != *first; });
+  const auto name_of_type = [&](auto type) {
+    return m_pdata->getNameByType(static_cast<unsigned int>(type - begin));
+  };
+  if (other != end)
+    refuse(text_of(" has one d for all particle types, not d per type: ", name_of_type(first),
+                   " and ", name_of_type(other), " have different d, ", *first, " and ", *other,
+                   "; give all types the same, or 0 to those that never move"));
+  return *first;
+}
+
+bool HardParticles::pins() const {
+  return std::find(max_displacement_.begin(), max_displacement_.end(), 0.0) !=
+         max_displacement_.end();
 }
 
 bool HardParticles::one_size() const {
@@ -199,92 +213,6 @@ void HardParticles::update(std::uint64_t timestep) {
   seconds_ = seconds_since(started_);
 }
 
-void HardParticles::follow_pressure() {
-  if (!pressure_) return;
-  const double now = (*pressure_)(timestep_);
-  if (!(now > 0 && std::isfinite(now)))
-    refuse(text_of(": box_moves['betaP'] must be positive and finite, got ", now, " at step ",
-                   timestep_));
-  set(beta_pressure_, now);
-}
-
-void HardParticles::follow_box(bool scale) {
-  if (beta_pressure_ == 0) return;
-  const hard_particles::Grid grid = engine_->grid();
-  const std::array<double, 3> before = box_;
-  set_box({grid.box[0], grid.box[1], dimensions_ == 3 ? grid.box[2] : 1.0});
-  box_ = box();
-  if (scale && box_ != before) scale_positions(before);
-}
-
-void HardParticles::set_box(const std::array<double, 3>& edges) {
-  hoomd::BoxDim global = m_pdata->getGlobalBox();
-  auto size = global.getL();
-  size.x = static_cast<Scalar>(edges[0]);
-  size.y = static_cast<Scalar>(edges[1]);
-  if (dimensions_ == 3) size.z = static_cast<Scalar>(edges[2]);
-  global.setL(size);
-  m_pdata->setGlobalBox(global);
-}
-
-void HardParticles::scale_positions(const std::array<double, 3>& before) {
-  const std::array<double, 3> now = box();
-  const auto size = m_pdata->getGlobalBox().getL();
-  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                      access_mode::readwrite);
-  for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
-    Scalar4& here = position.data[i];
-    here.x = in_box(static_cast<double>(here.x) * (now[0] / before[0]), size.x);
-    here.y = in_box(static_cast<double>(here.y) * (now[1] / before[1]), size.y);
-    if (dimensions_ == 3)
-      here.z = in_box(static_cast<double>(here.z) * (now[2] / before[2]), size.z);
-  }
-}
-
-bool HardParticles::resize(const std::array<double, 3>& edges, double depth, double most_overlaps) {
-  if (beta_pressure_ != 0) refuse(" has box_moves: set them to None to compress");
-  prepare();
-  const std::array<double, 3> before = box();
-  std::vector<Scalar4> places;
-  std::vector<unsigned int> tags;
-  {
-    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                        access_mode::read);
-    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
-                                        access_mode::read);
-    places.assign(position.data, position.data + m_pdata->getN());
-    tags.assign(tag.data, tag.data + m_pdata->getN());
-  }
-  const double repair_depth = std::exchange(repair_depth_, std::max(repair_depth_, depth));
-  const bool noticed = std::exchange(noticed_, true);  // these repairs are expected
-  const auto go_back = [&] {
-    set_box(before);
-    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                        access_mode::readwrite);
-    const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
-                                          access_mode::read);
-    for (std::size_t i = 0; i < places.size(); ++i)  // an error may come after a migration
-      if (const unsigned int here = index.data[tags[i]]; here < m_pdata->getN())
-        position.data[here] = places[i];
-  };
-  bool fits = false;
-  try {
-    set_box(edges);
-    scale_positions(before);
-    fits = static_cast<double>(overlaps()) <=
-               most_overlaps * static_cast<double>(m_pdata->getNGlobal()) &&
-           try_engine().empty();
-  } catch (...) {
-    go_back();
-    repair_depth_ = repair_depth;
-    throw;
-  }
-  if (!fits) go_back();
-  repair_depth_ = repair_depth;
-  noticed_ = noticed;
-  return fits;
-}
-
 void HardParticles::recover() {
   if (!ranks_ || ranks_->watchdog().can_go_on()) return;
   before_ = total();
@@ -303,20 +231,19 @@ void HardParticles::prepare() {
 
 std::string HardParticles::name_of(const Parameter& parameter) const {
   const std::string moves = edges_apart_ ? "box_moves['length']" : "box_moves['volume']";
-  const std::pair<const char*, std::string> names[] = {{"max_displacement", "d"},
-                                                       {"moves_per_cell", "nselect"},
-                                                       {"swap_rounds", "swap['rounds']"},
-                                                       {"swap_range", "swap['range']"},
-                                                       {"volume_delta", moves + "['delta']"}};
+  const std::pair<const char*, std::string> names[] = {
+      {"max_displacement", "d"},
+      {"moves_per_cell", "nselect"},
+      {"swap_rounds", "swap['rounds']"},
+      {"swap_range", "swap['range']"},
+      {"pinned", "a d of 0"},
+      {"volume_delta", moves + "['delta']"},
+      {"box_volume_delta", "box_moves['volume']['delta']"},
+      {"box_length_delta", "box_moves['length']['delta']"},
+      {"box_aspect_delta", "box_moves['aspect']['delta']"}};
   for (const auto& [ours, theirs] : names)
     if (parameter.name == ours) return theirs;
   return parameter.name;
-}
-
-std::array<double, 3> HardParticles::box() const {
-  const auto size = m_pdata->getGlobalBox().getL();
-  return {static_cast<double>(size.x), static_cast<double>(size.y),
-          dimensions_ == 2 ? 1.0 : static_cast<double>(size.z)};
 }
 
 bool HardParticles::fits() const {
@@ -374,11 +301,14 @@ hard_particles::Parameters HardParticles::parameters() const {
     parameters.diameter = diameter_.at(0);
   else
     parameters.diameters = diameters_by_tag();
+  if (pins()) parameters.pinned = pinned_by_tag();
   parameters.beta_pressure = beta_pressure_;
   parameters.ln_volume = ln_volume_;
   parameters.edges_apart = edges_apart_;
   parameters.volume_delta = volume_delta_;
   std::copy(edge_shares_.begin(), edge_shares_.end(), parameters.edge_shares);
+  parameters.box_weights = box_weights_;
+  parameters.box_deltas = box_deltas_;
   parameters.swap_rounds = swap_rounds_;
   parameters.swap_range = swap_range_;
   parameters.swap_every = swap_every_;
@@ -475,6 +405,13 @@ std::vector<double> HardParticles::diameters_by_tag() const {
   });
 }
 
+std::vector<std::uint8_t> HardParticles::pinned_by_tag() const {
+  const std::vector<double> pinned = by_tag(1, [&](const Scalar4& from, double* to) {
+    *to = max_displacement_.at(static_cast<std::size_t>(hoomd::__scalar_as_int(from.w))) == 0;
+  });
+  return {pinned.begin(), pinned.end()};
+}
+
 template <class Values>
 std::vector<double> HardParticles::by_tag(int width, Values&& values) const {
   const auto each = static_cast<std::size_t>(width);
@@ -522,6 +459,7 @@ HardParticles::OtherMoves HardParticles::others() const {
     to[1] += counters.accepted;
   };
   add(sum.volume, engine_->volume_counters());
+  add(sum.aspect, engine_->box_counters(hard_particles::BoxMove::aspect));
   add(sum.swap, engine_->swap_counters());
   return sum;
 }
@@ -538,6 +476,10 @@ std::array<std::uint64_t, 2> accepted_and_rejected_since(
 
 std::array<std::uint64_t, 2> HardParticles::volume_moves() const {
   return accepted_and_rejected_since(others().volume, others_at_start_.volume);
+}
+
+std::array<std::uint64_t, 2> HardParticles::aspect_moves() const {
+  return accepted_and_rejected_since(others().aspect, others_at_start_.aspect);
 }
 
 std::array<std::uint64_t, 2> HardParticles::swap_moves() const {

@@ -34,7 +34,8 @@ class HardParticles : public hoomd::Integrator {
   void prepRun(std::uint64_t timestep) override;
   void update(std::uint64_t timestep) override;
 
-  // By particle type; all types must have the same displacement when a run begins.
+  // By particle type; when a run begins, all types must have the same displacement or 0, with which
+  // their particles never move.
   void set_shape(const std::string& type, const pybind11::dict& shape);
   pybind11::dict shape(const std::string& type) const;
   void set_max_displacement(const std::string& type, double d);
@@ -49,9 +50,11 @@ class HardParticles : public hoomd::Integrator {
   // A pressure over kT that changes with the time step; null: the number of set_box_moves().
   void set_pressure(std::shared_ptr<hoomd::Variant> pressure) { pressure_ = std::move(pressure); }
   // Constant pressure: pressure over kT (0: constant volume), steps uniform in ln V, in V or in the
-  // length of one edge, the largest step (0: chosen), and the shares of it for each edge.
+  // length of one edge, the largest step (0: chosen), and the shares of it for each edge; with
+  // edges apart, the weights and the largest steps of several kinds (all 0: one kind).
   void set_box_moves(double beta_pressure, bool ln_volume, bool edges_apart, double delta,
-                     const std::array<double, 3>& edge_shares);
+                     const std::array<double, 3>& edge_shares, const std::array<double, 3>& weights,
+                     const std::array<double, 3>& deltas);
   // Swap moves, which exchange types: rounds of pairs (0: none), the largest difference of the
   // diameters (0: any), and the number of cycles between them.
   void set_swap(int rounds, double range, int every);
@@ -59,9 +62,10 @@ class HardParticles : public hoomd::Integrator {
   void set_repair_depth(double depth) { set(repair_depth_, depth); }
 
   // Accepted and rejected since the start of the last run: moves of particles, trial changes of the
-  // volume, and swaps.
+  // volume and of edges, of the aspect ratio, and swaps.
   std::array<std::uint64_t, 2> accepted_and_rejected();
   std::array<std::uint64_t, 2> volume_moves() const;
+  std::array<std::uint64_t, 2> aspect_moves() const;
   std::array<std::uint64_t, 2> swap_moves() const;
   double moves_per_second();
   // Costs of the steps on several ranks since the start of the last run: seconds of this rank, and
@@ -135,7 +139,10 @@ class HardParticles : public hoomd::Integrator {
   void check_plane() const;
   bool one_size() const;  // whether all types have the same diameter
   // The engine compares HOOMD-blue's types only of other particles.
-  bool plain_disks() const { return dimensions_ == 2 && one_size() && beta_pressure_ == 0; }
+  bool plain_disks() const {
+    return dimensions_ == 2 && one_size() && beta_pressure_ == 0 && !pins();
+  }
+  bool pins() const;  // whether the particles of some type never move
   // Parameters of the box, the sizes and the pressure.
   hard_particles::Parameters parameters() const;
   void check_swaps() const;
@@ -146,8 +153,9 @@ class HardParticles : public hoomd::Integrator {
   // Scales positions from an earlier box to the present one.
   void scale_positions(const std::array<double, 3>& before);
   double common_displacement() const;
-  // Collective, as parameters() of a mixture is: [N], and [N][D].
+  // Collective, as parameters() of a mixture or with pinned particles is: [N], and [N][D].
   std::vector<double> diameters_by_tag() const;
+  std::vector<std::uint8_t> pinned_by_tag() const;
   std::vector<double> positions_by_tag() const;
   // The numbers of each particle, by values(position and type, where to write them).
   template <class Values>
@@ -170,9 +178,9 @@ class HardParticles : public hoomd::Integrator {
 #endif
   // Waits for the GPU; moves of all engines so far.
   hard_particles::Counters total();
-  // Trials and accepted changes of the volume and swaps of all engines so far.
+  // Trials and accepted changes of the box and swaps of all engines so far.
   struct OtherMoves {
-    std::array<std::uint64_t, 2> volume{}, swap{};
+    std::array<std::uint64_t, 2> volume{}, aspect{}, swap{};
   };
   OtherMoves others() const;
   int rounds() const;
@@ -196,7 +204,7 @@ class HardParticles : public hoomd::Integrator {
   std::shared_ptr<hoomd::Variant> pressure_;
   double beta_pressure_ = 0, volume_delta_ = 0;
   bool ln_volume_ = true, edges_apart_ = false;
-  std::array<double, 3> edge_shares_{1, 1, 1};
+  std::array<double, 3> edge_shares_{1, 1, 1}, box_weights_{}, box_deltas_{};
   int swap_rounds_ = 0, swap_every_ = 1;
   double swap_range_ = 0;
 

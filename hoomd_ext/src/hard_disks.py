@@ -26,7 +26,10 @@ class HardDisks(HardParticles):
             V or V (default chosen from the pressure). Ten trial changes of the volume follow each
             shift of the grid; all edges change together. ``length`` instead of ``volume`` changes
             one edge at a time by at most its ``delta``, a number or a tuple of one number per edge,
-            where 0 keeps the edge fixed.
+            where 0 keeps the edge fixed. ``aspect`` changes one edge by at most the relative
+            ``delta`` and the others against it, at constant volume. If several kinds are given, one
+            trial change follows each shift of the grid. Its kind is drawn in proportion to the
+            ``weight`` of each kind (default 1), and ``mode`` must be ``"ln"``.
         swap (dict): `None`, or settings for swap moves, in which two disks of different types
             exchange their types if there is room: ``rounds``, the number of rounds of pairs for
             each set of cells, and optionally ``range``, the largest difference of the diameters
@@ -55,8 +58,8 @@ class HardDisks(HardParticles):
     mixture.
 
     Particle types may have different diameters. Two disks are in contact at the mean of their
-    diameters. All types have the same `d`. In a mixture, all `nselect` trial moves in a cell are
-    made with one disk, which is drawn at random.
+    diameters. All types have the same `d`, but the particles of a type with `d` = 0 never move. In
+    a mixture, all `nselect` trial moves in a cell are made with one disk, which is drawn at random.
 
     The box must be 2D and rectangular and at least three of the largest diameters wide, with all
     particles at z = 0.
@@ -77,7 +80,9 @@ class HardDisks(HardParticles):
         shape (TypeParameter[``particle type``, dict]): ``diameter`` (float, **required**)
             :math:`[\mathrm{length}]`. ``orientable`` and ``ignore_statistics`` of HPMC are False.
         d (TypeParameter[``particle type``, float]): Half edge of the square of trial displacements
-            :math:`[\mathrm{length}]`, at most `max_d`.
+            :math:`[\mathrm{length}]`, at most `max_d`. With 0, particles of the type never move:
+            the others collide with them, and their trial moves count as rejected. 0 is not for
+            `box_moves` or `swap`.
         nselect (int): Trial moves in each occupied cell in a checkerboard sweep.
         sweeps_per_step (int): Checkerboard sweeps in a time step.
         repair_depth (float): Overlaps up to this depth, in contact distances, are repaired.

@@ -166,7 +166,7 @@ class HardParticles(Integrator):
         self.nselect = nselect
         self.sweeps_per_step = sweeps_per_step
         self.repair_depth = repair_depth
-        d = TypeParameterDict(_length("d"), len_keys=1)
+        d = TypeParameterDict(_depth("d"), len_keys=1)
         d.default = default_d
         shape = TypeParameterDict(
             diameter=_length("diameter"),
@@ -248,19 +248,30 @@ class HardParticles(Integrator):
         betaP = None if of_box is None else of_box["betaP"]
         self._cpp_obj.setPressure(betaP if callable(betaP) else None)
         if of_box is None:
-            self._cpp_obj.setBoxMoves(0.0, True, False, 0.0, [1.0] * 3)
+            self._cpp_obj.setBoxMoves(0.0, True, False, 0.0, [1.0] * 3, [0.0] * 3, [0.0] * 3)
         else:
-            mode, delta = moves.mode_and_delta(of_box, self._DIMENSIONS)
-            most, shares = delta or 0.0, [1.0] * 3
-            if isinstance(delta, tuple):
-                most = max(delta)
-                shares = ([each / most for each in delta] + shares)[:3]
             now = moves.pressure(betaP, self._simulation.timestep)
-            self._cpp_obj.setBoxMoves(now, mode == "ln", mode == "length", most, shares)
+            self._cpp_obj.setBoxMoves(now, *self._kinds(of_box))
         if swap is None:
             self._cpp_obj.setSwap(0, 0.0, 1)
         else:
             self._cpp_obj.setSwap(swap["rounds"], swap["range"] or 0.0, swap["every"])
+
+    def _kinds(self, of_box):
+        """The kinds of box moves, as the C++ object has them."""
+        found = moves.kinds(of_box, self._DIMENSIONS)
+        mode, weights = found.get("mode"), found.get("weights")
+        deltas = (found["delta"] or {}) if weights else {mode: found["delta"]}
+        shares = [1.0] * 3
+        if isinstance(length := deltas.get("length"), tuple):
+            deltas["length"] = most = max(length)
+            shares = ([each / most for each in length] + shares)[:3]
+        one = 0.0 if weights else deltas[mode] or 0.0
+        each = [
+            [given.get(kind, 0.0) for kind in moves.KINDS] if weights else [0.0] * 3
+            for given in (weights, deltas)
+        ]
+        return mode == "ln", mode == "length" or bool(weights), one, shares, *each
 
     def _attach_hook(self):
         simulation = self._simulation
@@ -315,9 +326,15 @@ class HardParticles(Integrator):
 
     @log(category="sequence", requires_run=True)
     def volume_moves(self):
-        """tuple[int, int]: Accepted and rejected trial changes of the volume since the start of the
-        last run."""
+        """tuple[int, int]: Accepted and rejected trial changes of the volume and of edges since the
+        start of the last run."""
         return tuple(self._cpp_obj.volume_moves)
+
+    @log(category="sequence", requires_run=True)
+    def aspect_moves(self):
+        """tuple[int, int]: Accepted and rejected trial changes of the aspect ratio since the start
+        of the last run."""
+        return tuple(self._cpp_obj.aspect_moves)
 
     @log(category="sequence", requires_run=True)
     def swap_moves(self):

@@ -28,6 +28,7 @@ PYBIND11_MODULE(_manymove, module) {
       .def("setSwap", &HardParticles::set_swap)
       .def("resize", &HardParticles::resize)
       .def_property_readonly("volume_moves", &HardParticles::volume_moves)
+      .def_property_readonly("aspect_moves", &HardParticles::aspect_moves)
       .def_property_readonly("swap_moves", &HardParticles::swap_moves)
       .def_property_readonly("translate_moves", &HardParticles::accepted_and_rejected)
       .def_property_readonly("all_moves", &HardParticles::all_accepted_and_rejected)

@@ -94,11 +94,15 @@ class _Solve(hoomd.custom.Action):
     def _get_acceptance(self):
         return self._acceptance
 
+    def _moving(self):
+        """The types whose particles move, with their d."""
+        return {name: d for name, d in self._integrator.d.items() if d}
+
     def _get_d(self):
-        return next(iter(self._integrator.d.values()))
+        return next(iter(self._moving().values()))
 
     def _set_d(self, d):
-        for name in self._integrator.d:
+        for name in self._moving():
             self._integrator.d[name] = d
 
     def attach(self, simulation):
@@ -147,7 +151,8 @@ class MoveSize(hoomd.tune.CustomTuner):
         moves (list[str]): ``["d"]``, the only size that can be tuned.
         target (float): Wanted acceptance, in (0, 1).
         solver (hoomd.tune.RootSolver): How; see also `scale_solver` and `secant_solver`.
-        types (list[str]): `None`, or the names of all particle types, which have one `d`.
+        types (list[str]): `None`, or the names of all particle types, which have one `d`, except
+            that types with a `d` of 0 keep it.
         max_translation_move (float): Largest `d` to try, or `None`. The tuner never exceeds
             their `max_d`, whatever is given here.
         max_rotation_move (float): `None`, because there are no rotations.

@@ -72,6 +72,7 @@ Parameters parameters_from(const nb::dict& d) {
   p.diameters = optional_array<double>(d, "diameters");
   p.types = optional_array<std::int32_t>(d, "types");
   p.contacts = optional_array<double, 2>(d, "contacts");
+  p.pinned = optional_array<std::uint8_t>(d, "pinned");
   if (p.diameters.empty() && p.types.empty() && p.contacts.empty())
     p.diameter = nb::cast<double>(d["diameter"]);
   p.max_displacement = nb::cast<double>(d["max_displacement"]);
@@ -97,6 +98,10 @@ Parameters parameters_from(const nb::dict& d) {
       if (shares.size() != box.size())
         throw std::invalid_argument("edge_shares: one for each edge");
       std::copy(shares.begin(), shares.end(), p.edge_shares);
+    }
+    if (d.contains("box_weights")) {
+      p.box_weights = nb::cast<std::array<double, 3>>(d["box_weights"]);
+      p.box_deltas = nb::cast<std::array<double, 3>>(d["box_deltas"]);
     }
     p.volume_repeats = nb::cast<int>(d["volume_repeats"]);
     p.volume_every = nb::cast<int>(d["volume_every"]);
@@ -128,6 +133,8 @@ nb::dict grid_dict(const Engine& engine) {
   d["extent"] = axes(g.extent, dimensions);
   d["volume_delta"] = g.volume_delta;
   d["largest_volume_delta"] = g.largest_volume_delta;
+  d["box_deltas"] = nb::tuple(nb::cast(g.box_deltas));
+  d["largest_box_deltas"] = nb::tuple(nb::cast(g.largest_box_deltas));
   d["volume_repeats"] = g.volume_repeats;
   d["volume_every"] = g.volume_every;
   return d;
@@ -269,6 +276,16 @@ void bind_running(nb::class_<Engine>& engine) {
           "ended.")
       .def_prop_ro("volume_counters",
                    [](const Engine& e) { return tuple_of_trials(e.volume_counters()); })
+      .def_prop_ro(
+          "box_counters",
+          [](const Engine& e) {
+            return nb::make_tuple(tuple_of_trials(e.box_counters(BoxMove::volume)),
+                                  tuple_of_trials(e.box_counters(BoxMove::length)),
+                                  tuple_of_trials(e.box_counters(BoxMove::aspect)));
+          },
+          "With several kinds of box moves, the trials and those accepted of changes of the "
+          "volume, "
+          "of one edge and of the aspect ratio.")
       .def(
           "diameters",
           [](const Engine& e) { return array_of(released([&] { return e.diameters(); })); },
@@ -311,10 +328,13 @@ void bind_hard_particles(nb::module_& module) {
       module, "HardParticles",
       "The engine behind manymove.HardDisks and HardSpheres. positions: float (N, D). parameters: "
       "box (D edges); diameter, or diameters (float64 N), or types (int32 N) and contacts (float64 "
-      "T by T), where the others are missing or None; max_displacement, cell_width, "
+      "T by T), where the others are missing or None; pinned (uint8 N, not 0 for "
+      "particles that never move, or None); max_displacement, cell_width, "
       "moves_per_cell, rounds, tile (0: chosen); seed, first_cycle, repair_depth; at constant "
       "pressure beta_pressure, ln_volume, edges_apart, volume_delta, edge_shares, volume_repeats, "
-      "volume_every (0: chosen); for swap moves swap_rounds, swap_every, swap_range (0: any).");
+      "volume_every (0: chosen), and for several kinds of box moves box_weights and box_deltas (of "
+      "the volume, an edge and the aspect ratio); for swap moves swap_rounds, swap_every, "
+      "swap_range (0: any).");
   bind_making(engine);
   bind_running(engine);
 

@@ -70,7 +70,7 @@ class Isobaric(Ensemble):
     """Hard particles: lambda = beta P, X = V."""
 
     name = "pressure"
-    _STATE = ("places", "origin", "extent", "diameters")
+    _STATE = ("places", "origin", "extent", "logarithms", "diameters")
 
     def point(self, one: HardParticles) -> StatePoint | str:
         if one.constant_pressure is None:
@@ -86,7 +86,7 @@ class Isobaric(Ensemble):
             "swap moves": swaps,
             "volume_mode": one.volume_mode,
         }
-        if one.volume_mode != "length":
+        if one.volume_mode not in ("length", "mixed"):
             common["shape of the box"] = [round(edge / one.box[0], 4) for edge in one.box]
         fields = np.array([one._parameters["beta_pressure"]])
         return StatePoint([float(one.constant_pressure)], fields, common)
@@ -112,7 +112,7 @@ class Isobaric(Ensemble):
         }
         kept = {name: getattr(one, name) for name in ("_seconds", "_pace", "_repaired")}
         one._parameters = {**header["parameters"], "box": one._parameters["box"]}
-        if one.volume_mode != "length":
+        if one.volume_mode not in ("length", "mixed"):
             one._parameters["box"] = other["box"]
         if "diameters" in other:
             one._sizes = replace(one._sizes, diameters=other["diameters"])

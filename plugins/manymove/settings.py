@@ -25,6 +25,7 @@ from manymove.errors import ParameterError
 LARGEST = 1e15  # of a number of a fluid of dissipative particles
 MOST_TYPES = 64
 VOLUME_MODES = ("ln", "standard", "length")
+BOX_MOVES = ("volume", "length", "aspect")
 SURROUNDINGS = ("conductor", "vacuum")
 
 
@@ -235,7 +236,7 @@ class Mixture(Group):
 
 @dataclass(frozen=True)
 class ConstantPressure(Group):
-    """Constant pressure: trial changes of the volume between cycles.
+    """Constant pressure: trial changes of the volume, or of several kinds, between cycles.
 
     Args:
         pressure: imposed pressure P* = beta P d^D in D dimensions, where d is the diameter, or d^D
@@ -245,33 +246,75 @@ class ConstantPressure(Group):
             the host.
         delta: maximum trial change of ln V, of V or of an edge (default from N and the pressure).
             In the mode "length" it may be one number for each edge, 0 for a fixed edge; it applies
-            to the initial edges and grows in proportion to the edge.
+            to the initial edges and grows in proportion to the edge. With `weights` it is a
+            dictionary of the maxima of the kinds; that of "aspect" is the maximum relative change
+            of an edge.
         repeats: number of trial changes at a time (default 10, which need one search over the
-            pairs, or 1 in the mode "length").
+            pairs, or 1 in the mode "length" and with `weights`).
         every: number of cycles between trial changes.
+        weights: relative probabilities of several kinds of trial changes, a dictionary with the
+            keys "volume" (all edges by one factor, uniform in ln V), "length" (one edge) and
+            "aspect" (one edge and the others against it, at constant volume). Each trial draws its
+            kind (default one kind, that of `mode`).
     """
 
     pressure: Annotated[float, arguments.positive_and_finite]
     mode: Annotated[str, one_of(*VOLUME_MODES)] = "ln"
-    delta: float | Sequence[float] | None = None
+    delta: float | Sequence[float] | Mapping[str, float | Sequence[float]] | None = None
     repeats: Annotated[int | None, arguments.count] = None
     every: Annotated[int, arguments.count] = 1
+    weights: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.weights is not None:
+            object.__setattr__(self, "weights", self._kinds())
+            object.__setattr__(self, "delta", self._maxima())
+        elif isinstance(self.delta, Mapping):
+            raise ParameterError("delta", "must be a number or a sequence without weights")
+        elif self.delta is not None:
+            object.__setattr__(self, "delta", _maximum("delta", self.delta, self.mode == "length"))
+
+    def _kinds(self) -> dict[str, float]:
+        """The kinds of trial changes that have a weight."""
+        weights: Any = self.weights
+        if not isinstance(weights, Mapping):
+            raise TypeError(f"weights must be a dictionary, got {weights!r}")
+        for name in weights:
+            arguments.one_of("a key of weights", name, BOX_MOVES)
+        if self.mode != "ln":
+            raise ParameterError("mode", f"must be left to its default with weights: {self.mode!r}")
+        found = {name: arguments.not_negative("weights", each) for name, each in weights.items()}
+        if not all(map(math.isfinite, found.values())) or not any(found.values()):
+            raise ParameterError("weights", f"must be finite, and one of them positive: {found}")
+        return {name: each for name, each in found.items() if each}
+
+    def _maxima(self) -> dict[str, Any] | None:
+        """The maximum of each kind that has one."""
         if self.delta is None:
-            return
-        if np.ndim(self.delta) == 0:
-            delta: Any = arguments.positive("delta", self.delta)  # type: ignore[arg-type]
-        elif self.mode != "length":
-            raise ParameterError("delta", 'must be a number unless the mode is "length"')
-        else:
-            delta = tuple(arguments.not_negative("delta", each) for each in self.delta)  # type: ignore[union-attr]
-            if not all(map(math.isfinite, delta)):
-                raise ParameterError("delta", f"must be finite, got {delta}")
-            if not any(delta):
-                raise ParameterError("delta", "is 0 for all edges; at least one must be positive")
-        object.__setattr__(self, "delta", delta)
+            return None
+        if not isinstance(self.delta, Mapping):
+            raise ParameterError("delta", "must be a dictionary of the kinds with weights")
+        for name in self.delta:
+            if name not in self.weights:  # type: ignore[operator]
+                raise ParameterError("delta", f"is given for {name!r}, which has no weight")
+        return {
+            name: _maximum("delta", each, name == "length") for name, each in self.delta.items()
+        }
+
+
+def _maximum(name: str, value: Any, of_edges: bool) -> float | tuple[float, ...]:
+    """Check a maximum trial change: a number, or of edges one for each."""
+    if np.ndim(value) == 0:
+        return arguments.positive(name, value)
+    if not of_edges:
+        raise ParameterError(name, 'must be a number unless the mode is "length"')
+    delta = tuple(arguments.not_negative(name, each) for each in value)
+    if not all(map(math.isfinite, delta)):
+        raise ParameterError(name, f"must be finite, got {delta}")
+    if not any(delta):
+        raise ParameterError(name, "is 0 for all edges; at least one must be positive")
+    return delta
 
 
 @dataclass(frozen=True)

@@ -355,6 +355,113 @@ def test_edges_apart_have_the_density_of_edges_together(device):
     assert len({round(edge, 9) for edge in spheres.box}) == 3
 
 
+# ---- several kinds of box moves ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "weights", "delta"),
+    [
+        (2, {"volume": 1, "aspect": 1}, {"volume": 0.4, "aspect": 0.3}),
+        (2, {"length": 2, "aspect": 1}, {"length": (0.8, 0.4), "aspect": 0.2}),
+        (3, {"volume": 1, "length": 1, "aspect": 2}, {"volume": 0.4, "length": 0.8, "aspect": 0.3}),
+    ],
+)
+def test_two_particles_have_the_edges_of_integration_with_several_kinds(
+    device, dimensions, weights, delta
+):
+    """Two comparisons for each mix: all mixes that can reach every box have one law."""
+    box = (3.4, 4.3, 3.7)[:dimensions]
+    particles = make(
+        (sites(box)[[0, 4 if dimensions == 2 else 13]], box),
+        device,
+        pressure=0.25 if dimensions == 2 else 0.1,
+        volume_weights=weights,
+        volume_delta=delta,
+        volume_repeats=4,
+        max_displacement=0.6,
+    )
+    check_edges(particles, np.ones((2, 2)))
+
+
+def test_changes_of_the_aspect_ratio_keep_the_area_and_have_the_edges_of_integration(device):
+    """Two disks at constant area, which is kept to the spacing of the lattice, without drift. ln Lx
+    is uniform, because all boxes with edges of at least three diameters have the same share of
+    legal configurations; one comparison."""
+    box = (4.1, 4.4)
+    area = box[0] * box[1]
+    disks = make(
+        (sites(box)[[0, 4]], box),
+        device,
+        pressure=0.25,
+        volume_weights={"aspect": 1},
+        volume_delta={"aspect": 0.3},
+        volume_repeats=4,
+        max_displacement=0.6,
+    )
+    found = boxes(disks, 6000, 8)
+    assert np.abs(found.prod(axis=1) / area - 1).max() < 4e-6
+    bins = np.linspace(math.log(3), math.log(area / 3), 17)
+    counts = np.histogram(np.log(found[:, 0]), bins=bins)[0]
+    assert counts.sum() == len(found)
+    assert_follows(counts, np.ones(16))
+    trials, accepted = disks.box_moves["aspect"]
+    assert 0.3 * trials < accepted < trials
+    assert disks.volume_trials == 0
+
+
+def test_several_kinds_have_the_density_of_one(device):
+    """64 spheres at one pressure; one comparison. Each kind is tried as often as its weight says
+    and is tuned by its own acceptance."""
+    found = []
+    weights = {"volume": 3, "length": 1, "aspect": 1}
+    for kinds in (None, weights):
+        pressure = ConstantPressure(2.5, weights=kinds)
+        spheres = HardSpheres.random(64, 0.28, seed=5, pressure=pressure, device=device)
+        spheres.run(2000)
+        spheres.tune_volume(4000)
+        spheres.sample_volume(100)
+        spheres.run(15_000)
+        found.append(spheres.packing_fraction_average)
+    error = math.hypot(*(one.error for one in found))
+    assert abs(found[0].value - found[1].value) < 5 * error
+    assert error < 6e-3
+    assert spheres.volume_mode == "mixed"
+    trials = {kind: each[0] for kind, each in spheres.box_moves.items()}
+    total = sum(trials.values())
+    for kind, weight in weights.items():
+        share = weight / sum(weights.values())
+        assert abs(trials[kind] - share * total) < 5 * math.sqrt(share * (1 - share) * total)
+        assert 0.1 < spheres.box_moves[kind][1] / trials[kind] < 0.6
+    assert spheres.volume_trials == trials["volume"] + trials["length"]
+    assert len(set(spheres.volume_delta.values())) == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"weights": {"shear": 1}}, 'a key of weights must be "volume", "length" or "aspect"'),
+        ({"weights": {}}, "weights must be finite, and one of them positive"),
+        ({"weights": {"volume": 0.0}}, "weights must be finite, and one of them positive"),
+        ({"weights": {"volume": -1}}, "weights must not be negative"),
+        ({"weights": {"volume": math.inf}}, "weights must be finite"),
+        ({"weights": {"volume": 1}, "mode": "length"}, "mode must be left to its default"),
+        ({"weights": {"volume": 1}, "delta": 0.1}, "delta must be a dictionary of the kinds"),
+        ({"weights": {"volume": 1}, "delta": {"aspect": 1}}, "for 'aspect', which has no weight"),
+        ({"weights": {"aspect": 1}, "delta": {"aspect": (1, 1)}}, "delta must be a number"),
+        ({"delta": {"volume": 1}}, "delta must be a number or a sequence without weights"),
+    ],
+)
+def test_invalid_kinds_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        ConstantPressure(2.5, **settings)
+
+
+def test_too_large_steps_of_a_kind_are_refused():
+    for kind, most in (("volume", 1.38), ("length", 1), ("aspect", 1)):
+        with pytest.raises(ValueError, match=f"box_{kind}_delta must be positive and at most"):
+            shrinking("mixed", volume_weights={kind: 1}, volume_delta={kind: most * 1.001})
+
+
 def test_an_edge_whose_step_is_zero_stays(device):
     """Equal steps are those of a single number."""
     slab = shrinking("edges apart", device, volume_delta=(0, 0.05, 0.1))
@@ -379,6 +486,11 @@ SYSTEMS = {
     "diameters": ((4.6,) * 3, {"diameters": np.linspace(0.6, 1.0, 64)}),
     "table": ((6.1, 5.3), {"types": np.arange(16) % 2, "contacts": UNLIKE}),
     "edges apart": ((3.9, 6.1, 4.7), {"volume_mode": "length"}),
+    "mixed": ((3.9, 6.1), {"volume_weights": {"volume": 1, "length": 1, "aspect": 1}}),
+    "mixed, diameters": (
+        (3.9, 6.1, 4.7),
+        {"volume_weights": {"volume": 2, "aspect": 1}, "diameters": np.linspace(0.6, 1.0, 64)},
+    ),
     "swaps, edges apart": (
         (7.0, 7.0),
         {"volume_mode": "length", "diameters": np.linspace(0.6, 1.0, 16), "swap_rounds": 2},
@@ -392,6 +504,10 @@ def shrinking(name, device="cpu", **settings):
     per_edge = 4
     places = sites(tuple(1.6 * edge for edge in box), per_edge)
     settings = {"pressure": 3.0, "volume_delta": 0.1, "volume_repeats": 4, **sizes, **settings}
+    if weights := settings.get("volume_weights"):
+        settings["volume_delta"] = {kind: 0.1 for kind in weights} | (
+            settings["volume_delta"] if isinstance(settings["volume_delta"], dict) else {}
+        )
     return make((places, tuple(1.6 * edge for edge in box)), device, **settings)
 
 
@@ -416,6 +532,8 @@ def test_a_resumed_run_is_the_same_across_changes_of_the_grid(device, name, tmp_
 @pytest.mark.parametrize("mode", ["ln", "standard", "length"])
 def test_cpu_and_gpu_make_the_same_trajectory(name, mode):
     delta = {"ln": 0.05, "standard": 1.5, "length": 0.2}[mode]
+    if "mixed" in name:
+        mode, delta = "ln", {}
     runs = [shrinking(name, d, volume_mode=mode, volume_delta=delta) for d in ("cpu", "cuda")]
     for _ in range(10):
         for run in runs:
@@ -447,7 +565,9 @@ def test_many_tiles_find_the_least_ratio_of_the_cpu(dimensions, sizes, every):
     assert 0 < accepted < trials
 
 
-@pytest.mark.parametrize("name", [name for name in SYSTEMS if "apart" not in name])
+@pytest.mark.parametrize(
+    "name", [name for name in SYSTEMS if not name.startswith(("edges", "swaps", "mixed"))]
+)
 def test_a_change_of_the_volume_rounds_no_position(device, name):
     """Positions are odd points of one lattice in every grid."""
     particles = shrinking(name, device)

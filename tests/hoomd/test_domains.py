@@ -158,8 +158,9 @@ def test_other_operations_in_between(others, tmp_path):
         ("AB", {"swap": {"rounds": 2}, "d": 0.1}),
         ("AB", {"swap": {"rounds": 2}, "box_moves": {"betaP": 1.0}, "d": 0.1}),
         ("A", {"box_moves": {"betaP": 2.0, "length": {"delta": 0.02}}}),
+        ("A", {"box_moves": {"betaP": 2.0, "length": {"weight": 2}, "aspect": {}}}),
     ],
-    ids=["box moves", "swaps", "swaps at constant pressure", "edges apart"],
+    ids=["box moves", "swaps", "swaps at constant pressure", "edges apart", "edges and aspect"],
 )
 def test_box_moves_and_swaps_on_other_domains_than_slabs(types, settings, tmp_path):
     compare(tmp_path, LAYERS, [[2, 1, 1]], types=types, **settings)

@@ -332,6 +332,7 @@ QUANTITIES = {
     "state_hash": "string",
     "packing_fraction": "scalar",
     "volume_moves": "sequence",
+    "aspect_moves": "sequence",
     "swap_moves": "sequence",
 }
 

@@ -102,6 +102,65 @@ def test_types_of_one_diameter_are_particles_of_one_size(way):
     assert particles.state_hash == expected.state_hash
 
 
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("sizes", [{"A": 1.0, "B": 1.0}, SIZES])
+def test_particles_of_a_type_whose_d_is_0_never_move(hoomd_device, dimensions, sizes):
+    pytest.importorskip("hoomd.manymove")
+    start = lattice(dimensions, 8, 1.5)
+    simulation, particles = make((start, "AB"), "component", hoomd_device, diameters=sizes)
+    particles.d["B"] = 0
+    pinned = np.arange(len(start[0])) % 2 == 1
+    expected = standalone(simulation, 20, sizes, pinned=pinned)
+    before = positions_of(simulation)
+    simulation.run(20)
+    assert particles.state_hash == expected.state_hash
+    now = positions_of(simulation)
+    moved = (np.abs(now - before) > 1e-5).any(axis=1)  # the engine's lattice is finer
+    assert (moved == ~pinned).all()
+    # Types, and with them pinned particles, are noticed when others change them.
+    with simulation.state.cpu_local_snapshot as snapshot:
+        typeid, index = snapshot.particles.typeid, snapshot.particles.rtag
+        typeid[index[1]], typeid[index[2]] = (0, 0) if sizes["B"] > 1 else (0, 1)
+    simulation.run(20)
+    then = positions_of(simulation)
+    still = (then == now).all(axis=1)
+    if sizes["B"] == 1:
+        pinned[2] = True
+    pinned[1] = False
+    assert (still == pinned).all()
+    # With a d, all move again.
+    particles.d["B"] = particles.d["A"]
+    simulation.run(20)
+    assert (positions_of(simulation) != then).any(axis=1).all()
+
+
+def test_what_a_d_of_0_does_not_have_is_refused():
+    pytest.importorskip("hoomd.manymove")
+    simulation, particles = make(SYSTEMS["mixture of spheres"], "component")
+    particles.d["B"] = 0
+    for name, settings, message in (
+        ("box_moves", {"betaP": 1.0}, "HardSpheres: a d of 0 cannot be combined with constant"),
+        ("swap", {"rounds": 2}, "HardSpheres: a d of 0 cannot be combined with swap moves"),
+    ):
+        setattr(particles, name, settings)
+        with pytest.raises(ValueError, match=message):
+            simulation.run(0)
+        setattr(particles, name, None)
+    simulation.run(1)
+    particles.d["A"] = 0
+    with pytest.raises(ValueError, match="HardSpheres: d is 0 for all particle types"):
+        simulation.run(0)
+
+
+def test_the_tuner_leaves_a_d_of_0_alone():
+    component = pytest.importorskip("hoomd.manymove")
+    simulation, particles = make(SYSTEMS["mixture of spheres"], "component")
+    particles.d["A"] = 0
+    simulation.operations.tuners.append(component.tune.MoveSize.scale_solver(1, ["d"], 0.3))
+    simulation.run(5)
+    assert particles.d["A"] == 0 and particles.d["B"] not in (0, 0.12)
+
+
 def test_the_unit_of_length_is_that_of_the_simulation(way):
     (positions, box), types = SYSTEMS["mixture of spheres"]
     diameters = {name: 0.37 * size for name, size in SIZES.items()}
@@ -219,6 +278,7 @@ QUANTITIES = {
     "state_hash": "string",
     "packing_fraction": "scalar",
     "volume_moves": "sequence",
+    "aspect_moves": "sequence",
     "swap_moves": "sequence",
 }
 

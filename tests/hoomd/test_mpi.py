@@ -66,7 +66,7 @@ except Exception as error:
 
 # Spheres and mixtures in a box that is long in the direction in which the engine divides it.
 SPHERES = """
-import json, pathlib, sys, hoomd, numpy
+import json, pathlib, sys, hoomd, hoomd.manymove, numpy
 from hoomd_spheres import attach, simulation_of
 shape, moves = json.loads(sys.argv[1]), json.loads(sys.argv[3])
 types, device = sys.argv[2], sys.argv[4]
@@ -79,7 +79,12 @@ else:
 sites = numpy.indices(shape).reshape(len(shape), -1).T
 start = (1.5 * (sites - (numpy.array(shape) - 1) / 2), [1.5 * n for n in shape])
 simulation = simulation_of(start, types, device)
+pinned = moves.pop("pinned", [])
 particles = attach(simulation, "component", sweeps_per_step=8, **moves)
+for name in pinned:
+    particles.d[name] = 0
+sdf = hoomd.manymove.compute.SDF(xmax=0.3, dx=0.01)
+simulation.operations.computes.append(sdf)
 found = []
 
 
@@ -87,8 +92,9 @@ def look():
     simulation.run(3)
     snapshot = simulation.state.get_snapshot()
     found.extend([particles.state_hash, particles.translate_moves, particles.pressure])
-    of_moves = [*particles.volume_moves, *particles.swap_moves]
-    found.extend([particles.overlaps, [particles.max_d, *of_moves]])
+    of_moves = [*particles.volume_moves, *particles.aspect_moves, *particles.swap_moves]
+    scales = [sdf.betaP, *sdf.sdf_compression.tolist()]  # of all ranks, bit for bit
+    found.extend([particles.overlaps, [particles.max_d, *of_moves, *scales]])
     if communicator.rank == 0:  # without the periodic box: where a particle has gone in all
         way = snapshot.particles.position + numpy.array(
             snapshot.configuration.box[:3]) * snapshot.particles.image
@@ -159,19 +165,23 @@ def test_a_simulation_on_several_ranks_is_that_of_one(ranks, device, tmp_path):
         ([4, 4, 30], "A", {}, [2]),
         ([4, 4, 30], "AB", {}, [2, 3]),
         ([10, 60], "AB", {}, [2]),
+        ([4, 4, 30], "AB", {"pinned": ["B"]}, [2]),
         ([4, 4, 40], "AB", {"swap": {"rounds": 2}}, [2]),
         ([10, 70], "AB", {"swap": {"rounds": 2}, "box_moves": {"betaP": 1.0}}, [2]),
         ([4, 4, 44], "A", {"box_moves": {"betaP": 2.0}}, [2]),
         ([4, 4, 44], "A", {"box_moves": {"betaP": 2.0, "length": {"delta": 0.02}}}, [2]),
+        ([4, 4, 44], "A", {"box_moves": {"betaP": 2.0, "volume": {}, "aspect": {}}}, [2]),
     ],
     ids=[
         "spheres",
         "mixture of spheres",
         "mixture of disks",
+        "pinned spheres",
         "swaps",
         "swaps at constant pressure",
         "constant pressure",
         "edges apart",
+        "volume and aspect ratio",
     ],
 )
 def test_spheres_and_mixtures_on_several_ranks_are_those_of_one(
@@ -182,6 +192,7 @@ def test_spheres_and_mixtures_on_several_ranks_are_those_of_one(
     alone = job(tmp_path / "alone", [], *words, device=device, script=SPHERES)[1]["0"]
     assert len(alone) == 21 and len({alone[0], alone[7], alone[14]}) == 3
     assert [alone[k] for k in (3, 10, 17)] == [0, 0, 0]
+    assert max(alone[4][-30:]) > 0 and alone[4][-30:] != alone[11][-30:]
     for count in counts:
         found = job(tmp_path / f"{count}", on_ranks(count), *words, device=device, script=SPHERES)
         assert found[0] == 0 and len(found[1]) == count

@@ -23,12 +23,20 @@ TABLE = [[0.7, 1.0, 0.5], [1.0, 0.6, 0.8], [0.5, 0.8, 0.4]]  # not additive
 # The last edge is so little above 72 diameters that the number of cells along it changes.
 PRESSURE = {"pressure": 20.0, "volume_delta": 0.004, "volume_repeats": 5}
 APART = {"pressure": 20.0, "volume_mode": "length", "volume_delta": 0.01, "volume_repeats": 3}
+MIXED = {
+    "pressure": 20.0,
+    "volume_weights": {"volume": 1, "length": 1, "aspect": 1},
+    "volume_delta": {"volume": 0.004, "length": 0.01, "aspect": 0.003},
+    "volume_repeats": 3,
+}
 CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "spheres": (3, "one", {"tile": 5}),
     "spheres, additive": (3, "additive", {"tile": (5, 3, 4), "moves_per_cell": 5}),
     "spheres, a table": (3, "table", {"rounds": 1}),
     "disks, additive": (2, "additive", {"tile": 9}),
     "disks, a table": (2, "table", {"tile": 6, "rounds": 2}),
+    "spheres, pinned": (3, "one", {"tile": 5, "pinned": 5}),
+    "disks, pinned": (2, "one", {"tile": 6, "pinned": 7}),
     "spheres, swaps": (3, "additive", {"tile": 5, "swap_rounds": 3, "swap_range": 0.3}),
     "disks, swaps": (2, "additive", {"tile": 6, "swap_rounds": 2, "swap_every": 3}),
     "spheres, pressure": (3, "one", {"tile": 5, **PRESSURE}),
@@ -41,6 +49,8 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
         "additive",
         {"tile": 6, "swap_rounds": 2, **APART, "volume_delta": (0.01, 0.04)},
     ),
+    "spheres, several kinds": (3, "one", {"tile": 5, **MIXED}),
+    "disks, swaps, several kinds": (2, "additive", {"tile": 6, "swap_rounds": 2, **MIXED}),
     "disks, swaps, pressure": (2, "additive", {"tile": 6, "swap_rounds": 2, **PRESSURE}),
 }
 
@@ -60,6 +70,8 @@ def system(dimensions: int, sizes: str, **settings: Any) -> HardDisks | HardSphe
     if sizes == "table":
         settings |= {"types": np.arange(N) % 3, "contacts": TABLE}
     comm = settings.get("comm")
+    if "pinned" in settings:
+        settings["pinned"] = np.arange(N) % settings["pinned"] == 0
     first = not hasattr(comm, "rank") or comm.rank == 0
     settings = {"seed": 5, "threads": 1, "device": "cpu", **settings}
     make = HardDisks if dimensions == 2 else HardSpheres

@@ -72,7 +72,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), [*BAD, ("default_d", 0), ("threads", 0)])
+@pytest.mark.parametrize(("name", "value"), [*BAD, ("default_d", -1), ("threads", 0)])
 def test_bad_arguments_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=f"{name.removeprefix('default_')} must be"):
         hoomd.manymove.HardDisks(**{name: value})
@@ -105,9 +105,8 @@ def test_words_are_no_numbers(name):
         ("shape", dict(diameter=-1.0), "A.*diameter must be positive"),
         ("shape", dict(diameter=math.inf), "A.*diameter must be positive"),
         ("shape", dict(radius=1.0), "radius"),
-        ("d", 0.0, "A.*d must be positive"),
-        ("d", -0.1, "A.*d must be positive"),
-        ("d", math.nan, "A.*d must be positive"),
+        ("d", -0.1, "A.*d must be finite and not negative"),
+        ("d", math.nan, "A.*d must be finite and not negative"),
     ],
 )
 def test_bad_parameters_of_a_type_are_refused(disks, attached, parameter, value, message):

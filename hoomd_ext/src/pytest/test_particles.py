@@ -371,6 +371,18 @@ def test_types_without_a_shape_are_refused_until_they_have_one(disks, threads):
     assert sum(other.translate_moves) > 0
 
 
+def test_disks_of_a_type_whose_d_is_0_never_move(disks):
+    """The bits of their positions are those of the start after it was read."""
+    simulation, mc = disks(*hexagonal(12, 12, 0.5), types=("A", "B"), typeid=np.arange(144) % 2)
+    mc.d["B"] = 0
+    simulation.run(0)
+    before = positions_of(simulation)
+    simulation.run(30)
+    moved = (positions_of(simulation) != before).any(axis=1)
+    assert (moved == (np.arange(144) % 2 == 0)).all()
+    assert mc.overlaps == 0
+
+
 def test_errors_have_small_numbers(disks):
     start = hexagonal(8, 8, 0.3)
     simulation, mc = disks(*start, types=("A", "B"), d=1e-9)
@@ -379,7 +391,7 @@ def test_errors_have_small_numbers(disks):
         simulation.run(0)
     assert str(error.value) == (
         "hoomd.manymove.HardDisks has one d for all particle types, not d per type: A and B have "
-        "different d, 1e-09 and 2e-09; give all types the same"
+        "different d, 1e-09 and 2e-09; give all types the same, or 0 to those that never move"
     )
     simulation, _ = disks(*start)
     with simulation.state.cpu_local_snapshot as data:

@@ -257,3 +257,51 @@ def test_the_pressure_is_that_of_hpmc(disks, simulation_factory, steps, precisio
     assert our_error < precision * ours
     assert their_error < precision * theirs
     assert abs(ours - theirs) < 6 * math.hypot(our_error, their_error)
+
+
+@pytest.mark.validate
+@pytest.mark.skipif(hpmc is None, reason="this HOOMD-blue has no hpmc")
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        {
+            "volume": {"weight": 1, "mode": "ln", "delta": 0.012},
+            "aspect": {"weight": 2, "delta": 0.025},
+        },
+        {
+            "length": {"weight": 2, "delta": (0.08, 0.12, 0)},
+            "aspect": {"weight": 1, "delta": 0.025},
+        },
+        {"aspect": {"weight": 1, "delta": 0.025}},
+    ],
+)
+def test_the_boxes_are_those_of_hpmc(disks, simulation_factory, kinds):
+    """A crystal of 16 disks, whose box is confined, with the same dictionaries: means of the area,
+    of the logarithm of the ratio of the edges and of its square, within six joint standard errors
+    from 32 blocks (false alarms below 1e-6 each)."""
+    positions, box = hexagonal(4, 4, 0.8)
+    betaP, found = 17.0, []
+    simulation, mc = disks(positions, box, box_moves={"betaP": betaP, **kinds}, d=0.08)
+    simulation.run(1)
+    other = simulation_factory(simulation.state.get_snapshot())
+    sphere = hpmc.integrate.Sphere(default_d=0.1, nselect=4)
+    sphere.shape["A"] = dict(diameter=1.0)
+    other.operations.integrator = sphere
+    boxmc = hpmc.update.BoxMC(trigger=1, betaP=betaP)
+    for name, settings in kinds.items():
+        setattr(boxmc, name, settings)
+    other.operations.updaters.append(boxmc)
+    for each in (simulation, other):
+        each.run(1000)
+
+        def quantities(state=each.state):
+            shape = math.log(state.box.Lx / state.box.Ly) - math.log(box[0] / box[1])
+            return [state.box.Lx * state.box.Ly, shape, shape**2]
+
+        rows = recorded(each, quantities, 5, 30_000)
+        found.append([blocked(column) for column in np.transpose(rows)])
+    for (ours, our_error), (theirs, their_error) in zip(*found, strict=True):
+        assert abs(ours - theirs) < 6 * math.hypot(our_error, their_error) + 1e-5 * abs(theirs)
+    assert found[0][2][1] < 0.2 * found[0][2][0]
+    for moves in ("volume_moves", "aspect_moves"):
+        assert (sum(getattr(mc, moves)) > 0) == (sum(getattr(boxmc, moves)) > 0)

@@ -40,6 +40,9 @@ struct MANYMOVE_API OutgrownLattice : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
+// All edges by one factor, one edge, or one edge and the others against it, at constant volume.
+enum class BoxMove { volume, length, aspect };
+
 // Zero means: choose from the input. Two particles overlap if they are closer than their contact
 // distance, which is
 // - the diameter, if neither diameters nor types are given;
@@ -53,6 +56,9 @@ struct Parameters {
   std::vector<std::int32_t> types;  // from 0 to T - 1
   std::vector<double> contacts;     // symmetric
   double max_displacement = 0;      // moves are uniform in a cube (square) of twice this edge
+  // [N] or empty: particles that are not 0 never move. Their trial moves are rejected. Not at
+  // constant pressure nor with swap moves.
+  std::vector<std::uint8_t> pinned;
   // Wanted width of a cell: at least the largest contact distance; of equal disks below sqrt(2)
   // diameters, otherwise below 4/3 of the largest contact distance.
   double cell_width = 0;
@@ -69,7 +75,11 @@ struct Parameters {
   double beta_pressure = 0;  // pressure over kT; 0: constant volume
   bool ln_volume = true;     // steps uniform in ln V, otherwise in V
   bool edges_apart = false;  // steps of one edge at a time, uniform in its length; not in ln V
-  double volume_delta = 0;   // largest step, of ln V, V or an edge
+  // With edges apart, several kinds of steps: the relative probability of each BoxMove, all 0 for
+  // steps of one edge alone; and the largest steps, of ln V, of an edge of the start, and the
+  // relative one of an edge whose length changes at constant volume.
+  std::array<double, 3> box_weights{}, box_deltas{};
+  double volume_delta = 0;            // largest step, of ln V, V or an edge, if there is one kind
   double edge_shares[3] = {1, 1, 1};  // of volume_delta, for each edge; 0: a fixed edge
   int volume_repeats = 0;             // trial changes at a time
   int volume_every = 0;
@@ -81,7 +91,10 @@ struct Parameters {
   // Whether the policy is that of equal disks.
   bool equal_disks() const {
     return dimensions == 2 && diameters.empty() && types.empty() && contacts.empty() &&
-           beta_pressure == 0 && swap_rounds == 0;
+           beta_pressure == 0 && swap_rounds == 0 && pinned.empty();
+  }
+  bool several_box_moves() const {
+    return box_weights[0] != 0 || box_weights[1] != 0 || box_weights[2] != 0;
   }
 };
 
@@ -117,6 +130,10 @@ struct Snapshot {
   double volume = 0;
   TrialCounters volume_moves;
   std::array<std::int64_t, 3> extent{};  // with edges apart, the box in integer units
+  // With several kinds of box moves: ln of the edges in units, as integers, and for each kind the
+  // trials and those accepted. `volume_moves` are those of the volume and of edges together.
+  std::array<std::int64_t, 3> logarithms{};
+  std::array<std::uint64_t, 6> box_moves{};
   // Swap moves: the present diameters [N], with which a run continues, and the trials.
   std::vector<double> diameters;
   TrialCounters swap_moves;
@@ -132,6 +149,7 @@ template <class Fields, class Visitor, FieldsOf<Fields, Snapshot> = 0>
 void for_each_field(Fields& s, Visitor&& visit) {
   // A visitor may take the arrays away.
   const bool disks = s.equal_disks, swaps = !s.diameters.empty();
+  const bool several = s.logarithms != std::array<std::int64_t, 3>{};
   visit("counters", s.counters);
   visit("origin", s.origin);
   visit(OptionalField{"cells", disks}, s.cells);
@@ -139,6 +157,8 @@ void for_each_field(Fields& s, Visitor&& visit) {
   visit(OptionalField{"places", !disks}, s.places);
   visit(OptionalField{"volume", !disks}, s.volume, s.volume_moves.trials, s.volume_moves.accepted);
   visit(OptionalField{"extent", !disks}, s.extent);
+  visit(OptionalField{"logarithms", several}, s.logarithms);
+  visit(OptionalField{"box_moves", several}, s.box_moves);
   visit(OptionalField{"diameters", swaps}, s.diameters);
   visit(OptionalField{"swaps", swaps}, s.swap_moves.trials, s.swap_moves.accepted);
 }
@@ -156,6 +176,7 @@ struct Grid {
   std::int64_t extent[3];   // and in integer units
   // Constant pressure: as chosen, and the largest volume_delta.
   double volume_delta, largest_volume_delta;
+  std::array<double, 3> box_deltas, largest_box_deltas;  // the same with several kinds
   int volume_repeats, volume_every;
 };
 
@@ -251,7 +272,9 @@ class MANYMOVE_API Engine {
   // the cycle at which each row ended.
   virtual void set_volume_sampling(std::uint64_t record) = 0;
   virtual std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) = 0;
+  // Trial changes of the volume and of edges; and with several kinds those of each kind.
   virtual TrialCounters volume_counters() const = 0;
+  virtual TrialCounters box_counters(BoxMove kind) const = 0;
   virtual TrialCounters swap_counters() const = 0;
   // With swap moves the present diameters [N], on all ranks.
   virtual std::vector<double> diameters() const = 0;

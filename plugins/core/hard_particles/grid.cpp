@@ -362,6 +362,20 @@ void fill_diameters(State& state) {
   }
 }
 
+void check_pinned(const State& state) {
+  const std::vector<std::uint8_t>& pinned = state.parameters.pinned;
+  const Parameter name{"pinned"};
+  if (pinned.empty()) return;
+  if (pinned.size() != state.particles)
+    refuse(name, "must have an entry for each of ", state.particles, " particles, got ",
+           pinned.size());
+  if (state.constant_pressure())
+    refuse(name, "cannot be combined with constant pressure, where a change of the box moves all ",
+           "particles");
+  if (state.swaps())
+    refuse(name, "cannot be combined with swap moves, which exchange particles of different sizes");
+}
+
 void choose_grid(State& state) {
   Parameters& p = state.parameters;
   Geometry& g = state.geometry;
@@ -380,6 +394,7 @@ void choose_grid(State& state) {
              disks ? ", three diameters are " : ", three times the largest contact distance are ",
              3 * sigma);
   }
+  check_pinned(state);
   if (p.cell_width == 0) p.cell_width = sigma;
   if (!(p.cell_width >= sigma) || !(p.cell_width < rules.widest_cell * sigma)) {
     if (disks)
@@ -487,6 +502,7 @@ Law law_of(const State& s) {
   law.types = static_cast<int>(s.distances.of_types.size());
   law.contacts = s.contacts.data();
   law.sigmas = s.sigmas.data();
+  law.pinned = s.parameters.pinned.empty() ? nullptr : s.parameters.pinned.data();
   return law;
 }
 
@@ -516,6 +532,8 @@ Grid grid_of(const State& s) {
   grid.unit = s.unit;
   grid.volume_delta = s.parameters.volume_delta;
   if (s.constant_pressure()) grid.largest_volume_delta = largest_volume_delta(s);
+  grid.box_deltas = s.parameters.box_deltas;
+  grid.largest_box_deltas = largest_box_deltas(s);
   grid.volume_repeats = s.parameters.volume_repeats;
   grid.volume_every = s.parameters.volume_every;
   return grid;

@@ -133,6 +133,8 @@ bool push_apart(const State& s, std::vector<double>& r, double margin) {
     double contact;
   };
   std::vector<Pair> near;
+  const std::vector<std::uint8_t>& pinned = s.parameters.pinned;
+  const auto stays = [&](std::size_t k) { return !pinned.empty() && pinned[k]; };
   for (int list = 0; list < 20; ++list) {
     near.clear();
     for_close_pairs(s, r.data(), s.distances.largest + skin, [&](std::size_t i, std::size_t j) {
@@ -148,13 +150,17 @@ bool push_apart(const State& s, std::vector<double>& r, double margin) {
         const Separation v = separation(s, r.data(), pair.i, pair.j);
         if (v.square >= pair.contact * pair.contact) continue;
         overlap = true;
+        // Next to a pinned particle the other one goes all the way.
+        const bool both = stays(pair.i) == stays(pair.j);
+        if (both && stays(pair.i)) return false;
         const double distance = std::sqrt(v.square);
         // A little farther than contact, so that a chain of pushes ends after finitely many.
-        const double push = 0.5 * (1.2 * (pair.contact - distance) + 1e-8 * pair.contact);
+        const double push =
+            (both ? 0.5 : 1.0) * (1.2 * (pair.contact - distance) + 1e-8 * pair.contact);
         for (int a = 0; a < D; ++a) {
           const double by = distance > 0 ? push * v.d[a] / distance : (a == 0 ? push : 0);
-          r[D * pair.i + a] -= by;
-          r[D * pair.j + a] += by;
+          if (!stays(pair.i)) r[D * pair.i + a] -= by;
+          if (!stays(pair.j)) r[D * pair.j + a] += by;
         }
         for (const std::size_t k : {pair.i, pair.j})
           farthest = std::max(farthest, moved[k] += push);

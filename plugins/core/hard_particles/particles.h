@@ -49,9 +49,10 @@ struct Law {
   const double* diameters;  // additive, by particle
   const Label* labels;      // by particle
   int types;
-  const double* contacts;  // table: sigma^2, [types][types]
-  const float* sigmas;     // table: sigma, [types][types]
-  const float* radii;      // table: null, or of types, if each sigma is the sum of two radii
+  const double* contacts;      // table: sigma^2, [types][types]
+  const float* sigmas;         // table: sigma, [types][types]
+  const float* radii;          // table: null, or of types, if each sigma is the sum of two radii
+  const std::uint8_t* pinned;  // null, or by particle: whether it never moves
 };
 
 // The cell grid and the laws of motion. Lengths in units of the integer grid. Axes beyond D have
@@ -85,6 +86,9 @@ MM_HD void displacements(const std::uint32_t word[4], int move, float step, floa
   by[1] = displacement(other_half(w), step);
   if constexpr (D == 3) by[2] = displacement(move == 0 ? word[2] : other_half(word[2]), step);
 }
+
+// Whether a particle stays where it is.
+MM_HD bool is_pinned(const Law& law, std::uint32_t id) { return law.pinned && law.pinned[id]; }
 
 // ---- contact ----
 

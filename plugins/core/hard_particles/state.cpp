@@ -232,7 +232,7 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
 void adopt_box(State& s, const Snapshot& data) {
   if (!s.constant_pressure()) return;
   if (s.parameters.edges_apart)
-    adopt_edges(s, data.extent);
+    adopt_edges(s, data);
   else
     adopt_volume(s, data.volume);
 }
@@ -372,6 +372,10 @@ std::uint64_t hash_of(const State& s, std::uint64_t sum, const Snapshot& data) {
     add(bits_of(data.volume), data.volume_moves.trials, data.volume_moves.accepted);
   }
   if (s.parameters.edges_apart) add(s.extent[0], s.extent[1], s.extent[2]);
+  if (s.parameters.several_box_moves()) {
+    for (const std::int64_t logarithm : data.logarithms) add(logarithm);
+    for (const std::uint64_t moves : data.box_moves) add(moves);
+  }
   if (s.swaps()) {
     for (const double diameter : data.diameters) add(bits_of(diameter));
     add(data.swap_moves.trials, data.swap_moves.accepted);

@@ -32,8 +32,11 @@ struct Distances {
 struct Lattice {
   std::vector<int> cells[3];  // the numbers of cells that divide the points of an edge, ascending
   double quantum = 0;         // of the volume's coordinate
-  std::int64_t steps[3] = {0, 0, 0};  // the largest steps of edges, in possible edges
-  std::vector<double> contacts;       // squares of the table in the caller's unit, [types][types]
+  // The largest steps of edges, in possible edges, or with several kinds of box moves in quanta of
+  // ln L, where there are also those of ln V / D and of ln L at constant volume, over D - 1.
+  std::int64_t steps[3] = {0, 0, 0};
+  std::int64_t volume_step = 0, aspect_step = 0;
+  std::vector<double> contacts;  // squares of the table in the caller's unit, [types][types]
 };
 
 struct State {

@@ -20,6 +20,10 @@ class StateEngine : public Engine {
   void enqueue(std::uint64_t cycles) override;
   Counters counters() const final { return state_.ranks ? total_ : own_counters(); }
   TrialCounters volume_counters() const final { return state_.data.volume_moves; }
+  TrialCounters box_counters(BoxMove kind) const final {
+    const auto k = 2 * static_cast<std::size_t>(kind);
+    return {state_.data.box_moves[k], state_.data.box_moves[k + 1]};
+  }
   TrialCounters swap_counters() const final { return state_.ranks ? total_swaps_ : own_swaps(); }
 
   void set_sampling(const Sampling& sampling) final;

@@ -18,8 +18,10 @@ _TYPES = {
     "places": np.int64,
     "diameters": np.float64,
     "types": np.int32,
+    "pinned": np.uint8,
 }
 _SIZES = {"diameters", "types"}
+_BY_PARTICLE = _SIZES | {"pinned"}
 _SAMPLES = PressureSampling.TYPES | VolumeSampling.TYPES
 # Switches of earlier versions that left parts of the algorithm out, with the values of the whole
 # algorithm.
@@ -54,16 +56,19 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
     header, arrays = checkpoint.read(path, kind, {}, _TYPES | _SAMPLES)
     with checkpoint.refused(path, kind):
         constant_pressure = "beta_pressure" in header["parameters"]
-        general = kind == "hard spheres" or constant_pressure or bool(_SIZES & arrays.keys())
+        general = kind == "hard spheres" or constant_pressure or bool(_BY_PARTICLE & arrays.keys())
         state: dict[str, Any] = {
             **{name: arrays[name] for name in (("places",) if general else ("cells", "ids"))},
-            **{name: arrays[name] for name in _SIZES & arrays.keys()},
+            **{name: arrays[name] for name in _BY_PARTICLE & arrays.keys()},
             "counters": tuple(header["counters"]),
             "origin": (*header["origin"], 0)[:3],  # of two dimensions with a third
         }
         if constant_pressure:
             state["volume"] = tuple(header["volume"])
             state["extent"] = tuple(header["extent"])
+        if "box_weights" in header["parameters"]:
+            state["logarithms"] = tuple(header["logarithms"])
+            state["box_moves"] = tuple(header["box_moves"])
         if "swap_rounds" in header["parameters"]:
             state["swaps"] = tuple(header["swaps"])
         particles = arguments.count("particles", header["particles"])

@@ -17,8 +17,10 @@ from manymove.analysis.notation import Estimate
 from manymove.errors import ParameterError
 from manymove.hard_particles.sampling import VolumeSampling
 from manymove.hard_particles.sizes import Sizes
-from manymove.settings import ConstantPressure
+from manymove.settings import BOX_MOVES, ConstantPressure
 
+# What a checkpoint has of the box; the last two if there are several kinds of trial changes.
+BOX_STATE = ("volume", "extent", "logarithms", "box_moves")
 ACCEPTANCE = 0.3  # the default of `tune_volume`
 
 
@@ -30,17 +32,27 @@ def read(given: ConstantPressure | None, sizes: Sizes, dimensions: int) -> dict[
     """
     if given is None:
         return {}
-    delta = {"volume_delta": given.delta or 0.0}
-    if isinstance(given.delta, tuple):
-        if len(given.delta) != dimensions:
-            raise ParameterError("delta", f"must have {dimensions} numbers, got {given.delta}")
-        most = max(given.delta)
-        delta = {"volume_delta": most, "edge_shares": [each / most for each in given.delta]}
+    delta: Any = given.delta
+    maxima: dict[str, Any] = dict(delta or {}) if given.weights else {"one": delta}
+    shares: dict[str, Any] = {}
+    for kind, maximum in maxima.items():
+        if not isinstance(maximum, tuple):
+            continue
+        if len(maximum) != dimensions:
+            raise ParameterError("delta", f"must have {dimensions} numbers, got {maximum}")
+        maxima[kind] = most = max(maximum)
+        shares = {"edge_shares": [each / most for each in maximum]}
+    several: dict[str, Any] = {}
+    if given.weights:
+        several["box_weights"] = [given.weights.get(kind, 0.0) for kind in BOX_MOVES]
+        several["box_deltas"] = [maxima.get(kind, 0.0) for kind in BOX_MOVES]
     return {
         "beta_pressure": given.pressure / sizes.mean(dimensions) ** dimensions,
-        "ln_volume": given.mode == "ln",
-        "edges_apart": given.mode == "length",
-        **delta,
+        "ln_volume": given.mode == "ln" and not several,
+        "edges_apart": given.mode == "length" or bool(several),
+        "volume_delta": maxima.get("one") or 0.0,
+        **shares,
+        **several,
         "volume_repeats": given.repeats or 0,
         "volume_every": given.every,
     }
@@ -69,21 +81,46 @@ class VolumeMoves:
     @property
     def volume_mode(self) -> str:
         """Coordinate in which trial changes of the box are uniform: "ln" for ln V, "standard" for
-        V, or "length" for one edge at a time."""
-        if self._of_pressure("edges_apart"):
+        V, "length" for one edge at a time, or "mixed" for several kinds with `weights`."""
+        self._of_pressure("edges_apart")
+        if self._box_weights:
+            return "mixed"
+        if self._parameters["edges_apart"]:
             return "length"
         return "ln" if self._of_pressure("ln_volume") else "standard"
 
     @property
-    def volume_delta(self) -> float | tuple[float, ...]:
+    def volume_delta(self) -> float | tuple[float, ...] | dict[str, float | tuple[float, ...]]:
         """Maximum trial change of ln V, of V in the mode "standard", or of an edge in the mode
         "length", with one number for each edge if the maxima differ. In the mode "length" it is the
-        maximum for the initial edges and grows in proportion to the edge."""
+        maximum for the initial edges and grows in proportion to the edge. If there are several
+        kinds of trial changes, it is a dictionary with the maximum of each kind."""
         self._of_pressure("volume_delta")
-        most = self._grid["volume_delta"]
-        if (shares := self._parameters.get("edge_shares")) is None:
-            return most
-        return tuple(most * share for share in shares)
+        shares = self._parameters.get("edge_shares")
+
+        def of_edges(most: float) -> float | tuple[float, ...]:
+            return most if shares is None else tuple(most * share for share in shares)
+
+        if not self._box_weights:
+            return of_edges(self._grid["volume_delta"])
+        maxima = dict(zip(BOX_MOVES, self._grid["box_deltas"], strict=True))
+        return {
+            kind: of_edges(maxima[kind]) if kind == "length" else maxima[kind]
+            for kind in self._box_weights
+        }
+
+    @property
+    def _box_weights(self) -> dict[str, float]:
+        """The weights of several kinds of trial changes; empty if there is one kind."""
+        weights = self._parameters.get("box_weights") or (0.0,) * len(BOX_MOVES)
+        return {kind: each for kind, each in zip(BOX_MOVES, weights, strict=True) if each}
+
+    @property
+    def box_moves(self) -> dict[str, tuple[int, int]]:
+        """Numbers of trial and of accepted changes of each kind since the start, for a simulation
+        with several kinds; empty if there is one kind."""
+        counts = dict(zip(BOX_MOVES, self._engine.box_counters, strict=True))
+        return {kind: counts[kind] for kind in self._box_weights}
 
     @property
     def volume_repeats(self) -> int:
@@ -99,13 +136,13 @@ class VolumeMoves:
 
     @property
     def volume_trials(self) -> int:
-        """Number of trial changes of the volume since the start."""
+        """Number of trial changes of the volume, or of edges, since the start."""
         self._of_pressure("volume_repeats")
         return self._engine.volume_counters[0]
 
     @property
     def volume_acceptance(self) -> float:
-        """Ratio of accepted to trial changes of the volume; NaN before the first."""
+        """Ratio of accepted to trial changes of the volume, or of edges; NaN before the first."""
         self._of_pressure("volume_repeats")
         trials, accepted = self._engine.volume_counters
         return accepted / trials if trials else math.nan
@@ -233,9 +270,9 @@ class VolumeMoves:
 
     def tune_volume(
         self, sweeps: float = 2000, *, acceptance: float = ACCEPTANCE
-    ) -> float | tuple[float, ...]:
+    ) -> float | tuple[float, ...] | dict[str, float | tuple[float, ...]]:
         """Adjust `volume_delta` to an acceptance, before a production run. If there is one number
-        per edge, their ratios are kept.
+        per edge, their ratios are kept; each of several kinds of trial changes is adjusted.
 
         The run is part of the equilibration: the particles move and the volume changes. Sampling of
         the volume ends.
@@ -256,24 +293,31 @@ class VolumeMoves:
             raise ValueError(f"acceptance must be between 0 and 1, got {acceptance}")
         arguments.positive_and_finite("sweeps", sweeps)
         for _ in range(10):
-            before = self._engine.volume_counters
+            before = self._trials_of_box()
             self.run(sweeps / 10)  # type: ignore[attr-defined]
             self._adjust_delta(before, acceptance)
         return self.volume_delta
 
-    def _adjust_delta(self, before: tuple[int, int], acceptance: float = ACCEPTANCE) -> None:
+    def _trials_of_box(self) -> Any:
+        """Numbers of trial and of accepted changes, of each kind if there are several."""
+        core = self._engine
+        return core.box_counters if self._box_weights else core.volume_counters
+
+    def _adjust_delta(self, before: Any, acceptance: float = ACCEPTANCE) -> None:
         """Change `volume_delta` in proportion to the acceptance since the counters had the values
         `before`, by a factor from 0.3 to 3."""
-        trials, accepted = np.subtract(self._engine.volume_counters, before)
-        if trials:
-            factor = float(np.clip(accepted / trials / acceptance, 0.3, 3.0))
-            self._change_delta(self._grid["volume_delta"] * factor)
+        trials, accepted = np.subtract(self._trials_of_box(), before).T
+        if np.any(trials):
+            share = accepted / np.maximum(trials, 1) / acceptance
+            factor = np.where(trials > 0, np.clip(share, 0.3, 3.0), 1.0)
+            name = "box_deltas" if self._box_weights else "volume_delta"
+            self._change_delta(np.array(self._grid[name]) * factor)
 
-    def _change_delta(self, delta: float) -> None:
-        """Continue with another maximum change of the volume, the largest possible if it is too
-        large."""
-        most = self._grid["largest_volume_delta"]
-        self._parameters["volume_delta"] = min(delta, most)
+    def _change_delta(self, delta: Any) -> None:
+        """Continue with another maximum change of the volume, or those of several kinds, the
+        largest possible if they are too large."""
+        name = "box_deltas" if self._box_weights else "volume_delta"
+        self._parameters[name] = np.minimum(delta, self._grid[f"largest_{name}"]).tolist()
         if self.swap_rounds:  # type: ignore[attr-defined]
             self._sizes = replace(self._sizes, diameters=self.diameters)  # type: ignore[attr-defined]
         run = {name: getattr(self, f"_{name}") for name in ("goal", "sweeps_per_cycle")}

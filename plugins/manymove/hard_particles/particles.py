@@ -20,7 +20,7 @@ from manymove.hard_particles import constant_pressure, sizes
 from manymove.hard_particles import swaps as swap_moves
 from manymove.hard_particles import tuning as _tuning
 from manymove.hard_particles.compression import random_configuration
-from manymove.hard_particles.constant_pressure import VolumeMoves
+from manymove.hard_particles.constant_pressure import BOX_STATE, VolumeMoves
 from manymove.hard_particles.cycles import expected_sweeps
 from manymove.hard_particles.freezing import relaxations
 from manymove.hard_particles.sampling import (
@@ -55,6 +55,16 @@ _LARGEST_RATIO = 4  # of sizes, for the extrapolation to contact
 _PAIRS = 3
 
 
+def _mask(pinned: Any) -> np.ndarray | None:
+    """The mask of pinned particles as the engine has it; None if no particle is pinned."""
+    if pinned is None:
+        return None
+    mask = np.asarray(pinned)
+    if mask.ndim != 1 or not (mask.dtype == bool or np.isin(mask, (0, 1)).all()):
+        raise ParameterError("pinned", "must be a mask (N,) of True and False")
+    return mask.astype(np.uint8) if mask.any() else None
+
+
 class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
     """Hard particles in a periodic box, moved by checkerboard Monte Carlo; a base class that is not
     for separate use."""
@@ -75,6 +85,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         swaps: Annotated[int | Swaps | None, group(Swaps, alone=True)] = None,
         grid: Annotated[Grid | None, group(Grid)] = None,
         start: Annotated[Start | None, group(Start)] = None,
+        pinned: Any = None,
         comm: Any = None,
         device: str = "auto",
         threads: int | None = None,
@@ -103,6 +114,10 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
                 cells, or a `Swaps` (default no swap moves).
             grid: cells and trial moves in a cell, a `Grid`.
             start: first cycle and repair of overlaps, a `Start`.
+            pinned: particles that never move, a mask (N,), with which the others collide (default
+                none). Their trial moves count as rejected. Two of them must be at least 1e-5
+                contact distances farther apart than contact, so that they do not overlap after
+                rounding. Not at constant pressure, nor with swap moves.
             comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`, which share
                 the system in strips along y or slabs along z. The trajectory equals that of one
                 rank, bit for bit. Only the `positions` of rank 0 are read; other ranks may pass
@@ -111,6 +126,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             threads: number of threads of the CPU engine (default all cores).
         """
         D, self._sizes = self._DIMENSIONS, sizes.read(diameter)
+        self._pinned = _mask(pinned)
         grid, start = grid or Grid(), start or Start()
         self._parameters: dict[str, Any] = constant_pressure.read(
             pressure,  # type: ignore[arg-type]
@@ -206,7 +222,10 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         """Whether these are not equal disks at constant volume, for which the engine has a policy
         of its own."""
         return (
-            self._DIMENSIONS == 3 or self._sizes.mixed or self._parameters.get("beta_pressure", 0)
+            self._DIMENSIONS == 3
+            or self._sizes.mixed
+            or self._pinned is not None
+            or self._parameters.get("beta_pressure", 0)
         ) != 0
 
     @property
@@ -217,9 +236,15 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
     def _where(self) -> tuple[dict[str, Any], str, int]:
         parameters, device, threads = super()._where()
         if self._general:
-            arrays = {"diameters": self._sizes.diameters, "types": self._sizes.types}
+            arrays = self._by_particle
             parameters = {**parameters, **arrays, "contacts": self._sizes.contacts}
         return parameters, device, threads
+
+    @property
+    def _by_particle(self) -> dict[str, np.ndarray | None]:
+        """What the engine and a checkpoint have of each particle, besides its position."""
+        given = self._sizes
+        return {"diameters": given.diameters, "types": given.types, "pinned": self._pinned}
 
     def _adopt(self, engine: Any) -> None:
         super()._adopt(engine)
@@ -379,6 +404,12 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         """Type of each particle, int32 (N,); zeros unless `types` were given."""
         given = self._sizes.types
         return np.zeros(self.N, dtype=np.int32) if given is None else given.copy()
+
+    @property
+    def pinned(self) -> np.ndarray:
+        """Whether each particle is pinned, bool (N,)."""
+        mask = self._pinned
+        return np.zeros(self.N, dtype=bool) if mask is None else mask.astype(bool)
 
     @property
     def contacts(self) -> np.ndarray | None:
@@ -662,7 +693,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         chosen = ["max_displacement", "moves_per_cell", "rounds", "tile"]  # for the defaults
         if self.constant_pressure is not None:
-            chosen += ["volume_delta", "volume_repeats", "volume_every"]
+            chosen += ["volume_delta", "box_deltas"] if self._box_weights else ["volume_delta"]
+            chosen += ["volume_repeats", "volume_every"]
         header = {
             "parameters": {
                 **self._parameters,
@@ -674,7 +706,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             **(
                 {}
                 if self.constant_pressure is None
-                else {"volume": state["volume"], "extent": state["extent"]}
+                else {name: state[name] for name in BOX_STATE if name in state}
             ),
             # A callback saves before the end of a run.
             "goal": (
@@ -682,7 +714,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             ),
             "sweeps_per_cycle": self._sweeps_per_cycle,
         }
-        each = {"diameters": self._sizes.diameters, "types": self._sizes.types}
+        each: dict[str, Any] = self._by_particle
         if self._sampling is not None:
             header["pressure_sampling"], samples = self._sampling.state()
             each |= samples
@@ -696,7 +728,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
 
     def _present(self) -> dict[str, Any]:
         diameter = self.diameters if self.swap_rounds else self._sizes.given
-        return {"positions": self.positions, "box": self.box, "diameter": diameter}
+        present = {"positions": self.positions, "box": self.box, "diameter": diameter}
+        return present if self._pinned is None else {**present, "pinned": self.pinned}
 
     def _continued(self) -> dict[str, Any]:
         return {"start": Start(self.cycles, self._parameters["repair_depth"])}
@@ -749,6 +782,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             grid=Grid(moves_per_cell, rounds, self.tile, p["cell_width"] or None),
             seed=p["seed"],
             start=Start(repair_depth=p["repair_depth"]),
+            pinned=self._pinned,
             device=self._device,
             threads=self._threads or None,
         )

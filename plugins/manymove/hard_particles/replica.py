@@ -259,7 +259,8 @@ class Replica(replica.Replica):
         s = self._settings
         s.volume_delta_for(engine._sizes)  # raises an error if it is invalid
         unit = engine.diameter if s.edges_apart else 1.0
-        held = first if s.tune_volume else np.atleast_1d(engine.volume_delta) / unit
+        delta: Any = engine.volume_delta
+        held = first if s.tune_volume else np.atleast_1d(delta) / unit
         if held is None or not np.allclose(held, s.volume_delta, rtol=1e-9, atol=0):
             texts = [",".join(f"{x:.6g}" for x in each) for each in (held or (), s.volume_delta)]
             self._refuse_others({"--volume-delta": (texts[0] or "the default", texts[1])})

@@ -26,6 +26,7 @@ class SharedParticles(SharedSimulation):
     own."""
 
     _sizes: Sizes
+    _pinned: np.ndarray | None
     _repaired: tuple[int, float]
     _general: bool  # whether the engine takes spheres and mixtures
 
@@ -88,9 +89,9 @@ class SharedParticles(SharedSimulation):
             self._divide(lambda: (snapshot, self.N, self._repaired))
 
     def _digest_of_sizes(self) -> str:
-        """A digest of the sizes by particle, which every rank has."""
+        """A digest of what every rank has of each particle: sizes, and which ones are pinned."""
         found = hashlib.sha256()
-        for each in (self._sizes.diameters, self._sizes.types):
+        for each in (self._sizes.diameters, self._sizes.types, self._pinned):
             found.update(b"" if each is None else np.ascontiguousarray(each).tobytes())
         return found.hexdigest()
 
@@ -130,8 +131,8 @@ class SharedParticles(SharedSimulation):
         read: Any = ranks.together(
             lambda: self._read(path) if ranks.rank == 0 else None, patient=True
         )
-        self._parameters, run, self._sizes, self._given = ranks.first(
-            read and (read.parameters, read.run, self._sizes, self._given)
+        self._parameters, run, self._sizes, self._pinned, self._given = ranks.first(
+            read and (read.parameters, read.run, self._sizes, self._pinned, self._given)
         )
 
         def whole() -> tuple[dict[str, Any], int, tuple[int, float]]:
@@ -147,6 +148,7 @@ class SharedParticles(SharedSimulation):
         read = read_checkpoint(path, self._KIND)
         with checkpoint.refused(path, self._KIND):
             self._sizes = sizes.of_checkpoint(read.parameters, read.state)
+            self._pinned = read.state.pop("pinned", None)
             self._given = checkpoint.decoded(read.settings)
         return read
 

@@ -106,12 +106,12 @@ class HardDisks(HardParticles):
         exp(6 i theta) over the neighbors within 1.5 diameters.
 
         Raises:
-            RuntimeError: the disks are a mixture.
+            RuntimeError: the disks are a mixture or at constant pressure, or some are pinned.
         """
         if self._general:
             raise RuntimeError(
                 "psi6 is the order of equal disks at constant volume, and these are "
-                + ("a mixture" if self.mixed else "at constant pressure")
+                + ("a mixture" if self.mixed else "at constant pressure or pinned")
             )
         return complex(*self._engine.bond_order(_NEIGHBOR_REACH * self.diameter))
 

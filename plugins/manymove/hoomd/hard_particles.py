@@ -189,15 +189,22 @@ class HardParticlesUpdater(EngineAction):
 
     @log(category="sequence", requires_run=True)
     def volume_moves(self) -> tuple[int, int]:
-        """(int, int): accepted and rejected trial changes of the volume since the start of the last
-        run."""
+        """(int, int): accepted and rejected trial changes of the volume and of edges since the
+        start of the last run."""
         trial, accepted = self._moves_of_this_run()[2:4]
+        return accepted, trial - accepted
+
+    @log(category="sequence", requires_run=True)
+    def aspect_moves(self) -> tuple[int, int]:
+        """(int, int): accepted and rejected trial changes of the aspect ratio since the start of
+        the last run."""
+        trial, accepted = self._moves_of_this_run()[6:]
         return accepted, trial - accepted
 
     @log(category="sequence", requires_run=True)
     def swap_moves(self) -> tuple[int, int]:
         """(int, int): accepted and rejected trial swaps since the start of the last run."""
-        trial, accepted = self._moves_of_this_run()[4:]
+        trial, accepted = self._moves_of_this_run()[4:6]
         return accepted, trial - accepted
 
     @log(requires_run=True)
@@ -274,7 +281,7 @@ class HardParticlesUpdater(EngineAction):
         super()._forget()
         self._made_with = None
         self._run_first_step: int | None = None
-        self._past = (0,) * 6
+        self._past = (0,) * 8
         self._run_moves: tuple[int, ...] = self._past  # of all engines when the run began
         self._run_started: float = 0.0
         self._run_seconds = 0.0
@@ -320,9 +327,8 @@ class HardParticlesUpdater(EngineAction):
         """The arguments of an engine at constant pressure."""
         if self._box_moves is None:
             return {}
-        mode, delta = moves.mode_and_delta(self._box_moves, self._dimensions)
         betaP = moves.pressure(self._box_moves["betaP"], timestep)
-        return {"betaP": betaP, "mode": mode, "delta": delta}
+        return {"betaP": betaP, "box_moves": moves.kinds(self._box_moves, self._dimensions)}
 
     def _swap_moves(self) -> dict[str, Any]:
         """The arguments of an engine with swap moves."""
@@ -348,14 +354,14 @@ class HardParticlesUpdater(EngineAction):
         if (betaP := settings.pop("betaP", None)) is not None:
             volumes = np.power(settings["diameter"], self._dimensions)
             settings["pressure"] = ConstantPressure(
-                betaP * float(np.mean(volumes)), settings.pop("mode"), settings.pop("delta")
+                betaP * float(np.mean(volumes)), **settings.pop("box_moves")
             )
         try:
             self._engine = self._make_engine(self._positions(), start=start, **settings)
         except ParameterError as error:
-            kind = "length" if present.get("mode") == "length" else "volume"
-            delta = f"box_moves['{kind}']['delta']"
-            names = {"max_displacement": "d", "volume_delta": delta, "delta": delta}
+            names = {"max_displacement": "d", **moves.NAMES}
+            kind = "length" if self._box_moves and "length" in self._box_moves else "volume"
+            names["volume_delta"] = names["delta"] = moves.NAMES[f"box_{kind}_delta"]
             raise ValueError(error.with_names(names)) from None
         if self._swap is not None:
             self._engine.core.set_type_diameters(present["diameters_of_types"])
@@ -407,14 +413,15 @@ class HardParticlesUpdater(EngineAction):
             self._run_started, self._run_seconds = time.perf_counter(), 0.0
 
     def _moves(self) -> tuple[int, ...]:
-        """Trial and accepted moves of particles, of the volume, and of diameters, by all engines
-        since the simulation was attached."""
+        """Trial and accepted moves of particles, of the volume, of diameters, and of the aspect
+        ratio, by all engines since the simulation was attached."""
         if self._engine is None:
             return self._past
         core, present = self._engine.core, self._made_with or {}
         now = list(core.counters[1:3])
         now += core.volume_counters if "betaP" in present else (0, 0)
         now += core.swap_counters if "swaps" in present else (0, 0)
+        now += core.box_counters[2] if "betaP" in present else (0, 0)
         return tuple(n + m for n, m in zip(now, self._past, strict=True))
 
     def _moves_of_this_run(self) -> tuple[int, ...]:

@@ -61,55 +61,77 @@ def pressure(value: Any, timestep: int | None = None) -> Any:
     return value if timestep is None else _positive(name, value(timestep))
 
 
+KINDS = {
+    "volume": ("weight", "mode", "delta"),
+    "length": ("weight", "delta"),
+    "aspect": ("weight", "delta"),
+}
+# How a script names the maximum of a kind, of which the engine writes.
+NAMES = {f"box_{kind}_delta": f"box_moves[{kind!r}]['delta']" for kind in KINDS}
+
+
+def _kind(name: str, value: Any) -> dict[str, Any]:
+    """Check the settings of one kind of box moves and fill in the defaults."""
+    path = f"box_moves[{name!r}]"
+    given = _dictionary(path, value)
+    _refuse_others(path, given, KINDS[name])
+    weight = given.get("weight", 1)
+    found: dict[str, Any] = {
+        "weight": 0.0 if weight == 0 else _positive(f"{path}['weight']", weight)
+    }
+    if name == "volume":
+        found["mode"] = mode = given.get("mode", "ln")
+        if mode not in ("ln", "standard"):
+            raise ValueError(f"{path}['mode'] must be 'ln' or 'standard', got {mode!r}")
+    delta = given.get("delta")
+    if name == "length" and isinstance(delta, Iterable) and not isinstance(delta, str):
+        found["delta"] = _of_edges(f"{path}['delta']", delta)
+    else:
+        found["delta"] = None if delta is None else _positive(f"{path}['delta']", delta)
+    return found
+
+
 def box_moves(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Check the settings of `box_moves` and fill in the defaults."""
     if value is None:
         return None
     _dictionary("box_moves", value)
-    _refuse_others("box_moves", value, ("betaP", "volume", "length"))
+    if "shear" in value:
+        raise ValueError("box_moves['shear'] is not supported: boxes are rectangular")
+    _refuse_others("box_moves", value, ("betaP", *KINDS))
     if "betaP" not in value:
         raise ValueError("box_moves must have betaP")
-    if value.get("length") is not None:
-        if value.get("volume") is not None:
-            raise ValueError("box_moves has either volume or length: give one of them")
-        length = _dictionary("box_moves['length']", value["length"])
-        _refuse_others("box_moves['length']", length, ("delta",))
-        longest = length.get("delta")
-        if isinstance(longest, Iterable) and not isinstance(longest, str):
-            longest = _of_edges("box_moves['length']['delta']", longest)
-        elif longest is not None:
-            longest = _positive("box_moves['length']['delta']", longest)
-        return {
-            "betaP": pressure(value["betaP"]),
-            "length": {"delta": longest},
-        }
-    volume = _dictionary("box_moves['volume']", value.get("volume") or {})
-    _refuse_others("box_moves['volume']", volume, ("mode", "delta"))
-    mode = volume.get("mode", "ln")
-    if mode not in ("ln", "standard"):
-        raise ValueError(f"box_moves['volume']['mode'] must be 'ln' or 'standard', got {mode!r}")
-    delta = volume.get("delta")
-    if delta is not None:
-        delta = _positive("box_moves['volume']['delta']", delta)
-    return {
-        "betaP": pressure(value["betaP"]),
-        "volume": {"mode": mode, "delta": delta},
-    }
+    given = {name: each for name in KINDS if (each := value.get(name)) is not None}
+    found = {name: _kind(name, each) for name, each in (given or {"volume": {}}).items()}
+    kinds = {name: each for name, each in found.items() if each["weight"]}
+    if not kinds:
+        raise ValueError("box_moves has no kind of moves whose weight is positive")
+    if len(kinds) == 1 and "aspect" not in kinds:
+        for each in kinds.values():
+            del each["weight"]  # which has no meaning
+    elif kinds.get("volume", {}).get("mode") == "standard":
+        raise ValueError(
+            "box_moves['volume']['mode'] must be 'ln' with other kinds of moves, got 'standard': "
+            "both sample the same boxes"
+        )
+    return {"betaP": pressure(value["betaP"]), **kinds}
 
 
-def mode_and_delta(
-    moves: Mapping[str, Any], dimensions: int
-) -> tuple[str, float | tuple[float, ...] | None]:
-    """The coordinate of the trial changes in the words of `manymove.HardSpheres`, and their
-    maximum, or that of each edge. In two dimensions that of z has no meaning."""
-    if "length" in moves:
-        delta = moves["length"]["delta"]
-        if not isinstance(delta, tuple):
-            return "length", delta
+def kinds(moves: Mapping[str, Any], dimensions: int) -> dict[str, Any]:
+    """The arguments of `manymove.ConstantPressure` for these box moves, except the pressure. In two
+    dimensions the maximum change of z has no meaning."""
+    found = {name: moves[name] for name in KINDS if name in moves}
+    deltas = {name: each["delta"] for name, each in found.items()}
+    if isinstance(delta := deltas.get("length"), tuple):
         if len(delta) < dimensions or not any(delta[:dimensions]):
             raise ValueError(f"box_moves['length']['delta'] does not fit the box: {delta!r}")
-        return "length", delta[:dimensions]
-    return moves["volume"]["mode"], moves["volume"]["delta"]
+        deltas["length"] = delta[:dimensions]
+    weights = {name: each["weight"] for name, each in found.items() if "weight" in each}
+    if weights:
+        given = {name: each for name, each in deltas.items() if each is not None}
+        return {"weights": weights, "delta": given or None}
+    ((name, one),) = found.items()
+    return {"mode": one.get("mode", name), "delta": deltas[name]}
 
 
 def swap(value: Mapping[str, Any] | None) -> dict[str, Any] | None:

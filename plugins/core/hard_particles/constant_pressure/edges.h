@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Constant pressure with edges apart: trial changes of one edge at a time, in which positions are
-// rounded to a new lattice. Numbers of sections are those of docs/theory/constant_pressure.md. All
-// decisions are made on the host from integers and IEEE operations, the same for every backend.
+// Constant pressure with edges apart: trial changes of one edge at a time, or of several kinds, in
+// which positions are rounded to a new lattice. Numbers of sections are those of
+// docs/theory/constant_pressure.md. All decisions are made on the host from integers and IEEE
+// operations, the same for every backend.
 #pragma once
 
 #include "../state.h"
 
 namespace manymove::hard_particles {
+
+// The largest steps of each kind of several.
+std::array<double, 3> largest_box_deltas(const State& state);
 
 // Chooses the unit of length, the first edges and the largest steps (section 7). Throws
 // std::invalid_argument for bad parameters.
@@ -14,7 +18,7 @@ void choose_edges(State& state);
 
 // Sets the box and the grid to the edges of a checkpoint. Throws std::invalid_argument if there are
 // no such edges.
-void adopt_edges(State& state, const std::array<std::int64_t, 3>& extent);
+void adopt_edges(State& state, const Snapshot& data);
 
 // Makes and counts the trial changes that are due after a cycle. `now` is the present snapshot, or
 // this rank's part of it; its positions and origin are updated. Returns whether the box has

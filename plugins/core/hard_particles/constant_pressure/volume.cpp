@@ -13,23 +13,8 @@ namespace manymove::hard_particles {
 
 namespace {
 
-// Elementary functions from IEEE operations alone, to a relative error of a few 1e-16, as
-// logarithm(): those of the C library differ from machine to machine.
-
-// exp x = 2^n exp r with r = x - n ln 2, where ln 2 is the sum of two constants. Taylor's series of
-// exp r ends below the rounding.
-double exponential(double x) {
-  const double n = std::nearbyint(x * 1.4426950408889634);
-  // r = x - n ln 2, with ln 2 as the sum of two doubles.
-  const double r = fused(n, -2.3190468138462996e-17, fused(n, -0.69314718055994531, x));
-  double sum = 1, term = 1;  // |r| < 0.35
-  for (int k = 1; k < 18; ++k) {
-    term *= r / k;
-    sum += term;
-  }
-  return std::ldexp(sum, static_cast<int>(n));
-}
-
+// From IEEE operations alone, as logarithm(): the cube root of the C library differs from machine
+// to machine.
 double root(double a, int dimensions) {
   if (dimensions == 2) return std::sqrt(a);
   double x = exponential(logarithm(a) / 3);
@@ -111,7 +96,7 @@ double volume_of(const State& s, double coordinate) {
   return s.parameters.ln_volume ? exponential(coordinate) : coordinate;
 }
 
-void choose_steps(State& s, double volume, int repeats, double size, double share) {
+void choose_repeats(State& s, int repeats) {
   Parameters& p = s.parameters;
   if (!std::isfinite(p.beta_pressure))
     refuse("the pressure must be positive and finite, got ", p.beta_pressure);
@@ -123,12 +108,21 @@ void choose_steps(State& s, double volume, int repeats, double size, double shar
   if (p.volume_repeats == 0) p.volume_repeats = repeats;
   if (p.volume_repeats < 1 || p.volume_repeats > 1000)
     refuse(Parameter{"volume_repeats"}, "must be from 1 to 1000, got ", p.volume_repeats);
+}
+
+double relative_step(const State& s, double volume, double share) {
   // A compression by d ln V makes (beta P V - N) d ln V overlaps on average, and the fluctuations
   // of an ideal gas are N^(-1/2): steps are 1.5 over the larger of these (section 4).
   const auto n = static_cast<double>(s.particles);
-  const double stiffness = std::max(p.beta_pressure * volume - n, std::sqrt(n));
+  const double stiffness = std::max(s.parameters.beta_pressure * volume - n, std::sqrt(n));
+  return std::min(share, 1.5 / stiffness);
+}
+
+void choose_steps(State& s, double volume, int repeats, double size, double share) {
+  choose_repeats(s, repeats);
+  Parameters& p = s.parameters;
   const double most = largest_volume_delta(s);
-  if (p.volume_delta == 0) p.volume_delta = std::min(most, size * std::min(share, 1.5 / stiffness));
+  if (p.volume_delta == 0) p.volume_delta = std::min(most, size * relative_step(s, volume, share));
   if (!(p.volume_delta > 0) || p.volume_delta > most)
     refuse(Parameter{"volume_delta"}, "must be positive and at most ", most, ", got ",
            p.volume_delta);

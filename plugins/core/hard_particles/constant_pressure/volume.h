@@ -23,6 +23,10 @@ double largest_volume_delta(const State& state);
 // many repeats, and steps of a share of `size` unless the system is too stiff for them. Throws
 // std::invalid_argument for bad parameters.
 void choose_steps(State& state, double volume, int repeats, double size, double share);
+// The first two of these, and the largest relative step of a length or a volume that a system of
+// this stiffness accepts, at most `share`.
+void choose_repeats(State& state, int repeats);
+double relative_step(const State& state, double volume, double share);
 
 // The volume of a coordinate, which is V itself or ln V.
 double volume_of(const State& state, double coordinate);

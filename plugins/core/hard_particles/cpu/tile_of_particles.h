@@ -221,7 +221,10 @@ int visit(const Geometry& g, const Law& law, const TileBounds& b, std::uint64_t 
   for (int made = 0, call = 0; made < g.moves_per_cell; ++call) {
     std::uint32_t word[4];
     random_words(word, g, where, cycle, Purpose::displacement, round, call);
-    if (call == 0) visit.self += uniform_below(word[3], n);
+    if (call == 0) {
+      visit.self += uniform_below(word[3], n);
+      if (is_pinned(law, w.id[visit.self])) return 0;
+    }
     for (int m = 0; m < kMovesPerCall<D> && made < g.moves_per_cell; ++m, ++made) {
       displacements<D>(word, m, g.step, by[in_chunk++]);
       // The moves of a chunk share one list of neighbors.

@@ -313,6 +313,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     contacts_ = on_device(state_.contacts, stream_);
     sigmas_ = on_device(state_.sigmas, stream_);
     radii_ = on_device(state_.radii, stream_);
+    pinned_ = on_device(state_.parameters.pinned, stream_);
     place_law();
   }
   void place_law() {
@@ -323,6 +324,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     law_.contacts = t.contacts;
     law_.sigmas = t.sigmas;
     law_.radii = t.radii;
+    if (law_.pinned) law_.pinned = pinned_.data();
   }
 
   Scratch scratch() const {
@@ -457,6 +459,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   DeviceBuffer<double> diameters_, contacts_;
   DeviceBuffer<Label> labels_;
   DeviceBuffer<float> sigmas_, radii_;
+  DeviceBuffer<std::uint8_t> pinned_;
   std::optional<BoxMoves> box_moves_;             // at constant pressure
   bool rescales_ = false;                         // before the next cycle, in a group
   PairSearch search_{};                           // of the last cycle

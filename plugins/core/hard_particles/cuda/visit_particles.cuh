@@ -364,8 +364,8 @@ struct Visit {
       p.y += u[1];
       p.z += u[2];
     }
-    if (!real || lane != 0) return 0;
-    if (accepted) tile.spheres[self] = p;
+    if (!real || lane != 0 || accepted == 0 || is_pinned(tile.law, tile.id(self))) return 0;
+    tile.spheres[self] = p;
     return accepted;
   }
 
