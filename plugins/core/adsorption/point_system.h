@@ -181,8 +181,7 @@ class PointSystem {
 
  private:
   // The sum over all molecules but that of a slot.
-  template <class Energy>
-  MM_TEAM F add_pairs(int species, int slot, const Energy& energy) {
+  MM_TEAM F add_pairs(int species, int slot, const auto& energy) {
     Lane<F> part;
     team.each([&](int l) { part[l] = 0; });
     // For the lanes of a SIMD register it is faster to add zero than to skip a molecule.

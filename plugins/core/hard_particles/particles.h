@@ -377,8 +377,7 @@ struct Particles {
 static_assert(Policy<Particles<2, Contact::table>> && Policy<Particles<3, Contact::additive>>);
 
 // Calls task(policy) with the policy of these dimensions and contact distances.
-template <class Task>
-auto with_particles(int dimensions, Contact contact, Task&& task) {
+auto with_particles(int dimensions, Contact contact, auto&& task) {
   return for_constant<2, 3>(dimensions, [&](auto d) {
     return for_constant<Contact::one_size, Contact::additive, Contact::table>(
         contact, [&](auto c) { return task(Particles<decltype(d)::value, c()>{}); });

@@ -89,8 +89,7 @@ struct PoseBatch {
   MM_TEAM void each_item(const One& one, const Function& f) const {
     one.each([&](int l) { each_of(l, f); });
   }
-  template <class Function>
-  MM_TEAM void each_of(int l, const Function& f) const {
+  MM_TEAM void each_of(int l, const auto& f) const {
     for (int i = l * own; i < (l + 1) * own; ++i) f(energy[i], weight[i]);
   }
   MM_HD int choose(F rest, int lane) const {

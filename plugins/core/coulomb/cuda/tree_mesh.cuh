@@ -171,9 +171,8 @@ __device__ void fft_stage(int length, int done, const Complex<double>* twiddle, 
   }
   __syncthreads();
 }
-template <class Load, class Store>
 __device__ void fft_stage(int radix, int length, int done, const Complex<double>* twiddle,
-                          const Load& load, const Store& store) {
+                          const auto& load, const auto& store) {
   for_constant<2, 3, 4, 5, 6, 8, 9, 10>(
       radix, [&](auto R) { fft_stage<R()>(length, done, twiddle, load, store); });
 }
@@ -191,9 +190,8 @@ struct SharedLines {
 };
 // All threads; a plan has two stages at least. The first takes from `load`, the last gives to
 // `store`, those between use `a` and `b`, of which `a` is free in the end unless it is `load`'s.
-template <class Load, class Store>
 __device__ void transform_lines(const FftPlan& plan, const Complex<double>* twiddle,
-                                const Load& load, const Store& store, SharedLines& a,
+                                const auto& load, const auto& store, SharedLines& a,
                                 SharedLines& b) {
   fft_stage(plan.radix[0], plan.length, 1, twiddle, load, a);
   int done = plan.radix[0];

@@ -96,8 +96,7 @@ class Launcher : OnDevice {
   };
 
   // Calls task(i) for each of the requests.
-  template <class Task>
-  void for_all(const Requests& requests, Task task) {
+  void for_all(const Requests& requests, auto task) {
     const int count = static_cast<int>(requests.size());
     if (count < kFew)
       for (int i = 0; i < count; ++i) task(static_cast<std::size_t>(i));

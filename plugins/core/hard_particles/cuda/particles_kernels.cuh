@@ -114,8 +114,7 @@ struct OldCells {
   }
   // Calls particle(sphere, i, slot) for every particle. A thread asks for several cells at once,
   // and for two particles of each, for the latency.
-  template <class Particle>
-  __device__ void for_all(Particle&& particle) const {
+  __device__ void for_all(auto&& particle) const {
     constexpr int kAtOnce = 4;
     const int cells = number(), second = g.slots > 1 ? 1 : 0;
 #pragma unroll 1
