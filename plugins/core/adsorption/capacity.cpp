@@ -2,10 +2,8 @@
 // The number of molecules for which a system has room: an initial estimate, and growth.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <numeric>
 #include <stdexcept>
-#include <utility>
 
 #include "../runtime/text.h"
 #include "state.h"

@@ -3,7 +3,6 @@
 // order, and what they make of a velocity.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <vector>
 

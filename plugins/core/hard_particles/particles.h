@@ -10,8 +10,6 @@
 // ever on a cell's boundary, and none can be lost.
 #pragma once
 
-#include <type_traits>
-
 #include "model.h"
 
 namespace manymove::hard_particles {

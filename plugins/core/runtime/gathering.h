@@ -4,7 +4,6 @@
 // for.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -35,8 +34,6 @@ class Gathering {
 
   // patience: how long those who have arrived wait for the other members.
   explicit Gathering(std::chrono::microseconds patience) : patience_(patience) {}
-  Gathering(const Gathering&) = delete;
-  Gathering& operator=(const Gathering&) = delete;
 
   void join() {
     const std::lock_guard lock(mutex_);

@@ -85,8 +85,7 @@ struct PoseBatch {
 
   MM_HD F first_energy() const { return energy[0]; }
   // Calls f(energy, weight) for all proposals; a lane takes its own in the order of its sums.
-  template <class One, class Function>
-  MM_TEAM void each_item(const One& one, const Function& f) const {
+  MM_TEAM void each_item(const auto& one, const auto& f) const {
     one.each([&](int l) { each_of(l, f); });
   }
   MM_TEAM void each_of(int l, const auto& f) const {

@@ -126,8 +126,7 @@ MM_TEAM void add_wave_energy(const System& s,
     }
   });
 }
-template <MoleculesOfTeam System>
-MM_TEAM void clear_change(const System& s) {
+MM_TEAM void clear_change(const MoleculesOfTeam auto& s) {
   s.team.share(2 * s.r.waves, [&](int i) { s.scratch.change[i] = 0; });
   s.team.sync();
 }
@@ -141,8 +140,7 @@ MM_TEAM void set_others(const System& s) {
   });
   s.team.sync();
 }
-template <MoleculesOfTeam System>
-MM_TEAM void accept_waves(const System& s) {
+MM_TEAM void accept_waves(const MoleculesOfTeam auto& s) {
   if (!s.charged()) return;
   s.team.share(2 * s.r.waves,
                [&](int i) { s.waves[i] += static_cast<double>(s.scratch.change[i]); });

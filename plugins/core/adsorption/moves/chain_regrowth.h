@@ -133,8 +133,7 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
 }
 
 // By bends and torsions, of the chain in scratch.shape.
-template <MoleculesOfTeam System>
-MM_TEAM double bonds_of_shape(const System& s, int species) {
+MM_TEAM double bonds_of_shape(const MoleculesOfTeam auto& s, int species) {
   return bonded_energy(s.w.chains, species, s.r.body[species].count, s.scratch.shape);
 }
 

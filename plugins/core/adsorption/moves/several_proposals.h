@@ -61,8 +61,8 @@ MM_TEAM Choice choose_one_of_many(System& s, Batch& batch, std::uint32_t choose_
   return choice;
 }
 
-template <MoleculesOfTeam System, CountsMoves Counts>
-MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Counts& moves) {
+MM_TEAM void move_to_one_of_many(MoleculesOfTeam auto& s, std::uint64_t step,
+                                 CountsMoves auto& moves) {
   const auto& w = s.w;
   const StepWords words = s.team.words_of_step(s.m.key, step, s.id);
   int species;

@@ -2,7 +2,6 @@
 // A sweep on a CPU: the ions, their trials, and what all schedules do with them.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
