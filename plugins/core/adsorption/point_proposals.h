@@ -87,6 +87,7 @@ MM_TEAM Choice shared_choice(const PointSystem<Team, F, Memory>&, const Choice& 
 template <LaneTeam Team, class F, class Memory, class Batch>
 MM_TEAM void put_try(PointSystem<Team, F, Memory>& s, int, int slot, const Batch& tries,
                      int winner) {
+  // Tries have been compared with all molecules before one of them joins these.
   s.team.sync();
   tries.by_owner(winner, [&](const Site& site) { s.put_by_one(slot, site); });
   s.team.sync();

@@ -68,6 +68,7 @@ class PointSystem {
   MM_TEAM Site placed(int slot) const { return memory.site(slot); }
   MM_TEAM Body body_of(int species, int) const { return {species}; }
   MM_TEAM void put(int, int slot, const Site& s) {
+    // Other lanes may still read the old place, and then read the new one.
     team.sync();
     if (team.leads()) put_by_one(slot, s);
     team.sync();
@@ -175,6 +176,7 @@ class PointSystem {
           return may_feel(m, around, cutoff2, q.x, q.y, q.z);
         },
         [&](int i, int place) { memory.set_near(place, begin + i); });
+    // Every lane reads the whole list.
     team.sync();
     return near;
   }

@@ -95,6 +95,7 @@ MM_TEAM int find_molecule(const MoleculesOfTeam auto& s, int k, int& species) {
   return s.m.first_slot[species] + k;
 }
 MM_TEAM void set_count(const MoleculesOfTeam auto& s, int species, int count) {
+  // All lanes have read the former number, and read the new one afterwards.
   s.team.sync();
   if (s.team.leads()) s.counts[species] = count;
   s.team.sync();

@@ -178,6 +178,7 @@ struct WarpPoints {
       counts[Warp::lane()] =
           w.counts[static_cast<std::size_t>(system) * w.m.species + Warp::lane()];
     for (int slot = Warp::lane(); slot < w.slots; slot += 32) sites[slot] = w.sites[first + slot];
+    // Lanes read the sites that others have copied.
     __syncwarp();
   }
   __device__ void store(const PointArrays<F>& w, int system) const {
@@ -211,6 +212,7 @@ struct WarpPoints {
   __device__ const SharedPoint<F>* near_list() const { return near; }
   // Leaves the empty framework.
   __device__ void forget_molecules(int species) {
+    // The numbers have been read by all lanes before they become 0.
     __syncwarp();
     if (Warp::lane() < species) counts[Warp::lane()] = 0;
     __syncwarp();

@@ -105,6 +105,7 @@ MM_TEAM void add_waves(const System& s, const Body<F>& body, const Pose& p,
       }
     }
   });
+  // Energies and accepted moves are shared out otherwise than the rows here.
   s.team.sync();
 }
 // What the change of the structure factors costs: with S = c + i s, w (|S + dS|^2 - |S|^2) is

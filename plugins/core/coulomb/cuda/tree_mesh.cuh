@@ -64,6 +64,7 @@ __device__ void spread(const MeshArrays& m, const Site& at, int sign) {
     weight[axis][l] = window_weight(m.rules, lag, l);
     if (l == 0) first[axis] = begin;
   }
+  // A point needs the weights along all axes.
   __syncthreads();
   // Thread c + W b has the points (*, b, c) under the window: neighbors write along z.
   const int c = threadIdx.x % W, b = threadIdx.x / W;
@@ -78,6 +79,7 @@ __device__ void spread(const MeshArrays& m, const Site& at, int sign) {
       atomicAdd(m.charge + mesh_row(m, x, y) + z, static_cast<unsigned long long>(sign * share));
     }
   }
+  // The weights of the next ion take the place of these.
   __syncthreads();
 }
 template <int W>
@@ -169,6 +171,7 @@ __device__ void fft_stage(int length, int done, const Complex<double>* twiddle, 
 #pragma unroll
     for (int k = 0; k < R; ++k) store(place + k * done, line, a[k]);
   }
+  // The next stage reads what all threads have stored.
   __syncthreads();
 }
 __device__ void fft_stage(int radix, int length, int done, const Complex<double>* twiddle,
