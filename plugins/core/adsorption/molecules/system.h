@@ -246,7 +246,7 @@ class MoleculeSystem {
   MM_TEAM void gather(const Site& center, const Site& half, F reach, int except, bool all) {
     runs_ = 0;
     int used = 0;
-    // Nobody reads the sites of the last call any more.
+    // No lane reads the sites of the last call any more.
     team.sync();
     for (int b = 0; b < m.species; ++b) {
       const Body<F>& body = r.body[b];

@@ -74,7 +74,7 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
     result.energy += static_cast<double>(g.old ? bias.old_energy : bias.energy);
     return g.old ? bias.old_weight > F(0) : bias.mean > 0;
   };
-  // Nobody reads the beads and the shape of the last growth any more.
+  // No lane reads the beads and the shape of the last growth any more.
   s.team.sync();
   if (low > high) {
     // No bead is there: the middle one has trial places anywhere in the box.
