@@ -18,8 +18,7 @@ using MpiCommunicator = manymove::HostCommunicator;
 
 // Runs a phase that all ranks enter together and leave with the same error, if there is one. The
 // error becomes one of LAMMPS. what: the beginning of its message.
-template <class Phase>
-auto reported(LAMMPS* lmp, const std::string& what, Phase&& phase) {
+auto reported(LAMMPS* lmp, const std::string& what, auto&& phase) {
   std::string text;
   bool everyone = true;
   try {

@@ -36,8 +36,7 @@ class DevicePhase : protected Pointers {
   }
 
   // All ranks enter together. They leave together, with the same error if there is one.
-  template <class Call>
-  void guarded(Call call) {
+  void guarded(auto call) {
     reported(lmp, "Run style manymove/verlet on " + wishes_.device, [&] {
       try {
         if (comm->nprocs == 1) return with_size(call);
@@ -52,8 +51,7 @@ class DevicePhase : protected Pointers {
 
  private:
   // The message says for how many atoms memory is missing.
-  template <class Call>
-  void with_size(Call call) {
+  void with_size(auto call) {
     try {
       call();
     } catch (const manymove::Agreed&) {

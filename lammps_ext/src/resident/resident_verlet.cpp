@@ -386,8 +386,8 @@ void VerletManymove::tally_per_atom(const ScriptTranslation& script) {
   force->pair->compute(eflag, vflag);
   if (atom->molecular && force->bond) force->bond->compute(eflag, vflag);
   if (atom->molecular && force->angle) force->angle->compute(eflag, vflag);
-  std::copy(velocity.begin(), velocity.end(), atom->v[0]);
-  std::copy(total_force.begin(), total_force.end(), atom->f[0]);
+  std::ranges::copy(velocity, atom->v[0]);
+  std::ranges::copy(total_force, atom->f[0]);
   comm->forward_comm();
 }
 
@@ -457,7 +457,7 @@ void VerletManymove::let_others_act(const ScriptTranslation& script, DeviceSessi
                                     unsigned what) {
   const bigint step = update->ntimestep;
   const auto& fixes = script.end_of_step();
-  if (std::any_of(fixes.begin(), fixes.end(), [&](const Fix* fix) { return is_due(fix, step); })) {
+  if (std::ranges::any_of(fixes, [&](const Fix* fix) { return is_due(fix, step); })) {
     session.remember(what);
     for (Fix* fix : fixes)
       if (is_due(fix, step)) fix->end_of_step();

@@ -141,8 +141,7 @@ std::vector<FixMonteCarlo::Particle> FixMonteCarlo::gather(bool of_group) const 
                       unpack_image(atom->image[i])});
   std::vector<Particle> all = shared_ ? manymove::collect(*ranks_, std::move(mine))
                                       : manymove::deliver(*ranks_, std::move(sent));
-  std::sort(all.begin(), all.end(),
-            [](const Particle& a, const Particle& b) { return a.tag < b.tag; });
+  std::ranges::sort(all, {}, &Particle::tag);
   return all;
 }
 
@@ -188,9 +187,7 @@ void FixMonteCarlo::leave(const std::vector<Particle>& atoms) const {
                                              : manymove::deliver(*ranks_, std::move(sent));
   for (int i = 0; i < atom->nlocal; ++i) {
     const auto tag = static_cast<double>(atom->tag[i]);
-    const auto at =
-        std::lower_bound(mine.begin(), mine.end(), tag,
-                         [](const Particle& a, double wanted) { return a.tag < wanted; });
+    const auto at = std::ranges::lower_bound(mine, tag, {}, &Particle::tag);
     if (at == mine.end() || at->tag != tag) continue;
     std::copy_n(at->x, 3, atom->x[i]);
     std::copy_n(at->v, 3, atom->v[i]);

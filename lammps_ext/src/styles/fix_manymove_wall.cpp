@@ -22,7 +22,7 @@ FixManymoveWall::FixManymoveWall(LAMMPS* lmp, int narg, char** arg) : Fix(lmp, n
   dynamic_group_allow = 1;
   const std::string faces[] = {"xlo", "xhi", "ylo", "yhi", "zlo", "zhi"};
   for (int k = 3; k < narg; k += 2) {
-    const auto* face = std::find(std::begin(faces), std::end(faces), arg[k]);
+    const auto* face = std::ranges::find(faces, arg[k]);
     if (face == std::end(faces))
       error->all(FLERR, "Fix manymove/wall: unknown face {} (xlo, xhi, ylo, yhi, zlo, zhi)",
                  arg[k]);

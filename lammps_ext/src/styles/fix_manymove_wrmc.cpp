@@ -104,7 +104,7 @@ void FixManymoveWRMC::parse(int first, int narg, char** arg) {
       need(k, 1);
       const char* value = arg[k + 1];
       if (word == "method") {
-        const auto* found = std::find(std::begin(kMethods), std::end(kMethods), value);
+        const auto* found = std::ranges::find(kMethods, value);
         if (found == std::end(kMethods))
           error->all(FLERR, "{}: unknown method {} (pmc, plj, mup, mdp, mdp-dj)", name_, value);
         method_ = static_cast<int>(found - std::begin(kMethods));
@@ -292,8 +292,7 @@ void FixManymoveWRMC::make_engine() {
 }
 
 // Repeats the engine's errors in the terms and units of the input script.
-template <class Call>
-auto FixManymoveWRMC::translated(const std::vector<Particle>& atoms, const Call& call) const {
+auto FixManymoveWRMC::translated(const std::vector<Particle>& atoms, const auto& call) const {
   try {
     return call();
   } catch (const PlaceError& failure) {

@@ -51,8 +51,7 @@ class FixManymoveWRMC : public FixMonteCarlo {
   std::uint64_t fingerprint() const;
   void make_engine();
   std::unique_ptr<manymove::adsorption::Engine> make_engine_at(const std::vector<Particle>& moving);
-  template <class Call>
-  auto translated(const std::vector<Particle>& atoms, const Call& call) const;
+  auto translated(const std::vector<Particle>& atoms, const auto& call) const;
   std::pair<double, tagint> farthest(const std::vector<Particle>& rigid) const;
   bool in_place() const;
   std::string change(const std::vector<Particle>& rigid) const;

@@ -93,8 +93,7 @@ void FixManymoveWRMC::check_pairs() const {
                  "{}: pair {} {} has no effect: no type of a site with one of a site or of the "
                  "framework",
                  name_, a, b);
-    if (std::count_if(pairs_.begin(), pairs_.end(),
-                      [&](const PairLaw& other) { return same(pair, other); }) > 1)
+    if (std::ranges::count_if(pairs_, [&](const PairLaw& other) { return same(pair, other); }) > 1)
       error->all(FLERR, "{}: pair {} {} is given twice", name_, a, b);
   }
 }
@@ -175,8 +174,7 @@ void FixManymoveWRMC::describe_molecules(const std::vector<Particle>& moving) {
   field.wave_cutoff =
       (wave_cutoff_ > 0 ? wave_cutoff_ : 2 * kScreened * kScreened / cutoff_) / length_;
   const double smallest = smallest_wave(box_) / length_;
-  if (std::any_of(charges.begin(), charges.end(), [](double q) { return q != 0; }) &&
-      field.wave_cutoff < smallest)
+  if (std::ranges::any_of(charges, [](double q) { return q != 0; }) && field.wave_cutoff < smallest)
     throw std::invalid_argument(text_of("ewald: k_max is ", field.wave_cutoff * length_,
                                         ", below the smallest wave number of the box, ",
                                         smallest * length_, "; raise it"));

@@ -42,7 +42,7 @@ const double* PairManymoveMDPD::find_densities() {
   sending_densities_ = true;
   comm->forward_comm(this);
   sending_densities_ = false;
-  if (atom->rho_flag) std::copy(densities_.begin(), densities_.end(), atom->rho);
+  if (atom->rho_flag) std::ranges::copy(densities_, atom->rho);
   return densities_.data();
 }
 

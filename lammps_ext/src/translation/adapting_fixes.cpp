@@ -14,8 +14,8 @@ void AdaptingFixes::find_whether_known_ahead() {
 }
 
 bool AdaptingFixes::acts_at(bigint step) const {
-  return std::any_of(fixes_.begin(), fixes_.end(),
-                     [step](const Fix* fix) { return fix->nevery > 0 && step % fix->nevery == 0; });
+  return std::ranges::any_of(
+      fixes_, [step](const Fix* fix) { return fix->nevery > 0 && step % fix->nevery == 0; });
 }
 
 bigint AdaptingFixes::last_step_before(bigint now) const {

@@ -28,8 +28,6 @@ constexpr int kByParticle = 1;  // Atom::molecular: topology is kept by particle
 struct AtomTopology::Term {
   std::uint32_t particle, partner, second;
   int kind;
-
-  auto order() const { return std::make_tuple(partner, second, kind); }
 };
 
 void AtomTopology::read_tags() { read_.tag.assign(atom->tag, atom->tag + atom->nlocal); }
@@ -113,10 +111,8 @@ void AtomTopology::read_bonded(MpiCommunicator& communicator, bool bonds, bool a
     return atom->map(static_cast<tagint>(term.particle));
   };
   const auto is_angle = [](const Term& term) { return manymove::dpd::is_of_angle(term.kind); };
-  std::sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
-    if (a.particle != b.particle) return index(a) < index(b);
-    if (is_angle(a) != is_angle(b)) return is_angle(b);
-    return a.order() < b.order();
+  std::ranges::sort(terms, {}, [&](const Term& term) {
+    return std::tuple(index(term), is_angle(term), term.partner, term.second, term.kind);
   });
   read_.first_bonded.assign(static_cast<std::size_t>(n) + 1, 0);
   for (const Term& term : terms) {

@@ -32,8 +32,7 @@ struct OfBondFENE : BondFENE {
 };
 
 // A coefficient of a style by type, [types + 1]; null if the style has none of this name.
-template <class Style>
-const double* coefficient(Style& style, const char* name) {
+const double* coefficient(auto& style, const char* name) {
   int dimension = 0;
   const void* const values = style.extract(name, dimension);
   return dimension == 1 ? static_cast<const double*>(values) : nullptr;

@@ -20,7 +20,7 @@ std::vector<PairManymoveDPD*> LAMMPS_NS::dpd_pairs(LAMMPS* lmp) {
     for (int instance = 1;; ++instance) {
       Pair* const found = lmp->force->pair_match(style, 1, instance);
       auto* pair = dynamic_cast<PairManymoveDPD*>(found);
-      if (!pair || std::find(pairs.begin(), pairs.end(), pair) != pairs.end()) break;
+      if (!pair || std::ranges::find(pairs, pair) != pairs.end()) break;
       pairs.push_back(pair);
     }
   return pairs;

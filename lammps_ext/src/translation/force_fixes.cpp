@@ -249,7 +249,7 @@ void ForceFixes::take_body_force(const BodyForce& body, bool in_region, Refusals
 // Whether region is what its bounding box says, faces included.
 bool ForceFixes::is_block(Region* region) const {
   const auto regions = domain->get_region_list();
-  if (std::find(regions.begin(), regions.end(), region) == regions.end()) return false;
+  if (std::ranges::find(regions, region) == regions.end()) return false;
   if (std::string(region->style) != "block" || !region->bboxflag || !region->interior ||
       region->varshape || region->dynamic || region->dynamic_check())
     return false;
@@ -342,7 +342,7 @@ bool ForceFixes::acts_as_read(const Langevin& thermostat) {
       same = same && std::fabs(atom->f[i][a] - drag) <= most + 1e-9 * (most + std::fabs(drag));
     }
   }
-  std::copy(before.begin(), before.end(), f);
+  std::ranges::copy(before, f);
   return same;
 }
 
@@ -377,7 +377,7 @@ bool ForceFixes::body_forces_act_as_read() {
     const std::size_t bytes = sizeof(double) * static_cast<unsigned>(domain->dimension);
     same = same && std::memcmp(&expected[3 * static_cast<std::size_t>(i)], f[i], bytes) == 0;
   }
-  std::copy(before.begin(), before.end(), f[0]);
+  std::ranges::copy(before, f[0]);
   return same;
 }
 
@@ -402,8 +402,8 @@ bool ForceFixes::reflects_as_read(Fix* fix) {
   fix->post_integrate();
   const bool same = std::equal(x, x + values, expected_x.begin()) &&
                     std::equal(v, v + values, expected_v.begin());
-  std::copy(places.begin(), places.end(), x);
-  std::copy(velocities.begin(), velocities.end(), v);
+  std::ranges::copy(places, x);
+  std::ranges::copy(velocities, v);
   return same;
 }
 
@@ -458,11 +458,10 @@ std::uint32_t ForceFixes::flags_of(int mask) const {
 
 bool ForceFixes::has_series() const {
   const auto varies = [](const BodyForce& body) {
-    return std::any_of(body.variable, body.variable + 3, [](int index) { return index >= 0; });
+    return std::ranges::any_of(body.variable, [](int index) { return index >= 0; });
   };
   const auto changes = [](const Langevin& thermostat) { return thermostat.target.varies(); };
-  return std::any_of(body_forces_.begin(), body_forces_.end(), varies) ||
-         std::any_of(thermostats_.begin(), thermostats_.end(), changes);
+  return std::ranges::any_of(body_forces_, varies) || std::ranges::any_of(thermostats_, changes);
 }
 
 void ForceFixes::evaluate() {
@@ -492,8 +491,7 @@ double ForceFixes::noise_of(const Langevin& thermostat, int type, double mass) c
 }
 
 bool ForceFixes::is_langevin(const Fix* fix) const {
-  return std::any_of(thermostats_.begin(), thermostats_.end(),
-                     [fix](const Langevin& thermostat) { return thermostat.fix == fix; });
+  return std::ranges::find(thermostats_, fix, &Langevin::fix) != thermostats_.end();
 }
 
 void ForceFixes::add_on_host(int vflag) const {
@@ -522,6 +520,5 @@ bool ForceFixes::closes(int axis, bool high) const {
   for (const FixManymoveWall* fix : own_walls_)
     for (const auto& wall : fix->walls())
       if (closed_by(wall, fix)) return true;
-  return std::any_of(walls_.begin(), walls_.end(),
-                     [&](const Wall& wall) { return closed_by(wall, wall.fix); });
+  return std::ranges::any_of(walls_, [&](const Wall& wall) { return closed_by(wall, wall.fix); });
 }

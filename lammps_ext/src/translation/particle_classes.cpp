@@ -64,7 +64,7 @@ int ParticleClasses::count() const {
 int ParticleClasses::of(int i) const {
   if (plain_) return atom->type[i];
   const Kind kind = kind_of(i);
-  const auto at = std::lower_bound(kinds_.begin(), kinds_.end(), kind);
+  const auto at = std::ranges::lower_bound(kinds_, kind);
   return at == kinds_.end() || *at != kind ? 0 : static_cast<int>(at - kinds_.begin()) + 1;
 }
 

@@ -27,8 +27,7 @@ class Refusals : protected Pointers {
 
   // Runs a task of collective calls if there are several ranks; what they throw becomes an error of
   // LAMMPS.
-  template <class Task>
-  void on_all_ranks(Task task) const {
+  void on_all_ranks(auto task) const {
     if (comm->nprocs == 1) return;
     MpiCommunicator communicator = communicator_of(lmp);
     reported(lmp, "Run style manymove/verlet",

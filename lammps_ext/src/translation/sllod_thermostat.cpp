@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -158,9 +157,9 @@ bool SllodThermostat::acts_as_read(double rate) const {
                          1e-9 * (1e-3 + std::fabs(v[k]) + std::fabs(v[k + a]) + std::fabs(flow));
   }
   if (values > 0) {
-    std::copy(x.begin(), x.end(), atom->x[0]);
-    std::copy(v.begin(), v.end(), atom->v[0]);
-    std::copy(f.begin(), f.end(), atom->f[0]);
+    std::ranges::copy(x, atom->x[0]);
+    std::ranges::copy(v, atom->v[0]);
+    std::ranges::copy(f, atom->f[0]);
   }
   set_state(before);
   fix_->setup(0);

@@ -130,12 +130,12 @@ bool VelocityFixes::stops_as_read(Fix* fix, const Change& change) const {
   std::vector<double> expected(v, v + values);
   for (std::size_t k = 0; k < values; ++k)
     if (in_group(k)) expected[k] *= scale;
-  std::copy(before.begin(), before.end(), v);
+  std::ranges::copy(before, v);
   fix->end_of_step();
   bool same = true;
   for (std::size_t k = 0; k < values; ++k)
     same = same && std::fabs(v[k] - expected[k]) <= 1e-9 * (std::fabs(v[k]) + std::fabs(before[k]));
-  std::copy(before.begin(), before.end(), v);
+  std::ranges::copy(before, v);
   return same;
 }
 
@@ -154,8 +154,8 @@ void VelocityFixes::describe(manymove::dpd::Settings& settings) const {
 }
 
 bool VelocityFixes::has_series() const {
-  return std::any_of(changes_.begin(), changes_.end(),
-                     [](const Change& each) { return each.thermostat.target.varies(); });
+  return std::ranges::any_of(changes_,
+                             [](const Change& each) { return each.thermostat.target.varies(); });
 }
 
 void VelocityFixes::add_to_series(std::vector<double>& values) const {
@@ -164,8 +164,8 @@ void VelocityFixes::add_to_series(std::vector<double>& values) const {
 }
 
 bool VelocityFixes::act_at(bigint step) const {
-  return std::any_of(changes_.begin(), changes_.end(),
-                     [step](const Change& each) { return step % each.change.every == 0; });
+  return std::ranges::any_of(changes_,
+                             [step](const Change& each) { return step % each.change.every == 0; });
 }
 
 void VelocityFixes::count_drops(const std::vector<double>& drops) const {

@@ -61,8 +61,8 @@ MM_TEAM void measure_state(System& s) {
 }
 
 // Eq. 4: the probability of a place along the direction of the profile.
-template <MoleculesOfTeam System>
-MM_TEAM void count_in_profile(const System& s, const Site& center, double probability) {
+MM_TEAM void count_in_profile(const MoleculesOfTeam auto& s, const Site& center,
+                              double probability) {
   const std::uint64_t q = quantum(probability);
   if (q) s.team.add(s.profile() + profile_bin(s.m, center), q);
 }
@@ -77,8 +77,7 @@ struct TrialOutcome {
   double test = 0;               // beta f V W of an insertion
   int present = 0;               // molecules of the species then
 };
-template <MoleculesOfTeam System>
-MM_TEAM void measure_outcome(const System& s, const TrialOutcome& o) {
+MM_TEAM void measure_outcome(const MoleculesOfTeam auto& s, const TrialOutcome& o) {
   if (!s.team.leads()) return;
   // Waste recycling: the expected change less the actual one has the mean zero, so that adding it
   // keeps the average and reduces its variance.
@@ -93,8 +92,7 @@ MM_TEAM void measure_outcome(const System& s, const TrialOutcome& o) {
   sum_of(s, kTested + o.inserted) += 1;
   sum_of(s, kPresent + o.inserted) += o.present;
 }
-template <MoleculesOfTeam System>
-MM_TEAM void count_move(const System& s, int tries, bool accepted) {
+MM_TEAM void count_move(const MoleculesOfTeam auto& s, int tries, bool accepted) {
   if (!s.w.measure || !s.team.leads()) return;
   sum_of(s, tries) += 1;
   if (accepted) sum_of(s, tries + 1) += 1;

@@ -2,10 +2,8 @@
 // The number of molecules for which a system has room: an initial estimate, and growth.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <numeric>
 #include <stdexcept>
-#include <utility>
 
 #include "../runtime/text.h"
 #include "state.h"
@@ -60,8 +58,7 @@ int estimated_capacity(const State& s, int species, const std::vector<bool>& ope
 namespace {
 
 // Calls visit(array, width) for the arrays of a snapshot with `width` numbers for each slot.
-template <class Visit>
-void each_slot_array(State& s, const Visit& visit) {
+void each_slot_array(State& s, const auto& visit) {
   visit(s.data.sites, std::size_t{3});
   visit(s.data.orientations, std::size_t{s.molecules() ? 4u : 0u});
   visit(s.data.shapes, s.shape_size());

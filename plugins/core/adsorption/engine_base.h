@@ -10,8 +10,7 @@
 namespace manymove::adsorption {
 
 // Sets the arrays of all systems to those of `data`, in the memory of a host or of a device.
-template <class Arrays, class Data>
-void point_to(Arrays& w, Data& data) {
+void point_to(auto& w, auto& data) {
   w.sites = reinterpret_cast<Site*>(data.sites.data());
   w.counts = data.counts.data();
   w.energies = data.energies.data();

@@ -10,9 +10,8 @@ namespace manymove::adsorption {
 // The proposals of section 4.3, uniform in the box, or the walks of section 4.4: the first goes
 // from the old state over proposals 1 ... P - 1 - l, the second over P - l ... P - 1. A proposal is
 // the old place plus the sum of the steps up to it, less those of the first walk on the second.
-template <MoleculesOfTeam System, class Batch>
-MM_TEAM void draw_proposals(const System& s, Batch& b, std::uint64_t step, const Site& old,
-                            std::uint32_t split_word) {
+MM_TEAM void draw_proposals(const MoleculesOfTeam auto& s, auto& b, std::uint64_t step,
+                            const Site& old, std::uint32_t split_word) {
   const bool anywhere = uniform_proposals(s.w, step);
   b.draw(s.m.key, step, s.id, [&](const std::uint32_t* word) {
     return anywhere ? Site{word[0], word[1], word[2]} : step_of(s.m, word);
@@ -88,6 +87,7 @@ MM_TEAM Choice shared_choice(const PointSystem<Team, F, Memory>&, const Choice& 
 template <LaneTeam Team, class F, class Memory, class Batch>
 MM_TEAM void put_try(PointSystem<Team, F, Memory>& s, int, int slot, const Batch& tries,
                      int winner) {
+  // Tries have been compared with all molecules before one of them joins these.
   s.team.sync();
   tries.by_owner(winner, [&](const Site& site) { s.put_by_one(slot, site); });
   s.team.sync();

@@ -68,6 +68,7 @@ class PointSystem {
   MM_TEAM Site placed(int slot) const { return memory.site(slot); }
   MM_TEAM Body body_of(int species, int) const { return {species}; }
   MM_TEAM void put(int, int slot, const Site& s) {
+    // Other lanes may still read the old place, and then read the new one.
     team.sync();
     if (team.leads()) put_by_one(slot, s);
     team.sync();
@@ -175,14 +176,14 @@ class PointSystem {
           return may_feel(m, around, cutoff2, q.x, q.y, q.z);
         },
         [&](int i, int place) { memory.set_near(place, begin + i); });
+    // Every lane reads the whole list.
     team.sync();
     return near;
   }
 
  private:
   // The sum over all molecules but that of a slot.
-  template <class Energy>
-  MM_TEAM F add_pairs(int species, int slot, const Energy& energy) {
+  MM_TEAM F add_pairs(int species, int slot, const auto& energy) {
     Lane<F> part;
     team.each([&](int l) { part[l] = 0; });
     // For the lanes of a SIMD register it is faster to add zero than to skip a molecule.

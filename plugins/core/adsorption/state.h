@@ -66,12 +66,10 @@ struct State {
       return of_double;
   }
   // Calls visit(tables) with those in the precision of the engine.
-  template <class Visit>
-  auto in_precision(const Visit& visit) {
+  auto in_precision(const auto& visit) {
     return parameters.double_precision ? visit(of_double) : visit(of_float);
   }
-  template <class Visit>
-  auto in_precision(const Visit& visit) const {
+  auto in_precision(const auto& visit) const {
     return parameters.double_precision ? visit(of_double) : visit(of_float);
   }
   int waves() const { return static_cast<int>(of_double.wave_weights.size()); }

@@ -79,29 +79,23 @@ concept MoleculesOfTeam = LaneTeam<typename S::Team> && requires(S s, int specie
 
 // ---- what all systems have in common ----
 
-template <class Arrays>
-MM_HD double& sum_of(const Arrays& w, int system, int sum) {
+MM_HD double& sum_of(const auto& w, int system, int sum) {
   return w.sums[static_cast<std::size_t>(sum) * w.systems + system];
 }
-template <MoleculesOfTeam System>
-MM_TEAM double& sum_of(const System& s, int sum) {
-  return sum_of(s.w, s.id, sum);
-}
-template <MoleculesOfTeam System>
-MM_TEAM int count_molecules(const System& s) {
+MM_TEAM double& sum_of(const MoleculesOfTeam auto& s, int sum) { return sum_of(s.w, s.id, sum); }
+MM_TEAM int count_molecules(const MoleculesOfTeam auto& s) {
   int n = 0;
   for (int b = 0; b < s.m.species; ++b) n += s.counts[b];
   return n;
 }
 // The slot and the species of the k-th molecule.
-template <MoleculesOfTeam System>
-MM_TEAM int find_molecule(const System& s, int k, int& species) {
+MM_TEAM int find_molecule(const MoleculesOfTeam auto& s, int k, int& species) {
   species = 0;
   while (k >= s.counts[species]) k -= s.counts[species++];
   return s.m.first_slot[species] + k;
 }
-template <MoleculesOfTeam System>
-MM_TEAM void set_count(const System& s, int species, int count) {
+MM_TEAM void set_count(const MoleculesOfTeam auto& s, int species, int count) {
+  // All lanes have read the former number, and read the new one afterwards.
   s.team.sync();
   if (s.team.leads()) s.counts[species] = count;
   s.team.sync();

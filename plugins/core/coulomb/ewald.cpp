@@ -189,8 +189,7 @@ Matrix to_powers() {
   return m;
 }
 
-template <class Task>
-void for_each_term(int degree, const Task& task) {
+void for_each_term(int degree, const auto& task) {
   for (int a = 0; a <= degree; ++a)
     for (int b = 0; a + b <= degree; ++b)
       for (int c = 0; a + b + c <= degree; ++c) task(a, b, c);

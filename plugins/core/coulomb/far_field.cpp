@@ -197,8 +197,7 @@ struct Builder {
 
   // The shape that bounds the largest charge's energy by what is wanted, if one does.
   // spacing_for(shape): of the mesh.
-  template <class SpacingFor>
-  void choose(double error, const SpacingFor& spacing_for) {
+  void choose(double error, const auto& spacing_for) {
     const double energy = 2 * charge_most_ * field.magnitude * state.rules.strength * field.quanta;
     for (const Shape& s : kShapes) {
       shape = s;

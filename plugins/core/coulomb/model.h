@@ -63,8 +63,7 @@ SmoothRest<S> rest_of(const EwaldBox& box, const RestTerms<S>& terms, const S* c
 }
 
 // What is compiled once per space: task(std::integral_constant<Space, ...>).
-template <class Task>
-auto for_space(const Rules& r, const Task& task) {
+auto for_space(const Rules& r, const auto& task) {
   return for_constant<Space::nearest, Space::ewald, Space::cell>(r.space, task);
 }
 

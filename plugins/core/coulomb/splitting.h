@@ -12,9 +12,6 @@
 // polynomial of r^2 to 1e-13 over the reach.
 #pragma once
 
-#include <cmath>
-#include <type_traits>
-
 #include "model.h"
 
 namespace manymove::coulomb {
@@ -96,8 +93,7 @@ MM_HD int window_at(const MeshRules& m, int axis, double x, double (&weight)[Poi
   return first;
 }
 // Calls f with the number of points under the window as a compile-time constant.
-template <class F>
-auto for_window(const MeshRules& m, F f) {
+auto for_window(const MeshRules& m, auto f) {
   return for_constant<10, 12, kMostWindow>(m.window_points, f);
 }
 // A point of a periodic mesh.

@@ -329,9 +329,8 @@ std::uint64_t digest_of(const State& s) {
 }
 
 // The state is made only once the device and the threads are known to make sense.
-template <class MakeState>
 std::unique_ptr<Engine> engine_on(const std::string& device, int threads, const Ions& ions,
-                                  Parameters parameters, Communicator* ranks, MakeState&& state) {
+                                  Parameters parameters, Communicator* ranks, auto&& state) {
   if (ranks && ranks->ranks() == 1) ranks = nullptr;
   std::vector<int> gpus;
   State made;

@@ -98,8 +98,7 @@ MM_HD int neighbor_cell(const Cells& cells, int x, int y, int z, int k) {
 }
 
 // Outside the box where it is not periodic: the frame's first and last quarters.
-template <class Position>
-MM_HD bool outside(std::uint32_t open, const Position& r) {
+MM_HD bool outside(std::uint32_t open, const auto& r) {
   const auto beyond = [](std::uint32_t u) { return u < 0x40000000u || u > 0xc0000000u; };
   return ((open & 1u) && beyond(high_word(r.x))) || ((open & 2u) && beyond(high_word(r.y))) ||
          ((open & 4u) && beyond(high_word(r.z)));
@@ -117,8 +116,7 @@ struct ShortFormat {
 struct alignas(8) ShortPosition {
   std::uint32_t yx, z;
 };
-template <class Position>
-MM_HD ShortPosition short_of(const ShortFormat& shorts, const Position& r) {
+MM_HD ShortPosition short_of(const ShortFormat& shorts, const auto& r) {
   return {
       (high_word(r.y) << shorts.shift[1] & 0xffff0000u) | high_word(r.x) << shorts.shift[0] >> 16,
       high_word(r.z) << shorts.shift[2] & 0xffff0000u};
@@ -212,14 +210,11 @@ MM_HD BoundingSphere bounding_sphere_of(const Cells& cells, const Motion<P>& mot
 }
 
 // Where a particle is from the center of its sphere, and whether it has left the sphere.
-template <class Position>
-MM_HD Vector<float> from_center(const Cells& cells, const BoundingSphere& sphere,
-                                const Position& r) {
+MM_HD Vector<float> from_center(const Cells& cells, const BoundingSphere& sphere, const auto& r) {
   return list_position(cells, high_word(r.x) - sphere.x, high_word(r.y) - sphere.y,
                        high_word(r.z) - sphere.z);
 }
-template <class Position>
-MM_HD bool moved_far(const Cells& cells, const BoundingSphere& sphere, const Position& r) {
+MM_HD bool moved_far(const Cells& cells, const BoundingSphere& sphere, const auto& r) {
   return list_square(from_center(cells, sphere, r)) > sphere.radius * sphere.radius;
 }
 

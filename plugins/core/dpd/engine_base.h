@@ -91,8 +91,7 @@ class EngineBase : public Engine, protected ShearedBox {
     if (communicator_) communicator_->maximum(values, count);
   }
   // Calls check(); what it throws on one rank is thrown on all.
-  template <class Check>
-  void check_together(const Check& check) const {
+  void check_together(const auto& check) const {
     if (communicator_)
       together(*communicator_, check);
     else

@@ -13,8 +13,7 @@ template <Precision P>
 constexpr double units = sizeof(typename P::Unsigned) == 4 ? 0x1p32 : 0x1p64;
 
 // Calls visit(k, c) with each pair of types and its index in tables of coefficients.
-template <class Visit>
-void for_each_pair_of_types(const PairTable& table, const Visit& visit) {
+void for_each_pair_of_types(const PairTable& table, const auto& visit) {
   const auto size = static_cast<std::size_t>(table.types + 1);
   for (std::size_t i = 1; i < size; ++i)
     for (std::size_t k = i * size + 1; k < (i + 1) * size; ++k) visit(k, table.coefficients[k]);

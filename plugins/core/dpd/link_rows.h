@@ -102,8 +102,7 @@ inline std::size_t entries_of_bonds(const LinkRows& rows, std::size_t particles)
 }
 
 // Calls bond(word) for each bond of particle i, then special(word) for each special neighbor.
-template <class Bond, class Special>
-void for_each_link(const Topology& t, int i, const Bond& bond, const Special& special) {
+void for_each_link(const Topology& t, int i, const auto& bond, const auto& special) {
   if (t.first_bond)
     for (int k = t.first_bond[i]; k < t.first_bond[i + 1]; ++k)
       bond(link_word(t.bond_partner[k], static_cast<std::uint32_t>(t.bond_type[k])));
@@ -144,8 +143,7 @@ struct TagIndex {
     return bits;
   }
   // claim(e, value) writes value to the entry if it is empty and tells whether it was.
-  template <class Claim>
-  MM_HD void add(std::uint32_t tag, std::uint32_t index, const Claim& claim) const {
+  MM_HD void add(std::uint32_t tag, std::uint32_t index, const auto& claim) const {
     const std::uint64_t value = static_cast<std::uint64_t>(tag) << 32 | index;
     for (std::uint32_t at = begin(tag); !claim(entry + at, value); at = after(at)) {
     }
@@ -181,8 +179,7 @@ struct Partners {
 // Writes the entries of particle i. known.find() leads from the partner in a row to its index. A
 // partner that is not known is replaced by the particle itself; the result has bit 0 if one of a
 // bond is missing, and bit 1 if one of an angle is.
-template <class Known>
-MM_HD unsigned find_partners(const LinkedParticles& links, int i, const Known& known,
+MM_HD unsigned find_partners(const LinkedParticles& links, int i, const auto& known,
                              const Partners& to) {
   const LinkSpan bonds = links.bonds_of(i);
   const int first = i * static_cast<int>(links.rows.bonds);

@@ -66,8 +66,7 @@ template <auto member>
 struct ArrivalField {
   static constexpr auto of = member;
 };
-template <class Visitor>
-void for_each_field(const HostArrays& arrays, Visitor&& visit) {
+void for_each_field(const HostArrays& arrays, auto&& visit) {
   visit("position", arrays.position, ArrivalField<&Arrival::position>{});
   visit("velocity", arrays.velocity, ArrivalField<&Arrival::velocity>{});
   visit("force", arrays.force, ArrivalField<&Arrival::force>{});

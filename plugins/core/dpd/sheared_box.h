@@ -41,8 +41,7 @@ class ShearedBox : protected StepParameters {
   bool has_tilt_of(std::int64_t step) const { return periods_ == periods_of_tilt(step); }
   // Replaces the box by the equivalent one of smaller or larger tilt, as often as the tilt of a
   // step needs. change(smaller) gives the particles their places in it.
-  template <class Change>
-  void replace_box(std::int64_t step, const Change& change) {
+  void replace_box(std::int64_t step, const auto& change) {
     while (!has_tilt_of(step)) {
       const bool smaller = periods_ < periods_of_tilt(step);
       change(smaller);

@@ -356,8 +356,7 @@ MM_HD void follow_flow(typename P::Real shear, typename P::Real time_step,
 
 // The place of a particle in the equivalent box whose tilt xy is smaller, or larger, by the extent
 // along x. Returns how much its image along x changes, which is image_y along y.
-template <class Position>
-MM_HD int change_tilt(Position& r, bool smaller, int image_y) {
+MM_HD int change_tilt(auto& r, bool smaller, int image_y) {
   const auto before = r.x;
   r.x = smaller ? before + r.y : before - r.y;
   return smaller ? image_y + (r.x < before) : -image_y - (r.x > before);

@@ -3,7 +3,6 @@
 // order, and what they make of a velocity.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -66,9 +65,8 @@ class MomentUnits {
 };
 
 // Adds a particle, if it is in the group, to the sums. units: those of all types.
-template <class Position, class Velocity>
-MM_HD void add_moments(Moments& sums, std::uint32_t flag, const double* units, const Position& r,
-                       const Velocity& v) {
+MM_HD void add_moments(Moments& sums, std::uint32_t flag, const double* units, const auto& r,
+                       const auto& v) {
   if (!(r.kind >> 16 & flag)) return;
   const double x = v.x, y = v.y, z = v.z;
   const double* of_type = units + 2 * (r.kind & 0xffffu);
@@ -102,8 +100,7 @@ inline VelocityMap sllod_half_step(double factor, double time_step, double rate)
   return map;
 }
 
-template <class Position, class Velocity>
-MM_HD void apply(const VelocityMap& map, std::uint32_t flag, const Position& r, Velocity& v) {
+MM_HD void apply(const VelocityMap& map, std::uint32_t flag, const auto& r, auto& v) {
   if (!(r.kind >> 16 & flag)) return;
   map.act_on(v.x, v.y, v.z);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "cells_of_disks.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "../runtime/text.h"

@@ -22,9 +22,8 @@ void choose_grid(State& state);
 // The integers n_a, from 1 to most[a] along each axis, that are nearest to wanted(n_kept, a), with
 // n_kept above half of most[kept]: in these units edges have the ratios of a box. error: the
 // largest relative one, 1 if there are no such integers.
-template <class Wanted>
 std::array<std::int64_t, 3> nearest_ratios(int dimensions, int kept, const std::int64_t* most,
-                                           double& error, const Wanted& wanted) {
+                                           double& error, const auto& wanted) {
   std::array<std::int64_t, 3> n{}, best{};
   error = 1;
   for (std::int64_t m = most[kept]; m > most[kept] / 2 && error > 1e-15; --m) {

@@ -41,8 +41,8 @@ inline Frame host_frame(const State& s) {
 
 // Along an axis, in integer units from the box's lower edge. All of these are integers below 2^53,
 // so that nothing rounds.
-template <TiledGrid AnyGeometry>
-MM_HD double place_in_box(const AnyGeometry& g, const Frame& f, int axis, int cell, float local) {
+MM_HD double place_in_box(const TiledGrid auto& g, const Frame& f, int axis, int cell,
+                          float local) {
   const double center = (2.0 * cell + 1.0) * static_cast<double>(g.half[axis]);
   const double x = f.origin[axis] + center + static_cast<double>(local);
   return x >= f.extent[axis] ? x - f.extent[axis] : x;

@@ -109,8 +109,7 @@ inline constexpr std::uint32_t kDrawnBits = 0x47000080u;
 // bits, and what is added before it in an fma is representable too (the step is a multiple of
 // 2^-13), so both are exact. Adding 1.5 * 2^24 rounds to an even integer, ties to even: the only
 // rounding, the same with and without fma.
-template <class U>
-MM_HD auto displacement(U word, float step) {
+MM_HD auto displacement(auto word, float step) {
   const float shift = 25165824.0f;
   const auto r = as_float((word & 0x007fff00u) | kDrawnBits);
   return add_rn(exact_multiply_add(r, -49152.0f, step, shift), -shift);

@@ -15,8 +15,7 @@ constexpr std::size_t kCrowd = 2000;  // far above the particles that fit a cell
 // Calls pair(i, j) for all pairs within `reach` and some beyond. Where more than kCrowd particles
 // share a cell it stops, because the time for all of their pairs grows with the square of their
 // number.
-template <class Pair>
-void for_close_pairs(const State& s, const double* r, double reach, Pair&& pair) {
+void for_close_pairs(const State& s, const double* r, double reach, auto&& pair) {
   const int D = s.dimensions();
   const std::size_t n = s.particles;
   const double* box = s.parameters.box;

@@ -10,8 +10,6 @@
 // ever on a cell's boundary, and none can be lost.
 #pragma once
 
-#include <type_traits>
-
 #include "model.h"
 
 namespace manymove::hard_particles {
@@ -381,8 +379,7 @@ struct Particles {
 static_assert(Policy<Particles<2, Contact::table>> && Policy<Particles<3, Contact::additive>>);
 
 // Calls task(policy) with the policy of these dimensions and contact distances.
-template <class Task>
-auto with_particles(int dimensions, Contact contact, Task&& task) {
+auto with_particles(int dimensions, Contact contact, auto&& task) {
   return for_constant<2, 3>(dimensions, [&](auto d) {
     return for_constant<Contact::one_size, Contact::additive, Contact::table>(
         contact, [&](auto c) { return task(Particles<decltype(d)::value, c()>{}); });

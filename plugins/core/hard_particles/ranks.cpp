@@ -3,7 +3,6 @@
 // for all ranks together is StateEngine.
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -59,8 +58,7 @@ Shares shares_of(const State& part, const Snapshot& data) {
 // ---- from rank 0 to all ranks ----
 
 // Calls visit(field) for the fields of a snapshot that are not arrays of particles.
-template <class AnySnapshot, class Visitor>
-void for_each_header_field(AnySnapshot& data, Visitor&& visit) {
+void for_each_header_field(auto& data, auto&& visit) {
   for_each_field(data, [&](const char*, auto&... fields) {
     const auto one = [&](auto& field) {
       if constexpr (std::is_trivially_copyable_v<std::remove_reference_t<decltype(field)>>)

@@ -31,10 +31,7 @@ class Rows {
     if (complete) cycles_.push_back(cycle);
     return complete;
   }
-  template <class Values>
-  void add(const Values& values) {
-    rows_.insert(rows_.end(), values.begin(), values.end());
-  }
+  void add(const auto& values) { rows_.insert(rows_.end(), values.begin(), values.end()); }
   // Finished rows and the cycle at which each ended.
   std::vector<T> take(std::vector<std::uint64_t>& cycles) {
     cycles = std::exchange(cycles_, {});

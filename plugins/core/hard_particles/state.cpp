@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../runtime/devices.h"
 #include "../runtime/errors.h"
 #include "../runtime/fingerprint.h"
 #include "cells_of_disks.h"

@@ -201,8 +201,7 @@ std::unique_ptr<Engine> make_cpu_engine(State state, int threads);
 std::unique_ptr<Engine> make_cuda_engine(State state, int device);
 // The one for a device. The state is made only once the device and the threads are known to make
 // sense.
-template <class MakeState>
-std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeState&& state) {
+std::unique_ptr<Engine> engine_on(const std::string& device, int threads, auto&& state) {
   threads = cpu_threads(threads);
   const std::vector<int> gpus = cuda_indices(device);
   if (!gpus.empty()) return make_cuda_engine(state(), gpus[0]);

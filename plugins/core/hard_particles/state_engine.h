@@ -120,8 +120,7 @@ class StateEngine : public Engine {
       fail(state_.ranks->watchdog(), std::current_exception());
     }
   }
-  template <class T>
-  void sum_over_ranks(T* values, std::size_t count) const {
+  void sum_over_ranks(auto* values, std::size_t count) const {
     if (state_.ranks) state_.ranks->sum(values, count);
   }
   // [N], from the diameters of each rank's particles; empty without swap moves.

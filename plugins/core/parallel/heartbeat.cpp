@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "heartbeat.h"
 
-#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>

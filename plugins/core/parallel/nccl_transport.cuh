@@ -122,8 +122,7 @@ class NcclTransport : public Transport {
   }
   // The library cannot be asked to give up a call that waits for another rank. A thread makes it,
   // so that this one can watch the others; after a failure the thread is left behind.
-  template <class Call>
-  int watched(Call call) {
+  int watched(auto call) {
     int device;
     check(cudaGetDevice(&device), "device");
     struct Return {

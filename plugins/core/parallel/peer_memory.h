@@ -145,8 +145,7 @@ class ExportedMemory final : public PeerMemory {
 
  private:
   // Missing memory is not an error of the run, because another transport can be used.
-  template <class Task>
-  static bool succeeds(const Task& task) {
+  static bool succeeds(const auto& task) {
     try {
       task();
       return true;

@@ -101,6 +101,7 @@ __global__ void handshake_kernel(int ranks, int self, PeerWords there, const Pee
     // The host's memory is far: this looks there about once in a millisecond.
     if (turn % 1024 == 0 && *const_cast<const volatile unsigned*>(given_up)) break;
   }
+  // The segments are read after the words, by the kernels behind this one.
   __threadfence_system();
 }
 

@@ -30,8 +30,7 @@ class RankWaits {
 
   // Polls tightly at first: ranks wait for a few steps in general, and the ghosts of the next step
   // wait for this host.
-  template <class Work>
-  void operator()(Work work, const char* what) const {
+  void operator()(auto work, const char* what) const {
     const auto done = [&] { return has_ended(work, what); };
     Patience<> patience(0.2);
     for (int k = 1; !done(); ++k) {

@@ -241,8 +241,7 @@ class DeviceBuffer : public OwnedArray<T> {
 class DeviceArrays {
  public:
   // Makes arrays of `count` values each, which are undefined until something writes them.
-  template <class... Values>
-  void make(std::size_t count, Values*&... array) {
+  void make(std::size_t count, auto*&... array) {
     const auto one = [&](auto*& values) {
       arrays_.emplace_back(count * sizeof *values);
       values = reinterpret_cast<std::remove_reference_t<decltype(values)>>(arrays_.back().data());
@@ -354,8 +353,7 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-template <class Kernel>
-cudaFuncAttributes attributes_of(Kernel* kernel) {
+cudaFuncAttributes attributes_of(auto* kernel) {
   cudaFuncAttributes compiled;
   check(cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(kernel)), "kernel");
   return compiled;
@@ -365,10 +363,7 @@ cudaFuncAttributes attributes_of(Kernel* kernel) {
 // stream serialization). Only code compiled for compute capability 9.0 and above contains the
 // instructions that wait for the former kernel's end; other code would read what is not yet
 // written.
-template <class Kernel>
-bool waits_for_former_kernel(Kernel* kernel) {
-  return attributes_of(kernel).ptxVersion >= 90;
-}
+bool waits_for_former_kernel(auto* kernel) { return attributes_of(kernel).ptxVersion >= 90; }
 
 // The current device.
 cudaDeviceProp device_properties();
@@ -379,8 +374,7 @@ inline std::size_t most_shared_memory() {
   return static_cast<std::size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
 }
 // Blocks of a kernel that a multiprocessor runs at a time.
-template <class Kernel>
-int blocks_side_by_side(Kernel* kernel, int threads, std::size_t shared_memory) {
+int blocks_side_by_side(auto* kernel, int threads, std::size_t shared_memory) {
   int blocks = 0;
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_memory),
         "occupancy");
@@ -390,8 +384,7 @@ int blocks_side_by_side(Kernel* kernel, int threads, std::size_t shared_memory) 
 // Lets a kernel use this much dynamic shared memory. The limit belongs to the kernel, so that it is
 // never lowered: engines of other sizes use it as well. The lock keeps a thread that has read a low
 // limit from replacing the higher one that another thread has set in the meantime.
-template <class Kernel>
-void allow_shared_memory(Kernel* kernel, std::size_t bytes, const char* what) {
+void allow_shared_memory(auto* kernel, std::size_t bytes, const char* what) {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   if (bytes > static_cast<std::size_t>(attributes_of(kernel).maxDynamicSharedSizeBytes))

@@ -4,7 +4,6 @@
 // for.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -35,8 +34,6 @@ class Gathering {
 
   // patience: how long those who have arrived wait for the other members.
   explicit Gathering(std::chrono::microseconds patience) : patience_(patience) {}
-  Gathering(const Gathering&) = delete;
-  Gathering& operator=(const Gathering&) = delete;
 
   void join() {
     const std::lock_guard lock(mutex_);
@@ -51,8 +48,7 @@ class Gathering {
   // Returns once `work` has set `done` of this thread's request, and what is left to be done then;
   // throws its error. work(requests) does a part for all of them at a time, in one thread at a
   // time, and is called until it has set `done`. What it throws is the error of all of them.
-  template <class Work>
-  std::uint64_t run(Member& member, std::uint64_t units, Work&& work) {
+  std::uint64_t run(Member& member, std::uint64_t units, auto&& work) {
     Request mine;
     mine.member = &member;
     mine.left = units;
@@ -66,8 +62,7 @@ class Gathering {
   }
 
  private:
-  template <class Work>
-  void lead(Request& mine, Work& work, std::unique_lock<std::mutex>& lock) {
+  void lead(Request& mine, auto& work, std::unique_lock<std::mutex>& lock) {
     led_ = true;
     while (mine.state != Request::kEnded) {
       // Waits for all members, but only briefly for absent ones.

@@ -16,8 +16,7 @@ namespace manymove {
 // DeviceArrays of device.cuh, but the values begin as zeros.
 class HostArrays {
  public:
-  template <class... Values>
-  void make(std::size_t count, Values*&... array) {
+  void make(std::size_t count, auto*&... array) {
     const auto one = [&](auto*& values) {
       const std::size_t bytes = count * sizeof *values;
       arrays_.emplace_back(::operator new(bytes, kAlignment));

@@ -26,65 +26,48 @@
 
 namespace manymove {
 
-// Sums and products that no compiler may contract into an fma: decisions built on them are the same
-// on every machine. (Host sources are compiled with -ffp-contract=off.)
-MM_HD float add_rn(float a, float b) {
+// Operations for which host and device have different words, with the same results.
+//
+// add_rn(), mul_rn() and multiply_add_unfused(), a b + c with two roundings: no compiler may
+// contract them into an fma, so that decisions built on them are the same on every machine. (Host
+// sources are compiled with -ffp-contract=off.) fast_fma(): for bounds only, where a rounding more
+// or less does not matter. exact_multiply_add(): (a + b) * c + d where a + b and the product are
+// exact: one rounding, with or without fma. highest_bit(): the index of the highest bit that is set
+// in a mask that is not 0. min_of(), max_of(): vec.h has them for vectors too, so that one template
+// serves both. nearest_integer(): rounds to nearest, ties to even.
 #if defined(__CUDA_ARCH__)
-  return __fadd_rn(a, b);
-#else
-  return a + b;
-#endif
-}
-
+MM_HD float add_rn(float a, float b) { return __fadd_rn(a, b); }
+MM_HD float mul_rn(float a, float b) { return __fmul_rn(a, b); }
+MM_HD double mul_rn(double a, double b) { return __dmul_rn(a, b); }
 MM_HD double multiply_add_unfused(double a, double b, double c) {
-#if defined(__CUDA_ARCH__)
   return __dadd_rn(__dmul_rn(a, b), c);
-#else
-  return a * b + c;
-#endif
 }
-
-MM_HD float mul_rn(float a, float b) {
-#if defined(__CUDA_ARCH__)
-  return __fmul_rn(a, b);
-#else
-  return a * b;
-#endif
-}
-MM_HD double mul_rn(double a, double b) {
-#if defined(__CUDA_ARCH__)
-  return __dmul_rn(a, b);
-#else
-  return a * b;
-#endif
-}
-
-// For bounds only, where a rounding more or less does not matter.
-MM_HD float fast_fma(float a, float b, float c) {
-#if defined(__CUDA_ARCH__)
-  return __fmaf_rn(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
-
-// (a + b) * c + d where a + b and the product are exact: one rounding, with or without fma.
+MM_HD float fast_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 MM_HD float exact_multiply_add(float a, float b, float c, float d) {
-#if defined(__CUDA_ARCH__)
   return __fmaf_rn(a, c, __fmaf_rn(b, c, d));
-#else
-  return (a + b) * c + d;
-#endif
 }
-
-// The index of the highest bit that is set; mask is not 0.
-MM_HD int highest_bit(std::uint32_t mask) {
-#if defined(__CUDA_ARCH__)
-  return 31 - __clz(static_cast<int>(mask));
+MM_HD int highest_bit(std::uint32_t mask) { return 31 - __clz(static_cast<int>(mask)); }
+MM_HD float min_of(float a, float b) { return fminf(a, b); }
+MM_HD float max_of(float a, float b) { return fmaxf(a, b); }
+MM_HD std::int32_t nearest_integer(float a) { return __float2int_rn(a); }
+MM_HD std::int64_t nearest_integer(double a) { return __double2ll_rn(a); }
 #else
-  return 31 - __builtin_clz(mask);
-#endif
+MM_HD float add_rn(float a, float b) { return a + b; }
+MM_HD float mul_rn(float a, float b) { return a * b; }
+MM_HD double mul_rn(double a, double b) { return a * b; }
+MM_HD double multiply_add_unfused(double a, double b, double c) { return a * b + c; }
+MM_HD float fast_fma(float a, float b, float c) { return a * b + c; }
+MM_HD float exact_multiply_add(float a, float b, float c, float d) { return (a + b) * c + d; }
+MM_HD int highest_bit(std::uint32_t mask) { return 31 - __builtin_clz(mask); }
+MM_HD float min_of(float a, float b) { return a < b ? a : b; }
+MM_HD float max_of(float a, float b) { return a > b ? a : b; }
+MM_HD std::int32_t nearest_integer(float a) {
+  return static_cast<std::int32_t>(__builtin_lrintf(a));
 }
+MM_HD std::int64_t nearest_integer(double a) { return __builtin_llrint(a); }
+#endif
+MM_HD double min_of(double a, double b) { return a < b ? a : b; }
+MM_HD double max_of(double a, double b) { return a > b ? a : b; }
 
 // Calls task(std::integral_constant) with the one of these constants that the value equals, or with
 // the last one: what is compiled once for each of them.
@@ -112,23 +95,7 @@ MM_HD double as_double(std::uint64_t bits) { return reinterpreted<double>(bits);
 MM_HD std::uint32_t bits_of(float a) { return reinterpreted<std::uint32_t>(a); }
 MM_HD std::uint64_t bits_of(double a) { return reinterpreted<std::uint64_t>(a); }
 
-// The operators that vec.h has for vectors too, so that one template serves both.
-MM_HD float min_of(float a, float b) {
-#if defined(__CUDA_ARCH__)
-  return fminf(a, b);
-#else
-  return a < b ? a : b;
-#endif
-}
-MM_HD double min_of(double a, double b) { return a < b ? a : b; }
-MM_HD float max_of(float a, float b) {
-#if defined(__CUDA_ARCH__)
-  return fmaxf(a, b);
-#else
-  return a > b ? a : b;
-#endif
-}
-MM_HD double max_of(double a, double b) { return a > b ? a : b; }
+// The other operators that vec.h has for vectors.
 MM_HD float abs_of(float a) { return __builtin_fabsf(a); }
 MM_HD double abs_of(double a) { return __builtin_fabs(a); }
 MM_HD float select(bool mask, float a, float b) { return mask ? a : b; }
@@ -138,22 +105,6 @@ MM_HD float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 MM_HD double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 MM_HD float square_root(float a) { return __builtin_sqrtf(a); }
 MM_HD double square_root(double a) { return __builtin_sqrt(a); }
-
-// Rounds to nearest, ties to even.
-MM_HD std::int32_t nearest_integer(float a) {
-#if defined(__CUDA_ARCH__)
-  return __float2int_rn(a);
-#else
-  return static_cast<std::int32_t>(__builtin_lrintf(a));
-#endif
-}
-MM_HD std::int64_t nearest_integer(double a) {
-#if defined(__CUDA_ARCH__)
-  return __double2ll_rn(a);
-#else
-  return __builtin_llrint(a);
-#endif
-}
 
 // To the nearest float, and back to double, which is exact.
 MM_HD float narrowed(double a) { return static_cast<float>(a); }

@@ -34,8 +34,7 @@ class SharedLoop {
  public:
   explicit SharedLoop(int threads) : next_(std::make_unique<Next[]>(threads)) {}
 
-  template <class Task>
-  void run(ThreadPool& pool, int items, Task task) {
+  void run(ThreadPool& pool, int items, auto task) {
     const int shares = pool.size();
     if (items <= 1 || shares == 1) return for_each_item(pool, items, task);  // wakes no thread
     const auto bound = [&](int share) {
@@ -66,16 +65,14 @@ class SharedLoop {
 };
 
 // Calls task(first, last) for ranges [first, last) that together are [0, count).
-template <class Task>
-void for_each_range(ThreadPool& pool, int count, Task task) {
+void for_each_range(ThreadPool& pool, int count, auto task) {
   constexpr int kRange = 1024;
   for_each_item(pool, (count + kRange - 1) / kRange,
                 [&](int item, int) { task(item * kRange, std::min(count, (item + 1) * kRange)); });
 }
 
 // Calls task(i) for each i below count.
-template <class Task>
-void for_each_index(ThreadPool& pool, int count, Task task) {
+void for_each_index(ThreadPool& pool, int count, auto task) {
   for_each_range(pool, count, [&](int first, int last) {
     for (int i = first; i < last; ++i) task(i);
   });

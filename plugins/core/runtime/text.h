@@ -19,9 +19,7 @@ void append_text(std::string& text, const T& part) {
     char digits[32];
     std::snprintf(digits, sizeof digits, "%.10g", static_cast<double>(part));
     text += digits;
-  } else if constexpr (std::is_same_v<T, char>) {
-    text += part;
-  } else if constexpr (std::is_integral_v<T>) {
+  } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, char>) {
     text += std::to_string(part);
   } else {
     text += part;

@@ -52,8 +52,6 @@ class ThreadPool {
     else
       static_cast<void>(shared_.release());
   }
-  ThreadPool(const ThreadPool&) = delete;
-  ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const { return static_cast<int>(shared_->workers.size()) + 1; }
 

@@ -32,134 +32,40 @@ typedef std::int32_t IntLanes __attribute__((vector_size(4 * kLanes)));
 typedef std::uint32_t UintLanes __attribute__((vector_size(4 * kLanes)));
 typedef std::uint64_t WideLanes __attribute__((vector_size(4 * kLanes)));
 
-inline FloatLanes broadcast(float a) { return FloatLanes{} + a; }
-inline FloatLanes add_rn(FloatLanes a, FloatLanes b) { return a + b; }
-inline FloatLanes add_rn(FloatLanes a, float b) { return a + b; }
-inline FloatLanes mul_rn(FloatLanes a, float b) { return a * b; }
-inline FloatLanes exact_multiply_add(FloatLanes a, float b, float c, float d) {
-  return (a + b) * c + d;
-}
-inline FloatLanes as_float(UintLanes bits) { return reinterpret_cast<FloatLanes>(bits); }
-inline FloatLanes select(IntLanes mask, FloatLanes a, FloatLanes b) { return mask ? a : b; }
-
-// The 64-bit product of each lane with b, as its two halves. The instructions multiply every second
-// lane: first the even ones, then the odd ones, whose halves are then put back in place.
-inline void multiply_wide(UintLanes a, std::uint32_t b, UintLanes& high, UintLanes& low) {
-  const WideLanes pair = reinterpret_cast<WideLanes>(a);
-  const WideLanes factor = WideLanes{} + b;
-#if defined(__AVX512F__) && defined(__AVX512VL__)
-  const WideLanes even = reinterpret_cast<WideLanes>(
-      _mm512_mul_epu32(reinterpret_cast<__m512i>(pair), reinterpret_cast<__m512i>(factor)));
-  const WideLanes odd = reinterpret_cast<WideLanes>(
-      _mm512_mul_epu32(reinterpret_cast<__m512i>(pair >> 32), reinterpret_cast<__m512i>(factor)));
-#elif defined(__AVX2__)
-  const WideLanes even = reinterpret_cast<WideLanes>(
-      _mm256_mul_epu32(reinterpret_cast<__m256i>(pair), reinterpret_cast<__m256i>(factor)));
-  const WideLanes odd = reinterpret_cast<WideLanes>(
-      _mm256_mul_epu32(reinterpret_cast<__m256i>(pair >> 32), reinterpret_cast<__m256i>(factor)));
-#else
-  const WideLanes even = (pair & 0xffffffffu) * factor;
-  const WideLanes odd = (pair >> 32) * factor;
-#endif
-  // The high half of an even product moves down to its lane; the low half of an odd one moves up.
-  const WideLanes even_high = even >> 32, odd_low = odd << 32;
-#if defined(__AVX512F__) && defined(__AVX512VL__)
-  constexpr __mmask16 kOdd = 0xaaaa;
-  high = reinterpret_cast<UintLanes>(_mm512_mask_blend_epi32(
-      kOdd, reinterpret_cast<__m512i>(even_high), reinterpret_cast<__m512i>(odd)));
-  low = reinterpret_cast<UintLanes>(_mm512_mask_blend_epi32(kOdd, reinterpret_cast<__m512i>(even),
-                                                            reinterpret_cast<__m512i>(odd_low)));
-#elif defined(__AVX2__)
-  constexpr int kOdd = 0xaa;
-  high = reinterpret_cast<UintLanes>(_mm256_blend_epi32(reinterpret_cast<__m256i>(even_high),
-                                                        reinterpret_cast<__m256i>(odd), kOdd));
-  low = reinterpret_cast<UintLanes>(_mm256_blend_epi32(reinterpret_cast<__m256i>(even),
-                                                       reinterpret_cast<__m256i>(odd_low), kOdd));
-#else
-  const WideLanes low_half = WideLanes{} + 0xffffffffu;
-  high = reinterpret_cast<UintLanes>(even_high | (odd & ~low_half));
-  low = reinterpret_cast<UintLanes>((even & low_half) | odd_low);
-#endif
-}
-
-// For bounds only: with one rounding or with two, as the level has it.
-inline FloatLanes fast_fma(FloatLanes a, FloatLanes b, FloatLanes c) {
-#if defined(__AVX512F__) && defined(__AVX512VL__)
-  return _mm512_fmadd_ps(a, b, c);
-#elif defined(__AVX2__) && defined(__FMA__)
-  return _mm256_fmadd_ps(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
-
-inline FloatLanes min_of(FloatLanes a, FloatLanes b) {
-#if defined(__AVX512F__) && defined(__AVX512VL__)
-  return _mm512_min_ps(a, b);
-#elif defined(__AVX2__)
-  return _mm256_min_ps(a, b);
-#elif defined(__SSE2__)
-  return _mm_min_ps(a, b);
-#else
-  return a < b ? a : b;
-#endif
-}
-
-// Clears the sign bits.
-inline FloatLanes abs_of(FloatLanes a) {
-  return reinterpret_cast<FloatLanes>(reinterpret_cast<UintLanes>(a) & 0x7fffffffu);
-}
-
-// Bit l is set where lane l of a mask, the result of a comparison, is true.
-inline std::uint32_t lane_bits(IntLanes mask) {
-#if defined(__AVX512F__) && defined(__AVX512VL__)
-  return _mm512_movepi32_mask(reinterpret_cast<__m512i>(mask));
-#elif defined(__AVX2__)
-  return static_cast<std::uint32_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(mask)));
-#elif defined(__SSE2__)
-  return static_cast<std::uint32_t>(_mm_movemask_ps(reinterpret_cast<__m128>(mask)));
-#else
-  std::uint32_t bits = 0;
-  for (int lane = 0; lane < kLanes; ++lane) bits |= (mask[lane] ? 1u : 0u) << lane;
-  return bits;
-#endif
-}
-
-// base[index[lane]]
-inline FloatLanes gather(const float* base, IntLanes index) {
-#if defined(__AVX512F__) && defined(__AVX512VL__)
-  return _mm512_i32gather_ps(reinterpret_cast<__m512i>(index), base, 4);
-#elif defined(__AVX2__)
-  return _mm256_i32gather_ps(base, reinterpret_cast<__m256i>(index), 4);
-#else
-  FloatLanes value;
-  for (int lane = 0; lane < kLanes; ++lane) value[lane] = base[index[lane]];
-  return value;
-#endif
-}
-
-// ---- float64, and as many float32 ----
-
+// Float64, and as many float32.
 inline constexpr int kDoubles = kLanes / 2;
-
 typedef double DoubleLanes __attribute__((vector_size(4 * kLanes)));
-typedef std::uint64_t LongLanes __attribute__((vector_size(4 * kLanes)));
-typedef float HalfLanes __attribute__((vector_size(2 * kLanes)));  // as many as doubles
+typedef float HalfLanes __attribute__((vector_size(2 * kLanes)));
 typedef std::uint32_t HalfUintLanes __attribute__((vector_size(2 * kLanes)));
+
+// Four words, in a register of 128 bits at every level.
+typedef std::int32_t FourInts __attribute__((vector_size(16)));
+typedef std::uint32_t FourWords __attribute__((vector_size(16)));
+typedef float FourFloats __attribute__((vector_size(16)));
 
 #define MM_LANES inline __attribute__((always_inline))
 
-MM_LANES UintLanes bits_of(FloatLanes a) { return reinterpret_cast<UintLanes>(a); }
-MM_LANES HalfUintLanes bits_of(HalfLanes a) { return reinterpret_cast<HalfUintLanes>(a); }
-MM_LANES HalfLanes as_float(HalfUintLanes a) { return reinterpret_cast<HalfLanes>(a); }
-MM_LANES LongLanes bits_of(DoubleLanes a) { return reinterpret_cast<LongLanes>(a); }
-MM_LANES DoubleLanes abs_of(DoubleLanes a) {
-  return reinterpret_cast<DoubleLanes>(reinterpret_cast<LongLanes>(a) & ~(std::uint64_t{1} << 63));
-}
-
-// fused(): a b + c with a single rounding, at every level. Levels without the instruction compute
-// it lane by lane, so that all levels make the same decisions.
+// ---- what each level has instructions for ----
+//
+// even_products(): of the even 32-bit lanes, in 64 bits. of_even_and_odd(): the even lanes of one
+// vector with the odd ones of another. gather(): base[index[lane]]. lane_bits(): bit l is set where
+// lane l of a mask, the result of a comparison, is true. fused(): a b + c with a single rounding;
+// without the instruction it is computed lane by lane, so that all levels make the same decisions.
 #if defined(__AVX512F__) && defined(__AVX512VL__)
+MM_LANES WideLanes even_products(WideLanes a, WideLanes b) {
+  return WideLanes(_mm512_mul_epu32(__m512i(a), __m512i(b)));
+}
+MM_LANES UintLanes of_even_and_odd(WideLanes even, WideLanes odd) {
+  return UintLanes(_mm512_mask_blend_epi32(0xaaaa, __m512i(even), __m512i(odd)));
+}
+inline FloatLanes gather(const float* base, IntLanes index) {
+  return _mm512_i32gather_ps(__m512i(index), base, 4);
+}
+inline std::uint32_t lane_bits(IntLanes mask) { return _mm512_movepi32_mask(__m512i(mask)); }
+inline FloatLanes min_of(FloatLanes a, FloatLanes b) { return _mm512_min_ps(a, b); }
+MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return _mm512_min_pd(a, b); }
+MM_LANES HalfLanes narrowed(DoubleLanes a) { return _mm512_cvtpd_ps(a); }
+MM_LANES DoubleLanes widened(HalfLanes a) { return _mm512_cvtps_pd(a); }
 MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {
   return _mm512_fmadd_ps(a, b, c);
 }
@@ -167,10 +73,26 @@ MM_LANES HalfLanes fused(HalfLanes a, HalfLanes b, HalfLanes c) { return _mm256_
 MM_LANES DoubleLanes fused(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
   return _mm512_fmadd_pd(a, b, c);
 }
-MM_LANES HalfLanes narrowed(DoubleLanes a) { return _mm512_cvtpd_ps(a); }
-MM_LANES DoubleLanes widened(HalfLanes a) { return _mm512_cvtps_pd(a); }
-MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return _mm512_min_pd(a, b); }
-#elif defined(__AVX2__) && defined(__FMA__)
+MM_LANES FourFloats fused(FourFloats a, FourFloats b, FourFloats c) {
+  return _mm_fmadd_ps(a, b, c);
+}
+#elif defined(__AVX2__)
+MM_LANES WideLanes even_products(WideLanes a, WideLanes b) {
+  return WideLanes(_mm256_mul_epu32(__m256i(a), __m256i(b)));
+}
+MM_LANES UintLanes of_even_and_odd(WideLanes even, WideLanes odd) {
+  return UintLanes(_mm256_blend_epi32(__m256i(even), __m256i(odd), 0xaa));
+}
+inline FloatLanes gather(const float* base, IntLanes index) {
+  return _mm256_i32gather_ps(base, __m256i(index), 4);
+}
+inline std::uint32_t lane_bits(IntLanes mask) {
+  return static_cast<std::uint32_t>(_mm256_movemask_ps(__m256(mask)));
+}
+inline FloatLanes min_of(FloatLanes a, FloatLanes b) { return _mm256_min_ps(a, b); }
+MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return _mm256_min_pd(a, b); }
+MM_LANES HalfLanes narrowed(DoubleLanes a) { return _mm256_cvtpd_ps(a); }
+MM_LANES DoubleLanes widened(HalfLanes a) { return _mm256_cvtps_pd(a); }
 MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {
   return _mm256_fmadd_ps(a, b, c);
 }
@@ -178,48 +100,91 @@ MM_LANES HalfLanes fused(HalfLanes a, HalfLanes b, HalfLanes c) { return _mm_fma
 MM_LANES DoubleLanes fused(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
   return _mm256_fmadd_pd(a, b, c);
 }
-MM_LANES HalfLanes narrowed(DoubleLanes a) { return _mm256_cvtpd_ps(a); }
-MM_LANES DoubleLanes widened(HalfLanes a) { return _mm256_cvtps_pd(a); }
-MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return _mm256_min_pd(a, b); }
 #else
-template <class V>
-MM_LANES V fused_one_by_one(V a, V b, V c) {
-  V result;
-  for (unsigned lane = 0; lane < sizeof(V) / sizeof(a[0]); ++lane)
-    result[lane] = fused(a[lane], b[lane], c[lane]);
-  return result;
+MM_LANES WideLanes even_products(WideLanes a, WideLanes b) { return (a & 0xffffffffu) * b; }
+MM_LANES UintLanes of_even_and_odd(WideLanes even, WideLanes odd) {
+  return UintLanes((even & 0xffffffffu) | (odd & ~std::uint64_t{0xffffffffu}));
 }
-MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {
-  return fused_one_by_one(a, b, c);
+inline FloatLanes gather(const float* base, IntLanes index) {
+  FloatLanes value;
+  for (int lane = 0; lane < kLanes; ++lane) value[lane] = base[index[lane]];
+  return value;
 }
-MM_LANES HalfLanes fused(HalfLanes a, HalfLanes b, HalfLanes c) {
-  return fused_one_by_one(a, b, c);
+inline std::uint32_t lane_bits(IntLanes mask) {
+#if defined(__SSE2__)
+  return static_cast<std::uint32_t>(_mm_movemask_ps(__m128(mask)));
+#else
+  std::uint32_t bits = 0;
+  for (int lane = 0; lane < kLanes; ++lane) bits |= (mask[lane] ? 1u : 0u) << lane;
+  return bits;
+#endif
 }
-MM_LANES DoubleLanes fused(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
-  return fused_one_by_one(a, b, c);
+inline FloatLanes min_of(FloatLanes a, FloatLanes b) {
+#if defined(__SSE2__)
+  return _mm_min_ps(a, b);
+#else
+  return a < b ? a : b;
+#endif
 }
+MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return a < b ? a : b; }
 MM_LANES HalfLanes narrowed(DoubleLanes a) { return __builtin_convertvector(a, HalfLanes); }
 MM_LANES DoubleLanes widened(HalfLanes a) { return __builtin_convertvector(a, DoubleLanes); }
-MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return a < b ? a : b; }
+template <class V, class = decltype(V{}[0])>
+MM_LANES V fused(V a, V b, V c) {
+  V result;
+  for (unsigned lane = 0; lane < sizeof(V) / sizeof(a[0]); ++lane)
+    result[lane] = manymove::fused(a[lane], b[lane], c[lane]);
+  return result;
+}
 #endif
 
-// ---- four words, in a register of 128 bits at every level ----
+// ---- the same at every level ----
 
-typedef std::int32_t FourInts __attribute__((vector_size(16)));
-typedef std::uint32_t FourWords __attribute__((vector_size(16)));
-typedef float FourFloats __attribute__((vector_size(16)));
+inline FloatLanes broadcast(float a) { return FloatLanes{} + a; }
+inline FloatLanes add_rn(FloatLanes a, FloatLanes b) { return a + b; }
+inline FloatLanes add_rn(FloatLanes a, float b) { return a + b; }
+inline FloatLanes mul_rn(FloatLanes a, float b) { return a * b; }
+inline FloatLanes exact_multiply_add(FloatLanes a, float b, float c, float d) {
+  return (a + b) * c + d;
+}
+// For bounds only: with one rounding or with two, as the level has it.
+inline FloatLanes fast_fma(FloatLanes a, FloatLanes b, FloatLanes c) {
+#if defined(__FMA__)
+  return fused(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+inline FloatLanes select(IntLanes mask, FloatLanes a, FloatLanes b) { return mask ? a : b; }
+
+inline FloatLanes as_float(UintLanes bits) { return FloatLanes(bits); }
+MM_LANES UintLanes bits_of(FloatLanes a) { return UintLanes(a); }
+MM_LANES HalfLanes as_float(HalfUintLanes a) { return HalfLanes(a); }
+MM_LANES HalfUintLanes bits_of(HalfLanes a) { return HalfUintLanes(a); }
+MM_LANES WideLanes bits_of(DoubleLanes a) { return WideLanes(a); }
+// Clears the sign bits.
+inline FloatLanes abs_of(FloatLanes a) { return FloatLanes(UintLanes(a) & 0x7fffffffu); }
+MM_LANES DoubleLanes abs_of(DoubleLanes a) {
+  return DoubleLanes(WideLanes(a) & ~(std::uint64_t{1} << 63));
+}
+
+// The 64-bit product of each lane with b, as its two halves. The instructions multiply every second
+// lane: first the even ones, then the odd ones. The high half of an even product moves down to its
+// lane, and the low half of an odd one moves up.
+inline void multiply_wide(UintLanes a, std::uint32_t b, UintLanes& high, UintLanes& low) {
+  const WideLanes factor = WideLanes{} + b, even = even_products(WideLanes(a), factor),
+                  odd = even_products(WideLanes(a) >> 32, factor);
+  high = of_even_and_odd(even >> 32, odd);
+  low = of_even_and_odd(even, odd << 32);
+}
+
+// ---- four words ----
 
 MM_LANES FourWords four_at(const std::uint32_t* words) {
   FourWords four;
   std::memcpy(&four, words, sizeof four);
   return four;
 }
-
-#if defined(__AVX512F__) && defined(__AVX512VL__)
-MM_LANES FourFloats fused(FourFloats a, FourFloats b, FourFloats c) {
-  return _mm_fmadd_ps(a, b, c);
-}
-#endif
 
 // Rounds to nearest, ties to even.
 MM_LANES FourInts nearest_integers(FourFloats a) {

@@ -17,8 +17,7 @@ inline cudaError_t state_of(cudaEvent_t event) { return cudaEventQuery(event); }
 inline cudaError_t state_of(cudaStream_t stream) { return cudaStreamQuery(stream); }
 
 // Whether the work has ended. A fault of the device ends all work, and is thrown.
-template <class Work>
-bool has_ended(Work work, const char* what) {
+bool has_ended(auto work, const char* what) {
   const cudaError_t state = state_of(work);
   if (state != cudaErrorNotReady) check(state, what);
   if (state == cudaErrorNotReady) cudaGetLastError();  // it is not an error of the next launch
@@ -52,8 +51,7 @@ class Rest {
 // An engine alone waits for `advanced`, which it polls; once in a millisecond without it, which a
 // GPU at work seldom takes, asks the stream for faults. Throws after `limit` seconds of this, or
 // five seconds after interrupted() has become true.
-template <class Advanced>
-void wait_alone(const Advanced& advanced, cudaStream_t stream, double limit, const char* what,
+void wait_alone(const auto& advanced, cudaStream_t stream, double limit, const char* what,
                 bool (*interrupted)()) {
   if (advanced()) return;
   using Time = std::chrono::steady_clock;

@@ -144,8 +144,7 @@ class CpuEngine final : public EngineBase {
         [&](int system, Worker& worker) { kernels_.sum_energies(w, system, worker.scratch); });
   }
   // Calls function(system, worker) for each of them, or for every so many.
-  template <class Function>
-  void each_system(const Function& function, int at_once = 1) {
+  void each_system(const auto& function, int at_once = 1) {
     for_each_item(pool_, (state_.parameters.systems + at_once - 1) / at_once,
                   [&](int item, int thread) { function(item * at_once, workers_[thread]); });
   }

@@ -42,8 +42,7 @@ struct LoopBatch {
   int own;
 
   int count() const { return own * kWidth; }
-  template <class Function>
-  void each(const Function& f) const {
+  void each(const auto& f) const {
     for (int i = 0; i < count(); ++i) f(i, memory->proposals[i]);
   }
   // Calls f(energy, weight) for all proposals; a lane takes its own in the order of its sums.
@@ -52,8 +51,7 @@ struct LoopBatch {
     F *const energy = memory->energy, *const weights = memory->weights;
     for (int i = 0; i < count(); ++i) f(energy[i], weights[i]);
   }
-  template <class Function>
-  void each_of(int l, const Function& f) const {
+  void each_of(int l, const auto& f) const {
     for (int i = l * own; i < (l + 1) * own; ++i) f(memory->energy[i], memory->weights[i]);
   }
   template <LaneTeam Team, class Function>
@@ -61,8 +59,7 @@ struct LoopBatch {
     for (int i = 0; i < count(); ++i) f(memory->proposals[i], memory->weights[i]);
   }
 
-  template <class SiteOf>
-  void draw(PhiloxKey key, std::uint64_t step, int system, const SiteOf& site_of) const {
+  void draw(PhiloxKey key, std::uint64_t step, int system, const auto& site_of) const {
     std::uint32_t* const words = memory->words;
     // Philox for as many proposals at a time as a register has lanes: the words are those of a loop
     // over the proposals.
@@ -94,10 +91,7 @@ struct LoopBatch {
   int choose(F rest, int lane) const {
     return lane * own + choose_own(rest, memory->weights + lane * own, own);
   }
-  template <class Function>
-  void by_owner(int i, const Function& f) const {
-    f(memory->proposals[i]);
-  }
+  void by_owner(int i, const auto& f) const { f(memory->proposals[i]); }
 
   // kWidth proposals in sequence, which are close to each other.
   struct Part {
@@ -119,8 +113,7 @@ struct LoopBatch {
       for (int l = 0; l < kWidth; ++l) extent.include(site[0], site[l]);
       return surroundings_of(m, site[0], extent);
     }
-    template <class Function>
-    void each(const Function& f) {
+    void each(const auto& f) {
       for (int l = 0; l < kWidth; ++l) f(Point<F>{x[l], y[l], z[l]}, sum[l]);
     }
     void end(const Model<F>& m, int species) {
@@ -128,8 +121,7 @@ struct LoopBatch {
       for (int l = 0; l < kWidth; ++l) energy[l] = sum[l] + framework_energy(m, species, site[l]);
     }
   };
-  template <class Function>
-  void each_part(const Function& f) const {
+  void each_part(const auto& f) const {
     for (int base = 0; base < count(); base += kWidth)
       f(Part(memory->proposals + base, memory->energy + base));
   }

@@ -28,23 +28,19 @@ struct Loop {
     T total() const { return level[5][0]; }
   };
 
-  template <class Function>
-  static void each(const Function& f) {
+  static void each(const auto& f) {
     for (int l = 0; l < W; ++l) f(l);
   }
-  template <class Function>
-  static void strided(int begin, int end, const Function& f) {
+  static void strided(int begin, int end, const auto& f) {
     for (int base = begin; base < end; base += W) {
       const int some = end - base < W ? end - base : W;
       for (int l = 0; l < some; ++l) f(l, base + l);
     }
   }
-  template <class Function>
-  static void share(int count, const Function& f) {
+  static void share(int count, const auto& f) {
     for (int i = 0; i < count; ++i) f(i);
   }
-  template <class Function>
-  static void tasks(TeamPointer<TeamCounters>, int count, const Function& f) {
+  static void tasks(TeamPointer<TeamCounters>, int count, const auto& f) {
     for (int t = 0; t < count; ++t) f(t);
   }
   static void reset(TeamPointer<TeamCounters>) {}
@@ -53,8 +49,7 @@ struct Loop {
   static void bring(const F*, int, TeamPointer<F>) {}
   static bool first_warp() { return true; }
   static One one() { return {}; }
-  template <class Function>
-  static void first_lanes(int some, const Function& f) {
+  static void first_lanes(int some, const auto& f) {
     for (int l = 0; l < some; ++l) f(l);
   }
   template <class T>
@@ -81,17 +76,13 @@ struct Loop {
         all.level[n + 1][l] = all.level[n][l] + all.level[n][(l ^ (16 >> n)) % W];
     return all;
   }
-  template <class Test, class Store>
-  static int compact(int count, const Test& test, const Store& store) {
+  static int compact(int count, const auto& test, const auto& store) {
     int place = 0;
     for (int i = 0; i < count; ++i)
       if (test(i)) store(i, place++);
     return place;
   }
-  template <class Function>
-  static auto difference(const Function& f) {
-    return f(false) - f(true);
-  }
+  static auto difference(const auto& f) { return f(false) - f(true); }
   static int first(const Lane<bool>& values) {
     int l = 0;
     // The lowest lane, like __ffs() of a warp's vote.

@@ -3,7 +3,6 @@
 // in device memory, and when which kernel runs.
 #pragma once
 
-#include <algorithm>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -135,8 +134,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     return (state_.parameters.systems + warps - 1) / warps;
   }
   // Lets the kernels of a warp, those of the steps included, use the shared memory of a block.
-  template <class... Kernel>
-  void allow_memory(Kernel... steps) const {
+  void allow_memory(auto... steps) const {
     const auto allow = [&](auto... kernels) {
       (allow_shared_memory(kernels, shared_, "shared memory of a kernel"), ...);
     };
@@ -151,8 +149,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
 
  private:
   // visit(array on the device, array of the snapshot)
-  template <class Device, class Host, class Visit>
-  static void each_array(Device& device, Host& host, const Visit& visit) {
+  static void each_array(auto& device, auto& host, const auto& visit) {
     visit(device.counts, host.counts);
     visit(device.energies, host.energies);
     visit(device.sums, host.sums);
@@ -161,8 +158,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     each_molecule_array(device, host, visit);
   }
   // Of those that have a place for each slot.
-  template <class Device, class Host, class Visit>
-  static void each_molecule_array(Device& device, Host& host, const Visit& visit) {
+  static void each_molecule_array(auto& device, auto& host, const auto& visit) {
     visit(device.sites, host.sites);
     visit(device.orientations, host.orientations);
     visit(device.shapes, host.shapes);

@@ -33,32 +33,25 @@ struct RegisterBatch {
   F energy[Own], weight[Own];
 
   __device__ static int count() { return 32 * Own; }
-  template <class Function>
-  __device__ void each(const Function& f) {
+  __device__ void each(const auto& f) {
     MM_UNROLL
     for (int c = 0; c < Own; ++c) f(Warp::lane() * Own + c, site[c]);
   }
   // Calls f(energy, weight) for all proposals; a lane takes its own in the order of its sums.
-  template <class Function>
-  __device__ void each_item(const Warp&, const Function& f) {
-    each_of(0, f);
-  }
-  template <class Function>
-  __device__ void each_of(int, const Function& f) {
+  __device__ void each_item(const Warp&, const auto& f) { each_of(0, f); }
+  __device__ void each_of(int, const auto& f) {
     MM_UNROLL
     for (int c = 0; c < Own; ++c) f(energy[c], weight[c]);
   }
-  template <class Function>
-  __device__ void each_center(const Warp&, const Function& f) const {
+  __device__ void each_center(const Warp&, const auto& f) const {
     MM_UNROLL
     for (int c = 0; c < Own; ++c) f(site[c], weight[c]);
   }
 
   // ---- draws ----
 
-  template <class SiteOf>
   // Each proposal has random words of its own, by its number.
-  __device__ void draw(PhiloxKey key, std::uint64_t step, int system, const SiteOf& site_of) {
+  __device__ void draw(PhiloxKey key, std::uint64_t step, int system, const auto& site_of) {
     each([&](int i, Site& to) {
       std::uint32_t word[4];
       random_words(word, key, step, static_cast<std::uint32_t>(system),
@@ -92,8 +85,7 @@ struct RegisterBatch {
   __device__ int choose(F rest, int lane) const {
     return lane * Own + value_of_lane(choose_own(rest, weight, Own), lane);
   }
-  template <class Function>
-  __device__ void by_owner(int i, const Function& f) const {
+  __device__ void by_owner(int i, const auto& f) const {
     if (Warp::lane() == i / Own) f(item(site, i % Own));
   }
 
@@ -131,8 +123,7 @@ struct RegisterBatch {
       }
       return surroundings_of(m, origin, extent);
     }
-    template <class Function>
-    __device__ void each(const Function& f) {
+    __device__ void each(const auto& f) {
       MM_UNROLL
       for (int c = 0; c < kSome; ++c) f(place[c], sum[c]);
     }
@@ -145,8 +136,7 @@ struct RegisterBatch {
             (m.cubic ? cubic_energy(m, species, batch.site[begin_of + c]) : interpolated(cell[c]));
     }
   };
-  template <class Function>
-  __device__ void each_part(const Function& f) {
+  __device__ void each_part(const auto& f) {
     MM_UNROLL
     for (int c = 0; c < Own; c += kSome) f(Part{*this, c, {}, {}, {}});
   }
@@ -188,6 +178,7 @@ struct WarpPoints {
       counts[Warp::lane()] =
           w.counts[static_cast<std::size_t>(system) * w.m.species + Warp::lane()];
     for (int slot = Warp::lane(); slot < w.slots; slot += 32) sites[slot] = w.sites[first + slot];
+    // Lanes read the sites that others have copied.
     __syncwarp();
   }
   __device__ void store(const PointArrays<F>& w, int system) const {
@@ -221,6 +212,7 @@ struct WarpPoints {
   __device__ const SharedPoint<F>* near_list() const { return near; }
   // Leaves the empty framework.
   __device__ void forget_molecules(int species) {
+    // The numbers have been read by all lanes before they become 0.
     __syncwarp();
     if (Warp::lane() < species) counts[Warp::lane()] = 0;
     __syncwarp();

@@ -56,21 +56,15 @@ struct Warp {
   };
 
   __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
-  template <class Function>
-  __device__ static void each(const Function& f) {
-    f(lane());
-  }
-  template <class Function>
-  __device__ static void strided(int begin, int end, const Function& f) {
+  __device__ static void each(const auto& f) { f(lane()); }
+  __device__ static void strided(int begin, int end, const auto& f) {
     for (int i = begin + lane(); i < end; i += 32) f(lane(), i);
   }
-  template <class Function>
-  __device__ static void share(int count, const Function& f) {
+  __device__ static void share(int count, const auto& f) {
     MM_NO_UNROLL
     for (int i = lane(); i < count; i += 32) f(i);
   }
-  template <class Function>
-  __device__ static void tasks(TeamPointer<TeamCounters>, int count, const Function& f) {
+  __device__ static void tasks(TeamPointer<TeamCounters>, int count, const auto& f) {
     MM_NO_UNROLL
     for (int t = 0; t < count; ++t) f(t);
   }
@@ -81,8 +75,7 @@ struct Warp {
   }
   __device__ static bool first_warp() { return true; }
   __device__ static One one() { return {}; }
-  template <class Function>
-  __device__ static void first_lanes(int some, const Function& f) {
+  __device__ static void first_lanes(int some, const auto& f) {
     if (lane() < some) f(lane());
   }
   template <class T>
@@ -110,8 +103,7 @@ struct Warp {
       all.level[n + 1] = all.level[n] + __shfl_xor_sync(kWholeWarp, all.level[n], 16 >> n);
     return all;
   }
-  template <class Test, class Store>
-  __device__ static int compact(int count, const Test& test, const Store& store) {
+  __device__ static int compact(int count, const auto& test, const auto& store) {
     // 32 items at a time: the place of a kept item is the number of kept items before it.
     int place = 0;
     for (int base = 0; base < count; base += 32) {
@@ -125,8 +117,7 @@ struct Warp {
     }
     return place;
   }
-  template <class Function>
-  __device__ static auto difference(const Function& f) {
+  __device__ static auto difference(const auto& f) {
     // Even lanes compute f(false), odd lanes f(true), side by side.
     const auto value = f((lane() & 1) != 0);
     return value_of_lane(value, 0) - value_of_lane(value, 1);
@@ -169,13 +160,11 @@ struct Warp {
 
 // The warps of a block.
 struct Warps : Warp {
-  template <class Function>
-  __device__ static void share(int items, const Function& f) {
+  __device__ static void share(int items, const auto& f) {
     MM_NO_UNROLL
     for (int i = static_cast<int>(threadIdx.x); i < items; i += static_cast<int>(blockDim.x)) f(i);
   }
-  template <class Function>
-  __device__ static void tasks(TeamPointer<TeamCounters> together, int count, const Function& f) {
+  __device__ static void tasks(TeamPointer<TeamCounters> together, int count, const auto& f) {
     MM_NO_UNROLL
     while (true) {
       int task = 0;

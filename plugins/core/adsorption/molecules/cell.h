@@ -49,8 +49,7 @@ inline void cell_matrix(const Parameters& p, const std::array<int, 3>& n, double
 }
 
 // Calls visit(n, k) for the waves of half of a reciprocal lattice up to a length.
-template <class Visit>
-void each_row(const double* h, const double* inverse, double longest, const Visit& visit) {
+void each_row(const double* h, const double* inverse, double longest, const auto& visit) {
   int most[3];
   for (int a = 0; a < 3; ++a) most[a] = static_cast<int>(longest * length(h, a) / (2 * kPi));
   for (int nz = 0; nz <= most[2]; ++nz)

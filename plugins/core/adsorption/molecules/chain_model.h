@@ -60,13 +60,11 @@ MM_HD Vector cross(const Vector& a, const Vector& b) {
 }
 MM_HD Vector scaled(const Vector& a, double t) { return {t * a.x, t * a.y, t * a.z}; }
 MM_HD Vector unit(const Vector& a) { return scaled(a, 1 / square_root(max_of(dot(a, a), 1e-24))); }
-template <class Shape>
-MM_HD Vector bead_of(const Shape& shape, int i) {
+MM_HD Vector bead_of(const auto& shape, int i) {
   return {shape[3 * i], shape[3 * i + 1], shape[3 * i + 2]};
 }
 // From bead i to bead j.
-template <class Shape>
-MM_HD Vector between_beads(const Shape& shape, int i, int j) {
+MM_HD Vector between_beads(const auto& shape, int i, int j) {
   return along(bead_of(shape, j), -1, bead_of(shape, i));
 }
 
@@ -107,8 +105,7 @@ MM_HD double angle_density(const AngleTable& t, double beta, std::uint32_t phase
 }
 
 // Energy of all bends and torsions of a chain of n beads; shape: [n][3].
-template <class Shape>
-MM_CALL double bonded_energy(const ChainModel& m, int species, int n, const Shape& shape) {
+MM_CALL double bonded_energy(const ChainModel& m, int species, int n, const auto& shape) {
   const ChainBody& body = m.of[species];
   double sum = 0;
   for (int i = 0; i + 2 < n; ++i) {
@@ -166,9 +163,7 @@ struct BeadFrame {
   double bond;
   int bend, torsion;  // tables, or -1
 };
-template <class Shape>
-MM_CALL BeadFrame frame_of(const ChainBody& body, const Shape& shape, int j, int side,
-                           int present) {
+MM_CALL BeadFrame frame_of(const ChainBody& body, const auto& shape, int j, int side, int present) {
   BeadFrame f{};
   const int a = j - side, b = j - 2 * side, c = j - 3 * side;
   f.from = bead_of(shape, a);

@@ -183,6 +183,7 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
     }
   });
   set_amplitudes(0);
+  // Powers and amplitudes are read by lanes that have not made them.
   s.team.sync();
   MM_NO_UNROLL
   for (int n = 0; n < m.layers; ++n) {
@@ -207,6 +208,7 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
       }
       plane[r * kMeshSide + node] = {{u, iu, v, iv}};
     });
+    // A column along y needs the rows of all lanes.
     s.team.sync();
     s.team.share(X * Y, [&](int i) {
       const int y = by_x.quotient(i);
@@ -232,6 +234,7 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
       }
     });
     if (n + 1 < m.layers) set_amplitudes(n + 1);
+    // The next layer overwrites `plane`, and reads its own amplitudes.
     s.team.sync();
   }
 }
@@ -242,6 +245,7 @@ MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, boo
                       const MeshRegion& region, TeamPointer<Pose> spare) {
   const int charges = set_phases_of(s, 0, body, old);
   if (!rotated) set_phases(s, charges, old.center, F(1));
+  // Amplitudes are made of the phases of all charges.
   s.team.sync();
   // psi(node) = sum_k of the amplitudes times e^(i k r_node), by three sums in a row over x, y and
   // z.
@@ -289,9 +293,11 @@ MM_TEAM double accept_by_quads(const System& s, const Body<F>& body, const Pose&
   const MeshModel<F>& m = s.r.mesh;
   int charges = 0;
   for (int i = 0; i < body.count; ++i) charges += s.r.charge[body.type[i]] != F(0);
+  // The counters of the last sum have been read.
   s.team.sync();
   s.team.reset(s.scratch.counters);
   set_phases_of(s, charges, body, fresh);
+  // Phases at the new pose lie behind those at the old one, for all lanes.
   s.team.sync();
   std::int64_t change = 0;
   s.team.share(m.quads, [&](int i) {

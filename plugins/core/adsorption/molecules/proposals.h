@@ -37,6 +37,7 @@ MM_TEAM TeamPointer<const Pose> draw_poses(System& s, int species, std::uint64_t
       from[i] = s.small_move(body, rotate, start, word);
     }
   });
+  // The scan adds steps of other lanes.
   s.team.sync();
   if (anywhere) return from;
   // Sums of displacements or products of rotations, of each walk on its own.
@@ -52,6 +53,7 @@ MM_TEAM TeamPointer<const Pose> draw_poses(System& s, int species, std::uint64_t
       else
         to[i].center = joins ? moved(from[i].center, from[i - off].center) : from[i].center;
     });
+    // A pass reads what the one before it has left, from one array into the other.
     s.team.sync();
     const TeamPointer<Pose> other = from;
     from = to;
@@ -85,12 +87,10 @@ struct PoseBatch {
 
   MM_HD F first_energy() const { return energy[0]; }
   // Calls f(energy, weight) for all proposals; a lane takes its own in the order of its sums.
-  template <class One, class Function>
-  MM_TEAM void each_item(const One& one, const Function& f) const {
+  MM_TEAM void each_item(const auto& one, const auto& f) const {
     one.each([&](int l) { each_of(l, f); });
   }
-  template <class Function>
-  MM_TEAM void each_of(int l, const Function& f) const {
+  MM_TEAM void each_of(int l, const auto& f) const {
     for (int i = l * own; i < (l + 1) * own; ++i) f(energy[i], weight[i]);
   }
   MM_HD int choose(F rest, int lane) const {
@@ -149,6 +149,7 @@ MM_TEAM void pose_energies(const System& s, int species, const PoseBatch<F>& b) 
     if (b.waves == Waves::direct) add_wave_energies(s, body, b.poses + c, own, sum);
     s.team.each([&](int l) { energy[l * own + c] = sum[l]; });
   });
+  // Warps have taken proposals in turn; the energies of all are there now.
   s.team.sync();
   if (!mesh) return;
   s.team.share(own * System::kLanes, [&](int i) {
@@ -232,6 +233,7 @@ MM_TEAM PoseBatch<F> propose(MoleculeSystem<Team, F, Chains>& s, int species, in
 template <LaneTeam Team, class F, bool Chains>
 MM_TEAM Choice shared_choice(const MoleculeSystem<Team, F, Chains>& s, const Choice& choice) {
   if (s.team.leads()) s.scratch.choice[0] = choice;
+  // Written by the first warp, read by all.
   s.team.sync();
   return s.scratch.choice[0];
 }

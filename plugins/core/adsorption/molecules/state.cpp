@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "../../runtime/errors.h"
 #include "cell.h"
 
 namespace manymove::adsorption {

@@ -170,6 +170,7 @@ class MoleculeSystem {
   // The shape of a chain, to scratch.shape.
   MM_TEAM void load_shape(int slot) const {
     const double* const from = shape_of(slot);
+    // The shape that was there before has been read.
     team.sync();
     team.share(3 * w.chains.sites, [&](int i) { scratch.shape[i] = from[i]; });
     team.sync();
@@ -179,6 +180,7 @@ class MoleculeSystem {
   MM_TEAM void place_new(int species, int slot, const Pose& p) {
     if constexpr (Chains) {
       double* const to = shape_of(slot);
+      // scratch.shape is complete.
       team.sync();
       const int used = 3 * r.body[species].count;
       team.share(3 * w.chains.sites, [&](int i) { to[i] = i < used ? scratch.shape[i] : 0; });
@@ -244,6 +246,7 @@ class MoleculeSystem {
   MM_TEAM void gather(const Site& center, const Site& half, F reach, int except, bool all) {
     runs_ = 0;
     int used = 0;
+    // No lane reads the sites of the last call any more.
     team.sync();
     for (int b = 0; b < m.species; ++b) {
       const Body<F>& body = r.body[b];
@@ -275,6 +278,7 @@ class MoleculeSystem {
       runs_ += body.count;
       used += body.count * counts[b];
     }
+    // The first warp has collected for all.
     team.sync();
   }
 
@@ -453,6 +457,7 @@ class MoleculeSystem {
   }
   MM_TEAM void renew_energy() {
     using One = typename Team::One;
+    // One warp adds up what all have left: the molecules and the structure factors.
     team.sync();
     if (team.first_warp()) {
       // Rounding of the energy that was carried along ends here; the largest error is kept.
@@ -463,6 +468,7 @@ class MoleculeSystem {
         w.energies[id] = fresh;
       }
     }
+    // All warps continue with the energy that the first one has stored.
     team.sync();
     energy = w.energies[id];
   }

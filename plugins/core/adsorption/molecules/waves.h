@@ -105,6 +105,7 @@ MM_TEAM void add_waves(const System& s, const Body<F>& body, const Pose& p,
       }
     }
   });
+  // Energies and accepted moves are shared out otherwise than the rows here.
   s.team.sync();
 }
 // What the change of the structure factors costs: with S = c + i s, w (|S + dS|^2 - |S|^2) is
@@ -126,8 +127,7 @@ MM_TEAM void add_wave_energy(const System& s,
     }
   });
 }
-template <MoleculesOfTeam System>
-MM_TEAM void clear_change(const System& s) {
+MM_TEAM void clear_change(const MoleculesOfTeam auto& s) {
   s.team.share(2 * s.r.waves, [&](int i) { s.scratch.change[i] = 0; });
   s.team.sync();
 }
@@ -141,8 +141,7 @@ MM_TEAM void set_others(const System& s) {
   });
   s.team.sync();
 }
-template <MoleculesOfTeam System>
-MM_TEAM void accept_waves(const System& s) {
+MM_TEAM void accept_waves(const MoleculesOfTeam auto& s) {
   if (!s.charged()) return;
   s.team.share(2 * s.r.waves,
                [&](int i) { s.waves[i] += static_cast<double>(s.scratch.change[i]); });

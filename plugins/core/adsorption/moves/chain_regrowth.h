@@ -74,6 +74,7 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
     result.energy += static_cast<double>(g.old ? bias.old_energy : bias.energy);
     return g.old ? bias.old_weight > F(0) : bias.mean > 0;
   };
+  // No lane reads the beads and the shape of the last growth any more.
   s.team.sync();
   if (low > high) {
     // No bead is there: the middle one has trial places anywhere in the box.
@@ -86,15 +87,18 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
                    draw_number(g.stream, chain.middle, Draw::place, i), Purpose::chain);
       beads[i] = i == 0 && (g.old || g.here) ? g.pose.center : Site{word[0], word[1], word[2]};
     });
+    // Each lane weighs places that others have drawn.
     s.team.sync();
     const Bias<F> bias =
         weigh_bead(s, g.species, chain.middle, 0, -1, places, draw_choice(chain.middle));
     if (!take(bias)) return none;
     if (!g.old) result.pose.center = beads[bias.chosen];
     low = high = chain.middle;
+    // The former shape has been read before the middle bead changes it,
     s.team.sync();
     if (s.team.leads())
       for (int a = 0; a < 3 && !g.old; ++a) shape[3 * low + a] = 0;
+    // and the new one is there before beads are placed by it.
     s.team.sync();
   }
   s.team.share(high - low + 1, [&](int i) {
@@ -117,6 +121,7 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
       offsets[3 * i] = at.x, offsets[3 * i + 1] = at.y, offsets[3 * i + 2] = at.z;
       beads[i] = site_from(s.r, result.pose.center, turn, (offsets + 3 * i).get());
     });
+    // Trials of the bead are weighed by other lanes than those that drew them.
     s.team.sync();
     const Bias<F> bias = weigh_bead(s, g.species, j, low, high, g.turns, draw_choice(j));
     if (!take(bias)) return none;
@@ -126,6 +131,7 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
       for (int a = 0; a < 3; ++a) shape[3 * j + a] = offsets[3 * chosen + a];
       grown[j] = beads[chosen];
     }
+    // The frame of the next bead is made of the one that has just been chosen.
     s.team.sync();
     (side > 0 ? high : low) = j;
   }
@@ -133,8 +139,7 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
 }
 
 // By bends and torsions, of the chain in scratch.shape.
-template <MoleculesOfTeam System>
-MM_TEAM double bonds_of_shape(const System& s, int species) {
+MM_TEAM double bonds_of_shape(const MoleculesOfTeam auto& s, int species) {
   return bonded_energy(s.w.chains, species, s.r.body[species].count, s.scratch.shape);
 }
 

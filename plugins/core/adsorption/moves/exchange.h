@@ -9,22 +9,19 @@ namespace manymove::adsorption {
 
 // Whether there is room for one molecule more. If not, the step is repeated after the arrays have
 // grown, so that it is not counted now.
-template <MoleculesOfTeam System, CountsMoves Counts>
-MM_TEAM bool has_slot(const System& s, int species, Counts& moves) {
+MM_TEAM bool has_slot(const MoleculesOfTeam auto& s, int species, CountsMoves auto& moves) {
   if (s.m.first_slot[species] + s.counts[species] < s.m.first_slot[species + 1]) return true;
   moves.full |= 1u << species;
   --moves.exchanges;
   return false;
 }
-template <MoleculesOfTeam System, class Placed>
-MM_TEAM void put_in(System& s, int species, const Placed& fresh) {
+MM_TEAM void put_in(MoleculesOfTeam auto& s, int species, const auto& fresh) {
   const int n = s.counts[species];
   s.place_new(species, s.m.first_slot[species] + n, fresh);
   set_count(s, species, n + 1);
 }
 // The last molecule of the species takes the slot.
-template <MoleculesOfTeam System>
-MM_TEAM void take_out(System& s, int species, int slot) {
+MM_TEAM void take_out(MoleculesOfTeam auto& s, int species, int slot) {
   // Molecules of a species fill their slots without gaps.
   const int last = s.counts[species] - 1;
   s.relocate(species, s.m.first_slot[species] + last, slot);

@@ -58,8 +58,7 @@ struct TrialPoses {
   MM_HD int count() const { return positions * orientations; }
 };
 
-template <MoleculesOfTeam System>
-MM_TEAM Pose trial_pose(const System& s, const TrialPoses& t, int i) {
+MM_TEAM Pose trial_pose(const MoleculesOfTeam auto& s, const TrialPoses& t, int i) {
   if (t.has_old && i == 0) return t.old;
   // Trial i = place * orientations + turn.
   const int place = i / t.orientations;
@@ -144,8 +143,7 @@ MM_TEAM GrowthResult grow_rigid(System& s, const TrialMove& t) {
 
 // A word decides which bond is cut in a partial regrowth, where the part without the center grows
 // again.
-template <MoleculesOfTeam System>
-MM_TEAM GrowthResult grow_chain(System& s, const TrialMove& t, std::uint32_t word) {
+MM_TEAM GrowthResult grow_chain(MoleculesOfTeam auto& s, const TrialMove& t, std::uint32_t word) {
   Growth g{t.step, 1, t.from, true, t.here(), false, s.w.trial_positions, s.w.trial_orientations,
            t.slot};
   Grown before{1, 0, {{0, 0, 0}, {1, 0, 0, 0}}}, after = before;

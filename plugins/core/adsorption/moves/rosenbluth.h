@@ -31,10 +31,12 @@ MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::
   s.team.each([&](int l) {
     for (int i = l; i < all; i += System::kLanes) energy[i] = field(i);
   });
+  // Lanes that list the open trials read the energies of all.
   s.team.sync();
   const int count = s.team.compact(
       all, [&](int i) { return energy[i] < s.w.most_of_trials; },
       [&](int i, int p) { open[p] = i; });
+  // The list is complete: lane l takes its places l own, l own + 1, ...
   s.team.sync();
   // All trials have the weight zero, and so has the move.
   if (count == 0) return {0, 0, F(0), F(0), F(0)};
@@ -61,6 +63,7 @@ MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::
       sum[l] += weights[p];
     });
   }
+  // All lanes walk down the weights of the lane that is chosen.
   s.team.sync();
   F total = 0;
   int p = 0;

@@ -18,6 +18,7 @@ MM_TEAM Choice choose_one_of_many(System& s, Batch& batch, std::uint32_t choose_
   using F = typename System::Real;
   using Lane = typename System::template Lane<F>;
   const auto one = s.team.one();
+  // Other lanes have written the energies of this lane's proposals.
   one.sync();
   const F old = batch.first_energy();  // E_o, of proposal 0
   Lane lowest, sw, first, second;
@@ -42,6 +43,7 @@ MM_TEAM Choice choose_one_of_many(System& s, Batch& batch, std::uint32_t choose_
       second[l] = fused(product, energy, second[l]);
     });
   });
+  // The choice reads weights that other lanes have written.
   one.sync();
   // The partial sums of the reduction, which the choice walks down as Listing 1 does.
   const auto levels = one.levels(sw);
@@ -61,8 +63,8 @@ MM_TEAM Choice choose_one_of_many(System& s, Batch& batch, std::uint32_t choose_
   return choice;
 }
 
-template <MoleculesOfTeam System, CountsMoves Counts>
-MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Counts& moves) {
+MM_TEAM void move_to_one_of_many(MoleculesOfTeam auto& s, std::uint64_t step,
+                                 CountsMoves auto& moves) {
   const auto& w = s.w;
   const StepWords words = s.team.words_of_step(s.m.key, step, s.id);
   int species;
@@ -85,6 +87,7 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Counts& moves) {
         count_in_profile(s, center, static_cast<double>(boltzmann) / choice.total);
       });
   }
+  // The next step overwrites the proposals that this one has read for the averages.
   s.team.sync();
 }
 

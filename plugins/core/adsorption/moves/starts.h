@@ -40,8 +40,7 @@ MM_TEAM bool place_one(System& s, int species, int slot, std::uint64_t number) {
 }
 
 // A chain grows until its energy with the framework, the others and itself is below the hill.
-template <MoleculesOfTeam System>
-MM_TEAM bool place_chain(System& s, int species, int slot, std::uint64_t number) {
+MM_TEAM bool place_chain(MoleculesOfTeam auto& s, int species, int slot, std::uint64_t number) {
   for (std::uint32_t round = 0; round < kPlaceRounds; ++round) {
     // Each round has random numbers of its own.
     const std::uint64_t step = number * kPlaceRounds + round;
@@ -77,8 +76,7 @@ MM_TEAM bool place_molecules(System& s, const GaveUp& gave_up) {
   s.store(s.w.first_step);
   return true;
 }
-template <MoleculesOfTeam System>
-MM_TEAM bool place_molecules(System& s) {
+MM_TEAM bool place_molecules(MoleculesOfTeam auto& s) {
   return place_molecules(s, [] { return false; });
 }
 

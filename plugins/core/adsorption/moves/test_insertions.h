@@ -36,6 +36,7 @@ MM_TEAM TestSums insert_places(const Test& t, System& s) {
         energies[l] = fused(factor, static_cast<double>(total), energies[l]);
       });
     });
+    // The next test molecules take the memory of these.
     s.team.sync();
   }
   return {s.team.sum(factors), s.team.sum(energies)};

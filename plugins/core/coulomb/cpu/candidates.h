@@ -43,8 +43,7 @@ class Candidates {
   // Other threads' new decisions do not matter to this stage, whether they are seen or not.
   std::uint8_t decision_of(int j) const { return __atomic_load_n(&decision_[j], __ATOMIC_RELAXED); }
   // Takes `decision` for those that overlap with an ion that stays.
-  template <class Stays>
-  void reject(CpuSweep& sweep, EarlyDecision decision, Stays stays) {
+  void reject(CpuSweep& sweep, EarlyDecision decision, auto stays) {
     const State& state = sweep.state;
     sweep.for_each_of_share(order_.size(), [&](int i) {
       if (decision_of(i) == candidate &&

@@ -117,14 +117,8 @@ class CpuEngine final : public EngineBase {
   static constexpr std::size_t kBlock = 1024;  // ions of an item of work
 
   // A call that all ranks make, and a part of it that makes no collective calls.
-  template <class Task>
-  void on_all(Task&& task) const {
-    state_.ranks ? collective(*state_.ranks, task) : task();
-  }
-  template <class Task>
-  void with_agreement(Task&& task) const {
-    state_.ranks ? together(*state_.ranks, task) : task();
-  }
+  void on_all(auto&& task) const { state_.ranks ? collective(*state_.ranks, task) : task(); }
+  void with_agreement(auto&& task) const { state_.ranks ? together(*state_.ranks, task) : task(); }
 
   void one_sweep() {
     sweep_.propose_all();
@@ -148,8 +142,7 @@ class CpuEngine final : public EngineBase {
 
   // Calls task(first, end, thread) for blocks of ions: rank r has blocks r, r + R, ..., because the
   // first ions count the most pairs.
-  template <class Task>
-  void for_blocks_of_share(Task task) const {
+  void for_blocks_of_share(auto task) const {
     const Shares& shares = sweep_.shares;
     const std::size_t n = sweep_.ions(), blocks = (n + kBlock - 1) / kBlock,
                       rank = static_cast<std::size_t>(shares.rank()),

@@ -36,8 +36,7 @@ CpuFarField::CpuFarField(FarField field, CpuSweep& sweep)
 
 // Calls add(first, end) for planes of the mesh, some at a time for each thread: the charges are
 // integers, so that their sums do not depend on how many.
-template <class Add>
-void CpuFarField::for_planes(IndexRange planes, Add add) {
+void CpuFarField::for_planes(IndexRange planes, auto add) {
   const int first = static_cast<int>(planes.begin), end = static_cast<int>(planes.end),
             threads = pool_.size();
   const int some = std::max(1, threads == 1 ? end - first : (end - first) / (3 * threads));

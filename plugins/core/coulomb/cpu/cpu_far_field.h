@@ -38,8 +38,7 @@ class CpuFarField {
 
  private:
   IndexRange planes() const { return {0, static_cast<std::size_t>(field_.mesh.points[0])}; }
-  template <class Add>
-  void for_planes(IndexRange planes, Add add);
+  void for_planes(IndexRange planes, auto add);
   void make_cells(std::span<const Site> sites);
   // Around a place: returns how many ranges of sources may lie within reach.
   int ranges_near(const Site& at, IndexRange* ranges, double& sources) const;

@@ -57,7 +57,7 @@ template <Space B>
 std::int64_t change_double(const Rules& r, const Partners& g, IndexRange range, const Move& move,
                            double& least) {
   const DoubleLanes magic = constant<DoubleLanes>(r.magic);
-  LongLanes sum{};
+  WideLanes sum{};
   DoubleLanes near = constant<DoubleLanes>(1e30);
   std::size_t j = range.begin;
   const auto add = [&](auto together) __attribute__((always_inline)) {
@@ -98,7 +98,7 @@ std::int64_t change_double(const Rules& r, const Partners& g, IndexRange range, 
 MM_HD std::int64_t to_fixed_sum(FloatLanes sums, double magic) {
   HalfLanes half[2];
   __builtin_memcpy(half, &sums, sizeof sums);
-  const LongLanes fixed = bits_of(widened(half[0]) + magic) + bits_of(widened(half[1]) + magic) -
+  const WideLanes fixed = bits_of(widened(half[0]) + magic) + bits_of(widened(half[1]) + magic) -
                           2 * manymove::bits_of(magic);
   std::uint64_t total = 0;
   for (int lane = 0; lane < kDoubles; ++lane) total += fixed[lane];
@@ -159,7 +159,7 @@ std::int64_t change_single(const Rules& r, const Partners& g, IndexRange range, 
 template <Space B>
 std::int64_t potential_at(const Rules& r, const Partners& g, IndexRange range, const Site& at) {
   const DoubleLanes magic = constant<DoubleLanes>(r.magic);
-  LongLanes sum{};
+  WideLanes sum{};
   std::uint64_t total = 0;
   std::size_t j = range.begin;
   for (; j + kDoubles <= range.end; j += kDoubles) {

@@ -255,18 +255,18 @@ template <Space B>
 double near_sum(const Rules& r, const MeshRules& mesh, const Partners& g, const IndexRange* ranges,
                 int count, const Site& at, int& coincident) {
   DoubleLanes sum{};
-  LongLanes same{};
-  LongLanes number;
+  WideLanes same{};
+  WideLanes number;
   for (int lane = 0; lane < kDoubles; ++lane) number[lane] = lane;
   for (int s = 0; s < count; ++s)
     for (std::size_t j = ranges[s].begin; j < ranges[s].end; j += kDoubles) {
       const auto d = separations<B, double>(r, at, g, j);
       const DoubleLanes v = d.squared * mesh.inverse_reach2;
       // Within the reach, and not beyond the range, whose end may lie within a register.
-      const auto inside = reinterpret_cast<LongLanes>(v < 1.0) &
-                          reinterpret_cast<LongLanes>(number < ranges[s].end - j);
+      const auto inside = reinterpret_cast<WideLanes>(v < 1.0) &
+                          reinterpret_cast<WideLanes>(number < ranges[s].end - j);
       // A source at the place itself, such as the ion that would move: it is counted and left out.
-      const auto here = reinterpret_cast<LongLanes>(d.squared == 0.0) & inside;
+      const auto here = reinterpret_cast<WideLanes>(d.squared == 0.0) & inside;
       same -= here;
       const DoubleLanes term =
           load_wide(g.charge + j) * (inverse_root(d.squared) - value_of(mesh.smooth, v));

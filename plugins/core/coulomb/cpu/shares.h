@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #include "../../parallel/communicator.h"
@@ -31,10 +30,7 @@ class Shares {
   }
 
   // Completes the values of a range, of which each rank has computed its part. Collective.
-  template <class... T>
-  void gather(IndexRange range, T*... values) {
-    gather_rows(range, 1, values...);
-  }
+  void gather(IndexRange range, auto*... values) { gather_rows(range, 1, values...); }
   // The same with `width` values for each index.
   template <class... T>
   void gather_rows(IndexRange range, std::size_t width, T*... values) {

@@ -2,7 +2,6 @@
 // A sweep on a CPU: the ions, their trials, and what all schedules do with them.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -37,8 +36,7 @@ struct CpuSweep : Columns {  // of the ions, in the order of a sweep
   }
 
   // Calls task(i) for each index of this rank's part of a range that begins with 0.
-  template <class Task>
-  void for_each_of_share(std::size_t count, Task task) {
+  void for_each_of_share(std::size_t count, auto task) {
     const IndexRange mine = shares.mine({0, count});
     for_each_index(pool, static_cast<int>(mine.end - mine.begin),
                    [&](int k) { task(static_cast<int>(mine.begin) + k); });

@@ -120,8 +120,7 @@ class Tree {
 
   // Calls task(trials) for the trials whose estimates this rank keeps until they are decided, which
   // are its share of each turn of a range. A thread gets at most `some` trials at a time.
-  template <class Task>
-  void for_own_trials(IndexRange range, std::size_t some, Task task) {
+  void for_own_trials(IndexRange range, std::size_t some, auto task) {
     const std::size_t turns = (range.end - range.begin + turn_ - 1) / turn_,
                       pieces = (sweep_.shares.part(turn_) + some - 1) / some;
     for_each_item(sweep_.pool, static_cast<int>(turns * pieces), [&](int item, int) {

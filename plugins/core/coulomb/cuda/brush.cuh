@@ -122,6 +122,7 @@ struct Group {
       m.ion[i] = ion;
       m.most[i] = ion >= 0 ? a.most[ion] : 0;
     }
+    // Trials of the group are partners of one another.
     __syncthreads();
   }
 
@@ -180,6 +181,7 @@ struct Group {
         if (!have) ahead = load(tile * S + tid);
         m.tile[buffer][tid] = as_partner<Double>(ahead);
       }
+      // The tile is there; its other buffer has been read by all.
       __syncthreads();
       // Only sites that are decided may be read ahead.
       have = tile + 1 < group && tile + 1 < known;
@@ -337,6 +339,7 @@ struct Group {
     prepare(0, 0);
     add_decided(pairs);
     store(change, overlap, false);
+    // The first warp decides by the sums of all trials.
     __syncthreads();
     for (int part = 0; part < S / 32; ++part) {
       // One warp decides 32 trials in order, while the others add up the sums of the next ones.
@@ -345,9 +348,11 @@ struct Group {
                                           : decide<false>(part, counts);
       else if (32 * (part + 1) < S)
         prepare(part + 1, 1);
+      // Later trials see where the 32 that are decided have gone,
       __syncthreads();
       if (32 * (part + 1) < S) {
         lower_triangle(pairs, part);
+        // and their sums are complete before they are decided.
         __syncthreads();
       }
     }

@@ -83,8 +83,7 @@ class ChainWatchdog {
   };
   // Whether all work is done, of which state(member) is what CUDA says. Throws if a device has
   // failed.
-  template <class State>
-  bool done(const State& state) const {
+  bool done(const auto& state) const {
     bool all = true;
     for (const auto& member : members_) {
       const cudaError_t error = state(*member);
@@ -96,8 +95,7 @@ class ChainWatchdog {
     return all;
   }
 
-  template <class State>
-  void wait(const State& state) {
+  void wait(const auto& state) {
     using Clock = std::chrono::steady_clock;
     Patience<> patience(limit_);
     Rest rest;
@@ -114,8 +112,7 @@ class ChainWatchdog {
 
   // Calls step(member) for each member whose last copy is done. What fails here fails in the next
   // poll, too.
-  template <class Step>
-  void on_side(const Step& step) {
+  void on_side(const auto& step) {
     const DeviceGuard guard;
     for (const auto& member : members_)
       if (cudaStreamQuery(member->side) == cudaSuccess &&

@@ -45,6 +45,7 @@ __global__ void energy_kernel(const __grid_constant__ Rules r, const Site* site,
   std::int64_t sum = 0;
   for (int begin = 0; begin < n; begin += kThreads) {
     const int mine = begin + threadIdx.x;
+    // The last tile has been read by all threads before the next one replaces it.
     __syncthreads();
     tile[threadIdx.x] = as_partner<true>(mine < n ? site[mine] : hole());
     __syncthreads();
@@ -143,6 +144,7 @@ __global__ void pairs_kernel(const __grid_constant__ Rules r, Bins b, const Site
   const unsigned i = own * kThreads + threadIdx.x;
   const Site at = i < n ? site[i] : hole();
   for (unsigned first = blockIdx.y; first <= tiles / 2; first += gridDim.y * kThreads) {
+    // The tiles that were found before have been taken.
     __syncthreads();
     if (threadIdx.x == 0) found = 0;
     __syncthreads();
@@ -151,10 +153,12 @@ __global__ void pairs_kernel(const __grid_constant__ Rules r, Bins b, const Site
     if (mine <= tiles / 2 && !(2 * mine == tiles && own >= mine) &&
         apart<B>(r, box[own], box[(own + mine) % tiles]) < b.farthest2)
       nearby[atomicAdd(&found, 1u)] = mine;
+    // The list of near tiles is complete.
     __syncthreads();
     for (unsigned m = 0; m < found; ++m) {
       const unsigned ahead = nearby[m];
       const unsigned begin = (own + ahead) % tiles * kThreads, j = begin + threadIdx.x;
+      // The tile before has been read.
       __syncthreads();
       tile[threadIdx.x] = j < n ? site[j] : hole();
       __syncthreads();
@@ -176,6 +180,7 @@ __global__ void pairs_kernel(const __grid_constant__ Rules r, Bins b, const Site
       }
     }
   }
+  // The block's histogram is complete.
   __syncthreads();
   for (int k = threadIdx.x; k < in_shared; k += kThreads)
     if (local[k]) atomicAdd(&counts[k], static_cast<unsigned long long>(local[k]));

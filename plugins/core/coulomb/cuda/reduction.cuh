@@ -43,6 +43,7 @@ __global__ void __launch_bounds__(reduction_threads(B))
     if (hit) atomicOr(&whole->overlap, 1u);
     __threadfence();
   }
+  // All warps of the block have added their sums before it counts itself as done.
   __syncthreads();
   if (threadIdx.x != 0) return;
   // The block that comes last sees what all others have added, because each has fenced its sum.

@@ -206,6 +206,7 @@ struct Epoch {
         if (k >= decided) guess(k, g, next);
       }
       list = next;
+      // All blocks have guessed: the list of changed guesses is complete.
       grid.sync();
     }
   }
@@ -219,6 +220,7 @@ struct Epoch {
     // Of the block: one atomic to global memory for each sum and block.
     __shared__ unsigned long long total[kTogether];
     for (int first = 0; first < count; first += kTogether) {
+      // The sums of the trials before have been taken from shared memory.
       __syncthreads();
       if (threadIdx.x < kTogether) {
         const bool here = first + static_cast<int>(threadIdx.x) < count;
@@ -229,6 +231,7 @@ struct Epoch {
         to[threadIdx.x] = site_at(v.to, k);
         total[threadIdx.x] = 0;
       }
+      // Places and partners of these trials are there for the block.
       __syncthreads();
       std::int64_t sum[kTogether] = {};
       const auto term = [&](int u, const Site& at) {
@@ -258,6 +261,7 @@ struct Epoch {
         sum[u] = warp_sum_wrapping(sum[u]);
         if (lane == 0 && sum[u] != 0) atomicAdd(total + u, static_cast<unsigned long long>(sum[u]));
       }
+      // The block's sum has those of all warps.
       __syncthreads();
       if (threadIdx.x < kTogether && total[threadIdx.x] != 0)
         atomicAdd(v.exact + first + threadIdx.x, total[threadIdx.x]);
@@ -360,8 +364,10 @@ struct Epoch {
       const bool moves = static_cast<int>(threadIdx.x) < some * kChunk && place < batch &&
                          fresh(v.accepted + first + place);
       const unsigned here = __ballot_sync(kWholeWarp, moves);
+      // The moves of the last part have been added, and `found` has been read.
       __syncthreads();
       if (lane == 0 && threadIdx.x < kMostMoves) found[threadIdx.x / 32] = __popc(here);
+      // Numbers of moves of all warps.
       __syncthreads();
       // Behind the moves of lower warps and lanes: their order is that of the trials.
       int count = 0, to_place = lanes_before(here, lane);
@@ -415,6 +421,7 @@ struct Epoch {
                 begin = first + part * kChunk;
       const Site from = k < end ? site_at(v.from, k) : hole(),
                  to = k < end ? site_at(v.to, k) : hole();
+      // The moves of the last part have been added.
       __syncthreads();
       if (static_cast<int>(threadIdx.x) < some * kChunk) {
         const int l = begin + static_cast<int>(threadIdx.x);
@@ -431,6 +438,7 @@ struct Epoch {
           if ((l - first) / kTreeThreads == group) set(l, v.chain.order[l], accepted);
         }
       }
+      // All threads read each move.
       __syncthreads();
       for (int f = 0; f < some * kChunk; f += kChunk)
         add_chunk(from, to, before + f, after + f, k - begin - f, sum, error);
@@ -472,6 +480,7 @@ struct Epoch {
     int list = 0, decided = begin, open;
     if constexpr (kSingle) {
       add_within(begin, end);
+      // Blocks have added to the sums of trials that others guess.
       grid.sync();
       for (int k = begin + thread; k < end; k += threads) {
         Guess g = guess_at(k);
@@ -486,6 +495,7 @@ struct Epoch {
         guess(k, guess_at(k), list);
       }
     }
+    // Every block begins with the same first guesses.
     grid.sync();
     do {
       settle(begin, end, decided, list);
@@ -508,6 +518,7 @@ struct Epoch {
       }
     }
     add_moves(begin, end);
+    // Trials behind the batch have its moves in their estimates.
     grid.sync();
   }
 

@@ -157,6 +157,7 @@ __device__ void add_far(const MeshArrays& m, const Site& at, float (*weight)[W],
     // weight[axis][k]: of point first + k along the axis, for all lanes of the warp.
     if (lane < W) weight[axis][lane] = static_cast<float>(window_weight(m.rules, lag, lane));
   }
+  // A lane needs weights that others have computed;
   __syncwarp();
   const int c = lane % W, row = lane / W;
   if (row < kRows) {
@@ -178,6 +179,7 @@ __device__ void add_far(const MeshArrays& m, const Site& at, float (*weight)[W],
     e.potential += weight[2][c] * sum;
     e.error += 32 * 0x1p-24 * abs_of(weight[2][c] * size);
   }
+  // the next site's may replace them.
   __syncwarp();
 }
 

@@ -52,8 +52,7 @@ class DeviceCells {
   }
   operator const CellArrays&() const { return cells_; }
 
-  template <CellItems Items, class Sorted>
-  void sort(const Items& items, Sorted* sorted, cudaStream_t stream) {
+  void sort(const CellItems auto& items, auto* sorted, cudaStream_t stream) {
     const int blocks = blocks_for(items.count, kThreads);
     // A counting sort: numbers by cell, exclusive sums of these, places.
     count_kernel<<<blocks, kThreads, 0, stream>>>(cells_, items);
@@ -137,10 +136,7 @@ class DeviceField {
   }
 
   // The sources by cell: ions, or what accepted moves have left and reached.
-  template <CellItems Items>
-  void sort(const Items& items) {
-    cells_.sort(items, source_.data(), stream_);
-  }
+  void sort(const CellItems auto& items) { cells_.sort(items, source_.data(), stream_); }
 
   // At the sites of trials; `more`: in addition to what is there.
   void estimate(const Rules& r, const TrialSites& trials, const Deal& deal,

@@ -64,6 +64,7 @@ __device__ void spread(const MeshArrays& m, const Site& at, int sign) {
     weight[axis][l] = window_weight(m.rules, lag, l);
     if (l == 0) first[axis] = begin;
   }
+  // A point needs the weights along all axes.
   __syncthreads();
   // Thread c + W b has the points (*, b, c) under the window: neighbors write along z.
   const int c = threadIdx.x % W, b = threadIdx.x / W;
@@ -78,6 +79,7 @@ __device__ void spread(const MeshArrays& m, const Site& at, int sign) {
       atomicAdd(m.charge + mesh_row(m, x, y) + z, static_cast<unsigned long long>(sign * share));
     }
   }
+  // The weights of the next ion take the place of these.
   __syncthreads();
 }
 template <int W>
@@ -169,11 +171,11 @@ __device__ void fft_stage(int length, int done, const Complex<double>* twiddle, 
 #pragma unroll
     for (int k = 0; k < R; ++k) store(place + k * done, line, a[k]);
   }
+  // The next stage reads what all threads have stored.
   __syncthreads();
 }
-template <class Load, class Store>
 __device__ void fft_stage(int radix, int length, int done, const Complex<double>* twiddle,
-                          const Load& load, const Store& store) {
+                          const auto& load, const auto& store) {
   for_constant<2, 3, 4, 5, 6, 8, 9, 10>(
       radix, [&](auto R) { fft_stage<R()>(length, done, twiddle, load, store); });
 }
@@ -191,9 +193,8 @@ struct SharedLines {
 };
 // All threads; a plan has two stages at least. The first takes from `load`, the last gives to
 // `store`, those between use `a` and `b`, of which `a` is free in the end unless it is `load`'s.
-template <class Load, class Store>
 __device__ void transform_lines(const FftPlan& plan, const Complex<double>* twiddle,
-                                const Load& load, const Store& store, SharedLines& a,
+                                const auto& load, const auto& store, SharedLines& a,
                                 SharedLines& b) {
   fft_stage(plan.radix[0], plan.length, 1, twiddle, load, a);
   int done = plan.radix[0];

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -137,8 +136,7 @@ class CpuEngine final : public EngineBase {
 
   // Calls work(i, value) with the value that the host of each of the rank's particles has for it.
   // This host has value[hosted].
-  template <class Work>
-  void for_each_value(std::size_t hosted, const double (*value)[3], Work work) {
+  void for_each_value(std::size_t hosted, const double (*value)[3], auto work) {
     std::vector<std::array<double, 3>> fetched;
     if (ranks_) fetched = fetch_from_origins(*communicator_, origin_, value, hosted);
     for_each_index(pool_, count_,
@@ -204,8 +202,7 @@ class CpuEngine final : public EngineBase {
   }
 
   // Calls work(chunk, number) for each chunk of the rank's particles, in threads.
-  template <class Work>
-  void for_all_chunks(Work work) {
+  void for_all_chunks(auto work) {
     const int chunks = (count_ + kChunk - 1) / kChunk;
     chunk_.resize(static_cast<std::size_t>(chunks));
     shares_.run(pool_, chunks, [&](int k, int thread) {

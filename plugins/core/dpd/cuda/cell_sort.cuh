@@ -127,6 +127,7 @@ static __global__ void __launch_bounds__(kThreads)
     before += number;
   }
   if (thread == 0) start[sort.in_all] = static_cast<unsigned>(count);
+  // A particle's cell may belong to any thread.
   __syncthreads();
   const int k = static_cast<int>(blockIdx.x) * kThreads + thread;
   if (k < count) {

@@ -304,8 +304,7 @@ class CudaEngine final : public DeviceEngine<P> {
            host_status_->refused || host_status_->overfull;
   }
 
-  template <class BufferOf>
-  std::int64_t repair(const BufferOf& buffer_of) {
+  std::int64_t repair(const auto& buffer_of) {
     // The pairs or ghosts of some block did not fit into shared memory.
     if (host_status_->overfull) {
       check(cudaStreamSynchronize(stream_), "step");

@@ -211,8 +211,10 @@ struct IntervalPairs {
       if (queued < 32) continue;
       // The last 32 of the queue: sums of integers have no order.
       queued -= 32;
+      // Every lane takes a pair that another one has queued,
       __syncwarp();
       word = queue[queued + lane];
+      // and has taken it before the place is filled again.
       __syncwarp();
       compute(word);
     }
@@ -279,10 +281,13 @@ __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
     for (Triplets* t : {&m.forces.units, &m.forces.many}) t->x[k] = t->y[k] = t->z[k] = 0;
   for (unsigned k = threadIdx.x; k < slots; k += kIntervalThreads) at.table[k] = kNoGhost;
   if (thread == 0) m.inside = m.across = m.ghosts = m.overfull = 0;
+  // Pairs are tested with positions of the whole block, and enter its table.
   __syncthreads();
   collect_pairs(a, m, at, first, slots);
+  // Ghosts are numbered when all of them are in the table;
   __syncthreads();
   number_ghosts(a, m, at, slots);
+  // pairs across the border take these numbers.
   __syncthreads();
   const int in_tile = m.inside, from_others = m.across, others = m.ghosts;
   const bool refused = m.overfull || others > a.ghosts || in_tile + from_others > a.pairs;
@@ -317,6 +322,7 @@ __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
       target += gridDim.x;
       m.seen = a.barrier->wait(base, target);
     }
+    // One thread has waited for all blocks: what they have written can be read.
     __syncthreads();
     if (GridBarrier::stops(m.seen - base, k)) {
       // Nothing is done, and the host takes these steps one by one. This is said only after all
@@ -329,9 +335,11 @@ __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
     }
     const int here = k & 1;
     read_ghosts(a, at, here, others);
+    // Ghosts that other threads have fetched are partners now.
     __syncthreads();
     pairs.look_at(beyond_tile, from_others);
     pairs.finish();
+    // A particle's force is the sum over pairs of all warps.
     __syncthreads();
     stop = false;
     if (mine) {

@@ -234,12 +234,14 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
       // What the last group has room for is the particle itself: an index that can be read.
       if (lane < kGroup - 1) its[of(all, p) + lane] = static_cast<unsigned>(i + p);
     }
+    // Lanes copy whole groups, whose entries come from several lanes.
     __syncwarp();
     const int room = min(had % kGroup + of(all, quarter), a.lists.capacity - had / kGroup * kGroup);
 #pragma unroll 1
     for (int group = lane % 8; kGroup * group < room; group += 8, groups += 8 * apart)
       *groups = row[group];
     if (lane >= q && lane < q + 4) number += of(all, lane - q);
+    // The next four particles use the same rows of shared memory.
     __syncwarp();
   }
 }
@@ -262,11 +264,13 @@ struct Surroundings {
     const unsigned vote = __ballot_sync(kWholeWarp, number > 0);
     int2* filled = reinterpret_cast<int2*>(memory);
     if (number > 0) filled[lanes_before(vote, lane)] = {first, number};
+    // A lane reads the cell that another one has packed,
     __syncwarp();
     // Cells that are not empty are packed into the lower lanes, in the order of cells.
     const bool taken = lane < __popc(vote);
     first = taken ? filled[lane].x : 0;
     number = taken ? filled[lane].y : 0;
+    // and `memory` may be used again.
     __syncwarp();
     before = warp_prefix_sum(number, lane);
     candidates = value_of_lane(before, 31);
@@ -378,6 +382,7 @@ struct ListWarp {
       kept += __popc(vote);
       base += 32;
     }
+    // Candidates of all lanes are there to be tested.
     __syncwarp();
   }
   // Appends the candidates that registers hold; what was collected beyond them is for the next
@@ -405,6 +410,7 @@ struct ListWarp {
       m.candidate[lane] = rest;
       m.radius[lane] = rest_radius;
     }
+    // The next candidates are collected behind these.
     __syncwarp();
     fresh = false;
   }

@@ -30,6 +30,7 @@ __global__ void __launch_bounds__(kThreads)
   const bool here = i < s.count;
   if constexpr (kIntegers<P>) {
     units_of[thread] = 0;
+    // Others add to it as soon as they have found a neighbor here.
     __syncthreads();
   }
   const auto apart_in_list = static_cast<std::size_t>(static_cast<unsigned>(s.lists.stride));
@@ -79,6 +80,7 @@ __global__ void __launch_bounds__(kThreads)
 
   if constexpr (kIntegers<P>) {
     atomicAdd(&units_of[thread / lanes], units);
+    // All pairs within the tile have been added at both ends.
     __syncthreads();
     sum = static_cast<float>(units_of[thread / lanes]) / kWeightsPerUnit;
   } else {

@@ -179,6 +179,7 @@ struct WarpHits : PairSums<V> {
 
   // Eqs. 3 to 5 for all pairs of the queue, 32 at a time.
   __device__ __forceinline__ void compute() {
+    // A lane computes pairs that others have put into the queue,
     __syncwarp();
     for (int k = static_cast<int>(threadIdx.x % 32); k < queued; k += 32) {
       const unsigned entry = queue[k], j = this->index_of(entry);
@@ -192,6 +193,7 @@ struct WarpHits : PairSums<V> {
            pair.force.x, pair.force.y, pair.force.z);
       this->block.units.add(its, units.x, units.y, units.z);
     }
+    // which is filled again from its beginning.
     __syncwarp();
     queued = 0;
   }

@@ -22,8 +22,7 @@ struct MomentSums {
   int wanted;  // so many of the sums
 
   // All threads of a warp; of those without a particle, `here` is false.
-  template <class Position, class Velocity>
-  __device__ void add(bool here, const Position& r, const Velocity& v) const {
+  __device__ void add(bool here, const auto& r, const auto& v) const {
     Moments own;
     if (here) add_moments(own, flag, units, r, v);
     unsigned long long* const to =

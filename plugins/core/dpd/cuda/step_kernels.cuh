@@ -187,6 +187,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
   else
     add_pairs_of_thread<V>(sums, groups, sum, hit);
   if constexpr (kIntegers<P>) {
+    // Pairs within the tile have given their reaction to particles of other warps.
     __syncthreads();
     sum.force = force_of<P>(block, own.i - own.first, s.unit);
   }

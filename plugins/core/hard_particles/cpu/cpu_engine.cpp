@@ -79,8 +79,7 @@ void CpuEngine::add_pairs(const Sampling& sampling, std::vector<std::uint64_t>& 
 
 // ---- ranks ----
 
-template <class Task>
-void CpuEngine::for_particles(int first_row, int rows, Task&& task) const {
+void CpuEngine::for_particles(int first_row, int rows, auto&& task) const {
   const std::size_t first = static_cast<std::size_t>(first_row) * state_.row_cells(),
                     end = first + static_cast<std::size_t>(rows) * state_.row_cells();
   for (std::size_t at = first; at < end; ++at)

@@ -82,8 +82,7 @@ class CpuEngine : public StateEngine {
   }
   // Calls task(cell, at, thread) for the cells of this rank that hold particles: the coordinates
   // and the index of the cell in local storage. A row of cells along x belongs to one thread.
-  template <class Task>
-  void for_cells(Task&& task) const {
+  void for_cells(auto&& task) const {
     const Geometry& g = local_;
     const int lines = state_.dimensions() == 3 ? g.cells[1] : 1;  // of a row of the strip
     for_each_item(pool_, lines * state_.rows(), [&](int item, int thread) {
@@ -107,8 +106,7 @@ class CpuEngine : public StateEngine {
   // Adds the pairs near contact to a row.
   void add_pairs(const Sampling& sampling, std::vector<std::uint64_t>& row) const;
   // Calls task(slot, id) for the particles in rows of local storage.
-  template <class Task>
-  void for_particles(int first_row, int rows, Task&& task) const;
+  void for_particles(int first_row, int rows, auto&& task) const;
 
   Cells spare_;
   mutable std::vector<double> row_diameters_;   // [stored cells][slots], with swap moves on ranks

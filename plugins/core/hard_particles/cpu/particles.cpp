@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "../../runtime/host_arrays.h"
-#include "../constant_pressure/edges.h"
 #include "../constant_pressure/volume.h"
 #include "../grid.h"
 #include "cpu_engine.h"

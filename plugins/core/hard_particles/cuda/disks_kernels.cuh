@@ -237,6 +237,7 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
       // Set and class, below 20, in the upper five bits; the rank, below 400, in the lower eleven.
       m.rank[i] = static_cast<std::uint16_t>(of << 11 | atomicAdd(&control.members[0][0] + of, 1));
   }
+  // All cells are counted: the classes of a set follow one another in its list.
   __syncthreads();
   if (threadIdx.x < 4) {
     const int* const members = control.members[threadIdx.x];
@@ -253,6 +254,7 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
                                   {}};
     atomicAdd(&control.visits, by_estimates + members[4]);
   }
+  // Each entry goes to the beginning of its class plus its rank.
   __syncthreads();
   for (int j = threadIdx.x; j < active; j += blockDim.x) {
     const std::uint32_t entry = m.found[j];
@@ -396,6 +398,7 @@ __device__ Sum write_tile(const Geometry& g, const HostWork& to, const LaunchArr
     for (int k = 0; k < kAtOnce; ++k)
       if (id[k] >= 0) sum += write(column[k], row[k], 0, id[k], at[k]);
   }
+  // Cells with more than one disk are listed by all threads.
   __syncthreads();
   for (int i = threadIdx.x; i < control.crowded; i += blockDim.x) {
     const int column = m.crowded()[i] & 63, row = m.crowded()[i] >> 6;
@@ -431,6 +434,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Doubled& s, 
   // Two empty slots in a float4.
   for (int i = threadIdx.x; i < g.plane * kSlots / 2; i += blockDim.x)
     memory[i] = {kEmpty, kEmpty, kEmpty, kEmpty};
+  // The tile is empty before any disk lands.
   __syncthreads();
   wait_for_former_kernel();
   // The host program has moved particles since: nothing of this cycle may be written.
@@ -439,10 +443,13 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Doubled& s, 
     return;
   }
   land_disks(g, d, b, m, control);
+  // Disks of a cell may have come by different threads, in any order.
   __syncthreads();
   order_disks(g, b, m, control);
+  // The entry of a cell has the extras of all its neighbors.
   __syncthreads();
   list_cells(g, m, control);
+  // Any thread may visit any cell.
   __syncthreads();
   // The next kernel may occupy multiprocessors as they become free; it waits for this one to end
   // before it reads the cells.
@@ -517,6 +524,7 @@ __device__ __forceinline__ void add_histogram(const Geometry& g, const CellRange
                                               const Planes& cells, std::uint64_t* row_of_bins) {
   extern __shared__ std::uint32_t bins[];
   for (int i = threadIdx.x; i < contact.bins; i += blockDim.x) bins[i] = 0;
+  // Counts of other threads fall into these bins.
   __syncthreads();
   const int cell = range.mine();
   if (cell < range.end) {
@@ -528,6 +536,7 @@ __device__ __forceinline__ void add_histogram(const Geometry& g, const CellRange
         if (bin >= 0) atomicAdd(&bins[bin], 1u);
       });
   }
+  // The histogram of the block is complete.
   __syncthreads();
   for (int i = threadIdx.x; i < contact.bins; i += blockDim.x)
     // A block's counts go to the row in 64 bits.
@@ -567,6 +576,7 @@ __global__ void bond_order_kernel(const Geometry g, const CellRange range, const
       part[threadIdx.x].x += part[threadIdx.x + width].x;
       part[threadIdx.x].y += part[threadIdx.x + width].y;
     }
+    // A level of the tree reads what the one before it has added.
     __syncthreads();
   }
   if (threadIdx.x == 0) sums[blockIdx.x] = part[0];

@@ -96,8 +96,7 @@ class Launcher : OnDevice {
   };
 
   // Calls task(i) for each of the requests.
-  template <class Task>
-  void for_all(const Requests& requests, Task task) {
+  void for_all(const Requests& requests, auto task) {
     const int count = static_cast<int>(requests.size());
     if (count < kFew)
       for (int i = 0; i < count; ++i) task(static_cast<std::size_t>(i));
@@ -231,8 +230,7 @@ class MemberOfGroup : public CudaEngine {
   // Fills in at most that many cycles: their draws, and the rows of histograms (null without a
   // sample) that they add to. Returns their number, which is smaller if the engine has to act
   // after the last one, when the launches are over.
-  template <class System>
-  std::uint64_t make_draws(std::uint64_t most, System& system, Draw* draws, std::uint64_t** rows,
+  std::uint64_t make_draws(std::uint64_t most, auto& system, Draw* draws, std::uint64_t** rows,
                            std::size_t apart) {
     system = self().system();
     std::uint64_t made = 0;

@@ -114,8 +114,7 @@ struct OldCells {
   }
   // Calls particle(sphere, i, slot) for every particle. A thread asks for several cells at once,
   // and for two particles of each, for the latency.
-  template <class Particle>
-  __device__ void for_all(Particle&& particle) const {
+  __device__ void for_all(auto&& particle) const {
     constexpr int kAtOnce = 4;
     const int cells = number(), second = g.slots > 1 ? 1 : 0;
 #pragma unroll 1
@@ -158,6 +157,7 @@ __device__ void scan(std::uint32_t* value, int n, TileControl& control) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const std::uint32_t upto = warp_prefix_sum(mine, lane);
   if (lane == 31) control.sums[warp] = upto;
+  // A thread adds the sums of all warps before its own.
   __syncthreads();
   std::uint32_t before = upto - mine;
   for (int w = 0; w < warp; ++w) before += control.sums[w];
@@ -328,6 +328,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
   const Law& law = control.law;
   order_particles<D>(bounds, spheres, m.first);
   list_cells<D>(g, control, m.first, m.sets);
+  // Particles are in order, and the sets are listed, for every thread.
   __syncthreads();
   const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
   if constexpr (C != Contact::one_size) {
@@ -360,6 +361,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
       const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
       accepted += V::visit_set(tile, d.cycle, round, m.sets + set * set_cells(g, D),
                                control.members[set], m.work);
+      // Moves of this set are over before those of the next one look at its particles.
       __syncthreads();
     }
   if (config.order) let_next_kernel_start();
@@ -408,6 +410,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
     control.accepted = control.landed = 0;
   }
   for (int i = threadIdx.x; i <= g.plane; i += blockDim.x) m.first[i] = 0;
+  // Particles of other threads are counted here.
   __syncthreads();
   if (!config.order) let_next_kernel_start();
   wait_for_former_kernel();
@@ -444,9 +447,11 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
     const auto k = static_cast<int>(atomicAdd(&control.landed, 1u));
     if (k < config.capacity) m.landed[k] = static_cast<std::uint32_t>(i) | slot << 16;
   });
+  // All particles that land have been counted.
   __syncthreads();
   const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
   scan(m.first, cells, control);
+  // m.first[c + 1] is the next place in cell c, for every thread.
   __syncthreads();
 
   const auto place = [&](const Sphere& p, int i, float4* to) {
@@ -485,10 +490,12 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
       // The fence comes after the lock: what its former owner wrote is complete.
       control.part = part;
     }
+    // The block waits for the thread that holds the lock.
     __syncthreads();
     const std::size_t at = static_cast<std::size_t>(control.part) * b.scratch.size;
     float4* const spheres = b.scratch.spheres + at;
     old.for_all([&](const Sphere& p, int i, std::uint32_t) { place(p, i, spheres); });
+    // All particles are in their cells before they are put in order.
     __syncthreads();
     accepted = tile_cycle<D, C, V>(g, d, b, config, control, spheres, b.scratch.ids + at, m);
     __threadfence();
@@ -497,6 +504,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
     if (threadIdx.x == 0) atomicExch(b.scratch.locks + control.part, 0u);
   }
   atomicAdd(&control.accepted, static_cast<unsigned int>(accepted));
+  // The counts of all threads, of which one makes the sum of the block.
   __syncthreads();
   if (threadIdx.x == 0) {
     // Each visit makes n_m trial moves, in every round.
@@ -543,6 +551,7 @@ __device__ __forceinline__ void add_histograms(const Geometry& g, const Law& law
                        atomicAdd(reinterpret_cast<unsigned long long*>(row + bin), 1ull);
                    });
   }
+  // The block's histograms are complete.
   __syncthreads();
   if (in_shared)
     for (int i = threadIdx.x; i < size; i += blockDim.x)

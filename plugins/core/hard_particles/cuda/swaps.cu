@@ -51,6 +51,7 @@ __device__ void make_rounds(const SwapSet& s, SwapCounts& counts) {
       exchange(from[one], from[two]);
       ++counts.accepted;
     }
+    // The next round pairs other cells: their diameters are those that this one leaves.
     __syncwarp();
   }
 }
@@ -151,6 +152,7 @@ __device__ bool fill(const SwapTile& m, const Geometry& g, const TileBounds& bou
   const int across[3] = {bounds.size[0] + 1, bounds.size[1] + 1, D == 3 ? bounds.size[2] + 1 : 1};
   const int cells = across[0] * across[1] * across[2];
   if (threadIdx.x == 0) total = 0;
+  // Cells of all warps are added to it.
   __syncthreads();
   for (int i = threadIdx.x; i < cells; i += blockDim.x) {
     const int at[3] = {i % across[0], i / across[0] % across[1], i / (across[0] * across[1])};
@@ -180,6 +182,7 @@ __device__ bool fill(const SwapTile& m, const Geometry& g, const TileBounds& bou
         if (s + k < n) m.particles[to + s + k] = next[k];
     }
   }
+  // The number of all particles is known to each thread.
   __syncthreads();
   // What did not fit has not been written.
   if (total > capacity) return false;
@@ -353,6 +356,7 @@ __device__ __forceinline__ void make_swaps(const Geometry& g, const SwapRules& r
         from[k] = static_cast<std::uint16_t>(k);
       }
     }
+    // The first warp pairs the candidates that all warps have looked at;
     __syncthreads();
     if (mine < 32) {
       const auto make = [&](auto rounds) {
@@ -365,6 +369,7 @@ __device__ __forceinline__ void make_swaps(const Geometry& g, const SwapRules& r
       else
         make(make_rounds<D>);
     }
+    // then every thread takes what a cell has got.
     __syncthreads();
     // A diameter moves with its value in the caller's unit and its label. All threads read before
     // any of them writes.
@@ -391,6 +396,7 @@ __device__ __forceinline__ void make_swaps(const Geometry& g, const SwapRules& r
       of.reference[id] = reference;
       of.labels[id] = label;
     }
+    // Rooms of the next set depend on these diameters.
     __syncthreads();
   }
   if (held) write_back(here, of, total);

@@ -279,6 +279,7 @@ struct Visit {
       // All moves of the list are known, and with them how far the particle can come.
       const float reach = reach_of(tile, at, p, up, down, middle) + 4e-6f * law.largest;
       const int listed = list_neighbors(tile, law, cell, self, p, reach, list, room);
+      // The lanes of a cell read each other's lists.
       __syncwarp();
       const Lists near(list - lane * room, room, listed > room ? 0 : listed);
 
@@ -359,6 +360,7 @@ struct Visit {
           ++accepted;
         }
       }
+      // The lists have been read by all lanes before those of the next moves replace them.
       __syncwarp();
       p.x += u[0];
       p.y += u[1];

@@ -14,7 +14,6 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
 
 #include "../device_engine.cuh"
 #include "ghosts.cuh"

@@ -94,6 +94,7 @@ __global__ void pick_kernel(int count, int boxes, Test test, const unsigned* off
     unsigned at = first[0];
     for (unsigned w = 0; w < warp; ++w) at += of_warp[w];
     if (in) picked[at + static_cast<unsigned>(lanes_before(vote, lane))] = static_cast<unsigned>(i);
+    // The next box uses of_warp again.
     __syncthreads();
   }
 }

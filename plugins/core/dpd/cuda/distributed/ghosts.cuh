@@ -68,6 +68,7 @@ __global__ void pack_updates_kernel(const unsigned* who, const typename P::Posit
   __shared__ alignas(16) GhostUpdate<P> record[kThreads];
   if (const int k = to.index(); k >= 0)
     record[threadIdx.x] = GhostUpdate<P>::of(position[who[k]], velocity[who[k]]);
+  // Records are carried word by word, by threads that have not made them.
   __syncthreads();
   carry<true>(to, record);
 }
@@ -80,6 +81,7 @@ __global__ void unpack_updates_kernel(
     typename P::Position* position, typename P::Velocity* velocity, ShortPosition* short_position) {
   __shared__ alignas(16) GhostUpdate<P> record[kThreads];
   carry<false>(from, record);
+  // The words of a record have come by several threads.
   __syncthreads();
   const int k = from.index();
   if (k < 0) return;

@@ -100,8 +100,6 @@ class RankStreams {
   // overlap: whether particles move while ghosts travel.
   RankStreams(Communicator& communicator, const EngineStream& main, bool overlap)
       : main(main), overlap(overlap), work(main), wait(communicator) {}
-  RankStreams(const RankStreams&) = delete;
-  RankStreams& operator=(const RankStreams&) = delete;
 
   const EngineStream& main;
   // Before and after `main`, and for what must not wait behind these.

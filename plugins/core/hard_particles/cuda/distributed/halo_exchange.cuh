@@ -178,8 +178,7 @@ class HaloExchange {
 
   // After a failure kernels may be left that wait for other ranks, and freeing memory would wait
   // for these kernels.
-  template <class Task>
-  void guarded(Task&& task) {
+  void guarded(auto&& task) {
     try {
       task();
     } catch (...) {
