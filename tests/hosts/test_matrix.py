@@ -78,8 +78,8 @@ def test_counts_have_no_times(matrix, hosts, tmp_path):
 
 
 def test_what_is_no_host_fails_by_name(matrix, hosts, tmp_path):
-    matrix.serve_lammps(hosts, program(tmp_path, "lmp", "echo hello"), tmp_path)
-    matrix.serve_hoomd(hosts, program(tmp_path, "python", "exit 1"))
+    matrix.run_lammps(hosts, program(tmp_path, "lmp", "echo hello"), tmp_path)
+    matrix.run_hoomd(hosts, program(tmp_path, "python", "exit 1"))
     no_lammps, no_hoomd = hosts.lines
     assert no_lammps.built.endswith("lmp is no LAMMPS")
     assert no_hoomd.built.endswith("python imports no HOOMD-blue")
@@ -87,7 +87,7 @@ def test_what_is_no_host_fails_by_name(matrix, hosts, tmp_path):
 
 
 def test_an_interpreter_that_is_missing_is_named_and_does_not_fail(matrix, hosts):
-    matrix.serve_row(hosts, matrix.Row("files", ("gsd",), "python3.99"))
+    matrix.run_packages(hosts, matrix.Row("files", ("gsd",), "python3.99"))
     assert hosts.lines[0].built == "no python3.99 on this machine"
     assert hosts.summary("hosts") == 0
 
