@@ -149,7 +149,7 @@ def test_output_between_does_not_change_the_steps(device, tmp_path):
         "dump d all custom 7 d id x y z vx vy vz\n"
     )
     plain, busy = (
-        run_lammps(script + more + resident(device) + "run 42\n" + END, tmp_path)
+        run_lammps(script + more + resident(device) + "run 43\n" + END, tmp_path)
         for more in ("", reads)
     )
     assert np.array_equal(state(plain), state(busy))

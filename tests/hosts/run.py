@@ -295,6 +295,9 @@ def run_lammps(hosts: Hosts, lmp: Path, source: Path) -> None:
         hosts.failed.append(line.built)
         return
     mpiexec, line.mpi = hosts.launcher(lmp.parent)
+    if not hosts.step(f"{name}: plugins", f"echo plugin list | {lmp} -log none -nocite").ok:
+        line.built = "this LAMMPS has no package PLUGIN"
+        return
     bin = hosts.environment(hosts.place("environment").name)
     hosts.describe(line, bin)
     plugin = hosts.place("plugin")
