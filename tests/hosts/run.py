@@ -201,7 +201,7 @@ class Hosts(Steps):
 
     def install(self, name: str, bin: Path, packages: Iterable[str]) -> bool:
         words = " ".join(f"'{word}'" for word in ("pytest>=7", *packages))
-        command = f"pip install -q '{self.wheel(bin)}' {words}"
+        command = f"pip install -q '{self.wheel(bin)}[adsorption]' {words}"
         return self.step(f"{name}: install", command, bin).ok
 
     def launcher(self, bin: Path) -> tuple[str, str]:
