@@ -192,6 +192,7 @@ class Hosts(Steps):
             cuda = "AUTO" if self.gpu else "OFF"
             self.step(
                 f"wheel for Python {tag}",
+                "pip install -q 'pip>=23.1'; "  # for its option -C
                 f"pip wheel -q --no-deps -w {folder} -Cbuild-dir={ROOT}/build/hosts-{tag}"
                 f" -Ccmake.define.MANYMOVE_CUDA={cuda} .",
                 bin,
