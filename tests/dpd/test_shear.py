@@ -149,10 +149,12 @@ def test_output_between_does_not_change_the_steps(device, tmp_path):
         "dump d all custom 7 d id x y z vx vy vz\n"
     )
     plain, busy = (
-        run_lammps(script + more + resident(device) + "run 43\n" + END, tmp_path)
+        run_lammps(script + more + resident(device) + "run 42\n" + END, tmp_path)
         for more in ("", reads)
     )
-    assert np.array_equal(state(plain), state(busy))
+    # Since 2026 compute temp/deform subtracts the flow from the velocities and adds it again, which
+    # rounds them in LAMMPS and here.
+    assert_close(state(busy), state(plain), 1e-11 if release() >= SINCE_TWO_INTEGRATORS else 0)
     drift = "fix m all momentum 5 linear 1 1 1\n"
     host, ours = (
         run_lammps(script + drift + more + "run 30\n" + END, tmp_path)
