@@ -14,6 +14,7 @@ import json
 import os
 import resource
 from collections import Counter
+from contextlib import contextmanager
 
 import numpy as np
 import pytest

