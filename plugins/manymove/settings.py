@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -99,10 +99,21 @@ def declare(kind: type) -> None:
         kind.__doc__ = f"{text}{args}{described}\n\n{raises}{rest}"
 
 
+def type_hints(owner: Any) -> dict[str, Any]:
+    """The annotations of a class or function with their checks. Python 3.10 makes an `Optional` of
+    the annotation of a parameter that is None by default, and its check is an argument of that."""
+
+    def bare(hint: Any) -> Any:
+        annotated = [each for each in get_args(hint) if get_origin(each) is Annotated]
+        return annotated[0] if get_origin(hint) is Union and annotated else hint
+
+    return {name: bare(hint) for name, hint in get_type_hints(owner, include_extras=True).items()}
+
+
 def _declared(owner: Any) -> dict[str, Parameter]:
     """The declarations of a class or function: sentences in its docstring, and checks in its
     annotations, which keep the types alone."""
-    hints = get_type_hints(owner, include_extras=True)
+    hints = type_hints(owner)
     _, _, described = inspect.cleandoc(owner.__doc__ or "").partition("Args:\n")
     described, *_ = re.split(r"\n(?=\S)", described)  # without the next section
     sentences = sentences_of(described)

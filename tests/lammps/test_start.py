@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from lammps_host import needs_lammps
+from lammps_host import needs_package
 from processes import remove_segments, run
 
 from manymove.lammps import host
@@ -27,7 +27,7 @@ first.command("units lj")
 needs_memory = pytest.mark.skipif(not MEMORY.exists(), reason="there is no /dev/shm")
 
 
-@needs_lammps
+@needs_package
 @needs_memory
 def test_lammps_starts_where_a_killed_process_of_this_number_left_its_memory():
     # Without the removal MPI_Init never returns.

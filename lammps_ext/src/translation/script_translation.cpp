@@ -142,8 +142,9 @@ bool ScriptTranslation::engine_changes_velocities(Fix* fix) {
 
 std::string ScriptTranslation::take_thermostat() {
   if (!sllod_ || thermostat_.present()) return "";
+  if (SllodThermostat::is_reversible(sllod_)) return name_of(sllod_) + " without integrator legacy";
   if (!refusals_.all_agree(comm->me != 0 || SllodThermostat::has_known_layout(sllod_)))
-    return name_of(sllod_) + " of another release of LAMMPS than 22 Jul 2025";
+    return name_of(sllod_) + ", whose state is not stored as in known releases of LAMMPS";
   if (!refusals_.all_agree(thermostat_.take(sllod_, shearing_.rate()))) return name_of(sllod_);
   return why_no_engine();
 }

@@ -10,13 +10,22 @@
 
 using namespace LAMMPS_NS;
 
+namespace {
+
+struct OfDeform : FixDeform {
+  using FixDeform::set;
+};
+
+}  // namespace
+
 // Only the tilt xy changes, at a constant rate in each step, and velocities of all atoms are
 // remapped. The fix has set the rate in the domain in its init() if it is constant, else at the end
-// of each step.
+// of each step; since 2026 it also sets the first one of `trate` in init().
 bool ShearingBox::take(Fix* fix) {
-  if (!as_exactly<FixDeform>(fix) || fix->nevery != 1 || fix->box_change != Fix::BOX_CHANGE_XY ||
+  auto* deform = as_exactly<FixDeform>(fix);
+  if (!deform || fix->nevery != 1 || fix->box_change != Fix::BOX_CHANGE_XY ||
       !domain->deform_flag || !domain->deform_vremap || domain->deform_groupbit != 1 ||
-      domain->h_rate[5] == 0)
+      domain->h_rate[5] == 0 || (deform->*(&OfDeform::set))[5].style == FixDeform::TRATE)
     return false;
   fix_ = fix;
   rate_ = domain->h_rate[5] / domain->prd[1];

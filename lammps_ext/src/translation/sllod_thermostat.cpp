@@ -16,11 +16,24 @@
 #include "fix_nvt_sllod.h"
 #include "force.h"
 #include "modify.h"
+#include "translation/lammps_members.h"
 #include "translation/thermostat_units.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
 using namespace manymove::dpd;
+
+// Releases since 11 Feb 2026 have two integrators, and store whether the next run adds the flow to
+// the velocities ("kick"). A run has done so before a device takes the particles.
+#if MANYMOVE_LAMMPS_VERSION >= 20260211
+#define MANYMOVE_TWO_SLLOD_INTEGRATORS
+namespace LAMMPS_NS {
+struct OfSllod {
+  friend constexpr auto members_of(OfSllod);
+};
+template struct PrivateMembers<OfSllod, &FixNVTSllod::integrator, FixNVTSllod::LEGACY>;
+}  // namespace LAMMPS_NS
+#endif
 
 namespace {
 
@@ -57,9 +70,12 @@ std::vector<double> stored(Fix* fix) {
   return values;
 }
 
-// The layout of restart files: there is a thermostat, its chain, and there is no barostat.
+// The layout of restart files: no kick, there is a thermostat, its chain, and there is no barostat.
 std::vector<double> in_file(const NoseHooverState& state) {
   std::vector<double> file{1, static_cast<double>(state.position.size())};
+#if defined(MANYMOVE_TWO_SLLOD_INTEGRATORS)
+  file.insert(file.begin(), 0);
+#endif
   file.insert(file.end(), state.position.begin(), state.position.end());
   file.insert(file.end(), state.velocity.begin(), state.velocity.end());
   file.push_back(0);
@@ -74,6 +90,15 @@ NoseHooverState state_of(Fix* fix, int chain) {
 }
 
 }  // namespace
+
+bool SllodThermostat::is_reversible([[maybe_unused]] FixNVTSllod* fix) {
+#if defined(MANYMOVE_TWO_SLLOD_INTEGRATORS)
+  const auto [integrator, legacy] = members_of(OfSllod());
+  return fix->*integrator != legacy;
+#else
+  return false;
+#endif
+}
 
 bool SllodThermostat::has_known_layout(Fix* fix) {
   const int chain = chain_of(fix);

@@ -14,9 +14,11 @@ class SllodThermostat : protected Pointers {
  public:
   explicit SllodThermostat(class LAMMPS* lmp) : Pointers(lmp) {}
 
-  // Whether the state of the fix is stored as set_state() restores it, in the layout of LAMMPS
-  // 22 Jul 2025; later releases have another one. For the first rank: the fix stores nothing on
-  // the others.
+  // Whether the fix has the time-reversible integrator, which is the default since LAMMPS
+  // 11 Feb 2026 and which no engine has. Earlier releases have the other one only.
+  static bool is_reversible(FixNVTSllod* fix);
+  // Whether the state of the fix is stored as set_state() restores it. For the first rank: the fix
+  // stores nothing on the others.
   static bool has_known_layout(Fix* fix);
   // Whether an engine can do what the fix does at this rate of shear, with a constant temperature:
   // it has to act as expected on the atoms, which are restored. The layout must be known.

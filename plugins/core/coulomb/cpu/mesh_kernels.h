@@ -68,7 +68,9 @@ double forward_z(const MeshArrays& m, int x, double* memory) {
         for (int z = 0; z < points; ++z) {
           const double q = static_cast<double>(charge[z]) * m.rules->charge_unit;
           squares += q * q;
-          (part ? w.a[z].im : w.a[z].re)[lane] = q;
+          // A reference: GCC 16 stores into a copy of a vector that a conditional expression names.
+          DoubleLanes& to = part ? w.a[z].im : w.a[z].re;
+          to[lane] = q;
         }
       }
     const Lines* const c = transform_lines(m.plan[2], m.twiddle[2], w.a, w.b);
