@@ -159,10 +159,12 @@ class HardParticles : public hoomd::Integrator {
   void update_spread();
   bool same_on_all_ranks();
   void look();
+  void find_farthest();
   hard_particles::Domains domains() const;
   // `cells`: upper bound of the distance in cells that a particle has moved along an axis since the
   // previous call.
   void hand_over(double cells);
+  hard_particles::HandOverCounts hand_over_counts() const;
   void migrate();
 #if defined(ENABLE_MPI)
   hoomd::CommFlags determineFlags(std::uint64_t timestep) override;
@@ -182,8 +184,8 @@ class HardParticles : public hoomd::Integrator {
   const int dimensions_;
   const std::string name_;
   const int threads_;
-  std::unique_ptr<Communicator> ranks_;  // null: this one is alone
-  hard_particles::HandOver hand_over_;
+  std::unique_ptr<Communicator> ranks_;                  // null: this one is alone
+  std::unique_ptr<hard_particles::HandOver> hand_over_;  // null: there was no engine on ranks yet
   hard_particles::HandOverCounts counts_at_start_;
   ExchangeCosts costs_;
   // Checksum of this rank's particles after the last step, and the farthest distance of a particle

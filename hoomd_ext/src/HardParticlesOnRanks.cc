@@ -63,8 +63,13 @@ bool HardParticles::same_on_all_ranks() {
 }
 
 void HardParticles::look() {
-  const Arrays arrays(*this, access_mode::read, access_location::host);
-  look_ = look_at(ranks_->rank(), domains(), {arrays.particles(), m_pdata->getN()}, !plain_disks());
+  const Arrays arrays(*this, access_mode::read);
+  look_ = hand_over_->look(domains(), {arrays.particles(), m_pdata->getN()}, !plain_disks());
+  find_farthest();
+}
+
+// Replaces what this rank has found by what the farthest particle of all ranks has.
+void HardParticles::find_farthest() {
   // The bits of positive floating-point numbers, as integers, have the order of the numbers.
   std::int64_t farthest[3];
   std::memcpy(farthest, look_.outside.data(), sizeof farthest);
@@ -103,12 +108,10 @@ void HardParticles::hand_over(double cells) {
     allowed[a] = std::min(cells, kCellsOutside) * width[a];
   }
   on_all_ranks([&] {
-    {
-      const Arrays arrays(*this, access_mode::readwrite, access_location::host);
-      hand_over_.write(*ranks_, *engine_, domains(), reach, swap_rounds_ != 0,
-                       {arrays.particles(), m_pdata->getN()});
-    }
-    look();
+    const Arrays arrays(*this, access_mode::readwrite);
+    look_ = hand_over_->write(*engine_, domains(), reach, swap_rounds_ != 0, !plain_disks(),
+                              {arrays.particles(), m_pdata->getN()});
+    find_farthest();
   });
   costs_.exchange_seconds += seconds_until_now(time);
   // Other operations may need ghosts, which a migration brings.
@@ -139,29 +142,36 @@ void HardParticles::migrate() {
 
 // HOOMD-blue calls this at the beginning of every communication, whichever operation requests it.
 hoomd::CommFlags HardParticles::determineFlags(std::uint64_t timestep) {
-  if (ranks_ && engine_) {
-    const Arrays arrays(*this, access_mode::readwrite, access_location::host);
-    hand_over_.put_beyond_edges(ranks_->rank(), domains(), {arrays.particles(), m_pdata->getN()});
+  if (hand_over_ && engine_) {
+    const Arrays arrays(*this, access_mode::readwrite);
+    hand_over_->put_beyond_edges(domains(), {arrays.particles(), m_pdata->getN()});
   }
   return Integrator::determineFlags(timestep);
 }
 
 // HOOMD-blue calls this after every migration.
 void HardParticles::restore(std::uint64_t) {
-  const Arrays arrays(*this, access_mode::readwrite, access_location::host);
-  hand_over_.restore({arrays.particles(), m_pdata->getN()});
+  if (!hand_over_) return;
+  const Arrays arrays(*this, access_mode::readwrite);
+  hand_over_->restore({arrays.particles(), m_pdata->getN()});
 }
 
 #endif
 
+hard_particles::HandOverCounts HardParticles::hand_over_counts() const {
+  return hand_over_ ? hand_over_->counts() : hard_particles::HandOverCounts{};
+}
+
 HardParticles::ExchangeCosts HardParticles::exchange_costs() const {
   ExchangeCosts costs = costs_;
-  const hard_particles::HandOverCounts now = hand_over_.counts();
-  std::uint64_t sums[3] = {now.messages - counts_at_start_.messages,
-                           now.bytes - counts_at_start_.bytes,
-                           now.migrated - counts_at_start_.migrated};
+  std::uint64_t sums[3] = {};
   on_all_ranks([&] {
-    if (ranks_) ranks_->sum(sums, 3);
+    if (!ranks_) return;
+    const hard_particles::HandOverCounts now = hand_over_counts();
+    sums[0] = now.messages - counts_at_start_.messages;
+    sums[1] = now.bytes - counts_at_start_.bytes;
+    sums[2] = now.migrated - counts_at_start_.migrated;
+    ranks_->sum(sums, 3);
   });
   costs.counts = {sums[0], sums[1], sums[2]};
   return costs;

@@ -198,8 +198,9 @@ std::array<double, 3> reach_of(const Engine& engine, const Look& look, double ce
 }
 
 // Farthest of all ranks, as the component finds it.
-Look look_of_all(Communicator& ranks, const Domains& domains, const HeldParticles& held) {
-  Look look = look_at(ranks.rank(), domains, held, true);
+Look look_of_all(Communicator& ranks, HandOver& hand_over, const Domains& domains,
+                 const HeldParticles& held) {
+  Look look = hand_over.look(domains, held, true);
   std::vector<Look> all(static_cast<std::size_t>(ranks.ranks()));
   ranks.gather(&look, all.data(), sizeof look);
   look.trace = 0;
@@ -223,11 +224,12 @@ void compare(const System& system, const std::array<std::vector<double>, 3>& fra
   std::vector<std::uint64_t> traces;
   run_communicators(1, [&](Communicator& alone) {
     const auto engine = make_engine(start, system.particles, system.parameters, "cpu", 1);
+    const auto hand_over = make_hand_over(alone, "cpu");
     Host<Real> host(alone, system, whole);
     for (int step = 0; step < run.steps; ++step) {
       engine->enqueue(static_cast<std::uint64_t>(run.cycles), host.held().arrays);
       expected.push_back(host.all());
-      traces.push_back(look_at(0, whole, host.held(), true).trace);
+      traces.push_back(hand_over->look(whole, host.held(), true).trace);
     }
   });
   bool crossed = false;
@@ -238,27 +240,29 @@ void compare(const System& system, const std::array<std::vector<double>, 3>& fra
     const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
                                     system.parameters, "cpu", 1, ranks);
     Host<Real> host(ranks, system, domains);
-    HandOver hand_over;
+    const auto hand_over = make_hand_over(ranks, "cpu");
     for (int step = 0; step < run.steps; ++step) {
       engine->enqueue(static_cast<std::uint64_t>(run.cycles));
-      const Look before = look_of_all(ranks, domains, host.held());
-      hand_over.write(ranks, *engine, domains, reach_of(*engine, before, run.cycles), false,
-                      host.held());
-      const Look now = look_of_all(ranks, domains, host.held());
+      const Look before = look_of_all(ranks, *hand_over, domains, host.held());
+      const Look written = hand_over->write(*engine, domains, reach_of(*engine, before, run.cycles),
+                                            false, true, host.held());
+      const Look here = hand_over->look(domains, host.held(), true);
+      CHECK(written.trace == here.trace && written.outside == here.outside);
+      const Look now = look_of_all(ranks, *hand_over, domains, host.held());
       CHECK_EQUAL(now.trace, traces[static_cast<std::size_t>(step)]);
       const std::array<double, 3> far = reach_of(*engine, {}, 3);
       bool migrates = run.migrates;
       for (std::size_t a = 0; a < 3; ++a) migrates |= now.outside[a] > far[a];
       if (migrates) {
-        hand_over.put_beyond_edges(ranks.rank(), domains, host.held());
+        hand_over->put_beyond_edges(domains, host.held());
         host.migrate();
-        hand_over.restore(host.held());
-        CHECK_EQUAL(look_of_all(ranks, domains, host.held()).trace, now.trace);
+        hand_over->restore(host.held());
+        CHECK_EQUAL(look_of_all(ranks, *hand_over, domains, host.held()).trace, now.trace);
       }
       const auto found = host.all();
       CHECK(ranks.rank() > 0 || equal(found, expected[static_cast<std::size_t>(step)]));
     }
-    std::uint64_t migrated = hand_over.counts().migrated;
+    std::uint64_t migrated = hand_over->counts().migrated;
     ranks.sum(&migrated, 1);
     CHECK(migrated > 0 || !run.migrates);
   });
@@ -303,21 +307,21 @@ TEST("with domains that are strips no more than the rows at their borders travel
     const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
                                     system.parameters, "cpu", 1, ranks);
     Host<double> host(ranks, system, domains);
-    HandOver hand_over;
+    const auto hand_over = make_hand_over(ranks, "cpu");
     constexpr int kSteps = 50;
     for (int step = 0; step < kSteps; ++step) {
       engine->enqueue(1);
-      const Look look = look_of_all(ranks, domains, host.held());
-      hand_over.write(ranks, *engine, domains, reach_of(*engine, look, 1), false, host.held());
-      hand_over.put_beyond_edges(ranks.rank(), domains, host.held());
+      const Look look = look_of_all(ranks, *hand_over, domains, host.held());
+      hand_over->write(*engine, domains, reach_of(*engine, look, 1), false, true, host.held());
+      hand_over->put_beyond_edges(domains, host.held());
       host.migrate();
-      hand_over.restore(host.held());
+      hand_over->restore(host.held());
     }
     // Two borders, where strips and domains differ by half a tile and a particle can go a cell; 20
     // particles in a row of the lattice, of 20 bytes each.
-    const double bytes = static_cast<double>(hand_over.counts().bytes) / kSteps;
+    const double bytes = static_cast<double>(hand_over->counts().bytes) / kSteps;
     CHECK(bytes > 0 && bytes < 2 * (2.5 + 1 + 1) * 20 * 20);
-    CHECK(hand_over.counts().messages <= kSteps);
+    CHECK(hand_over->counts().messages <= kSteps);
   });
 }
 
@@ -336,8 +340,9 @@ TEST("a particle that no rank was sent is an error") {
                                        ranks.rank() == 0 ? &start : nullptr, system.particles,
                                        system.parameters, "cpu", 1, ranks);
                                    Host<double> host(ranks, other, domains);
-                                   HandOver().write(ranks, *engine, domains,
-                                                    reach_of(*engine, {}, 1), false, host.held());
+                                   make_hand_over(ranks, "cpu")
+                                       ->write(*engine, domains, reach_of(*engine, {}, 1), false,
+                                               true, host.held());
                                  }),
                std::runtime_error, "one was farther from its domain than a particle can go");
 }
@@ -352,18 +357,18 @@ TEST("a particle that another has moved is not put back by a migration") {
     const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
                                     system.parameters, "cpu", 1, ranks);
     Host<double> host(ranks, system, domains);
-    HandOver hand_over;
+    const auto hand_over = make_hand_over(ranks, "cpu");
     const std::array<double, 3> everywhere{1e9, 1e9, 1e9};
-    hand_over.write(ranks, *engine, domains, everywhere, false, host.held());
-    const std::uint64_t before = look_at(ranks.rank(), domains, host.held(), true).trace;
+    hand_over->write(*engine, domains, everywhere, false, true, host.held());
+    const std::uint64_t before = hand_over->look(domains, host.held(), true).trace;
     auto* const position = static_cast<double*>(host.held().arrays.position);
     const double kept = position[1];
     position[1] = std::nextafter(kept, 2 * kept);  // as a migration rounds
-    hand_over.restore(host.held());
+    hand_over->restore(host.held());
     CHECK_EQUAL(position[1], kept);
-    CHECK_EQUAL(look_at(ranks.rank(), domains, host.held(), true).trace, before);
+    CHECK_EQUAL(hand_over->look(domains, host.held(), true).trace, before);
     position[1] = kept + 1e-9;
-    hand_over.restore(host.held());
+    hand_over->restore(host.held());
     CHECK_EQUAL(position[1], kept + 1e-9);
   });
 }
@@ -381,7 +386,11 @@ TEST("a look finds the farthest particle around the box's edge") {
   for (const auto& c : cases) {
     const double r[1][4] = {{1.9, c.y, 0, 0}};
     const HostParticles host{const_cast<double (*)[4]>(r), true, nullptr, tags, tags};
-    const Look look = look_at(c.rank, domains, {host, 1}, false);
-    CHECK(look.outside[0] == 0 && std::abs(look.outside[1] - c.outside) < 1e-12);
+    run_communicators(3, [&](Communicator& ranks) {
+      const auto hand_over = make_hand_over(ranks, "cpu");
+      if (ranks.rank() != c.rank) return;
+      const Look look = hand_over->look(domains, {host, 1}, false);
+      CHECK(look.outside[0] == 0 && std::abs(look.outside[1] - c.outside) < 1e-12);
+    });
   }
 }
