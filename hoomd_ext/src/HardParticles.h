@@ -143,8 +143,10 @@ class HardParticles : public hoomd::Integrator {
   // places that correspond to theirs. Collective.
   void follow_box(bool scale);
   void set_box(const std::array<double, 3>& edges);
-  // Scales positions from an earlier box to the present one.
+  // Both scale positions from an earlier box to the present one; the second one does so on ranks,
+  // where the device has them.
   void scale_positions(const std::array<double, 3>& before);
+  void scale_held_positions(const std::array<double, 3>& before);
   double common_displacement() const;
   // Collective, as parameters() of a mixture is: [N], and [N][D].
   std::vector<double> diameters_by_tag() const;

@@ -77,6 +77,14 @@ void HardParticles::find_farthest() {
   std::memcpy(look_.outside.data(), farthest, sizeof farthest);
 }
 
+void HardParticles::scale_held_positions(const std::array<double, 3>& before) {
+  const std::array<double, 3> now = box();
+  std::array<double, 3> factors;
+  for (std::size_t a = 0; a < 3; ++a) factors[a] = now[a] / before[a];
+  const Arrays arrays(*this, access_mode::readwrite);
+  hand_over_->scale(factors, now, {arrays.particles(), m_pdata->getN()});
+}
+
 hard_particles::Domains HardParticles::domains() const {
   hard_particles::Domains domains;
 #if defined(ENABLE_MPI)

@@ -86,7 +86,6 @@ class HostMachine {
     exchange_messages(ranks_, messages_of(sent), messages_of(received), out_, in_);
   }
   static void end() noexcept {}
-  static std::string transport() { return "MPI"; }
 
  private:
   static std::vector<Communicator::Message> messages_of(const Segments& segments) {

@@ -78,17 +78,19 @@ class MANYMOVE_API HandOver {
                      const HeldParticles& held) = 0;
   // Before the host program migrates particles: puts those that have crossed the box's edge along a
   // divided axis beyond this edge, so that they are known to have left the domain there. The
-  // migration changes their images back. Local, as restore() and look() are.
+  // migration changes their images back. Local, as the calls below are.
   virtual void put_beyond_edges(const Domains& domains, const HeldParticles& held) = 0;
   // After the migration: restores the last bits of positions that it has rounded. Particles that
   // another has moved since write() are left alone.
   virtual void restore(const HeldParticles& held) = 0;
   // `all`: whether the trace includes the third and fourth components.
   virtual Look look(const Domains& domains, const HeldParticles& held, bool all) = 0;
+  // The box has changed, and positions with it: multiplies coordinates by these factors, inside of
+  // the present edges.
+  virtual void scale(const std::array<double, 3>& factors, const std::array<double, 3>& edges,
+                     const HeldParticles& held) = 0;
 
-  virtual HandOverCounts counts() const = 0;
-  // For people: what positions travel through.
-  virtual std::string transport() const = 0;
+  virtual HandOverCounts counts() const = 0;  // waits for a GPU
 };
 
 // Collective. device: that of this rank's engine, "cpu" or "cuda:<index>". The communicator must

@@ -16,7 +16,6 @@
 //   void place(Segments& sent, Segments& received);       sets `data`; collective, as exchange() is
 //   void exchange(const Segments& sent, const Segments& received);
 //   void end() noexcept;              before the arrays are given back
-//   std::string transport() const;
 #pragma once
 
 #include <algorithm>
@@ -115,11 +114,21 @@ class HandOverOn final : public HandOver {
     return look;
   }
 
+  void scale(const std::array<double, 3>& factors, const std::array<double, 3>& edges,
+             const HeldParticles& held) override {
+    const auto here = machine_.use();
+    in_precision_of(held.arrays, [&](auto zero) {
+      ScalePass<decltype(zero)> pass{held.arrays, {}, {}};
+      std::copy_n(factors.begin(), 3, pass.factors);
+      std::copy_n(edges.begin(), 3, pass.edges);
+      machine_.run(held.count, pass);
+    });
+  }
+
   HandOverCounts counts() const override {
     const auto here = machine_.use();
     return {messages_sent_, bytes_sent_, machine_.values(migrated_.data(), 1)[0]};
   }
-  std::string transport() const override { return machine_.transport(); }
 
  private:
   static constexpr std::size_t kTally = sizeof(Tally) / sizeof(Count);

@@ -309,6 +309,22 @@ struct LookPass {
   }
 };
 
+// The host program's precision may round a coordinate up to the edge, which is outside.
+template <class Real>
+struct ScalePass {
+  HostParticles host;
+  double factors[3], edges[3];
+
+  MM_HD void operator()(std::size_t i) const {
+    for (int a = 0; a < 3; ++a) {
+      Real& r = static_cast<HostPosition<Real>*>(host.position)[i].r[a];
+      const auto edge = static_cast<Real>(0.5 * edges[a]);
+      r = static_cast<Real>(static_cast<double>(r) * factors[a]);
+      if (r >= edge) r = std::nextafter(edge, Real(0));
+    }
+  }
+};
+
 template <class Real>
 struct PutBeyondPass {
   HeldParticles held;

@@ -123,7 +123,6 @@ class CudaMachine : OnDevice {
     give_up();
     transport_.reset();
   }
-  std::string transport() const { return transport_->name(); }
 
  private:
   // After a failure kernels may be left that wait for other ranks, and freeing memory would wait
