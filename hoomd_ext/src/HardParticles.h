@@ -160,8 +160,7 @@ class HardParticles : public hoomd::Integrator {
   // Particles that are spread over several ranks. All calls are collective.
   void update_spread();
   bool same_on_all_ranks();
-  void look();
-  void find_farthest();
+  bool find_farthest(bool changed);
   hard_particles::Domains domains() const;
   // `cells`: upper bound of the distance in cells that a particle has moved along an axis since the
   // previous call.

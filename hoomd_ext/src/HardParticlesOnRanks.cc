@@ -55,26 +55,24 @@ bool HardParticles::same_on_all_ranks() {
   const std::uint64_t before = look_.trace;
   std::uint64_t change = 0;
   on_all_ranks([&] {
-    look();
+    const Arrays arrays(*this, access_mode::read);
+    look_ = hand_over_->look(domains(), {arrays.particles(), m_pdata->getN()}, !plain_disks());
     change = look_.trace - before;
-    ranks_->sum(&change, 1);
+    // A migration changes the checksums of ranks, but not their sum.
+    if (find_farthest(change != 0)) ranks_->sum(&change, 1);
   });
   return change == 0;
 }
 
-void HardParticles::look() {
-  const Arrays arrays(*this, access_mode::read);
-  look_ = hand_over_->look(domains(), {arrays.particles(), m_pdata->getN()}, !plain_disks());
-  find_farthest();
-}
-
-// Replaces what this rank has found by what the farthest particle of all ranks has.
-void HardParticles::find_farthest() {
+// Replaces what this rank has found by what the farthest particle of all ranks has. Returns whether
+// a rank has seen a change.
+bool HardParticles::find_farthest(bool changed) {
   // The bits of positive floating-point numbers, as integers, have the order of the numbers.
-  std::int64_t farthest[3];
-  std::memcpy(farthest, look_.outside.data(), sizeof farthest);
-  ranks_->maximum(farthest, 3);
-  std::memcpy(look_.outside.data(), farthest, sizeof farthest);
+  std::int64_t farthest[4] = {0, 0, 0, changed};
+  std::memcpy(farthest, look_.outside.data(), sizeof look_.outside);
+  ranks_->maximum(farthest, 4);
+  std::memcpy(look_.outside.data(), farthest, sizeof look_.outside);
+  return farthest[3];
 }
 
 void HardParticles::scale_held_positions(const std::array<double, 3>& before) {
@@ -119,7 +117,7 @@ void HardParticles::hand_over(double cells) {
     const Arrays arrays(*this, access_mode::readwrite);
     look_ = hand_over_->write(*engine_, domains(), reach, swap_rounds_ != 0, !plain_disks(),
                               {arrays.particles(), m_pdata->getN()});
-    find_farthest();
+    find_farthest(false);
   });
   costs_.exchange_seconds += seconds_until_now(time);
   // Other operations may need ghosts, which a migration brings.
