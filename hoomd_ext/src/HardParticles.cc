@@ -176,7 +176,7 @@ void HardParticles::prepRun(std::uint64_t timestep) {
   at_start_ = total();
   others_at_start_ = others();
   costs_ = {};
-  counts_at_start_ = hand_over_.counts();
+  counts_at_start_ = hand_over_counts();
   noticed_ = false;
   started_ = Clock::now();
   seconds_ = 0;
@@ -218,6 +218,7 @@ void HardParticles::recover() {
   before_ = total();
   others_before_ = others();
   engine_.reset();
+  hand_over_.reset();
   stale_ = true;
   ranks_ = peers_of(*m_exec_conf);
 }
@@ -383,6 +384,7 @@ std::string HardParticles::try_engine() {
   }
   // The engine realizes ratios of edges with a small error.
   if (ranks_) {
+    if (!hand_over_) hand_over_ = hard_particles::make_hand_over(*ranks_, device);
     follow_box(true);
     hand_over(std::numeric_limits<double>::infinity());  // others may have moved them
   } else {

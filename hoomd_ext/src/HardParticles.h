@@ -150,8 +150,10 @@ class HardParticles : public hoomd::Integrator {
   // places that correspond to theirs. Collective.
   void follow_box(bool scale);
   void set_box(const std::array<double, 3>& edges);
-  // Scales positions from an earlier box to the present one.
+  // Both scale positions from an earlier box to the present one; the second one does so on ranks,
+  // where the device has them.
   void scale_positions(const std::array<double, 3>& before);
+  void scale_held_positions(const std::array<double, 3>& before);
   double common_displacement() const;
   // Collective, as parameters() of a mixture or with pinned particles is: [N], and [N][D].
   std::vector<double> diameters_by_tag() const;
@@ -166,11 +168,12 @@ class HardParticles : public hoomd::Integrator {
   // Particles that are spread over several ranks. All calls are collective.
   void update_spread();
   bool same_on_all_ranks();
-  void look();
+  bool find_farthest(bool changed);
   hard_particles::Domains domains() const;
   // `cells`: upper bound of the distance in cells that a particle has moved along an axis since the
   // previous call.
   void hand_over(double cells);
+  hard_particles::HandOverCounts hand_over_counts() const;
   void migrate();
 #if defined(ENABLE_MPI)
   hoomd::CommFlags determineFlags(std::uint64_t timestep) override;
@@ -190,8 +193,8 @@ class HardParticles : public hoomd::Integrator {
   const int dimensions_;
   const std::string name_;
   const int threads_;
-  std::unique_ptr<Communicator> ranks_;  // null: this one is alone
-  hard_particles::HandOver hand_over_;
+  std::unique_ptr<Communicator> ranks_;                  // null: this one is alone
+  std::unique_ptr<hard_particles::HandOver> hand_over_;  // null: there was no engine on ranks yet
   hard_particles::HandOverCounts counts_at_start_;
   ExchangeCosts costs_;
   // Checksum of this rank's particles after the last step, and the farthest distance of a particle

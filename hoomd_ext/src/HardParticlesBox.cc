@@ -38,7 +38,7 @@ void HardParticles::follow_box(bool scale) {
   const std::array<double, 3> before = box_;
   set_box({grid.box[0], grid.box[1], dimensions_ == 3 ? grid.box[2] : 1.0});
   box_ = box();
-  if (scale && box_ != before) scale_positions(before);
+  if (scale && box_ != before) scale_held_positions(before);
 }
 
 void HardParticles::set_box(const std::array<double, 3>& edges) {

@@ -55,21 +55,32 @@ bool HardParticles::same_on_all_ranks() {
   const std::uint64_t before = look_.trace;
   std::uint64_t change = 0;
   on_all_ranks([&] {
-    look();
+    const Arrays arrays(*this, access_mode::read);
+    look_ = hand_over_->look(domains(), {arrays.particles(), m_pdata->getN()}, !plain_disks());
     change = look_.trace - before;
-    ranks_->sum(&change, 1);
+    // A migration changes the checksums of ranks, but not their sum.
+    if (find_farthest(change != 0)) ranks_->sum(&change, 1);
   });
   return change == 0;
 }
 
-void HardParticles::look() {
-  const Arrays arrays(*this, access_mode::read, access_location::host);
-  look_ = look_at(ranks_->rank(), domains(), {arrays.particles(), m_pdata->getN()}, !plain_disks());
+// Replaces what this rank has found by what the farthest particle of all ranks has. Returns whether
+// a rank has seen a change.
+bool HardParticles::find_farthest(bool changed) {
   // The bits of positive floating-point numbers, as integers, have the order of the numbers.
-  std::int64_t farthest[3];
-  std::memcpy(farthest, look_.outside.data(), sizeof farthest);
-  ranks_->maximum(farthest, 3);
-  std::memcpy(look_.outside.data(), farthest, sizeof farthest);
+  std::int64_t farthest[4] = {0, 0, 0, changed};
+  std::memcpy(farthest, look_.outside.data(), sizeof look_.outside);
+  ranks_->maximum(farthest, 4);
+  std::memcpy(look_.outside.data(), farthest, sizeof look_.outside);
+  return farthest[3];
+}
+
+void HardParticles::scale_held_positions(const std::array<double, 3>& before) {
+  const std::array<double, 3> now = box();
+  std::array<double, 3> factors;
+  for (std::size_t a = 0; a < 3; ++a) factors[a] = now[a] / before[a];
+  const Arrays arrays(*this, access_mode::readwrite);
+  hand_over_->scale(factors, now, {arrays.particles(), m_pdata->getN()});
 }
 
 hard_particles::Domains HardParticles::domains() const {
@@ -103,12 +114,10 @@ void HardParticles::hand_over(double cells) {
     allowed[a] = std::min(cells, kCellsOutside) * width[a];
   }
   on_all_ranks([&] {
-    {
-      const Arrays arrays(*this, access_mode::readwrite, access_location::host);
-      hand_over_.write(*ranks_, *engine_, domains(), reach, swap_rounds_ != 0,
-                       {arrays.particles(), m_pdata->getN()});
-    }
-    look();
+    const Arrays arrays(*this, access_mode::readwrite);
+    look_ = hand_over_->write(*engine_, domains(), reach, swap_rounds_ != 0, !plain_disks(),
+                              {arrays.particles(), m_pdata->getN()});
+    find_farthest(false);
   });
   costs_.exchange_seconds += seconds_until_now(time);
   // Other operations may need ghosts, which a migration brings.
@@ -139,29 +148,36 @@ void HardParticles::migrate() {
 
 // HOOMD-blue calls this at the beginning of every communication, whichever operation requests it.
 hoomd::CommFlags HardParticles::determineFlags(std::uint64_t timestep) {
-  if (ranks_ && engine_) {
-    const Arrays arrays(*this, access_mode::readwrite, access_location::host);
-    hand_over_.put_beyond_edges(ranks_->rank(), domains(), {arrays.particles(), m_pdata->getN()});
+  if (hand_over_ && engine_) {
+    const Arrays arrays(*this, access_mode::readwrite);
+    hand_over_->put_beyond_edges(domains(), {arrays.particles(), m_pdata->getN()});
   }
   return Integrator::determineFlags(timestep);
 }
 
 // HOOMD-blue calls this after every migration.
 void HardParticles::restore(std::uint64_t) {
-  const Arrays arrays(*this, access_mode::readwrite, access_location::host);
-  hand_over_.restore({arrays.particles(), m_pdata->getN()});
+  if (!hand_over_) return;
+  const Arrays arrays(*this, access_mode::readwrite);
+  hand_over_->restore({arrays.particles(), m_pdata->getN()});
 }
 
 #endif
 
+hard_particles::HandOverCounts HardParticles::hand_over_counts() const {
+  return hand_over_ ? hand_over_->counts() : hard_particles::HandOverCounts{};
+}
+
 HardParticles::ExchangeCosts HardParticles::exchange_costs() const {
   ExchangeCosts costs = costs_;
-  const hard_particles::HandOverCounts now = hand_over_.counts();
-  std::uint64_t sums[3] = {now.messages - counts_at_start_.messages,
-                           now.bytes - counts_at_start_.bytes,
-                           now.migrated - counts_at_start_.migrated};
+  std::uint64_t sums[3] = {};
   on_all_ranks([&] {
-    if (ranks_) ranks_->sum(sums, 3);
+    if (!ranks_) return;
+    const hard_particles::HandOverCounts now = hand_over_counts();
+    sums[0] = now.messages - counts_at_start_.messages;
+    sums[1] = now.bytes - counts_at_start_.bytes;
+    sums[2] = now.migrated - counts_at_start_.migrated;
+    ranks_->sum(sums, 3);
   });
   costs.counts = {sums[0], sums[1], sums[2]};
   return costs;

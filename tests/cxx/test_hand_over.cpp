@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The positions of an engine that ranks share, in the arrays of a host program with domains of its
-// own: those of one rank, bit for bit, whichever rank holds a particle. Ranks are threads.
+// own: those of one rank, bit for bit, whichever rank holds a particle. Ranks are threads. This
+// file is also compiled for a GPU, which the ranks share (tests/devices/test_hand_over.py).
 #include "core/hard_particles/hand_over.h"
 
 #include <array>
@@ -13,6 +14,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "core/runtime/devices.h"
+#include "support/memory.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
@@ -173,9 +176,9 @@ class Host {
   const Domains& domains_;
   const System& system_;
   std::vector<Stored<Real>> particles_;
-  std::vector<Position> position_;
-  std::vector<std::int32_t> image_;
-  std::vector<std::uint32_t> index_, tag_;
+  test::Array<Position> position_;
+  test::Array<std::int32_t> image_;
+  test::Array<std::uint32_t> index_, tag_;
 };
 
 template <class Real>
@@ -198,8 +201,9 @@ std::array<double, 3> reach_of(const Engine& engine, const Look& look, double ce
 }
 
 // Farthest of all ranks, as the component finds it.
-Look look_of_all(Communicator& ranks, const Domains& domains, const HeldParticles& held) {
-  Look look = look_at(ranks.rank(), domains, held, true);
+Look look_of_all(Communicator& ranks, HandOver& hand_over, const Domains& domains,
+                 const HeldParticles& held) {
+  Look look = hand_over.look(domains, held, true);
   std::vector<Look> all(static_cast<std::size_t>(ranks.ranks()));
   ranks.gather(&look, all.data(), sizeof look);
   look.trace = 0;
@@ -222,12 +226,14 @@ void compare(const System& system, const std::array<std::vector<double>, 3>& fra
   std::vector<std::vector<Stored<Real>>> expected;
   std::vector<std::uint64_t> traces;
   run_communicators(1, [&](Communicator& alone) {
-    const auto engine = make_engine(start, system.particles, system.parameters, "cpu", 1);
+    const auto engine = make_engine(start, system.particles, system.parameters, test::kDevice, 1);
+    const auto hand_over = make_hand_over(alone, test::kDevice);
     Host<Real> host(alone, system, whole);
     for (int step = 0; step < run.steps; ++step) {
       engine->enqueue(static_cast<std::uint64_t>(run.cycles), host.held().arrays);
+      engine->counters();  // waits for a GPU
       expected.push_back(host.all());
-      traces.push_back(look_at(0, whole, host.held(), true).trace);
+      traces.push_back(hand_over->look(whole, host.held(), true).trace);
     }
   });
   bool crossed = false;
@@ -236,29 +242,32 @@ void compare(const System& system, const std::array<std::vector<double>, 3>& fra
   CHECK(crossed);
   run_communicators(static_cast<int>(domains.ranks.size()), [&](Communicator& ranks) {
     const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
-                                    system.parameters, "cpu", 1, ranks);
+                                    system.parameters, test::kDevice, 1, ranks);
     Host<Real> host(ranks, system, domains);
-    HandOver hand_over;
+    const auto hand_over = make_hand_over(ranks, test::kDevice);
     for (int step = 0; step < run.steps; ++step) {
       engine->enqueue(static_cast<std::uint64_t>(run.cycles));
-      const Look before = look_of_all(ranks, domains, host.held());
-      hand_over.write(ranks, *engine, domains, reach_of(*engine, before, run.cycles), false,
-                      host.held());
-      const Look now = look_of_all(ranks, domains, host.held());
+      const Look before = look_of_all(ranks, *hand_over, domains, host.held());
+      const Look written = hand_over->write(*engine, domains, reach_of(*engine, before, run.cycles),
+                                            false, true, host.held());
+      const Look here = hand_over->look(domains, host.held(), true);
+      CHECK(written.trace == here.trace && written.outside == here.outside);
+      const Look now = look_of_all(ranks, *hand_over, domains, host.held());
       CHECK_EQUAL(now.trace, traces[static_cast<std::size_t>(step)]);
       const std::array<double, 3> far = reach_of(*engine, {}, 3);
       bool migrates = run.migrates;
       for (std::size_t a = 0; a < 3; ++a) migrates |= now.outside[a] > far[a];
       if (migrates) {
-        hand_over.put_beyond_edges(ranks.rank(), domains, host.held());
+        hand_over->put_beyond_edges(domains, host.held());
+        hand_over->counts();  // waits for a GPU
         host.migrate();
-        hand_over.restore(host.held());
-        CHECK_EQUAL(look_of_all(ranks, domains, host.held()).trace, now.trace);
+        hand_over->restore(host.held());
+        CHECK_EQUAL(look_of_all(ranks, *hand_over, domains, host.held()).trace, now.trace);
       }
       const auto found = host.all();
       CHECK(ranks.rank() > 0 || equal(found, expected[static_cast<std::size_t>(step)]));
     }
-    std::uint64_t migrated = hand_over.counts().migrated;
+    std::uint64_t migrated = hand_over->counts().migrated;
     ranks.sum(&migrated, 1);
     CHECK(migrated > 0 || !run.migrates);
   });
@@ -301,23 +310,66 @@ TEST("with domains that are strips no more than the rows at their borders travel
       make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
   run_communicators(2, [&](Communicator& ranks) {
     const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
-                                    system.parameters, "cpu", 1, ranks);
+                                    system.parameters, test::kDevice, 1, ranks);
     Host<double> host(ranks, system, domains);
-    HandOver hand_over;
+    const auto hand_over = make_hand_over(ranks, test::kDevice);
     constexpr int kSteps = 50;
     for (int step = 0; step < kSteps; ++step) {
       engine->enqueue(1);
-      const Look look = look_of_all(ranks, domains, host.held());
-      hand_over.write(ranks, *engine, domains, reach_of(*engine, look, 1), false, host.held());
-      hand_over.put_beyond_edges(ranks.rank(), domains, host.held());
+      const Look look = look_of_all(ranks, *hand_over, domains, host.held());
+      hand_over->write(*engine, domains, reach_of(*engine, look, 1), false, true, host.held());
+      hand_over->put_beyond_edges(domains, host.held());
+      hand_over->counts();  // waits for a GPU
       host.migrate();
-      hand_over.restore(host.held());
+      hand_over->restore(host.held());
     }
     // Two borders, where strips and domains differ by half a tile and a particle can go a cell; 20
     // particles in a row of the lattice, of 20 bytes each.
-    const double bytes = static_cast<double>(hand_over.counts().bytes) / kSteps;
+    const double bytes = static_cast<double>(hand_over->counts().bytes) / kSteps;
     CHECK(bytes > 0 && bytes < 2 * (2.5 + 1 + 1) * 20 * 20);
-    CHECK(hand_over.counts().messages <= kSteps);
+    CHECK(hand_over->counts().messages <= kSteps);
+  });
+}
+
+TEST("positions do not travel between a GPU and the host") {
+  const System system = lattice({60, 200}, 1.2);
+  const Domains domains = domains_of(system.parameters, {{{0.5}, {}, {}}});  // half of them travel
+  Repair repair;
+  const Snapshot start =
+      make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
+  run_communicators(2, [&](Communicator& ranks) {
+    const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
+                                    system.parameters, test::kDevice, 1, ranks);
+    Host<double> host(ranks, system, domains);
+    const auto hand_over = make_hand_over(ranks, test::kDevice);
+    engine->enqueue(1);
+    const Look look = look_of_all(ranks, *hand_over, domains, host.held());
+    for (int time = 0; time < 2; ++time) {
+      std::int64_t nothing = 0;
+      ranks.maximum(&nothing, 1);
+      const std::uint64_t before = copied_bytes();  // of all ranks
+      ranks.maximum(&nothing, 1);
+      hand_over->write(*engine, domains, reach_of(*engine, look, 1), false, true, host.held());
+      hand_over->put_beyond_edges(domains, host.held());
+      hand_over->restore(host.held());
+      hand_over->scale({1, 1, 1}, {72, 240, 1}, host.held());
+      CHECK(copied_bytes() - before < 4096);
+    }
+    CHECK(hand_over->counts().bytes > 60000);
+  });
+}
+
+TEST("scaled positions stay in the box") {
+  run_communicators(1, [&](Communicator& alone) {
+    const auto hand_over = make_hand_over(alone, test::kDevice);
+    test::Array<float> r{1.f, -2.f, 3.f, 7.f, std::nextafter(5.f, 0.f), 0, 0, 8.f};
+    const HostParticles host{r.data(), false, nullptr, nullptr, nullptr};
+    hand_over->scale({1 / 3.0, 1.5, 1}, {10 / 3.0, 15, 12}, {host, 2});
+    hand_over->counts();  // waits for a GPU
+    const float edge = static_cast<float>(5 / 3.0);
+    const float expected[8] = {static_cast<float>(1 / 3.0), -3, 3, 7, r[4], 0, 0, 8};
+    for (std::size_t i = 0; i < 8; ++i) CHECK_EQUAL(r[i], expected[i]);
+    CHECK(r[4] < edge && r[4] > edge - 1e-6f);
   });
 }
 
@@ -334,10 +386,11 @@ TEST("a particle that no rank was sent is an error") {
                                  [&](Communicator& ranks) {
                                    const auto engine = make_engine(
                                        ranks.rank() == 0 ? &start : nullptr, system.particles,
-                                       system.parameters, "cpu", 1, ranks);
+                                       system.parameters, test::kDevice, 1, ranks);
                                    Host<double> host(ranks, other, domains);
-                                   HandOver().write(ranks, *engine, domains,
-                                                    reach_of(*engine, {}, 1), false, host.held());
+                                   make_hand_over(ranks, test::kDevice)
+                                       ->write(*engine, domains, reach_of(*engine, {}, 1), false,
+                                               true, host.held());
                                  }),
                std::runtime_error, "one was farther from its domain than a particle can go");
 }
@@ -350,20 +403,22 @@ TEST("a particle that another has moved is not put back by a migration") {
       make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
   run_communicators(2, [&](Communicator& ranks) {
     const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
-                                    system.parameters, "cpu", 1, ranks);
+                                    system.parameters, test::kDevice, 1, ranks);
     Host<double> host(ranks, system, domains);
-    HandOver hand_over;
+    const auto hand_over = make_hand_over(ranks, test::kDevice);
     const std::array<double, 3> everywhere{1e9, 1e9, 1e9};
-    hand_over.write(ranks, *engine, domains, everywhere, false, host.held());
-    const std::uint64_t before = look_at(ranks.rank(), domains, host.held(), true).trace;
+    hand_over->write(*engine, domains, everywhere, false, true, host.held());
+    const std::uint64_t before = hand_over->look(domains, host.held(), true).trace;
     auto* const position = static_cast<double*>(host.held().arrays.position);
     const double kept = position[1];
     position[1] = std::nextafter(kept, 2 * kept);  // as a migration rounds
-    hand_over.restore(host.held());
+    hand_over->restore(host.held());
+    hand_over->counts();  // waits for a GPU
     CHECK_EQUAL(position[1], kept);
-    CHECK_EQUAL(look_at(ranks.rank(), domains, host.held(), true).trace, before);
+    CHECK_EQUAL(hand_over->look(domains, host.held(), true).trace, before);
     position[1] = kept + 1e-9;
-    hand_over.restore(host.held());
+    hand_over->restore(host.held());
+    hand_over->counts();
     CHECK_EQUAL(position[1], kept + 1e-9);
   });
 }
@@ -372,16 +427,20 @@ TEST("a look finds the farthest particle around the box's edge") {
   Domains domains;
   domains.borders = {{{-2, 2}, {-10, -4, 1, 10}, {-0.5, 0.5}}};
   domains.ranks = {2, 0, 1};
-  const std::uint32_t tags[] = {0, 1, 2};
+  const test::Array<std::uint32_t> tags{0, 1, 2};
   const struct {
     int rank;
     double y, outside;
   } cases[] = {{2, -7, 0}, {2, 9.5, 0.5},  {2, -3, 1},     {0, 2, 1}, {0, -5, 1},
                {0, 9, 7},  {0, -9.5, 5.5}, {1, -9.5, 0.5}, {1, 0, 1}, {1, 10 - 1e-9, 0}};
   for (const auto& c : cases) {
-    const double r[1][4] = {{1.9, c.y, 0, 0}};
-    const HostParticles host{const_cast<double (*)[4]>(r), true, nullptr, tags, tags};
-    const Look look = look_at(c.rank, domains, {host, 1}, false);
-    CHECK(look.outside[0] == 0 && std::abs(look.outside[1] - c.outside) < 1e-12);
+    test::Array<double> r{1.9, c.y, 0, 0};
+    const HostParticles host{r.data(), true, nullptr, tags.data(), tags.data()};
+    run_communicators(3, [&](Communicator& ranks) {
+      const auto hand_over = make_hand_over(ranks, test::kDevice);
+      if (ranks.rank() != c.rank) return;
+      const Look look = hand_over->look(domains, {host, 1}, false);
+      CHECK(look.outside[0] == 0 && std::abs(look.outside[1] - c.outside) < 1e-12);
+    });
   }
 }

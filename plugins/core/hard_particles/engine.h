@@ -26,10 +26,13 @@
 #include "../runtime/fields.h"
 #include "../runtime/watchdog.h"
 
+struct CUstream_st;
 namespace manymove {
 class EngineGroup;  // runtime/engine_group.h
 }
 namespace manymove::hard_particles {
+
+struct HandOverWork;  // hand_over_passes.h
 
 // Particles of the start overlap; it names the worst pair.
 using manymove::OverlapError;
@@ -298,6 +301,11 @@ class MANYMOVE_API Engine {
   // The places of this rank's particles, in no particular order; not collective, but other ranks
   // get its error in their next collective call. An undivided engine has all particles.
   virtual std::vector<ParticlePosition> own_positions() const = 0;
+  // The same for a hand-over whose passes run on this engine's GPU (hand_over_passes.h): enqueues
+  // in a stream what is done with each particle.
+  virtual void hand_over(const HandOverWork&, CUstream_st*) const {
+    throw std::logic_error("this engine has its particles in the memory of the host");
+  }
   // Mean of psi_6 over equal disks, with neighbors closer than `reach` (at most twice the cell
   // width). Throws std::logic_error for others.
   virtual std::array<double, 2> bond_order(double reach) const = 0;

@@ -8,11 +8,16 @@
 // reach: one of them holds the particle, and one will hold it after the host program's next
 // migration. Both get the same bits, so that positions need no second exchange after
 // a migration, which rounds those that cross the box's edges.
+//
+// On GPUs the positions stay in the memory of the devices, and travel as the engine's rows do
+// (parallel/transport.cuh).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "engine.h"
@@ -20,7 +25,7 @@
 namespace manymove::hard_particles {
 
 // Division of the box among the ranks of a host program, the same on all ranks.
-struct Domains {
+struct MANYMOVE_API Domains {
   // Along each axis: the lower borders of the domains in ascending order, and the upper edge of the
   // box. An axis that is not divided, or does not exist, has two entries.
   std::array<std::vector<double>, 3> borders;
@@ -29,12 +34,15 @@ struct Domains {
   bool divided(std::size_t axis) const { return borders[axis].size() > 2; }
   // Index of the domain of a rank along each axis.
   std::array<std::size_t, 3> place_of(std::int32_t rank) const;
+  bool operator==(const Domains& other) const {
+    return borders == other.borders && ranks == other.ranks;
+  }
 };
 
 // This rank's particles in a host program.
 struct HeldParticles {
-  // Arrays in the host's memory with this rank's particles first. The `index` of all others is not
-  // below `count`.
+  // Arrays in the memory of the engine's device, with this rank's particles first. The `index` of
+  // all others is not below `count`.
   HostParticles arrays;
   std::size_t count;
 };
@@ -45,36 +53,6 @@ struct HandOverCounts {
   std::uint64_t migrated = 0;             // particles that came with the host program's migration
 };
 
-class MANYMOVE_API HandOver {
- public:
-  // Collective. Leaves the positions, in the host program's precision, in the arrays of the ranks
-  // that hold the particles, and their images, as write_positions() of an undivided engine does.
-  // `reach`: along each axis, how far a particle may be outside of the domain of the rank that
-  // holds it. `types`: types of particles change, and own_positions() has them. Throws
-  // std::runtime_error if one of this rank's particles has not arrived, or has arrived twice.
-  void write(Communicator& ranks, const Engine& engine, const Domains& domains,
-             const std::array<double, 3>& reach, bool types, const HeldParticles& held);
-  // Before the host program migrates particles: puts those that have crossed the box's edge along a
-  // divided axis beyond this edge, so that they are known to have left the domain there. The
-  // migration changes their images back. Local, as restore() is.
-  void put_beyond_edges(int rank, const Domains& domains, const HeldParticles& held) const;
-  // After the migration: restores the last bits of positions that it has rounded. Particles that
-  // another has moved since write() are left alone.
-  void restore(const HeldParticles& held);
-
-  const HandOverCounts& counts() const { return counts_; }
-
- private:
-  struct Border {
-    ParticlePosition particle;
-    bool was_here = false;  // this rank has had it since write()
-  };
-
-  std::vector<Border> border_;  // particles that this rank may have after a migration
-  Grid grid_{};                 // of the engine
-  HandOverCounts counts_;
-};
-
 // Summary of the particles that a rank holds.
 struct Look {
   // Checksum of the positions, as in Engine::same_positions(). Its sum over all ranks is the same
@@ -83,7 +61,41 @@ struct Look {
   // Along each axis, how far the farthest particle is outside of the rank's domain.
   std::array<double, 3> outside{};
 };
-// `all`: whether the trace includes the third and fourth components.
-MANYMOVE_API Look look_at(int rank, const Domains& domains, const HeldParticles& held, bool all);
+
+// To be used by one thread at a time. Work on a GPU is ordered with the legacy default stream of
+// its device, as an engine's is; an error of the device is a std::runtime_error.
+class MANYMOVE_API HandOver {
+ public:
+  virtual ~HandOver() = default;
+  // Collective. Leaves the positions, in the host program's precision, in the arrays of the ranks
+  // that hold the particles, and their images, as write_positions() of an undivided engine does,
+  // and returns what look() finds then. `reach`: along each axis, how far a particle may be outside
+  // of the domain of the rank that holds it. `types`: types of particles change, and the engine
+  // has them. `all`: see look(). Throws std::runtime_error if one of this rank's particles has
+  // not arrived, or has arrived twice. The engine is one of these ranks, on this device.
+  virtual Look write(const Engine& engine, const Domains& domains,
+                     const std::array<double, 3>& reach, bool types, bool all,
+                     const HeldParticles& held) = 0;
+  // Before the host program migrates particles: puts those that have crossed the box's edge along a
+  // divided axis beyond this edge, so that they are known to have left the domain there. The
+  // migration changes their images back. Local, as the calls below are.
+  virtual void put_beyond_edges(const Domains& domains, const HeldParticles& held) = 0;
+  // After the migration: restores the last bits of positions that it has rounded. Particles that
+  // another has moved since write() are left alone.
+  virtual void restore(const HeldParticles& held) = 0;
+  // `all`: whether the trace includes the third and fourth components.
+  virtual Look look(const Domains& domains, const HeldParticles& held, bool all) = 0;
+  // The box has changed, and positions with it: multiplies coordinates by these factors, inside of
+  // the present edges.
+  virtual void scale(const std::array<double, 3>& factors, const std::array<double, 3>& edges,
+                     const HeldParticles& held) = 0;
+
+  virtual HandOverCounts counts() const = 0;  // waits for a GPU
+};
+
+// Collective. device: that of this rank's engine, "cpu" or "cuda:<index>". The communicator must
+// outlive the object. Throws what make_engine() throws for a device.
+MANYMOVE_API std::unique_ptr<HandOver> make_hand_over(Communicator& ranks,
+                                                      const std::string& device);
 
 }  // namespace manymove::hard_particles

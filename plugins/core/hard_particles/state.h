@@ -20,6 +20,8 @@
 
 namespace manymove::hard_particles {
 
+class HandOver;  // hand_over.h
+
 // The contact distances of all pairs in the caller's unit.
 struct Distances {
   Contact contact = Contact::one_size;
@@ -199,6 +201,7 @@ bool push_apart(const State& state, std::vector<double>& coordinates, double mar
 std::unique_ptr<Engine> make_cpu_engine(State state, int threads);
 // Throws std::invalid_argument for a device that does not exist, and in a build without CUDA.
 std::unique_ptr<Engine> make_cuda_engine(State state, int device);
+std::unique_ptr<HandOver> make_cuda_hand_over(Communicator& ranks, int device);
 // The one for a device. The state is made only once the device and the threads are known to make
 // sense.
 std::unique_ptr<Engine> engine_on(const std::string& device, int threads, auto&& state) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Segments of ranks on one host go where the receiver reads them, by the kernel that packs them:
 // into the memory of the other GPU, or into page-locked memory that all ranks have mapped. A word
-// behind them shows that they are there; hosts take no part. Included by transports.cu alone.
+// behind them shows that they are there; hosts take no part, unless ranks share a GPU. Included by
+// transports.cu alone.
 #pragma once
 
 #include <algorithm>
@@ -109,10 +110,16 @@ __global__ void handshake_kernel(int ranks, int self, PeerWords there, const Pee
 // segment n + 1 from a rank proves that it has read segment n, whose place may be used again.
 class PeerTransport : public Transport {
  public:
+  // Who waits for the segments of the other ranks: a kernel, or the calling thread, for ranks that
+  // share a GPU. Their kernels take turns in milliseconds, and none should wait for another.
+  enum class Waits { kernel, host };
+
   PeerTransport(Communicator& communicator, Finish finish, std::unique_ptr<PeerMemory> memory,
-                std::string name)
+                Waits waits, std::string name)
       : Transport(communicator, finish),
         host_(communicator, finish),
+        wait_(communicator),
+        waits_(waits),
         name_(std::move(name)),
         memory_(std::move(memory)),
         rank_(communicator.rank()),
@@ -161,6 +168,12 @@ class PeerTransport : public Transport {
 
   void exchange(const Segments&, const Segments&, cudaStream_t stream) override {
     if (!host_out_.empty() || !host_in_.empty()) host_.exchange(host_out_, host_in_, stream);
+    if (waits_ == Waits::host) {
+      wait_(stream, "segments for other ranks");
+      std::int64_t nothing = 0;
+      communicator_.maximum(&nothing, 1);  // a barrier
+      return;
+    }
     handshake_kernel<<<1, kMostPeers, 0, stream>>>(ranks_, rank_, there_, here_, number_,
                                                    given_up_.get());
     check_launch();
@@ -193,6 +206,8 @@ class PeerTransport : public Transport {
   }
 
   HostTransport host_;
+  const RankWaits wait_;
+  const Waits waits_;
   const std::string name_;
   std::unique_ptr<PeerMemory> memory_;
   const int rank_, ranks_;

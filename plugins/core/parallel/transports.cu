@@ -66,14 +66,19 @@ std::unique_ptr<Transport> make_transport(Communicator& communicator, const std:
   const auto refuse_wish = [&](const char* why) {
     together(communicator, [&] { refuse("transport ", wish, " cannot serve: ", why); });
   };
+  // A transport that was asked for by name works as it does for GPUs of their own.
+  const bool host_waits = automatic && share;
   const auto peers = [&](auto memory, const char* name) -> std::unique_ptr<Transport> {
-    auto transport = std::make_unique<PeerTransport>(communicator, finish, std::move(memory), name);
+    auto transport = std::make_unique<PeerTransport>(
+        communicator, finish, std::move(memory),
+        host_waits ? PeerTransport::Waits::host : PeerTransport::Waits::kernel, name);
     if (!transport->opens()) transport.reset();
     return transport;
   };
   const auto gpus = [&] {
     return peers(std::make_unique<ExportedMemory<CudaExports>>(communicator, CudaExports(finish)),
-                 "the memory of the GPUs (CUDA IPC)");
+                 host_waits ? "the memory of the GPUs (CUDA IPC), and MPI for those who share one"
+                            : "the memory of the GPUs (CUDA IPC)");
   };
   const auto host = [&] {
     return peers(std::make_unique<CommonMemory<CudaMappings>>(communicator, CudaMappings(finish)),
@@ -91,14 +96,11 @@ std::unique_ptr<Transport> make_transport(Communicator& communicator, const std:
     return std::make_unique<NcclTransport>(communicator, finish);
   }
   if (wish == "mpi" && !mpi) refuse_wish("MPI does not report that it is CUDA-aware");
-  // Kernels of ranks that share a GPU take turns in milliseconds: none should wait for another.
-  if (automatic && !share) {
-    if (one_host) {
-      if (auto transport = gpus()) return transport;
-      if (auto transport = host()) return transport;
-    } else if (nccl) {
-      return std::make_unique<NcclTransport>(communicator, finish);
-    }
+  if (automatic && one_host) {
+    if (auto transport = gpus()) return transport;
+    if (auto transport = host()) return transport;
+  } else if (automatic && nccl && !share) {
+    return std::make_unique<NcclTransport>(communicator, finish);
   }
   // What is left serves always, by the calling thread.
   if (mpi && wish != "host") return std::make_unique<MpiTransport>(communicator, finish);

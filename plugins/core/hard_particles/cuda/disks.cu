@@ -93,6 +93,16 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
     check_launch();
   }
 
+  void hand_over(const HandOverWork& work, cudaStream_t stream) const override {
+    const DeviceGuard here = use();
+    const auto kernel =
+        work.held.arrays.double_precision ? &hand_over_kernel<double> : &hand_over_kernel<float>;
+    const CellRange range = cells_here();
+    kernel<<<blocks_of(range.end - range.first), kThreads, 0, stream>>>(
+        local_, range, OwnRows(state_), host_frame(state_), work, planes(), ids_[now_].data());
+    check_launch();
+  }
+
  private:
   friend MemberOfGroup;
 

@@ -9,6 +9,7 @@
 #include "../../runtime/waits.cuh"
 #include "../../runtime/warp.cuh"
 #include "../../runtime/watchdog.h"
+#include "../hand_over_passes.h"
 #include "../host_particles.h"
 
 namespace manymove::hard_particles {
@@ -140,6 +141,33 @@ __global__ void decide_kernel(const Comparison comparison, unsigned* differs) {
   const bool same = same_traces(comparison);
   *differs = !same;
   *comparison.answer = 2 * comparison.question + same;
+}
+
+// Rows of a strip's local storage in the whole grid.
+struct OwnRows {
+  int margin, first, whole;
+
+  explicit OwnRows(const State& s)
+      : margin(s.first_row()),
+        first(s.strip ? s.strip->first_row() : 0),
+        whole(s.geometry.cells[s.dimensions() - 1]) {}
+  __device__ int in_grid(int row) const {
+    row += first - margin;
+    return row < whole ? row : row - whole;
+  }
+};
+
+// Hands over a particle of a cell of the whole grid.
+template <class Real, TiledGrid AnyGeometry>
+__device__ void hand_over_particle(const AnyGeometry& g, const Frame& f, const int cell[3],
+                                   const Sphere& particle, const HandOverWork& work) {
+  Traveler traveler{particle.id, -1, {}, false, false};
+  const float local[3] = {particle.x, particle.y, particle.z};
+  for (int a = 0; a < f.dimensions; ++a)
+    traveler.r[a] = coordinate(f, a, place_in_box(g, f, a, cell[a], local[a]));
+  for (std::int32_t type = 0; type < f.types; ++type)
+    if (f.of_types[type] == f.of_particles[particle.id]) traveler.type = type;
+  hand_over<Real>(work, traveler);
 }
 
 constexpr int kHostThreads = 256;

@@ -49,6 +49,24 @@ __global__ void write_kernel(const __grid_constant__ Geometry g,
   end_writing(work, sum);
 }
 
+// A thread for each of `cells` cells from `first` on: its particles are handed over. Rows count
+// along the last axis.
+template <class Real>
+__global__ void hand_over_kernel(const __grid_constant__ Geometry g, std::int64_t first,
+                                 std::int64_t cells, const OwnRows rows, const Frame frame,
+                                 const __grid_constant__ HandOverWork work, const Sphere* spheres,
+                                 const std::uint32_t* counts) {
+  const std::int64_t item = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (item >= cells) return;
+  const std::int64_t at = first + item;
+  int cell[3];
+  cell_at(g, at, cell);
+  int& row = cell[frame.dimensions - 1];
+  row = rows.in_grid(row);
+  for (std::uint32_t slot = 0; slot < counts[at]; ++slot)
+    hand_over_particle<Real>(g, frame, cell, spheres[at * g.slots + slot], work);
+}
+
 class CudaParticles final : public MemberOfGroup<CudaParticles> {
  public:
   using System = hard_particles::System;
@@ -123,11 +141,21 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     const DeviceGuard here = use();
     host_.prepare_to_write();
     HostWork work = host_.writing(state_, host, nullptr);
-    work.frame.of_types = type_diameters_.data();
-    work.frame.of_particles = reference_.data();
+    work.frame = frame_here();
     const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
     kernel<<<host_blocks(state_.cells()), kHostThreads, 0, stream_>>>(
         state_.geometry, work, spheres_[now_].data(), counts_[now_].data(), skip_);
+    check_launch();
+  }
+
+  void hand_over(const HandOverWork& work, cudaStream_t stream) const override {
+    const DeviceGuard here = use();
+    const auto kernel =
+        work.held.arrays.double_precision ? &hand_over_kernel<double> : &hand_over_kernel<float>;
+    const std::size_t cells = state_.row_cells() * static_cast<std::size_t>(state_.rows());
+    kernel<<<host_blocks(cells), kHostThreads, 0, stream>>>(
+        state_.local(), static_cast<std::int64_t>(first_cell()), static_cast<std::int64_t>(cells),
+        OwnRows(state_), frame_here(), work, spheres_[now_].data(), counts_[now_].data());
     check_launch();
   }
 
@@ -246,6 +274,12 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     return reference_.values(stream_);
   }
 
+  Frame frame_here() const {
+    Frame frame = host_frame(state_);
+    frame.of_types = type_diameters_.data();
+    frame.of_particles = reference_.data();
+    return frame;
+  }
   const Sphere* own_spheres() const {
     return spheres_[now_].data() + first_cell() * state_.geometry.slots;
   }

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The hand-over of positions on GPUs: kernels make the passes, and the transport of the engine's
+// rows brings particles from GPU to GPU.
+#include <algorithm>
+#include <memory>
+
+#include "../../parallel/transport.cuh"
+#include "../../runtime/warp.cuh"
+#include "../hand_over_on.h"
+#include "../state.h"
+
+namespace manymove::hard_particles {
+namespace {
+
+constexpr int kThreads = 256;
+
+template <class Pass>
+__global__ void pass_kernel(std::size_t n, const Pass pass) {
+  const std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i < n) pass(i);
+}
+
+// Several particles for each thread, because a block adds to the tally.
+template <class Pass>
+__global__ void look_kernel(std::size_t n, const Pass pass, Tally* tally) {
+  Glance mine;
+  for (std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x; i < n;
+       i += std::size_t{gridDim.x} * kThreads)
+    mine.add(pass(i));
+  mine.trace = warp_sum(mine.trace);
+  mine.missing = warp_sum(mine.missing);
+  for (double& outside : mine.outside)
+    outside = warp_reduce(outside, [](double a, double b) { return a > b ? a : b; });
+  __shared__ Glance of_warp[kThreads / 32];
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = mine;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int warp = 1; warp < kThreads / 32; ++warp) mine.add(of_warp[warp]);
+  atomicAdd(&tally->trace, mine.trace);
+  if (mine.missing) atomicAdd(&tally->missing, mine.missing);
+  for (int a = 0; a < 3; ++a)
+    if (mine.outside[a] > 0) atomicMax(&tally->outside[a], Count{bits_of(mine.outside[a])});
+}
+
+class CudaMachine : OnDevice {
+ public:
+  template <class T>
+  using Array = DeviceBuffer<T>;
+  using Segments = Transport::Segments;
+
+  // Collective.
+  CudaMachine(Communicator& ranks, int device)
+      : OnDevice(device),
+        ranks_(ranks),
+        wait_(ranks),
+        transport_(make_transport(ranks, "auto", [this] { finish(); })),
+        blocks_(static_cast<unsigned>(multiprocessors()) * 8) {}
+
+  using OnDevice::use;
+  template <class T>
+  void reserve(DeviceBuffer<T>& array, std::size_t n, std::size_t kept) {
+    if (n <= array.size()) return;
+    DeviceBuffer<T> larger(n);
+    copy_on_device(larger.data(), array.data(), kept * sizeof(T), stream_);
+    finish();  // before the former memory is freed
+    array.swap(larger);
+  }
+  template <class T>
+  void clear(T* values, std::size_t n) {
+    check(cudaMemsetAsync(values, 0, n * sizeof(T), stream_), "clear");
+  }
+  // Small arrays, of one value for each rank or domain.
+  template <class T>
+  void upload(DeviceBuffer<T>& array, const std::vector<T>& values) {
+    reserve(array, values.size(), 0);
+    copy_in(array.data(), values.data(), values.size() * sizeof(T), stream_);
+  }
+  std::vector<Count> values(const Count* from, std::size_t n) {
+    if (n > found_.size()) {
+      PinnedBuffer<Count> larger(n);
+      found_.swap(larger);
+    }
+    copy_out(found_.data(), from, n * sizeof(Count), stream_);
+    finish();
+    return {found_.data(), found_.data() + n};
+  }
+  template <class Real>
+  void visit(const Engine& engine, const HandOverWork& work) {
+    engine.hand_over(work, stream_);
+  }
+  template <class Pass>
+  void run(std::size_t n, const Pass& pass) {
+    if (n == 0) return;
+    const auto blocks = static_cast<unsigned>(blocks_for(n, std::size_t{kThreads}));
+    pass_kernel<<<blocks, kThreads, 0, stream_>>>(n, pass);
+    check_launch();
+  }
+  template <class Pass>
+  void look(std::size_t n, const Pass& pass, Tally* tally) {
+    if (n == 0) return;
+    const std::size_t blocks = blocks_for(n, std::size_t{kThreads});
+    look_kernel<<<static_cast<unsigned>(std::min<std::size_t>(blocks, blocks_)), kThreads, 0,
+                  stream_>>>(n, pass, tally);
+    check_launch();
+  }
+  void place(Segments& sent, Segments& received) {
+    std::int64_t largest = 0;
+    for (const auto* segments : {&sent, &received})
+      for (const Transport::Segment& each : *segments)
+        largest = std::max(largest, static_cast<std::int64_t>(each.bytes));
+    ranks_.maximum(&largest, 1);
+    transport_->expect(static_cast<std::size_t>(largest));
+    transport_->place(sent, received);
+  }
+  void exchange(const Segments& sent, const Segments& received) {
+    guarded([&] { transport_->exchange(sent, received, stream_); });
+  }
+  // Waits for the passes, with an eye on the other ranks.
+  void finish() {
+    guarded([&] { wait_(cudaStream_t(stream_), "positions"); });
+  }
+  void end() noexcept {
+    give_up();
+    transport_.reset();
+  }
+
+ private:
+  // After a failure kernels may be left that wait for other ranks, and freeing memory would wait
+  // for these kernels.
+  template <class Task>
+  void guarded(Task&& task) {
+    try {
+      task();
+    } catch (...) {
+      give_up();
+      throw;
+    }
+  }
+  void give_up() noexcept {
+    if (!transport_) return;  // it is being made
+    transport_->abandon();
+    settles(stream_);
+  }
+
+  Communicator& ranks_;
+  const RankWaits wait_;
+  const Stream stream_;
+  PinnedBuffer<Count> found_;
+  std::unique_ptr<Transport> transport_;
+  const unsigned blocks_;  // of a kernel that adds up
+  BetweenCalls between_calls_{*this};
+};
+
+}  // namespace
+
+std::unique_ptr<HandOver> make_cuda_hand_over(Communicator& ranks, int device) {
+  return std::make_unique<HandOverOn<CudaMachine>>(ranks, device);
+}
+
+}  // namespace manymove::hard_particles

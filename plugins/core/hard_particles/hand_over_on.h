@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The hand-over of positions, for the host and for a GPU. Machine is what has the memory and makes
+// the passes of hand_over_passes.h, in their order:
+//   Machine(Communicator&, ...);
+//   template <class T> Array;         data() and size()
+//   using Segments;                   vector of {rank, bytes, data} that a rank sends or receives
+//   auto use();                       while it lives the other calls are valid
+//   void reserve(Array<T>&, std::size_t n, std::size_t kept);
+//                                     at least n values; the first `kept` keep theirs
+//   void clear(T* values, std::size_t n);                 bytes become zero
+//   void upload(Array<T>&, const std::vector<T>&);
+//   std::vector<Count> values(const Count*, std::size_t n);   waits for the passes before it
+//   void visit<Real>(const Engine&, const HandOverWork&); hand_over() of the engine's own particles
+//   void run(std::size_t n, pass);                        pass(i) for each i below n
+//   void look(std::size_t n, pass, Tally*);               adds the sum of the Glances pass(i)
+//   void place(Segments& sent, Segments& received);       sets `data`; collective, as exchange() is
+//   void exchange(const Segments& sent, const Segments& received);
+//   void end() noexcept;              before the arrays are given back
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../parallel/communicator.h"
+#include "../runtime/text.h"
+#include "hand_over_passes.h"
+
+namespace manymove::hard_particles {
+
+// Calls task(zero), a floating-point number of the host program's precision.
+template <class Task>
+void in_precision_of(const HostParticles& host, Task&& task) {
+  host.double_precision ? task(0.0) : task(0.0f);
+}
+
+template <class Machine>
+class HandOverOn final : public HandOver {
+  template <class T>
+  using Array = typename Machine::template Array<T>;
+  using Segments = typename Machine::Segments;
+
+ public:
+  template <class... Arguments>
+  explicit HandOverOn(Communicator& ranks, Arguments&&... arguments)
+      : ranks_(ranks),
+        number_(static_cast<std::size_t>(ranks.ranks())),
+        machine_(ranks, std::forward<Arguments>(arguments)...) {
+    const auto here = machine_.use();
+    machine_.reserve(counters_, kTally + 2 * number_, 0);
+    machine_.reserve(messages_, number_, 0);
+    machine_.reserve(migrated_, 1, 0);
+    machine_.clear(migrated_.data(), 1);
+  }
+  ~HandOverOn() override {
+    const auto here = machine_.use();
+    machine_.end();
+    counters_ = {};
+    messages_ = {};
+    migrated_ = {};
+    border_ = {};
+    arrived_ = {};
+    borders_ = {};
+    domain_ranks_ = {};
+  }
+
+  Look write(const Engine& engine, const Domains& domains, const std::array<double, 3>& reach,
+             bool types, bool all, const HeldParticles& held) override {
+    const auto here = machine_.use();
+    grid_ = engine.grid();
+    machine_.reserve(arrived_, (held.count + 31) / 32, 0);
+    HandOverWork work{held, view_of(domains), {},      {},        grid_.dimensions, {},
+                      0,    arrived_.data(),  tally(), outgoing()};
+    std::copy_n(reach.begin(), 3, work.reach);
+    std::copy_n(grid_.box, 3, work.box);
+    Look look;
+    in_precision_of(held.arrays, [&](auto zero) {
+      using Real = decltype(zero);
+      const Records<Real> records{grid_.dimensions, types};
+      exchange<Real>(work, records, visit<Real>(engine, work), engine.particles());
+      look = look_at<Real>(work.domains, held, all, work.arrived, engine.particles());
+    });
+    return look;
+  }
+
+  void put_beyond_edges(const Domains& domains, const HeldParticles& held) override {
+    const auto here = machine_.use();
+    in_precision_of(held.arrays, [&](auto zero) {
+      machine_.run(held.count, PutBeyondPass<decltype(zero)>{held, view_of(domains)});
+    });
+  }
+
+  void restore(const HeldParticles& held) override {
+    const auto here = machine_.use();
+    in_precision_of(held.arrays, [&](auto zero) {
+      RestorePass<decltype(zero)> pass{
+          held, border_.data(), {}, grid_.dimensions, migrated_.data()};
+      std::copy_n(grid_.box, 3, pass.box);
+      machine_.run(listed_, pass);
+    });
+  }
+
+  Look look(const Domains& domains, const HeldParticles& held, bool all) override {
+    const auto here = machine_.use();
+    Look look;
+    machine_.clear(counters_.data(), kTally);
+    in_precision_of(held.arrays, [&](auto zero) {
+      look = look_at<decltype(zero)>(view_of(domains), held, all, nullptr, 0);
+    });
+    return look;
+  }
+
+  void scale(const std::array<double, 3>& factors, const std::array<double, 3>& edges,
+             const HeldParticles& held) override {
+    const auto here = machine_.use();
+    in_precision_of(held.arrays, [&](auto zero) {
+      ScalePass<decltype(zero)> pass{held.arrays, {}, {}};
+      std::copy_n(factors.begin(), 3, pass.factors);
+      std::copy_n(edges.begin(), 3, pass.edges);
+      machine_.run(held.count, pass);
+    });
+  }
+
+  HandOverCounts counts() const override {
+    const auto here = machine_.use();
+    return {messages_sent_, bytes_sent_, machine_.values(migrated_.data(), 1)[0]};
+  }
+
+ private:
+  static constexpr std::size_t kTally = sizeof(Tally) / sizeof(Count);
+
+  // counters_: the tally, and for each rank the particles that go there and those that are packed.
+  Tally* tally() const { return reinterpret_cast<Tally*>(counters_.data()); }
+  Count* outgoing() const { return counters_.data() + kTally; }
+  Count* packed() const { return outgoing() + number_; }
+  Tally found(std::vector<Count>* outgoing = nullptr) const {
+    const std::vector<Count> values =
+        machine_.values(counters_.data(), kTally + (outgoing ? number_ : 0));
+    if (outgoing) outgoing->assign(values.begin() + kTally, values.end());
+    Tally tally;
+    std::memcpy(&tally, values.data(), sizeof tally);
+    return tally;
+  }
+
+  DomainsView view_of(const Domains& domains) {
+    if (!(domains == domains_)) {
+      std::vector<double> borders;
+      for (const std::vector<double>& axis : domains.borders)
+        borders.insert(borders.end(), axis.begin(), axis.end());
+      machine_.upload(borders_, borders);
+      machine_.upload(domain_ranks_, domains.ranks);
+      domains_ = domains;
+    }
+    DomainsView view{};
+    view.ranks = domain_ranks_.data();
+    view.rank = ranks_.rank();
+    const std::array<std::size_t, 3> place = domains.place_of(view.rank);
+    const double* borders = borders_.data();
+    for (std::size_t a = 0; a < 3; ++a) {
+      const std::vector<double>& axis = domains.borders[a];
+      const double begin = axis[place[a]], end = axis[place[a] + 1];
+      view.number[a] = static_cast<int>(axis.size()) - 1;
+      view.own[a] = {0.5 * (begin + end), 0.5 * (end - begin), axis.back() - axis.front()};
+      view.borders[a] = borders;
+      borders += axis.size();
+    }
+    return view;
+  }
+
+  // Writes the particles that no other rank can hold and lists the others; returns how many go to
+  // each rank. A second visit, after the list has had too little room, writes the same positions.
+  template <class Real>
+  std::vector<Count> visit(const Engine& engine, HandOverWork& work) {
+    std::vector<Count> outgoing;
+    for (;;) {
+      work.border = border_.data();
+      work.room = border_.size();
+      machine_.clear(counters_.data(), kTally + 2 * number_);
+      machine_.clear(arrived_.data(), arrived_.size());
+      machine_.template visit<Real>(engine, work);
+      listed_ = found(&outgoing).border;
+      if (listed_ <= work.room) return outgoing;
+      machine_.reserve(border_, listed_ + listed_ / 4, 0);
+    }
+  }
+
+  // Exchanges particles near the borders. Collective.
+  template <class Real>
+  void exchange(HandOverWork& work, const Records<Real>& records,
+                const std::vector<Count>& outgoing, std::size_t particles) {
+    std::vector<std::int64_t> to, from(number_);  // bytes
+    for (const Count number : outgoing)
+      to.push_back(static_cast<std::int64_t>(number * records.bytes()));
+    ranks_.transpose(to.data(), from.data());
+    from[static_cast<std::size_t>(ranks_.rank())] = 0;
+    const auto arriving = static_cast<std::size_t>(total_of(from, 1)) / records.bytes();
+    Segments sent, received;
+    for (std::size_t r = 0; r < number_; ++r) {
+      if (from[r] % static_cast<std::int64_t>(records.bytes()))
+        throw std::runtime_error(
+            "a part of a particle has arrived: the ranks differ in what they send");
+      const auto add = [&](Segments& segments, std::int64_t bytes) {
+        if (bytes)
+          segments.push_back({static_cast<int>(r), static_cast<std::size_t>(bytes), nullptr});
+      };
+      add(sent, to[r]);
+      add(received, from[r]);
+    }
+    for (const auto& segment : sent) bytes_sent_ += segment.bytes;
+    messages_sent_ += sent.size();
+    machine_.place(sent, received);
+    std::vector<std::uint32_t*> messages(number_);
+    for (const auto& segment : sent)
+      messages[static_cast<std::size_t>(segment.rank)] =
+          reinterpret_cast<std::uint32_t*>(segment.data);
+    machine_.upload(messages_, messages);
+    const std::size_t own = listed_;
+    machine_.run(own, PackPass<Real>{work, records, messages_.data(), packed()});
+    machine_.exchange(sent, received);
+    machine_.reserve(border_, own + arriving, own);
+    listed_ = own + arriving;
+    Traveler* next = border_.data() + own;
+    for (const auto& segment : received) {
+      const std::size_t number = segment.bytes / records.bytes();
+      const auto* const message = reinterpret_cast<const std::uint32_t*>(segment.data);
+      machine_.run(number, UnpackPass<Real>{work, records, message, particles, next});
+      next += number;
+    }
+  }
+
+  // With `arrived`, after an exchange: throws if a particle has not arrived. The tally of a Look
+  // is zero before.
+  template <class Real>
+  Look look_at(const DomainsView& domains, const HeldParticles& held, bool all,
+               const std::uint32_t* arrived, std::size_t particles) {
+    machine_.look(held.count, LookPass<Real>{held, domains, all, arrived}, tally());
+    const Tally tally = found();
+    if (tally.unknown)
+      throw std::runtime_error(
+          text_of("particle ", tally.unknown - 1, " of ", particles, " does not exist"));
+    if (tally.twice)
+      throw std::runtime_error(text_of("particle ", tally.twice - 1, " has arrived twice"));
+    if (tally.missing)
+      throw std::runtime_error(text_of("of ", held.count, " particles of this rank ",
+                                       held.count - tally.missing,
+                                       " have arrived: one was farther from its domain than a "
+                                       "particle can go"));
+    Look look{tally.trace, {}};
+    std::memcpy(look.outside.data(), tally.outside, sizeof tally.outside);
+    return look;
+  }
+
+  Communicator& ranks_;
+  const std::size_t number_;  // of ranks
+  mutable Machine machine_;
+  Array<Count> counters_, migrated_;
+  Array<std::uint32_t*> messages_;
+  Array<Traveler> border_;  // particles that this rank may have after a migration, and others
+  std::size_t listed_ = 0;  // of them, since the last write()
+  Array<std::uint32_t> arrived_;
+  Domains domains_;  // as they are in the next two
+  Array<double> borders_;
+  Array<std::int32_t> domain_ranks_;
+  Grid grid_{};  // of the engine
+  std::uint64_t messages_sent_ = 0, bytes_sent_ = 0;
+};
+
+}  // namespace manymove::hard_particles

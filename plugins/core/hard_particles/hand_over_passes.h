@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is done with each particle when positions are handed over (hand_over.h), on the host and on
+// a GPU: loops of the host and kernels call the same functions, in any order of the particles.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "hand_over.h"
+#include "host_particles.h"
+
+namespace manymove::hard_particles {
+
+using Tag = std::uint32_t;
+using Count = unsigned long long;
+
+// ---- what threads share; on the host there is one ----
+
+// The next free place of a list, or of one of several lists, by its counter.
+MM_HD Count take_place(Count* counter) {
+#if defined(__CUDA_ARCH__)
+  // The threads of a warp that want places of the same list get theirs by one addition.
+  const auto same = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(counter));
+  const int leader = __ffs(static_cast<int>(same)) - 1, lane = static_cast<int>(threadIdx.x % 32);
+  Count first = 0;
+  if (lane == leader) first = atomicAdd(counter, static_cast<Count>(__popc(same)));
+  return __shfl_sync(same, first, leader) + static_cast<Count>(__popc(same & ((1u << lane) - 1)));
+#else
+  return (*counter)++;
+#endif
+}
+// Sets a bit; returns whether it was set before.
+MM_HD bool mark(std::uint32_t* bits, std::size_t at) {
+  std::uint32_t& word = bits[at / 32];
+  const std::uint32_t bit = 1u << (at % 32);
+#if defined(__CUDA_ARCH__)
+  return atomicOr(&word, bit) & bit;
+#else
+  const bool before = word & bit;
+  word |= bit;
+  return before;
+#endif
+}
+MM_HD bool is_marked(const std::uint32_t* bits, std::size_t at) {
+  return bits[at / 32] >> (at % 32) & 1;
+}
+
+// ---- domains ----
+
+// An interval of an axis on which the box is periodic.
+struct Interval {
+  double middle, half, box;
+
+  // Number of boxes to add to a coordinate in the box, so that it is nearest to the middle.
+  MM_HD int turns(double r) const {
+    return r - middle > 0.5 * box ? -1 : r - middle < -0.5 * box ? 1 : 0;
+  }
+  // Distance of a coordinate from the interval; negative inside.
+  MM_HD double outside(double r) const {
+    const double way = abs_of(r - middle);
+    return min_of(way, box - way) - half;
+  }
+};
+
+// Domains, with arrays where the passes run, and that of this rank.
+struct DomainsView {
+  const double* borders[3];   // [number + 1] of an axis
+  const std::int32_t* ranks;  // [x][y][z]
+  int number[3];
+  Interval own[3];  // it may end or begin at the other edge of the box
+  int rank;
+
+  MM_HD bool divided(int axis) const { return number[axis] > 1; }
+};
+
+// The domains along an axis within reach of a coordinate, around the box: `number` from `first` on.
+struct Near {
+  int first, number;
+};
+MM_HD Near near_along(const double* borders, int domains, double r, double reach) {
+  const double lower = borders[0], length = borders[domains] - lower;
+  if (domains == 1 || 2 * reach >= length) return {0, domains};
+  double begin = r - reach;
+  if (begin < lower) begin += length;
+  Near near{0, 1};
+  // The last domain that begins at or below it.
+  for (int above = domains; above - near.first > 1;) {
+    const int half = (near.first + above) / 2;
+    (borders[half] <= begin ? near.first : above) = half;
+  }
+  int domain = near.first;
+  double left = 2 * reach - (borders[domain + 1] - begin);
+  for (; left >= 0 && near.number < domains; ++near.number) {
+    domain = (domain + 1) % domains;
+    left -= borders[domain + 1] - borders[domain];
+  }
+  return near;
+}
+
+#if defined(__CUDACC__)
+#pragma nv_exec_check_disable
+#endif
+// Calls visit(rank) for each rank whose domain is within reach of a place.
+template <class Visitor>
+MM_HD void for_ranks_near(const DomainsView& domains, const double r[3], const double reach[3],
+                          const Visitor& visit) {
+  Near near[3];
+  for (int a = 0; a < 3; ++a)
+    near[a] = near_along(domains.borders[a], domains.number[a], r[a], reach[a]);
+  const int* const number = domains.number;
+  for (int i = 0; i < near[0].number; ++i)
+    for (int j = 0; j < near[1].number; ++j)
+      for (int k = 0; k < near[2].number; ++k) {
+        const int x = (near[0].first + i) % number[0], y = (near[1].first + j) % number[1],
+                  z = (near[2].first + k) % number[2];
+        visit(domains.ranks[(x * number[1] + y) * number[2] + z]);
+      }
+}
+
+// ---- particles ----
+
+// A particle on its way to the host program's arrays.
+struct Traveler {
+  Tag particle;
+  std::int32_t type;  // -1: types do not change
+  double r[3];        // in the host program's precision
+  bool stays;         // this rank may have it after a migration
+  bool was_here;      // this rank has had it since it was written
+};
+
+// What the passes of a rank have found.
+struct Tally {
+  Count border;   // particles near the borders of its domain, in the order in which they are found
+  Count twice;    // one more than a particle that has arrived twice
+  Count unknown;  // one more than the tag of a particle that does not exist
+  Count missing;  // held particles that have not arrived
+  Count trace;    // Look::trace
+  Count outside[3];  // the bits of Look::outside, which have the order of the numbers
+};
+
+struct HandOverWork {
+  HeldParticles held;
+  DomainsView domains;
+  double reach[3], box[3];
+  int dimensions;
+  Traveler* border;
+  Count room;              // of `border`
+  std::uint32_t* arrived;  // a bit for each held particle
+  Tally* tally;
+  Count* outgoing;  // [ranks], numbers of particles that go there
+};
+
+// Moves the particle at a place in the arrays of the host program; its image follows.
+template <class Real>
+MM_HD void move_to(const HostParticles& host, std::size_t at, const Traveler& particle,
+                   const double box[3], int dimensions) {
+  auto& there = static_cast<HostPosition<Real>*>(host.position)[at];
+  for (int a = 0; a < dimensions; ++a) {
+    const auto r = static_cast<Real>(particle.r[a]);
+    const int n = crossings(there.r[a], r, box[a]);
+    if (n && host.image) host.image[3 * at + static_cast<std::size_t>(a)] += n;
+    there.r[a] = r;
+  }
+}
+
+// A particle comes to this rank; returns whether this rank holds it.
+template <class Real>
+MM_HD bool arrive(const HandOverWork& work, const Traveler& particle) {
+  const HostParticles& host = work.held.arrays;
+  const std::size_t at = host.index[particle.particle];
+  if (at >= work.held.count) return false;
+  if (mark(work.arrived, at)) work.tally->twice = Count{particle.particle} + 1;
+  move_to<Real>(host, at, particle, work.box, work.dimensions);
+  if (particle.type >= 0)
+    static_cast<HostPosition<Real>*>(host.position)[at].r[3] = type_as_real<Real>(particle.type);
+  return true;
+}
+
+// Hands over one of the engine's own particles.
+template <class Real>
+MM_HD void hand_over(const HandOverWork& work, Traveler particle) {
+  const DomainsView& domains = work.domains;
+  bool inner = true;
+  for (int a = 0; a < work.dimensions; ++a) {
+    particle.r[a] = static_cast<double>(below_edge<Real>(particle.r[a], work.box[a]));
+    inner &= !domains.divided(a) || domains.own[a].outside(particle.r[a]) < -work.reach[a];
+  }
+  if (inner) {
+    arrive<Real>(work, particle);
+    return;
+  }
+  bool stays = false;
+  for_ranks_near(domains, particle.r, work.reach, [&](std::int32_t rank) {
+    stays |= rank == domains.rank;
+    if (rank != domains.rank) take_place(&work.outgoing[rank]);
+  });
+  particle.stays = stays;
+  particle.was_here = stays && arrive<Real>(work, particle);
+  const Count at = take_place(&work.tally->border);
+  if (at < work.room) work.border[at] = particle;
+}
+
+// ---- messages ----
+
+// A particle in a message: its tag, its coordinates in the host program's precision and, where
+// types change, its type, in words of 32 bits.
+template <class Real>
+struct Records {
+  int dimensions;
+  bool types;
+
+  static constexpr int kReal = sizeof(Real) / sizeof(std::uint32_t);
+  MM_HD std::size_t words() const {
+    return static_cast<std::size_t>(1 + dimensions * kReal + types);
+  }
+  std::size_t bytes() const { return words() * sizeof(std::uint32_t); }
+
+  MM_HD void write(std::uint32_t* at, const Traveler& particle) const {
+    *at++ = particle.particle;
+    for (int a = 0; a < dimensions; ++a, at += kReal) {
+      const auto r = static_cast<Real>(particle.r[a]);
+      std::memcpy(at, &r, sizeof r);
+    }
+    if (types) std::memcpy(at, &particle.type, sizeof particle.type);
+  }
+  MM_HD Traveler read(const std::uint32_t* at) const {
+    Traveler particle{*at++, -1, {}, true, false};
+    for (int a = 0; a < dimensions; ++a, at += kReal) {
+      Real r;
+      std::memcpy(&r, at, sizeof r);
+      particle.r[a] = static_cast<double>(r);
+    }
+    if (types) std::memcpy(&particle.type, at, sizeof particle.type);
+    return particle;
+  }
+};
+
+// ---- passes: the i-th item of an array ----
+
+// Puts a particle near a border into the messages to other ranks.
+template <class Real>
+struct PackPass {
+  HandOverWork work;
+  Records<Real> records;
+  std::uint32_t* const* messages;  // [ranks]
+  Count* packed;                   // [ranks]
+
+  MM_HD void operator()(std::size_t i) const {
+    const Traveler& particle = work.border[i];
+    for_ranks_near(work.domains, particle.r, work.reach, [&](std::int32_t rank) {
+      if (rank != work.domains.rank)
+        records.write(messages[rank] + take_place(&packed[rank]) * records.words(), particle);
+    });
+  }
+};
+
+// A particle of a message comes here, and to the list of those near a border.
+template <class Real>
+struct UnpackPass {
+  HandOverWork work;
+  Records<Real> records;
+  const std::uint32_t* message;
+  Count particles;   // of the system
+  Traveler* border;  // for the first of the message
+
+  MM_HD void operator()(std::size_t i) const {
+    Traveler particle = records.read(message + i * records.words());
+    particle.stays = particle.particle < particles;
+    if (particle.stays)
+      particle.was_here = arrive<Real>(work, particle);
+    else
+      work.tally->unknown = Count{particle.particle} + 1;
+    border[i] = particle;
+  }
+};
+
+// Part of a Look at the particles that a rank holds.
+struct Glance {
+  Count trace = 0, missing = 0;
+  double outside[3] = {0, 0, 0};
+
+  MM_HD void add(const Glance& other) {
+    trace += other.trace;
+    missing += other.missing;
+    for (int a = 0; a < 3; ++a)
+      if (other.outside[a] > outside[a]) outside[a] = other.outside[a];
+  }
+};
+template <class Real>
+struct LookPass {
+  HeldParticles held;
+  DomainsView domains;
+  bool all;
+  const std::uint32_t* arrived;  // null: nothing is expected
+
+  MM_HD Glance operator()(std::size_t i) const {
+    const auto position = static_cast<const HostPosition<Real>*>(held.arrays.position)[i];
+    Glance glance;
+    glance.trace = trace_of(held.arrays.tag[i], position, all);
+    glance.missing = arrived && !is_marked(arrived, i);
+    for (int a = 0; a < 3; ++a) {
+      if (!domains.divided(a)) continue;
+      const double outside = domains.own[a].outside(static_cast<double>(position.r[a]));
+      if (outside > 0) glance.outside[a] = outside;
+    }
+    return glance;
+  }
+};
+
+// The host program's precision may round a coordinate up to the edge, which is outside.
+template <class Real>
+struct ScalePass {
+  HostParticles host;
+  double factors[3], edges[3];
+
+  MM_HD void operator()(std::size_t i) const {
+    for (int a = 0; a < 3; ++a) {
+      Real& r = static_cast<HostPosition<Real>*>(host.position)[i].r[a];
+      const auto edge = static_cast<Real>(0.5 * edges[a]);
+      r = static_cast<Real>(static_cast<double>(r) * factors[a]);
+      if (r >= edge) r = std::nextafter(edge, Real(0));
+    }
+  }
+};
+
+template <class Real>
+struct PutBeyondPass {
+  HeldParticles held;
+  DomainsView domains;
+
+  MM_HD void operator()(std::size_t i) const {
+    for (int a = 0; a < 3; ++a) {
+      Real& r = static_cast<HostPosition<Real>*>(held.arrays.position)[i].r[a];
+      const Interval& own = domains.own[a];
+      const int n = domains.divided(a) ? own.turns(static_cast<double>(r)) : 0;
+      if (!n) continue;
+      const auto edge = static_cast<Real>(0.5 * own.box);
+      const Real below = std::nextafter(-edge, -2 * edge);
+      r += static_cast<Real>(n * own.box);
+      // Rounding could leave it at the edge; therefore it is put beyond the edge.
+      r = n > 0 ? (r > edge ? r : edge) : (r < below ? r : below);
+      if (held.arrays.image) held.arrays.image[3 * i + static_cast<std::size_t>(a)] -= n;
+    }
+  }
+};
+
+template <class Real>
+struct RestorePass {
+  HeldParticles held;
+  Traveler* border;
+  double box[3];
+  int dimensions;
+  Count* migrated;
+
+  static constexpr double kRounding = 4.0 * std::numeric_limits<Real>::epsilon();
+  MM_HD void operator()(std::size_t i) const {
+    Traveler& particle = border[i];
+    if (!particle.stays) return;
+    const std::size_t at = held.arrays.index[particle.particle];
+    if (at >= held.count) return;
+    const auto& there = static_cast<const HostPosition<Real>*>(held.arrays.position)[at];
+    bool rounded = true;
+    for (int a = 0; a < dimensions; ++a) {
+      const double way = static_cast<double>(there.r[a]) - particle.r[a];
+      rounded &= abs_of(std::remainder(way, box[a])) <= kRounding * box[a];
+    }
+    // Otherwise another operation has moved it.
+    if (rounded) move_to<Real>(held.arrays, at, particle, box, dimensions);
+    if (!particle.was_here) take_place(migrated);
+    particle.was_here = true;
+  }
+};
+
+}  // namespace manymove::hard_particles
