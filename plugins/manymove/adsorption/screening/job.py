@@ -198,8 +198,7 @@ class Job:
                 raise error
             yield (self.screening.output / OPTIONS_FILE).stat().st_mtime
         finally:
-            if self._leads:
-                folder_lock.release(self.screening.output)
+            folder_lock.release(self.screening.output)
 
     def _open(self) -> None:
         """Lock the folder and enter the options, or join the process that has done so."""

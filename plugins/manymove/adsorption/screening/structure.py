@@ -217,11 +217,11 @@ class Task:
             return stop.requested or late()
 
         found: dict[str, Any] = {}
+        grids: list[Any] = []  # of the gas, which all points need
         points: list[dict[str, Any]] | None = None
         state, reason = DONE, ""
         try:
             with interruptible(ends), collected():  # `check` has recorded the warnings
-                grids: list[Any] = []  # of the gas, which all points need
                 found = self._of_framework(known.get("pores", True), grids)
                 void = None
                 if "void_fraction" in found:
@@ -237,6 +237,8 @@ class Task:
             complete, state, reason = True, REFUSED, str(refusal)
         except Exception as error:
             complete, state, reason = True, FAILED, _line(error)
+        finally:
+            grids.clear()
         if not complete:
             if stop.requested:
                 return None
