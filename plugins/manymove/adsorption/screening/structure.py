@@ -324,9 +324,10 @@ class Task:
         }
 
     def _blocked(self, a: Adsorption) -> dict[str, Any]:
-        """The blocked pockets for each species. Those of a molecule are the ones of that site for
-        which the largest share of the volume is blocked."""
-        pockets = a.grid["pockets"]
+        """The blocked pockets for each species in which a site is attracted; others are specks
+        that are hardly below the barrier. Those of a molecule are the ones of that site for which
+        the largest share of the volume is blocked."""
+        pockets = [pocket for pocket in a.grid["pockets"] if pocket["lowest"] < 0]
         volume = math.prod(a.framework.cell)
         numbers, shares = [], []
         for species in self.screening.adsorbates:
