@@ -120,31 +120,22 @@ class Crew:
     def _work(self, place: Place) -> None:
         try:
             while not self._stop.requested:
-                if (index := self._next()) is not None:
+                if (index := _first(self._left)) is not None:
                     self._take(index, place)
-                elif self._elsewhere:
+                elif (index := _first(self._elsewhere)) is not None:
                     time.sleep(_AGAIN)
-                    self._left.extend(self._popped(self._elsewhere))
+                    self._take(index, place)
                 else:
                     break
             with self._guard:
                 self._working -= 1
                 last = not self._working
-            while last and not self._stop.requested and (found := self._popped(self._alone)):
-                self._take(*found, place, alone=True)
+            while last and not self._stop.requested:
+                if (index := _first(self._alone)) is None:
+                    break
+                self._take(index, place, alone=True)
         except BaseException as error:  # the main thread raises it
             self._ended.put(error)
-
-    def _next(self) -> int | None:
-        return next(iter(self._popped(self._left)), None)
-
-    @staticmethod
-    def _popped(items: deque[int]) -> list[int]:
-        """The first of the items; none if another thread has taken the last one."""
-        try:
-            return [items.popleft()]
-        except IndexError:
-            return []
 
     def _take(self, index: int, place: Place, alone: bool = False) -> None:
         task = self._tasks[index]
@@ -170,3 +161,11 @@ class Crew:
             finally:
                 folder_lock.release(task.folder)
         self._ended.put((index, found))
+
+
+def _first(items: deque[int]) -> int | None:
+    """Take the first of the items; None if another thread has taken the last one."""
+    try:
+        return items.popleft()
+    except IndexError:
+        return None
