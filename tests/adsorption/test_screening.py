@@ -396,6 +396,17 @@ def test_finished_structures_are_kept_unless_their_file_has_changed(cifs, tmp_pa
     }
 
 
+def test_a_changed_file_that_is_refused_has_no_isotherm_left(cifs, tmp_path):
+    output = tmp_path / "out"
+    assert screened(cifs, output) == 0
+    assert (output / "structures/wide/isotherm.aif").is_file()
+    (cifs / "wide.cif").write_text("hello")
+    assert screened(cifs, output) == 0
+    assert not [*(output / "structures/wide").rglob("isotherm.*")]
+    assert {row["status"] for row in rows(output) if row["structure"] == "wide"} == {"refused"}
+    assert results(output, "wide")["state"] == "refused"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
