@@ -143,6 +143,10 @@ Poll poll_of(nb::handle interrupted) {
   };
 }
 
+struct KeptGrid {
+  std::shared_ptr<const void> grid;
+};
+
 nb::dict grid_dict(const Engine& engine) {
   const GridInfo g = engine.grid_info();
   nb::dict d;
@@ -151,12 +155,25 @@ nb::dict grid_dict(const Engine& engine) {
   d["lowest"] = g.lowest;
   d["blocked_share"] = g.blocked_share;
   d["open_share"] = g.open_share;
+  nb::list pockets;
+  for (const Pocket& one : g.pockets) {
+    nb::dict of_pocket;
+    of_pocket["type"] = one.type;
+    of_pocket["center"] = nb::make_tuple(one.center[0], one.center[1], one.center[2]);
+    of_pocket["share"] = one.share;
+    of_pocket["lowest"] = one.lowest;
+    pockets.append(std::move(of_pocket));
+  }
+  d["pockets"] = std::move(pockets);
   return d;
 }
 
 }  // namespace
 
 void bind_adsorption(nb::module_& module) {
+  nb::class_<KeptGrid>(module, "AdsorptionGrid",
+                       "A grid in memory, which later engines with the same framework and force "
+                       "field take.");
   nb::class_<Engine>(module, "Adsorption",
                      "The engine behind manymove.Adsorption; its documentation is there.")
       .def_static(
@@ -226,6 +243,7 @@ void bind_adsorption(nb::module_& module) {
                      return tuple_of(c);
                    })
       .def_prop_ro("grid", &grid_dict)
+      .def("kept_grid", [](const Engine& e) { return KeptGrid{e.kept_grid()}; })
       .def_prop_ro("capacities", &Engine::capacities)
       .def_prop_ro("ideal_chains",
                    [](const Engine& e) {

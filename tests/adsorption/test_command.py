@@ -280,10 +280,10 @@ def test_the_table_of_an_isotherm_is_written_after_each_point(tmp_path, monkeypa
 
     original = job.run
 
-    def run(settings, world):
+    def run(settings, world, *grids):
         if settings.pressure == 20:
             raise RuntimeError("the second point fails")
-        return original(settings, world)
+        return original(settings, world, *grids)
 
     monkeypatch.setattr(job, "run", run)
     assert adsorption(*DENSE, "1,20", "--steps", 10, "--output", tmp_path) == 2
@@ -304,10 +304,10 @@ def test_a_resumed_isotherm_keeps_the_rows_that_it_has_not_come_to_again(tmp_pat
     rows = isotherm_rows(tmp_path)
     original = job.run
 
-    def run(settings, world):
+    def run(settings, world, *grids):
         if settings.pressure == 20:
             raise RuntimeError("the second point fails")
-        return original(settings, world)
+        return original(settings, world, *grids)
 
     monkeypatch.setattr(job, "run", run)
     assert adsorption("--resume", "--output", tmp_path, "--quiet") == 2
@@ -334,7 +334,7 @@ def test_an_isotherm_that_is_stopped_while_it_equilibrates_is_continued(tmp_path
 def test_progress_names_the_pressure_and_is_about_all_points(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("manymove.jobs.progress.LINE_EVERY", 0.0)
     words = [word for word in DENSE if word != "--quiet"]
-    assert adsorption(*words, "1,5,20", "--steps", 3000, "--output", tmp_path) == 0
+    assert adsorption(*words, "1,5,20", "--steps", 20_000, "--output", tmp_path) == 0
     printed = capsys.readouterr().err
     found = re.findall(r"LTA, plj, (\d+) bar \(point (\d) of 3\): (\d+)%.* left", printed)
     assert {(p, k) for p, k, _ in found} == {("1", "1"), ("5", "2"), ("20", "3")}

@@ -272,6 +272,14 @@ def test_no_molecule_enters_the_sodalite_cages_of_lta():
     assert inside["open"] > 0
     assert inside["shut"] == 0
     assert shut.grid["blocked"] == pytest.approx(0.02, abs=0.01)
+    assert open_.grid["pockets"] == []
+    pockets = shut.grid["pockets"]
+    centers = np.array([pocket["center"] for pocket in pockets])
+    np.testing.assert_allclose(centers * 2, np.rint(centers * 2), atol=1e-6)
+    assert len({tuple(np.rint(center * 2) % 2) for center in centers}) == len(pockets) == 8
+    share = sum(pocket["volume"] for pocket in pockets) / np.prod(shut.framework.cell)
+    assert share == pytest.approx(shut.grid["blocked"])
+    assert all(pocket["lowest"] < -1000 and pocket["site"] == "CH4" for pocket in pockets)
     assert shut.on_hills() == 0
 
 

@@ -1,13 +1,8 @@
-"""A collection of frameworks through one gas: what is refused, what is run, and what is written.
-
-The frameworks have a few atoms, so that a structure takes about a second.
-"""
+"""A collection of frameworks through one gas: what is refused, what is run, and what is written."""
 
 from __future__ import annotations
 
-import csv
 import json
-import os
 import re
 import signal
 import subprocess
@@ -19,6 +14,7 @@ import pytest
 from adsorption_model import cif
 from commands import COMMAND, summary_of
 from processes import run, start, until
+from screenings import OF_ISOTHERM, OPTIONS, SPEED, results, rows, screened, two_frameworks, write
 
 from manymove import cli
 from manymove.adsorption import TRAPPE_ZEO, read_framework, screen
@@ -30,40 +26,12 @@ from manymove.jobs import folder_lock
 
 # The few atoms of the frameworks have few bonds.
 pytestmark = pytest.mark.filterwarnings("ignore:.*too few bonded neighbors:UserWarning")
-ATOMS = "Si1 Si 0.1 0.1 0.1 1\nO1 O 0.28 0.1 0.1 1\nO2 O 0.1 0.28 0.1 1"
-SPEED = "--cutoff 4 --grid-spacing 0.25 --device cpu --threads 1"
-SHORT = "--systems 10 --steps 100 --equilibrate 10 --target-error 0.5 --isotherm 1,10"
-GAS = "--adsorbates CH4 --force-field TraPPE-zeo --temperature 300"
-OF_ISOTHERM = [*GAS.split(), *SHORT.split(), *SPEED.split(), "--quiet"]
-OPTIONS = [*OF_ISOTHERM, "--insertions", "50", "--samples", "20"]
-
-
-def write(folder: Path, name: str, edge: float = 9.0, atoms: str = ATOMS) -> Path:
-    folder.mkdir(exist_ok=True)
-    path = folder / f"{name}.cif"
-    path.write_text(cif(atoms, (edge, edge, edge)))
-    return path
 
 
 @pytest.fixture
 def cifs(tmp_path) -> Path:
     """A folder of two frameworks."""
-    write(tmp_path / "cifs", "wide", 10.0)
-    write(tmp_path / "cifs", "narrow", 8.5)
-    return tmp_path / "cifs"
-
-
-def screened(collection, output, *words) -> int:
-    return cli.run(["screen", str(collection), *OPTIONS, "--output", str(output), *words])
-
-
-def rows(output) -> list[dict[str, str]]:
-    with open(output / "screen.csv", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def results(output, name) -> dict:
-    return json.loads((output / "structures" / name / "structure.json").read_text())
+    return two_frameworks(tmp_path / "cifs")
 
 
 @pytest.fixture(autouse=True)
@@ -205,8 +173,8 @@ def test_a_framework_without_parameters_is_refused_and_a_warning_of_a_file_is_ke
 
 
 def test_the_results_are_those_of_the_commands_for_one_framework(cifs, tmp_path, capsys):
-    """With the seed of the table: the loadings of `adsorption`, bit for bit, and the properties of
-    `henry` and `pores`."""
+    """With the seeds of the results: the loadings of `adsorption`, bit for bit, and the properties
+    of `henry` and `pores`."""
     assert screened(cifs, tmp_path / "out") == 0
     own = results(tmp_path / "out", "wide")
     framework = ["--framework", str(cifs / "wide.cif"), "--seed", str(own["seed"])]
@@ -216,19 +184,25 @@ def test_the_results_are_those_of_the_commands_for_one_framework(cifs, tmp_path,
         assert one["state_hash"] == other["state_hash"] is not None
         assert one["loading_mol_per_kg"] == other["loading_mol_per_kg"]
         assert one["target_reached"] == other["target_reached"]
-    common = [*framework, "--force-field", "TraPPE-zeo", *SPEED.split(), "--insertions", "50"]
-    henry, pores = tmp_path / "henry.json", tmp_path / "pores.json"
-    words = ["--adsorbates", "CH4", "--temperature", "300", "--quiet", "--json"]
-    assert cli.run(["henry", *common, *words, str(henry)]) == 0
-    words = ["--temperature", "300", "--samples", "20", "--quiet", "--json"]
-    assert cli.run(["pores", *common, *words, str(pores)]) == 0
-    of_henry = json.loads(henry.read_text())["species"][0]
+    common = ["--framework", str(cifs / "wide.cif"), "--force-field", "TraPPE-zeo"]
+    common += [*SPEED.split(), "--insertions", "50", "--temperature", "300", "--quiet"]
+
+    def alone(seed: str, *words: str) -> dict:
+        path = tmp_path / f"{seed}.json"
+        words = (*words, *common, "--seed", str(own["seeds"][seed]), "--json", str(path))
+        assert cli.run([*words]) == 0
+        return json.loads(path.read_text())
+
+    of_henry = alone("henry", "henry", "--adsorbates", "CH4")["species"][0]
     assert own["henry_mol_per_kg_Pa"] == [of_henry["henry_mol_per_kg_Pa"]]
     assert own["henry_heat_kJ_per_mol"] == [of_henry["heat_kJ_per_mol"]]
-    of_pores = json.loads(pores.read_text())
-    for name in ("void_fraction", "void_fraction_error", "pore_volume_cm3_per_g",
-                 "surface_area_m2_per_g", "density_g_per_cm3"):  # fmt: skip
-        assert own[name] == of_pores[name]
+    of_void = alone("void_fraction", "pores", "--samples", "20")
+    for name in ("void_fraction", "void_fraction_error", "pore_volume_cm3_per_g"):
+        assert own[name] == of_void[name]
+    of_surface = alone("surface_area", "pores", "--samples", "20")
+    for name in ("surface_area_m2_per_g", "density_g_per_cm3"):
+        assert own[name] == of_surface[name]
+    assert len(set(own["seeds"].values())) == 4 and own["seeds"]["isotherm"] == own["seed"]
     assert capsys.readouterr().out == ""
 
 
@@ -332,7 +306,7 @@ def test_a_script_gets_the_results_one_by_one(cifs, tmp_path):
     assert found[1]["points"][0]["pressure_bar"] == 1.0
     assert found[1] == results(tmp_path / "out", "narrow")
     again = list(screen(cifs, output=tmp_path / "out", **options))
-    assert again[1:] == found[1:]
+    assert again[:2] == found[1:]  # those of the earlier session come first
     with pytest.raises(TypeError, match="a screening has no option isotherms"):
         screen(cifs, output=tmp_path / "other", isotherms=(1.0,))
     with pytest.raises(ValueError, match=r"out/options\.json has --steps 100, not 200"):
@@ -422,6 +396,17 @@ def test_finished_structures_are_kept_unless_their_file_has_changed(cifs, tmp_pa
     }
 
 
+def test_a_changed_file_that_is_refused_has_no_isotherm_left(cifs, tmp_path):
+    output = tmp_path / "out"
+    assert screened(cifs, output) == 0
+    assert (output / "structures/wide/isotherm.aif").is_file()
+    (cifs / "wide.cif").write_text("hello")
+    assert screened(cifs, output) == 0
+    assert not [*(output / "structures/wide").rglob("isotherm.*")]
+    assert {row["status"] for row in rows(output) if row["structure"] == "wide"} == {"refused"}
+    assert results(output, "wide")["state"] == "refused"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -454,8 +439,9 @@ def test_the_results_of_another_command_are_not_touched(cifs, tmp_path, capsys):
     assert "is from another command" in capsys.readouterr().err
 
 
-def test_a_folder_in_use_is_refused(cifs, tmp_path, capsys):
+def test_a_folder_that_another_command_uses_is_refused(cifs, tmp_path, capsys, monkeypatch):
     output = tmp_path / "out"
+    monkeypatch.setattr(job, "_OPENING", 0.0)  # seconds until it has entered its options
     script = "import sys, time; from pathlib import Path; from manymove.jobs import folder_lock\n"
     script += "folder_lock.hold(Path(sys.argv[1])); print('held', flush=True); time.sleep(100)"
     holder = start([sys.executable, "-c", script, output])
@@ -533,7 +519,8 @@ def test_a_structure_ends_at_its_time_limit_and_a_longer_one_continues_it(
         ("--rank-by beauty", "--rank-by is beauty; it must be loading"),
         ("--time-limit 0", "--time-limit is 0.0; it must be positive"),
         ("--method mdp", "--method is mdp; --isotherm needs insertions"),
-        ("--device cuda:0,1", "--device is cuda:0,1; manymove screen uses one GPU"),
+        ("--device cuda:0,999", "--device is cuda:0,999, which does not exist here"),
+        ("--at-once 0", "--at-once is 0; it must be at least 1"),
         ("--adsorbates CH4,N2 --mole-fractions 0.5,0.6", "--mole-fractions"),
         ("--temperature 5e5 --isotherm 1e9", "--isotherm: CH4: no fugacity"),
         ("--force-field nothing.json", "--force-field: "),
@@ -557,24 +544,17 @@ def test_a_force_field_and_a_collection_are_needed(cifs, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-def test_several_ranks_are_refused(cifs, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("PMI_RANK", "0")
-    monkeypatch.setenv("PMI_SIZE", "2")
-    assert screened(cifs, tmp_path / "out") == 2
-    assert "manymove screen is for one process" in capsys.readouterr().err
-
-
 def test_progress_and_ranking_are_printed(cifs, tmp_path, capsys):
     (cifs / "bad.cif").write_text("hello")
     words = [word for word in OPTIONS if word != "--quiet"]
     output = ["--output", str(tmp_path / "out")]
     assert cli.run(["screen", str(cifs), *words, *output]) == 0
     printed, told = capsys.readouterr()
-    refused, total, first, last = told.splitlines()
-    assert refused.startswith("screen: bad: refused: ")
-    assert total == "screen: 3 structures: 2 to run, 1 refused, 0 finished before"
-    assert "structures/h" in first and first.startswith("screen: narrow: done (1 of 2, ")
-    assert last.startswith("screen: wide: done (2 of 2, ") and last.endswith("0 s left)")
+    total, refused, first, last = told.splitlines()
+    assert total == "screen: 3 structures: 0 finished before, 3 to run, 1 at once"
+    assert refused.startswith("screen: bad: refused: ") and "(1 of 3, " in refused
+    assert "structures/h" in first and first.startswith("screen: narrow: done (2 of 3, ")
+    assert last.startswith("screen: wide: done (3 of 3, ") and last.endswith("0 s left)")
     ranking = [line for line in printed.splitlines() if not line.startswith("no pictures")]
     assert ranking[0] == "rank by loading of CH4 at 10 bar (mol/kg)"
     assert ranking[1].split()[:2] == ["1", summary_of(tmp_path / "out")["ranking"][0]]
@@ -599,22 +579,6 @@ def test_the_picture_has_the_ranking_and_the_isotherms(rank_by, cifs, tmp_path, 
     assert names == summary_of(tmp_path / "out")["ranking"]
     assert [text.get_text() for text in isotherms.get_legend().get_texts()] == names
     assert not [*(tmp_path / "out").rglob("structures/**/*.png")]
-
-
-def test_files_stay_open_for_one_structure_only(cifs, tmp_path, monkeypatch):
-    """Locks of finished structures are released, because the limit on open files is about a
-    thousand."""
-    held = []
-    original = job.Job._adopt
-
-    def counted(self, *given):
-        held.append(len(folder_lock._held))
-        original(self, *given)
-
-    monkeypatch.setattr(job.Job, "_adopt", counted)
-    assert screened(cifs, tmp_path / "out") == 0
-    assert held == [1, 1, 1, 1]  # checked, then run: the folder of the screening
-    assert os.listdir(tmp_path / "out/structures") != []
 
 
 def test_a_missing_gpu_refuses_no_structure(cifs, tmp_path, capsys):

@@ -193,6 +193,52 @@ def test_henry_coefficients_in_irmof_1_are_those_of_direct_sums(gas, temperature
     assert found.value == pytest.approx(direct, rel=0.01)
 
 
+def test_henry_coefficients_in_narrow_pores_are_those_of_a_sum_over_a_mesh():
+    """Methane in a skewed lattice whose energy is positive everywhere, without statistical errors:
+    the direct energies of the engine and of the direct sum agree, and what is left of a coarse grid
+    is the error by interpolation, which decreases with the spacing."""
+    pytest.importorskip("scipy")
+    import direct_henry
+
+    edge, temperature = 4.0, 298.15
+    framework = Framework(
+        "narrow", 3 * (edge,), np.zeros((1, 3)), ("O",), 16.0, (0.4, -0.3, 0.2), labels=("O1",)
+    )
+    site = CH4.sites[0]
+    guest = direct_henry.Guest(
+        CH4.positions, np.array([(site.epsilon, site.sigma)]), np.array([0.0])
+    )
+    laws = {"O": (PAPER["O"][1] * KCAL, PAPER["O"][0] / 2 ** (1 / 6))}
+    solid = direct_henry.Solid(
+        framework.edges, framework.fractional, framework.elements, np.zeros(1), framework.mass
+    )
+    energy = direct_henry.Energy(solid, guest, laws, 12.0, "tail")
+    exact = direct_henry.quadrature(energy, temperature, 0.1)
+    assert direct_henry.quadrature(energy, temperature, 0.06) == pytest.approx(exact, rel=1e-6)
+    unit = solid.volume * 1e-30 / (direct_henry.BOLTZMANN * temperature * solid.mass * 1e-3)
+    mesh = [np.arange(36) / 36] * 3
+    xyz = np.stack(np.meshgrid(*mesh, indexing="ij"), -1).reshape(-1, 3) @ framework.edges
+
+    def coefficient(a: Adsorption, direct: bool) -> float:
+        energies = a._engine.framework_energies(np.ascontiguousarray(xyz), 0, direct) + energy.tail
+        return float(np.exp(-energies / temperature).mean() * unit)
+
+    errors = []
+    for spacing in (0.4, 0.2, 0.1):
+        a = Adsorption(
+            framework, 1, adsorbates=CH4, method="plj", temperature=temperature, systems=32,
+            seed=1, interactions=Interactions(12.0, UFF, grid=EnergyGrid(spacing, barrier=None)),
+            device="cpu",
+        )  # fmt: skip
+        assert coefficient(a, True) == pytest.approx(exact, rel=1e-6)
+        errors.append(abs(coefficient(a, False) / exact - 1))
+        found, _ = a.henry(20_000)
+        assert found.error < 0.02 * found.value
+        assert abs(found.value - coefficient(a, False)) < 4 * found.error
+    assert errors[2] < 1e-3
+    assert errors[0] > 4 * errors[1] > 16 * errors[2]
+
+
 def test_the_command_takes_uff_by_its_name(irmof, capsys):
     options = ["henry", "--framework", str(irmof), "--adsorbates", "CH4,He", "--force-field", "UFF",
                "--insertions", "200", "--systems", "4", "--device", "cpu"]  # fmt: skip

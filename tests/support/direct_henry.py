@@ -254,3 +254,28 @@ def henry(
     mass = energy.solid.mass / AVOGADRO * 1e-3
     unit = energy.solid.volume * 1e-30 / (BOLTZMANN * temperature * AVOGADRO * mass)
     return mean * unit, spread
+
+
+def quadrature(energy: Energy, temperature: float, spacing: float) -> float:
+    """Henry coefficient in mol/(kg Pa) of a molecule of one site without charges, by the sum over a
+    mesh. It has no statistical error, and converges faster than any power of the spacing once this
+    resolves the wells, because the Boltzmann factor is smooth and periodic.
+
+    Args:
+        energy: energy of a pose.
+        temperature: temperature in kelvin.
+        spacing: largest spacing of the mesh along the edges in angstrom.
+    """
+    solid, block = energy.solid, 8
+    points = np.ceil(np.linalg.norm(solid.edges, axis=1) / spacing).astype(int)
+    corners = [np.arange(0, count, block) for count in points]
+    reach = np.linalg.norm(block / points @ np.abs(solid.edges))
+    total = 0.0
+    for corner in np.stack(np.meshgrid(*corners, indexing="ij"), -1).reshape(-1, 3):
+        axes = [np.arange(c, min(c + block, n)) / n for c, n in zip(corner, points, strict=True)]
+        inside = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3) @ solid.edges
+        found = energy.of(inside[:, None], inside.mean(axis=0), float(reach))
+        total += float(np.exp(-np.minimum(found / temperature, 600)).sum())
+    mass = solid.mass / AVOGADRO * 1e-3
+    unit = solid.volume * 1e-30 / (BOLTZMANN * temperature * AVOGADRO * mass)
+    return total / int(points.prod()) * unit

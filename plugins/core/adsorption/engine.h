@@ -192,12 +192,21 @@ void for_each_field(Fields& s, Visitor&& visit) {
   visit(OptionalField{"shapes", !s.shapes.empty()}, s.shapes);
 }
 
+// A blocked region of the unit cell, of one type of sites or one species of point particles.
+struct Pocket {
+  int type = 0;
+  std::array<double, 3> center{0, 0, 0};  // of its volume, in fractions of the edges
+  double share = 0;                       // of the unit cell's volume
+  double lowest = 0;                      // Lennard-Jones energy in K
+};
+
 struct GridInfo {
   std::array<int, 3> points;
   std::size_t bytes;
   double lowest;         // K, of all species
   double blocked_share;  // of the unit cell's volume that is below the barrier, but out of reach
   double open_share;     // that is below it and within reach; without one, below the hill
+  std::vector<Pocket> pockets;  // of one type after the other, from the largest to the smallest
 };
 
 // To be used by one thread at a time. The calling thread's current device is after each call what
@@ -229,6 +238,9 @@ class MANYMOVE_API Engine {
 
   virtual Counters counters() const = 0;
   virtual GridInfo grid_info() const = 0;
+  // Keeps the grid in memory. An engine of this process with the same framework, force field and
+  // points takes the grid of another one, or one that is kept, instead of filling its own.
+  virtual std::shared_ptr<const void> kept_grid() const = 0;
   virtual std::vector<int> capacities() const = 0;  // of each species, at present
   virtual std::vector<IdealChain> ideal_chains() const { return {}; }  // of each species of chains
   virtual std::size_t molecules() const = 0;                           // that set_positions() takes

@@ -35,7 +35,8 @@ class EngineBase : public Engine {
     reset_averages();
   }
   Counters counters() const final { return state_.data.counters; }
-  GridInfo grid_info() const final { return state_.info; }
+  GridInfo grid_info() const final { return state_.grid->info; }
+  std::shared_ptr<const void> kept_grid() const final { return state_.grid; }
   std::vector<int> capacities() const final { return adsorption::capacities(state_); }
   std::size_t molecules() const final { return molecules_of(state_.parameters); }
   std::vector<IdealChain> ideal_chains() const final { return state_.ideal; }

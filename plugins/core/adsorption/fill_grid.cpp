@@ -11,7 +11,7 @@
 namespace manymove::adsorption {
 
 void fill_grid(State& s, ThreadPool& pool, const Poll& poll) {
-  if (!s.has_framework()) return;
+  if (!s.has_framework() || enter_shared_grid(s)) return;
   const auto kernels = best_level<GridKernels>(MANYMOVE_LEVELS);
   const std::array<int, 3>& n = s.parameters.grid;
   const std::size_t values = s.grid_values();

@@ -2,6 +2,7 @@
 // The framework: its atoms, its potential, and the grids.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <span>
 
@@ -190,25 +191,33 @@ OpenVoxels open_voxels(const State& s, std::span<const double> energies, int typ
   return v;
 }
 
-void set_grid(State& s, int type, std::span<const double> energies, const Pockets* pockets) {
+void set_grid(const State& s, int type, std::span<const double> energies, const Pockets* pockets,
+              Grids& g) {
   const Parameters& p = s.parameters;
   const std::size_t first = static_cast<std::size_t>(type) * s.grid_values(3);
-  s.info.lowest = std::min(s.info.lowest, std::ranges::min(energies));
-  s.in_precision(
-      [&](auto& own) { store_grid(p.grid, p.cubic, energies, pockets, own.grid.data() + first); });
+  g.info.lowest = std::min(g.info.lowest, std::ranges::min(energies));
+  const auto store = [&](auto& values) {
+    store_grid(p.grid, p.cubic, energies, pockets, values.data() + first);
+  };
+  p.double_precision ? store(g.of_double) : store(g.of_float);
 }
 
 }  // namespace
 
 void finish_grid(State& s, std::vector<double>&& lj, std::vector<double>&& potential,
                  const Poll& poll) {
-  Parameters& p = s.parameters;
+  const Parameters& p = s.parameters;
+  const auto g = std::make_shared<Grids>();
   const std::size_t values = s.grid_values(),
                     all = s.grid_values(3) * static_cast<std::size_t>(s.types());
   if (s.felt_charges) add_waves(s, potential, poll);
-  s.in_precision([&](auto& own) { own.grid.resize(all); });
-  s.info = {p.grid, all * (p.double_precision ? 8 : 4),
-            s.molecules() ? 0 : std::numeric_limits<double>::max(), 0, 0};
+  p.double_precision ? g->of_double.resize(all) : g->of_float.resize(all);
+  g->info = {p.grid,
+             all * (p.double_precision ? 8 : 4),
+             s.molecules() ? 0 : std::numeric_limits<double>::max(),
+             0,
+             0,
+             {}};
   int solid = 0;
   for (int t = 0; t < s.types(); ++t) {
     const std::span e(lj.data() + static_cast<std::size_t>(t) * values, values);
@@ -220,18 +229,18 @@ void finish_grid(State& s, std::vector<double>&& lj, std::vector<double>&& poten
     poll();
     if (core) v = open_voxels(s, e, t);
     solid += core;
-    s.info.blocked_share += static_cast<double>(v.blocked_count) / static_cast<double>(values);
-    s.info.open_share += static_cast<double>(v.open_count) / static_cast<double>(values);
-    if (!s.molecules() && p.exchange > 0 && p.species[t].capacity == 0)
-      p.species[t].capacity = std::max(p.species[t].molecules, estimated_capacity(s, t, v.open));
+    g->info.blocked_share += static_cast<double>(v.blocked_count) / static_cast<double>(values);
+    g->info.open_share += static_cast<double>(v.open_count) / static_cast<double>(values);
+    if (v.pockets) std::ranges::copy(v.pockets->blocked(t), std::back_inserter(g->info.pockets));
     // The grid of a type is its energy, u_LJ + q phi; the pockets are those of u_LJ alone.
     if (const double charge = s.felt_charges ? s.charge(t) * std::sqrt(kCoulomb) : 0; charge != 0)
       for (std::size_t i = 0; i < values; ++i) e[i] += charge * potential[i];
-    set_grid(s, t, e, v.pockets.get());
+    set_grid(s, t, e, v.pockets.get(), *g);
+    if (!s.molecules()) g->open.push_back(std::move(v.open));
   }
-  s.info.blocked_share /= std::max(1, solid);
-  s.info.open_share = solid ? s.info.open_share / solid : 1;
-  make_room(s);
+  g->info.blocked_share /= std::max(1, solid);
+  g->info.open_share = solid ? g->info.open_share / solid : 1;
+  enter_grid(s, g);
 }
 
 Site to_site(const State& s, const double* xyz) {
@@ -302,8 +311,8 @@ double energy_on_grid(const State& s, const F* grid, int species, const Pose& po
 }  // namespace
 
 double framework_energy_at(const State& s, int species, const Pose& pose) {
-  return s.in_precision(
-      [&](const auto& own) { return energy_on_grid(s, own.grid.data(), species, pose); });
+  return s.with_grid(
+      [&](const auto& grid) { return energy_on_grid(s, grid.data(), species, pose); });
 }
 
 void framework_energies(const State& s, const double* xyz, std::size_t count, int type, bool direct,
@@ -311,8 +320,8 @@ void framework_energies(const State& s, const double* xyz, std::size_t count, in
   if (type < 0 || type >= s.types())
     refuse("there is no ", s.molecules() ? "type of sites " : "species ", type);
   const bool felt = s.has_framework() && s.felt(type);
-  s.in_precision([&](const auto& own) {
-    const auto m = make_model(s, own.grid.data());
+  s.with_grid([&](const auto& grid) {
+    const auto m = make_model(s, grid.data());
     for (std::size_t i = 0; i < count; ++i, xyz += 3)
       energies[i] = !felt    ? 0
                     : direct ? direct_site_energy(s, type, xyz)

@@ -3,12 +3,35 @@
 // voxels are in pockets that molecules cannot reach.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <span>
+#include <type_traits>
 #include <vector>
 
+#include "engine.h"
+
 namespace manymove::adsorption {
+
+// The grids of all types, which do not change any more. Engines may share them.
+struct Grids {
+  std::vector<float> of_float;  // [types] as Model::grid has them, in the precision of the engine
+  std::vector<double> of_double;
+  std::vector<std::vector<bool>> open;  // [types][points], of point particles
+  GridInfo info{};
+
+  template <class F>
+  const std::vector<F>& in() const {
+    if constexpr (std::is_same_v<F, float>)
+      return of_float;
+    else
+      return of_double;
+  }
+};
 
 // Components of the points below the barrier; one that meets an image of itself is a channel.
 class Pockets {
@@ -20,16 +43,38 @@ class Pockets {
     for (std::size_t i = 0; i < energies.size(); ++i)
       if (energies[i] < barrier && !label_[i]) flood(i);
   }
-  bool blocked(std::size_t i) const { return label_[i] && !channel_[label_[i] - 1]; }
-  bool open(std::size_t i) const { return label_[i] && channel_[label_[i] - 1]; }
+  bool blocked(std::size_t i) const { return label_[i] && !components_[label_[i] - 1].channel; }
+  bool open(std::size_t i) const { return label_[i] && components_[label_[i] - 1].channel; }
+  // Those that are blocked, from the largest to the smallest.
+  std::vector<Pocket> blocked(int type) const {
+    std::vector<Pocket> found;
+    for (const Component& c : components_) {
+      if (c.channel) continue;
+      Pocket pocket{type, {0, 0, 0}, c.points / static_cast<double>(energies_.size()), c.lowest};
+      for (int a = 0; a < 3; ++a) {
+        const double u = c.sum[a] / c.points / points_[a];
+        pocket.center[a] = u - std::floor(u);
+      }
+      found.push_back(pocket);
+    }
+    std::ranges::stable_sort(found, std::greater{}, &Pocket::share);
+    return found;
+  }
 
  private:
   // Unit cells crossed along an axis since the component's first point, biased by 512, ten bits.
   static constexpr std::uint32_t kBias = 512u | 512u << 10 | 512u << 20;
 
+  struct Component {
+    bool channel = false;
+    double points = 0;
+    std::array<double, 3> sum{0, 0, 0};  // of the places of its points, which are made whole
+    double lowest = std::numeric_limits<double>::max();
+  };
+
   void flood(std::size_t seed) {
-    channel_.push_back(false);
-    const auto label = static_cast<std::int32_t>(channel_.size());
+    Component& own = components_.emplace_back();
+    const auto label = static_cast<std::int32_t>(components_.size());
     label_[seed] = label;
     shift_[seed] = kBias;
     stack_.assign(1, seed);
@@ -38,8 +83,12 @@ class Pockets {
     while (!stack_.empty()) {
       const std::size_t i = stack_.back();
       stack_.pop_back();
+      own.points += 1;
+      own.lowest = std::min(own.lowest, energies_[i]);
       for (int a = 0; a < 3; ++a) {
         const auto at = static_cast<int>(i / stride[a] % static_cast<std::size_t>(points_[a]));
+        const int cell = static_cast<int>(shift_[i] >> (10 * a) & 1023u) - 512;
+        own.sum[a] += at + static_cast<double>(cell) * points_[a];
         for (const int by : {-1, 1}) {
           std::size_t j = i + static_cast<std::size_t>(by) * stride[a];
           std::uint32_t shift = shift_[i];
@@ -56,7 +105,7 @@ class Pockets {
           } else if (shift_[j] != shift) {
             // The flood has come here by way of another unit cell: the component meets its own
             // image.
-            channel_.back() = true;
+            own.channel = true;
           }
         }
       }
@@ -69,7 +118,7 @@ class Pockets {
   std::vector<std::int32_t> label_;
   std::vector<std::uint32_t> shift_;
   std::vector<std::size_t> stack_;
-  std::vector<bool> channel_;
+  std::vector<Component> components_;
 };
 
 // One type's energies [z][y][x] as Model::grid has them. pockets: may be null.

@@ -28,7 +28,6 @@ struct MeshTables {
 // The tables that exist in both precisions.
 template <class F>
 struct InPrecision {
-  std::vector<F> grid;           // as Model::grid has it; only in the precision of the engine
   std::vector<PairLaw<F>> laws;  // [types][types]
   std::vector<F> wave_weights;   // [waves]
 };
@@ -39,10 +38,10 @@ struct State {
   double edges[6];    // of the box: xx, xy, xz, yy, yz, zz of docs/theory/molecules.md
   double inverse[6];  // of the same matrix
   int slots = 0;
-  GridInfo info{};
   Snapshot data;
   bool torn = false;  // some systems had to stop before the end of a run
 
+  std::shared_ptr<const Grids> grid = std::make_shared<Grids>();
   InPrecision<float> of_float;
   InPrecision<double> of_double;
   std::vector<ChargedImage> atoms;         // images within the cutoff of the unit cell
@@ -65,12 +64,9 @@ struct State {
     else
       return of_double;
   }
-  // Calls visit(tables) with those in the precision of the engine.
-  auto in_precision(const auto& visit) {
-    return parameters.double_precision ? visit(of_double) : visit(of_float);
-  }
-  auto in_precision(const auto& visit) const {
-    return parameters.double_precision ? visit(of_double) : visit(of_float);
+  // Calls visit(grid) with that in the precision of the engine.
+  auto with_grid(const auto& visit) const {
+    return parameters.double_precision ? visit(grid->of_double) : visit(grid->of_float);
   }
   int waves() const { return static_cast<int>(of_double.wave_weights.size()); }
   double edge(int axis) const { return edges[axis == 0 ? 0 : axis == 1 ? 3 : 5]; }
@@ -124,7 +120,7 @@ void make_potential(State& state);
 FrameworkAtoms framework_atoms(const State& state);
 GridRow grid_row(const State& state, int row, int layer);
 // lennard_jones: [types][z][y][x] of the unit cell; potential: [z][y][x], its real-space part.
-// Blocks the pockets, and sets the capacities of point particles. Throws NoChannelError.
+// Blocks the pockets, and enters the grid. Throws NoChannelError.
 void finish_grid(State& state, std::vector<double>&& lennard_jones, std::vector<double>&& potential,
                  const Poll& poll);
 // A place of the box in angstrom.
@@ -134,6 +130,13 @@ double framework_energy_at(const State& state, int species, const Pose& pose);
 // As Engine::framework_energies().
 void framework_energies(const State& state, const double* xyz, std::size_t count, int type,
                         bool direct, double* energies);
+
+// ---- shared_grids.cpp ----
+
+// Takes a grid that another engine has, or that is kept, if it is the one of this state.
+bool enter_shared_grid(State& state);
+// Takes a new grid, which later engines may share, and sets the capacities of point particles.
+void enter_grid(State& state, std::shared_ptr<const Grids> grid);
 
 // ---- molecules/ ----
 

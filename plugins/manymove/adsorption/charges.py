@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from manymove.adsorption.adsorbates import COULOMB
 from manymove.adsorption.force_field import ForceField, Law, names_of, words_of
 from manymove.adsorption.frameworks import Framework
 from manymove.errors import ParameterError
+from manymove.warned import warn
 
 Given = Mapping[str, float] | str | os.PathLike[str] | None
 CIF, ZERO = "cif", "zero"
@@ -76,7 +76,7 @@ def charges_of_framework(
                 raise ValueError(f"framework {framework.name}: no charge of {label}")
     for label, charge, other in zip(labels, found, own or (), strict=False):
         if charge is not None and abs(charge - other) > _OTHER:
-            warnings.warn(
+            warn(
                 f"framework {framework.name}: {label} has the charge {charge:g} of the force "
                 f"field, not the {other:g} of the CIF file; to use the charges of the file, give "
                 'framework_charges="cif" (--framework-charges cif)',
@@ -144,7 +144,7 @@ def tell_bare_charges(
                 if wall < wells[atom]:
                     found[f"{types[t]['label']} and {framework.elements[atom]}"] = None
     if found:
-        warnings.warn(
+        warn(
             f"framework {framework.name}: {', '.join(found)} have opposite charges but no "
             "Lennard-Jones interaction, so that molecules fall into these atoms: give the force "
             "field parameters for them",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from typing import Any
 
 import numpy as np
+
+from manymove.warned import warn
 
 _BOND = 1.25  # times the sum of the covalent radii: closer atoms are bonded
 _OXO = 1.85  # angstrom: the only oxygen of a metal is not water if it is closer
@@ -352,4 +353,4 @@ def _some(names: list[str]) -> str:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, stacklevel=2)
+    warn(text, stacklevel=3)

@@ -34,8 +34,16 @@ from manymove.jobs.report import number, values_and_errors
 from manymove.jobs.world import World
 
 
-def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
+def run(
+    settings: Settings, world: World, grids: list[Any] | None = None
+) -> tuple[dict[str, Any], bool]:
     """Run this rank's systems; rank 0 writes summary.json, tables and pictures.
+
+    Args:
+        settings: settings of the job.
+        world: the ranks.
+        grids: energy grids that are kept in memory for the next job, which replace those of the
+            previous one.
 
     Returns:
         the summary (of all ranks, on every rank), and whether all steps were made.
@@ -60,7 +68,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
             world,
             stop,
             mine,
-            partial(Replica, count, world.rank),
+            partial(Replica, count, world.rank, [] if grids is None else grids),
             name,
             moves,
             at_once=1,
@@ -339,6 +347,7 @@ def run_isotherm(
     unit: str = "mol/kg",
     void_fraction: str | None = None,
     literature: Sequence[Path] = (),
+    grids: list[Any] | None = None,
 ) -> tuple[dict[str, Any], bool]:
     """Run the pressures (bar) one after the other, each in its folder, and plot the loading.
 
@@ -351,6 +360,8 @@ def run_isotherm(
         unit: unit of the loadings of the table and of the picture.
         void_fraction: helium void fraction for excess loadings, or "helium" to compute it.
         literature: tables of published loadings for the picture (see `plots.published`).
+        grids: energy grids that are kept in memory, as for `run`. All points have the same grid,
+            which is computed once.
 
     Returns:
         the summary, and whether all ran to their end.
@@ -391,8 +402,9 @@ def run_isotherm(
             _write_isotherm(settings, so_far(runs, earlier[len(runs) :]), points_of_others)
 
     runs: list[dict[str, Any]] = []
+    grids = [] if grids is None else grids
     for point in points:
-        summary, complete = run(point, world)
+        summary, complete = run(point, world, grids)
         runs.append(summary)
         write(runs)
         if not complete:

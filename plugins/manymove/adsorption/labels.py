@@ -4,7 +4,6 @@ rules could apply."""
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from manymove.adsorption.adsorbates import Adsorbate
 from manymove.adsorption.force_field import NONE, ForceField, Law, Match
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.molecule_files import Species
+from manymove.warned import warn
 
 _MOST_NAMED = 5  # number of labels that a line names
 
@@ -118,7 +118,7 @@ def tell_rules(framework: Framework, species: Sequence[Species], field: ForceFie
             f"the rule {rule} applies to {_some(names)}{why}"
             for (rule, why), names in doubts.items()
         )
-        warnings.warn(f"framework {framework.name}: {each}", stacklevel=2)
+        warn(f"framework {framework.name}: {each}", stacklevel=2)
 
 
 def _doubts(field: ForceField, found: Match, element: str) -> Iterable[str]:

@@ -56,10 +56,26 @@ class Places:
     def grid(self) -> dict[str, Any]:
         """Energy grid of the unit cell: numbers of `points` along each edge, size in `bytes`, the
         `lowest` energy in kelvin, and the shares of points that are `blocked` and `open`. Open
-        points are below the barrier and can be reached, or, without a barrier, are below 20 T."""
+        points are below the barrier and can be reached, or, without a barrier, are below 20 T.
+        `pockets` are the blocked regions of the unit cell, for one type of sites after the other
+        and from the largest to the smallest: the `site`, the fractional coordinates of the
+        `center`, the `volume` in cubic angstrom, and the `lowest` Lennard-Jones energy in
+        kelvin."""
         info = self._engine.grid
         info["blocked"], info["open"] = info.pop("blocked_share"), info.pop("open_share")
+        names = self._about.get("labels", ()) if self._rigid else self._about["adsorbates"]
+        volume = math.prod(self._parameters["cell"])
+        for pocket in info["pockets"]:
+            kind = pocket.pop("type")  # without a name in an earlier checkpoint
+            pocket["site"] = names[kind] if names else str(kind)
+            pocket["volume"] = pocket.pop("share") * volume
         return info
+
+    def kept_grid(self) -> Any:
+        """An object that keeps the energy grid in memory. Systems of this process with the same
+        framework, force field and spacing take it instead of computing their own, as they do while
+        these systems exist."""
+        return self._engine.kept_grid()
 
     @property
     def counts(self) -> np.ndarray:

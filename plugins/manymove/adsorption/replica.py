@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -33,6 +32,7 @@ from manymove.analysis.notation import Estimate
 from manymove.io import FrameWriter
 from manymove.jobs import limits, replica
 from manymove.jobs.options import least, of_option, refuse_shorter
+from manymove.warned import collected
 
 RECORDS = 200  # approximate number of energy records in a complete run
 INSERTIONS = 100  # test molecules of a system between two looks at the clock
@@ -149,14 +149,17 @@ class Replica(replica.Replica):
     Args:
         parts: number of parts of the systems.
         rank: rank of this process.
+        grids: the energy grid of the systems is kept here for the next job.
         part and the rest: as for all replicas.
     """
 
     Result = Result
 
-    def __init__(self, parts: int, rank: int, part: int, settings: Settings, *rest: Any) -> None:
+    def __init__(
+        self, parts: int, rank: int, grids: list[Any], part: int, settings: Settings, *rest: Any
+    ) -> None:
         super().__init__(part, settings, *rest)
-        self._rank, self._parts = rank, parts
+        self._rank, self._parts, self._grids = rank, parts, grids
         self._systems = settings.systems_of(part, parts)
         self._every = max(1, settings.steps // RECORDS)  # steps of a record
         self._records: list[tuple[float, ...]] = []  # steps and sums so far, per system
@@ -254,8 +257,7 @@ class Replica(replica.Replica):
         """The same for what follows from the files of adsorbates, force field and charges."""
         s, held, framework = self._settings, a.resolved_settings, a.framework
         if any(isinstance(b, (Molecule, Chain)) for b in s.adsorbates):
-            with warnings.catch_warnings():  # given when the run began
-                warnings.simplefilter("ignore")
+            with collected():  # given when the run began
                 framework = read_framework(s.framework)  # with labels and charges
         asked = settled(
             framework, s.adsorbates, {}, s.options.get("force_field"), s.options.get("ewald"),
@@ -289,6 +291,7 @@ class Replica(replica.Replica):
         }
 
     def _course(self, a: Adsorption) -> None:
+        self._grids[:] = [a.kept_grid()]
         if self._index == 0 and "pdb" in self._settings.structures:
             check_pdb(self._settings.output / "structure.pdb", _least_atoms(a))
         if self._settings.frames and self._index == 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.labels import framework_atoms, tell_rules
 from manymove.adsorption.molecule_files import Species
 from manymove.errors import ParameterError
+from manymove.warned import warn
 
 _SCREENED = 3.2  # alpha times the cutoff: erfc is 6e-6
 _NET = 1e-3  # e per unit cell: charges of files are rounded
@@ -169,7 +169,7 @@ def settled(
     if not single:
         tell_rules(framework, species, field)
     if field.cutoff not in (None, cutoff):
-        warnings.warn(
+        warn(
             f"the file of the force field has the cutoff {field.cutoff:g} angstrom, but the run "
             f"has the cutoff {cutoff:g}",
             stacklevel=2,

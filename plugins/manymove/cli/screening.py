@@ -52,11 +52,13 @@ def screen(
 ) -> int:
     """Measure isotherms of a collection of frameworks and rank them.
 
-    All frameworks are checked first; unsuitable ones are refused with a reason. The command
-    measures the helium void fraction, the surface area, Henry coefficients and the loading at each
-    pressure. It writes screen.csv, screen.png and, for each structure, a folder with structure.json
-    and isotherm.aif into --output. Ctrl-C stops it, and the same command continues. If the run of a
-    structure fails, the table has the error, and the exit code is 1.
+    Each framework is checked; an unsuitable one is refused with a reason. The command measures the
+    helium void fraction, the surface area, Henry coefficients and the loading at each pressure. It
+    writes screen.csv, screen.png and, for each structure, a folder with structure.json and
+    isotherm.aif into --output. Ctrl-C stops it, and the same command continues. Several GPUs
+    (--device cuda:0,1), the ranks of mpirun or srun, and commands on several hosts with the same
+    --output share the collection. If the run of a structure fails, the table has the error, and the
+    exit code is 1.
 
     Moves:
         method: Method: plj or metropolis (CPU).
@@ -78,10 +80,12 @@ def screen(
     from manymove.adsorption.screening.job import Job
     from manymove.adsorption.screening.settings import screening_of
     from manymove.adsorption.screening.structure import FAILED, REFUSED
+    from manymove.jobs.world import World
 
+    world = World.connect()
     species, field, charges, barrier = adsorbents.model_of(options)
     if systems == "auto":
-        where = (options["device"], precision, options["threads"])
+        where = (world.device(options["device"]).partition(",")[0], precision, options["threads"])
         count = filling_systems(method, 1, *where)
     else:
         count = number("--systems", systems, int, "auto")
@@ -91,17 +95,18 @@ def screen(
     given = to_store(options | {"systems": str(count)})
     del options["collection"]
     screening = screening_of({**options, **made, "systems": count}, given)
-    job = Job(collection, screening)
+    job = Job(collection, screening, world)
     try:
         for _ in job.run():
             pass
     except KeyboardInterrupt:
-        say(
-            f"stopped early; the results so far are in {screening.output}/. The same command "
-            "continues"
-        )
+        if world.rank == 0:
+            say(
+                f"stopped early; the results so far are in {screening.output}/. The same command "
+                "continues"
+            )
         return STOPPED
-    if not screening.quiet:
+    if not screening.quiet and world.rank == 0:
         print("\n".join(job.lines()))
         print(f"results in {screening.output}/")
     counts = job.counts

@@ -40,12 +40,17 @@ _guard = threading.Lock()  # protects the dictionary and its descriptors
 _ended: threading.Event | None = None  # ends the thread that sets the times
 
 
+class FolderInUse(OSError):
+    """Another process holds the folder."""
+
+
 def hold(folder: Path) -> None:
     """Lock a folder until `release` or the end of this process. Missing folders are made, and
     removed at the end if they are empty. This process may already hold the folder.
 
     Raises:
-        OSError: another process holds the folder, or it cannot be written.
+        FolderInUse: another process holds the folder.
+        OSError: the folder cannot be written.
     """
     place = Path(os.path.realpath(folder))
     if place in _held:
@@ -146,7 +151,7 @@ class _Lock:
         return None
 
     def _refuse(self, holder: dict[str, Any]) -> None:
-        raise OSError(
+        raise FolderInUse(
             f"{self._name} is in use by {_description(holder)}: wait until it ends, or choose "
             "another --output"
         )

@@ -9,7 +9,9 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 from threading import Event, Lock, Semaphore, Thread
 from typing import Any, TypeVar
@@ -332,8 +334,8 @@ class _Threads:
         weakref.finalize(self, _dismiss, self._calls, self._all)
 
     def start(self, work: Callable[[], None], count: int) -> Event:
-        """Call a function in a number of threads. The result is set at the end of all calls, when
-        no thread refers to the function any more."""
+        """Call a function in a number of threads, with the context variables of the caller. The
+        result is set at the end of all calls, when no thread refers to the function any more."""
         ended, lock, running = Event(), Lock(), count
 
         def end() -> None:
@@ -348,7 +350,7 @@ class _Threads:
             thread.start()
             self._all.append(thread)
         for _ in range(count):
-            self._calls.put((work, end))
+            self._calls.put((partial(copy_context().run, work), end))
         if not count:
             ended.set()
         return ended

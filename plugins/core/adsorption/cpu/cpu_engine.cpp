@@ -128,7 +128,7 @@ class CpuEngine final : public EngineBase {
   };
 
   Arrays arrays() {
-    auto w = make_arrays<Arrays>(state_, state_.template in<F>().grid.data());
+    auto w = make_arrays<Arrays>(state_, state_.grid->template in<F>().data());
     point_to(w, state_.data);
     w.reached = reached_.empty() ? nullptr : reached_.data();
     return w;

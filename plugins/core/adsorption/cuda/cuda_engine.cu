@@ -18,7 +18,7 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
       : Base(std::move(state), device, WarpKernels<Arrays>::template with<PointsOfWarp<>>()) {
     const DeviceGuard here = this->use();
     fill_grid(start.poll);
-    grid_ = on_device(state_.template in<F>().grid, stream_);
+    grid_ = on_device(state_.grid->template in<F>(), stream_);
     pack_corners();
     if (state_.parameters.method == Method::pmc) choose_memory();
     this->begin(start);
@@ -88,6 +88,7 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   }
 
   void fill_grid(const Poll& poll) {
+    if (enter_shared_grid(state_)) return;
     const Parameters& p = state_.parameters;
     const std::size_t values = state_.grid_values();
     const auto images = on_device(state_.atoms, stream_);

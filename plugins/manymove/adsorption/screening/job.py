@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The job behind `manymove screen`: runs one structure after the other and writes their table."""
+"""The job behind `manymove screen`: runs the structures of a collection and writes their table."""
 
 from __future__ import annotations
 
@@ -10,26 +10,30 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from manymove import _core, devices
+from manymove import _core, devices, files
 from manymove.adsorption.screening import aif, results
 from manymove.adsorption.screening.collection import digest_of, structures_of
+from manymove.adsorption.screening.crew import Crew, devices_of, places_of
 from manymove.adsorption.screening.settings import Screening, screening_of
-from manymove.adsorption.screening.structure import PENDING, REFUSED, Task
-from manymove.jobs import figures, folder_lock, output_folder, report
+from manymove.adsorption.screening.structure import PENDING, Task
+from manymove.jobs import figures, folder_lock, output_folder, replica, report
+from manymove.jobs.folder_lock import FolderInUse
 from manymove.jobs.options import OPTIONS_FILE, flag_of
 from manymove.jobs.progress import StopRequest, time_left
-from manymove.jobs.world import require_one_process
+from manymove.jobs.team import Place
+from manymove.jobs.world import World
 
 _EVERY = 10.0  # minimum time between two writes of the tables during a run, in seconds
+_OPENING, _LOOK = 10.0, 0.1  # seconds that another process has to enter its options, and of a look
+_GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are spread evenly between 0 and 1
 # Options that do not change the results of a structure that is finished.
 _CHANGEABLE = (
-    "collection", "device", "threads", "time_limit", "checkpoint_every", "working_capacity",
-    "rank_by", "unit", "parquet",
+    "collection", "device", "threads", "at_once", "time_limit", "checkpoint_every",
+    "working_capacity", "rank_by", "unit", "parquet",
 )  # fmt: skip
 Collection = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -37,10 +41,11 @@ Collection = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 def screen(
     collection: Collection, *, output: str | os.PathLike[str], quiet: bool = True, **options: Any
 ) -> Iterator[dict[str, Any]]:
-    """Measure isotherms of a collection of frameworks, one framework after the other.
+    """Measure isotherms of a collection of frameworks, several frameworks at a time.
 
-    All frameworks are checked before the first one is run. The same call continues a screening that
-    was stopped or killed. Finished structures are not run again, unless their file has changed.
+    The same call continues a screening that was stopped or killed. Finished structures are not run
+    again, unless their file has changed. The ranks of mpirun or srun, and processes that are
+    started with the same output folder, share the collection.
 
     Args:
         collection: a folder of CIF files, a text file with a path on each line, the path of a CIF
@@ -52,28 +57,30 @@ def screen(
             `force_field`, which is required, may be a `ForceField`.
 
     Yields:
-        for each structure the contents of its file structure.json, in the order of the collection.
-        Refused structures and structures of earlier sessions come first.
+        for each structure the contents of its file structure.json: structures of earlier sessions
+        first, then the others as they end, in this or another process.
 
     Raises:
         TypeError: there is no such option.
-        OSError: the collection does not exist, or the folder cannot be written or is in use.
+        OSError: the collection does not exist, or the folder cannot be written or is in use by
+            another command.
         ValueError: an option is wrong, or differs from that of the screening in the folder.
-        ImportError: gemmi, which reads CIF files, is not installed.
-        KeyboardInterrupt: Ctrl-C; the present structure has a checkpoint.
+        ImportError: gemmi, which reads CIF files, is not installed, or mpi4py for several ranks.
+        KeyboardInterrupt: Ctrl-C; the structures that were run have checkpoints.
     """
     given = {name: value for name, value in options.items() if name != "overwrite"}
     given["collection"] = collection
-    job = Job(collection, screening_of({**options, "output": Path(output), "quiet": quiet}, given))
-    return job.run()
+    settings = screening_of({**options, "output": Path(output), "quiet": quiet}, given)
+    return Job(collection, settings, World.connect()).run()
 
 
 class Job:
-    """A screening and its folder.
+    """A screening and its folder, in one of the processes that share it.
 
     Args:
         collection: as for `screen`.
         screening: the settings.
+        world: the ranks of the launcher. Each takes structures from the list.
 
     Attributes:
         table: rows of all structures in the order of the collection.
@@ -82,22 +89,25 @@ class Job:
         OSError, ValueError, ImportError: an error of `screen`.
     """
 
-    def __init__(self, collection: Collection, screening: Screening) -> None:
+    def __init__(
+        self, collection: Collection, screening: Screening, world: World | None = None
+    ) -> None:
         several = isinstance(collection, Sequence) and not isinstance(collection, str)
         items: Any = collection if several else [collection]
         self.screening = screening
+        self._world = world or World()
         self._tasks = [Task(one, screening) for one in structures_of(items)]
-        self._states: dict[str, str] = {}
-        self.table: list[results.Rows] = []
+        self._states = dict.fromkeys((task.structure.name for task in self._tasks), PENDING)
+        self.table = [results.rows_of(task.nothing, screening) for task in self._tasks]
+        self._leads = False  # whether this process holds the folder, and writes its tables
         self._written = -math.inf
-        require_one_process("manymove screen", "start it without a launcher")
-        index = devices.first_index(devices.resolve(screening.device))
-        if index >= len(_core.cuda_devices()):  # no structure is to be refused for that
-            why = _core.why_no_cuda_devices()
-            raise ValueError(
-                f"--device is {screening.device}, which does not exist here"
-                + (f": {why}; use --device cpu" if why else "")
-            )
+        for device in devices_of(screening, self._world):
+            if devices.first_index(device) >= len(_core.cuda_devices()):
+                why = _core.why_no_cuda_devices()  # no structure is to be refused for that
+                raise ValueError(
+                    f"--device is {screening.device}, which does not exist here"
+                    + (f": {why}; use --device cpu" if why else "")
+                )
         if screening.parquet:
             results.need_parquet()
 
@@ -108,114 +118,142 @@ class Job:
 
     def run(self) -> Iterator[dict[str, Any]]:
         """The results of the structures, as `screen` yields them."""
-        with self._folder():
-            pending, ended = self._checked()
+        with self._folder() as since:
+            pending, ended = self._known(since)
+            places = places_of(self.screening, self._world, len(pending))
+            self._say(
+                f"{len(self._tasks)} structures: {len(ended)} finished before, {len(pending)} to "
+                f"run, {len(places)} at once"
+            )
             self._write(final=not pending)
             yield from ended
-            began = time.monotonic()
-            with ThreadPoolExecutor(1) as worker:
-                for count, (index, known) in enumerate(pending, 1):
-                    found = self._finished(worker, index, known)
-                    self._adopt(index, found)
-                    self._write(final=count == len(pending))
-                    self._say_progress(found, count, len(pending), time.monotonic() - began)
-                    yield found
+            if pending:
+                yield from self._rest(pending, places, since)
 
-    @contextmanager
-    def _folder(self) -> Iterator[None]:
-        """A context in which the folder is locked. It has the results of the same options, or none.
+    def _rest(
+        self, pending: Sequence[int], places: Sequence[Place], since: float
+    ) -> Iterator[dict[str, Any]]:
+        """The results of the structures that are left, as they end in this or another process."""
+        tasks = [self._tasks[index] for index in pending]
+        crew = Crew(tasks, places, self._first(len(tasks)), since, self._finished)
+        began, count = time.monotonic(), 0
+        try:
+            each = crew.results()
+            while (one := self._next(crew, each)) is not None:
+                index, found = one
+                count += 1
+                self._adopt(pending[index], found)
+                self._write(final=count == len(tasks))
+                self._say_progress(found, count, len(tasks), time.monotonic() - began)
+                yield found
+        finally:
+            crew.stop()
+
+    def _next(
+        self, crew: Crew, each: Iterator[tuple[int, dict[str, Any]] | None]
+    ) -> tuple[int, dict[str, Any]] | None:
+        """The next structure that has ended; None after the last one. Signals have their own
+        handlers only while this method waits.
 
         Raises:
-            OSError, ValueError: the folder has other results, or is in use.
+            KeyboardInterrupt: a stop was requested; the structures that were run have checkpoints.
         """
+        with StopRequest() as stop:
+            for one in each:
+                if one is not None:
+                    return one
+                if stop.requested:
+                    crew.stop()
+                    self._write(final=True)
+                    raise KeyboardInterrupt
+        return None
+
+    def _first(self, count: int) -> int:
+        """The position with which this process begins, another one in each, so that they seldom
+        try to take the same structure."""
+        if self._world.size > 1:
+            return count * self._world.rank // self._world.size
+        return 0 if self._leads else int(os.getpid() * _GOLDEN % 1 * count)
+
+    @contextmanager
+    def _folder(self) -> Iterator[float]:
+        """A context with the time at which the session began. The folder has the results of the
+        same options, or none. The first process holds it, and other ones join.
+
+        Raises:
+            OSError, ValueError: the folder has other results, or another command uses it.
+        """
+
+        def refusal() -> Exception | None:
+            try:
+                with self._world.answering():  # a lock from another host may take a minute
+                    self._open()
+            except (OSError, ValueError) as error:
+                return error
+            return None
+
+        try:
+            error = replica.of_first(self._world, refusal)
+            if error is not None:
+                raise error
+            yield (self.screening.output / OPTIONS_FILE).stat().st_mtime
+        finally:
+            folder_lock.release(self.screening.output)
+
+    def _open(self) -> None:
+        """Lock the folder and enter the options, or join the process that has done so."""
         s = self.screening
         path = s.output / OPTIONS_FILE
         given = json.loads(json.dumps({"command": "screen", **(s.given or {})}, default=_text))
         given["digests"] = _digests(s.given or {})
+        goes_on = path.is_file() and not s.overwrite
         try:
-            goes_on = path.is_file() and not s.overwrite
             output_folder.claim(s.output, resume=goes_on, overwrite=s.overwrite)
-            if goes_on:
-                _refuse_others(path, given)
-            if s.overwrite:
-                for folder in sorted((s.output / "structures").glob("*/")):
-                    output_folder.claim(folder, resume=False, overwrite=True)
-                    folder_lock.release(folder)
-            report.write_json(path, given)
-            yield
-        finally:
-            folder_lock.release(s.output)
+        except FolderInUse:
+            end = time.monotonic() + _OPENING
+            while not path.is_file() and time.monotonic() < end:
+                time.sleep(_LOOK)
+            if s.overwrite or not path.is_file():
+                raise
+            _refuse_others(path, given)
+            return
+        self._leads = True
+        if goes_on:
+            _refuse_others(path, given)
+        files.make_folder(s.output / "structures")
+        if s.overwrite:
+            for folder in sorted((s.output / "structures").glob("*/")):
+                output_folder.claim(folder, resume=False, overwrite=True)
+                folder_lock.release(folder)
+        report.write_json(path, given)
 
-    def _checked(self) -> tuple[list[tuple[int, dict[str, Any]]], list[dict[str, Any]]]:
-        """Check all structures.
-
-        Returns:
-            the structures that remain to be run, with their indices and the entries of their check,
-            and the results of the structures that are refused or finished.
-        """
+    def _known(self, since: float) -> tuple[list[int], list[dict[str, Any]]]:
+        """The structures that are left, and the results of those that have ended before."""
         pending, ended = [], []
-        with StopRequest() as stop:
-            for index, task in enumerate(self._tasks):
-                if stop.requested:
-                    raise KeyboardInterrupt
-                self.table.append([])
-                if (found := task.found()) is None:
-                    found = task.check()
-                    if found["state"] == PENDING:
-                        pending.append((index, found))
-                    else:
-                        found = task.write(found)
-                        self._say(f"{task.structure.name}: refused: {found['reason']}")
-                        ended.append(found)
-                else:
-                    ended.append(found)
+        for index, task in enumerate(self._tasks):
+            if (found := task.found(since)) is None:
+                pending.append(index)
+            else:
                 self._adopt(index, found)
-        refused = self.counts[REFUSED]
-        self._say(
-            f"{len(self._tasks)} structures: {len(pending)} to run, {refused} refused, "
-            f"{len(ended) - refused} finished before"
-        )
+                ended.append(found)
         return pending, ended
 
-    def _finished(
-        self, worker: ThreadPoolExecutor, index: int, known: dict[str, Any]
-    ) -> dict[str, Any]:
-        """The results of a structure. It runs in another thread, so that Ctrl-C ends it in a valid
-        state.
-
-        Raises:
-            KeyboardInterrupt: a stop was requested.
-        """
-        task = self._tasks[index]
-        try:
-            with StopRequest() as stop:
-                future = worker.submit(task.run, known, stop)
-                try:
-                    while not future.done():
-                        wait([future], 0.2)
-                finally:
-                    stop.request()
-                found = future.result()
-        finally:
-            folder_lock.release(task.folder)
-        if found is None:
-            self._write(final=True)
-            raise KeyboardInterrupt
-        return found
-
     def _adopt(self, index: int, found: dict[str, Any]) -> None:
-        """Enter the results of a structure into the table, and write its isotherm."""
-        s, task = self.screening, self._tasks[index]
-        self._states[task.structure.name] = found["state"]
-        self.table[index] = results.rows_of(found, s)
+        """Enter the results of a structure into the table."""
+        self._states[self._tasks[index].structure.name] = found["state"]
+        self.table[index] = results.rows_of(found, self.screening)
+
+    def _finished(self, task: Task, found: dict[str, Any]) -> None:
+        """Write the isotherm of a structure that has ended here."""
         if found.get("points") and "density_g_per_cm3" in found:
-            source = (s.given or {}).get("force_field")
-            aif.write_files(task.folder, found, self.table[index], _text(source))
+            rows = results.rows_of(found, self.screening)
+            source = (self.screening.given or {}).get("force_field")
+            aif.write_files(task.folder, found, rows, _text(source))
 
     def _write(self, final: bool) -> None:
         """Write the tables, at most every 10 seconds during a run, and the picture at its end."""
         s, now = self.screening, time.monotonic()
-        if not final and now - self._written < _EVERY:
+        if not final and (not self._leads or now - self._written < _EVERY):
             return
         results.write_tables(self.table, s)
         self._written = time.monotonic()
@@ -241,7 +279,7 @@ class Job:
         )
 
     def _say(self, text: str) -> None:
-        if not self.screening.quiet:
+        if not self.screening.quiet and self._world.rank == 0:
             print(f"screen: {text}", file=sys.stderr, flush=True)
 
     def lines(self, most: int = 10) -> Iterator[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,14 @@ from manymove.adsorption.screening.settings import Screening
 from manymove.jobs.figures import hollow, new_panels, write_picture
 
 _RANKED, _ISOTHERMS = 15, 6  # structures in the panels
+_BINS = 20  # largest number of bins of the histogram
 _TICKS = 6  # largest number of pressures with labels at the axis
 
 
 def screen(path: str | Path, table: Sequence[Rows], screening: Screening) -> None:
     """Picture of a screening: the histogram of the ranked value, the best structures, and their
-    isotherms. Points whose status is not "ok" are hollow.
+    isotherms. Points whose status is not "ok" are hollow, and the bars of structures with blocked
+    pockets are hatched.
 
     Args:
         path: path of the PNG file.
@@ -33,18 +36,23 @@ def screen(path: str | Path, table: Sequence[Rows], screening: Screening) -> Non
     histogram, bars, isotherms = panels[0]
     values = np.array([row[value] for row in best])
     spread = values.min() > 0 and values.max() > 30 * values.min()
-    bins: Any = "auto"
+    bins: Any = min(_BINS, 1 + math.ceil(math.log2(len(values))))  # rule of Sturges
     if spread:  # the values cover orders of magnitude
-        bins = np.geomspace(values.min(), values.max(), 20)
+        bins = np.geomspace(values.min(), values.max(), _BINS)
     histogram.hist(values, bins=bins, color="C0", edgecolor="white")
     histogram.yaxis.get_major_locator().set_params(integer=True)
     histogram.set(xlabel=label, ylabel="structures", xscale="log" if spread else "linear")
     top = best[:_RANKED]
     names = [row["structure"] for row in top]
-    bars.barh(names, [row[value] for row in top], xerr=[row[error] for row in top], color="C0",
-              ecolor="0.3", capsize=2)  # fmt: skip
+    patches = bars.barh(names, [row[value] for row in top], xerr=[row[error] for row in top],
+                        color="C0", ecolor="0.3", capsize=2)  # fmt: skip
     bars.invert_yaxis()
     bars.set(xlabel=label, title=f"best of {len(best)}")
+    blocked = [bar for bar, row in zip(patches, top, strict=True) if row["pockets"] > 0]
+    for bar in blocked:
+        bar.set(hatch="///", edgecolor="white")
+    if blocked:
+        bars.legend(blocked[:1], ["with blocked pockets"], fontsize=7)
     _isotherms(isotherms, table, names[:_ISOTHERMS], screening)
     kinds = ", ".join(one.name for one in screening.adsorbates)
     figure.suptitle(f"{kinds}, {screening.options['temperature']:g} K", fontsize=10)

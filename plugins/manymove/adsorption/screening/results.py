@@ -25,9 +25,11 @@ _OF_HENRY = (
     "henry_mol_per_kg_Pa", "henry_error_mol_per_kg_Pa", "henry_heat_kJ_per_mol",
     "henry_heat_error_kJ_per_mol",
 )  # fmt: skip
+_OF_POCKETS = ("pockets", "pockets_volume_share")
 _CAPACITY = ("working_capacity_mol_per_kg", "working_capacity_error_mol_per_kg")
 COLUMNS = (
-    "structure", *job.COLUMNS[:-2], *_OF_HENRY, *_CAPACITY, *_OF_FRAMEWORK, "rank", "temperature_K",
+    "structure", *job.COLUMNS[:-2], *_OF_HENRY, *_CAPACITY, *_OF_FRAMEWORK, *_OF_POCKETS,
+    "rank", "temperature_K",
     "seed", "status", "reason", "framework_warnings",
 )  # fmt: skip
 
@@ -59,7 +61,10 @@ def rows_of(results: dict[str, Any], screening: Screening) -> Rows:
             row |= measured[kind] if measured else {}
             rows.append({
                 "structure": results["structure"], **row, "adsorbate": name, "complete": done,
-                **{key: _number((results.get(key) or {kind: None})[kind]) for key in _OF_HENRY},
+                **{
+                    key: _number((results.get(key) or {kind: None})[kind])
+                    for key in (*_OF_HENRY, *_OF_POCKETS)
+                },
                 **{key: _number(results.get(key)) for key in _OF_FRAMEWORK},
                 "temperature_K": results["temperature_K"], "seed": results["seed"],
                 "status": status, "reason": reason,
@@ -85,7 +90,7 @@ def _capacity(row: dict[str, Any], rows: Rows, screening: Screening) -> dict[str
 
 
 def _number(value: float | None) -> float:
-    return math.nan if value is None else value
+    return math.nan if value is None else float(value)
 
 
 def ranking_columns(screening: Screening) -> tuple[str, str, str]:

@@ -31,6 +31,8 @@ class Screening(Settings):
             molecules.
         seed: Seed of the random number generator. The seed of each structure is computed from it
             and the name of the structure.
+        at_once: Number of structures that run at the same time on each device (default one per
+            core, and as many as fill a GPU, at most 8).
         time_limit: Maximum time for each structure in seconds; its remaining points are left out
             (default none).
         insertions: Number of test molecules of each species, and of helium, in each of 64 sets in
@@ -58,6 +60,7 @@ class Screening(Settings):
     target_error: Annotated[float | None, positive] = 0.02
     output: Path = Path("out/screen")
     isotherm: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0)
+    at_once: Annotated[int | None, least(1)] = None
     time_limit: Annotated[float | None, positive] = None
     insertions: Annotated[int, least(1)] = 2000
     probe: Annotated[float, not_negative] = NITROGEN
@@ -93,11 +96,6 @@ class Screening(Settings):
             )
         if self.rank_by == "selectivity" and len(self.adsorbates) < 2:
             raise ValueError("--rank-by is selectivity, which needs several --adsorbates")
-        if "," in self.device:
-            raise ValueError(
-                f"--device is {self.device}; manymove screen uses one GPU: start one screening on "
-                "each GPU, with a part of the collection and an --output of its own"
-            )
 
 
 # The arguments of `manymove.Adsorption` that are the same for all structures, and their defaults.

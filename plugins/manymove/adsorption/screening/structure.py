@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import json
+import math
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -28,16 +28,20 @@ from manymove.adsorption.replica import Settings
 from manymove.adsorption.rigid import settled
 from manymove.adsorption.screening.collection import Structure, seed_of
 from manymove.adsorption.screening.settings import Screening
+from manymove.adsorption.simulation import Adsorption
 from manymove.analysis.notation import Estimate
 from manymove.jobs import output_folder, report
 from manymove.jobs.errors import text_of
 from manymove.jobs.progress import Interrupted, StopRequest
 from manymove.jobs.world import World
 from manymove.simulation import interruptible
+from manymove.warned import collected, warn
 
 REFUSED, FAILED, TIME_LIMIT = "refused", "failed", "time limit"  # states of a structure
 DONE, PENDING = "done", "pending"
 RESULTS, FRAMEWORK = "structure.json", "framework.json"
+NO_MEMORY = "not enough memory"  # the reason of a failed structure
+_NAMED = 20  # blocked pockets in the results, the largest ones
 
 
 class Refusal(Exception):
@@ -80,6 +84,12 @@ class Task:
         return seed_of(self.screening.seed, self.structure.name)
 
     @property
+    def seeds(self) -> dict[str, int]:
+        """Seed of each measurement. That of the isotherm is the seed of the structure."""
+        names = ("henry", "void_fraction", "surface_area")
+        return {"isotherm": self.seed, **{name: seed_of(self.seed, name) for name in names}}
+
+    @property
     def isotherm(self) -> Settings:
         """The settings of the isotherm of the structure, as `manymove adsorption` has them."""
         s = self.screening
@@ -90,18 +100,63 @@ class Task:
                "pictures": False}
         )  # fmt: skip
 
-    def found(self) -> dict[str, Any] | None:
-        """The results of an earlier session if nothing is left to do, and None otherwise. A failed
-        structure is tried again, and so is one that has reached a shorter time limit."""
+    def at(self, device: str, threads: int | None) -> Task:
+        """The task at a device, with its number of threads."""
+        return replace(self, screening=replace(self.screening, device=device, threads=threads))
+
+    def found(self, since: float) -> dict[str, Any] | None:
+        """The results if nothing is left to do, and None otherwise. In a new session a failed
+        structure is tried again, and so is one that `check` has refused, or that has reached a
+        shorter time limit.
+
+        Args:
+            since: time of the file system at which the session began.
+        """
         known = _read(self.folder / RESULTS)
         if known is None or known.get("digest") != self.structure.digest:
             return None
         limit, held = self.screening.time_limit, known.get("time_limit_s")
         longer = held is not None and (limit is None or limit > held)
         state = known.get("state")
-        # Structures that `check` has refused have no points, and are checked again.
+        # Structures that `check` has refused have no points.
         ended = state == DONE or (state == REFUSED and "points" in known)
+        if not ended and state in (REFUSED, FAILED):
+            ended = self._written() >= since
         return known if ended or (state == TIME_LIMIT and not longer) else None
+
+    def _written(self) -> float:
+        """Time at which the results were written."""
+        try:
+            return (self.folder / RESULTS).stat().st_mtime
+        except OSError:
+            return -math.inf
+
+    def measured(self, stop: StopRequest) -> dict[str, Any] | None:
+        """Check and run the structure, whose folder this process holds.
+
+        Args:
+            stop: request that ends the run early.
+
+        Returns:
+            the results, which are also written to the folder; None after a stop.
+
+        Raises:
+            ImportError: gemmi, which reads CIF files, is not installed.
+            OSError: the results cannot be written.
+        """
+        known = self.check()
+        self._begin()
+        return self.run(known, stop) if known["state"] == PENDING else self.write(known)
+
+    @property
+    def nothing(self) -> dict[str, Any]:
+        """The first entries of the results, before anything is known about the structure."""
+        return {
+            "structure": self.structure.name, "file": self.structure.source, "state": PENDING,
+            "reason": "", "adsorbates": [one.name for one in self.screening.adsorbates],
+            "temperature_K": self.screening.options["temperature"], "seed": self.seed,
+            "seeds": self.seeds, "warnings": [],
+        }  # fmt: skip
 
     def check(self) -> dict[str, Any]:
         """Read the framework, and look up all parameters that the runs need.
@@ -113,14 +168,8 @@ class Task:
             ImportError: gemmi, which reads CIF files, is not installed.
         """
         s = self.screening
-        known: dict[str, Any] = {
-            "structure": self.structure.name, "file": self.structure.source,
-            "digest": self.structure.digest, "state": PENDING, "reason": "",
-            "adsorbates": [one.name for one in s.adsorbates],
-            "temperature_K": s.options["temperature"], "seed": self.seed,
-        }  # fmt: skip
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
+        known = {**self.nothing, "digest": self.structure.digest}
+        with collected() as told:
             try:
                 framework = read_framework(self.structure.source)
                 cells = cells_of(None, framework, s.options["cutoff"])
@@ -134,15 +183,13 @@ class Task:
                 try:
                     settled(framework, [HELIUM], {}, s.field, None, *of_all)
                 except ValueError as error:  # a force field may have the pairs of its gas only
-                    warnings.warn(
-                        f"no void fraction and no surface area: {_line(error)}", stacklevel=1
-                    )
+                    warn(f"no void fraction and no surface area: {_line(error)}")
                     known |= {"pores": False}
             except ImportError:
                 raise
             except Exception as error:  # an unreadable file must not end the screening
                 known |= {"state": REFUSED, "reason": _line(error)}
-        return {**known, "warnings": list(dict.fromkeys(str(each.message) for each in told))}
+        return {**known, "warnings": told}
 
     def write(self, results: dict[str, Any]) -> dict[str, Any]:
         """Write the results of the structure and return them."""
@@ -169,20 +216,19 @@ class Task:
         def ends() -> bool:
             return stop.requested or late()
 
-        self._begin()
         found: dict[str, Any] = {}
+        grids: list[Any] = []  # of the gas, which all points need
         points: list[dict[str, Any]] | None = None
         state, reason = DONE, ""
         try:
-            with interruptible(ends), warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # `check` has recorded them
-                found = self._of_framework(known.get("pores", True))
+            with interruptible(ends), collected():  # `check` has recorded the warnings
+                found = self._of_framework(known.get("pores", True), grids)
                 void = None
                 if "void_fraction" in found:
                     void = Estimate(found["void_fraction"], _number(found["void_fraction_error"]))
                 summary, complete = job.run_isotherm(
                     replace(self.isotherm, void_fraction=void), s.isotherm, Limited(ends=ends),
-                    unit=s.unit,
+                    unit=s.unit, grids=grids,
                 )  # fmt: skip
             points = summary["runs"]
         except (KeyboardInterrupt, Interrupted):
@@ -191,6 +237,8 @@ class Task:
             complete, state, reason = True, REFUSED, str(refusal)
         except Exception as error:
             complete, state, reason = True, FAILED, _line(error)
+        finally:
+            grids.clear()
         if not complete:
             if stop.requested:
                 return None
@@ -209,9 +257,10 @@ class Task:
         if held is None or held.get("digest") != self.structure.digest:
             output_folder.claim(self.folder, resume=False, overwrite=True)
 
-    def _of_framework(self, pores: bool) -> dict[str, Any]:
+    def _of_framework(self, pores: bool, grids: list[Any]) -> dict[str, Any]:
         """Properties of the empty framework, which are measured once. `pores` tells whether the
-        force field has parameters for helium and the surface.
+        force field has parameters for helium and the surface. The energy grid of the gas is kept
+        in `grids`.
 
         Raises:
             Refusal: the engine refuses the framework, or its energy grid would be too coarse.
@@ -221,7 +270,7 @@ class Task:
             return held["properties"]
         try:
             framework = read_framework(self.structure.source)
-            found = {"density_g_per_cm3": density_of(framework), **self._henry(framework)}
+            found = {"density_g_per_cm3": density_of(framework), **self._henry(framework, grids)}
             if pores:
                 found |= self._pores(framework)
         except ValueError as error:
@@ -231,13 +280,19 @@ class Task:
 
     def _where(self) -> dict[str, Any]:
         s, names = self.screening, ("temperature", "cutoff", "grid_spacing", "interpolation")
-        where = {"seed": self.seed, "device": s.device, "threads": s.threads}
+        where = {"device": s.device, "threads": s.threads}
         return {**{name: s.options[name] for name in (*names, "barrier", "precision")}, **where}
 
     def _pores(self, framework: Framework) -> dict[str, Any]:
         s = self.screening
-        area = surface_area(framework, s.field, probe=s.probe, samples=s.samples, seed=self.seed)
-        void = helium_void_fraction(framework, s.field, insertions=s.insertions, **self._where())
+        seeds = self.seeds
+        area = surface_area(
+            framework, s.field, probe=s.probe, samples=s.samples, seed=seeds["surface_area"]
+        )
+        void = helium_void_fraction(
+            framework, s.field, insertions=s.insertions, seed=seeds["void_fraction"],
+            **self._where(),
+        )  # fmt: skip
         pairs = {
             "void_fraction": (void, ""),
             "pore_volume": (pore_volume(framework, void), "cm3_per_g"),
@@ -249,12 +304,14 @@ class Task:
             found |= {key: values[0] for key, values in each.items()}
         return found
 
-    def _henry(self, framework: Framework) -> dict[str, Any]:
+    def _henry(self, framework: Framework, grids: list[Any]) -> dict[str, Any]:
         s = self.screening
         of_laws = {name: s.options[name] for name in ("force_field", "framework_charges", "ewald")}
         a, sums = insert_into_framework(
-            framework, s.adsorbates, s.insertions, **of_laws, **self._where()
-        )
+            framework, s.adsorbates, s.insertions, seed=self.seeds["henry"], **of_laws,
+            **self._where(),
+        )  # fmt: skip
+        grids[:] = [a.kept_grid()]
         found = [a.henry_of(each, s.insertions) for each in sums]
         a.run(STEPS_TO_PLACES)
         coarse = a.coarse_grid()
@@ -263,12 +320,29 @@ class Task:
             **report.values_and_errors("henry", "mol_per_kg_Pa", coefficients),
             **report.values_and_errors("henry_heat", "kJ_per_mol", heats),
             "henry_warnings": [] if coarse is None else [f"Henry coefficient: {coarse}"],
+            **self._blocked(a),
         }
+
+    def _blocked(self, a: Adsorption) -> dict[str, Any]:
+        """The blocked pockets for each species in which a site is attracted; others are specks
+        that are hardly below the barrier. Those of a molecule are the ones of that site for which
+        the largest share of the volume is blocked."""
+        pockets = [pocket for pocket in a.grid["pockets"] if pocket["lowest"] < 0]
+        volume = math.prod(a.framework.cell)
+        numbers, shares = [], []
+        for species in self.screening.adsorbates:
+            labels = [site.label for site in getattr(species, "sites", ())] or [species.name]
+            of_sites = [[p for p in pockets if p["site"] == label] for label in labels]
+            own = max(of_sites, key=lambda each: sum(p["volume"] for p in each))
+            numbers.append(len(own))
+            shares.append(sum(p["volume"] for p in own) / volume)
+        largest = sorted(pockets, key=lambda pocket: -pocket["volume"])[:_NAMED]
+        return {"pockets": numbers, "pockets_volume_share": shares, "largest_pockets": largest}
 
 
 def _line(error: Exception) -> str:
     if isinstance(error, MemoryError):
-        return "not enough memory"
+        return NO_MEMORY
     return " ".join(text_of(error).split())
 
 

@@ -62,7 +62,7 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
       fill_grid(state_, pool, start.poll);
     }
     const InPrecision<F>& own = state_.template in<F>();
-    grid_ = on_device(own.grid, stream_);
+    grid_ = on_device(state_.grid->template in<F>(), stream_);
     laws_ = on_device(own.laws, stream_);
     rows_ = on_device(state_.rows, stream_);
     weights_ = on_device(own.wave_weights, stream_);

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Several structures at a time, in the threads of a process and in several processes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from commands import COMMAND, summary_of
+from processes import run, start, until
+from screenings import OPTIONS, results, rows, screened, two_frameworks, write
+
+from manymove.adsorption import TRAPPE_ZEO
+from manymove.adsorption.screening import crew, structure
+from manymove.adsorption.screening.settings import screening_of
+from manymove.jobs import folder_lock
+from manymove.jobs import replica as replicas
+from manymove.jobs.world import World
+
+# The few atoms of the frameworks have few bonds.
+pytestmark = pytest.mark.filterwarnings("ignore:.*too few bonded neighbors:UserWarning")
+
+
+@pytest.fixture
+def cifs(tmp_path) -> Path:
+    """A folder of four frameworks, one of which is refused."""
+    folder = two_frameworks(tmp_path / "cifs")
+    write(folder, "middle", 9.2)
+    (folder / "bad.cif").write_text("hello")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def released():
+    yield
+    folder_lock.release()
+
+
+def table(output: Path) -> bytes:
+    return (output / "screen.csv").read_bytes()
+
+
+def test_structures_that_run_at_the_same_time_have_the_same_table(cifs, tmp_path):
+    assert screened(cifs, tmp_path / "one") == 0
+    assert screened(cifs, tmp_path / "two", "--threads", "2", "--at-once", "3") == 0
+    assert table(tmp_path / "two") == table(tmp_path / "one")
+    assert "too few bonded neighbors" in rows(tmp_path / "two")[-1]["framework_warnings"]
+
+
+def test_processes_with_the_same_folder_share_the_structures(cifs, tmp_path):
+    words = [*COMMAND, "screen", cifs, *OPTIONS, "--output", tmp_path / "shared"]
+    two = [start(words) for _ in range(2)]
+    for process in two:
+        printed, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, printed
+    assert screened(cifs, tmp_path / "one") == 0
+    assert table(tmp_path / "shared") == table(tmp_path / "one")
+    assert summary_of(tmp_path / "shared")["complete"] is True
+    assert not [*(tmp_path / "shared").rglob("manymove.lock")]
+
+
+def test_another_process_takes_over_the_structure_of_a_killed_one(cifs, tmp_path):
+    """The killed process loses the work since its last checkpoint."""
+    both = [cifs / "narrow.cif", cifs / "wide.cif"]
+    words = [*COMMAND, "screen", *both, *OPTIONS, "--output"]
+    output = tmp_path / "cut"
+    killed = start([*words, output, "--checkpoint-every", "0"])
+    until(lambda: [*output.glob("structures/narrow/pressure_1/checkpoint-0.state")], killed)
+    killed.send_signal(signal.SIGSTOP)  # it keeps its lock
+    other = start([*words, output])
+    until(lambda: (output / "structures/wide/isotherm.aif").is_file(), other, seconds=100)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    printed, _ = other.communicate(timeout=300)
+    assert other.returncode == 0, printed
+    assert results(output, "narrow")["state"] == "done"
+    assert run([*words, tmp_path / "whole"], timeout=300).returncode == 0
+    assert table(output) == table(tmp_path / "whole")
+
+
+def test_ranks_share_the_structures(cifs, tmp_path, mpiexec):
+    words = [*COMMAND, "screen", cifs, *OPTIONS, "--overwrite", "--output", tmp_path / "ranks"]
+    words.remove("--quiet")
+    done = run([*mpiexec, *words], timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("results in") == 1
+    assert screened(cifs, tmp_path / "one") == 0
+    assert table(tmp_path / "ranks") == table(tmp_path / "one")
+
+
+def test_the_results_of_a_running_process_are_not_overwritten(cifs, tmp_path, capsys):
+    options = " ".join(OPTIONS).replace("--steps 100", "--steps 100000")
+    options = options.replace("--target-error 0.5", "--target-error 1e-6").split()
+    output = tmp_path / "out"
+    words = ["screen", cifs / "wide.cif", *options, "--output", output]
+    process = start([*COMMAND, *words], stderr=subprocess.PIPE)
+    until(lambda: (output / "options.json").is_file(), process)
+    assert screened(cifs / "wide.cif", output, "--overwrite") == 2
+    assert f"{output} is in use by process {process.pid}" in capsys.readouterr().err
+    assert screened(cifs / "wide.cif", output, "--seed", "2") == 2
+    assert "has --seed 1, not 2" in capsys.readouterr().err
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60) and process.returncode == 130
+
+
+def test_a_structure_without_enough_memory_is_tried_again_when_the_others_have_ended(
+    cifs, tmp_path, monkeypatch
+):
+    original, calls = structure.insert_into_framework, []
+
+    def failing(framework, *given, **options):
+        calls.append(framework.name)
+        if framework.name == "narrow" and calls.count("narrow") == 1:
+            raise MemoryError
+        return original(framework, *given, **options)
+
+    monkeypatch.setattr(structure, "insert_into_framework", failing)
+    assert screened(cifs, tmp_path / "two", "--at-once", "2", "--threads", "2") == 0
+    assert calls[-1] == "narrow" and calls.count("narrow") == 2
+    assert results(tmp_path / "two", "narrow")["state"] == "done"
+
+
+def test_an_error_of_a_thread_ends_the_screening(cifs, tmp_path, monkeypatch, capsys):
+    def full(self, results):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(structure.Task, "write", full)
+    assert screened(cifs, tmp_path / "out", "--at-once", "2") == 2
+    assert "no space left" in capsys.readouterr().err
+    assert not [*(tmp_path / "out").rglob("manymove.lock")]
+
+
+def of(**options):
+    return screening_of({"force_field": TRAPPE_ZEO, "adsorbates": "CH4", **options}, {})
+
+
+def test_structures_on_a_cpu_share_its_threads():
+    places = crew.places_of(of(device="cpu", threads=5), World(), 2)
+    assert [(place.device, place.threads) for place in places] == [("cpu", 3), ("cpu", 2)]
+    places = crew.places_of(of(device="cpu", threads=2, at_once=3), World(), 10)
+    assert [place.threads for place in places] == [1, 1, 1]
+    assert len(crew.places_of(of(device="cpu", threads=1000), World(), 1000)) == 32
+
+
+def test_structures_run_on_several_gpus(monkeypatch):
+    monkeypatch.setattr(crew, "filling_systems", lambda *given: 200)
+    places = crew.places_of(of(device="cuda:0,2", threads=16), World(), 100)
+    assert [place.device for place in places] == ["cuda:0", "cuda:2"] * 4
+    assert {place.threads for place in places} == {2}
+    assert len(crew.places_of(of(device="cuda:1", systems=10), World(), 100)) == 8
+
+
+def test_the_points_of_an_isotherm_share_the_grid_of_the_henry_coefficient(
+    cifs, tmp_path, monkeypatch
+):
+    """While a grid is computed the program asks whether it was interrupted."""
+    asked = []
+    original = replicas.interruptible
+    monkeypatch.setattr(
+        replicas, "interruptible", lambda f: original(lambda: bool(asked.append(1)) or f())
+    )
+    assert screened(cifs / "wide.cif", tmp_path / "out") == 0
+    assert not asked
+    monkeypatch.setattr(structure.Adsorption, "kept_grid", lambda self: None)
+    assert screened(cifs / "wide.cif", tmp_path / "other") == 0
+    assert asked
+    assert table(tmp_path / "other") == table(tmp_path / "out")

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Systems of one process share the energy grid of a framework."""
+
+from __future__ import annotations
+
+import pytest
+from flat_settings import of_adsorption
+
+from manymove import Adsorption
+from manymove.simulation import interruptible
+
+
+def filled(**options) -> tuple[Adsorption, bool]:
+    """Systems, and whether their grid was computed: the program then asks for interruptions."""
+    asked: list[int] = []
+    with interruptible(lambda: bool(asked.append(1))):
+        common = dict(framework="LTA", molecules=4, systems=4, seed=1, device="cpu", threads=1)
+        a = Adsorption(**of_adsorption(**{**common, "grid_spacing": 0.37, **options}))
+    return a, bool(asked)
+
+
+@pytest.mark.parametrize("method", ["plj", "metropolis", "mdp"])
+def test_systems_with_the_same_framework_and_force_field_share_a_grid(method):
+    a, computed = filled(method=method)
+    assert computed
+    for same in ({"systems": 8}, {"molecules": 2}, {"seed": 2}):
+        assert not filled(method=method, **same)[1], same
+    for other in ({"cutoff": 11.0}, {"barrier": 5000.0}, {"grid_spacing": 0.5},
+                  {"temperature": 310.0}, {"precision": "double"},
+                  {"interpolation": "linear"}):  # fmt: skip
+        assert filled(method=method, **other)[1], other
+    a.run(50)
+    alone = a.state_hash
+    twin, computed = filled(method=method)
+    twin.run(50)
+    assert not computed and twin.state_hash == alone
+    kept = a.kept_grid()
+    del a, twin
+    assert not filled(method=method)[1]
+    del kept
+    again, computed = filled(method=method)
+    again.run(50)
+    assert computed and again.state_hash == alone
+
+
+def test_open_systems_that_share_a_grid_have_the_capacity_of_the_first_ones():
+    open_ = dict(method="plj", molecules=0, fugacity=1.0)
+    a, computed = filled(**open_)
+    twin, shared = filled(**open_)
+    assert computed and not shared
+    assert twin.capacity == a.capacity
+    a.run(200)
+    twin.run(200)
+    assert twin.state_hash == a.state_hash
+
+
+def test_molecules_share_a_grid_if_the_framework_has_the_same_charges():
+    from manymove.adsorption import CO2, TRAPPE_ZEO
+
+    common = dict(method="plj", adsorbates=CO2, force_field=TRAPPE_ZEO)
+    a, computed = filled(**common)
+    assert computed and not filled(**common)[1]
+    assert filled(**common, framework_charges={"O": -0.5, "Si": 1.0})[1]
+    a.run(50)
+    twin, _ = filled(**common)
+    twin.run(50)
+    assert twin.state_hash == a.state_hash
