@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from processes import run, start, until
 from screenings import OPTIONS, results, rows, screened, two_frameworks, write
 
 from manymove.adsorption import TRAPPE_ZEO
-from manymove.adsorption.screening import crew, structure
+from manymove.adsorption.screening import aif, crew, structure
 from manymove.adsorption.screening.settings import screening_of
 from manymove.jobs import folder_lock
 from manymove.jobs import replica as replicas
@@ -105,21 +106,84 @@ def test_the_results_of_a_running_process_are_not_overwritten(cifs, tmp_path, ca
     assert process.communicate(timeout=60) and process.returncode == 130
 
 
+def test_a_refused_overwrite_keeps_the_results_with_their_options(cifs, tmp_path, capsys):
+    output = tmp_path / "out"
+    assert screened(cifs, output) == 0
+    script = "import sys, time; from pathlib import Path; from manymove.jobs import folder_lock\n"
+    script += "folder_lock.hold(Path(sys.argv[1])); print('held', flush=True); time.sleep(300)"
+    holder = start([sys.executable, "-c", script, output / "structures/wide"])
+    assert holder.stdout.readline() == "held\n"
+    try:
+        assert screened(cifs, output, "--overwrite", "--seed", "2") == 2
+        assert f"structures/wide is in use by process {holder.pid}" in capsys.readouterr().err
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert screened(cifs, output, "--seed", "2") == 2
+    assert "has --seed 1, not 2" in capsys.readouterr().err
+    assert screened(cifs, output, "--overwrite", "--seed", "2") == 0
+
+
 def test_a_structure_without_enough_memory_is_tried_again_when_the_others_have_ended(
     cifs, tmp_path, monkeypatch
 ):
-    original, calls = structure.insert_into_framework, []
+    """Other processes do not take it for a failed one, and may have it in the meantime."""
+    original, calls, written = structure.insert_into_framework, [], []
+    hold, held = folder_lock.hold, []
+    output = tmp_path / "two"
 
     def failing(framework, *given, **options):
         calls.append(framework.name)
-        if framework.name == "narrow" and calls.count("narrow") == 1:
-            raise MemoryError
+        if framework.name == "narrow":
+            written.append((output / "structures/narrow/structure.json").exists())
+            if calls.count("narrow") == 1:
+                raise MemoryError
         return original(framework, *given, **options)
 
+    def in_use(folder):
+        held.append(folder.name)
+        if folder.name == "narrow" and held.count("narrow") == 2:
+            raise folder_lock.FolderInUse("narrow is in use")
+        hold(folder)
+
     monkeypatch.setattr(structure, "insert_into_framework", failing)
-    assert screened(cifs, tmp_path / "two", "--at-once", "2", "--threads", "2") == 0
+    monkeypatch.setattr(folder_lock, "hold", in_use)
+    assert screened(cifs, output, "--at-once", "2", "--threads", "2") == 0
     assert calls[-1] == "narrow" and calls.count("narrow") == 2
-    assert results(tmp_path / "two", "narrow")["state"] == "done"
+    assert written == [False, False]
+    assert results(output, "narrow")["state"] == "done"
+    assert summary_of(output)["complete"] is True
+
+
+def test_a_stop_is_not_lost_when_a_structure_ends_at_the_same_time(cifs, tmp_path, monkeypatch):
+    original, asked = crew.Crew.results, []
+
+    def results_and_a_signal(self):
+        for one in original(self):
+            if one is not None and not asked:
+                asked.append(one)
+                signal.raise_signal(signal.SIGINT)
+            yield one
+
+    monkeypatch.setattr(crew.Crew, "results", results_and_a_signal)
+    assert screened(cifs, tmp_path / "out", "--at-once", "1") == 130
+    summary = summary_of(tmp_path / "out")
+    assert summary["complete"] is False and summary["states"]["refused"] == 1
+
+
+def test_a_structure_whose_isotherm_could_not_be_written_is_not_finished(
+    cifs, tmp_path, monkeypatch, capsys
+):
+    def full(*given):
+        raise OSError("no space left")
+
+    output = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(aif, "write_files", full)
+        assert screened(cifs / "wide.cif", output) == 2
+    assert "no space left" in capsys.readouterr().err
+    assert screened(cifs / "wide.cif", output) == 0
+    assert (output / "structures/wide/isotherm.aif").is_file()
 
 
 def test_an_error_of_a_thread_ends_the_screening(cifs, tmp_path, monkeypatch, capsys):

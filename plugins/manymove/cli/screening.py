@@ -80,13 +80,14 @@ def screen(
     from manymove.adsorption.screening.job import Job
     from manymove.adsorption.screening.settings import screening_of
     from manymove.adsorption.screening.structure import FAILED, REFUSED
+    from manymove.jobs.replica import of_first
     from manymove.jobs.world import World
 
     world = World.connect()
     species, field, charges, barrier = adsorbents.model_of(options)
     if systems == "auto":
         where = (world.device(options["device"]).partition(",")[0], precision, options["threads"])
-        count = filling_systems(method, 1, *where)
+        count = of_first(world, lambda: filling_systems(method, 1, *where))
     else:
         count = number("--systems", systems, int, "auto")
     made = {"adsorbates": species, "framework_charges": charges, "barrier": barrier}

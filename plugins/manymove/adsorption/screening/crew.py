@@ -72,7 +72,8 @@ class Crew:
         places: where they run.
         first: the position with which this worker begins.
         since: time of the session; see `Task.found`.
-        finished: function that is called with each structure and its results while it is locked.
+        finished: function that is called with each structure and its results, while it is locked
+            and before the results are written.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Crew:
         self._ended: SimpleQueue[tuple[int, dict[str, Any]] | BaseException] = SimpleQueue()
         self._stop = StopRequest()
         self._guard, self._working = Lock(), len(places)
+        self._is_alone = len(places) == 1  # whether a single thread runs structures
         self._threads = [Thread(target=self._work, args=(place,), daemon=True) for place in places]
         for thread in self._threads:
             thread.start()
@@ -119,45 +121,47 @@ class Crew:
 
     def _work(self, place: Place) -> None:
         try:
-            while not self._stop.requested:
-                if (index := _first(self._left)) is not None:
-                    self._take(index, place)
-                elif (index := _first(self._elsewhere)) is not None:
-                    time.sleep(_AGAIN)
-                    self._take(index, place)
-                else:
-                    break
+            self._take_all(place)
             with self._guard:
                 self._working -= 1
                 last = not self._working
-            while last and not self._stop.requested:
-                if (index := _first(self._alone)) is None:
-                    break
-                self._take(index, place, alone=True)
+            if last:
+                self._left, self._is_alone = self._alone, True
+                self._take_all(place)
         except BaseException as error:  # the main thread raises it
             self._ended.put(error)
 
-    def _take(self, index: int, place: Place, alone: bool = False) -> None:
+    def _take_all(self, place: Place) -> None:
+        """Take structures until none is left."""
+        while not self._stop.requested:
+            if (index := _first(self._left)) is not None:
+                self._take(index, place)
+            elif (index := _first(self._elsewhere)) is not None:
+                time.sleep(_AGAIN)
+                self._take(index, place)
+            else:
+                break
+
+    def _take(self, index: int, place: Place) -> None:
         task = self._tasks[index]
-        found = task.found(self._since)
-        if found is None or alone:
+        if (found := task.found(self._since)) is None:
             try:
                 folder_lock.hold(task.folder)
             except FolderInUse:
                 self._elsewhere.append(index)
                 return
             try:
-                # Another worker may have ended it since.
-                found = None if alone else task.found(self._since)
+                found = task.found(self._since)  # another worker may have ended it since
                 if found is None:
                     found = task.at(place.device, place.threads).measured(self._stop)
                     if found is None:  # after a stop
                         return
-                    if found["state"] == FAILED and found["reason"] == NO_MEMORY and not alone:
-                        if len(self._threads) > 1:
+                    if found["state"] == FAILED and found["reason"] == NO_MEMORY:
+                        if not self._is_alone:
                             self._alone.append(index)
                             return
                     self._finished(task, found)
+                    task.write(found)
             finally:
                 folder_lock.release(task.folder)
         self._ended.put((index, found))

@@ -139,7 +139,7 @@ class Job:
         began, count = time.monotonic(), 0
         try:
             each = crew.results()
-            while (one := self._next(crew, each)) is not None:
+            while (one := self._next(crew, each, pending)) is not None:
                 index, found = one
                 count += 1
                 self._adopt(pending[index], found)
@@ -150,7 +150,10 @@ class Job:
             crew.stop()
 
     def _next(
-        self, crew: Crew, each: Iterator[tuple[int, dict[str, Any]] | None]
+        self,
+        crew: Crew,
+        each: Iterator[tuple[int, dict[str, Any]] | None],
+        pending: Sequence[int],
     ) -> tuple[int, dict[str, Any]] | None:
         """The next structure that has ended; None after the last one. Signals have their own
         handlers only while this method waits.
@@ -159,14 +162,14 @@ class Job:
             KeyboardInterrupt: a stop was requested; the structures that were run have checkpoints.
         """
         with StopRequest() as stop:
-            for one in each:
-                if one is not None:
-                    return one
-                if stop.requested:
-                    crew.stop()
-                    self._write(final=True)
-                    raise KeyboardInterrupt
-        return None
+            one = next((one for one in each if one is not None or stop.requested), None)
+            if not stop.requested:
+                return one
+            crew.stop()
+            for index, found in filter(None, (one, *each)):
+                self._adopt(pending[index], found)
+            self._write(final=True)
+        raise KeyboardInterrupt
 
     def _first(self, count: int) -> int:
         """The position with which this process begins, another one in each, so that they seldom
@@ -184,19 +187,20 @@ class Job:
             OSError, ValueError: the folder has other results, or another command uses it.
         """
 
-        def refusal() -> Exception | None:
+        def opened() -> Exception | float:
             try:
                 with self._world.answering():  # a lock from another host may take a minute
                     self._open()
+                return (self.screening.output / OPTIONS_FILE).stat().st_mtime
             except (OSError, ValueError) as error:
                 return error
-            return None
 
         try:
-            error = replica.of_first(self._world, refusal)
-            if error is not None:
-                raise error
-            yield (self.screening.output / OPTIONS_FILE).stat().st_mtime
+            # Other hosts may not see the new file at once.
+            since = replica.of_first(self._world, opened)
+            if isinstance(since, Exception):
+                raise since
+            yield since
         finally:
             folder_lock.release(self.screening.output)
 
@@ -208,6 +212,8 @@ class Job:
         given["digests"] = _digests(s.given or {})
         goes_on = path.is_file() and not s.overwrite
         try:
+            if s.overwrite and (s.output / "structures").is_dir():
+                self._remove_structures()
             output_folder.claim(s.output, resume=goes_on, overwrite=s.overwrite)
         except FolderInUse:
             end = time.monotonic() + _OPENING
@@ -221,11 +227,14 @@ class Job:
         if goes_on:
             _refuse_others(path, given)
         files.make_folder(s.output / "structures")
-        if s.overwrite:
-            for folder in sorted((s.output / "structures").glob("*/")):
-                output_folder.claim(folder, resume=False, overwrite=True)
-                folder_lock.release(folder)
         report.write_json(path, given)
+
+    def _remove_structures(self) -> None:
+        """Remove the results of all structures, before the options with which they were made."""
+        folder_lock.hold(self.screening.output)
+        for folder in sorted((self.screening.output / "structures").glob("*/")):
+            output_folder.claim(folder, resume=False, overwrite=True)
+            folder_lock.release(folder)
 
     def _known(self, since: float) -> tuple[list[int], list[dict[str, Any]]]:
         """The structures that are left, and the results of those that have ended before."""
@@ -244,7 +253,7 @@ class Job:
         self.table[index] = results.rows_of(found, self.screening)
 
     def _finished(self, task: Task, found: dict[str, Any]) -> None:
-        """Write the isotherm of a structure that has ended here."""
+        """Write the isotherm of a structure that has ended here, before its results."""
         if found.get("points") and "density_g_per_cm3" in found:
             rows = results.rows_of(found, self.screening)
             source = (self.screening.given or {}).get("force_field")

@@ -138,15 +138,16 @@ class Task:
             stop: request that ends the run early.
 
         Returns:
-            the results, which are also written to the folder; None after a stop.
+            the results for `write`; None after a stop.
 
         Raises:
             ImportError: gemmi, which reads CIF files, is not installed.
-            OSError: the results cannot be written.
+            OSError: the folder cannot be written.
         """
         known = self.check()
         self._begin()
-        return self.run(known, stop) if known["state"] == PENDING else self.write(known)
+        found = self.run(known, stop) if known["state"] == PENDING else known
+        return found and {**found, **report.made_by()}
 
     @property
     def nothing(self) -> dict[str, Any]:
@@ -191,11 +192,10 @@ class Task:
                 known |= {"state": REFUSED, "reason": _line(error)}
         return {**known, "warnings": told}
 
-    def write(self, results: dict[str, Any]) -> dict[str, Any]:
-        """Write the results of the structure and return them."""
-        results = {**results, **report.made_by()}
+    def write(self, results: dict[str, Any]) -> None:
+        """Write the results of `measured`. From then on other processes take the structure for
+        finished."""
         report.write_json(self.folder / RESULTS, results)
-        return results
 
     def run(self, known: dict[str, Any], stop: StopRequest) -> dict[str, Any] | None:
         """Measure the properties and points that remain.
@@ -205,7 +205,7 @@ class Task:
             stop: request that ends the run early.
 
         Returns:
-            the results, which are also written to the folder; None after a stop.
+            the results; None after a stop.
         """
         s, began = self.screening, time.monotonic()
         limit = s.time_limit
@@ -246,10 +246,10 @@ class Task:
             reason = f"the time limit of {limit:g} s was reached"
         if points is None:
             points = job.earlier_points(self.folder, s.isotherm)
-        return self.write({
+        return {
             **known, **found, "state": state, "reason": reason, "points": points,
             "time_limit_s": limit, "seconds": time.monotonic() - began,
-        })  # fmt: skip
+        }  # fmt: skip
 
     def _begin(self) -> None:
         """Remove the results of another file with the name of the structure."""
