@@ -434,7 +434,6 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Doubled& s, 
   // Two empty slots in a float4.
   for (int i = threadIdx.x; i < g.plane * kSlots / 2; i += blockDim.x)
     memory[i] = {kEmpty, kEmpty, kEmpty, kEmpty};
-  // The tile is empty before any disk lands.
   __syncthreads();
   wait_for_former_kernel();
   // The host program has moved particles since: nothing of this cycle may be written.
@@ -449,7 +448,6 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Doubled& s, 
   // The entry of a cell has the extras of all its neighbors.
   __syncthreads();
   list_cells(g, m, control);
-  // Any thread may visit any cell.
   __syncthreads();
   // The next kernel may occupy multiprocessors as they become free; it waits for this one to end
   // before it reads the cells.
@@ -542,7 +540,6 @@ __device__ __forceinline__ void add_histogram(const Geometry& g, const CellRange
                                               const Planes& cells, std::uint64_t* row_of_bins) {
   extern __shared__ std::uint32_t bins[];
   for (int i = threadIdx.x; i < contact.bins; i += blockDim.x) bins[i] = 0;
-  // Counts of other threads fall into these bins.
   __syncthreads();
   const int cell = range.mine();
   if (cell < range.end) {
@@ -554,7 +551,6 @@ __device__ __forceinline__ void add_histogram(const Geometry& g, const CellRange
         if (bin >= 0) atomicAdd(&bins[bin], 1u);
       });
   }
-  // The histogram of the block is complete.
   __syncthreads();
   for (int i = threadIdx.x; i < contact.bins; i += blockDim.x)
     // A block's counts go to the row in 64 bits.
@@ -594,7 +590,6 @@ __global__ void bond_order_kernel(const Geometry g, const CellRange range, const
       part[threadIdx.x].x += part[threadIdx.x + width].x;
       part[threadIdx.x].y += part[threadIdx.x + width].y;
     }
-    // A level of the tree reads what the one before it has added.
     __syncthreads();
   }
   if (threadIdx.x == 0) sums[blockIdx.x] = part[0];
