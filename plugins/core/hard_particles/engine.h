@@ -302,7 +302,7 @@ class MANYMOVE_API Engine {
   // get its error in their next collective call. An undivided engine has all particles.
   virtual std::vector<ParticlePosition> own_positions() const = 0;
   // The same for a hand-over whose passes run on this engine's GPU (hand_over_passes.h): enqueues
-  // in a stream what is done with each particle.
+  // in a stream what is done with each particle, after all that the engine has enqueued.
   virtual void hand_over(const HandOverWork&, CUstream_st*) const {
     throw std::logic_error("this engine has its particles in the memory of the host");
   }

@@ -176,15 +176,19 @@ class HandOverOn final : public HandOver {
   template <class Real>
   std::vector<Count> visit(const Engine& engine, HandOverWork& work) {
     std::vector<Count> outgoing;
+    listed_ = 0;  // restore() has no list if this fails
     for (;;) {
       work.border = border_.data();
       work.room = border_.size();
       machine_.clear(counters_.data(), kTally + 2 * number_);
       machine_.clear(arrived_.data(), arrived_.size());
       machine_.template visit<Real>(engine, work);
-      listed_ = found(&outgoing).border;
-      if (listed_ <= work.room) return outgoing;
-      machine_.reserve(border_, listed_ + listed_ / 4, 0);
+      const Count border = found(&outgoing).border;
+      if (border <= work.room) {
+        listed_ = border;
+        return outgoing;
+      }
+      machine_.reserve(border_, border + border / 4, 0);
     }
   }
 

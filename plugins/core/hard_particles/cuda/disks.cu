@@ -95,6 +95,7 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
 
   void hand_over(const HandOverWork& work, cudaStream_t stream) const override {
     const DeviceGuard here = use();
+    hold(stream);
     const auto kernel =
         work.held.arrays.double_precision ? &hand_over_kernel<double> : &hand_over_kernel<float>;
     const CellRange range = cells_here();

@@ -134,6 +134,12 @@ class CudaEngine : protected OnDevice, public StateEngine {
     const DeviceGuard here = use();
     halo_.reset();
   }
+  // What is enqueued in another stream from now on waits for what is in the engine's.
+  void hold(cudaStream_t later) const {
+    const Event enqueued;
+    enqueued.record(stream_);
+    enqueued.hold(later);
+  }
   // Waits for what other streams still have to do.
   void finish() const {
     if (halo_) halo_->finish();

@@ -150,6 +150,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
 
   void hand_over(const HandOverWork& work, cudaStream_t stream) const override {
     const DeviceGuard here = use();
+    hold(stream);
     const auto kernel =
         work.held.arrays.double_precision ? &hand_over_kernel<double> : &hand_over_kernel<float>;
     const std::size_t cells = state_.row_cells() * static_cast<std::size_t>(state_.rows());
