@@ -326,7 +326,7 @@ TEST("with domains that are strips no more than the rows at their borders travel
     // Two borders, where strips and domains differ by half a tile and a particle can go a cell; 20
     // particles in a row of the lattice, of 20 bytes each.
     const double bytes = static_cast<double>(hand_over->counts().bytes) / kSteps;
-    CHECK(bytes > 0 && bytes < 2 * (2.5 + 1 + 1) * 20 * 20);
+    CHECK(bytes > 0 && bytes < 2 * (engine->grid().tile[1] / 2.0 + 1 + 1) * 20 * 20);
     CHECK(hand_over->counts().messages <= kSteps);
   });
 }

@@ -93,6 +93,7 @@ class CudaEngine final : OnDevice, public EngineBase {
  public:
   CudaEngine(State state, const std::vector<int>& devices, const ChangeTree& change)
       : OnDevice(devices.front()), EngineBase(std::move(state)) {
+    const DeviceGuard here = use();
     const bool exact = state_.parameters.double_precision;
     int& eta = state_.parameters.threads_per_particle;
     const bool chosen = eta == 0;
