@@ -27,7 +27,7 @@ class HardSpheres(HardParticles):
             shift of the grid; all edges change together. ``length`` instead of ``volume`` changes
             one edge at a time by at most its ``delta``, a number or a tuple of one number per edge,
             where 0 keeps the edge fixed. ``aspect`` changes one edge by at most the relative
-            ``delta`` and the others against it, at constant volume. If several kinds are given, one
+            ``delta`` and the others inversely, at constant volume. If several kinds are given, one
             trial change follows each shift of the grid. Its kind is drawn in proportion to the
             ``weight`` of each kind (default 1), and ``mode`` must be ``"ln"``.
         swap (dict): `None`, or settings for swap moves, in which two spheres of different types
@@ -77,8 +77,8 @@ class HardSpheres(HardParticles):
             :math:`[\mathrm{length}]`. ``orientable`` and ``ignore_statistics`` of HPMC are False.
         d (TypeParameter[``particle type``, float]): Half edge of the cube of trial displacements
             :math:`[\mathrm{length}]`, at most `max_d`. With 0, particles of the type never move:
-            the others collide with them, and their trial moves count as rejected. 0 is not for
-            `box_moves` or `swap`.
+            the others collide with them, and their trial moves count as rejected. This cannot be
+            combined with `box_moves` or `swap`.
         nselect (int): Trial moves in each occupied cell in a checkerboard sweep.
         sweeps_per_step (int): Checkerboard sweeps in a time step.
         repair_depth (float): Overlaps up to this depth, in contact distances, are repaired.

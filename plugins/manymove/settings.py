@@ -265,7 +265,7 @@ class ConstantPressure(Group):
         every: number of cycles between trial changes.
         weights: relative probabilities of several kinds of trial changes, a dictionary with the
             keys "volume" (all edges by one factor, uniform in ln V), "length" (one edge) and
-            "aspect" (one edge and the others against it, at constant volume). Each trial draws its
+            "aspect" (one edge, and the others inversely, at constant volume). Each trial draws its
             kind (default one kind, that of `mode`).
     """
 

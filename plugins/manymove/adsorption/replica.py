@@ -149,7 +149,7 @@ class Replica(replica.Replica):
     Args:
         parts: number of parts of the systems.
         rank: rank of this process.
-        grids: the energy grid of the systems is kept here for the next job.
+        grids: list in which the energy grid of the systems is kept for the next job.
         part and the rest: as for all replicas.
     """
 

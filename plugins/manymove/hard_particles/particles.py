@@ -117,7 +117,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             pinned: particles that never move, a mask (N,), with which the others collide (default
                 none). Their trial moves count as rejected. Two of them must be at least 1e-5
                 contact distances farther apart than contact, so that they do not overlap after
-                rounding. Not at constant pressure, nor with swap moves.
+                rounding. This cannot be combined with constant pressure or swap moves.
             comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`, which share
                 the system in strips along y or slabs along z. The trajectory equals that of one
                 rank, bit for bit. Only the `positions` of rank 0 are read; other ranks may pass

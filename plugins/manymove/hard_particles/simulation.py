@@ -111,7 +111,7 @@ class HardDisks(HardParticles):
         if self._general:
             raise RuntimeError(
                 "psi6 is the order of equal disks at constant volume, and these are "
-                + ("a mixture" if self.mixed else "at constant pressure or pinned")
+                + ("a mixture" if self.mixed else "at constant pressure or partly pinned")
             )
         return complex(*self._engine.bond_order(_NEIGHBOR_REACH * self.diameter))
 

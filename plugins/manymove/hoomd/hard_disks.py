@@ -65,7 +65,7 @@ class HardDisksUpdater(HardParticlesUpdater):
             together. "length" instead of "volume" changes one edge at a time, once per cycle, by at
             most its "delta", a number or a tuple of one number per edge, where 0 keeps the edge
             fixed. This maximum applies to the initial edges and grows in proportion to the edge.
-            "aspect" changes one edge by at most the relative "delta" and the others against it, at
+            "aspect" changes one edge by at most the relative "delta" and the others inversely, at
             constant volume. If several kinds are given, one trial change follows each cycle. Its
             kind is drawn in proportion to the "weight" of each kind (default 1), and "mode" must be
             "ln".
