@@ -174,6 +174,7 @@ def _of_size(
                 world, device, settings["seed"], found, kind, strips=strips,
                 sweeps_per_step=sweeps, threads=settings["threads"], **common,
             )  # fmt: skip
+            made.run(1)  # starts the device, which takes longer than many timed runs
             name = f"hoomd.manymove, {sweeps} sweeps a step, {about['domains']}"
             components.append(made)
             variants.append(harness.Variant(name, made.run, about, sweeps=sweeps))
