@@ -728,8 +728,10 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
 
     def _present(self) -> dict[str, Any]:
         diameter = self.diameters if self.swap_rounds else self._sizes.given
-        present = {"positions": self.positions, "box": self.box, "diameter": diameter}
-        return present if self._pinned is None else {**present, "pinned": self.pinned}
+        pinned = None if self._pinned is None else self.pinned
+        return {
+            "positions": self.positions, "box": self.box, "diameter": diameter, "pinned": pinned
+        }  # fmt: skip
 
     def _continued(self) -> dict[str, Any]:
         return {"start": Start(self.cycles, self._parameters["repair_depth"])}
