@@ -27,6 +27,7 @@ from manymove.analysis.autocorrelation import autocorrelation_time
 from manymove.analysis.notation import with_error
 
 EDGE = 1 / 3  # of the cube over L, section 5.2
+FEWEST = 10  # chains whose spread is an error
 
 
 def described(energies: np.ndarray) -> dict[str, Any]:
@@ -34,6 +35,8 @@ def described(energies: np.ndarray) -> dict[str, Any]:
     ion (chains, sweeps)."""
     curves = curves_of(energies, min(LAGS, energies.shape[1] // 4))
     time, error = times_of(curves)
+    if len(energies) < FEWEST:
+        error = math.nan
     single = [0.5 + autocorrelation_time(one, every_lag=True) for one in energies]
     spread = float(np.std(single, ddof=1)) if len(single) > 1 else math.nan
     return {
@@ -96,7 +99,7 @@ def rows(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
         ours = (point["autocorrelation_time"], point["autocorrelation_time_error"])
         text = f"$T_c$ (sweeps), {edge}"
         found.append(script.compared(text, ours, paper if near else None, size, length))
-        if near and point["chains"] > 9:
+        if near and point["chains"] >= FEWEST:
             ours = (point["single_mean"], point["single_deviation"])
             text = f"$T_c$ (sweeps) of one chain with its standard deviation, {edge}"
             found.append(script.compared(text, ours, paper, size, f"{point['sweeps']:,} sweeps"))
