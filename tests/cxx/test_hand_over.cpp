@@ -344,8 +344,7 @@ TEST("positions do not travel between a GPU and the host") {
       ranks.maximum(&nothing, 1);
       const std::uint64_t before = copied_bytes();  // of all ranks
       ranks.maximum(&nothing, 1);
-      hand_over->write(*engine, domains, reach_of(*engine, here, 1), false, true,
-                       host.held());
+      hand_over->write(*engine, domains, reach_of(*engine, here, 1), false, true, host.held());
       hand_over->put_beyond_edges(domains, host.held());
       hand_over->restore(host.held());
       hand_over->scale({1, 1, 1}, {72, 240, 1}, host.held());

@@ -84,8 +84,9 @@ class HandOverOn final : public HandOver {
     grid_ = engine.grid();
     expected_ = held.count;
     machine_.reserve(arrived_, (held.count + 31) / 32, 0);
-    HandOverWork work{held, view_of(domains), {},  {},         grid_.dimensions, Part::both, all,
-                      {},   0,                arrived_.data(), findings(),       outgoing()};
+    HandOverWork work{
+        held, view_of(domains), {},         {},        grid_.dimensions, Part::both, all, {},
+        0,    arrived_.data(),  findings(), outgoing()};
     std::copy_n(reach.begin(), 3, work.reach);
     std::copy_n(grid_.box, 3, work.box);
     in_precision_of(held.arrays, [&](auto zero) {
@@ -316,10 +317,10 @@ class HandOverOn final : public HandOver {
   Domains domains_;  // as they are in the next two
   Array<double> borders_;
   Array<std::int32_t> domain_ranks_;
-  Grid grid_{};  // of the engine
-  std::size_t expected_ = 0;    // particles that the last write() was to leave here
+  Grid grid_{};               // of the engine
+  std::size_t expected_ = 0;  // particles that the last write() was to leave here
   std::uint64_t messages_sent_ = 0, bytes_sent_ = 0;
-  Count largest_ = 0;           // bytes of a message of the last write()
+  Count largest_ = 0;  // bytes of a message of the last write()
   double sweep_seconds_ = 0, exchange_seconds_ = 0;
   bool begins_ = false;    // sweeps may have begun at kBegun
   bool is_timed_ = false;  // kSwept and kWritten are not yet in exchange_seconds_

@@ -316,9 +316,7 @@ class MappedMemory {
 class Event {
  public:
   Event() : Event(cudaEventDisableTiming) {}
-  explicit Event(unsigned flags) {
-    check(cudaEventCreateWithFlags(&event_, flags), "event");
-  }
+  explicit Event(unsigned flags) { check(cudaEventCreateWithFlags(&event_, flags), "event"); }
   ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;

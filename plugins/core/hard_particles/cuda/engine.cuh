@@ -187,12 +187,12 @@ class CudaEngine : protected OnDevice, public StateEngine {
   const std::size_t most_rows_;
   Stream stream_;
   Event order_;
-  int now_ = 0;                        // which of two copies of the cells is the present one
-  DeviceBuffer<MoveCounts> moves_;     // the counts, and those of a cycle that may not count
+  int now_ = 0;                               // which of two copies of the cells is the present one
+  DeviceBuffer<MoveCounts> moves_;            // the counts, and those of a cycle that may not count
   DeviceBuffer<MoveCounts> moves_before_{1};  // the last start()
   std::uint64_t cycles_before_ = 0;           // likewise
-  mutable MoveCounts seen_{};          // the counts as last fetched
-  mutable std::uint64_t pending_ = 0;  // cycles that may not have ended yet
+  mutable MoveCounts seen_{};                 // the counts as last fetched
+  mutable std::uint64_t pending_ = 0;         // cycles that may not have ended yet
   std::unique_ptr<HaloExchange> halo_;
   mutable HostTraces host_{stream_};
   // Whether a comparison, and a cycle of equal disks, may begin before the former kernel has ended.

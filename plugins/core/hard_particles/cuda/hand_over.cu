@@ -39,8 +39,7 @@ class CudaMachine : OnDevice {
   // Collective.
   CudaMachine(Communicator& ranks, int device)
       : OnDevice(device),
-        wait_(ranks),
-        transport_(make_transport(ranks, "auto", [this] { finish(); })),
+        transport_(ranks, {stream_}),
         blocks_(static_cast<unsigned>(multiprocessors()) * 8) {}
 
   using OnDevice::use;
@@ -49,7 +48,7 @@ class CudaMachine : OnDevice {
     if (n <= array.size()) return;
     DeviceBuffer<T> larger(n);
     copy_on_device(larger.data(), array.data(), kept * sizeof(T), stream_);
-    finish();  // before the former memory is freed
+    transport_.finish("positions");  // before the former memory is freed
     array.swap(larger);
   }
   template <class T>
@@ -71,7 +70,7 @@ class CudaMachine : OnDevice {
     copied_.record(stream_);
   }
   const Count* fetched() {
-    guarded([&] { wait_(cudaEvent_t(copied_), "positions"); });
+    transport_.wait(copied_, "positions");
     return fetched_.data();
   }
   void follow(const Engine& engine) { engine.lead(stream_); }
@@ -98,11 +97,7 @@ class CudaMachine : OnDevice {
   void expect(std::size_t bytes) { transport_->expect(bytes); }
   void place(Segments& sent, Segments& received) { transport_->place(sent, received); }
   void exchange(const Segments& sent, const Segments& received) {
-    guarded([&] { transport_->exchange(sent, received, stream_); });
-  }
-  // Waits for the passes, with an eye on the other ranks.
-  void finish() {
-    guarded([&] { wait_(cudaStream_t(stream_), "positions"); });
+    transport_.exchange(sent, received, stream_);
   }
   void mark(Moment moment) { check(cudaEventRecord(marks_[moment], stream_), "time"); }
   double seconds(Moment from, Moment to) const {
@@ -110,36 +105,15 @@ class CudaMachine : OnDevice {
     check(cudaEventElapsedTime(&milliseconds, marks_[from], marks_[to]), "time");
     return 1e-3 * milliseconds;
   }
-  void end() noexcept {
-    give_up();
-    transport_.reset();
-  }
+  void end() noexcept { transport_.end(); }
 
  private:
-  // After a failure kernels may be left that wait for other ranks, and freeing memory would wait
-  // for these kernels.
-  template <class Task>
-  void guarded(Task&& task) {
-    try {
-      task();
-    } catch (...) {
-      give_up();
-      throw;
-    }
-  }
-  void give_up() noexcept {
-    if (!transport_) return;  // it is being made
-    transport_->abandon();
-    settles(stream_);
-  }
-
-  const RankWaits wait_;
   const Stream stream_;
   PinnedBuffer<Count> fetched_;
   const Event copied_;
   const Event marks_[kMoments]{Event(cudaEventDefault), Event(cudaEventDefault),
                                Event(cudaEventDefault)};
-  std::unique_ptr<Transport> transport_;
+  GuardedTransport transport_;
   const unsigned blocks_;  // of a kernel that adds up
   BetweenCalls between_calls_{*this};
 };
