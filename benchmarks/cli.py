@@ -191,6 +191,8 @@ def systems(
 def hoomd(
     spheres: bool = False,
     sizes: tuple[int, ...] | None = None,
+    sweeps_per_step: tuple[int, ...] | None = None,
+    weak: bool = False,
     packing_fraction: float | None = None,
     device: str = "auto",
     threads: int | None = None,
@@ -209,12 +211,15 @@ def hoomd(
       python -m benchmarks hoomd --sizes 16384 --threads 1
       python -m benchmarks hoomd --spheres --device cuda --json hoomd.json --plot hoomd.png
       mpirun -n 4 python -m benchmarks hoomd --device cpu --sizes 65536
+      mpirun -n 2 python -m benchmarks hoomd --weak --sizes 1048576,4194304 --sweeps-per-step 16
     """
     options = gathered(locals())
     from manymove.jobs.world import World
 
     world = World.connect()
     if world.size == 1:
+        if options.pop("sweeps_per_step") or options.pop("weak"):
+            raise ValueError("--sweeps-per-step and --weak go with several ranks")
         return _timed("hoomd", options, "disks_hoomd")
     if options.pop("plot_file") is not None or options.pop("decorrelation"):
         raise ValueError("--plot and --decorrelation go with one rank")

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from benchmarks import ranks
 from benchmarks.disk_variants import standalone
 from manymove import _core
 from manymove.bench import harness
+from manymove.hard_particles.copies import replicate
 from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
 from manymove.info import record
@@ -32,7 +36,7 @@ LATTICE = 2000  # sweeps of the small system that is copied
 
 
 class Component:
-    """A simulation of the component on all ranks.
+    """A simulation of the component on all ranks, or on this one alone.
 
     Args:
         world: all ranks.
@@ -42,6 +46,7 @@ class Component:
         kind: HardDisks or HardSpheres.
         strips: whether the domains are strips along y or slabs along z, as those of the engine;
             otherwise HOOMD-blue chooses them.
+        alone: whether this rank has a simulation of its own.
         settings: further parameters of the integrator.
 
     Raises:
@@ -57,6 +62,7 @@ class Component:
         kind: ranks.Kind,
         *,
         strips: bool,
+        alone: bool = False,
         **settings: Any,
     ) -> None:
         import hoomd
@@ -64,7 +70,9 @@ class Component:
 
         if not hoomd.version.mpi_enabled:
             raise ImportError("this HOOMD-blue is built without MPI")
-        communicator = hoomd.communicator.Communicator()
+        from mpi4py import MPI
+
+        communicator = hoomd.communicator.Communicator(MPI.COMM_SELF if alone else None)
         if device == "cuda":
             index = world.device("cuda").removeprefix("cuda").removeprefix(":")
             where = hoomd.device.GPU([int(index or 0)], communicator=communicator)
@@ -105,6 +113,8 @@ def run(
     *,
     spheres: bool,
     sizes: Any,
+    sweeps_per_step: Any,
+    weak: bool,
     packing_fraction: float | None,
     device: str,
     threads: int | None,
@@ -117,8 +127,10 @@ def run(
 ) -> dict[str, Any]:
     """Time every size on all ranks, print a table, and write the JSON file after each size.
 
-    The engine alone on these ranks and the component with 16, 4 and 1 sweeps a step are timed in
-    turn, the latter with strips as domains and with the domains that HOOMD-blue chooses.
+    The engine alone on these ranks and the component with each number of sweeps a step are timed in
+    turn, the latter with strips as domains and with the domains that HOOMD-blue chooses. In weak
+    scaling a size is that of a rank, domains are strips, and the same variants are timed on rank 0
+    alone.
 
     The arguments are `world`, all ranks, and the options of the command.
 
@@ -134,7 +146,7 @@ def run(
     packing_fraction = packing_fraction or {HardDisks: 0.698, HardSpheres: 0.5}[kind]
     everyone = Ranks.of(world.communicator)
     about = {"packing_fraction": packing_fraction, "melt": equilibrate, "world": world.size}
-    report = harness.Report(_table(kind), json_file, silent=world.rank > 0, **about)
+    report = harness.Report(_table(kind, weak), json_file, silent=world.rank > 0, **about)
     where = world.device(device)
     settings = {"max_displacement": max_displacement, "grid": Grid(None), "seed": seed}
     settings |= {"device": where, "threads": threads or 1}
@@ -145,59 +157,107 @@ def run(
             else None,
             patient=True,
         )
-        report.add(_of_size(world, everyone, N, found, kind, settings, repeats, seconds))
+        timed: list[_Timed] = []
+        for count in (1, world.size) if weak else (world.size,):
+            blocks = (*[1] * (kind._DIMENSIONS - 1), count if weak else 1)
+            make = partial(
+                _of_ranks, world, count, found, blocks, kind, settings, sweeps_per_step or SWEEPS,
+                (True,) if weak else (True, False),
+            )  # fmt: skip
+            timed += everyone.together(make, patient=True)
+        for each in timed:
+            on_one = partial(each.variant.calibrate, seconds) if each.variant else lambda: None
+            if each.ranks == 1:
+                everyone.together(on_one, patient=True)
+            else:
+                each.variant.calibrate(seconds, everyone.first)
+        for _ in range(repeats):
+            for each in timed:
+                # Also a barrier, so that all ranks begin together.
+                everyone.together(each.variant.time if each.variant else lambda: None, patient=True)
+        report.add(_rows(timed))
     return report.end()
 
 
-def _of_size(
+@dataclass
+class _Timed:
+    """A variant on a number of ranks: None on the others. The component is None for the engine."""
+
+    ranks: int
+    particles: int
+    variant: harness.Variant | None = None
+    component: Component | None = None
+
+
+def _of_ranks(
     world: World,
-    everyone: Ranks,
-    N: int,
+    count: int,
     found: tuple[np.ndarray, tuple[float, ...]] | None,
+    blocks: tuple[int, ...],
     kind: ranks.Kind,
     settings: dict[str, Any],
-    repeats: int,
-    seconds: float,
-) -> list[dict[str, Any]]:
-    """The results of one size: the engine first."""
-    box = everyone.first(found and found[1])
-    engine = kind(found and found[0], box, comm=world.communicator, **settings)
-    variants = [standalone(engine)]
-    variants[0].name = f"standalone, {variants[0].name}"
-    components: list[Component | None] = [None]
+    sweeps_per_step: Sequence[int],
+    all_strips: Sequence[bool],
+) -> list[_Timed]:
+    """The engine and then the component, on the first rank or on all ranks."""
+    alone = count == 1
+    if alone and world.rank > 0:
+        return [_Timed(count, 0) for _ in range(1 + len(all_strips) * len(sweeps_per_step))]
+    start = replicate(*found, blocks) if found else (None, None)
+    shared = None if alone else Ranks.of(world.communicator)
+    box = shared.first(start[1]) if shared else start[1]
+    engine = kind(start[0], box, comm=None if alone else world.communicator, **settings)
+    first = standalone(engine)
+    first.name = f"standalone, {first.name}"
+    timed = [_Timed(count, engine.N, first)]
     device = "cpu" if settings["device"] == "cpu" else "cuda"
     common = {"default_d": engine.max_displacement, "nselect": engine.moves_per_cell}
-    for strips in (True, False):
-        for sweeps in SWEEPS:
+    for strips in all_strips:
+        for sweeps in sweeps_per_step:
             about = {"sweeps_per_step": sweeps, "domains": "strips" if strips else "default"}
             made = Component(
-                world, device, settings["seed"], found, kind, strips=strips,
-                sweeps_per_step=sweeps, threads=settings["threads"], **common,
+                world, device, settings["seed"], start if found else None, kind, strips=strips,
+                alone=alone, sweeps_per_step=sweeps, threads=settings["threads"], **common,
             )  # fmt: skip
             made.run(1)  # starts the device, which takes longer than many timed runs
             name = f"hoomd.manymove, {sweeps} sweeps a step, {about['domains']}"
-            components.append(made)
-            variants.append(harness.Variant(name, made.run, about, sweeps=sweeps))
-    for variant in variants:
-        variant.calibrate(seconds, everyone.first)
-    for _ in range(repeats):
-        for variant in variants:
-            everyone.any(False)  # a barrier, so that all ranks begin together
-            variant.time()
-    rates = np.array([variant.rates for variant in variants])
-    results = []
-    for variant, made, ratios in zip(variants, components, rates / rates[0], strict=True):
-        row = {"particles": N, "ranks": world.size, **variant.result()}
-        row["ratio_to_standalone"] = float(np.median(ratios))
-        results.append(row | (made.costs() if made else {}))
-    return results
+            # The beginning of a run is taken off: HOOMD-blue migrates all particles there.
+            variant = harness.Variant(name, made.run, about, sweeps=sweeps, shortest=sweeps)
+            timed.append(_Timed(count, engine.N, variant, made))
+    return timed
 
 
-def _table(kind: ranks.Kind) -> harness.Table:
+def _rows(timed: Sequence[_Timed]) -> list[dict[str, Any]]:
+    """The results of one size; none on ranks after the first. All ranks call this together."""
+    rows: list[dict[str, Any]] = []
+    for each in timed:
+        costs = each.component.costs() if each.component and each.ranks > 1 else {}
+        if not timed[0].particles:
+            continue  # not the first rank
+        variant, engine = each.variant, next(t.variant for t in timed if t.ranks == each.ranks)
+        row = {"particles": each.particles, "ranks": each.ranks, **variant.result(), **costs}
+        row["ratio_to_standalone"] = float(np.median(np.divide(variant.rates, engine.rates)))
+        if costs:
+            step = np.median(variant.times) / (variant.sweeps // row["sweeps_per_step"])
+            parts = ("sweep", "exchange", "migration")
+            row["step_seconds"] = float(step)
+            row["rest_seconds_per_step"] = float(
+                step - sum(row[f"{part}_seconds_per_step"] for part in parts)
+            )
+        if timed[0].ranks == 1:
+            alone = timed[len(rows) % (len(timed) // 2)].variant
+            rates = np.divide(variant.rates, alone.rates)
+            row["weak_efficiency"] = float(np.median(rates)) / each.ranks
+        rows.append(row)
+    return rows
+
+
+def _table(kind: ranks.Kind, weak: bool) -> harness.Table:
     def of(key: str, scale: float = 1.0) -> Any:
         return lambda row: f"{row[key] * scale:.4g}" if key in row else ""
 
     particles = "disks" if kind is HardDisks else "spheres"
+    parts = ("sweeps", "exchange", "migration", "rest")
     return harness.Table(
         (
             (particles, ">9", "particles"),
@@ -206,9 +266,12 @@ def _table(kind: ranks.Kind) -> harness.Table:
             ("moves/s", ">9.3g", "trial_moves_per_second"),
             ("spread", ">6.1%", harness.spread("trial_moves_per_second")),
             ("/ standalone", ">12.3g", "ratio_to_standalone"),
-            ("sweeps ms", ">9", of("sweep_seconds_per_step", 1e3)),
-            ("exchange ms", ">11", of("exchange_seconds_per_step", 1e3)),
-            ("migration ms", ">12", of("migration_seconds_per_step", 1e3)),
+            *([("efficiency", ">10.1%", "weak_efficiency")] if weak else []),
+            ("step ms", ">8", of("step_seconds", 1e3)),
+            *(
+                (f"{part} ms", ">12", of(f"{part.removesuffix('s')}_seconds_per_step", 1e3))
+                for part in parts
+            ),
             ("messages", ">8", of("messages_per_step")),
             ("bytes", ">9", of("bytes_per_step")),
             ("migrated", ">8", of("migrated_per_step")),

@@ -107,6 +107,7 @@ _OWN = {
     "all).",
     "hoomd.spheres": "Time hard spheres instead of hard disks.",
     "hoomd.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
+    "hoomd.sweeps_per_step": "Numbers of sweeps of a step on several ranks (default 16, 4 and 1).",
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
     "shear": "Rates of shear by fix deform in reduced units; 0 is the fluid at rest (default 0).",
     "pair": "Pair styles to time: dpd, dpd/tstat, dpd/ext and mdpd, the many-body liquid of "

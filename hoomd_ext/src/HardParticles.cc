@@ -171,7 +171,7 @@ void HardParticles::prepRun(std::uint64_t timestep) {
   if (check_) check_();
   follow_pressure();
   recover();
-  check_plane();
+  if (!ranks_) check_plane();  // a look of ranks includes z
   prepare();
   at_start_ = total();
   others_at_start_ = others();
@@ -215,6 +215,7 @@ void HardParticles::update(std::uint64_t timestep) {
 
 void HardParticles::recover() {
   if (!ranks_ || ranks_->watchdog().can_go_on()) return;
+  running_ = false;  // its last sweeps cannot be counted
   before_ = total();
   others_before_ = others();
   engine_.reset();
@@ -228,6 +229,7 @@ void HardParticles::prepare() {
   if (!fits() || !(ranks_ ? same_on_all_ranks()
                           : engine_->same_positions(Arrays(*this, access_mode::read).particles())))
     make_engine();
+  if (ranks_) settle();  // an engine of ranks answers for a state that is complete
 }
 
 std::string HardParticles::name_of(const Parameter& parameter) const {
@@ -386,7 +388,14 @@ std::string HardParticles::try_engine() {
   if (ranks_) {
     if (!hand_over_) hand_over_ = hard_particles::make_hand_over(*ranks_, device);
     follow_box(true);
-    hand_over(std::numeric_limits<double>::infinity());  // others may have moved them
+    on_all_ranks([&] {
+      write(std::numeric_limits<double>::infinity());  // others may have moved them
+      begin_look();
+      end_look();
+    });
+    std::array<double, 3> allowed = engine_->cell_widths();
+    for (double& each : allowed) each *= kCellsOutside;
+    migrate_far(allowed);
   } else {
     engine_->write_positions(Arrays(*this, access_mode::readwrite).particles());
     follow_box(false);
@@ -435,12 +444,20 @@ std::vector<double> HardParticles::by_tag(int width, Values&& values) const {
 
 // ---- results ----
 
-hard_particles::Counters HardParticles::total() {
-  if (!engine_) return before_;
+void HardParticles::settle() {
+  if (!std::exchange(running_, false) || !engine_) return;
   const auto began = Clock::now();
+  if (ranks_)
+    engine_->enqueue(0);  // adds the counters of ranks
+  else
+    engine_->counters();
+  seconds_ += seconds_since(began);
+}
+
+hard_particles::Counters HardParticles::total() {
+  settle();
+  if (!engine_) return before_;
   hard_particles::Counters sum = engine_->counters();
-  if (running_) seconds_ += seconds_since(began);
-  running_ = false;
   sum.trial_moves += before_.trial_moves;
   sum.accepted_moves += before_.accepted_moves;
   return sum;
@@ -452,7 +469,8 @@ std::array<std::uint64_t, 2> HardParticles::accepted_and_rejected() {
   return {accepted, now.trial_moves - at_start_.trial_moves - accepted};
 }
 
-HardParticles::OtherMoves HardParticles::others() const {
+HardParticles::OtherMoves HardParticles::others() {
+  settle();
   OtherMoves sum = others_before_;
   if (!engine_) return sum;
   const auto add = [](std::array<std::uint64_t, 2>& to,
@@ -476,15 +494,15 @@ std::array<std::uint64_t, 2> accepted_and_rejected_since(
 
 }  // namespace
 
-std::array<std::uint64_t, 2> HardParticles::volume_moves() const {
+std::array<std::uint64_t, 2> HardParticles::volume_moves() {
   return accepted_and_rejected_since(others().volume, others_at_start_.volume);
 }
 
-std::array<std::uint64_t, 2> HardParticles::aspect_moves() const {
+std::array<std::uint64_t, 2> HardParticles::aspect_moves() {
   return accepted_and_rejected_since(others().aspect, others_at_start_.aspect);
 }
 
-std::array<std::uint64_t, 2> HardParticles::swap_moves() const {
+std::array<std::uint64_t, 2> HardParticles::swap_moves() {
   return accepted_and_rejected_since(others().swap, others_at_start_.swap);
 }
 

@@ -64,18 +64,19 @@ class HardParticles : public hoomd::Integrator {
   // Accepted and rejected since the start of the last run: moves of particles, trial changes of the
   // volume and of edges, of the aspect ratio, and swaps.
   std::array<std::uint64_t, 2> accepted_and_rejected();
-  std::array<std::uint64_t, 2> volume_moves() const;
-  std::array<std::uint64_t, 2> aspect_moves() const;
-  std::array<std::uint64_t, 2> swap_moves() const;
+  std::array<std::uint64_t, 2> volume_moves();
+  std::array<std::uint64_t, 2> aspect_moves();
+  std::array<std::uint64_t, 2> swap_moves();
   double moves_per_second();
-  // Costs of the steps on several ranks since the start of the last run: seconds of this rank, and
-  // messages and bytes of all ranks. Collective.
+  // Costs of the steps on several ranks since the start of the last run: seconds of this rank, in
+  // all and for HOOMD-blue's migration, and the counts of the hand-over, of this rank's time and of
+  // the messages of all ranks. Collective.
   struct ExchangeCosts {
     std::uint64_t steps = 0, migrations = 0;
-    double sweep_seconds = 0, exchange_seconds = 0, migration_seconds = 0;
+    double seconds = 0, migration_seconds = 0;
     hard_particles::HandOverCounts counts;
   };
-  ExchangeCosts exchange_costs() const;
+  ExchangeCosts exchange_costs();
   // Since it was attached.
   std::array<std::uint64_t, 2> all_accepted_and_rejected();
 
@@ -100,6 +101,9 @@ class HardParticles : public hoomd::Integrator {
  private:
   using Clock = std::chrono::steady_clock;
   class Arrays;
+  // Number of cells that a particle may be outside of its domain before HOOMD-blue migrates
+  // particles, unless a step moves particles by less.
+  static constexpr double kCellsOutside = 4;
 
   template <class T>
   void set(T& parameter, T value) {
@@ -165,27 +169,36 @@ class HardParticles : public hoomd::Integrator {
   [[noreturn]] void refuse(const std::string& why) const;
   // How a script names a parameter of the engine.
   std::string name_of(const Parameter& parameter) const;
-  // Particles that are spread over several ranks. All calls are collective.
+  // Particles that are spread over several ranks. All calls are collective, but for those that are
+  // const, begin_look() and write(), which run on_all_ranks().
   void update_spread();
+  bool sweep_spread(int cycles);
   bool same_on_all_ranks();
-  bool find_farthest(bool changed);
+  void begin_look();
+  bool end_look();
+  // Whether a particle is farther outside of its domain than allowed; and the migrations that bring
+  // it back.
+  bool is_far(const std::array<double, 3>& allowed) const;
+  void migrate_far(const std::array<double, 3>& allowed);
+  bool ghosts_needed() const;
   hard_particles::Domains domains() const;
   // `cells`: upper bound of the distance in cells that a particle has moved along an axis since the
   // previous call.
-  void hand_over(double cells);
+  void write(double cells);
   hard_particles::HandOverCounts hand_over_counts() const;
-  void migrate();
 #if defined(ENABLE_MPI)
   hoomd::CommFlags determineFlags(std::uint64_t timestep) override;
   void restore(std::uint64_t timestep);
 #endif
-  // Waits for the GPU; moves of all engines so far.
+  // Waits for the GPU, and counts the moves of all ranks. Collective after a step.
+  void settle();
+  // Moves of all engines so far.
   hard_particles::Counters total();
   // Trials and accepted changes of the box and swaps of all engines so far.
   struct OtherMoves {
     std::array<std::uint64_t, 2> volume{}, aspect{}, swap{};
   };
-  OtherMoves others() const;
+  OtherMoves others();
   int rounds() const;
   int cycles_per_step() const { return sweeps_per_step_ / rounds(); }
 
@@ -197,9 +210,8 @@ class HardParticles : public hoomd::Integrator {
   std::unique_ptr<hard_particles::HandOver> hand_over_;  // null: there was no engine on ranks yet
   hard_particles::HandOverCounts counts_at_start_;
   ExchangeCosts costs_;
-  // Checksum of this rank's particles after the last step, and the farthest distance of a particle
-  // of any rank from its domain.
-  hard_particles::Look look_;
+  hard_particles::Look look_;  // the last one
+  bool was_same_ = false;      // nothing had moved particles before the last step
   std::vector<double> diameter_, max_displacement_;  // by type
   int moves_per_cell_ = 4, sweeps_per_step_ = 4;
   double repair_depth_ = 1e-4;
@@ -225,7 +237,7 @@ class HardParticles : public hoomd::Integrator {
   std::uint64_t timestep_ = 0;
   Clock::time_point started_;
   double seconds_ = 0;
-  bool running_ = false;  // the GPU may still be at work
+  bool running_ = false;  // a step has been made since settle()
 };
 
 }  // namespace manymove::host

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Particles that are spread over several ranks.
 #include <algorithm>
-#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -17,10 +16,6 @@ using hoomd::ArrayHandle;
 
 namespace {
 
-// Number of cells that a particle may be outside of its domain before HOOMD-blue migrates
-// particles, unless a step moves particles by less.
-constexpr double kCellsOutside = 4;
-
 // The seconds since `then`, which becomes the present time.
 double seconds_until_now(std::chrono::steady_clock::time_point& then) {
   const auto before = std::exchange(then, std::chrono::steady_clock::now());
@@ -34,45 +29,74 @@ double seconds_until_now(std::chrono::steady_clock::time_point& then) {
 // rank for some steps, because every migration copies all of HOOMD-blue's arrays.
 
 void HardParticles::update_spread() {
-  if (!fits() || !same_on_all_ranks()) make_engine();
-  const int most = engine_->cycles_between_writes();
   for (int left = cycles_per_step(); left > 0;) {
-    const int some = std::min(left, most);
-    Clock::time_point time = Clock::now();
-    engine_->enqueue(static_cast<std::uint64_t>(some));
-    costs_.sweep_seconds += seconds_until_now(time);
-    follow_box(true);
-    // The number of cells can change with the box, hence the additional cell.
-    hand_over(some + (beta_pressure_ != 0));
-    left -= some;
+    if (!fits()) make_engine();
+    const int some = std::min(left, engine_->cycles_between_writes());
+    if (sweep_spread(some))
+      left -= some;
+    else
+      make_engine();
   }
+  // Other operations may need ghosts, which a migration brings.
+  if (ghosts_needed() && same_on_all_ranks()) migrate_far({});
+  running_ = true;
   ++costs_.steps;
   timestep_ += 1;
   seconds_ = std::chrono::duration<double>(Clock::now() - started_).count();
 }
 
-bool HardParticles::same_on_all_ranks() {
-  const std::uint64_t before = look_.trace;
-  std::uint64_t change = 0;
+// Returns false, and has done nothing, if other operations have moved particles. A GPU makes the
+// sweeps while the ranks find that out, and while HOOMD-blue migrates particles.
+bool HardParticles::sweep_spread(int cycles) {
+  const std::array<double, 3> width = engine_->cell_widths();
+  std::array<double, 3> allowed{};
+  for (std::size_t a = 0; a < static_cast<std::size_t>(dimensions_); ++a)
+    allowed[a] = std::min<double>(cycles, kCellsOutside) * width[a];
+  bool same = false, apart = false;
+  const auto sweep = [&] { engine_->start(static_cast<std::uint64_t>(cycles)); };
   on_all_ranks([&] {
-    const Arrays arrays(*this, access_mode::read);
-    look_ = hand_over_->look(domains(), {arrays.particles(), m_pdata->getN()}, !plain_disks());
-    change = look_.trace - before;
-    // A migration changes the checksums of ranks, but not their sum.
-    if (find_farthest(change != 0)) ranks_->sum(&change, 1);
+    begin_look();
+    const bool ahead = engine_->runs_ahead() && std::exchange(was_same_, false);
+    if (ahead) sweep();
+    was_same_ = same = end_look();
+    if (!same && ahead) engine_->take_back();
+    if (!same) return;
+    if (!ahead) sweep();
+    // These two have collective calls of HOOMD-blue.
+    apart = is_far(allowed) || beta_pressure_ != 0;
+    if (!apart) write(cycles);
   });
-  return change == 0;
+  if (!same || !apart) return same;
+  migrate_far(allowed);
+  follow_box(true);
+  // The number of cells can change with the box, hence the additional cell.
+  on_all_ranks([&] { write(cycles + (beta_pressure_ != 0)); });
+  return true;
 }
 
-// Replaces what this rank has found by what the farthest particle of all ranks has. Returns whether
-// a rank has seen a change.
-bool HardParticles::find_farthest(bool changed) {
-  // The bits of positive floating-point numbers, as integers, have the order of the numbers.
-  std::int64_t farthest[4] = {0, 0, 0, changed};
-  std::memcpy(farthest, look_.outside.data(), sizeof look_.outside);
-  ranks_->maximum(farthest, 4);
-  std::memcpy(look_.outside.data(), farthest, sizeof look_.outside);
-  return farthest[3];
+bool HardParticles::same_on_all_ranks() {
+  bool same = false;
+  on_all_ranks([&] {
+    begin_look();
+    same = end_look();
+  });
+  return same;
+}
+
+void HardParticles::begin_look() {
+  const Arrays arrays(*this, access_mode::read);
+  hand_over_->look(domains(), {arrays.particles(), m_pdata->getN()}, !plain_disks());
+}
+
+bool HardParticles::end_look() {
+  look_ = hand_over_->found();
+  return look_.same();
+}
+
+bool HardParticles::is_far(const std::array<double, 3>& allowed) const {
+  for (std::size_t a = 0; a < 3; ++a)
+    if (look_.outside[a] > allowed[a]) return true;
+  return false;
 }
 
 void HardParticles::scale_held_positions(const std::array<double, 3>& before) {
@@ -104,43 +128,40 @@ hard_particles::Domains HardParticles::domains() const {
   return domains;
 }
 
-void HardParticles::hand_over(double cells) {
-#if defined(ENABLE_MPI)
-  Clock::time_point time = Clock::now();
+void HardParticles::write(double cells) {
   const std::array<double, 3> width = engine_->cell_widths();
-  std::array<double, 3> reach{}, allowed{};
-  for (std::size_t a = 0; a < static_cast<std::size_t>(dimensions_); ++a) {
+  std::array<double, 3> reach{};
+  for (std::size_t a = 0; a < static_cast<std::size_t>(dimensions_); ++a)
     reach[a] = look_.outside[a] + cells * width[a];
-    allowed[a] = std::min(cells, kCellsOutside) * width[a];
-  }
-  on_all_ranks([&] {
-    const Arrays arrays(*this, access_mode::readwrite);
-    look_ = hand_over_->write(*engine_, domains(), reach, swap_rounds_ != 0, !plain_disks(),
-                              {arrays.particles(), m_pdata->getN()});
-    find_farthest(false);
-  });
-  costs_.exchange_seconds += seconds_until_now(time);
-  // Other operations may need ghosts, which a migration brings.
-  bool needed = m_comm->getGhostLayerMaxWidth() > 0;
-  for (int domain = 0; domain < ranks_->ranks(); ++domain, needed = false) {
-    for (std::size_t a = 0; a < 3; ++a) needed |= look_.outside[a] > allowed[a];
-    if (!needed) break;
-    migrate();
-  }
-  costs_.migration_seconds += seconds_until_now(time);
+  const Arrays arrays(*this, access_mode::readwrite);
+  hand_over_->write(*engine_, domains(), reach, swap_rounds_ != 0, !plain_disks(),
+                    {arrays.particles(), m_pdata->getN()});
+}
+
+bool HardParticles::ghosts_needed() const {
+#if defined(ENABLE_MPI)
+  return m_comm->getGhostLayerMaxWidth() > 0;
 #else
-  (void)cells;
+  return false;
 #endif
 }
 
-// HOOMD-blue's migration, which sends particles to adjacent domains.
-void HardParticles::migrate() {
+// Each of HOOMD-blue's migrations sends particles to adjacent domains.
+void HardParticles::migrate_far(const std::array<double, 3>& allowed) {
 #if defined(ENABLE_MPI)
-  m_comm->forceMigrate();
-  m_comm->communicate(timestep_);
-  ++costs_.migrations;
-  if (!same_on_all_ranks())
-    throw std::runtime_error(name_ + ": the migration of particles has changed a position");
+  Clock::time_point time = Clock::now();
+  bool needed = ghosts_needed();
+  for (int domain = 0; domain < ranks_->ranks(); ++domain, needed = false) {
+    if (!needed && !is_far(allowed)) break;
+    m_comm->forceMigrate();
+    m_comm->communicate(timestep_);
+    ++costs_.migrations;
+    if (!same_on_all_ranks())
+      throw std::runtime_error(name_ + ": the migration of particles has changed a position");
+  }
+  costs_.migration_seconds += seconds_until_now(time);
+#else
+  (void)allowed;
 #endif
 }
 
@@ -168,18 +189,24 @@ hard_particles::HandOverCounts HardParticles::hand_over_counts() const {
   return hand_over_ ? hand_over_->counts() : hard_particles::HandOverCounts{};
 }
 
-HardParticles::ExchangeCosts HardParticles::exchange_costs() const {
+HardParticles::ExchangeCosts HardParticles::exchange_costs() {
+  settle();
   ExchangeCosts costs = costs_;
+  costs.seconds = seconds_;
   std::uint64_t sums[3] = {};
   on_all_ranks([&] {
     if (!ranks_) return;
     const hard_particles::HandOverCounts now = hand_over_counts();
+    costs.counts.sweep_seconds = now.sweep_seconds - counts_at_start_.sweep_seconds;
+    costs.counts.exchange_seconds = now.exchange_seconds - counts_at_start_.exchange_seconds;
     sums[0] = now.messages - counts_at_start_.messages;
     sums[1] = now.bytes - counts_at_start_.bytes;
     sums[2] = now.migrated - counts_at_start_.migrated;
     ranks_->sum(sums, 3);
   });
-  costs.counts = {sums[0], sums[1], sums[2]};
+  costs.counts.messages = sums[0];
+  costs.counts.bytes = sums[1];
+  costs.counts.migrated = sums[2];
   return costs;
 }
 

@@ -34,13 +34,14 @@ PYBIND11_MODULE(_manymove, module) {
       .def_property_readonly("all_moves", &HardParticles::all_accepted_and_rejected)
       .def_property_readonly("mps", &HardParticles::moves_per_second)
       .def_property_readonly("exchange_costs",
-                             [](const HardParticles& self) {
+                             [](HardParticles& self) {
                                const auto costs = self.exchange_costs();
                                py::dict d;
                                d["steps"] = costs.steps;
                                d["migrations"] = costs.migrations;
-                               d["sweep_seconds"] = costs.sweep_seconds;
-                               d["exchange_seconds"] = costs.exchange_seconds;
+                               d["seconds"] = costs.seconds;
+                               d["sweep_seconds"] = costs.counts.sweep_seconds;
+                               d["exchange_seconds"] = costs.counts.exchange_seconds;
                                d["migration_seconds"] = costs.migration_seconds;
                                d["messages"] = costs.counts.messages;
                                d["bytes"] = costs.counts.bytes;

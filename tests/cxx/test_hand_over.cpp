@@ -200,19 +200,9 @@ std::array<double, 3> reach_of(const Engine& engine, const Look& look, double ce
   return reach;
 }
 
-// Farthest of all ranks, as the component finds it.
-Look look_of_all(Communicator& ranks, HandOver& hand_over, const Domains& domains,
-                 const HeldParticles& held) {
-  Look look = hand_over.look(domains, held, true);
-  std::vector<Look> all(static_cast<std::size_t>(ranks.ranks()));
-  ranks.gather(&look, all.data(), sizeof look);
-  look.trace = 0;
-  for (const Look& each : all) {
-    look.trace += each.trace;
-    for (std::size_t a = 0; a < 3; ++a)
-      look.outside[a] = std::max(look.outside[a], each.outside[a]);
-  }
-  return look;
+Look look(HandOver& hand_over, const Domains& domains, const HeldParticles& held) {
+  hand_over.look(domains, held, true);
+  return hand_over.found();
 }
 
 template <class Real>
@@ -233,7 +223,7 @@ void compare(const System& system, const std::array<std::vector<double>, 3>& fra
       engine->enqueue(static_cast<std::uint64_t>(run.cycles), host.held().arrays);
       engine->counters();  // waits for a GPU
       expected.push_back(host.all());
-      traces.push_back(hand_over->look(whole, host.held(), true).trace);
+      traces.push_back(look(*hand_over, whole, host.held()).trace);
     }
   });
   bool crossed = false;
@@ -246,13 +236,15 @@ void compare(const System& system, const std::array<std::vector<double>, 3>& fra
     Host<Real> host(ranks, system, domains);
     const auto hand_over = make_hand_over(ranks, test::kDevice);
     for (int step = 0; step < run.steps; ++step) {
-      engine->enqueue(static_cast<std::uint64_t>(run.cycles));
-      const Look before = look_of_all(ranks, *hand_over, domains, host.held());
-      const Look written = hand_over->write(*engine, domains, reach_of(*engine, before, run.cycles),
-                                            false, true, host.held());
-      const Look here = hand_over->look(domains, host.held(), true);
-      CHECK(written.trace == here.trace && written.outside == here.outside);
-      const Look now = look_of_all(ranks, *hand_over, domains, host.held());
+      // As in the component, a GPU is at work while its host learns what the look has found.
+      hand_over->look(domains, host.held(), true);
+      engine->start(static_cast<std::uint64_t>(run.cycles));
+      const Look before = hand_over->found();
+      CHECK(step == 0 || before.same());
+      hand_over->write(*engine, domains, reach_of(*engine, before, run.cycles), false, true,
+                       host.held());
+      const Look now = look(*hand_over, domains, host.held());
+      CHECK(now.same());
       CHECK_EQUAL(now.trace, traces[static_cast<std::size_t>(step)]);
       const std::array<double, 3> far = reach_of(*engine, {}, 3);
       bool migrates = run.migrates;
@@ -262,12 +254,15 @@ void compare(const System& system, const std::array<std::vector<double>, 3>& fra
         hand_over->counts();  // waits for a GPU
         host.migrate();
         hand_over->restore(host.held());
-        CHECK_EQUAL(look_of_all(ranks, *hand_over, domains, host.held()).trace, now.trace);
+        const Look migrated = look(*hand_over, domains, host.held());
+        CHECK(migrated.same() && migrated.trace == now.trace);
       }
       const auto found = host.all();
       CHECK(ranks.rank() > 0 || equal(found, expected[static_cast<std::size_t>(step)]));
     }
-    std::uint64_t migrated = hand_over->counts().migrated;
+    const HandOverCounts counts = hand_over->counts();
+    CHECK(counts.sweep_seconds > 0 && counts.exchange_seconds > 0);
+    std::uint64_t migrated = counts.migrated;
     ranks.sum(&migrated, 1);
     CHECK(migrated > 0 || !run.migrates);
   });
@@ -316,8 +311,8 @@ TEST("with domains that are strips no more than the rows at their borders travel
     constexpr int kSteps = 50;
     for (int step = 0; step < kSteps; ++step) {
       engine->enqueue(1);
-      const Look look = look_of_all(ranks, *hand_over, domains, host.held());
-      hand_over->write(*engine, domains, reach_of(*engine, look, 1), false, true, host.held());
+      const Look before = look(*hand_over, domains, host.held());
+      hand_over->write(*engine, domains, reach_of(*engine, before, 1), false, true, host.held());
       hand_over->put_beyond_edges(domains, host.held());
       hand_over->counts();  // waits for a GPU
       host.migrate();
@@ -343,13 +338,13 @@ TEST("positions do not travel between a GPU and the host") {
     Host<double> host(ranks, system, domains);
     const auto hand_over = make_hand_over(ranks, test::kDevice);
     engine->enqueue(1);
-    const Look look = look_of_all(ranks, *hand_over, domains, host.held());
+    const Look here = look(*hand_over, domains, host.held());
     for (int time = 0; time < 2; ++time) {
       std::int64_t nothing = 0;
       ranks.maximum(&nothing, 1);
       const std::uint64_t before = copied_bytes();  // of all ranks
       ranks.maximum(&nothing, 1);
-      hand_over->write(*engine, domains, reach_of(*engine, look, 1), false, true, host.held());
+      hand_over->write(*engine, domains, reach_of(*engine, here, 1), false, true, host.held());
       hand_over->put_beyond_edges(domains, host.held());
       hand_over->restore(host.held());
       hand_over->scale({1, 1, 1}, {72, 240, 1}, host.held());
@@ -388,9 +383,10 @@ TEST("a particle that no rank was sent is an error") {
                                        ranks.rank() == 0 ? &start : nullptr, system.particles,
                                        system.parameters, test::kDevice, 1, ranks);
                                    Host<double> host(ranks, other, domains);
-                                   make_hand_over(ranks, test::kDevice)
-                                       ->write(*engine, domains, reach_of(*engine, {}, 1), false,
-                                               true, host.held());
+                                   const auto hand_over = make_hand_over(ranks, test::kDevice);
+                                   hand_over->write(*engine, domains, reach_of(*engine, {}, 1),
+                                                    false, true, host.held());
+                                   look(*hand_over, domains, host.held());
                                  }),
                std::runtime_error, "one was farther from its domain than a particle can go");
 }
@@ -408,14 +404,16 @@ TEST("a particle that another has moved is not put back by a migration") {
     const auto hand_over = make_hand_over(ranks, test::kDevice);
     const std::array<double, 3> everywhere{1e9, 1e9, 1e9};
     hand_over->write(*engine, domains, everywhere, false, true, host.held());
-    const std::uint64_t before = hand_over->look(domains, host.held(), true).trace;
+    const std::uint64_t before = look(*hand_over, domains, host.held()).trace;
     auto* const position = static_cast<double*>(host.held().arrays.position);
     const double kept = position[1];
     position[1] = std::nextafter(kept, 2 * kept);  // as a migration rounds
+    CHECK(!look(*hand_over, domains, host.held()).same());
     hand_over->restore(host.held());
     hand_over->counts();  // waits for a GPU
     CHECK_EQUAL(position[1], kept);
-    CHECK_EQUAL(hand_over->look(domains, host.held(), true).trace, before);
+    const Look restored = look(*hand_over, domains, host.held());
+    CHECK(restored.same() && restored.trace == before);
     position[1] = kept + 1e-9;
     hand_over->restore(host.held());
     hand_over->counts();
@@ -438,9 +436,9 @@ TEST("a look finds the farthest particle around the box's edge") {
     const HostParticles host{r.data(), true, nullptr, tags.data(), tags.data()};
     run_communicators(3, [&](Communicator& ranks) {
       const auto hand_over = make_hand_over(ranks, test::kDevice);
-      if (ranks.rank() != c.rank) return;
-      const Look look = hand_over->look(domains, {host, 1}, false);
-      CHECK(look.outside[0] == 0 && std::abs(look.outside[1] - c.outside) < 1e-12);
+      hand_over->look(domains, {host, ranks.rank() == c.rank ? 1u : 0u}, false);
+      const Look far = hand_over->found();
+      CHECK(far.outside[0] == 0 && std::abs(far.outside[1] - c.outside) < 1e-12);
     });
   }
 }

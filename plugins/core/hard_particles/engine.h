@@ -228,6 +228,15 @@ class MANYMOVE_API Engine {
   }
   // The same, but a GPU may still be at it on return; what asks for the state waits.
   virtual void enqueue(std::uint64_t cycles) = 0;
+  // One rank's part of enqueue(): it does not wait for the other ranks, and a GPU that runs_ahead()
+  // may still be at it. counters() and take_rows() are up to date after the next enqueue(), if only
+  // of no cycle, and so is what else the engine is asked for. take_back(): the cycles of the last
+  // start() do not count; afterwards the counters can be read, and nothing else.
+  virtual void start(std::uint64_t cycles) { enqueue(cycles); }
+  virtual bool runs_ahead() const { return false; }
+  virtual void take_back() {
+    throw std::logic_error("this engine has made the cycles when start() returns");
+  }
   // Makes the following cycles together with the engines of a group, or alone for null.
   // Returns whether they are made together, which is so for an undivided system of a few tiles on a
   // GPU at constant volume, without swap moves.
@@ -302,10 +311,11 @@ class MANYMOVE_API Engine {
   // get its error in their next collective call. An undivided engine has all particles.
   virtual std::vector<ParticlePosition> own_positions() const = 0;
   // The same for a hand-over whose passes run on this engine's GPU (hand_over_passes.h): enqueues
-  // in a stream what is done with each particle, after all that the engine has enqueued.
-  virtual void hand_over(const HandOverWork&, CUstream_st*) const {
-    throw std::logic_error("this engine has its particles in the memory of the host");
-  }
+  // in a stream what is done with each particle. lead(): what comes next in the stream waits for
+  // what the engine has enqueued; follow(): what the engine enqueues next waits for the stream.
+  virtual void hand_over(const HandOverWork&, CUstream_st*) const { refuse_stream(); }
+  virtual void lead(CUstream_st*) const { refuse_stream(); }
+  virtual void follow(CUstream_st*) const { refuse_stream(); }
   // Mean of psi_6 over equal disks, with neighbors closer than `reach` (at most twice the cell
   // width). Throws std::logic_error for others.
   virtual std::array<double, 2> bond_order(double reach) const = 0;
@@ -316,6 +326,11 @@ class MANYMOVE_API Engine {
   virtual std::string transport() const = 0;
   // Hash of the integer positions by index and of the counters: the same on every machine.
   virtual std::uint64_t state_hash() const = 0;
+
+ private:
+  [[noreturn]] static void refuse_stream() {
+    throw std::logic_error("this engine has its particles in the memory of the host");
+  }
 };
 
 // coordinates: [N][D]. device: "cpu" or "cuda:<index>". threads: of the CPU engine, 0 for all.

@@ -2,6 +2,7 @@
 #include "hand_over.h"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
@@ -54,25 +55,32 @@ class HostMachine {
     reserve(array, values.size(), 0);
     std::copy(values.begin(), values.end(), array.data());
   }
-  static std::vector<Count> values(const Count* from, std::size_t n) { return {from, from + n}; }
+  void fetch(const Count* from, std::size_t) { fetched_ = from; }
+  const Count* fetched() const { return fetched_; }
+  static void follow(const Engine&) {}
+  static void precede(const Engine&) {}
+  // Both parts with the first.
   template <class Real>
-  static void visit(const Engine& engine, const HandOverWork& work) {
+  static void visit(const Engine& engine, HandOverWork work) {
+    if (work.part == Part::inner) return;
+    work.part = Part::both;
+    Glance all;
     for (const ParticlePosition& own : engine.own_positions())
-      hand_over<Real>(work, {own.particle, own.type, {own.r[0], own.r[1], own.r[2]}, false, false});
+      hand_over<Real>(work, {own.particle, own.type, {own.r[0], own.r[1], own.r[2]}, false, false},
+                      all);
+    count(all, work.findings->written);
   }
   template <class Pass>
   static void run(std::size_t n, const Pass& pass) {
     for (std::size_t i = 0; i < n; ++i) pass(i);
   }
   template <class Pass>
-  static void look(std::size_t n, const Pass& pass, Tally* tally) {
+  static void add(std::size_t n, const Pass& pass, Tally* tally) {
     Glance all;
     for (std::size_t i = 0; i < n; ++i) all.add(pass(i));
-    tally->trace += all.trace;
-    tally->missing += all.missing;
-    for (int a = 0; a < 3; ++a)
-      tally->outside[a] = std::max<Count>(tally->outside[a], bits_of(all.outside[a]));
+    count(all, *tally);
   }
+  static void expect(std::size_t) {}
   void place(Segments& sent, Segments& received) {
     for (auto& [segments, memory] : {std::pair(&sent, &out_), std::pair(&received, &in_)}) {
       std::size_t total = 0;
@@ -85,9 +93,21 @@ class HostMachine {
   void exchange(const Segments& sent, const Segments& received) {
     exchange_messages(ranks_, messages_of(sent), messages_of(received), out_, in_);
   }
+  void mark(Moment moment) { marks_[moment] = Clock::now(); }
+  double seconds(Moment from, Moment to) const {
+    return std::chrono::duration<double>(marks_[to] - marks_[from]).count();
+  }
   static void end() noexcept {}
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  static void count(const Glance& all, Tally& tally) {
+    tally.trace += all.trace;
+    tally.particles += all.particles;
+    for (int a = 0; a < 3; ++a)
+      tally.outside[a] = std::max<Count>(tally.outside[a], bits_of(all.outside[a]));
+  }
   static std::vector<Communicator::Message> messages_of(const Segments& segments) {
     std::vector<Communicator::Message> messages;
     for (const Segment& each : segments) messages.push_back({each.rank, each.data, each.bytes});
@@ -96,6 +116,8 @@ class HostMachine {
 
   Communicator& ranks_;
   std::vector<char> out_, in_;
+  const Count* fetched_ = nullptr;
+  Clock::time_point marks_[kMoments];
 };
 
 }  // namespace

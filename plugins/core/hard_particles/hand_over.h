@@ -51,40 +51,49 @@ struct HeldParticles {
 struct HandOverCounts {
   std::uint64_t messages = 0, bytes = 0;  // sent
   std::uint64_t migrated = 0;             // particles that came with the host program's migration
+  // From a look to the end of the cycles that write() hands over, and from there to the last
+  // position. On a GPU these are times of the device.
+  double sweep_seconds = 0, exchange_seconds = 0;
 };
 
-// Summary of the particles that a rank holds.
+// What all ranks together find in the particles that they hold.
 struct Look {
-  // Checksum of the positions, as in Engine::same_positions(). Its sum over all ranks is the same
-  // as long as no position changes, whichever rank holds the particle.
-  std::uint64_t trace = 0;
-  // Along each axis, how far the farthest particle is outside of the rank's domain.
+  // Checksums of the positions now and when they were written, as in Engine::same_positions(). They
+  // do not depend on the ranks that hold the particles.
+  std::uint64_t trace = 0, written = 0;
+  // Along each axis, how far the farthest particle is outside of the domain of its rank.
   std::array<double, 3> outside{};
+
+  bool same() const { return trace == written; }
 };
 
 // To be used by one thread at a time. Work on a GPU is ordered with the legacy default stream of
-// its device, as an engine's is; an error of the device is a std::runtime_error.
+// its device, as an engine's is; an error of the device is a std::runtime_error. Except for found()
+// and counts(), no call waits for the GPU to reach the end of its work.
 class MANYMOVE_API HandOver {
  public:
   virtual ~HandOver() = default;
   // Collective. Leaves the positions, in the host program's precision, in the arrays of the ranks
-  // that hold the particles, and their images, as write_positions() of an undivided engine does,
-  // and returns what look() finds then. `reach`: along each axis, how far a particle may be outside
-  // of the domain of the rank that holds it. `types`: types of particles change, and the engine
-  // has them. `all`: see look(). Throws std::runtime_error if one of this rank's particles has
-  // not arrived, or has arrived twice. The engine is one of these ranks, on this device.
-  virtual Look write(const Engine& engine, const Domains& domains,
+  // that hold the particles, and their images, as write_positions() of an undivided engine does.
+  // `reach`: along each axis, how far a particle may be outside of the domain of the rank that
+  // holds it. `types`: types of particles change, and the engine has them. `all`: see look(). The
+  // engine is one of these ranks, on this device.
+  virtual void write(const Engine& engine, const Domains& domains,
                      const std::array<double, 3>& reach, bool types, bool all,
                      const HeldParticles& held) = 0;
   // Before the host program migrates particles: puts those that have crossed the box's edge along a
   // divided axis beyond this edge, so that they are known to have left the domain there. The
-  // migration changes their images back. Local, as the calls below are.
+  // migration changes their images back. Local, as the calls below are except for found().
   virtual void put_beyond_edges(const Domains& domains, const HeldParticles& held) = 0;
   // After the migration: restores the last bits of positions that it has rounded. Particles that
   // another has moved since write() are left alone.
   virtual void restore(const HeldParticles& held) = 0;
-  // `all`: whether the trace includes the third and fourth components.
-  virtual Look look(const Domains& domains, const HeldParticles& held, bool all) = 0;
+  // Begins a look at the particles. `all`: whether the trace includes the type; it always includes
+  // the coordinates, that beyond the dimensions too.
+  virtual void look(const Domains& domains, const HeldParticles& held, bool all) = 0;
+  // Collective. What the last look finds. Throws std::runtime_error if one of this rank's particles
+  // had not arrived after the last write(), or has arrived twice.
+  virtual Look found() = 0;
   // The box has changed, and positions with it: multiplies coordinates by these factors, inside of
   // the present edges.
   virtual void scale(const std::array<double, 3>& factors, const std::array<double, 3>& edges,

@@ -9,16 +9,23 @@
 //                                     at least n values; the first `kept` keep theirs
 //   void clear(T* values, std::size_t n);                 bytes become zero
 //   void upload(Array<T>&, const std::vector<T>&);
-//   std::vector<Count> values(const Count*, std::size_t n);   waits for the passes before it
+//   void fetch(const Count*, std::size_t n);          begins a copy for the host
+//   const Count* fetched();                           waits for the last copy
+//   void follow(const Engine&);           the passes wait for what the engine has enqueued
+//   void precede(const Engine&);          what the engine enqueues now waits for the passes
 //   void visit<Real>(const Engine&, const HandOverWork&); hand_over() of the engine's own particles
 //   void run(std::size_t n, pass);                        pass(i) for each i below n
-//   void look(std::size_t n, pass, Tally*);               adds the sum of the Glances pass(i)
-//   void place(Segments& sent, Segments& received);       sets `data`; collective, as exchange() is
-//   void exchange(const Segments& sent, const Segments& received);
+//   void add(std::size_t n, pass, Tally*);                adds the sum of the Glances pass(i)
+//   void expect(std::size_t bytes);                       of a message; collective
+//   void place(Segments& sent, Segments& received);       sets `data`
+//   void exchange(const Segments& sent, const Segments& received);    collective
+//   void mark(Moment);                                    takes the time
+//   double seconds(Moment from, Moment to);               once the passes are there
 //   void end() noexcept;              before the arrays are given back
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -38,6 +45,8 @@ void in_precision_of(const HostParticles& host, Task&& task) {
   host.double_precision ? task(0.0) : task(0.0f);
 }
 
+enum Moment { kBegun, kSwept, kWritten, kMoments };
+
 template <class Machine>
 class HandOverOn final : public HandOver {
   template <class T>
@@ -51,7 +60,8 @@ class HandOverOn final : public HandOver {
         number_(static_cast<std::size_t>(ranks.ranks())),
         machine_(ranks, std::forward<Arguments>(arguments)...) {
     const auto here = machine_.use();
-    machine_.reserve(counters_, kTally + 2 * number_, 0);
+    machine_.reserve(counters_, kFindings + 2 * number_, 0);
+    machine_.clear(counters_.data(), kFindings);
     machine_.reserve(messages_, number_, 0);
     machine_.reserve(migrated_, 1, 0);
     machine_.clear(migrated_.data(), 1);
@@ -68,23 +78,26 @@ class HandOverOn final : public HandOver {
     domain_ranks_ = {};
   }
 
-  Look write(const Engine& engine, const Domains& domains, const std::array<double, 3>& reach,
+  void write(const Engine& engine, const Domains& domains, const std::array<double, 3>& reach,
              bool types, bool all, const HeldParticles& held) override {
     const auto here = machine_.use();
     grid_ = engine.grid();
+    expected_ = held.count;
     machine_.reserve(arrived_, (held.count + 31) / 32, 0);
-    HandOverWork work{held, view_of(domains), {},      {},        grid_.dimensions, {},
-                      0,    arrived_.data(),  tally(), outgoing()};
+    HandOverWork work{
+        held, view_of(domains), {},         {},        grid_.dimensions, Part::both, all, {},
+        0,    arrived_.data(),  findings(), outgoing()};
     std::copy_n(reach.begin(), 3, work.reach);
     std::copy_n(grid_.box, 3, work.box);
-    Look look;
     in_precision_of(held.arrays, [&](auto zero) {
       using Real = decltype(zero);
-      const Records<Real> records{grid_.dimensions, types};
-      exchange<Real>(work, records, visit<Real>(engine, work), engine.particles());
-      look = look_at<Real>(work.domains, held, all, work.arrived, engine.particles());
+      const std::vector<Count> leaving = visit<Real>(engine, work);
+      exchange<Real>(work, {grid_.dimensions, types}, leaving, engine.particles());
     });
-    return look;
+    // What was written without limits is no example of what comes next.
+    if (std::isinf(*std::max_element(reach.begin(), reach.end()))) largest_ = 0;
+    machine_.mark(kWritten);
+    is_timed_ = true;
   }
 
   void put_beyond_edges(const Domains& domains, const HeldParticles& held) override {
@@ -104,13 +117,39 @@ class HandOverOn final : public HandOver {
     });
   }
 
-  Look look(const Domains& domains, const HeldParticles& held, bool all) override {
+  void look(const Domains& domains, const HeldParticles& held, bool all) override {
     const auto here = machine_.use();
-    Look look;
+    begins_ = true;
+    machine_.mark(kBegun);
     machine_.clear(counters_.data(), kTally);
     in_precision_of(held.arrays, [&](auto zero) {
-      look = look_at<decltype(zero)>(view_of(domains), held, all, nullptr, 0);
+      machine_.add(held.count, LookPass<decltype(zero)>{held, view_of(domains), all},
+                   &findings()->seen);
     });
+    machine_.fetch(counters_.data(), kFindings);
+  }
+
+  Look found() override {
+    const auto here = machine_.use();
+    const Findings mine = findings_in(machine_.fetched());
+    exchange_seconds_ += last_exchange();
+    is_timed_ = false;
+    check(mine);
+    struct Part {
+      Count trace, written, outside[3], largest;
+    } part{mine.seen.trace, mine.written.trace, {}, largest_};
+    std::copy_n(mine.seen.outside, 3, part.outside);
+    std::vector<Part> parts(number_);
+    ranks_.gather(&part, parts.data(), sizeof part);
+    for (const Part& other : parts) {
+      part.largest = std::max(part.largest, other.largest);
+      for (int a = 0; a < 3; ++a) part.outside[a] = std::max(part.outside[a], other.outside[a]);
+    }
+    machine_.expect(part.largest);
+    Look look;
+    for (const Part& each : parts) look.trace += each.trace, look.written += each.written;
+    std::memcpy(look.outside.data(), part.outside, sizeof part.outside);
+    begins_ = look.same();  // otherwise no sweeps follow
     return look;
   }
 
@@ -127,24 +166,27 @@ class HandOverOn final : public HandOver {
 
   HandOverCounts counts() const override {
     const auto here = machine_.use();
-    return {messages_sent_, bytes_sent_, machine_.values(migrated_.data(), 1)[0]};
+    machine_.fetch(migrated_.data(), 1);
+    const Count migrated = *machine_.fetched();
+    return {messages_sent_, bytes_sent_, migrated, sweep_seconds_,
+            exchange_seconds_ + last_exchange()};
   }
 
  private:
-  static constexpr std::size_t kTally = sizeof(Tally) / sizeof(Count);
+  static constexpr std::size_t kTally = sizeof(Tally) / sizeof(Count),
+                               kFindings = sizeof(Findings) / sizeof(Count);
 
-  // counters_: the tally, and for each rank the particles that go there and those that are packed.
-  Tally* tally() const { return reinterpret_cast<Tally*>(counters_.data()); }
-  Count* outgoing() const { return counters_.data() + kTally; }
+  // counters_: the findings, and for each rank the particles that go there and those that are
+  // packed.
+  Findings* findings() const { return reinterpret_cast<Findings*>(counters_.data()); }
+  Count* outgoing() const { return counters_.data() + kFindings; }
   Count* packed() const { return outgoing() + number_; }
-  Tally found(std::vector<Count>* outgoing = nullptr) const {
-    const std::vector<Count> values =
-        machine_.values(counters_.data(), kTally + (outgoing ? number_ : 0));
-    if (outgoing) outgoing->assign(values.begin() + kTally, values.end());
-    Tally tally;
-    std::memcpy(&tally, values.data(), sizeof tally);
-    return tally;
+  static Findings findings_in(const Count* values) {
+    Findings findings;
+    std::memcpy(&findings, values, sizeof findings);
+    return findings;
   }
+  double last_exchange() const { return is_timed_ ? machine_.seconds(kSwept, kWritten) : 0; }
 
   DomainsView view_of(const Domains& domains) {
     if (!(domains == domains_)) {
@@ -172,21 +214,31 @@ class HandOverOn final : public HandOver {
   }
 
   // Writes the particles that no other rank can hold and lists the others; returns how many go to
-  // each rank. A second visit, after the list has had too little room, writes the same positions.
+  // each rank. The others come first, so that a GPU is at work while the host learns their numbers.
+  // A second visit, after the list has had too little room, writes the same positions.
   template <class Real>
   std::vector<Count> visit(const Engine& engine, HandOverWork& work) {
-    std::vector<Count> outgoing;
+    machine_.follow(engine);
+    machine_.mark(kSwept);
     listed_ = 0;  // restore() has no list if this fails
     for (;;) {
       work.border = border_.data();
       work.room = border_.size();
-      machine_.clear(counters_.data(), kTally + 2 * number_);
+      // All counters but those of the last look.
+      machine_.clear(counters_.data() + kTally, kFindings - kTally + 2 * number_);
       machine_.clear(arrived_.data(), arrived_.size());
+      work.part = Part::border;
       machine_.template visit<Real>(engine, work);
-      const Count border = found(&outgoing).border;
+      machine_.fetch(counters_.data(), kFindings + number_);
+      work.part = Part::inner;
+      machine_.template visit<Real>(engine, work);
+      machine_.precede(engine);
+      const Count* const values = machine_.fetched();
+      if (std::exchange(begins_, false)) sweep_seconds_ += machine_.seconds(kBegun, kSwept);
+      const Count border = findings_in(values).border;
       if (border <= work.room) {
         listed_ = border;
-        return outgoing;
+        return {values + kFindings, values + kFindings + number_};
       }
       machine_.reserve(border_, border + border / 4, 0);
     }
@@ -214,8 +266,12 @@ class HandOverOn final : public HandOver {
       add(sent, to[r]);
       add(received, from[r]);
     }
-    for (const auto& segment : sent) bytes_sent_ += segment.bytes;
     messages_sent_ += sent.size();
+    largest_ = 0;
+    for (const auto& segment : sent) {
+      bytes_sent_ += segment.bytes;
+      largest_ = std::max<Count>(largest_, segment.bytes);
+    }
     machine_.place(sent, received);
     std::vector<std::uint32_t*> messages(number_);
     for (const auto& segment : sent)
@@ -231,31 +287,23 @@ class HandOverOn final : public HandOver {
     for (const auto& segment : received) {
       const std::size_t number = segment.bytes / records.bytes();
       const auto* const message = reinterpret_cast<const std::uint32_t*>(segment.data);
-      machine_.run(number, UnpackPass<Real>{work, records, message, particles, next});
+      machine_.add(number, UnpackPass<Real>{work, records, message, particles, next},
+                   &findings()->written);
       next += number;
     }
   }
 
-  // With `arrived`, after an exchange: throws if a particle has not arrived. The tally of a Look
-  // is zero before.
-  template <class Real>
-  Look look_at(const DomainsView& domains, const HeldParticles& held, bool all,
-               const std::uint32_t* arrived, std::size_t particles) {
-    machine_.look(held.count, LookPass<Real>{held, domains, all, arrived}, tally());
-    const Tally tally = found();
-    if (tally.unknown)
-      throw std::runtime_error(
-          text_of("particle ", tally.unknown - 1, " of ", particles, " does not exist"));
-    if (tally.twice)
-      throw std::runtime_error(text_of("particle ", tally.twice - 1, " has arrived twice"));
-    if (tally.missing)
-      throw std::runtime_error(text_of("of ", held.count, " particles of this rank ",
-                                       held.count - tally.missing,
+  // Throws if the last write() has left particles without a position.
+  void check(const Findings& mine) const {
+    if (mine.unknown)
+      throw std::runtime_error(text_of("particle ", mine.unknown - 1, " does not exist"));
+    if (mine.twice)
+      throw std::runtime_error(text_of("particle ", mine.twice - 1, " has arrived twice"));
+    if (mine.written.particles != expected_)
+      throw std::runtime_error(text_of("of ", expected_, " particles of this rank ",
+                                       mine.written.particles,
                                        " have arrived: one was farther from its domain than a "
                                        "particle can go"));
-    Look look{tally.trace, {}};
-    std::memcpy(look.outside.data(), tally.outside, sizeof tally.outside);
-    return look;
   }
 
   Communicator& ranks_;
@@ -269,8 +317,13 @@ class HandOverOn final : public HandOver {
   Domains domains_;  // as they are in the next two
   Array<double> borders_;
   Array<std::int32_t> domain_ranks_;
-  Grid grid_{};  // of the engine
+  Grid grid_{};               // of the engine
+  std::size_t expected_ = 0;  // particles that the last write() was to leave here
   std::uint64_t messages_sent_ = 0, bytes_sent_ = 0;
+  Count largest_ = 0;  // bytes of a message of the last write()
+  double sweep_seconds_ = 0, exchange_seconds_ = 0;
+  bool begins_ = false;    // sweeps may have begun at kBegun
+  bool is_timed_ = false;  // kSwept and kWritten are not yet in exchange_seconds_
 };
 
 }  // namespace manymove::hard_particles

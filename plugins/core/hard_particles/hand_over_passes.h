@@ -44,9 +44,6 @@ MM_HD bool mark(std::uint32_t* bits, std::size_t at) {
   return before;
 #endif
 }
-MM_HD bool is_marked(const std::uint32_t* bits, std::size_t at) {
-  return bits[at / 32] >> (at % 32) & 1;
-}
 
 // ---- domains ----
 
@@ -131,25 +128,48 @@ struct Traveler {
   bool was_here;      // this rank has had it since it was written
 };
 
-// What the passes of a rank have found.
+// What a pass has found in some particles.
+struct Glance {
+  Count trace = 0, particles = 0;
+  double outside[3] = {0, 0, 0};  // of Look
+
+  MM_HD void add(const Glance& other) {
+    trace += other.trace;
+    particles += other.particles;
+    for (int a = 0; a < 3; ++a)
+      if (other.outside[a] > outside[a]) outside[a] = other.outside[a];
+  }
+};
+
+// The sum of glances. The bits of positive floating-point numbers have the order of the numbers.
 struct Tally {
+  Count trace, particles, outside[3];
+};
+
+// What the passes of a rank have found.
+struct Findings {
+  Tally seen;     // by the last look
+  Tally written;  // and since the last write() began
   Count border;   // particles near the borders of its domain, in the order in which they are found
   Count twice;    // one more than a particle that has arrived twice
   Count unknown;  // one more than the tag of a particle that does not exist
-  Count missing;  // held particles that have not arrived
-  Count trace;    // Look::trace
-  Count outside[3];  // the bits of Look::outside, which have the order of the numbers
 };
+
+// Which of the engine's particles a pass hands over: those that no other rank can hold, the others,
+// or both.
+enum class Part { inner, border, both };
 
 struct HandOverWork {
   HeldParticles held;
   DomainsView domains;
   double reach[3], box[3];
   int dimensions;
+  Part part;
+  bool all;  // of look()
   Traveler* border;
   Count room;              // of `border`
   std::uint32_t* arrived;  // a bit for each held particle
-  Tally* tally;
+  Findings* findings;
   Count* outgoing;  // [ranks], numbers of particles that go there
 };
 
@@ -166,30 +186,41 @@ MM_HD void move_to(const HostParticles& host, std::size_t at, const Traveler& pa
   }
 }
 
+// The trace of a particle that a rank holds. z belongs to it in two dimensions as well, where an
+// engine of disks has none.
+template <class Real>
+MM_HD Count trace_of_held(Tag tag, HostPosition<Real> position, bool all) {
+  if (!all) position.r[3] = 0;
+  return trace_of(tag, position, true);
+}
+
 // A particle comes to this rank; returns whether this rank holds it.
 template <class Real>
-MM_HD bool arrive(const HandOverWork& work, const Traveler& particle) {
+MM_HD bool arrive(const HandOverWork& work, const Traveler& particle, Glance& glance) {
   const HostParticles& host = work.held.arrays;
   const std::size_t at = host.index[particle.particle];
   if (at >= work.held.count) return false;
-  if (mark(work.arrived, at)) work.tally->twice = Count{particle.particle} + 1;
+  if (mark(work.arrived, at)) work.findings->twice = Count{particle.particle} + 1;
+  auto& there = static_cast<HostPosition<Real>*>(host.position)[at];
   move_to<Real>(host, at, particle, work.box, work.dimensions);
-  if (particle.type >= 0)
-    static_cast<HostPosition<Real>*>(host.position)[at].r[3] = type_as_real<Real>(particle.type);
+  if (particle.type >= 0) there.r[3] = type_as_real<Real>(particle.type);
+  glance.trace += trace_of_held(particle.particle, there, work.all);
+  ++glance.particles;
   return true;
 }
 
-// Hands over one of the engine's own particles.
+// Hands over one of the engine's own particles, if it belongs to the part.
 template <class Real>
-MM_HD void hand_over(const HandOverWork& work, Traveler particle) {
+MM_HD void hand_over(const HandOverWork& work, Traveler particle, Glance& glance) {
   const DomainsView& domains = work.domains;
   bool inner = true;
   for (int a = 0; a < work.dimensions; ++a) {
     particle.r[a] = static_cast<double>(below_edge<Real>(particle.r[a], work.box[a]));
     inner &= !domains.divided(a) || domains.own[a].outside(particle.r[a]) < -work.reach[a];
   }
+  if (work.part == (inner ? Part::border : Part::inner)) return;
   if (inner) {
-    arrive<Real>(work, particle);
+    arrive<Real>(work, particle, glance);
     return;
   }
   bool stays = false;
@@ -198,8 +229,8 @@ MM_HD void hand_over(const HandOverWork& work, Traveler particle) {
     if (rank != domains.rank) take_place(&work.outgoing[rank]);
   });
   particle.stays = stays;
-  particle.was_here = stays && arrive<Real>(work, particle);
-  const Count at = take_place(&work.tally->border);
+  particle.was_here = stays && arrive<Real>(work, particle, glance);
+  const Count at = take_place(&work.findings->border);
   if (at < work.room) work.border[at] = particle;
 }
 
@@ -266,41 +297,30 @@ struct UnpackPass {
   Count particles;   // of the system
   Traveler* border;  // for the first of the message
 
-  MM_HD void operator()(std::size_t i) const {
+  MM_HD Glance operator()(std::size_t i) const {
     Traveler particle = records.read(message + i * records.words());
+    Glance glance;
     particle.stays = particle.particle < particles;
     if (particle.stays)
-      particle.was_here = arrive<Real>(work, particle);
+      particle.was_here = arrive<Real>(work, particle, glance);
     else
-      work.tally->unknown = Count{particle.particle} + 1;
+      work.findings->unknown = Count{particle.particle} + 1;
     border[i] = particle;
+    return glance;
   }
 };
 
-// Part of a Look at the particles that a rank holds.
-struct Glance {
-  Count trace = 0, missing = 0;
-  double outside[3] = {0, 0, 0};
-
-  MM_HD void add(const Glance& other) {
-    trace += other.trace;
-    missing += other.missing;
-    for (int a = 0; a < 3; ++a)
-      if (other.outside[a] > outside[a]) outside[a] = other.outside[a];
-  }
-};
 template <class Real>
 struct LookPass {
   HeldParticles held;
   DomainsView domains;
   bool all;
-  const std::uint32_t* arrived;  // null: nothing is expected
 
   MM_HD Glance operator()(std::size_t i) const {
     const auto position = static_cast<const HostPosition<Real>*>(held.arrays.position)[i];
     Glance glance;
-    glance.trace = trace_of(held.arrays.tag[i], position, all);
-    glance.missing = arrived && !is_marked(arrived, i);
+    glance.trace = trace_of_held(held.arrays.tag[i], position, all);
+    glance.particles = 1;
     for (int a = 0; a < 3; ++a) {
       if (!domains.divided(a)) continue;
       const double outside = domains.own[a].outside(static_cast<double>(position.r[a]));

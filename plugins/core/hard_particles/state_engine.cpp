@@ -23,6 +23,10 @@ void StateEngine::check_alone() const {
     throw std::logic_error("an engine of several ranks does not move a host program's particles");
 }
 
+void StateEngine::start(std::uint64_t cycles) {
+  on_all([&] { advance(cycles); });
+}
+
 void StateEngine::enqueue(std::uint64_t cycles) {
   on_all([&] {
     advance(cycles);

@@ -18,6 +18,7 @@ class StateEngine : public Engine {
  public:
   using Engine::enqueue;
   void enqueue(std::uint64_t cycles) override;
+  void start(std::uint64_t cycles) override;
   Counters counters() const final { return state_.ranks ? total_ : own_counters(); }
   TrialCounters volume_counters() const final { return state_.data.volume_moves; }
   TrialCounters box_counters(BoxMove kind) const final {

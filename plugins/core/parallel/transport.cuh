@@ -121,6 +121,66 @@ class Transport {
 std::unique_ptr<Transport> make_transport(Communicator& communicator, const std::string& wish,
                                           const Finish& finish);
 
+// A transport, and the streams whose work may wait for other ranks. After a failure kernels may be
+// left that wait for other ranks, and freeing memory would wait for these kernels: they are told to
+// give up, here and in the destructor.
+class GuardedTransport {
+ public:
+  // Collective. The streams must outlive this object.
+  GuardedTransport(Communicator& communicator, std::vector<cudaStream_t> streams)
+      : streams_(std::move(streams)),
+        wait_(communicator),
+        transport_(make_transport(communicator, "auto", [this] { finish("exchange"); })) {}
+  ~GuardedTransport() { end(); }
+  GuardedTransport(const GuardedTransport&) = delete;
+  GuardedTransport& operator=(const GuardedTransport&) = delete;
+
+  Transport* operator->() const { return transport_.get(); }
+  void exchange(const Transport::Segments& sent, const Transport::Segments& received,
+                cudaStream_t stream) {
+    guarded([&] { transport_->exchange(sent, received, stream); });
+  }
+  // Waits for an event, or for all that is enqueued, with an eye on the other ranks. To be called
+  // before CUDA waits, as in a download: CUDA does not know that another rank has failed.
+  void wait(cudaEvent_t event, const char* what) {
+    guarded([&] { wait_(event, what); });
+  }
+  void finish(const char* what) {
+    guarded([&] {
+      for (const cudaStream_t stream : streams_) wait_(stream, what);
+    });
+  }
+  // Nothing is exchanged any more. Before memory is freed that kernels use. What is enqueued still
+  // arrives, unless a rank has failed.
+  void end() noexcept {
+    try {
+      if (transport_) finish("last exchange");
+    } catch (...) {
+    }
+    give_up();
+    transport_.reset();
+  }
+
+ private:
+  void guarded(auto&& task) {
+    try {
+      task();
+    } catch (...) {
+      give_up();
+      throw;
+    }
+  }
+  void give_up() noexcept {
+    if (!transport_) return;  // it is being made, or has ended
+    transport_->abandon();
+    for (const cudaStream_t stream : streams_) settles(stream);
+  }
+
+  const std::vector<cudaStream_t> streams_;
+  const RankWaits wait_;
+  std::unique_ptr<Transport> transport_;
+};
+
 // A CUDA-aware MPI reads and writes memory of the device. As with HostTransport, the calling thread
 // waits for the device and for the other ranks.
 class MpiTransport : public Transport {

@@ -312,10 +312,11 @@ class MappedMemory {
   PinnedBuffer<T> memory_;
 };
 
-// What has been enqueued until now, to wait for.
+// What has been enqueued until now, to wait for. cudaEventDefault as a flag: and to take the time.
 class Event {
  public:
-  Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "event"); }
+  Event() : Event(cudaEventDisableTiming) {}
+  explicit Event(unsigned flags) { check(cudaEventCreateWithFlags(&event_, flags), "event"); }
   ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;

@@ -95,7 +95,6 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
 
   void hand_over(const HandOverWork& work, cudaStream_t stream) const override {
     const DeviceGuard here = use();
-    hold(stream);
     const auto kernel =
         work.held.arrays.double_precision ? &hand_over_kernel<double> : &hand_over_kernel<float>;
     const CellRange range = cells_here();
@@ -178,7 +177,6 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
       end_cycle();
     }
     check_launch();
-    finish();
   }
 
   void launch_tiles(const Draw& local, int first_tile, int tiles, cudaStream_t stream) override {

@@ -522,16 +522,20 @@ __global__ void hand_over_kernel(const Geometry g, const CellRange range, const 
                                  const Frame frame, const HandOverWork work, const Planes cells,
                                  const std::int32_t* ids) {
   const int at = range.mine();
-  if (at >= range.end) return;
-  const int row = at / g.cells[0], column = at - row * g.cells[0];
-  Position p[kSlots];
-  load_cell(g, cells, column, row, p);
-  const std::int32_t* const ids_here = ids + first_slot(g.cells[0], column, row);
-  const int cell[3] = {column, rows.in_grid(row), 0};
-  for (int slot = 0; slot < kSlots && p[slot].x != kEmpty; ++slot)
-    hand_over_particle<Real>(
-        g, frame, cell,
-        {p[slot].x, p[slot].y, 0, static_cast<std::uint32_t>(ids_here[slot * g.cells[0]])}, work);
+  Glance glance;
+  if (at < range.end) {
+    const int row = at / g.cells[0], column = at - row * g.cells[0];
+    Position p[kSlots];
+    load_cell(g, cells, column, row, p);
+    const std::int32_t* const ids_here = ids + first_slot(g.cells[0], column, row);
+    const int cell[3] = {column, rows.in_grid(row), 0};
+    for (int slot = 0; slot < kSlots && p[slot].x != kEmpty; ++slot)
+      hand_over_particle<Real>(
+          g, frame, cell,
+          {p[slot].x, p[slot].y, 0, static_cast<std::uint32_t>(ids_here[slot * g.cells[0]])}, work,
+          glance);
+  }
+  add_glances(glance, &work.findings->written);
 }
 
 // One thread per cell; the block's histogram is in shared memory.

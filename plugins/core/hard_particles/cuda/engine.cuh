@@ -41,6 +41,25 @@ class CudaEngine : protected OnDevice, public StateEngine {
     return same;
   }
 
+  // The host decides about trial changes of the box, and counts those of diameters.
+  bool runs_ahead() const final { return !state_.constant_pressure() && !state_.swaps(); }
+  void start(std::uint64_t cycles) final {
+    if (runs_ahead()) {
+      const DeviceGuard here = use();
+      copy_on_device(moves_before_.data(), moves_.data(), sizeof(MoveCounts), stream_);
+      cycles_before_ = state_.data.counters.cycles;
+    }
+    StateEngine::start(cycles);
+  }
+  void take_back() final {
+    const DeviceGuard here = use();
+    finish();
+    copy_on_device(moves_.data(), moves_before_.data(), sizeof(MoveCounts), stream_);
+    state_.data.counters.cycles = cycles_before_;
+  }
+  void lead(cudaStream_t later) const final { order(stream_, later); }
+  void follow(cudaStream_t earlier) const final { order(earlier, stream_); }
+
  protected:
   // most_rows: of histograms, kept on the device before they are fetched.
   CudaEngine(State state, int device, std::size_t most_rows)
@@ -71,6 +90,7 @@ class CudaEngine : protected OnDevice, public StateEngine {
   Counters own_counters() const final {
     const DeviceGuard here = use();
     if (pending_) {
+      finish();
       check(cudaStreamSynchronize(stream_), "cycle");
       moves_.download(&seen_, stream_, 1);
       pending_ = 0;
@@ -134,13 +154,7 @@ class CudaEngine : protected OnDevice, public StateEngine {
     const DeviceGuard here = use();
     halo_.reset();
   }
-  // What is enqueued in another stream from now on waits for what is in the engine's.
-  void hold(cudaStream_t later) const {
-    const Event enqueued;
-    enqueued.record(stream_);
-    enqueued.hold(later);
-  }
-  // Waits for what other streams still have to do.
+  // Waits for what the engine has enqueued, with an eye on the other ranks.
   void finish() const {
     if (halo_) halo_->finish();
   }
@@ -172,16 +186,25 @@ class CudaEngine : protected OnDevice, public StateEngine {
 
   const std::size_t most_rows_;
   Stream stream_;
-  int now_ = 0;                        // which of two copies of the cells is the present one
-  DeviceBuffer<MoveCounts> moves_;     // the counts, and those of a cycle that may not count
-  mutable MoveCounts seen_{};          // the counts as last fetched
-  mutable std::uint64_t pending_ = 0;  // cycles that may not have ended yet
+  Event order_;
+  int now_ = 0;                               // which of two copies of the cells is the present one
+  DeviceBuffer<MoveCounts> moves_;            // the counts, and those of a cycle that may not count
+  DeviceBuffer<MoveCounts> moves_before_{1};  // the last start()
+  std::uint64_t cycles_before_ = 0;           // likewise
+  mutable MoveCounts seen_{};                 // the counts as last fetched
+  mutable std::uint64_t pending_ = 0;         // cycles that may not have ended yet
   std::unique_ptr<HaloExchange> halo_;
   mutable HostTraces host_{stream_};
   // Whether a comparison, and a cycle of equal disks, may begin before the former kernel has ended.
   bool overlap_ = false;
 
  private:
+  // What is enqueued in one stream from now on waits for what is in another.
+  void order(cudaStream_t earlier, cudaStream_t later) const {
+    const DeviceGuard here = use();
+    order_.record(earlier);
+    order_.hold(later);
+  }
   // Fetches the rows that have ended; the one that is being filled becomes the first.
   void fetch_rows() {
     const std::size_t count = used_ * row_size_;

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "../../parallel/transport.cuh"
-#include "../../runtime/warp.cuh"
 #include "../hand_over_on.h"
 #include "../state.h"
+#include "glances.cuh"
 
 namespace manymove::hard_particles {
 namespace {
@@ -22,24 +22,12 @@ __global__ void pass_kernel(std::size_t n, const Pass pass) {
 
 // Several particles for each thread, because a block adds to the tally.
 template <class Pass>
-__global__ void look_kernel(std::size_t n, const Pass pass, Tally* tally) {
+__global__ void glance_kernel(std::size_t n, const Pass pass, Tally* tally) {
   Glance mine;
   for (std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x; i < n;
        i += std::size_t{gridDim.x} * kThreads)
     mine.add(pass(i));
-  mine.trace = warp_sum(mine.trace);
-  mine.missing = warp_sum(mine.missing);
-  for (double& outside : mine.outside)
-    outside = warp_reduce(outside, [](double a, double b) { return a > b ? a : b; });
-  __shared__ Glance of_warp[kThreads / 32];
-  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = mine;
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  for (int warp = 1; warp < kThreads / 32; ++warp) mine.add(of_warp[warp]);
-  atomicAdd(&tally->trace, mine.trace);
-  if (mine.missing) atomicAdd(&tally->missing, mine.missing);
-  for (int a = 0; a < 3; ++a)
-    if (mine.outside[a] > 0) atomicMax(&tally->outside[a], Count{bits_of(mine.outside[a])});
+  add_glances(mine, tally);
 }
 
 class CudaMachine : OnDevice {
@@ -51,9 +39,7 @@ class CudaMachine : OnDevice {
   // Collective.
   CudaMachine(Communicator& ranks, int device)
       : OnDevice(device),
-        ranks_(ranks),
-        wait_(ranks),
-        transport_(make_transport(ranks, "auto", [this] { finish(); })),
+        transport_(ranks, {stream_}),
         blocks_(static_cast<unsigned>(multiprocessors()) * 8) {}
 
   using OnDevice::use;
@@ -62,7 +48,7 @@ class CudaMachine : OnDevice {
     if (n <= array.size()) return;
     DeviceBuffer<T> larger(n);
     copy_on_device(larger.data(), array.data(), kept * sizeof(T), stream_);
-    finish();  // before the former memory is freed
+    transport_.finish("positions");  // before the former memory is freed
     array.swap(larger);
   }
   template <class T>
@@ -75,15 +61,20 @@ class CudaMachine : OnDevice {
     reserve(array, values.size(), 0);
     copy_in(array.data(), values.data(), values.size() * sizeof(T), stream_);
   }
-  std::vector<Count> values(const Count* from, std::size_t n) {
-    if (n > found_.size()) {
+  void fetch(const Count* from, std::size_t n) {
+    if (n > fetched_.size()) {
       PinnedBuffer<Count> larger(n);
-      found_.swap(larger);
+      fetched_.swap(larger);
     }
-    copy_out(found_.data(), from, n * sizeof(Count), stream_);
-    finish();
-    return {found_.data(), found_.data() + n};
+    copy_out(fetched_.data(), from, n * sizeof(Count), stream_);
+    copied_.record(stream_);
   }
+  const Count* fetched() {
+    transport_.wait(copied_, "positions");
+    return fetched_.data();
+  }
+  void follow(const Engine& engine) { engine.lead(stream_); }
+  void precede(const Engine& engine) { engine.follow(stream_); }
   template <class Real>
   void visit(const Engine& engine, const HandOverWork& work) {
     engine.hand_over(work, stream_);
@@ -96,57 +87,33 @@ class CudaMachine : OnDevice {
     check_launch();
   }
   template <class Pass>
-  void look(std::size_t n, const Pass& pass, Tally* tally) {
+  void add(std::size_t n, const Pass& pass, Tally* tally) {
     if (n == 0) return;
     const std::size_t blocks = blocks_for(n, std::size_t{kThreads});
-    look_kernel<<<static_cast<unsigned>(std::min<std::size_t>(blocks, blocks_)), kThreads, 0,
-                  stream_>>>(n, pass, tally);
+    glance_kernel<<<static_cast<unsigned>(std::min<std::size_t>(blocks, blocks_)), kThreads, 0,
+                    stream_>>>(n, pass, tally);
     check_launch();
   }
-  void place(Segments& sent, Segments& received) {
-    std::int64_t largest = 0;
-    for (const auto* segments : {&sent, &received})
-      for (const Transport::Segment& each : *segments)
-        largest = std::max(largest, static_cast<std::int64_t>(each.bytes));
-    ranks_.maximum(&largest, 1);
-    transport_->expect(static_cast<std::size_t>(largest));
-    transport_->place(sent, received);
-  }
+  void expect(std::size_t bytes) { transport_->expect(bytes); }
+  void place(Segments& sent, Segments& received) { transport_->place(sent, received); }
   void exchange(const Segments& sent, const Segments& received) {
-    guarded([&] { transport_->exchange(sent, received, stream_); });
+    transport_.exchange(sent, received, stream_);
   }
-  // Waits for the passes, with an eye on the other ranks.
-  void finish() {
-    guarded([&] { wait_(cudaStream_t(stream_), "positions"); });
+  void mark(Moment moment) { check(cudaEventRecord(marks_[moment], stream_), "time"); }
+  double seconds(Moment from, Moment to) const {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, marks_[from], marks_[to]), "time");
+    return 1e-3 * milliseconds;
   }
-  void end() noexcept {
-    give_up();
-    transport_.reset();
-  }
+  void end() noexcept { transport_.end(); }
 
  private:
-  // After a failure kernels may be left that wait for other ranks, and freeing memory would wait
-  // for these kernels.
-  template <class Task>
-  void guarded(Task&& task) {
-    try {
-      task();
-    } catch (...) {
-      give_up();
-      throw;
-    }
-  }
-  void give_up() noexcept {
-    if (!transport_) return;  // it is being made
-    transport_->abandon();
-    settles(stream_);
-  }
-
-  Communicator& ranks_;
-  const RankWaits wait_;
   const Stream stream_;
-  PinnedBuffer<Count> found_;
-  std::unique_ptr<Transport> transport_;
+  PinnedBuffer<Count> fetched_;
+  const Event copied_;
+  const Event marks_[kMoments]{Event(cudaEventDefault), Event(cudaEventDefault),
+                               Event(cudaEventDefault)};
+  GuardedTransport transport_;
   const unsigned blocks_;  // of a kernel that adds up
   BetweenCalls between_calls_{*this};
 };

@@ -11,6 +11,7 @@
 #include "../../runtime/watchdog.h"
 #include "../hand_over_passes.h"
 #include "../host_particles.h"
+#include "glances.cuh"
 
 namespace manymove::hard_particles {
 namespace {
@@ -160,14 +161,15 @@ struct OwnRows {
 // Hands over a particle of a cell of the whole grid.
 template <class Real, TiledGrid AnyGeometry>
 __device__ void hand_over_particle(const AnyGeometry& g, const Frame& f, const int cell[3],
-                                   const Sphere& particle, const HandOverWork& work) {
+                                   const Sphere& particle, const HandOverWork& work,
+                                   Glance& glance) {
   Traveler traveler{particle.id, -1, {}, false, false};
   const float local[3] = {particle.x, particle.y, particle.z};
   for (int a = 0; a < f.dimensions; ++a)
     traveler.r[a] = coordinate(f, a, place_in_box(g, f, a, cell[a], local[a]));
   for (std::int32_t type = 0; type < f.types; ++type)
     if (f.of_types[type] == f.of_particles[particle.id]) traveler.type = type;
-  hand_over<Real>(work, traveler);
+  hand_over<Real>(work, traveler, glance);
 }
 
 constexpr int kHostThreads = 256;

@@ -57,14 +57,17 @@ __global__ void hand_over_kernel(const __grid_constant__ Geometry g, std::int64_
                                  const __grid_constant__ HandOverWork work, const Sphere* spheres,
                                  const std::uint32_t* counts) {
   const std::int64_t item = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (item >= cells) return;
-  const std::int64_t at = first + item;
-  int cell[3];
-  cell_at(g, at, cell);
-  int& row = cell[frame.dimensions - 1];
-  row = rows.in_grid(row);
-  for (std::uint32_t slot = 0; slot < counts[at]; ++slot)
-    hand_over_particle<Real>(g, frame, cell, spheres[at * g.slots + slot], work);
+  Glance glance;
+  if (item < cells) {
+    const std::int64_t at = first + item;
+    int cell[3];
+    cell_at(g, at, cell);
+    int& row = cell[frame.dimensions - 1];
+    row = rows.in_grid(row);
+    for (std::uint32_t slot = 0; slot < counts[at]; ++slot)
+      hand_over_particle<Real>(g, frame, cell, spheres[at * g.slots + slot], work, glance);
+  }
+  add_glances(glance, &work.findings->written);
 }
 
 class CudaParticles final : public MemberOfGroup<CudaParticles> {
@@ -150,7 +153,6 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
 
   void hand_over(const HandOverWork& work, cudaStream_t stream) const override {
     const DeviceGuard here = use();
-    hold(stream);
     const auto kernel =
         work.held.arrays.double_precision ? &hand_over_kernel<double> : &hand_over_kernel<float>;
     const std::size_t cells = state_.row_cells() * static_cast<std::size_t>(state_.rows());
@@ -257,7 +259,6 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       end_cycle();
     }
     check_launch();
-    finish();
   }
   TrialCounters own_swaps() const override {
     if (!state_.swaps()) return {};

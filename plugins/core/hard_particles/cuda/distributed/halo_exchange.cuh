@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 
 #include "../../../parallel/transport.cuh"
 #include "../../../runtime/device.cuh"
@@ -67,11 +66,9 @@ class HaloExchange {
         row_{arrays[0].row, arrays[1].row, arrays[2].row},
         margin_(margin),
         work_(work),
-        wait_(ranks_),
-        transport_(make_transport(ranks_, "auto", [this] { finish(); })) {
+        transport_(ranks_, {work_, stream_}) {
     transport_->expect((below_ == above_ ? 2 : 1) * bytes(margin_));
   }
-  ~HaloExchange() { give_up(); }
 
   std::string transport() const { return transport_->name(); }
   // What must wait for the neighbors goes there: ahead of the tiles in `work`, which need nothing.
@@ -95,7 +92,7 @@ class HaloExchange {
   // Exchanges them, and puts those of the neighbors into the margins. This thread waits for the
   // neighbors if the transport goes through it.
   void exchange() {
-    guarded([&] { transport_->exchange(sent_, received_, stream_); });
+    transport_.exchange(sent_, received_, stream_);
     copy(from_, received_, false);
   }
   // What comes next in `work` waits for what is in stream().
@@ -106,17 +103,11 @@ class HaloExchange {
   void pace() {
     if (++cycle_ % kAhead) return;
     const Event& event = paced_[cycle_ / kAhead % 2];
-    guarded([&] { wait_(cudaEvent_t(event), "cycle"); });
+    transport_.wait(event, "cycle");
     event.record(work_);
   }
-  // Waits for all that is enqueued. To be called before CUDA waits for it, as in a download: CUDA
-  // does not know that another rank has failed.
-  void finish() {
-    guarded([&] {
-      wait_(work_, "cycle");
-      wait_(cudaStream_t(stream_), "cycle");
-    });
-  }
+  // Waits for all that is enqueued.
+  void finish() { transport_.finish("cycle"); }
 
  private:
   static constexpr unsigned kAhead = 16;
@@ -176,23 +167,6 @@ class HaloExchange {
     order_.hold(later);
   }
 
-  // After a failure kernels may be left that wait for other ranks, and freeing memory would wait
-  // for these kernels.
-  void guarded(auto&& task) {
-    try {
-      task();
-    } catch (...) {
-      give_up();
-      throw;
-    }
-  }
-  void give_up() noexcept {
-    if (!transport_) return;  // it is being made
-    transport_->abandon();
-    settles(work_);
-    settles(stream_);
-  }
-
   Communicator& ranks_;
   const int below_, above_;
   const std::array<std::size_t, 3> row_;  // bytes
@@ -200,13 +174,12 @@ class HaloExchange {
   const cudaStream_t work_;
   // High priority: edge tiles must not queue behind interior tiles.
   const Stream stream_{Priority::highest};
-  const RankWaits wait_;
   Event order_, paced_[2];
   unsigned cycle_ = 0;
   RowArrays arrays_{};
   Rows from_[2]{};
   Transport::Segments sent_, received_;
-  std::unique_ptr<Transport> transport_;
+  GuardedTransport transport_;
 };
 
 }  // namespace
