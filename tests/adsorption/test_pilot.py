@@ -76,31 +76,30 @@ def test_the_pilot_run_is_not_in_the_averages(tmp_path):
     assert np.array_equal(a._sums(), b._sums())
 
 
-@pytest.mark.parametrize("positions", [1, 4, 64, 256])
+@pytest.mark.parametrize("positions", [1, 256])
 def test_averages_do_not_depend_on_the_choice(positions):
     """The rate of false alarms is 6e-7 for each comparison."""
     a, b = opened(), opened(trial_positions=positions, seed=2)
     for one in (a, b):
         one.equilibrate_loading(400)
-        one.run(2000)
+        one.run(1000)
     assert same(a.loading[0], b.loading[0])
     assert same(a.energy_average, b.energy_average)
     assert same(a.loading_optimal[0], b.loading_optimal[0])
 
 
 def test_the_variance_follows_the_accepted_share():
-    """The variance of the mean number of molecules times the accepted share is the same for all
-    candidates: within a factor of 1.8, for variances of 256 systems with an error of 9 %, while the
-    accepted shares differ by a factor of five. The rate of false alarms is below 1e-4."""
+    """The variance of the mean number of molecules times the accepted share, by which candidates
+    are compared, is equal within a factor of 1.8 for accepted shares that differ by a factor of
+    five. Variances of 256 systems have an error of 9 %; the rate of false alarms is below 1e-5."""
     products, shares = [], []
-    for positions in (1, 4, 16):
-        a = opened(trial_positions=positions, systems=256, exchange=0.4, reinsertion=0.2)
-        a.equilibrate(3000)
-        a.run(4000)
-        variance = a.loading[0].error ** 2
+    for positions in (1, 16):
+        a = opened(trial_positions=positions, systems=256, fugacity=4000.0)
+        a.equilibrate(1500)
+        a.run(1500)
         shares.append(a.exchange_acceptance)
-        products.append(variance * a.exchange_acceptance)
-    assert shares[2] > 3 * shares[0]
+        products.append(a.loading[0].error ** 2 * shares[-1])
+    assert shares[1] > 5 * shares[0]
     assert max(products) < 1.8 * min(products)
 
 
@@ -193,7 +192,7 @@ def test_chains_have_candidates_of_both_numbers():
         (dict(fugacity=None, molecules=2), '"auto" needs a fugacity'),
         (dict(trial_positions="most"), 'must be an integer or "auto"'),
         (dict(trial_orientations=0), "must be positive"),
-        (dict(method="mdp"), "open systems need one of the methods"),
+        (dict(method="mdp"), "needs one of the methods metropolis and plj"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):
@@ -220,25 +219,24 @@ def test_the_command_records_the_choice_and_resumes(tmp_path):
     words = [
         "adsorption", "--framework", "LTA", "--adsorbates", "CO2", "--force-field", "TraPPE-zeo",
         "--isotherm", "0.5,5", "--systems", "16", "--trial-positions", "auto", "--equilibrate",
-        "200", "--grid-spacing", "0.5", "--device", "cpu", "--quiet", "--output",
+        "50", "--grid-spacing", "0.5", "--device", "cpu", "--quiet", "--output",
     ]  # fmt: skip
     assert cli.run([*words, str(tmp_path / "a"), "--steps", "200"]) == 0
     assert cli.run([*words, str(tmp_path / "b"), "--steps", "100"]) == 0
     assert cli.run(["adsorption", "--resume", "--steps", "200", "--quiet", "--output",
                     str(tmp_path / "b")]) == 0  # fmt: skip
     a, b = (summary_of(tmp_path / name)["runs"] for name in "ab")
-    for one, other in zip(a, b, strict=True):
+    for one in (*a, *b):
         (pilot,) = one["pilots"]
         assert pilot["rows"][pilot["chosen"]]["trial_positions"] == one["trial_positions"]
-        assert one["pilots"] == other["pilots"]
-    assert a[1]["loading_molecules"] == b[1]["loading_molecules"]
-    assert a[0]["pilots"] != a[1]["pilots"]
+    assert a[0]["pilots"] == b[0]["pilots"] != a[1]["pilots"]
+    assert a[0]["loading_molecules"] == b[0]["loading_molecules"]
 
 
 def test_a_resumed_run_must_have_the_same_numbers(tmp_path, capsys):
     words = [
         "adsorption", "--framework", "LTA", "--adsorbates", "CO2", "--force-field", "TraPPE-zeo",
-        "--isotherm", "5", "--systems", "8", "--trial-positions", "auto", "--equilibrate", "100",
+        "--isotherm", "5", "--systems", "8", "--trial-positions", "auto", "--equilibrate", "50",
         "--steps", "100", "--grid-spacing", "0.5", "--device", "cpu", "--quiet", "--output",
         str(tmp_path),
     ]  # fmt: skip
