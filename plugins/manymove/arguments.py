@@ -42,11 +42,11 @@ def count(name: str, value: Any, most: int = 2**31 - 1) -> int:
     return int(value)
 
 
-def count_or_auto(name: str, value: Any) -> int | str:
+def count_or_auto(name: str, value: Any, most: int = 2**31 - 1) -> int | str:
     """Check a positive number of things, or "auto"."""
     if isinstance(value, str) and value != "auto":
         raise ParameterError(name, f'must be an integer or "auto", got {value!r}')
-    return value if isinstance(value, str) else count(name, value)
+    return value if isinstance(value, str) else count(name, value, most)
 
 
 def count_or_default(name: str, value: Any) -> int:

@@ -650,8 +650,8 @@ class Steps(Group):
     reinsertion: float = 0.0
     identity_change: float = 0.0
     regrowth: float | None = None
-    trial_positions: Annotated[int | str, arguments.count_or_auto] = 1
-    trial_orientations: Annotated[int | str, arguments.count_or_auto] = 1
+    trial_positions: Annotated[int | str, partial(arguments.count_or_auto, most=1024)] = 1
+    trial_orientations: Annotated[int | str, partial(arguments.count_or_auto, most=1024)] = 1
 
 
 @dataclass(frozen=True)
