@@ -639,8 +639,9 @@ class Steps(Group):
             "auto", which needs a fugacity, `equilibrate_loading` chooses the number.
         trial_orientations: number of orientations that are tried at each position. (trial_positions
             + 1) times trial_orientations must be at most 1024. Molecules of one site have one
-            orientation. "auto" is as for trial_positions. For chains it is the number of trials of each bead after the first one; the
-            product is not limited, and 8 to 32 are recommended for both.
+            orientation. "auto" is as for trial_positions. For chains it is the number of trials of
+            each bead after the first one; the product is not limited, and 8 to 32 are recommended
+            for both.
     """
 
     method: str = "mdp"

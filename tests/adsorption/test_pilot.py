@@ -12,7 +12,7 @@ from adsorption_model import agrees, small_framework, state
 from commands import summary_of
 from flat_settings import of_adsorption
 from machine import on_gpu, runnable_simd_levels
-from screenings import OPTIONS, results, screened, two_frameworks
+from screenings import results, screened, two_frameworks
 
 from manymove import Adsorption, Steps, cli
 from manymove.adsorption import ForceField, Molecule, Site

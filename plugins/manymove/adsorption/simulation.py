@@ -182,8 +182,8 @@ class Adsorption(Places, Equilibration):
             raise ParameterError(auto, '"auto" needs a fugacity: the systems are closed')
         pairs = candidates(steps.trial_positions, steps.trial_orientations, species)
         trials = trials_of(
-            *pairs[len(pairs) // 2], steps.reinsertion, steps.identity_change, regrowth, method=name,
-            exchange=None if fugacity is None else steps.exchange, species=len(species),
+            *pairs[len(pairs) // 2], steps.reinsertion, steps.identity_change, regrowth,
+            method=name, exchange=None if fugacity is None else steps.exchange, species=len(species),
             chains=bool(chains),
         )  # fmt: skip
         laws = settled(
