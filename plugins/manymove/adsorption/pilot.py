@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers of trials of insertions, chosen by a pilot run (docs/theory/open_systems.md, section 9).
+"""Numbers of trials of insertions, chosen by a pilot run (docs/theory/open_systems.md, section 3).
 
 The variance of the mean number of molecules is proportional to the correlation time of that number,
 which is inversely proportional to the share of accepted insertions and deletions. The merit of
