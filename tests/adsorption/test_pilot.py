@@ -191,7 +191,7 @@ def test_chains_have_candidates_of_both_numbers():
     [
         (dict(fugacity=None, molecules=2), '"auto" needs a fugacity'),
         (dict(trial_positions="most"), 'must be an integer or "auto"'),
-        (dict(trial_orientations=0), "must be positive"),
+        (dict(trial_orientations=0), "must be from 1 to 1024, got 0"),
         (dict(method="mdp"), "needs one of the methods metropolis and plj"),
     ],
 )
