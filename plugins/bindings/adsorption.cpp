@@ -209,6 +209,7 @@ void bind_adsorption(nb::module_& module) {
           "snapshot"_a, "parameters"_a, "device"_a, "threads"_a, "interrupted"_a = nb::none())
       .def("run", &Engine::run, "steps"_a, "measure"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("set_max_displacement", &Engine::set_max_displacement, "angstrom"_a)
+      .def("set_trials", &Engine::set_trials, "positions"_a, "orientations"_a)
       .def_prop_ro("max_displacement", &Engine::max_displacement)
       .def(
           "set_positions",

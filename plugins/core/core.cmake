@@ -293,8 +293,9 @@ foreach(level ${manymove_simd_levels})
 endforeach()
 if(manymove_cuda)
   file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${cuda_globs})
-  # Its steps are also compiled for CPUs, where nothing is contracted.
-  set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/adsorption/molecules/cuda/molecules_engine.cu
+  # Their steps and sums are also compiled for CPUs, where nothing is contracted.
+  set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/adsorption/cuda/fill_grid.cu
+                              ${CMAKE_CURRENT_LIST_DIR}/adsorption/molecules/cuda/molecules_engine.cu
                               PROPERTIES COMPILE_OPTIONS -fmad=false)
   add_library(manymove_kernels OBJECT ${cuda_sources})
   target_link_libraries(manymove_kernels PRIVATE manymove_flags)

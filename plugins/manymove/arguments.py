@@ -42,6 +42,13 @@ def count(name: str, value: Any, most: int = 2**31 - 1) -> int:
     return int(value)
 
 
+def count_or_auto(name: str, value: Any, most: int = 2**31 - 1) -> int | str:
+    """Check a positive number of things, or "auto"."""
+    if isinstance(value, str) and value != "auto":
+        raise ParameterError(name, f'must be an integer or "auto", got {value!r}')
+    return value if isinstance(value, str) else count(name, value, most)
+
+
 def count_or_default(name: str, value: Any) -> int:
     """Check a positive number of things; None becomes 0, the engine's default."""
     return 0 if value is None else count(name, value)

@@ -635,11 +635,13 @@ class Steps(Group):
         trial_positions: number of positions of the center that an insertion tries. A deletion
             considers equally many, and a reinsertion equally many besides the present one. One of
             the trials is chosen by its Rosenbluth weight (configurational bias); more trials
-            increase the share of accepted insertions, see `docs/theory/open_systems.md`.
+            increase the share of accepted insertions, see `docs/theory/open_systems.md`. With
+            "auto", which needs a fugacity, `equilibrate_loading` chooses the number.
         trial_orientations: number of orientations that are tried at each position. (trial_positions
             + 1) times trial_orientations must be at most 1024. Molecules of one site have one
-            orientation. For chains it is the number of trials of each bead after the first one; the
-            product is not limited, and 8 to 32 are recommended for both.
+            orientation. "auto" is as for trial_positions. For chains it is the number of trials of
+            each bead after the first one; the product is not limited, and 8 to 32 are recommended
+            for both.
     """
 
     method: str = "mdp"
@@ -649,8 +651,8 @@ class Steps(Group):
     reinsertion: float = 0.0
     identity_change: float = 0.0
     regrowth: float | None = None
-    trial_positions: int = 1
-    trial_orientations: int = 1
+    trial_positions: Annotated[int | str, partial(arguments.count_or_auto, most=1024)] = 1
+    trial_orientations: Annotated[int | str, partial(arguments.count_or_auto, most=1024)] = 1
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from flat_settings import of_adsorption
+from machine import on_gpu
 
 from manymove import Adsorption
+from manymove.adsorption import CO2, TRAPPE_ZEO, Framework
 from manymove.simulation import interruptible
+
+PLACES = np.array([[0.1, 0.1, 0.1], [0.16, 0.1, 0.12], [0.1, 0.16, 0.08]])
 
 
 def filled(**options) -> tuple[Adsorption, bool]:
@@ -55,8 +60,6 @@ def test_open_systems_that_share_a_grid_have_the_capacity_of_the_first_ones():
 
 
 def test_molecules_share_a_grid_if_the_framework_has_the_same_charges():
-    from manymove.adsorption import CO2, TRAPPE_ZEO
-
     common = dict(method="plj", adsorbates=CO2, force_field=TRAPPE_ZEO)
     a, computed = filled(**common)
     assert computed and not filled(**common)[1]
@@ -65,3 +68,27 @@ def test_molecules_share_a_grid_if_the_framework_has_the_same_charges():
     twin, _ = filled(**common)
     twin.run(50)
     assert twin.state_hash == a.state_hash
+
+
+@on_gpu
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+@pytest.mark.parametrize("interpolation", ["linear", "cubic"])
+@pytest.mark.parametrize("kind", ["points", "charges", "triclinic"])
+def test_a_gpu_fills_the_grid_of_the_cores(kind, interpolation, precision):
+    settings: dict = dict(interpolation=interpolation, precision=precision, barrier=None)
+    if kind != "points":
+        settings |= dict(adsorbates=CO2, force_field=TRAPPE_ZEO, molecules=1, method="plj")
+    if kind == "triclinic":
+        edges, tilt = (24.5, 26.0, 25.2), (-8.0, 3.0, 1.5)
+        settings |= dict(framework=Framework("s", edges, PLACES, ("Si", "O", "O"), 60.0, tilt))
+    places = np.random.default_rng(3).uniform(0, 24, (5000, 3))
+    found = []
+    for device in ("cpu", "cuda"):
+        a, computed = filled(device=device, **settings)
+        assert computed
+        types = 1 if kind == "points" else 2
+        found.append([a._engine.framework_energies(places, t, False) for t in range(types)])
+        found[-1].append(np.array([a.grid["lowest"], a.grid["open"]]))
+        del a  # the next grid is not a shared one
+    for one, other in zip(*found, strict=True):
+        assert np.array_equal(one, other)

@@ -87,7 +87,6 @@ struct FrameworkAtoms {
 };
 // A row of the grid of the framework's energies in the unit cell.
 struct GridRow {
-  FrameworkAtoms atoms;
   int points;             // along the first edge
   double start, spacing;  // x of the row's first point, and between two of them
   double y, z;
@@ -114,7 +113,8 @@ struct Kernels {
 };
 struct GridKernels {
   // energies: [types][points] without charges; potential: [points], in the real-space part.
-  void (*fill_row)(const GridRow& g, double* energies, double* potential);
+  void (*fill_row)(const FrameworkAtoms& atoms, const GridRow& row, double* energies,
+                   double* potential);
 };
 MANYMOVE_KERNELS(Kernels<PointArrays<float>>)
 MANYMOVE_KERNELS(Kernels<PointArrays<double>>)

@@ -34,6 +34,9 @@ class EngineBase : public Engine {
     adsorption::set_activities(state_, activities);
     reset_averages();
   }
+  void set_trials(int positions, int orientations) final {
+    adsorption::set_trials(state_, positions, orientations, [&] { resize_scratch(); });
+  }
   Counters counters() const final { return state_.data.counters; }
   GridInfo grid_info() const final { return state_.grid->info; }
   std::shared_ptr<const void> kept_grid() const final { return state_.grid; }
@@ -46,6 +49,9 @@ class EngineBase : public Engine {
   }
 
  protected:
+  // After the slots or the numbers of trials have changed: memory of the workers or warps.
+  virtual void resize_scratch() = 0;
+
   explicit EngineBase(State state) : state_(std::move(state)) {}
 
   State state_;  // on a GPU without the arrays, which the device has

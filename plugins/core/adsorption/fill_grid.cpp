@@ -13,6 +13,7 @@ namespace manymove::adsorption {
 void fill_grid(State& s, ThreadPool& pool, const Poll& poll) {
   if (!s.has_framework() || enter_shared_grid(s)) return;
   const auto kernels = best_level<GridKernels>(MANYMOVE_LEVELS);
+  const FrameworkAtoms atoms = framework_atoms(s);
   const std::array<int, 3>& n = s.parameters.grid;
   const std::size_t values = s.grid_values();
   std::vector<double> energies(values * s.types()), potential(s.felt_charges ? values : 0);
@@ -21,7 +22,7 @@ void fill_grid(State& s, ThreadPool& pool, const Poll& poll) {
     if (thread == 0) poll();  // the calling thread
     std::vector<double> row(static_cast<std::size_t>(n[0]) * s.types());
     const std::size_t first = static_cast<std::size_t>(item) * n[0];
-    kernels.fill_row(grid_row(s, item % n[1], item / n[1]), row.data(),
+    kernels.fill_row(atoms, grid_row(s, item % n[1], item / n[1]), row.data(),
                      s.felt_charges ? potential.data() + first : nullptr);
     for (int t = 0; t < s.types(); ++t)
       std::copy_n(row.data() + static_cast<std::size_t>(t) * n[0], n[0],

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The grids of the framework, filled by the cores. CUDA engines call it as well: their sources are
-// compiled without the SIMD levels.
+// The grids of the framework, filled by the cores or by a GPU with the same bits.
 #pragma once
 
 #include "../runtime/thread_pool.h"

@@ -90,7 +90,8 @@ void make_potential(State& s) {
 }
 
 FrameworkAtoms framework_atoms(const State& s) {
-  const double cutoff2 = s.parameters.cutoff * s.parameters.cutoff;
+  double cutoff2 = s.parameters.cutoff * s.parameters.cutoff;
+  if (!s.molecules()) cutoff2 *= 1 + 1e-12;  // the laws have the cutoff itself
   return {s.atoms.data(), s.atoms.size(),    s.atom_laws.data(), s.types(),
           cutoff2,        s.framework_alpha, s.felt_charges};
 }
@@ -101,12 +102,8 @@ GridRow grid_row(const State& s, int row, int layer) {
   cell_matrix(p, {1, 1, 1}, h);
   // A row of the grid runs along x; `row` counts along y, `layer` along z.
   const double spacing = h[0] / p.grid[0];
-  GridRow g{framework_atoms(s),        p.grid[0], 0, spacing, row * (h[3] / p.grid[1]),
-            layer * (h[5] / p.grid[2])};
-  if (!s.molecules()) {
-    g.atoms.cutoff2 *= 1 + 1e-12;  // the laws have the cutoff itself
-    return g;
-  }
+  GridRow g{p.grid[0], 0, spacing, row * (h[3] / p.grid[1]), layer * (h[5] / p.grid[2])};
+  if (!s.molecules()) return g;
   // r = H (u, v, w) at u = 0: in a skewed cell each row starts elsewhere along x.
   const double v = static_cast<double>(row) / p.grid[1], w = static_cast<double>(layer) / p.grid[2];
   g.start = h[1] * v + h[2] * w, g.y = h[3] * v + h[4] * w, g.z = h[5] * w;

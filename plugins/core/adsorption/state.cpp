@@ -427,6 +427,23 @@ void check_species(const State& s, int species) {
     refuse("there is no species ", species, ", only ", s.parameters.species.size());
 }
 
+void set_trials(State& s, int positions, int orientations, const std::function<void()>& resized) {
+  if (!s.molecules()) refuse("numbers of trials are for molecules of a force field");
+  Parameters& p = s.parameters;
+  const int held[2] = {p.trial_positions, p.trial_orientations};
+  p.trial_positions = positions;
+  p.trial_orientations = orientations;
+  try {
+    check_trials(p);
+    resized();
+  } catch (...) {
+    p.trial_positions = held[0];
+    p.trial_orientations = held[1];
+    resized();
+    throw;
+  }
+}
+
 void set_activities(State& s, const std::vector<double>& activities) {
   Parameters& p = s.parameters;
   if (!(p.exchange > 0))
@@ -456,12 +473,11 @@ namespace {
 
 std::unique_ptr<Engine> make_cuda_engine([[maybe_unused]] State state,
                                          [[maybe_unused]] const Start& start,
-                                         [[maybe_unused]] int device,
-                                         [[maybe_unused]] int threads) {
+                                         [[maybe_unused]] int device) {
 #if defined(MANYMOVE_HAVE_CUDA)
   if (state.parameters.method == Method::metropolis)
     refuse("method metropolis is the reference on a CPU; pmc is the same");
-  return state.molecules() ? make_cuda_engine_of_molecules(std::move(state), start, device, threads)
+  return state.molecules() ? make_cuda_engine_of_molecules(std::move(state), start, device)
                            : make_cuda_engine_of_points(std::move(state), start, device);
 #else
   refuse(why_no_cuda_devices());
@@ -488,7 +504,7 @@ std::unique_ptr<Engine> engine_on(const std::string& device, int threads,
   State state = make_state(parameters);
   const Start start{molecules, now_and_then(poll)};
   return gpus.empty() ? make_cpu_engine(std::move(state), start, threads)
-                      : make_cuda_engine(std::move(state), start, gpus[0], threads);
+                      : make_cuda_engine(std::move(state), start, gpus[0]);
 }
 
 }  // namespace

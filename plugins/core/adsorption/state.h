@@ -90,6 +90,10 @@ State make_state(const Parameters& parameters);
 void adopt(State& state, const double* positions, const double* orientations);
 void adopt(State& state, const Snapshot& snapshot);
 void check_displacement(const State& state, double angstrom);
+// Sets the numbers of trials, and calls resized() for memory that depends on them. Restores the
+// numbers if one of the two throws.
+void set_trials(State& state, int positions, int orientations,
+                const std::function<void()>& resized);
 void check_species(const State& state, int species);
 // Throws std::runtime_error if a molecule has found no place.
 void check_placed(const State& state, const MoveCounts& moves);
@@ -193,11 +197,10 @@ struct Start {
   Poll poll;
 };
 
-// threads: at least one, of the CPU; for a GPU engine they fill the grid of molecules.
+// threads: at least one.
 std::unique_ptr<Engine> make_cpu_engine(State state, const Start& start, int threads);
 // In a build with CUDA. Throw std::invalid_argument for a device that does not exist.
 std::unique_ptr<Engine> make_cuda_engine_of_points(State state, const Start& start, int device);
-std::unique_ptr<Engine> make_cuda_engine_of_molecules(State state, const Start& start, int device,
-                                                      int threads);
+std::unique_ptr<Engine> make_cuda_engine_of_molecules(State state, const Start& start, int device);
 
 }  // namespace manymove::adsorption

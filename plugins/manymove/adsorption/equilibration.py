@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments
-from manymove.adsorption.averages import Averages, Comparison
+from manymove.adsorption.averages import Comparison
+from manymove.adsorption.pilot import PIECES, Pilot
 from manymove.runs import Callbacks
-from manymove.simulation import MonteCarlo
 
 _MOMENTS = 100  # comparisons of loading and test molecules in a round of the equilibration
 _ROUNDS = 6  # each is twice as long as the one before, all together 63 times the first
@@ -25,10 +25,9 @@ def test_molecules(steps: int) -> int:
     return min(max(1, steps), _MOST_TESTS)
 
 
-class Equilibration(MonteCarlo, Averages):
+class Equilibration(Pilot):
     """The part of `manymove.Adsorption` that equilibrates open systems; not for separate use."""
 
-    counts: Any
     _relax_to: Callable[..., None]
 
     def _forget_comparison(self, **known: Any) -> None:
@@ -64,7 +63,8 @@ class Equilibration(MonteCarlo, Averages):
         molecule (B. Widom, J. Chem. Phys. 39, 2808 (1963)). Each round
         of the equilibration is twice as long as the one before, until both sides agree over a whole
         round within two standard errors, and the standard error is below 3 % of the loading. There
-        are at most six rounds. After an interruption the next call continues.
+        are at most six rounds. After an interruption the next call continues. Numbers of trials
+        that are "auto" are chosen by the last third of each round, see `pilot`.
 
         Args:
             steps: number of steps of every system in the first round, at least 1.
@@ -83,6 +83,7 @@ class Equilibration(MonteCarlo, Averages):
                 raise ValueError("the systems are closed: their loading is fixed; give a fugacity")
             self._engine.reset_averages()
             self._forget_comparison(first=first, round=0, began=self.elapsed)
+            self._pilot_is(None)
         while True:
             now = self._comparison
             assert now.round is not None
@@ -90,8 +91,12 @@ class Equilibration(MonteCarlo, Averages):
             left = now.began + length - self.elapsed
             with self._running(left, callbacks, progress) as course:
                 while now.moments < _MOMENTS:
+                    piece = now.moments - (_MOMENTS - PIECES)
+                    self._begin_piece(now.round, piece)
                     self._relax_to(now.began + length * (now.moments + 1) // _MOMENTS, course)
+                    self._end_piece(piece)
                     self.compare_loading(test_molecules(length // _MOMENTS))
+            self._choose_trials()
             agree = self.loading_agrees(_AGREEMENT)
             if agree or now.round + 1 == _ROUNDS or self._systems == 1:
                 self._forget_comparison(first=now.first)

@@ -35,7 +35,7 @@ TRIALS = {
     "trial_positions": 1, "trial_orientations": 1, "reinsertion": 0.0, "identity_change": 0.0,
     "regrowth": 0.0,
 }  # fmt: skip
-_MOST_TRIALS = 1024
+MOST_TRIALS = 1024
 BARRIER = 20  # kT: pockets behind higher barriers are blocked, no molecule starts higher
 
 
@@ -210,8 +210,8 @@ def trials_of(
 ) -> dict[str, Any]:
     """The settings of `TRIALS` for the engine. `exchange` is None for closed systems."""
     trials = {
-        "trial_positions": arguments.count("trial_positions", positions, most=_MOST_TRIALS),
-        "trial_orientations": arguments.count("trial_orientations", orientations, _MOST_TRIALS),
+        "trial_positions": arguments.count("trial_positions", positions, most=MOST_TRIALS),
+        "trial_orientations": arguments.count("trial_orientations", orientations, MOST_TRIALS),
         "reinsertion": float(reinsertion),
         "identity_change": float(identity_change),
         "regrowth": float(regrowth),
@@ -225,9 +225,9 @@ def trials_of(
     if method not in OPEN_METHODS:
         raise ValueError(f"{given}: needs one of the methods {' and '.join(OPEN_METHODS)}")
     # Orientations of a chain are trials of one bead after the other.
-    if not chains and (positions + 1) * orientations > _MOST_TRIALS:
+    if not chains and (positions + 1) * orientations > MOST_TRIALS:
         raise ValueError(
-            f"(trial_positions + 1) times trial_orientations must be at most {_MOST_TRIALS}, got "
+            f"(trial_positions + 1) times trial_orientations must be at most {MOST_TRIALS}, got "
             f"{positions} and {orientations}"
         )
     if identity_change and (exchange is None or species < 2):

@@ -174,6 +174,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "exchange_acceptance": number(first.exchange_acceptance),
         "max_displacement_angstrom": first.max_displacement,
         **{name: first.run[0].get(name, default) for name, default in TRIALS.items()},
+        **_pilot_results(results),
         "trial_states": sum(r.trial_states for r in results),
         "trial_states_per_second": states / seconds if seconds else None,
         "steps_per_second": states / seconds / (first.proposals - 1) if seconds else None,
@@ -271,6 +272,12 @@ def _open_results(settings: Settings, pooled: Pooled, results: list[Result]) -> 
         ]
         summary |= values_and_errors("selectivity", "", found)
     return summary
+
+
+def _pilot_results(results: list[Result]) -> dict[str, Any]:
+    """The pilot run of each part of the systems, if they choose numbers of trials."""
+    abouts = [about for _, about, _ in (r.run for r in results)]
+    return {"pilots": [about["pilot"] for about in abouts]} if "pilot" in abouts[0] else {}
 
 
 def _henry_results(settings: Settings, pooled: Pooled, results: list[Result]) -> dict[str, Any]:

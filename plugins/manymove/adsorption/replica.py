@@ -223,6 +223,7 @@ class Replica(replica.Replica):
             self._settings,
             {name: _plain(value) for name, value in a.resolved_settings.items()},
         )
+        held |= dict.fromkeys(a.chosen_by_pilot, "auto")
         asked = {
             "seed": self._seed,
             "systems": self._systems,

@@ -43,6 +43,7 @@ from manymove.adsorption.input import (
     trials_of,
 )
 from manymove.adsorption.molecule_files import Species, species_of
+from manymove.adsorption.pilot import AUTO, candidates
 from manymove.adsorption.places import Places
 from manymove.adsorption.rigid import settled
 from manymove.checkpoint import PathLike
@@ -176,15 +177,18 @@ class Adsorption(Places, Equilibration):
         if regrowth is None:
             regrowth = REGROWTH if any(len(one.beads) > 1 for one in chains) else 0.0
         check_chains(chains, name, regrowth, steps.reinsertion, fugacity, start.positions)
+        auto = [n for n in ("trial_positions", "trial_orientations") if getattr(steps, n) == AUTO]
+        if auto and fugacity is None:
+            raise ParameterError(auto, '"auto" needs a fugacity: the systems are closed')
+        pairs = candidates(steps.trial_positions, steps.trial_orientations, species)
         trials = trials_of(
-            steps.trial_positions, steps.trial_orientations, steps.reinsertion,
-            steps.identity_change, regrowth, method=name,
-            exchange=None if fugacity is None else steps.exchange, species=len(species),
+            *pairs[len(pairs) // 2], steps.reinsertion, steps.identity_change, regrowth,
+            method=name, exchange=None if fugacity is None else steps.exchange, species=len(species),
             chains=bool(chains),
         )  # fmt: skip
         laws = settled(
             framework, species, laws_of.cross or {}, force_field, laws_of.ewald, cutoff, cells,
-            laws_of.framework_charges, biased=has_trials(trials),
+            laws_of.framework_charges, biased=has_trials(trials) or bool(auto),
         )  # fmt: skip
         volume = math.prod(n * edge for n, edge in zip(cells, framework.cell, strict=True))
         fugacities, rooms = gas_of(fugacity, start.capacity, steps.exchange, name, species, counts)
@@ -202,6 +206,7 @@ class Adsorption(Places, Equilibration):
             "profile": profile,
             "mass": framework.mass * math.prod(cells),
             "framework_atoms": laws["framework_atoms"],
+            **({"auto": auto, "candidates": pairs, "pilot": None} if auto else {}),
             "adapt": steps.max_displacement is None and name not in MULTIPLE,
             "began": 0,  # step at which the present fugacity was set
         }
@@ -424,6 +429,7 @@ class Adsorption(Places, Equilibration):
         species = [{**s, "activity": z} for s, z in zip(p["species"], activities, strict=True)]
         self._parameters = {**p, "species": species}
         self._about = {**self._about, "fugacity": fugacities, "began": self.steps}
+        self._pilot_is(None)
         if self._given is not None:
             self._given["fugacity"] = fugacities
         self._adapted_at = (0, 0)

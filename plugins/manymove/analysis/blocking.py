@@ -22,6 +22,8 @@ def blocking_error(records: np.ndarray) -> tuple[float, bool]:
     to the smallest B that satisfies B^3 > 2 n (s_B / s_1)^4, which balances the bias of short
     blocks against the noise of few (Lee, Das, Kim, Yan, Phys. Rev. E 83, 066706, 2011), and
     the largest is taken. If there is no such B the series is too short and the error a lower bound.
+    A constant series, for example a pressure without contacts, has the lower bound zero, since it
+    shows no fluctuation by which the error could be estimated.
 
     Args:
         records: (n,), in the order of time.
@@ -37,7 +39,9 @@ def blocking_error(records: np.ndarray) -> tuple[float, bool]:
     errors: list[float] = []
     while blocks.size >= 2:
         errors.append(float(blocks.std(ddof=1) / math.sqrt(blocks.size)))
-        if errors[0] == 0 or size**3 > 2 * n * (errors[-1] / errors[0]) ** 4:
+        if errors[0] == 0:
+            return 0.0, False
+        if size**3 > 2 * n * (errors[-1] / errors[0]) ** 4:
             return max(errors), True
         even = blocks.size // 2 * 2
         blocks = blocks[:even].reshape(-1, 2).mean(axis=1)

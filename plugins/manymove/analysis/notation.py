@@ -36,7 +36,7 @@ class Estimate:
         error: one standard error in the same unit; NaN if it is unknown, for example with a single
             system.
         converged: whether the error is reliable. It is False if the records were too short for the
-            blocking to converge; then the error is a lower bound.
+            blocking to converge, or constant; then the error is a lower bound.
     """
 
     value: float

@@ -121,6 +121,14 @@ def model_of(options: dict[str, Any]) -> tuple[list[Any], Any, Any, Any]:
     return species, field, charges, barrier
 
 
+def read_trials(options: dict[str, Any]) -> None:
+    """Replace the numbers of trials of options, which are words, by integers or "auto"."""
+    for name in ("trial_positions", "trial_orientations"):
+        if options[name] != "auto":
+            flag = "--" + name.replace("_", "-")
+            options[name] = number(flag, options[name], int, "auto")
+
+
 @command(app, None, of_framework, of_molecules, Session)
 def henry(
     insertions: int = 20_000,

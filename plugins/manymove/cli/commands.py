@@ -360,6 +360,7 @@ def adsorption(
     from manymove.jobs.world import World
 
     world = World.connect()
+    adsorbents.read_trials(options)
     species, field, charges, barrier = adsorbents.model_of(options)
     structures, density_map = options["structures"] or (), options["density_map"]
     for name in ("henry", "frames"):

@@ -172,6 +172,8 @@ class OptionsOf:
             one = signature[name]
             default, kind = (None if one.default is one.empty else one.default), one.annotation
             several = next((k for k in get_args(kind) if get_origin(k) is tuple), kind)
+            if {int, str} == set(get_args(kind)):  # a number or a word, which the command tells
+                default, several = str(default), str
             kind = several | None if default is None else several
             found[self.prefix + name] = inspect.Parameter(
                 self.prefix + name, one.KEYWORD_ONLY, default=default, annotation=kind

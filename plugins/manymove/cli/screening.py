@@ -84,6 +84,7 @@ def screen(
     from manymove.jobs.world import World
 
     world = World.connect()
+    adsorbents.read_trials(options)
     species, field, charges, barrier = adsorbents.model_of(options)
     if systems == "auto":
         where = (world.device(options["device"]).partition(",")[0], precision, options["threads"])

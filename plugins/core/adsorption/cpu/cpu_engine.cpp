@@ -42,7 +42,7 @@ class CpuEngine final : public EngineBase {
         workers_(pool_.size()) {
     if (state_.parameters.exchange > 0) reached_.resize(state_.parameters.systems);
     fill_grid(state_, pool_, start.poll);
-    make_scratch();
+    resize_scratch();
     if (start.molecules) {
       start.molecules(state_);
       if (state_.data.counters.steps == 0) sum_energies(arrays());  // a snapshot has its own
@@ -77,7 +77,7 @@ class CpuEngine final : public EngineBase {
     run_whole(state_, steps, measure, launch, [&](unsigned full) {
       // The numbers of slots are in the layout of the workers' memory.
       grow(state_, full);
-      make_scratch();
+      resize_scratch();
     });
   }
 
@@ -133,7 +133,7 @@ class CpuEngine final : public EngineBase {
     w.reached = reached_.empty() ? nullptr : reached_.data();
     return w;
   }
-  void make_scratch() {
+  void resize_scratch() override {
     for (Worker& worker : workers_) {
       worker.memory = {};
       worker.memory.make(scratch_bytes(arrays()), worker.scratch);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA engine of point particles; the kernels are in kernels.cuh and pmc.cuh.
 #include "engine_base.cuh"
+#include "fill_grid.cuh"
 #include "pmc.cuh"
 
 namespace manymove::adsorption {
@@ -17,7 +18,7 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   CudaEngine(State state, const Start& start, int device)
       : Base(std::move(state), device, WarpKernels<Arrays>::template with<PointsOfWarp<>>()) {
     const DeviceGuard here = this->use();
-    fill_grid(start.poll);
+    fill_grid_on_device(state_, stream_, start.poll);
     grid_ = on_device(state_.grid->template in<F>(), stream_);
     pack_corners();
     if (state_.parameters.method == Method::pmc) choose_memory();
@@ -87,30 +88,6 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
     this->allow_memory(steps());
   }
 
-  void fill_grid(const Poll& poll) {
-    if (enter_shared_grid(state_)) return;
-    const Parameters& p = state_.parameters;
-    const std::size_t values = state_.grid_values();
-    const auto images = on_device(state_.atoms, stream_);
-    const auto laws = on_device(state_.atom_laws, stream_);
-    FrameworkAtoms atoms = framework_atoms(state_);
-    atoms.images = images.data();
-    atoms.laws = laws.data();
-    GridPoints g;
-    for (int a = 0; a < 3; ++a) {
-      g.points[a] = p.grid[a];
-      g.spacing[a] = p.framework.cell[a] / p.grid[a];
-    }
-    DeviceBuffer<double> device(values);
-    std::vector<double> energies(values * state_.types());
-    for (int t = 0; t < state_.types(); ++t) {
-      grid_kernel<<<static_cast<unsigned>(blocks_for(values, kThreads)), kThreads, 0, stream_>>>(
-          atoms, g, t, device.data());
-      check_launch();
-      device.download(energies.data() + t * values, stream_);
-    }
-    finish_grid(state_, std::move(energies), {}, poll);
-  }
   // Eight values for one, which all lie in one sector: if memory is plenty.
   void pack_corners() {
     const auto species = state_.parameters.species.size();

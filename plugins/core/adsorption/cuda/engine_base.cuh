@@ -147,6 +147,11 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   int threads_ = 0;  // of a block
   std::size_t shared_ = 0;
 
+  void resize_scratch() final {
+    const DeviceGuard here = use();
+    choose_warps();
+  }
+
  private:
   // visit(array on the device, array of the snapshot)
   static void each_array(auto& device, auto& host, const auto& visit) {

@@ -229,33 +229,6 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
   atomicAdd(&moves->accepted, static_cast<unsigned long long>(accepted));
 }
 
-// ---- the grid: a thread per point ----
-
-// Where the points of the unit cell are.
-struct GridPoints {
-  double spacing[3];
-  int points[3];
-};
-static __global__ void grid_kernel(const __grid_constant__ FrameworkAtoms atoms, GridPoints g,
-                                   int type, double* energies) {
-  const auto point = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const std::int64_t plane = static_cast<std::int64_t>(g.points[0]) * g.points[1];
-  if (point >= plane * g.points[2]) return;
-  // point = (z n_y + y) n_x + x.
-  const double x = mul_rn(static_cast<double>(point % g.points[0]), g.spacing[0]);
-  const double y = mul_rn(static_cast<double>(point % plane / g.points[0]), g.spacing[1]);
-  const double z = mul_rn(static_cast<double>(point / plane), g.spacing[2]);
-  double sum = 0;
-  for (std::size_t i = 0; i < atoms.count; ++i) {
-    const ChargedImage image = atoms.images[i];
-    const PairLaw<double>& law = atoms.laws[image.kind * atoms.types + type];
-    if (law.repulsion == 0) continue;
-    // Eq. 1 with every image within the cutoff; in order, so that a CPU gets the same bits.
-    sum += image_energy(law, image.x, image.y, image.z, x, y, z);
-  }
-  energies[point] = sum;
-}
-
 // Every voxel's eight corners side by side, from the padded grid.
 template <class F>
 __global__ void corners_kernel(const __grid_constant__ Model<F> m, F* corners) {

@@ -223,12 +223,8 @@ class MoleculeSystem {
     add_pairs(body, old, F(-1), part);
     add_field(body, fresh, F(1), part);
     add_field(body, old, F(-1), part);
-    if (charged()) {
-      // dS(k) = sum_s q_s (e^(i k r'_s) - e^(i k r_s)).
-      add_waves(*this, body, old, F(-1), true);
-      add_waves(*this, body, fresh, F(1), false);
-      add_wave_energy(*this, part);
-    }
+    // dS(k) = sum_s q_s (e^(i k r'_s) - e^(i k r_s)).
+    if (charged()) change_waves<MoleculeSystem>(*this, {{&body, &body}, {old, fresh}}, part);
     return team.sum(part);
   }
   MM_TEAM F change_of_insertion(int species, const Pose& fresh) {
@@ -492,10 +488,10 @@ class MoleculeSystem {
     gather(p.center, {0, 0, 0}, body.reach, slot, false);
     add_pairs(body, p, sign, part);
     add_field(body, p, sign, part);
-    if (charged()) {
-      add_waves(*this, body, p, sign, true);
-      add_wave_energy(*this, part);
-    }
+    const Body<F>* const none = nullptr;
+    if (charged())
+      change_waves<MoleculeSystem>(
+          *this, {{sign < F(0) ? &body : none, sign < F(0) ? none : &body}, {p, p}}, part);
     return team.sum(part);
   }
 

@@ -105,27 +105,105 @@ MM_TEAM void add_waves(const System& s, const Body<F>& body, const Pose& p,
       }
     }
   });
-  // Energies and accepted moves are shared out otherwise than the rows here.
+  // Accepted moves share the waves out otherwise than the rows here.
   s.team.sync();
 }
-// What the change of the structure factors costs: with S = c + i s, w (|S + dS|^2 - |S|^2) is
-// w (dc (2 c + dc) + ds (2 s + ds)), in which nothing large cancels.
-template <MoleculesOfTeam System>
-MM_TEAM void add_wave_energy(const System& s,
-                             typename System::template Lane<typename System::Real>& sum) {
-  using F = typename System::Real;
+// The charges of a molecule that goes and of one that comes, one after the other. A body that is
+// null stands for no molecule.
+template <MoleculesOfTeam System, class F>
+struct ChangedCharges {
+  const Body<F>* body[2];
+  Pose pose[2];
+  int which = 0, site = 0;
+
+  // The charge and the place of the next one; zero after the last one.
+  MM_TEAM F next(const System& s, Site& at) {
+    for (; which < 2; ++which, site = 0) {
+      const Body<F>* const own = body[which];
+      for (; own && site < own->count; ++site) {
+        const F q = s.r.charge[own->type[site]];
+        if (q == F(0)) continue;
+        at = site_of(s.r, *own, pose[which].center, matrix_of(pose[which].turn), site++);
+        return which ? q : -q;
+      }
+    }
+    at = {0, 0, 0};
+    return 0;
+  }
+  MM_TEAM int count(const System& s) const {
+    int sum = 0;
+    for (int b = 0; b < 2; ++b)
+      for (int i = 0; body[b] && i < body[b]->count; ++i)
+        sum += s.r.charge[body[b]->type[i]] != F(0);
+    return sum;
+  }
+};
+
+// A structure factor in memory, which a GPU reads and writes as a whole.
+template <class F>
+struct alignas(2 * sizeof(F)) WavePair {
+  F c, s;
+};
+
+// A pass of change_waves() over all waves, with the next charges.
+template <int Charges, MoleculesOfTeam System, class F>
+MM_TEAM void change_waves_by(const System& s, ChangedCharges<System, F>& charges, bool first,
+                             bool last, typename System::template Lane<F>& sum) {
+  F q[Charges], step_c[Charges], step_s[Charges];
+  Site at[Charges];
+  MM_UNROLL_ON_GPU
+  for (int j = 0; j < Charges; ++j) {
+    q[j] = charges.next(s, at[j]);
+    unit_circle(at[j].x, step_c[j], step_s[j]);
+  }
+  auto* const change = reinterpret_cast<WavePair<F>*>(s.scratch.change);
+  const auto* const waves = reinterpret_cast<const WavePair<double>*>(s.waves);
   s.team.each([&](int l) {
     for (int k = l; k < s.r.rows; k += System::kLanes) {
       const WaveRow row = s.r.row[k];
+      const auto x = static_cast<std::uint32_t>(row.x), y = static_cast<std::uint32_t>(row.y),
+                 z = static_cast<std::uint32_t>(row.z);
+      F c[Charges], sn[Charges];
+      MM_UNROLL
+      for (int j = 0; j < Charges; ++j)
+        unit_circle(x * at[j].x + y * at[j].y + z * at[j].z, c[j], sn[j]);
       for (int i = row.first; i < row.first + row.count; ++i) {
-        // change, like the state's factors: [wave][cos, sin].
-        const F dc = s.scratch.change[2 * i], ds = s.scratch.change[2 * i + 1];
-        const F c = static_cast<F>(s.waves[2 * i]), sn = static_cast<F>(s.waves[2 * i + 1]);
-        const F product = fused(dc, fused(F(2), c, dc), ds * fused(F(2), sn, ds));
+        F dc = first ? F(0) : change[i].c, ds = first ? F(0) : change[i].s;
+        MM_UNROLL
+        for (int j = 0; j < Charges; ++j) {
+          const F old_c = c[j], old_s = sn[j];
+          dc = fused(q[j], old_c, dc);
+          ds = fused(q[j], old_s, ds);
+          c[j] = fused(old_c, step_c[j], -(old_s * step_s[j]));
+          sn[j] = fused(old_s, step_c[j], old_c * step_s[j]);
+        }
+        change[i] = {dc, ds};
+        if (!last) continue;
+        const WavePair<double> held = waves[i];
+        const F of_c = static_cast<F>(held.c), of_s = static_cast<F>(held.s);
+        const F product = fused(dc, fused(F(2), of_c, dc), ds * fused(F(2), of_s, ds));
         sum[l] = fused(s.r.wave_weight[i], product, sum[l]);
       }
     }
   });
+}
+// Sets the change of the structure factors if a molecule goes and another one comes, by a team of
+// one warp, and adds what it costs: with S = c + i s, w (|S + dS|^2 - |S|^2) is
+// w (dc (2 c + dc) + ds (2 s + ds)), in which nothing large cancels. All charges of common
+// molecules are changed in one pass over the memory of the waves.
+template <MoleculesOfTeam System, class F>
+MM_TEAM void change_waves(const System& s, ChangedCharges<System, F> charges,
+                          typename System::template Lane<F>& sum) {
+  constexpr int kFew = 3, kMany = 6;
+  const int count = charges.count(s);
+  if (count <= kFew) {
+    change_waves_by<kFew>(s, charges, true, true, sum);
+  } else {
+    for (int done = 0; done < count; done += kMany)
+      change_waves_by<kMany>(s, charges, done == 0, done + kMany >= count, sum);
+  }
+  // An accepted move shares the waves out otherwise than the rows here.
+  s.team.sync();
 }
 MM_TEAM void clear_change(const MoleculesOfTeam auto& s) {
   s.team.share(2 * s.r.waves, [&](int i) { s.scratch.change[i] = 0; });

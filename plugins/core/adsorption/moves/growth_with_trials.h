@@ -234,11 +234,12 @@ MM_TEAM bool decide_trial(System& s, const TrialMove& t, const GrowthResult& g, 
     const Body<F>&old_body = s.r.body[t.from], &new_body = s.r.body[t.to];
     charged = has_charges(s.r, old_body) || has_charges(s.r, new_body);
     if (charged) {
-      if (t.gone()) add_waves(s, old_body, s.placed(t.slot), F(-1), true);
-      if (t.come()) add_waves(s, new_body, g.fresh, F(1), !t.gone());
       typename System::template Lane<F> part;
       s.team.each([&](int l) { part[l] = 0; });
-      add_wave_energy(s, part);
+      ChangedCharges<System, F> charges{{nullptr, nullptr}, {g.fresh, g.fresh}};
+      if (t.gone()) charges.body[0] = &old_body, charges.pose[0] = s.placed(t.slot);
+      if (t.come()) charges.body[1] = &new_body;
+      change_waves(s, charges, part);
       rest += s.team.sum(part);
     }
     // A sum of forbidden energies would overflow in the averages.

@@ -9,8 +9,7 @@ namespace manymove::adsorption::MANYMOVE_SIMD {
 namespace {
 
 // Sums over the atoms at all points of a row, as far as these are within the cutoff of an atom.
-void fill_row(const GridRow& r, double* energies, double* potential) {
-  const FrameworkAtoms& g = r.atoms;
+void fill_row(const FrameworkAtoms& g, const GridRow& r, double* energies, double* potential) {
   const int n = r.points;
   for (int i = 0; i < g.types * n; ++i) energies[i] = 0;
   for (int i = 0; g.charged && i < n; ++i) potential[i] = 0;
@@ -25,7 +24,8 @@ void fill_row(const GridRow& r, double* energies, double* potential) {
       const double p = x / r.spacing;
       return p < 0 ? 0 : p > n ? n : static_cast<int>(p);
     };
-    const int first = bound(middle - half), last = bound(middle + half) + 1;
+    // With the point after the chord, since the distances decide about points on its ends.
+    const int first = bound(middle - half), last = bound(middle + half) + 2;
     const int end = last < n ? last : n;
     for (int t = 0; t < g.types; ++t) {
       const PairLaw<double> law = g.laws[static_cast<std::size_t>(a.kind) * g.types + t];

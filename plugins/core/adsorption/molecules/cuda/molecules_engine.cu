@@ -3,7 +3,7 @@
 // several proposals. The steps are those of moves/; this file is compiled without contraction into
 // fma, as those sources are on a CPU.
 #include "../../cuda/engine_base.cuh"
-#include "../../fill_grid.h"
+#include "../../cuda/fill_grid.cuh"
 
 namespace manymove::adsorption {
 namespace {
@@ -52,15 +52,12 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
       Base::blocks;
 
  public:
-  MoleculeCudaEngine(State state, const Start& start, int device, int threads)
+  MoleculeCudaEngine(State state, const Start& start, int device)
       : Base(std::move(state), device,
              state.chains.empty() ? WarpKernels<Arrays>::template with<Rigid>()
                                   : WarpKernels<Arrays>::template with<Chains>()) {
     const DeviceGuard here = this->use();
-    {
-      ThreadPool pool(threads);
-      fill_grid(state_, pool, start.poll);
-    }
+    fill_grid_on_device(state_, stream_, start.poll);
     const InPrecision<F>& own = state_.template in<F>();
     grid_ = on_device(state_.grid->template in<F>(), stream_);
     laws_ = on_device(own.laws, stream_);
@@ -156,11 +153,10 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_cuda_engine_of_molecules(State state, const Start& start, int device,
-                                                      int threads) {
+std::unique_ptr<Engine> make_cuda_engine_of_molecules(State state, const Start& start, int device) {
   if (state.parameters.double_precision)
-    return std::make_unique<MoleculeCudaEngine<double>>(std::move(state), start, device, threads);
-  return std::make_unique<MoleculeCudaEngine<float>>(std::move(state), start, device, threads);
+    return std::make_unique<MoleculeCudaEngine<double>>(std::move(state), start, device);
+  return std::make_unique<MoleculeCudaEngine<float>>(std::move(state), start, device);
 }
 
 }  // namespace manymove::adsorption

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Numbers of trials of insertions, chosen by a pilot run (docs/theory/open_systems.md, section 3).
+
+The variance of the mean number of molecules is proportional to the correlation time of that number,
+which is inversely proportional to the share of accepted insertions and deletions. The merit of
+numbers of trials is therefore the accepted share over the operations of a step. Operations are
+counted and not timed, so that the choice is the same on every device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+from manymove.adsorption.averages import Averages
+from manymove.adsorption.chains import Chain
+from manymove.adsorption.input import MOST_TRIALS
+from manymove.adsorption.molecule_files import Species
+from manymove.adsorption.molecules import Molecule
+from manymove.simulation import MonteCarlo
+
+AUTO = "auto"
+PIECES = 36  # of the equilibration between two comparisons of loadings, at the end of a round
+# Numbers that are tried: of positions, and of orientations of rigid molecules; of both for chains.
+_POSITIONS, _ORIENTATIONS = (1, 4, 16, 64, 256), (1, 4)
+_OF_CHAINS = (4, 16, 64), (2, 8, 32)
+# An operation is the energy of a pair of sites, or a wave of a site. The energy of a site in the
+# framework takes as much time as several operations, by its interpolation.
+_OF_GRID = {"linear": 8, "cubic": 24}
+
+
+def candidates(
+    positions: int | str, orientations: int | str, species: Sequence[Species]
+) -> list[tuple[int, int]]:
+    """The pairs (trial_positions, trial_orientations) of which the pilot run chooses one.
+
+    Args:
+        positions, orientations: numbers of trials, or "auto".
+        species: species of the molecules.
+    """
+    chains = any(isinstance(one, Chain) for one in species)
+    of_positions, of_orientations = _OF_CHAINS if chains else (_POSITIONS, _ORIENTATIONS)
+    if not chains and not any(isinstance(b, Molecule) and len(b.sites) > 1 for b in species):
+        of_orientations = (1,)
+    k = of_positions if positions == AUTO else (positions,)
+    m = of_orientations if orientations == AUTO else (orientations,)
+    possible = [
+        (one, other) for one, other in product(k, m)
+        if chains or AUTO not in (positions, orientations) or (one + 1) * other <= MOST_TRIALS
+    ]  # fmt: skip
+    return possible or [(k[0], m[0])]
+
+
+class Pilot(MonteCarlo, Averages):
+    """The part of `manymove.Adsorption` that chooses numbers of trials; not for separate use."""
+
+    _about: dict[str, Any]
+    _parameters: dict[str, Any]
+    counts: Any
+
+    @property
+    def pilot(self) -> dict[str, Any] | None:
+        """The pilot run that has chosen the numbers of trials at the end of `equilibrate_loading`:
+        the number of its `round`, its `rows`, and the index `chosen` of one of them. A row has
+        `trial_positions`, `trial_orientations`, the numbers of `exchanges` that were tried and of
+        `accepted` ones, the `operations` of a step, and the `merit`. None before, and if no number
+        of trials is "auto"."""
+        found = self._about.get("pilot")
+        return found if found and "rows" in found else None
+
+    @property
+    def chosen_by_pilot(self) -> list[str]:
+        """Names of the numbers of trials that are "auto"."""
+        return self._about.get("auto", [])
+
+    def _begin_piece(self, of_round: int, piece: int) -> None:
+        """Use the candidate of a piece of the pilot run, unless the piece has begun before an
+        interruption. Pieces below zero are not a part of it."""
+        pilot = self._about.get("pilot") or {}
+        begun = (pilot.get("round"), pilot.get("piece")) == (of_round, piece)
+        if not self.chosen_by_pilot or piece < 0 or begun:
+            return
+        tried = self._about["candidates"]
+        self._use_trials(*tried[piece % len(tried)])
+        pieces = pilot["pieces"] if piece else []
+        self._pilot_is(
+            {"round": of_round, "piece": piece, "pieces": pieces,
+             "from": list(self._engine.counters[3:5])}
+        )  # fmt: skip
+
+    def _end_piece(self, piece: int) -> None:
+        """Enter the exchanges of a piece."""
+        if self.chosen_by_pilot and piece >= 0:
+            pilot = self._about["pilot"]
+            found = [n - m for n, m in zip(self._engine.counters[3:5], pilot["from"], strict=True)]
+            self._pilot_is({**pilot, "pieces": [*pilot["pieces"][:piece], found]})
+
+    def _pilot_is(self, pilot: dict[str, Any] | None) -> None:
+        """Replace the state of the pilot run."""
+        if self.chosen_by_pilot:
+            self._about = {**self._about, "pilot": pilot}
+
+    def _choose_trials(self) -> None:
+        """Use the candidate with the largest merit."""
+        pilot = self._about.get("pilot")
+        if pilot is None or "rows" in pilot:
+            return
+        tried, rows = self._about["candidates"], []
+        for index, (positions, orientations) in enumerate(tried):
+            own = pilot["pieces"][index :: len(tried)]
+            exchanges, accepted = (sum(column) for column in zip(*own, strict=True))
+            operations = self._operations(positions, orientations)
+            rows.append({
+                "trial_positions": positions, "trial_orientations": orientations,
+                "exchanges": exchanges, "accepted": accepted, "operations": operations,
+                "merit": accepted / max(1, exchanges) / operations,
+            })  # fmt: skip
+        # Of equal merits the one with the fewest trials.
+        chosen = max(range(len(rows)), key=lambda index: (rows[index]["merit"], -index))
+        self._use_trials(*tried[chosen])
+        self._pilot_is({"round": pilot["round"], "rows": rows, "chosen": chosen})
+
+    def _use_trials(self, positions: int, orientations: int) -> None:
+        self._engine.set_trials(positions, orientations)
+        numbers = {"trial_positions": positions, "trial_orientations": orientations}
+        self._parameters = {**self._parameters, **numbers}
+
+    def _operations(self, positions: int, orientations: int) -> float:
+        """Number of operations of a step with these numbers of trials, at the present loading."""
+        p = self._parameters
+        rigid = p["rigid"]
+        waves = self._engine.snapshot()["waves"].size / 2 / p["systems"]
+        sites = [len(body) for body in rigid["bodies"]]
+        present = float((self.counts.mean(axis=0) * sites).sum())  # sites in a system
+        of_grid = _OF_GRID[self._about["interpolation"]] if p["kind"] else 0
+        of_open = of_grid + self._engine.grid["open_share"] * present
+        trials = moves = 0.0
+        for body, count in zip(rigid["bodies"], sites, strict=True):
+            charged = any(rigid["types"][kind]["charge"] for kind, _ in body)
+            own = count * waves * charged
+            if rigid.get("chains"):
+                tried = positions + (count - 1) * orientations
+            else:
+                tried = count * positions * (orientations if count > 1 else 1)
+            trials += (own + tried * of_open) / len(sites)
+            moves += 2 * (own + count * (of_grid + present)) / len(sites)
+        shares = ("exchange", "reinsertion", "identity_change", "regrowth")
+        share = sum(p[name] for name in shares)
+        return share * trials + (1 - share) * moves
