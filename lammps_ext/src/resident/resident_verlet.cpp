@@ -16,6 +16,7 @@
 #include "fix.h"
 #include "force.h"
 #include "irregular.h"
+#include "kspace.h"
 #include "modify.h"
 #include "neighbor.h"
 #include "output.h"
@@ -358,6 +359,7 @@ void VerletManymove::read(const ScriptTranslation& script, DeviceSession& sessio
   force->pair->eng_vdwl = sums.pairs.energy;
   force->pair->eng_coul = 0;
   std::copy_n(sums.pairs.virial, 6, force->pair->virial);
+  script.charges().set_sums(sums);
   if (force->bond) {
     force->bond->energy = sums.bonds.energy;
     std::copy_n(sums.bonds.virial, 6, force->bond->virial);
@@ -386,6 +388,7 @@ void VerletManymove::tally_per_atom(const ScriptTranslation& script) {
   force->pair->compute(eflag, vflag);
   if (atom->molecular && force->bond) force->bond->compute(eflag, vflag);
   if (atom->molecular && force->angle) force->angle->compute(eflag, vflag);
+  if (force->kspace) force->kspace->compute(eflag, vflag);
   std::ranges::copy(velocity, atom->v[0]);
   std::ranges::copy(total_force, atom->f[0]);
   comm->forward_comm();
