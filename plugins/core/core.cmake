@@ -293,8 +293,9 @@ foreach(level ${manymove_simd_levels})
 endforeach()
 if(manymove_cuda)
   file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${cuda_globs})
-  # Its steps are also compiled for CPUs, where nothing is contracted.
+  # Their steps are also compiled for CPUs, where nothing is contracted.
   set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/adsorption/molecules/cuda/molecules_engine.cu
+                              ${CMAKE_CURRENT_LIST_DIR}/dpd/charges/cuda/device_charges.cu
                               PROPERTIES COMPILE_OPTIONS -fmad=false)
   add_library(manymove_kernels OBJECT ${cuda_sources})
   target_link_libraries(manymove_kernels PRIVATE manymove_flags)

@@ -180,23 +180,25 @@ struct MeshStencil {
   MM_HD MeshStencil(const ChargeMesh& mesh, const ChargedPlace& p)
       : x(mesh, p.x, 0), y(mesh, p.y, 1), z(mesh, p.z, 2) {}
 
-  // Calls visit(index, weight) for all points, always in the same order.
+  // Calls visit(index, weight) for all points of planes from first to before last, always in the
+  // same order.
   template <class Visit>
-  MM_HD void for_each(const ChargeMesh& mesh, const Visit& visit) const {
-    for (int c = 0; c < order; ++c)
+  MM_HD void for_planes(const ChargeMesh& mesh, int first, int last, const Visit& visit) const {
+    for (int c = first; c < last; ++c)
       for (int b = 0; b < order; ++b) {
         const int row = (z.point[c] * mesh.points[1] + y.point[b]) * mesh.points[0];
         const double weight = z.weight[c] * y.weight[b];
-        for (int a = 0; a < order; ++a) visit(row + x.point[a], weight * x.weight[a]);
+        MM_UNROLL for (int a = 0; a < order; ++a) visit(row + x.point[a], weight * x.weight[a]);
       }
   }
 };
 
-// Calls add(point of the mesh, integer charge).
+// Calls add(point of the mesh, integer charge) for planes of its points, as for_planes() does.
 template <int order, class Add>
-MM_HD void spread_charge(const ChargeMesh& mesh, const ChargedPlace& p, const Add& add) {
+MM_HD void spread_charge(const ChargeMesh& mesh, const ChargedPlace& p, int first, int last,
+                         const Add& add) {
   const double charge = p.charge / mesh.charge_unit;
-  MeshStencil<order>(mesh, p).for_each(mesh, [&](int index, double weight) {
+  MeshStencil<order>(mesh, p).for_planes(mesh, first, last, [&](int index, double weight) {
     add(index, nearest_integer(weight * charge));
   });
 }
@@ -205,7 +207,7 @@ MM_HD void spread_charge(const ChargeMesh& mesh, const ChargedPlace& p, const Ad
 template <int order>
 MM_HD Vector<double> field_at(const ChargeMesh& mesh, const ChargedPlace& p) {
   Vector<double> field{0, 0, 0};
-  MeshStencil<order>(mesh, p).for_each(mesh, [&](int index, double weight) {
+  MeshStencil<order>(mesh, p).for_planes(mesh, 0, order, [&](int index, double weight) {
     // Inverse transforms have real and imaginary parts exchanged.
     field.x = fused(weight, mesh.second[index].im, field.x);
     field.y = fused(weight, mesh.second[index].re, field.y);
@@ -237,6 +239,12 @@ struct MeshLines {
 // Sums over waves: 4 pi |rho|^2 / k^2 with the influence function, and the same by the virial.
 struct WaveSums {
   double energy = 0, virial[6] = {};
+
+  // The order is: waves of a row along x, rows of a plane, planes.
+  MM_HD void add(const WaveSums& part) {
+    energy += part.energy;
+    for (int a = 0; a < 6; ++a) virial[a] += part.virial[a];
+  }
 };
 
 // From the transform of the charges at a wave to that of the fields, E(k) = -i k G(k) rho(k) over

@@ -151,10 +151,7 @@ class CpuCharges {
       for (int axis = 2; axis >= 0; --axis) transform(values, axis);
     if (!sums) return;
     WaveSums waves;
-    for (const WaveSums& part : of_plane) {
-      waves.energy += part.energy;
-      for (int a = 0; a < 6; ++a) waves.virial[a] += part.virial[a];
-    }
+    for (const WaveSums& part : of_plane) waves.add(part);
     sums->mesh = plan_.of_mesh(waves, arguments_.dipole);
   }
   void transform(Wave* values, int axis) {

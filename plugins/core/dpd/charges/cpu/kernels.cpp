@@ -40,7 +40,7 @@ void spread(const ChargeArguments& a, int first, int last) {
   std::int64_t* const charge = a.mesh.charge;
   for_constant<5, 2, 3, 4, 6, 7>(a.mesh.order, [&](auto order) {
     for (int k = first; k < last; ++k)
-      spread_charge<order()>(a.mesh, a.place[k], [&](int index, std::int64_t units) {
+      spread_charge<order()>(a.mesh, a.place[k], 0, order(), [&](int index, std::int64_t units) {
         if (a.shared)
           __atomic_fetch_add(charge + index, units, __ATOMIC_RELAXED);
         else
@@ -58,13 +58,15 @@ void convert(const ChargeArguments& a, int plane) {
 }
 
 void solve(const ChargeArguments& a, int plane, WaveSums* sums) {
-  WaveSums none;
-  for (int y = 0; y < a.mesh.points[1]; ++y)
+  for (int y = 0; y < a.mesh.points[1]; ++y) {
+    WaveSums row;
     for (int x = 0; x < a.mesh.points[0]; ++x)
       if (sums)
-        solve_wave<true>(a.mesh, x, y, plane, *sums);
+        solve_wave<true>(a.mesh, x, y, plane, row);
       else
-        solve_wave<false>(a.mesh, x, y, plane, none);
+        solve_wave<false>(a.mesh, x, y, plane, row);
+    if (sums) sums->add(row);
+  }
 }
 
 template <int R>
