@@ -72,6 +72,8 @@ std::string ChargeStyles::unserved() const {
   };
   add(why_not_pairs());
   add(why_not_mesh());
+  // What LAMMPS warns of, and neutralizes by a background.
+  if (std::fabs(net_charge()) > 1e-5 && long_range_) add("a net charge");
   const auto differs = [](const double* factor, auto allowed) {
     return !std::all_of(factor + 1, factor + 4, allowed);
   };
@@ -102,6 +104,13 @@ std::string ChargeStyles::why_not_pairs() const {
     }
   if (!(smearing_ > 0)) return "pair_style " + name + " without a decay length";
   return "";
+}
+
+double ChargeStyles::net_charge() const {
+  double own = 0, all = 0;
+  for (int i = 0; i < atom->nlocal; ++i) own += atom->q[i];
+  MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, world);
+  return all;
 }
 
 std::string ChargeStyles::why_not_mesh() const {

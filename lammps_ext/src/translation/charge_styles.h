@@ -21,7 +21,7 @@ class ChargeStyles : protected Pointers {
   // The DPD style of pairs, alone or below charges; null if there is another style.
   PairManymoveDPD* dpd() const { return dpd_; }
   bool any() const { return coulomb_ != nullptr; }
-  // Why no engine serves the charges of this rank's atoms, separated by commas; or "".
+  // Why no engine serves the charges of this rank's atoms, separated by commas; or "". Collective.
   std::string unserved() const;
   void describe(manymove::dpd::Settings& settings) const;
   // Lets LAMMPS have the sums of an engine.
@@ -30,6 +30,7 @@ class ChargeStyles : protected Pointers {
  private:
   std::string why_not_mesh() const;
   std::string why_not_pairs() const;
+  double net_charge() const;
 
   PairManymoveDPD* dpd_ = nullptr;
   Pair* coulomb_ = nullptr;  // null: there are no charges
