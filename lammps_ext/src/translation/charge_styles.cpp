@@ -60,8 +60,9 @@ ChargeStyles::ChargeStyles(LAMMPS* lmp) : Pointers(lmp) {
     coulomb_ = nullptr;
     return;
   }
-  cutoff_ = atom->ntypes > 0 ? std::sqrt(coulomb_->cutsq[1][1]) : number[0];
+  cutoff_ = number[0];
   smearing_ = number[1];
+  find_charges();
 }
 
 std::string ChargeStyles::unserved() const {
@@ -73,7 +74,7 @@ std::string ChargeStyles::unserved() const {
   add(why_not_pairs());
   add(why_not_mesh());
   // What LAMMPS warns of, and neutralizes by a background.
-  if (std::fabs(net_charge()) > 1e-5 && long_range_) add("a net charge");
+  if (std::fabs(net_charge_) > 1e-5 && long_range_) add("a net charge");
   const auto differs = [](const double* factor, auto allowed) {
     return !std::all_of(factor + 1, factor + 4, allowed);
   };
@@ -88,7 +89,7 @@ std::string ChargeStyles::unserved() const {
   return text;
 }
 
-// All pairs of types have the same law.
+// All pairs of types with charges have the same law.
 std::string ChargeStyles::why_not_pairs() const {
   const std::string name = force->pair_match_ptr(coulomb_);
   int dimension = 0;
@@ -97,7 +98,8 @@ std::string ChargeStyles::why_not_pairs() const {
   if (!scale || dimension != 2) return "pair_style " + name + " of another kind";
   for (int i = 1; i <= atom->ntypes; ++i)
     for (int j = i; j <= atom->ntypes; ++j) {
-      if (!coulomb_->setflag[i][j]) return "pair_style " + name + " of some types only";
+      if (largest_[i] == 0 || largest_[j] == 0) continue;
+      if (!coulomb_->setflag[i][j]) return "pair_style " + name + " without coefficients of some charges";
       if (scale[i][j] != 1) return "pair_style " + name + " with scaled pairs";
       if (std::fabs(coulomb_->cutsq[i][j] - cutoff_ * cutoff_) > 1e-12 * cutoff_ * cutoff_)
         return "pair_style " + name + " with several cutoffs";
@@ -106,11 +108,19 @@ std::string ChargeStyles::why_not_pairs() const {
   return "";
 }
 
-double ChargeStyles::net_charge() const {
-  double own = 0, all = 0;
-  for (int i = 0; i < atom->nlocal; ++i) own += atom->q[i];
-  MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, world);
-  return all;
+void ChargeStyles::find_charges() {
+  double own = 0;
+  std::vector<double> largest(static_cast<std::size_t>(atom->ntypes) + 1, 0.0);
+  for (int i = 0; i < atom->nlocal; ++i) {
+    own += atom->q[i];
+    double& of_type = largest[static_cast<std::size_t>(atom->type[i])];
+    of_type = std::max(of_type, std::fabs(atom->q[i]));
+  }
+  largest_.resize(largest.size());
+  MPI_Allreduce(&own, &net_charge_, 1, MPI_DOUBLE, MPI_SUM, world);
+  MPI_Allreduce(largest.data(), largest_.data(), atom->ntypes + 1, MPI_DOUBLE, MPI_MAX, world);
+  for (int i = 1; !long_range_ && i <= atom->ntypes; ++i)
+    if (largest_[i] > 0 && coulomb_->setflag[i][i]) cutoff_ = std::sqrt(coulomb_->cutsq[i][i]);
 }
 
 std::string ChargeStyles::why_not_mesh() const {
