@@ -196,6 +196,7 @@ std::uint64_t DeviceSession::fingerprint(bool of_velocities) const {
   digest.add(atom->tag, n * sizeof(tagint));
   digest.add(atom->type, n * sizeof(int));
   digest.add(atom->mask, n * sizeof(int));
+  if (script_.charges().any()) digest.add(atom->q, n * sizeof(double));
   digest.add(&update->dt, sizeof(double));
   return digest.value();
 }

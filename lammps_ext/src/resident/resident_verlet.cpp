@@ -16,6 +16,7 @@
 #include "fix.h"
 #include "force.h"
 #include "irregular.h"
+#include "kspace.h"
 #include "modify.h"
 #include "neighbor.h"
 #include "output.h"
@@ -215,6 +216,8 @@ void VerletManymove::choose_place() {
   if (any && !gpu) no_gpu = ": no CUDA device (" + why_no_gpus() + "), ";
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;
   std::string unserved = script_->unserved();
+  if (unserved.empty() && gpu && comm->nprocs > 1 && script_->charges().any())
+    unserved = "charges on several GPUs (instead: device cpu)";
   const std::string risk = any && !gpu && unserved.empty() ? script_->risk() : "";
   if (unserved.empty() && risk.empty()) unserved = script_->take_thermostat();
   resident_ = unserved.empty() && risk.empty();
@@ -358,6 +361,7 @@ void VerletManymove::read(const ScriptTranslation& script, DeviceSession& sessio
   force->pair->eng_vdwl = sums.pairs.energy;
   force->pair->eng_coul = 0;
   std::copy_n(sums.pairs.virial, 6, force->pair->virial);
+  script.charges().set_sums(sums);
   if (force->bond) {
     force->bond->energy = sums.bonds.energy;
     std::copy_n(sums.bonds.virial, 6, force->bond->virial);
@@ -386,6 +390,7 @@ void VerletManymove::tally_per_atom(const ScriptTranslation& script) {
   force->pair->compute(eflag, vflag);
   if (atom->molecular && force->bond) force->bond->compute(eflag, vflag);
   if (atom->molecular && force->angle) force->angle->compute(eflag, vflag);
+  if (force->kspace) force->kspace->compute(eflag, vflag);
   std::ranges::copy(velocity, atom->v[0]);
   std::ranges::copy(total_force, atom->f[0]);
   comm->forward_comm();

@@ -38,6 +38,8 @@ ScriptTranslation::ScriptTranslation(LAMMPS* lmp, const LastSetup& last_setup)
     : Pointers(lmp),
       last_setup_(last_setup),
       refusals_(lmp),
+      charges_(lmp),
+      pair_(charges_.dpd()),
       styles_(lmp),
       forces_(lmp),
       velocities_(lmp),
@@ -49,9 +51,8 @@ ScriptTranslation::ScriptTranslation(LAMMPS* lmp, const LastSetup& last_setup)
       readers_(lmp) {
   if (comm->nprocs > 1 && comm->layout == Comm::LAYOUT_TILED)
     refusals_.add("comm_style tiled (instead: comm_style brick)");
-  pair_ = dynamic_cast<PairManymoveDPD*>(force->pair);
   ServedCommands commands(lmp, refusals_);
-  commands.check_interactions(styles_);
+  commands.check_interactions(styles_, charges_);
   commands.check_atoms();
   commands.check_box();
   check_fixes();
@@ -124,6 +125,8 @@ void ScriptTranslation::check_fix(Fix* fix, int mask) {
   // Coefficients count for the forces of a step; masses would count for half of its motion.
   if (style == "adapt" && atom->rmass)
     refusals_.add(name_of(fix) + " with masses by particle");
+  else if (style == "adapt" && charges_.any())
+    refusals_.add(name_of(fix) + " with charges");
   else if (style == "adapt" && (mask & kWithinStep) == FixConst::PRE_FORCE)
     adapting_.add(fix);
   else if (!taken && ((mask & kWithinStep) || fix->box_change))
@@ -179,6 +182,7 @@ Settings ScriptTranslation::settings() {
   settings.seed = pair_->seed();
   settings.bonds = styles_.bonds();
   settings.angles = styles_.angles();
+  charges_.describe(settings);
   forces_.describe(settings, classes_.types());
   velocities_.describe(settings);
   if (thermostat_.present()) thermostat_.describe(settings);
@@ -225,6 +229,12 @@ void ScriptTranslation::adapt(int vflag) {
 
 bool ScriptTranslation::is_integrated(int i) const {
   return (forces_.flags_of(atom->mask[i]) & manymove::dpd::kIntegrated) != 0;
+}
+
+manymove::dpd::Topology ScriptTranslation::topology() const {
+  manymove::dpd::Topology topology = topology_.view(flags_);
+  if (charges_.any()) topology.charge = atom->q;
+  return topology;
 }
 
 std::uint64_t ScriptTranslation::draw() { return pair_->draw(); }

@@ -11,6 +11,7 @@
 #include "translation/adapting_fixes.h"
 #include "translation/atom_topology.h"
 #include "translation/bonded_styles.h"
+#include "translation/charge_styles.h"
 #include "translation/force_fixes.h"
 #include "translation/particle_classes.h"
 #include "translation/readers.h"
@@ -60,7 +61,7 @@ class ScriptTranslation : protected Pointers {
   void read_tags() { topology_.read_tags(); }
   const std::vector<std::uint32_t>& tags() const { return topology_.tags(); }
   bool is_integrated(int i) const;
-  manymove::dpd::Topology topology() const { return topology_.view(flags_); }
+  manymove::dpd::Topology topology() const;
   // Whether the masses, types or groups of some particles are such that settings() has changed.
   // Collective.
   bool has_new_classes(MpiCommunicator& communicator);
@@ -87,6 +88,7 @@ class ScriptTranslation : protected Pointers {
   const ShearingBox& shearing() const { return shearing_; }
   const AdaptingFixes& adapting() const { return adapting_; }
   const Readers& readers() const { return readers_; }
+  const ChargeStyles& charges() const { return charges_; }
   // Other fixes that act at the end of steps that are multiples of their nevery.
   const std::vector<Fix*>& end_of_step() const { return end_of_step_; }
 
@@ -100,7 +102,8 @@ class ScriptTranslation : protected Pointers {
 
   const LastSetup last_setup_;
   Refusals refusals_;
-  PairManymoveDPD* pair_ = nullptr;
+  const ChargeStyles charges_;
+  PairManymoveDPD* const pair_;
   BondedStyles styles_;
   ForceFixes forces_;
   VelocityFixes velocities_;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "../runtime/watchdog.h"
+#include "charges/settings.h"
 #include "pair_forces.h"
 
 namespace manymove {
@@ -158,6 +159,7 @@ struct Settings {
   std::uint64_t seed;
   std::vector<BondCoefficients> bonds;    // [bond types + 1]
   std::vector<AngleCoefficients> angles;  // [angle types + 1]; empty if there are none
+  ChargeSettings charges;
   std::vector<Wall> walls;
   std::vector<BodyForce> body_forces;
   std::vector<LangevinThermostat> langevin_thermostats;
@@ -205,6 +207,7 @@ struct Topology {
   const int* first_special;
   const std::uint32_t* special_partner;
   const std::uint8_t* special_kind;
+  const double* charge = nullptr;  // [count]; null if all are 0
 };
 
 // A time step and the number of its draw: its random numbers are those of noise_key(seed, draw).
@@ -236,9 +239,10 @@ struct ParameterSeries {
 struct EnergySum {
   double energy = 0, virial[6] = {};
 };
-// Sums over all pairs, bonds and angles, of several ranks this one's share.
+// Sums over all pairs, bonds and angles and over the pairs of charges in real space, of several ranks
+// this one's share. mesh: the sum over all charges in reciprocal space, the same on all ranks.
 struct EnergyAndVirial {
-  EnergySum pairs, bonds, angles;
+  EnergySum pairs, bonds, angles, charges, mesh;
   // The largest tag, of all ranks, of the particles with a FENE bond beyond sqrt(0.9) of its
   // largest length in the steps of the last advance(); 0: there was none. Such a bond pulls with
   // the force over distance that it has at this length.

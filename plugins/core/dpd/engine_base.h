@@ -27,6 +27,8 @@ inline void add_to(EnergyAndVirial& sum, const EnergyAndVirial& part) {
   add_to(sum.pairs, part.pairs);
   add_to(sum.bonds, part.bonds);
   add_to(sum.angles, part.angles);
+  add_to(sum.charges, part.charges);
+  add_to(sum.mesh, part.mesh);
 }
 
 // Tags of particles whose partner in a bond, and in an angle, is not known to a rank; 0: none.

@@ -199,6 +199,7 @@ void check_settings(const Settings& s) {
   check_pairs(s);
   if (s.shear.rate != 0) check_shear(s);
   check_thermostat(s);
+  check_charges(s);
   if (!is_transport(s.transport))
     refuse("transport ", s.transport, " must be auto, peer, shared, nccl, mpi or host");
   check_walls(s);

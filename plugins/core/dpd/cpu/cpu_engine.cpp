@@ -10,6 +10,7 @@
 #include <span>
 
 #include "../../runtime/simd.h"
+#include "../charges/cpu/cpu_charges.h"
 #include "../engine_base.h"
 #include "../particle_records.h"
 #include "ghosts.h"
@@ -45,6 +46,7 @@ class CpuEngine final : public EngineBase {
     if (has_bonded_terms(settings)) arguments_.terms = &terms_;
     arguments_.motion = motion_of<P>(settings, half_kicks_.data(), thermostats_.data());
     has_densities_ = settings.pairs.has_densities();
+    if (settings.charges.any()) charges_.emplace(settings, pool_, communicator);
     if (communicator) ranks_ = decomposition_of(settings_of_tilted_box(), *communicator);
   }
 
@@ -101,6 +103,7 @@ class CpuEngine final : public EngineBase {
         if (arrays.force) force_[i] = vector_from<Real>(arrays.force[i]);
       }
     });
+    if (charges_) check_together([&] { charges_->take(arrays, topology); });
     links_.take(arrays.count, topology, communicator_);
     count_ = arrays.count;
     everywhere_ = ranks_ ? ranks_->sum(count_) : count_;
@@ -264,6 +267,8 @@ class CpuEngine final : public EngineBase {
       arguments_.next_near = kCoarseApart ? words(next_coarse_) : nullptr;
     }
     if (has_densities_) find_densities();
+    EnergyAndVirial of_charges;
+    if (charges_) find_charge_forces(last ? &of_charges : nullptr);
     for_all_chunks(
         [&](Chunk& chunk, int k, int) { kernels_.step(arguments_, last, list_[k].data(), chunk); });
     velocity_.swap(next_velocity_);
@@ -273,7 +278,7 @@ class CpuEngine final : public EngineBase {
       coarse_.swap(next_coarse_);
       return;
     }
-    energy_and_virial_ = {};
+    energy_and_virial_ = of_charges;
     // In the order of chunks, whichever threads had them: the same bits with any number of threads.
     for (const Chunk& chunk : chunk_) add_to(energy_and_virial_, chunk.energy_and_virial);
   }
@@ -297,6 +302,14 @@ class CpuEngine final : public EngineBase {
     ghosts_.update<Real>(
         pool_, *ranks_, [&](int i) { return density_[i]; },
         [&](int i, Real density) { density_[i] = density; });
+  }
+
+  // Forces of charges at the present positions; they stay zero for all other particles.
+  void find_charge_forces(EnergyAndVirial* sums) {
+    charges_->forces(position_, sums, [&](int i, const Vector<double>& force) {
+      charged_[i] = vector_of<Real>(force);
+    });
+    arguments_.charged = charged_.data();
   }
 
   // ---- lists ----
@@ -349,6 +362,10 @@ class CpuEngine final : public EngineBase {
       arrange();
     }
     list_neighbors();
+    if (charges_) {
+      charges_->find(count_, velocity_);
+      charged_.assign(static_cast<std::size_t>(count_), Force{});
+    }
     ++counters_.builds;
     expired_ = false;
   }
@@ -551,6 +568,7 @@ class CpuEngine final : public EngineBase {
   std::vector<Image> image_, next_image_;
   std::vector<Origin> origin_, next_origin_;
   std::vector<Force> force_;
+  std::vector<Force> charged_;  // by charges
   bool has_densities_ = false;
   std::vector<Real> density_;
   std::vector<BoundingSphere> sphere_;
@@ -562,6 +580,7 @@ class CpuEngine final : public EngineBase {
   std::vector<CandidateMemory> candidates_;       // of each thread
   KeySort sort_;
   RankLinks links_;
+  std::optional<CpuCharges> charges_;
   std::optional<BrickDecomposition> ranks_;  // if there are several
   GhostExchange ghosts_;
 };

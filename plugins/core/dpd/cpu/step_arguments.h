@@ -58,6 +58,7 @@ struct StepArguments {
   Partners bonds;
   const BondLaw<typename P::Real>* bond_laws;  // of harmonic bonds, if terms is null
   const BondedTerms* terms;
+  const Vector<typename P::Real>* charged;  // forces of charges; null if there are none
   typename P::Position* next_position;
   typename P::Velocity* next_velocity;
   std::uint32_t* next_near;  // null where near are the positions themselves

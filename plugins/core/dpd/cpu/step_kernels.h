@@ -482,7 +482,7 @@ class StepLoop {
   bool is_simple() const {
     return plain && !reading && !s_.motion.walls && !s_.motion.body_forces &&
            !s_.motion.half_kicks && !s_.motion.frame.tilted && s_.forces.shear == 0 &&
-           !s_.bonds.range && !s_.next_near;
+           !s_.bonds.range && !s_.charged && !s_.next_near;
   }
 
   // The particle whose force is the first sum: adds bonds, thermostats and body forces, then
@@ -500,6 +500,7 @@ class StepLoop {
       for (int k = range.first; k < range.last; ++k)
         add_bond<P>(bonded, s_.forces.frame, r, s_.position[bonds.index[k]],
                     s_.bond_laws[bonds.type[k]], reading);
+    if (s_.charged) bonded.force = bonded.force + s_.charged[i];
     if constexpr (!plain) add_thermostats(s_.motion, r, v, bonded.force);
     const Vector<Real> force = with_body_forces(s_.motion, r, bonded.force);
     kick<!plain>(s_.motion, r, v, force);

@@ -7,6 +7,7 @@
 #include "../../runtime/launch.cuh"
 #include "../../runtime/waits.cuh"
 #include "../../runtime/watchdog.h"
+#include "../charges/cuda/device_charges.cuh"
 #include "cell_sort.cuh"
 #include "device_engine.cuh"
 #include "intervals.cuh"
@@ -42,6 +43,7 @@ class CudaEngine final : public DeviceEngine<P> {
         drops_(settings.velocity_changes.size()),
         intervals_(stream_) {
     const DeviceGuard here = use();
+    if (settings.charges.any()) charges_.emplace(settings, stream_);
     base_.status = {device_status_.data(), host_status_.get()};
   }
 
@@ -68,6 +70,7 @@ class CudaEngine final : public DeviceEngine<P> {
     const auto n = static_cast<std::size_t>(p_.count);
     allocate(n);
     if (p_.count == 0) return;
+    if (charges_) charges_->take(p_.count, topology.charge);
     p_.now = 0;
     const unsigned bad = enter_particles<P>(arrays, topology, frame_, p_, resting(), stream_);
     if (bad != kNoneBad) {
@@ -169,6 +172,7 @@ class CudaEngine final : public DeviceEngine<P> {
   void launch_step(std::int64_t number, bool reading) {
     Step<P> s = step_of(number);
     bonded_.launch(s, constants_.bonded_terms(table_of(number)), 0, p_.block(), reading, stream_);
+    if (charges_) s.charged = charges_->launch(s.position, reading);
     // The changes of the last step are left to change_velocities().
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
     const unsigned blocks = static_cast<unsigned>(this->blocks());
@@ -204,7 +208,7 @@ class CudaEngine final : public DeviceEngine<P> {
   void find_interval() {
     intervals_.give_up();
     const bool simple = plain_ && !is_sheared() && !settings_.pairs.has_densities() &&
-                        !settings_.pairs.transverse && !links_.any_bonds() && !bonded_.wanted() &&
+                        !settings_.pairs.transverse && !charges_ && !links_.any_bonds() && !bonded_.wanted() &&
                         settings_.velocity_changes.empty() && settings_.body_forces.empty() &&
                         tables().size() == 1;
     if constexpr (kIntegers<P>)
@@ -291,6 +295,7 @@ class CudaEngine final : public DeviceEngine<P> {
     if (!temperature_drops_.empty())
       stream_.fetch(drops_.data(), temperature_drops_.data(), temperature_drops_.size());
     read_sums(blocks(), links_.any_bonds());
+    if (charges_) charges_->set_sums(energy_and_virial_);
   }
 
   void lists_end() {
@@ -395,6 +400,7 @@ class CudaEngine final : public DeviceEngine<P> {
     kernel<<<list_grid(), kThreads, 0, stream_>>>(arguments, p_.present().velocity.data());
     check_launch();
     links_.follow(p_.count, p_.slot.data(), stream_);
+    if (charges_) charges_->follow(p_.count, p_.slot.data());
     ++counters_.builds;
   }
 
@@ -411,6 +417,7 @@ class CudaEngine final : public DeviceEngine<P> {
   std::int64_t handled_ = -1, expected_ = -1;  // the latter: lists hold until then
   CellSorter<P> sorter_;
   SortedLinks links_;
+  std::optional<DeviceCharges<P>> charges_;
   OnDevice::BetweenCalls between_calls_{*this};  // the last member
 };
 

@@ -73,7 +73,7 @@ __device__ __forceinline__ Vector<typename P::Real> force_of(const BlockForces& 
           both(block.units.z[k], block.many.z[k])};
 }
 
-// Adds the forces of bonds and angles to those of pairs, in `bonded`.
+// Adds the forces of bonds, angles and charges to those of pairs, in `bonded`.
 template <Precision P>
 __device__ __forceinline__ void add_bonded(const Step<P>& s, const OwnParticle<P>& own,
                                            bool with_energy, Sum<typename P::Real>& bonded) {
@@ -90,6 +90,7 @@ __device__ __forceinline__ void add_bonded(const Step<P>& s, const OwnParticle<P
       bond(s.bonds.index[k], static_cast<unsigned>(s.bonds.type[k]));
   }
   if (s.added) bonded.force = bonded.force + s.added[own.i];
+  if (s.charged) bonded.force = bonded.force + s.charged[own.i];
 }
 
 // Velocity Verlet (section 2 of the paper): v(t) = v(t - dt/2) + f(t) dt / 2m is where a particle

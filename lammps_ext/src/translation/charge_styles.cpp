@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "translation/charge_styles.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "atom.h"
+#include "force.h"
+#include "kspace.h"
+#include "styles/pair_manymove_dpd.h"
+#include "styles/pair_manymove_mdpd.h"
+
+using namespace LAMMPS_NS;
+using manymove::dpd::Settings;
+
+namespace {
+
+// The styles within a hybrid one. Two patterns match all names but that of the hybrid style itself.
+std::vector<Pair*> parts_of_hybrid(Force* force) {
+  std::vector<Pair*> parts;
+  for (const char* pattern : {"^[^h]", "^h[^y]"})
+    for (int k = 1;; ++k) {
+      Pair* const part = force->pair_match(pattern, 0, k);
+      if (!part || std::ranges::find(parts, part) != parts.end()) break;
+      parts.push_back(part);
+    }
+  return parts;
+}
+
+// The two numbers that a style writes into restart files before all others: the cutoff and lambda.
+bool read_settings(Pair& style, double (&number)[2]) {
+  char memory[256];
+  FILE* const file = fmemopen(memory, sizeof memory, "w+");
+  if (!file) return false;
+  style.write_restart_settings(file);
+  std::rewind(file);
+  const bool read = std::fread(number, sizeof number[0], 2, file) == 2;
+  std::fclose(file);
+  return read;
+}
+
+}  // namespace
+
+ChargeStyles::ChargeStyles(LAMMPS* lmp) : Pointers(lmp) {
+  dpd_ = dynamic_cast<PairManymoveDPD*>(force->pair);
+  if (dpd_ || !force->pair_style || std::string(force->pair_style) != "hybrid/overlay") return;
+  const std::vector<Pair*> parts = parts_of_hybrid(force);
+  if (parts.size() != 2) return;
+  for (Pair* part : parts) {
+    const std::string name = force->pair_match_ptr(part);
+    auto* const dpd = dynamic_cast<PairManymoveDPD*>(part);
+    if (dpd && !dynamic_cast<PairManymoveMDPD*>(part)) dpd_ = dpd;
+    if (name == "coul/slater/long" || name == "coul/slater/cut") coulomb_ = part;
+    if (name == "coul/slater/long") long_range_ = true;
+  }
+  double number[2] = {};
+  if (!dpd_ || !coulomb_ || !read_settings(*coulomb_, number)) {
+    dpd_ = nullptr;
+    coulomb_ = nullptr;
+    return;
+  }
+  cutoff_ = number[0];
+  smearing_ = number[1];
+  find_charges();
+}
+
+std::string ChargeStyles::unserved() const {
+  if (!any()) return force->kspace ? "kspace_style " + std::string(force->kspace_style) : "";
+  std::string text;
+  const auto add = [&](const std::string& what) {
+    if (!what.empty()) text += (text.empty() ? "" : ", ") + what;
+  };
+  add(why_not_pairs());
+  add(why_not_mesh());
+  // What LAMMPS warns of, and neutralizes by a background.
+  if (std::fabs(net_charge_) > 1e-5 && long_range_) add("a net charge");
+  const auto differs = [](const double* factor, auto allowed) {
+    return !std::all_of(factor + 1, factor + 4, allowed);
+  };
+  const bool specials = atom->molecular && atom->nspecial &&
+                        std::any_of(atom->nspecial, atom->nspecial + atom->nlocal,
+                                    [](const int* number) { return number[2] > 0; });
+  if (specials && differs(force->special_coul, [](double f) { return f == 1; }))
+    add("special_bonds with Coulomb factors that are not 1 (instead: special_bonds coul 1 1 1)");
+  // Then LAMMPS refuses factors of pair_modify special that are others.
+  if (specials && differs(force->special_lj, [](double f) { return f == 0 || f == 1; }))
+    add("special_bonds in a hybrid style with factors other than 0 and 1");
+  return text;
+}
+
+// All pairs of types with charges have the same law.
+std::string ChargeStyles::why_not_pairs() const {
+  const std::string name = force->pair_match_ptr(coulomb_);
+  int dimension = 0;
+  const auto* const* const scale =
+      static_cast<double**>(coulomb_->extract("scale", dimension));
+  if (!scale || dimension != 2) return "pair_style " + name + " of another kind";
+  for (int i = 1; i <= atom->ntypes; ++i)
+    for (int j = i; j <= atom->ntypes; ++j) {
+      if (largest_[i] == 0 || largest_[j] == 0) continue;
+      if (!coulomb_->setflag[i][j]) return "pair_style " + name + " without coefficients of some charges";
+      if (scale[i][j] != 1) return "pair_style " + name + " with scaled pairs";
+      if (std::fabs(coulomb_->cutsq[i][j] - cutoff_ * cutoff_) > 1e-12 * cutoff_ * cutoff_)
+        return "pair_style " + name + " with several cutoffs";
+    }
+  if (!(smearing_ > 0)) return "pair_style " + name + " without a decay length";
+  return "";
+}
+
+void ChargeStyles::find_charges() {
+  double own = 0;
+  std::vector<double> largest(static_cast<std::size_t>(atom->ntypes) + 1, 0.0);
+  for (int i = 0; i < atom->nlocal; ++i) {
+    own += atom->q[i];
+    double& of_type = largest[static_cast<std::size_t>(atom->type[i])];
+    of_type = std::max(of_type, std::fabs(atom->q[i]));
+  }
+  largest_.resize(largest.size());
+  MPI_Allreduce(&own, &net_charge_, 1, MPI_DOUBLE, MPI_SUM, world);
+  MPI_Allreduce(largest.data(), largest_.data(), atom->ntypes + 1, MPI_DOUBLE, MPI_MAX, world);
+  for (int i = 1; !long_range_ && i <= atom->ntypes; ++i)
+    if (largest_[i] > 0 && coulomb_->setflag[i][i]) cutoff_ = std::sqrt(coulomb_->cutsq[i][i]);
+}
+
+std::string ChargeStyles::why_not_mesh() const {
+  const KSpace* const kspace = force->kspace;
+  if (!kspace) return "";
+  const std::string style = force->kspace_style;
+  if (style != "pppm" || !long_range_)
+    return "kspace_style " + style + (long_range_ ? " (instead: kspace_style pppm)" : "");
+  if (!kspace->compute_flag) return "kspace_modify compute no";
+  if (kspace->differentiation_flag) return "kspace_modify diff ad (instead: kspace_modify diff ik)";
+  if (kspace->slabflag > 1) return "kspace_modify slab nozforce and ew2d";
+  if (kspace->wireflag) return "kspace_modify wire";
+  return "";
+}
+
+void ChargeStyles::describe(Settings& settings) const {
+  if (!any()) return;
+  manymove::dpd::ChargeSettings& charges = settings.charges;
+  charges.cutoff = cutoff_;
+  charges.smearing = smearing_;
+  charges.coupling = force->qqrd2e;
+  if (!long_range_) return;
+  const KSpace& kspace = *force->kspace;
+  charges.splitting = kspace.g_ewald;
+  charges.mesh[0] = kspace.nx_pppm;
+  charges.mesh[1] = kspace.ny_pppm;
+  charges.mesh[2] = kspace.nz_pppm;
+  charges.order = kspace.order;
+  if (kspace.slabflag == 1) charges.slab = kspace.slab_volfactor;
+}
+
+void ChargeStyles::set_sums(const manymove::dpd::EnergyAndVirial& sums) const {
+  if (!any()) return;
+  dpd_->eng_vdwl = sums.pairs.energy;
+  coulomb_->eng_coul = force->pair->eng_coul = sums.charges.energy;
+  for (int a = 0; a < 6; ++a) force->pair->virial[a] += sums.charges.virial[a];
+  if (!force->kspace) return;
+  force->kspace->energy = sums.mesh.energy;
+  std::copy_n(sums.mesh.virial, 6, force->kspace->virial);
+}

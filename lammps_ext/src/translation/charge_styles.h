@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Charges of LAMMPS' pair styles coul/slater/long and coul/slater/cut over a DPD style in
+// hybrid/overlay, with kspace_style pppm: what they ask of an engine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/dpd/engine.h"
+#include "pointers.h"
+
+namespace LAMMPS_NS {
+
+class Pair;
+class PairManymoveDPD;
+
+class ChargeStyles : protected Pointers {
+ public:
+  explicit ChargeStyles(class LAMMPS* lmp);  // collective
+
+  // The DPD style of pairs, alone or below charges; null if there is another style.
+  PairManymoveDPD* dpd() const { return dpd_; }
+  bool any() const { return coulomb_ != nullptr; }
+  // Why no engine serves the charges of this rank's atoms, separated by commas; or "".
+  std::string unserved() const;
+  void describe(manymove::dpd::Settings& settings) const;
+  // Lets LAMMPS have the sums of an engine.
+  void set_sums(const manymove::dpd::EnergyAndVirial& sums) const;
+
+ private:
+  std::string why_not_mesh() const;
+  std::string why_not_pairs() const;
+  void find_charges();
+
+  PairManymoveDPD* dpd_ = nullptr;
+  Pair* coulomb_ = nullptr;  // null: there are no charges
+  bool long_range_ = false;
+  double smearing_ = 0, cutoff_ = 0;
+  double net_charge_ = 0;
+  std::vector<double> largest_;  // of the charges of all ranks by type, [types + 1]
+};
+
+}  // namespace LAMMPS_NS

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Electrostatic forces on CPUs. Every rank knows the charges of all ranks and has the whole mesh:
+// what ranks share among them are the sums over their own charges in real space and on the mesh.
+// Forces are therefore the same bits on any number of ranks and threads.
+#pragma once
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "../../../parallel/communicator.h"
+#include "../../../runtime/parallel_for.h"
+#include "../plan.h"
+#include "kernels.h"
+
+namespace manymove::dpd {
+
+class CpuCharges {
+ public:
+  // communicator: null for one rank; otherwise all ranks make the same calls.
+  CpuCharges(const Settings& settings, ThreadPool& pool, Communicator* communicator)
+      : plan_(settings),
+        pool_(pool),
+        communicator_(communicator),
+        kernels_(best_level<ChargeKernels>(MANYMOVE_LEVELS)) {
+    const ChargeMesh& mesh = plan_.mesh;
+    if (!mesh.order) return;
+    const auto size = static_cast<std::size_t>(mesh.size());
+    mesh_charge_.resize(size);
+    first_.resize(size);
+    second_.resize(size);
+    const int longest = *std::max_element(mesh.points, mesh.points + 3);
+    memory_.resize(static_cast<std::size_t>(pool.size()),
+                   AlignedMemory(4 * static_cast<std::size_t>(longest * kernels_.lines)));
+  }
+
+  // Throws std::invalid_argument for charges that do not fit a mesh.
+  void take(const HostArrays& arrays, const Topology& topology) {
+    charge_.clear();
+    for (int i = 0; topology.charge && i < arrays.count; ++i)
+      if (topology.charge[i] != 0) charge_.push_back({topology.tag[i], topology.charge[i]});
+    if (communicator_) charge_ = collect(*communicator_, std::move(charge_));
+    std::sort(charge_.begin(), charge_.end(),
+              [](const TaggedCharge& a, const TaggedCharge& b) { return a.tag < b.tag; });
+    std::vector<double> values;
+    for (const TaggedCharge& each : charge_) values.push_back(each.charge);
+    plan_.take(values);
+  }
+
+  // Finds the charges among the first `count` particles.
+  template <class Velocity>
+  void find(int count, const std::vector<Velocity>& velocity) {
+    carrier_.clear();
+    for (int i = 0; i < count; ++i) {
+      const std::uint32_t tag = velocity[i].tag;
+      const auto found =
+          std::lower_bound(charge_.begin(), charge_.end(), tag,
+                           [](const TaggedCharge& a, std::uint32_t b) { return a.tag < b; });
+      if (found != charge_.end() && found->tag == tag) carrier_.push_back({i, found->charge});
+    }
+  }
+
+  // Calls add(i, force) for each charged particle. sums: of pairs, this rank's share, and of the
+  // mesh, those of all ranks; null if they are not wanted. Collective.
+  template <class Position, class Add>
+  void forces(const std::vector<Position>& position, EnergyAndVirial* sums, const Add& add) {
+    locate(position);
+    if (arguments_.mesh.order) fill_mesh(sums);
+    ChargeSums of_pairs;
+    std::mutex lock;
+    for_each_range(pool_, static_cast<int>(place_.size()), [&](int first, int last) {
+      ChargeSums part;
+      kernels_.forces(arguments_, first, last, sums ? &part : nullptr);
+      const std::lock_guard<std::mutex> guard(lock);
+      of_pairs.energy += part.energy;
+      for (int a = 0; a < 6; ++a) of_pairs.virial[a] += part.virial[a];
+    });
+    if (sums) sums->charges = plan_.of_pairs(of_pairs);
+    for (std::size_t k = 0; k < carrier_.size(); ++k) add(carrier_[k].index, force_[k]);
+  }
+
+ private:
+  struct TaggedCharge {
+    std::uint32_t tag;
+    double charge;
+  };
+  struct Carrier {
+    int index;
+    double charge;
+  };
+  // For registers of any level.
+  struct alignas(64) Cache {
+    double value[8];
+  };
+  struct AlignedMemory : std::vector<Cache> {
+    explicit AlignedMemory(std::size_t doubles) : std::vector<Cache>(doubles / 8 + 1) {}
+  };
+
+  // The places of all charges, in the order of cells.
+  template <class Position>
+  void locate(const std::vector<Position>& position) {
+    std::vector<ChargedPlace> mine(carrier_.size());
+    for (std::size_t k = 0; k < mine.size(); ++k) {
+      const Position& p = position[carrier_[k].index];
+      mine[k] = {high_word(p.x), high_word(p.y), high_word(p.z), static_cast<std::uint32_t>(k),
+                 carrier_[k].charge};
+    }
+    const auto count = static_cast<std::uint32_t>(mine.size());
+    std::uint32_t first = 0;
+    if (communicator_) {
+      std::vector<std::int64_t> numbers;
+      mine = collect(*communicator_, std::move(mine), &numbers);
+      for (int r = 0; r < communicator_->rank(); ++r)
+        first += static_cast<std::uint32_t>(numbers[static_cast<std::size_t>(r)]);
+      for (std::size_t k = 0; k < mine.size(); ++k) mine[k].number = static_cast<std::uint32_t>(k);
+    }
+    force_.resize(count);
+    start_.assign(static_cast<std::size_t>(plan_.cells()) + 1, 0);
+    for (const ChargedPlace& p : mine) ++start_[static_cast<std::size_t>(cell_of(plan_.law, p)) + 1];
+    for (std::size_t c = 1; c < start_.size(); ++c) start_[c] += start_[c - 1];
+    std::vector<int> next(start_.begin(), start_.end() - 1);
+    place_.resize(mine.size());
+    for (const ChargedPlace& p : mine)
+      place_[static_cast<std::size_t>(next[static_cast<std::size_t>(cell_of(plan_.law, p))]++)] = p;
+    arguments_ = {plan_.law,     plan_.mesh, start_.data(),      place_.data(), first,
+                  first + count, 0,          pool_.size() > 1, force_.data()};
+    arguments_.law.force = plan_.force.data();
+    arguments_.law.energy = plan_.energy.data();
+  }
+
+  void fill_mesh(EnergyAndVirial* sums) {
+    ChargeMesh& mesh = arguments_.mesh;
+    mesh.influence = plan_.influence.data();
+    mesh.charge = mesh_charge_.data();
+    mesh.first = first_.data();
+    mesh.second = second_.data();
+    for (int a = 0; a < 3; ++a) mesh.twiddle[a] = plan_.twiddle[a].data();
+    std::fill(mesh_charge_.begin(), mesh_charge_.end(), 0);
+    for_each_range(pool_, static_cast<int>(place_.size()),
+                   [&](int first, int last) { kernels_.spread(arguments_, first, last); });
+    for (const ChargedPlace& p : place_) arguments_.dipole += dipole_of(mesh, p);
+    const int planes = mesh.points[2];
+    for_each_item(pool_, planes, [&](int z, int) { kernels_.convert(arguments_, z); });
+    for (int axis = 0; axis < 3; ++axis) transform(mesh.first, axis);
+    std::vector<WaveSums> of_plane(static_cast<std::size_t>(planes));
+    for_each_item(pool_, planes, [&](int z, int) {
+      kernels_.solve(arguments_, z, sums ? &of_plane[static_cast<std::size_t>(z)] : nullptr);
+    });
+    for (Wave* const values : {mesh.first, mesh.second})
+      for (int axis = 2; axis >= 0; --axis) transform(values, axis);
+    if (!sums) return;
+    WaveSums waves;
+    for (const WaveSums& part : of_plane) waves.add(part);
+    sums->mesh = plan_.of_mesh(waves, arguments_.dipole);
+  }
+  void transform(Wave* values, int axis) {
+    const int lines = arguments_.mesh.size() / arguments_.mesh.points[axis];
+    for_each_item(pool_, (lines + kernels_.lines - 1) / kernels_.lines, [&](int group, int thread) {
+      kernels_.transform(arguments_, values, axis, group,
+                         memory_[static_cast<std::size_t>(thread)].data()->value);
+    });
+  }
+
+  ChargePlan plan_;
+  ThreadPool& pool_;
+  Communicator* const communicator_;
+  const ChargeKernels kernels_;
+  std::vector<TaggedCharge> charge_;  // of all ranks, by tag
+  std::vector<Carrier> carrier_;      // the rank's charged particles
+  std::vector<ChargedPlace> place_;
+  std::vector<int> start_;
+  std::vector<Vector<double>> force_;  // by carrier
+  std::vector<std::int64_t> mesh_charge_;
+  std::vector<Wave> first_, second_;
+  std::vector<AlignedMemory> memory_;  // of each thread
+  ChargeArguments arguments_{};
+};
+
+}  // namespace manymove::dpd

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Electrostatic forces on a core. Compiled once per SIMD level; nothing here may instantiate what
+// other sources also instantiate.
+#include "../../../runtime/vec.h"  // first: templates must see its operators
+//
+#include "kernels.h"
+
+namespace manymove::dpd::MANYMOVE_SIMD {
+namespace {
+
+using Lines = coulomb::Complex<DoubleLanes>;
+
+template <int order, bool reading>
+void add_forces(const ChargeArguments& a, int first, int last, ChargeSums* sums) {
+  for (int k = first; k < last; ++k) {
+    const ChargedPlace p = a.place[k];
+    if (p.number < a.first || p.number >= a.end) continue;
+    const ChargeSums of_pairs = sums_of<reading>(a.law, a.start, a.place, p);
+    Vector<double> force{static_cast<double>(of_pairs.force[0]) * a.law.force_unit,
+                         static_cast<double>(of_pairs.force[1]) * a.law.force_unit,
+                         static_cast<double>(of_pairs.force[2]) * a.law.force_unit};
+    if constexpr (order > 0) force = force + force_on<order>(a.mesh, a.dipole, p);
+    a.force[p.number - a.first] = force;
+    if constexpr (!reading) continue;
+    sums->energy += of_pairs.energy;
+    for (int k = 0; k < 6; ++k) sums->virial[k] += of_pairs.virial[k];
+  }
+}
+
+void forces(const ChargeArguments& a, int first, int last, ChargeSums* sums) {
+  for_constant<5, 0, 2, 3, 4, 6, 7>(a.mesh.order, [&](auto order) {
+    if (sums)
+      add_forces<order(), true>(a, first, last, sums);
+    else
+      add_forces<order(), false>(a, first, last, sums);
+  });
+}
+
+void spread(const ChargeArguments& a, int first, int last) {
+  std::int64_t* const charge = a.mesh.charge;
+  for_constant<5, 2, 3, 4, 6, 7>(a.mesh.order, [&](auto order) {
+    for (int k = first; k < last; ++k)
+      spread_charge<order()>(a.mesh, a.place[k], 0, order(), [&](int index, std::int64_t units) {
+        if (a.shared)
+          __atomic_fetch_add(charge + index, units, __ATOMIC_RELAXED);
+        else
+          charge[index] += units;
+      });
+  });
+}
+
+void convert(const ChargeArguments& a, int plane) {
+  const ChargeMesh& m = a.mesh;
+  const std::int64_t size = static_cast<std::int64_t>(m.points[0]) * m.points[1],
+                     first = size * plane;
+  for (std::int64_t k = first; k < first + size; ++k)
+    m.first[k] = {static_cast<double>(m.charge[k]) * m.charge_unit, 0.0};
+}
+
+void solve(const ChargeArguments& a, int plane, WaveSums* sums) {
+  for (int y = 0; y < a.mesh.points[1]; ++y) {
+    WaveSums row;
+    for (int x = 0; x < a.mesh.points[0]; ++x)
+      if (sums)
+        solve_wave<true>(a.mesh, x, y, plane, row);
+      else
+        solve_wave<false>(a.mesh, x, y, plane, row);
+    if (sums) sums->add(row);
+  }
+}
+
+template <int R>
+void stage(int length, int done, const Wave* twiddle, const Lines* from, Lines* to) {
+  const int apart = length / R;
+  for (int t = 0; t < apart; ++t) {
+    Lines a[R];
+    for (int k = 0; k < R; ++k) a[k] = from[t + k * apart];
+    coulomb::butterfly(a, done, t, twiddle);
+    const int place = coulomb::fft_place(R, done, t);
+    for (int k = 0; k < R; ++k) to[place + k * done] = a[k];
+  }
+}
+
+// kDoubles lines, one in each lane.
+void transform(const ChargeArguments& arguments, Wave* values, int axis, int group,
+               double* memory) {
+  const ChargeMesh& m = arguments.mesh;
+  const int length = m.points[axis], lines = m.size() / length;
+  const MeshLines along(m.points, axis);
+  auto *a = reinterpret_cast<Lines*>(memory), *b = a + length;
+  const int some = lines - group * kDoubles < kDoubles ? lines - group * kDoubles : kDoubles;
+  for (int lane = 0; lane < kDoubles; ++lane) {
+    const Wave* const line = values + along.begin(group * kDoubles + (lane < some ? lane : 0));
+    for (int k = 0; k < length; ++k) {
+      a[k].re[lane] = line[static_cast<std::int64_t>(k) * along.stride].re;
+      a[k].im[lane] = line[static_cast<std::int64_t>(k) * along.stride].im;
+    }
+  }
+  const coulomb::FftPlan& plan = m.plan[axis];
+  int done = 1;
+  for (int s = 0; s < plan.stages; ++s) {
+    for_constant<2, 3, 4, 5>(plan.radix[s], [&](auto radix) {
+      stage<radix()>(length, done, m.twiddle[axis], a, b);
+    });
+    done *= plan.radix[s];
+    Lines* const other = a;
+    a = b;
+    b = other;
+  }
+  for (int lane = 0; lane < some; ++lane) {
+    Wave* const line = values + along.begin(group * kDoubles + lane);
+    for (int k = 0; k < length; ++k)
+      line[static_cast<std::int64_t>(k) * along.stride] = {a[k].re[lane], a[k].im[lane]};
+  }
+}
+
+}  // namespace
+
+void use(ChargeKernels& kernels) {
+  kernels = {&forces, &spread, &convert, &solve, &transform, kDoubles};
+}
+
+}  // namespace manymove::dpd::MANYMOVE_SIMD

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a thread does of the electrostatic forces at a time; kernels.cpp has the code, compiled once
+// per SIMD level.
+#pragma once
+
+#include "../../../runtime/simd.h"
+#include "../model.h"
+
+namespace manymove::dpd {
+
+struct ChargeArguments {
+  ChargeLaw law;
+  ChargeMesh mesh;            // of order 0: none
+  const int* start;           // of each cell in `place`, and the end
+  const ChargedPlace* place;  // of all ranks, in the order of cells
+  std::uint32_t first, end;   // numbers of this rank's charges
+  std::int64_t dipole;        // of all
+  bool shared;                // several threads add to the mesh at a time
+  Vector<double>* force;      // by number from `first` on
+};
+
+struct ChargeKernels {
+  // The forces on those of the places from first to before last that this rank has; their energies
+  // are added to sums if it is not null.
+  void (*forces)(const ChargeArguments& arguments, int first, int last, ChargeSums* sums);
+  void (*spread)(const ChargeArguments& arguments, int first, int last);
+  // Planes [z] of the mesh: the charges as complex numbers; the fields of waves, whose energies
+  // are added to sums if it is not null.
+  void (*convert)(const ChargeArguments& arguments, int plane);
+  void (*solve)(const ChargeArguments& arguments, int plane, WaveSums* sums);
+  // The forward transform along an axis, of a group of lines. memory: of transform_bytes().
+  void (*transform)(const ChargeArguments& arguments, Wave* values, int axis, int group,
+                    double* memory);
+  int lines;  // in a group
+};
+
+MANYMOVE_KERNELS(ChargeKernels)
+
+}  // namespace manymove::dpd

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Electrostatic forces on one GPU, with the operations of the CPU in another order where the order
+// does not matter: the forces are the same bits.
+#pragma once
+
+#include <optional>
+
+#include "../../cuda/engine_stream.cuh"
+#include "../plan.h"
+
+namespace manymove::dpd {
+
+// What the kernels take; arrays are in the memory of the device.
+template <Precision P>
+struct DeviceChargeArrays {
+  ChargeLaw law;
+  ChargeMesh mesh;     // of order 0: none
+  int charges, cells;  // numbers of them
+  const typename P::Position* position;
+  const double* charge;          // by number
+  int* carrier;                  // by number: the particle
+  const int* number;             // by slot: of its charge, or -1
+  ChargedPlace *found, *place;   // by number, and in the order of cells
+  unsigned *filling, *start;     // by cell
+  unsigned long long* sums;      // [8]: ChargeSums without forces, then the dipole moment
+  WaveSums *of_row, *of_plane;   // of the mesh
+  Vector<typename P::Real>* force;  // by particle
+};
+
+template <Precision P>
+class DeviceCharges {
+ public:
+  DeviceCharges(const Settings& settings, const EngineStream& stream);
+
+  // For particles with these charges, in the order of their slots. Throws std::invalid_argument
+  // for a net charge.
+  void take(int count, const double* charge);
+  // After a sort: slots of the particles.
+  void follow(int count, const unsigned* slot);
+  // Launches the forces at these positions, which are returned for all particles.
+  const Vector<typename P::Real>* launch(const typename P::Position* position, bool reading);
+  // Waits for the sums of the last launch that was reading.
+  void set_sums(EnergyAndVirial& sums) const;
+
+ private:
+  void transform(Wave* values, int axis) const;
+  void solve(bool reading) const;
+
+  const EngineStream& stream_;
+  ChargePlan plan_;
+  DeviceChargeArrays<P> arrays_{};
+  DeviceBuffer<Cubic> force_table_, energy_table_;
+  DeviceBuffer<double> influence_, charge_;
+  DeviceBuffer<Wave> twiddle_[3], first_, second_;
+  DeviceBuffer<std::int64_t> mesh_charge_;
+  DeviceBuffer<int> carrier_, number_;
+  DeviceBuffer<ChargedPlace> found_, place_;
+  DeviceBuffer<unsigned> filling_, start_;
+  DeviceBuffer<char> sum_memory_;
+  std::size_t sum_bytes_ = 0;
+  DeviceBuffer<unsigned long long> sums_;
+  DeviceBuffer<WaveSums> of_row_, of_plane_;
+  DeviceBuffer<Vector<typename P::Real>> force_;
+};
+
+}  // namespace manymove::dpd

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The electrostatic forces on a charge, the same on CPU and GPU: pairs in real space from a table,
+// and particle-particle particle-mesh Ewald with differentiation in reciprocal space (R. W. Hockney
+// and J. W. Eastwood, Computer Simulation Using Particles, chapter 8; M. Deserno and C. Holm,
+// J. Chem. Phys. 109, 7678 (1998), "the paper" below).
+//
+// Forces of pairs and the charges on the mesh are summed as integers, so that the order of the sums
+// does not matter. All else has a fixed order and no operation that a compiler may contract.
+#pragma once
+
+#include <cstdint>
+
+#include "../../coulomb/fft.h"
+#include "../../runtime/macros.h"
+#include "../cells.h"
+
+namespace manymove::dpd {
+
+using Wave = coulomb::Complex<double>;
+
+// A charge in 2^-32 of the frame, for both precisions. number: its index among all charges.
+struct ChargedPlace {
+  std::uint32_t x, y, z, number;
+  double charge;
+};
+
+// ---- pairs in real space ----
+
+constexpr int kTableIntervals = 2048;
+struct Cubic {
+  double c[4];
+};
+MM_HD double value_of(const Cubic& p, double t) {
+  return polynomial(t, p.c[0], p.c[1], p.c[2], p.c[3]);
+}
+
+struct ChargeLaw {
+  double edge[3];  // lengths of a unit of the frame
+  double cutoff_squared;
+  double intervals;                 // of the tables, per length
+  double coupling;
+  double force_unit, energy_unit;   // of sums of integers
+  double force_scale, energy_scale; // coupling over these units
+  // By interval of the distance r: -u'(r) / r and u(r) of two unit charges.
+  const Cubic *force, *energy;
+  int cells[3];  // along each edge of the frame, at least half the cutoff wide
+};
+
+// Force, energy and virial of one charge, in units of the law.
+struct ChargeSums {
+  std::int64_t force[3] = {}, energy = 0, virial[6] = {};
+};
+
+template <bool reading>
+MM_HD void add_pair(const ChargeLaw& law, const ChargedPlace& i, const ChargedPlace& j,
+                    ChargeSums& sums) {
+  const auto along = [&](std::uint32_t a, std::uint32_t b, int axis) {
+    return static_cast<double>(static_cast<std::int32_t>(a - b)) * law.edge[axis];
+  };
+  const double x = along(i.x, j.x, 0), y = along(i.y, j.y, 1), z = along(i.z, j.z, 2);
+  const double squared = fused(x, x, fused(y, y, z * z));
+  if (!(squared < law.cutoff_squared) || i.number == j.number) return;
+  const double at = square_root(squared) * law.intervals;
+  const int k = static_cast<int>(at);
+  const double t = at - static_cast<double>(k), charges = i.charge * j.charge,
+               over_distance = charges * value_of(law.force[k], t);
+  const double f = over_distance * law.force_scale;
+  sums.force[0] += nearest_integer(f * x);
+  sums.force[1] += nearest_integer(f * y);
+  sums.force[2] += nearest_integer(f * z);
+  if constexpr (!reading) return;
+  sums.energy += nearest_integer(charges * value_of(law.energy[k], t) * law.energy_scale);
+  const double w = over_distance * law.energy_scale;
+  const double r[6][2] = {{x, x}, {y, y}, {z, z}, {x, y}, {x, z}, {y, z}};
+  for (int a = 0; a < 6; ++a) sums.virial[a] += nearest_integer(w * (r[a][0] * r[a][1]));
+}
+
+MM_HD int cell_of(const ChargeLaw& law, const ChargedPlace& p) {
+  const auto bin = [&](std::uint32_t u, int a) {
+    return static_cast<int>(bin_of(u, static_cast<std::uint32_t>(law.cells[a])));
+  };
+  return (bin(p.z, 2) * law.cells[1] + bin(p.y, 1)) * law.cells[0] + bin(p.x, 0);
+}
+
+// Cells within the cutoff along one edge: `count` from `first` on, which wraps at `cells`.
+struct CellSpan {
+  int first, count;
+};
+MM_HD CellSpan span_around(int cell, int cells) {
+  constexpr int kReach = 2;
+  if (cells <= 2 * kReach + 1) return {0, cells};
+  return {cell < kReach ? cell - kReach + cells : cell - kReach, 2 * kReach + 1};
+}
+
+// The pairs of one charge. start: [cells + 1], of the places of each cell.
+template <bool reading>
+MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPlace* place,
+                         const ChargedPlace& i) {
+  ChargeSums sums;
+  const auto span = [&](std::uint32_t u, int a) {
+    return span_around(static_cast<int>(bin_of(u, static_cast<std::uint32_t>(law.cells[a]))),
+                       law.cells[a]);
+  };
+  const auto wrapped = [](int c, int cells) { return c < cells ? c : c - cells; };
+  const CellSpan x = span(i.x, 0), y = span(i.y, 1), z = span(i.z, 2);
+  for (int c = 0; c < z.count; ++c)
+    for (int b = 0; b < y.count; ++b) {
+      const int row = (wrapped(z.first + c, law.cells[2]) * law.cells[1] +
+                       wrapped(y.first + b, law.cells[1])) *
+                      law.cells[0];
+      // Cells of a row follow each other in memory; behind the last one comes the first one.
+      const int end = x.first + x.count,
+                inner = end < law.cells[0] ? end : law.cells[0];
+      for (int k = start[row + x.first]; k < start[row + inner]; ++k)
+        add_pair<reading>(law, i, place[k], sums);
+      for (int k = start[row]; k < start[row + end - inner]; ++k)
+        add_pair<reading>(law, i, place[k], sums);
+    }
+  return sums;
+}
+
+// ---- the mesh ----
+
+constexpr int kMostOrder = 7;
+
+struct ChargeMesh {
+  int points[3], order;
+  double scale[3], shift[3];  // from units of the frame to units of the mesh, plus order / 2
+  double wave_number[3];      // 2 pi over the period along each edge
+  double charge_unit;         // of the sums of integers
+  double per_volume;          // coupling over the volume of the mesh
+  double quarter;             // 1 / (4 alpha^2)
+  // Influence function by |k|, [points[2] / 2 + 1][points[1] / 2 + 1][points[0] / 2 + 1].
+  const double* influence;
+  coulomb::FftPlan plan[3];
+  const Wave* twiddle[3];
+  // [z][y][x]: the charges, their transform and then the field along z, the field along x and y.
+  std::int64_t* charge;
+  Wave *first, *second;
+  // Of the dipole moment, a sum of integers, and the force on a unit charge along z per unit of it,
+  // which is 0 if there is no slab.
+  double dipole_unit, slab_force;
+
+  MM_HD int size() const { return points[0] * points[1] * points[2]; }
+};
+
+// Weights of the B-spline of an order at the points around a place: point[j] has weight[j].
+template <int order>
+struct MeshLine {
+  int point[order];
+  double weight[order];
+
+  MM_HD MeshLine(const ChargeMesh& mesh, std::uint32_t u, int axis) {
+    const double v = fused(static_cast<double>(u), mesh.scale[axis], mesh.shift[axis]);
+    const double whole = __builtin_floor(v), t = v - whole;
+    const int n = mesh.points[axis];
+    int p = static_cast<int>(whole);
+    MM_UNROLL for (int j = 0; j < order; ++j, --p) {
+      if (p < 0) p += n;
+      if (p >= n) p -= n;
+      point[j] = p;
+      weight[j] = 0;
+    }
+    // weight[j] = M_n(t + j), with M_n(u) = (u M_(n-1)(u) + (n - u) M_(n-1)(u - 1)) / (n - 1).
+    weight[0] = 1;
+    MM_UNROLL for (int m = 2; m <= order; ++m) {
+      const double over = 1.0 / (m - 1);
+      MM_UNROLL for (int j = order - 1; j > 0; --j) {
+        if (j >= m) continue;
+        weight[j] = ((t + j) * weight[j] + ((m - j) - t) * weight[j - 1]) * over;
+      }
+      weight[0] = t * weight[0] * over;
+    }
+  }
+};
+
+template <int order>
+struct MeshStencil {
+  MeshLine<order> x, y, z;
+  MM_HD MeshStencil(const ChargeMesh& mesh, const ChargedPlace& p)
+      : x(mesh, p.x, 0), y(mesh, p.y, 1), z(mesh, p.z, 2) {}
+
+  // Calls visit(index, weight) for all points of planes from first to before last, always in the
+  // same order.
+  template <class Visit>
+  MM_HD void for_planes(const ChargeMesh& mesh, int first, int last, const Visit& visit) const {
+    for (int c = first; c < last; ++c)
+      for (int b = 0; b < order; ++b) {
+        const int row = (z.point[c] * mesh.points[1] + y.point[b]) * mesh.points[0];
+        const double weight = z.weight[c] * y.weight[b];
+        MM_UNROLL for (int a = 0; a < order; ++a) visit(row + x.point[a], weight * x.weight[a]);
+      }
+  }
+};
+
+// Calls add(point of the mesh, integer charge) for planes of its points, as for_planes() does.
+template <int order, class Add>
+MM_HD void spread_charge(const ChargeMesh& mesh, const ChargedPlace& p, int first, int last,
+                         const Add& add) {
+  const double charge = p.charge / mesh.charge_unit;
+  MeshStencil<order>(mesh, p).for_planes(mesh, first, last, [&](int index, double weight) {
+    add(index, nearest_integer(weight * charge));
+  });
+}
+
+// The field at a place, times the coupling.
+template <int order>
+MM_HD Vector<double> field_at(const ChargeMesh& mesh, const ChargedPlace& p) {
+  Vector<double> field{0, 0, 0};
+  MeshStencil<order>(mesh, p).for_planes(mesh, 0, order, [&](int index, double weight) {
+    // Inverse transforms have real and imaginary parts exchanged.
+    field.x = fused(weight, mesh.second[index].im, field.x);
+    field.y = fused(weight, mesh.second[index].re, field.y);
+    field.z = fused(weight, mesh.first[index].im, field.z);
+  });
+  return field;
+}
+
+// What a charge adds to the dipole moment of the slab, in units.
+MM_HD std::int64_t dipole_of(const ChargeMesh& mesh, const ChargedPlace& p) {
+  const auto height = static_cast<std::int32_t>(p.z - 0x80000000u);
+  return nearest_integer(p.charge * static_cast<double>(height) / mesh.dipole_unit);
+}
+
+// Lines of the mesh along an axis: line l begins at begin(l).
+struct MeshLines {
+  int stride, inner, plane;
+
+  MM_HD MeshLines(const int (&points)[3], int axis)
+      : stride(axis == 0 ? 1 : axis == 1 ? points[0] : points[0] * points[1]),
+        inner(axis == 0 ? 1 : stride),
+        plane(stride * points[axis]) {}
+  // Lines that differ by less than `inner` lie side by side.
+  MM_HD std::int64_t begin(int line) const {
+    return static_cast<std::int64_t>(line / inner) * plane + line % inner;
+  }
+};
+
+// Sums over waves: 4 pi |rho|^2 / k^2 with the influence function, and the same by the virial.
+struct WaveSums {
+  double energy = 0, virial[6] = {};
+
+  // The order is: waves of a row along x, rows of a plane, planes.
+  MM_HD void add(const WaveSums& part) {
+    energy += part.energy;
+    for (int a = 0; a < 6; ++a) virial[a] += part.virial[a];
+  }
+};
+
+// From the transform of the charges at a wave to that of the fields, E(k) = -i k G(k) rho(k) over
+// the volume (Eq. 11 of the paper), for the inverse transform by a forward one: E_x + i E_y in
+// `second` and E_z in `first`, with real and imaginary parts exchanged.
+template <bool reading>
+MM_HD void solve_wave(const ChargeMesh& mesh, int x, int y, int z, WaveSums& sums) {
+  const int at[3] = {x, y, z};
+  double k[3], slope[3];
+  int mirrored[3];
+  for (int a = 0; a < 3; ++a) {
+    const int n = mesh.points[a];
+    k[a] = (2 * at[a] < n ? at[a] : at[a] - n) * mesh.wave_number[a];
+    mirrored[a] = 2 * at[a] <= n ? at[a] : n - at[a];
+    // The highest wave of an even number of points has no derivative.
+    slope[a] = 2 * at[a] == n ? 0.0 : k[a];
+  }
+  const std::int64_t index = (static_cast<std::int64_t>(z) * mesh.points[1] + y) * mesh.points[0] +
+                             x;
+  const Wave rho = mesh.first[index];
+  const double g = mesh.influence[(static_cast<std::int64_t>(mirrored[2]) *
+                                       (mesh.points[1] / 2 + 1) +
+                                   mirrored[1]) *
+                                      (mesh.points[0] / 2 + 1) +
+                                  mirrored[0]];
+  if constexpr (reading) {
+    const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2],
+                 term = g * (rho.re * rho.re + rho.im * rho.im),
+                 v = squared > 0 ? -2 * (1 / squared + mesh.quarter) : 0.0;
+    sums.energy += term;
+    for (int a = 0; a < 3; ++a) sums.virial[a] += term * (1 + v * (k[a] * k[a]));
+    sums.virial[3] += term * (v * (k[0] * k[1]));
+    sums.virial[4] += term * (v * (k[0] * k[2]));
+    sums.virial[5] += term * (v * (k[1] * k[2]));
+  }
+  const double scale = g * mesh.per_volume, a = rho.re * scale, b = rho.im * scale;
+  mesh.second[index] = {slope[1] * b - slope[0] * a, slope[1] * a + slope[0] * b};
+  mesh.first[index] = {-(slope[2] * a), slope[2] * b};
+}
+
+// The force on a charge.
+template <int order>
+MM_HD Vector<double> force_on(const ChargeMesh& mesh, std::int64_t dipole,
+                              const ChargedPlace& p) {
+  Vector<double> force = field_at<order>(mesh, p);
+  if (mesh.slab_force != 0)
+    force.z += mesh.slab_force * static_cast<double>(dipole);
+  return {p.charge * force.x, p.charge * force.y, p.charge * force.z};
+}
+
+}  // namespace manymove::dpd

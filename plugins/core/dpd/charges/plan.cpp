@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "../../runtime/logarithm.h"
+#include "../../runtime/text.h"
+#include "../settings.h"
+
+namespace manymove::dpd {
+
+namespace {
+
+constexpr double kPi = 3.14159265358979323846, kRootOfPi = 1.77245385090551602730;
+
+// The sum of y^(2 n) 2^n / (2 n + 1)!! from n = first on, times 2 y exp(-y^2) / sqrt(pi): the error
+// function for first = 0. All terms are positive.
+double error_function_from(int first, double y) {
+  double term = 1, sum = 0;
+  for (int n = 0; n < first || term > 1e-18 * sum; ++n) {
+    if (n >= first) sum += term;
+    term *= 2 * y * y / (2 * n + 3);
+  }
+  return 2 / kRootOfPi * y * exponential(-y * y) * sum;
+}
+// exp(-a) times the sum of a^n / n! from n = 2 or 3 on.
+double exponential_from(int first, double a) {
+  if (a > 600) return 1;
+  double term = 1, sum = 0;
+  for (int n = 0; n < first || term > 1e-18 * sum; ++n) {
+    if (n >= first) sum += term;
+    term *= a / (n + 1);
+  }
+  return exponential(-a) * sum;
+}
+
+// Two unit charges at a distance r, without what the mesh has, with y = alpha r and x = r / lambda:
+// u = (erfc(y) - (1 + x) exp(-2 x)) / r, and -u' / r = (B - A) / r^3 with A = erf(y) - 2 y exp(-y^2)
+// / sqrt(pi) and B = 1 - (1 + 2 x + 2 x^2) exp(-2 x), which are both of order r^3.
+double force_of(double r, double splitting, double smearing) {
+  if (r == 0)
+    return 4 / (3 * smearing * smearing * smearing) -
+           4 * splitting * splitting * splitting / (3 * kRootOfPi);
+  return (exponential_from(3, 2 * r / smearing) - error_function_from(1, splitting * r)) /
+         (r * r * r);
+}
+double energy_of(double r, double splitting, double smearing) {
+  if (r == 0) return 1 / smearing - 2 * splitting / kRootOfPi;
+  const double x = r / smearing,
+               slater = x > 300 ? 1 : exponential_from(2, 2 * x) + x * exponential(-2 * x);
+  return (slater - error_function_from(0, splitting * r)) / r;
+}
+
+// A table of cubics through the values at the thirds of each interval of [0, cutoff].
+std::vector<Cubic> table_of(const auto& function, double cutoff) {
+  std::vector<Cubic> table;
+  for (int k = 0; k <= kTableIntervals; ++k) {
+    double f[4];
+    for (int j = 0; j < 4; ++j) f[j] = function((k + j / 3.0) * cutoff / kTableIntervals);
+    // Newton's divided differences at 0, 1/3, 2/3 and 1.
+    const double d1 = 3 * (f[1] - f[0]), d2 = 4.5 * (f[2] - 2 * f[1] + f[0]),
+                 d3 = 4.5 * (f[3] - 3 * f[2] + 3 * f[1] - f[0]);
+    table.push_back({{f[0], d1 - d2 / 3 + d3 * 2 / 9, d2 - d3, d3}});
+  }
+  return table;
+}
+
+// The power of two that is at least a, times 2^-bits.
+double unit_of(double a, int bits) { return std::ldexp(1.0, std::ilogb(a) + 1 - bits); }
+
+// sin(a) / a to the power n.
+double power_of_sinc(double a, int n) { return a == 0 ? 1 : std::pow(std::sin(a) / a, n); }
+
+// The sum over all aliases k + 2 pi m of the squared transform of the B-spline of an order, which
+// is the Fourier series of the B-spline of twice the order at integers.
+double sum_of_squares(double k, int order) {
+  const int n = 2 * order;
+  std::vector<double> spline(static_cast<std::size_t>(n) + 1, 0.0);  // M_m(j)
+  spline[1] = 1;                                                     // of order 2
+  for (int m = 3; m <= n; ++m)
+    for (int j = m - 1; j > 0; --j) spline[j] = (j * spline[j] + (m - j) * spline[j - 1]) / (m - 1);
+  double sum = spline[order];
+  for (int j = 1; j < order; ++j) sum += 2 * spline[order + j] * std::cos(k * j);
+  return sum;
+}
+
+constexpr int kAliases = 2;  // on both sides; the Gaussian and the splines leave nothing beyond
+
+// The influence function of Hockney and Eastwood, Eq. 8-22, for wave numbers up to half of the
+// points along each edge: 4 pi sum over aliases of (k . k_m) / (k^2 k_m^2) exp(-k_m^2 / 4 alpha^2)
+// W^2(k_m) over the square of the sum of W^2.
+std::vector<double> influence_of(const ChargeMesh& mesh) {
+  struct Line {  // of one wave number along an edge
+    double k, squares, alias[2 * kAliases + 1], weight[2 * kAliases + 1];
+  };
+  std::vector<Line> line[3];
+  for (int a = 0; a < 3; ++a)
+    for (int p = 0; p <= mesh.points[a] / 2; ++p) {
+      Line one{p * mesh.wave_number[a],
+               sum_of_squares(2 * kPi * p / mesh.points[a], mesh.order), {}, {}};
+      for (int m = -kAliases; m <= kAliases; ++m) {
+        const double k = (p + m * mesh.points[a]) * mesh.wave_number[a];
+        one.alias[m + kAliases] = k;
+        one.weight[m + kAliases] =
+            exponential(-k * k * mesh.quarter) *
+            power_of_sinc(kPi * p / mesh.points[a] + kPi * m, 2 * mesh.order);
+      }
+      line[a].push_back(one);
+    }
+  std::vector<double> influence;
+  for (const Line& z : line[2])
+    for (const Line& y : line[1])
+      for (const Line& x : line[0]) {
+        const double squared = x.k * x.k + y.k * y.k + z.k * z.k,
+                     squares = x.squares * y.squares * z.squares;
+        double sum = 0;
+        for (int c = 0; squared > 0 && c <= 2 * kAliases; ++c)
+          for (int b = 0; b <= 2 * kAliases; ++b)
+            for (int a = 0; a <= 2 * kAliases; ++a) {
+              const double kx = x.alias[a], ky = y.alias[b], kz = z.alias[c];
+              sum += (x.k * kx + y.k * ky + z.k * kz) / (kx * kx + ky * ky + kz * kz) *
+                     (x.weight[a] * y.weight[b] * z.weight[c]);
+            }
+        influence.push_back(squared > 0 ? 4 * kPi * sum / (squared * squares * squares) : 0);
+      }
+  return influence;
+}
+
+}  // namespace
+
+void check_charges(const Settings& s) {
+  const ChargeSettings& c = s.charges;
+  if (!c.any()) return;
+  if (!std::isfinite(c.cutoff) || !(c.smearing > 0) || !std::isfinite(c.smearing) ||
+      !(c.coupling > 0) || !std::isfinite(c.coupling) || !(c.splitting >= 0) ||
+      !std::isfinite(c.splitting))
+    refuse("coefficients of charges are out of range");
+  if (s.shear.rate != 0 || s.box.tilt[0] != 0 || s.box.tilt[1] != 0 || s.box.tilt[2] != 0)
+    refuse("charges in a tilted or sheared box");
+  for (int a = 0; a < 3; ++a)
+    if (s.box.periodic[a] && s.box.extent[a] < 2 * c.cutoff)
+      refuse("the periodic box is ", s.box.extent[a], " wide along ", "xyz"[a],
+             ", less than twice the cutoff of charges ", c.cutoff);
+  if (!c.has_mesh()) return;
+  if (c.order < 2 || c.order > kMostOrder)
+    refuse("the order of the mesh of charges must be from 2 to ", kMostOrder, ", got ", c.order);
+  for (int a = 0; a < 3; ++a)
+    if (c.mesh[a] < 2 * c.order || c.mesh[a] > 1024 || !coulomb::fft_length(c.mesh[a]))
+      refuse("the mesh of charges has ", c.mesh[a], " points along ", "xyz"[a],
+             ", which must be a product of 2, 3 and 5 from twice the order to 1024");
+  const bool slab = c.slab != 1;
+  if (!s.box.periodic[0] || !s.box.periodic[1] || s.box.periodic[2] == slab)
+    refuse("the mesh of charges needs a box that is periodic, or, with a slab, along x and y only");
+  if (!(c.slab >= 1) || !std::isfinite(c.slab)) refuse("the slab is out of range: ", c.slab);
+}
+
+ChargePlan::ChargePlan(const Settings& s)
+    : cutoff_(s.charges.cutoff), splitting_(s.charges.splitting) {
+  const ChargeSettings& c = s.charges;
+  for (int a = 0; a < 3; ++a) {
+    frame_[a] = s.box.extent[a] * (s.box.periodic[a] ? 1 : 2);
+    law.edge[a] = frame_[a] * 0x1p-32;
+  }
+  law.cutoff_squared = cutoff_ * cutoff_;
+  law.intervals = kTableIntervals / cutoff_;
+  law.coupling = c.coupling;
+  force = table_of([&](double r) { return force_of(r, splitting_, c.smearing); }, cutoff_);
+  energy = table_of([&](double r) { return energy_of(r, splitting_, c.smearing); }, cutoff_);
+  for (int k = 0; k < kTableIntervals; ++k) {
+    const double r = (k + 1) * cutoff_ / kTableIntervals, f = std::fabs(force[k].c[0]) * r;
+    largest_force_ = std::max(largest_force_, f);
+    largest_energy_ = std::max({largest_energy_, f * r, std::fabs(energy[k].c[0])});
+  }
+  if (!c.has_mesh()) return;
+  mesh.order = c.order;
+  double volume = 1;
+  for (int a = 0; a < 3; ++a) {
+    const int n = mesh.points[a] = c.mesh[a];
+    const double period = s.box.extent[a] * (a == 2 ? c.slab : 1);
+    mesh.scale[a] = n * (frame_[a] / period) * 0x1p-32;
+    // The box is the middle half of the frame where it is not periodic.
+    mesh.shift[a] = 0.5 * c.order - (s.box.periodic[a] ? 0 : 0.25 * n * (frame_[a] / period));
+    mesh.wave_number[a] = 2 * kPi / period;
+    mesh.plan[a] = coulomb::fft_plan(n);
+    twiddle[a] = coulomb::fft_twiddles(n);
+    volume *= period;
+  }
+  mesh.per_volume = c.coupling / volume;
+  mesh.quarter = 0.25 / (splitting_ * splitting_);
+  slab_ = c.slab != 1;
+  influence = influence_of(mesh);
+}
+
+void ChargePlan::take(const std::vector<double>& charges) {
+  double largest = 0, sum = 0;
+  squares_ = 0;
+  for (const double q : charges) {
+    largest = std::max(largest, std::fabs(q));
+    sum += q;
+    squares_ += q * q;
+  }
+  // What LAMMPS takes for rounding.
+  if (mesh.order && std::fabs(sum) > 1e-5)
+    refuse("the net charge is ", sum, ", and must be 0 for a sum over all periodic images");
+  if (largest == 0) largest = 1;
+  law.force_unit = unit_of(law.coupling * largest * largest * largest_force_, 44);
+  law.energy_unit = unit_of(law.coupling * largest * largest * largest_energy_, 34);
+  law.force_scale = law.coupling / law.force_unit;
+  law.energy_scale = law.coupling / law.energy_unit;
+  mesh.charge_unit = unit_of(largest, 40);
+  mesh.dipole_unit = unit_of(largest, 8);
+  // F_z = -4 pi q M / V (Yeh and Berkowitz).
+  if (slab_) mesh.slab_force = -4 * kPi * mesh.per_volume * mesh.dipole_unit * law.edge[2];
+  // Cells of half the cutoff, but not many more than charges.
+  const double most = std::cbrt(4.0 * static_cast<double>(charges.size()) + 64),
+               mean = std::cbrt(frame_[0] * frame_[1] * frame_[2]);
+  for (int a = 0; a < 3; ++a)
+    law.cells[a] = std::clamp(
+        static_cast<int>(std::min(2 * frame_[a] / cutoff_, most * frame_[a] / mean)), 1, 1000);
+}
+
+EnergySum ChargePlan::of_pairs(const ChargeSums& sums) const {
+  // Each pair counts at both ends.
+  const double unit = 0.5 * law.energy_unit;
+  EnergySum all{unit * static_cast<double>(sums.energy), {}};
+  for (int a = 0; a < 6; ++a) all.virial[a] = unit * static_cast<double>(sums.virial[a]);
+  return all;
+}
+
+EnergySum ChargePlan::of_mesh(const WaveSums& waves, std::int64_t dipole) const {
+  if (!mesh.order) return {};
+  EnergySum all;
+  const double half = 0.5 * mesh.per_volume, units = static_cast<double>(dipole);
+  all.energy = half * waves.energy - law.coupling * splitting_ * squares_ / kRootOfPi -
+               0.5 * mesh.slab_force * units * units * (mesh.dipole_unit * law.edge[2]);
+  // As in LAMMPS, the correction of a slab has no virial.
+  for (int a = 0; a < 6; ++a) all.virial[a] = half * waves.virial[a];
+  return all;
+}
+
+}  // namespace manymove::dpd

@@ -1,0 +1,340 @@
+"""Charges of DPD in `run_style manymove/verlet`: against Ewald's sum, against LAMMPS' own styles, and
+what is not served."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from dpd_scripts import (
+    END,
+    WARNING,
+    assert_close,
+    assert_same_steps,
+    assert_stays,
+    compare,
+    pick,
+    resident,
+    state,
+)
+from lammps_host import Run, needs_lammps, run_lammps
+from machine import on_gpu
+
+pytestmark = needs_lammps
+
+EDGE, SMEARING, COUPLING = 7.0, 0.25, 2.0
+STRESSES = ("Pxx", "Pyy", "Pzz", "Pxy", "Pxz", "Pyz")
+LONG = "coul/slater/long 0.25"
+TIGHT = "kspace_style pppm 1e-6\nkspace_modify gewald 2.0 mesh 72 75 80 order 7\n"
+USUAL = "kspace_style pppm 1e-4\n"
+SLAB = "kspace_style pppm 1e-4\nkspace_modify slab 3.0\n"
+THERMO = """
+thermo_style custom step temp pe evdwl ecoul elong press pxx pyy pzz pxy pxz pyz
+thermo_modify format float %.16g norm no
+"""
+
+
+def ions(
+    coulomb: str = LONG + " 2.5",
+    mesh: str = USUAL,
+    dpd: str = "manymove/dpd 0.0 1.0 4711 precision double",
+    law: str = "25.0 4.5",
+    atoms: int = 800,
+    pairs: int = 100,
+    more: str = "",
+    boundary: str = "p p p",
+    style: str = "charge",
+) -> str:
+    """A random configuration of neutral particles, and of ions of charges 1 and -1."""
+    name = coulomb.split()[0]
+    return f"""
+units lj
+atom_style {style}
+boundary {boundary}
+comm_modify vel yes
+region box block 0 {EDGE} 0 {EDGE} 0 {EDGE}
+create_box 3 box
+create_atoms 1 random {atoms} 11 NULL
+create_atoms 2 random {pairs} 12 NULL
+create_atoms 3 random {pairs} 13 NULL
+mass * 1.0
+set type 2 charge 1.0
+set type 3 charge -1.0
+velocity all create 1.3 13 loop all
+{more}
+pair_style hybrid/overlay {dpd} {coulomb}
+pair_coeff * * {dpd.split()[0]} {law}
+pair_coeff * * {name}
+{mesh}
+dielectric {1 / COUPLING}
+neighbor 0.3 bin
+timestep 0.001
+fix nve all nve
+{"fix walls all wall/reflect zlo EDGE zhi EDGE" if boundary != "p p p" else ""}
+"""
+
+
+def places_of(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    columns = run.dump("end")
+    return np.stack([columns[c] for c in ("xu", "yu", "zu")], axis=-1), columns["q"]
+
+
+CHARGES = """
+write_dump all custom end id q xu yu zu fx fy fz modify sort id format float %.17g
+"""
+
+
+def ewald_and_slater(
+    places: np.ndarray, charges: np.ndarray, alpha: float = 2.6, longest: float = 30.0
+) -> tuple[np.ndarray, float, np.ndarray]:
+    """Forces, energy and virial tensor of smeared charges in a cube with conducting surroundings:
+    Ewald's sum of point charges, and the difference of the two laws, which decays with exp(-2 r /
+    lambda)."""
+    forces, energy, virial = np.zeros_like(places), 0.0, np.zeros((3, 3))
+    for i in range(len(charges) - 1):
+        d = places[i] - places[i + 1 :]
+        d -= EDGE * np.rint(d / EDGE)
+        r = np.linalg.norm(d, axis=1)
+        x = r / SMEARING
+        erfc = np.array([math.erfc(alpha * one) for one in r])
+        qq = COUPLING * charges[i] * charges[i + 1 :]
+        energy += (qq * (erfc - (1 + x) * np.exp(-2 * x)) / r).sum()
+        slope = erfc + 2 * alpha * r / math.sqrt(math.pi) * np.exp(-((alpha * r) ** 2))
+        slope -= (1 + 2 * x + 2 * x**2) * np.exp(-2 * x)
+        pair = (qq * slope / r**3)[:, None] * d
+        forces[i] += pair.sum(axis=0)
+        forces[i + 1 :] -= pair
+        virial += d.T @ pair
+    most = int(longest * EDGE / (2 * math.pi))
+    n = np.stack(np.meshgrid(*3 * [np.arange(-most, most + 1)], indexing="ij"), axis=-1)
+    k = n.reshape(-1, 3) * (2 * math.pi / EDGE)
+    squares = (k**2).sum(axis=1)
+    k, squares = (values[(squares > 0) & (squares < longest**2)] for values in (k, squares))
+    strength = COUPLING * 2 * math.pi / EDGE**3
+    for some in np.array_split(np.arange(len(k)), 1 + len(k) // 4000):
+        phase = np.exp(1j * places @ k[some].T)
+        rho = charges @ phase
+        weight = strength * np.exp(-squares[some] / (4 * alpha**2)) / squares[some]
+        terms = weight * np.abs(rho) ** 2
+        energy += terms.sum()
+        forces += 2 * charges[:, None] * ((phase * rho.conj() * weight).imag @ k[some])
+        scale = terms * 2 * (1 / squares[some] + 1 / (4 * alpha**2))
+        virial += terms.sum() * np.eye(3) - (k[some] * scale[:, None]).T @ k[some]
+    energy -= COUPLING * alpha / math.sqrt(math.pi) * (charges**2).sum()
+    return forces, energy, virial
+
+
+@pytest.fixture(scope="module")
+def tight() -> dict[str, Run]:
+    """Charges without other forces, by device."""
+    return {}
+
+
+def run_tight(device: str, known: dict[str, Run], tmp_path) -> Run:
+    script = ions(LONG + " 3.4", TIGHT, law="0.0 0.0") + THERMO + resident(device) + "run 1\n"
+    if device not in known:
+        known[device] = run_lammps(script + CHARGES, tmp_path)
+        assert_stays(known[device])
+    return known[device]
+
+
+def test_forces_energy_and_stress_are_those_of_ewalds_sum(device, tight, tmp_path):
+    run = run_tight(device, tight, tmp_path)
+    places, charges = places_of(run)
+    charged = charges != 0
+    forces, energy, virial = ewald_and_slater(places[charged], charges[charged])
+    found = pick(run, "fx", "fy", "fz")
+    assert (found[~charged] == 0).all()
+    assert_close(found[charged], forces, 1e-6)
+    thermo = run.thermo()
+    assert thermo["E_coul"][-1] + thermo["E_long"][-1] == pytest.approx(energy, rel=1e-6)
+    kinetic = 1.5 * thermo["Temp"][-1] * (len(charges) - 1)
+    pressure = (2 * kinetic + np.trace(virial)) / (3 * EDGE**3)
+    assert thermo["Press"][-1] == pytest.approx(pressure, rel=1e-7)
+    for name, (a, b) in {"Pxy": (0, 1), "Pxz": (0, 2), "Pyz": (1, 2)}.items():
+        velocities = thermo[name][-1] - virial[a, b] / EDGE**3
+        assert abs(velocities) < 1  # of 1000 particles: the sum of v_a v_b has this scale
+
+
+def test_the_sum_of_forces_is_zero(device, tight, tmp_path):
+    forces = pick(run_tight(device, tight, tmp_path), "fx", "fy", "fz")
+    assert np.abs(forces.sum(axis=0)).max() < 1e-10 * np.abs(forces).sum()
+
+
+CASES = {
+    "usual": ions(),
+    "low order": ions(mesh=USUAL + "kspace_modify order 3\n"),
+    "even order": ions(mesh=USUAL + "kspace_modify order 4\n"),
+    "own mesh": ions(mesh=USUAL + "kspace_modify mesh 18 20 24 gewald 1.1 order 6\n"),
+    "slab": ions(mesh=SLAB, boundary="p p f"),
+    "cutoff": ions("coul/slater/cut 0.3 3.0", mesh=""),
+    "short cutoff": ions("coul/slater/cut 0.3 0.8", mesh=""),
+    "coefficients of ions alone": ions().replace(
+        "pair_coeff * * coul/slater/long", "pair_coeff 2*3 2*3 coul/slater/long"
+    ),
+    "thermostat": ions(dpd="manymove/dpd/tstat 0.0 0.0 1.0 4711 precision double", law="4.5"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_few_steps_are_those_of_lammps(case, device, tmp_path):
+    # LAMMPS' erfc has an error of 1.5e-7, which a pair at a small distance divides by its square.
+    ours, host = compare(CASES[case], THERMO + "thermo 2\nrun 6\n", device, tmp_path)
+    assert_same_steps(ours, host, 3e-6)
+
+
+def test_mixed_precision_is_close_to_double(device, tmp_path):
+    double = ions() + resident(device) + "run 2\n" + END
+    mixed = double.replace("precision double", "precision mixed")
+    assert_close(
+        *(
+            pick(run_lammps(script, tmp_path), "fx", "fy", "fz") for script in (mixed, double)
+        ),
+        1e-5,
+    )
+
+
+def restarted(run: Run, device: str, law: str = "25.0 4.5", more: str = "") -> str:
+    """The ions of a run that has written `half`, without steps."""
+    return f"""
+read_restart {run.directory}/half
+comm_modify vel yes
+pair_coeff * * manymove/dpd {law}
+pair_coeff * * coul/slater/long
+{USUAL}
+dielectric {1 / COUPLING}
+neighbor 0.3 bin
+timestep 0.001
+fix nve all nve
+""" + resident(device, more)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_forces_of_charges_are_the_same_bits_on_ranks_and_threads(ranks, tmp_path):
+    law = "0.0 0.0"
+    start = run_lammps(ions(law=law) + "run 0\nwrite_restart half\n", tmp_path)
+    # Particles at rest, because LAMMPS computes the first forces, in an order of its own.
+    at_rest, end = "unfix nve\n", THERMO + "thermo 1\nrun 2\n" + END
+    one, several, threads = (
+        run_lammps(restarted(start, "cpu", law, more) + at_rest + end, tmp_path, ranks=number)
+        for more, number in (("", 1), ("", ranks), ("threads 3", 1))
+    )
+    assert_stays(several)
+    assert (state(threads) == state(one)).all()
+    assert (state(several) == state(one)).all()
+    for name in ("E_coul", "E_long"):
+        assert (several.thermo()[name][1:] == one.thermo()[name][1:]).all(), name
+
+
+@on_gpu
+def test_forces_are_the_same_bits_on_a_gpu(tmp_path):
+    script = ions(law="0.0 0.0") + THERMO + "thermo 50\n"
+    runs = [
+        run_lammps(script + resident(device) + "run 100\n" + END, tmp_path)
+        for device in ("cpu", "cuda")
+    ]
+    assert (state(runs[0]) == state(runs[1])).all()
+    for name, values in runs[0].thermo().items():
+        assert (values == runs[1].thermo()[name]).all(), name
+
+
+def test_a_restart_continues(device, tmp_path):
+    dpd = "manymove/dpd 1.0 1.0 4711 precision double"
+    script = ions(dpd=dpd) + resident(device)
+    whole = run_lammps(script + "run 10\nwrite_restart half\nrun 10\n" + END, tmp_path)
+    continued = run_lammps(restarted(whole, device) + "run 10\n" + END, tmp_path)
+    assert_stays(continued)
+    # LAMMPS computes the forces of the first step again, at velocities of a whole step.
+    assert_close(state(continued), state(whole), 1e-2)
+
+
+def test_energies_by_particle_add_up(device, tmp_path):
+    script = ions() + "compute each all pe/atom\ncompute sum all reduce sum c_each\n"
+    script += "thermo_style custom step pe c_sum\nthermo_modify norm no format float %.15g\n"
+    thermo = run_lammps(script + resident(device) + "thermo 3\nrun 6\n", tmp_path).thermo()
+    assert thermo["c_sum"] == pytest.approx(thermo["PotEng"], rel=1e-8)
+
+
+def test_energy_is_conserved(device, tmp_path):
+    script = ions(law="25.0 0.0") + THERMO + "fix_modify nve energy no\n"
+    script = script.replace("fix_modify nve energy no\n", "thermo_style custom step etotal ecoul\n")
+    script += "thermo_modify norm no format float %.15g\n" + resident(device)
+    thermo = run_lammps(script + "thermo 100\nrun 1000\n", tmp_path).thermo()
+    spread = np.ptp(thermo["TotEng"])
+    assert np.ptp(thermo["E_coul"]) > 0.5  # energy flows
+    assert spread < 0.2, spread
+
+
+REFUSED = {
+    "kspace_style ewald (instead: kspace_style pppm)": ions(mesh="kspace_style ewald 1e-4\n"),
+    "kspace_modify diff ad (instead: kspace_modify diff ik)": ions(
+        mesh=USUAL + "kspace_modify diff ad\n"
+    ),
+    "kspace_modify compute no": ions(mesh=USUAL + "kspace_modify compute no\n"),
+    "a net charge": ions(more="set atom 900 charge 2.0\n"),
+    "pair_style coul/slater/long without coefficients of some charges": ions().replace(
+        "pair_coeff * * coul/slater/long", "pair_coeff 2 2 coul/slater/long"
+    ),
+    "pair_style coul/slater/cut with several cutoffs": ions("coul/slater/cut 0.3 2.0", "")
+    + "pair_coeff 2 2 coul/slater/cut 1.5\n",
+    "pair_style hybrid/overlay": ions("coul/long 2.0"),
+    "fix a adapt with charges": ions()
+    + "variable one equal 1\nfix a all adapt 1 pair manymove/dpd a * * v_one\n",
+    "less than twice the cutoff of charges 3.6": ions(LONG + " 3.6"),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_is_not_served_is_named_and_runs_on_the_host(why, tmp_path):
+    output = run_lammps(REFUSED[why] + resident("cpu") + "run 2\n", tmp_path).output
+    (warning,) = (line for line in output.splitlines() if WARNING in line)
+    assert why in warning, warning
+
+
+def test_a_tilted_box_with_charges_is_refused(tmp_path):
+    script = ions().replace(f"block 0 {EDGE} 0 {EDGE} 0 {EDGE}", "prism 0 7 0 7 0 7 1 0 0")
+    output = run_lammps(script + resident("cpu") + "run 2\n", tmp_path).output
+    (warning,) = (line for line in output.splitlines() if WARNING in line)
+    assert "charges in a tilted or sheared box" in warning
+
+
+def test_special_neighbors_need_coulomb_factors_of_one(tmp_path):
+    more = "special_bonds lj 0 1 1 coul 0 1 1\n"
+    script = ions("coul/slater/cut 0.3 2.5", "", style="full", more=more).replace(
+        "create_box 3 box",
+        "create_box 3 box bond/types 1 extra/bond/per/atom 4 extra/special/per/atom 20",
+    )
+    script += "bond_style harmonic\nbond_coeff 1 20.0 0.5\ncreate_bonds many all all 1 0.1 0.2\n"
+    refused = run_lammps(script + resident("cpu") + "run 2\n", tmp_path).output
+    (warning,) = (line for line in refused.splitlines() if WARNING in line)
+    assert "special_bonds with Coulomb factors that are not 1" in warning
+    served = script + "special_bonds lj 0 1 1 coul 1 1 1\n"
+    ours, host = compare(served, THERMO + "thermo 2\nrun 4\n", "cpu", tmp_path)
+    assert_same_steps(ours, host, 3e-6)
+
+
+def test_long_waves_of_the_charge_are_screened(device, tmp_path):
+    """F. H. Stillinger, R. Lovett, J. Chem. Phys. 48, 3858 (1968): the structure factor of charges is
+    S(k) = k^2 / (4 pi l_B) at small k, whatever the ions are; without their forces it would be 21
+    times as high here. The next term is that of Debye and Hueckel, 1 / (1 + k^2 / kappa^2). Frames
+    are independent: the bound is five standard errors and 0.02 for what lies beyond."""
+    pairs = 120
+    script = ions(dpd="manymove/dpd 1.0 1.0 4711", pairs=pairs).replace("timestep 0.001", "timestep 0.03")
+    script += resident(device) + "run 500\ndump d all custom 20 waves id q x y z\n"
+    run = run_lammps(script + "dump_modify d sort id first no\nrun 4000\n", tmp_path)
+    frames = (run.directory / "waves").read_text().split("ITEM: TIMESTEP\n")[1:]
+    n = np.array([(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, 0, 1), (0, 1, 1)])
+    k = 2 * math.pi / EDGE * n
+    squares = (k**2).sum(axis=1)
+    found = []
+    for frame in frames:
+        rows = np.array([line.split() for line in frame.splitlines()[8:]], dtype=float)
+        rho = np.exp(1j * rows[:, 2:] @ k.T).T @ rows[:, 1]
+        found.append(np.abs(rho) ** 2 / EDGE**3)
+    kappa_squared = 4 * math.pi * COUPLING * 2 * pairs / EDGE**3
+    ratio = np.array(found) * (4 * math.pi * COUPLING / squares * (1 + squares / kappa_squared))
+    by_frame = ratio.mean(axis=1)
+    error = by_frame.std(ddof=1) / math.sqrt(len(by_frame))
+    assert error < 0.04
+    assert abs(by_frame.mean() - 1) < 5 * error + 0.02, (by_frame.mean(), error)
