@@ -314,7 +314,8 @@ bool DPD::due(const Triggers& triggers, std::uint64_t timestep) const {
 
 void DPD::update(std::uint64_t timestep) {
   timestep_ = timestep;
-  // HOOMD-blue itself looks after the step, when the arrays may be those of an earlier one.
+  if (pending_ >= std::min(kStepsAtOnce, kParticleStepsAtOnce / m_pdata->getNGlobal())) catch_up();
+  // HOOMD-blue itself notices signals after a step, when its arrays may be those of an earlier one.
   if (PyErr_CheckSignals() != 0) {
     catch_up();
     show();
@@ -329,8 +330,6 @@ void DPD::update(std::uint64_t timestep) {
   if (may_change_ || looked_at || timestep_ >= end_) {
     catch_up();
     show();
-  } else if (pending_ >= std::min(kStepsAtOnce, kParticleStepsAtOnce / m_pdata->getNGlobal())) {
-    catch_up();
   }
 }
 

@@ -48,8 +48,8 @@ class DPD(Integrator):
             `hoomd.md.nlist.NeighborList`: the two particles of a ``"bond"``, the two ends of an
             ``"angle"``.
         precision (str): ``"mixed"`` or ``"double"``. In ``"mixed"``, pair forces are float32, their
-            sums are integers, and positions are 32-bit fractions of the box. In ``"double"``, forces are
-            float64, and positions are 64-bit fractions.
+            sums are integers, and positions are 32-bit fractions of the box. In ``"double"``,
+            forces are float64, and positions are 64-bit fractions.
         threads (int): Number of threads of the CPU engine. The default is one thread where there
             are several partitions. Otherwise it is all cores that the process may use, or
             ``device.num_cpu_threads`` if HOOMD-blue was built with threads (TBB) and they are
@@ -279,6 +279,9 @@ class DPD(Integrator):
         simulation._warn_if_seed_unset()
         threads = self._threads or default_threads(simulation.device)
         try:
+            # In a first run HOOMD-blue attaches them next, and its own errors come first.
+            if not simulation.operations._scheduled:
+                hpmc.refuse(simulation.operations, _NAME)
             self._check_params(simulation.state.particle_types)
             self._cpp_obj = _manymove.DPD(
                 simulation.state._cpp_sys_def, self.dt, threads, self._precision == "double"
