@@ -187,9 +187,23 @@ def systems(
     return 0
 
 
+def _dpd_in_hoomd(options: dict[str, Any]) -> int:
+    from benchmarks import fluid_hoomd
+
+    _alone("hoomd --dpd")
+    names = ("spheres", "packing_fraction", "max_displacement", "decorrelation", "plot_file")
+    for name in names:
+        if options.pop(name):
+            option = name.removesuffix("_file").replace("_", "-")
+            raise ValueError(f"--{option} does not go with --dpd")
+    fluid_hoomd.run(**options)
+    return 0
+
+
 @command(app, None, _of_all)
 def hoomd(
     spheres: bool = False,
+    dpd: bool = False,
     sizes: tuple[int, ...] | None = None,
     sweeps_per_step: tuple[int, ...] | None = None,
     weak: bool = False,
@@ -197,25 +211,30 @@ def hoomd(
     device: str = "auto",
     threads: int | None = None,
     max_displacement: float | None = None,
-    equilibrate: int = 200,
+    equilibrate: int | None = None,
     decorrelation: int = 0,
     **common: Any,
 ) -> int:
-    """Time hard disks or hard spheres in HOOMD-blue.
+    """Time hard disks, hard spheres or DPD in HOOMD-blue.
 
     The component, the updater in Python and HPMC are timed on one rank. Under mpirun the component
     is compared with the standalone engine on all ranks, and the table has the parts of a step and
-    what the ranks send each other.
+    what the ranks send each other. With --dpd, the component is compared with md.pair.DPD.
 
     Examples:
       python -m benchmarks hoomd --sizes 16384 --threads 1
       python -m benchmarks hoomd --spheres --device cuda --json hoomd.json --plot hoomd.png
+      python -m benchmarks hoomd --dpd --sizes 100000,2000000 --device cuda
       mpirun -n 4 python -m benchmarks hoomd --device cpu --sizes 65536
       mpirun -n 2 python -m benchmarks hoomd --weak --sizes 1048576,4194304 --sweeps-per-step 16
     """
     options = gathered(locals())
     from manymove.jobs.world import World
 
+    if equilibrate is None:
+        del options["equilibrate"]
+    if options.pop("dpd"):
+        return _dpd_in_hoomd(options)
     world = World.connect()
     if world.size == 1:
         if options.pop("sweeps_per_step") or options.pop("weak"):

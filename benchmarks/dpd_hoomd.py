@@ -1,9 +1,11 @@
-"""md.pair.DPD of HOOMD-blue for `python -m benchmarks dpd`, in a separate process.
+"""DPD in HOOMD-blue: md.pair.DPD and the component hoomd.manymove.
 
-The first line of standard input is JSON and specifies the fluid, which is melted; then the fastest
-buffer of the neighbor list is chosen. Each further line {"steps": n} requests a timed run. Each
-line is answered by a line of JSON: first a rate and a buffer, then seconds and a temperature, or a
-failure. `--version` only prints the version of HOOMD-blue if it can run here.
+`python -m benchmarks hoomd --dpd` times both. `python -m benchmarks dpd` starts this module in a
+separate process, for md.pair.DPD. The first line of standard input is JSON and specifies the fluid,
+which is melted; then the fastest buffer of the neighbor list is chosen. Each further line
+{"steps": n} requests a timed run. Each line is answered by a line of JSON: first a rate and a
+buffer, then seconds and a temperature, or a failure. `--version` only prints the version of
+HOOMD-blue if it can run here.
 """
 
 from __future__ import annotations
@@ -27,7 +29,6 @@ class Fluid:
 
     def __init__(self, request: dict[str, Any]) -> None:
         import hoomd
-        import hoomd.md
 
         N, edge = request["particles"], request["edge"]
         self.warm_up = request["warm_up"]
@@ -44,6 +45,13 @@ class Fluid:
         snapshot.particles.velocity[:] = velocity - velocity.mean(axis=0, dtype=np.float64)
         self.simulation = hoomd.Simulation(device=device, seed=request["seed"] % 65536)
         self.simulation.create_state_from_snapshot(snapshot)
+        self.begin(request)
+
+    def begin(self, request: dict[str, Any]) -> None:
+        """Make the integrator, the object that has the buffer, and the thermometer."""
+        import hoomd
+        import hoomd.md
+
         self.neighbors = hoomd.md.nlist.Cell(buffer=request["buffers"][0])
         dpd = hoomd.md.pair.DPD(nlist=self.neighbors, kT=1.0, default_r_cut=request["cutoff"])
         dpd.params[("A", "A")] = {"A": request["a"], "gamma": 4.5}
@@ -95,6 +103,25 @@ class Fluid:
         best = max(rates, key=rates.__getitem__)
         self.neighbors.buffer = best
         return best, rates[best]
+
+
+class ComponentFluid(Fluid):
+    """The same fluid in hoomd.manymove.DPD."""
+
+    def begin(self, request: dict[str, Any]) -> None:
+        import hoomd.manymove
+
+        dpd = hoomd.manymove.DPD(
+            request["timestep"],
+            1.0,
+            default_r_cut=request["cutoff"],
+            buffer=request["buffers"][0],
+            precision=request["precision"],
+            threads=request["threads"],
+        )
+        dpd.params[("A", "A")] = {"A": request["a"], "gamma": 4.5}
+        self.simulation.operations.integrator = dpd
+        self.neighbors = self.integrator = self.thermo = dpd
 
 
 def answer(lines: Any) -> Any:

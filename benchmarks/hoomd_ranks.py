@@ -119,7 +119,7 @@ def run(
     device: str,
     threads: int | None,
     max_displacement: float | None,
-    equilibrate: int,
+    equilibrate: int = 200,
     repeats: int,
     seconds: float,
     seed: int,

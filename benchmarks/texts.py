@@ -106,6 +106,9 @@ _OWN = {
     "parts": "Benchmarks to run: disks, spheres, hoomd, dpd, electrolyte and adsorption (default "
     "all).",
     "hoomd.spheres": "Time hard spheres instead of hard disks.",
+    "hoomd.dpd": "Time DPD instead of hard disks.",
+    "hoomd.equilibrate": "Length of the equilibration in sweeps, or in steps of DPD (default 200, "
+    "of DPD 1000).",
     "hoomd.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
     "hoomd.sweeps_per_step": "Numbers of sweeps of a step on several ranks (default 16, 4 and 1).",
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",

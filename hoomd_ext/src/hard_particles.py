@@ -3,71 +3,17 @@
 from __future__ import annotations
 
 import functools
-import math
-import operator
-import os
 import weakref
 
-import hoomd.version
 from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
-from hoomd.data.typeconverter import OnlyTypes, RequiredArg
+from hoomd.data.typeconverter import RequiredArg
 from hoomd.data.typeparam import TypeParameter
-from hoomd.error import (
-    DataAccessError,
-    IncompleteSpecificationError,
-    MutabilityError,
-    TypeConversionError,
-)
+from hoomd.error import DataAccessError, IncompleteSpecificationError, MutabilityError
 from hoomd.logging import log
 from hoomd.manymove import _manymove, attributes, hpmc, moves
 from hoomd.manymove import pressure as _pressure
+from hoomd.manymove.parameters import OnlyFalse, count, default_threads, length, not_negative
 from hoomd.operation import Integrator
-
-
-class _Number(OnlyTypes):
-    """Converts to a number in [low, high), and names the parameter in its errors."""
-
-    def __init__(self, name, low, high, rule, kind=float):
-        super().__init__(kind)
-        self.name, self.low, self.high, self.rule = name, low, high, rule
-
-    def __call__(self, value):
-        if value is RequiredArg:
-            return value
-        whole = self.types == (int,)
-        try:
-            number = operator.index(value) if whole else float(value)  # not rounded
-        except (TypeError, ValueError):
-            kind = "an integer" if whole else "a number"
-            raise TypeConversionError(f"{self.name} must be {kind}, got {value!r}") from None
-        if not self.low <= number < self.high:
-            raise TypeConversionError(f"{self.name} must be {self.rule}, got {number}")
-        return number
-
-
-def _count(name, most):
-    return _Number(name, 1, most + 1, f"from 1 to {most}", int)
-
-
-def _length(name):
-    return _Number(name, math.ulp(0.0), math.inf, "positive and finite")
-
-
-def _depth(name):
-    return _Number(name, 0.0, math.inf, "finite and not negative")
-
-
-class _False(OnlyTypes):
-    """Accepts False, and refuses True with the reason."""
-
-    def __init__(self, name, why):
-        super().__init__(bool)
-        self.name, self.why = name, why
-
-    def __call__(self, value):
-        if value is not RequiredArg and value is not False:
-            raise TypeConversionError(f"{self.name} must be False, got {value!r}: {self.why}")
-        return value
 
 
 class Counters:
@@ -113,16 +59,6 @@ _ONLY_HPMC = frozenset(
 )
 
 
-def default_threads(device):
-    """Default number of threads: one if there are several ranks or partitions, otherwise the cores
-    that the process may use, but at most the threads of a HOOMD-blue with threads."""
-    communicator = device.communicator
-    if communicator.num_partitions * communicator.num_ranks > 1:
-        return 1
-    cores = len(os.sched_getaffinity(0))
-    return min(cores, device.num_cpu_threads) if hoomd.version.tbb_enabled else cores
-
-
 def _check_operations(reference):
     """Refuse operations of HPMC at the start of each run of an integrator. The reference is weak,
     because a strong one would close a cycle through the C++ object, which calls this function.
@@ -158,20 +94,20 @@ class HardParticles(Integrator):
         self.swap = swap
         self._param_dict.update(
             ParameterDict(
-                nselect=_count("nselect", 1024),
-                sweeps_per_step=_count("sweeps_per_step", 10**6),
-                repair_depth=_depth("repair_depth"),
+                nselect=count("nselect", 1024),
+                sweeps_per_step=count("sweeps_per_step", 10**6),
+                repair_depth=not_negative("repair_depth"),
             )
         )
         self.nselect = nselect
         self.sweeps_per_step = sweeps_per_step
         self.repair_depth = repair_depth
-        d = TypeParameterDict(_depth("d"), len_keys=1)
+        d = TypeParameterDict(not_negative("d"), len_keys=1)
         d.default = default_d
         shape = TypeParameterDict(
-            diameter=_length("diameter"),
-            orientable=_False("orientable", "these particles have no orientation"),
-            ignore_statistics=_False(
+            diameter=length("diameter"),
+            orientable=OnlyFalse("orientable", "these particles have no orientation"),
+            ignore_statistics=OnlyFalse(
                 "ignore_statistics", "moves are counted for all types together"
             ),
             len_keys=1,

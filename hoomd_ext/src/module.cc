@@ -4,12 +4,84 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "DPD.h"
 #include "HardParticles.h"
 
 namespace py = pybind11;
+using manymove::host::DPD;
 using manymove::host::HardParticles;
 
+namespace {
+
+// From the tuples of dpd.py: type, "harmonic" or "fenewca", k, r0, epsilon, sigma. HOOMD-blue's
+// harmonic energies have a factor 1/2, which the engine's do not have.
+void set_bonds(
+    DPD& self,
+    const std::vector<std::tuple<unsigned int, std::string, double, double, double, double>>&
+        bonds) {
+  std::vector<DPD::BondForce> made;
+  for (const auto& [type, form, k, r0, epsilon, sigma] : bonds) {
+    if (form == "harmonic")
+      made.push_back({type, {0.5 * k, r0}});
+    else
+      made.push_back({type, {k, r0, manymove::dpd::kFene, epsilon, sigma}});
+  }
+  self.set_bonds(std::move(made));
+}
+
+// From tuples of type, k and t0.
+void set_angles(DPD& self, const std::vector<std::tuple<unsigned int, double, double>>& angles) {
+  std::vector<DPD::AngleForce> made;
+  for (const auto& [type, k, t0] : angles) made.push_back({type, {0.5 * k, t0}});
+  self.set_angles(std::move(made));
+}
+
+void export_dpd(py::module_& module) {
+  py::class_<DPD, hoomd::Integrator, std::shared_ptr<DPD>>(module, "DPD")
+      .def(py::init<std::shared_ptr<hoomd::SystemDefinition>, hoomd::Scalar, int, bool>())
+      .def("setParams", &DPD::set_params)
+      .def("getParams", &DPD::params)
+      .def("setRCut", &DPD::set_r_cut)
+      .def("getRCut", &DPD::r_cut)
+      .def_property("dt", &DPD::dt, &DPD::set_dt)
+      .def_property("kT", &DPD::kT, &DPD::set_kT)
+      .def_property("buffer", &DPD::buffer, &DPD::set_buffer)
+      .def("setCheck", &DPD::set_check)
+      .def("setGroup", &DPD::set_group)
+      .def("setBonds", &set_bonds)
+      .def("setAngles", &set_angles)
+      .def("setExclusions", &DPD::set_exclusions)
+      .def("setSchedule", &DPD::set_schedule)
+      .def("sums",
+           [](DPD& self) {
+             const DPD::Sums sums = self.sums();
+             py::dict d;
+             d["pair_energy"] = sums.pair_energy;
+             d["bond_energy"] = sums.bond_energy;
+             d["angle_energy"] = sums.angle_energy;
+             d["kinetic_energy"] = sums.kinetic_energy;
+             d["pressure_tensor"] = sums.pressure_tensor;
+             return d;
+           })
+      .def_property_readonly("degrees_of_freedom", &DPD::degrees_of_freedom)
+      .def_property_readonly("builds", &DPD::builds)
+      .def_property_readonly("mps", &DPD::steps_per_second)
+      .def_property_readonly("forces", [](DPD& self) {
+        const auto forces = self.forces();
+        return py::array_t<double>({static_cast<py::ssize_t>(forces.size() / 3), py::ssize_t(3)},
+                                   forces.data());
+      });
+}
+
+}  // namespace
+
 PYBIND11_MODULE(_manymove, module) {
+  export_dpd(module);
   py::class_<HardParticles, hoomd::Integrator, std::shared_ptr<HardParticles>>(module,
                                                                                "HardParticles")
       .def(py::init<std::shared_ptr<hoomd::SystemDefinition>, int, int>())

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The HOOMD-blue integrator around the resident engine of DPD, for CPU and GPU.
+#pragma once
+
+#include <hoomd/Integrator.h>
+#include <hoomd/ParticleGroup.h>
+#include <hoomd/Trigger.h>
+#include <hoomd/Variant.h>
+#include <pybind11/pybind11.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/dpd/engine.h"
+
+namespace manymove::host {
+
+class DPD : public hoomd::Integrator {
+ public:
+  using Triggers = std::vector<std::shared_ptr<hoomd::Trigger>>;
+
+  // threads: of the CPU engine. double_precision: of pairs and positions in the engine.
+  DPD(std::shared_ptr<hoomd::SystemDefinition> system, hoomd::Scalar dt, int threads,
+      bool double_precision);
+
+  // Sets a function that is called when a run begins, sets all below, and may throw.
+  void set_check(std::function<void()> check) { check_ = std::move(check); }
+  void prepRun(std::uint64_t timestep) override;
+  void update(std::uint64_t timestep) override;
+  hoomd::Scalar getTranslationalDOF(std::shared_ptr<hoomd::ParticleGroup> group) override;
+
+  // By pair of particle types, of which the order is immaterial.
+  void set_params(const std::pair<std::string, std::string>& types, const pybind11::dict& params);
+  pybind11::dict params(const std::pair<std::string, std::string>& types) const;
+  void set_r_cut(const std::pair<std::string, std::string>& types, double r_cut);
+  double r_cut(const std::pair<std::string, std::string>& types) const;
+
+  double dt() const { return static_cast<double>(m_deltaT); }
+  void set_dt(double dt);
+  std::shared_ptr<hoomd::Variant> kT() const { return kT_; }
+  void set_kT(std::shared_ptr<hoomd::Variant> kT);
+  double buffer() const { return buffer_; }
+  void set_buffer(double buffer) { set(buffer_, buffer); }
+  // The particles that move.
+  void set_group(std::shared_ptr<hoomd::ParticleGroup> group);
+
+  // A force on bonds or angles of one of HOOMD-blue's types, which count from 0.
+  struct BondForce {
+    unsigned int type;
+    dpd::BondCoefficients coefficients;
+  };
+  struct AngleForce {
+    unsigned int type;
+    dpd::AngleCoefficients coefficients;
+  };
+  void set_bonds(std::vector<BondForce> bonds);
+  void set_angles(std::vector<AngleForce> angles);
+  // Whether the pair forces leave out the two particles of a bond, and the two ends of an angle.
+  void set_exclusions(bool of_bonds, bool of_angles);
+  // Arrays of HOOMD-blue are current at the time steps of these triggers, of operations that read
+  // and of operations that may change them, and at the last step of a run.
+  void set_schedule(Triggers readers, Triggers changers, std::uint64_t end);
+
+  // Of the present time step. The order of tensors is xx, xy, xz, yy, yz, zz.
+  struct Sums {
+    double pair_energy = 0, bond_energy = 0, angle_energy = 0, kinetic_energy = 0;
+    std::array<double, 6> virial{}, pressure_tensor{};
+  };
+  Sums sums();
+  double degrees_of_freedom();
+  std::vector<double> forces();  // [N][3], by tag
+  std::uint64_t builds();        // of neighbor lists by the present engine
+  // Particle steps per second since the start of the last run.
+  double steps_per_second();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Particles;
+  struct Links;
+
+  template <class T>
+  void set(T& parameter, T value) {
+    stale_ |= parameter != value;
+    parameter = value;
+  }
+  [[noreturn]] void refuse(const std::string& why) const;
+  std::size_t pair_of(const std::pair<std::string, std::string>& types) const;
+  std::size_t pair_of(unsigned int i, unsigned int j) const;
+  double temperature(std::uint64_t timestep) const;
+  void check_system() const;
+  dpd::Box box() const;
+  // [types + 1][types + 1]
+  std::vector<dpd::PairCoefficients> pairs(double kT) const;
+  dpd::Settings settings(const std::vector<dpd::PairCoefficients>& pairs,
+                         const Particles& particles) const;
+  // Runs a call of the engine; its errors name the particles by HOOMD-blue's tags.
+  void guarded(const std::function<void()>& call);
+  // Makes an engine that holds HOOMD-blue's particles, with the forces of this time step.
+  void make_engine();
+  Particles read_particles() const;
+  Links read_links() const;
+  // A number that changes with the particles, the box, the bonds and the group.
+  std::uint64_t checksum() const;
+  // The engine makes the steps that are due.
+  void catch_up();
+  dpd::ParameterSeries series(std::int64_t first, std::int64_t last);
+  // Writes the particles of the engine into HOOMD-blue's arrays.
+  void show();
+  Sums sums_of_engine() const;  // without the motion of particles
+  bool due(const Triggers& triggers, std::uint64_t timestep) const;
+
+  const int threads_;
+  const bool double_precision_;
+  std::function<void()> check_;
+  std::vector<double> a_, gamma_, weight_exponent_, r_cut_;  // [types][types]
+  std::shared_ptr<hoomd::Variant> kT_;
+  double buffer_ = 0;
+  std::shared_ptr<hoomd::ParticleGroup> group_;
+  std::vector<BondForce> bonds_;
+  std::vector<AngleForce> angles_;
+  bool exclude_bonds_ = true, exclude_angles_ = false;
+  Triggers readers_, changers_;
+  std::uint64_t end_ = 0;
+
+  std::unique_ptr<dpd::Engine> engine_;
+  std::vector<std::uint32_t> tag_;  // of the engine, in its order; HOOMD-blue's tags and 1
+  bool stale_ = true;               // a parameter has changed since the engine was made
+  std::uint16_t seed_ = 0;          // of the engine
+  double last_kT_ = 0;              // of the engine's coefficients
+  dpd::EnergyAndVirial energies_;   // of the engine's time step
+  std::vector<double> force_;       // [N][3], of that step, in the engine's order
+  std::uint64_t timestep_ = 0;      // that HOOMD-blue has reached
+  std::int64_t pending_ = 0;        // steps by which the engine is behind
+  bool shown_ = false;              // HOOMD-blue's arrays are those of the present time step
+  bool may_change_ = false;         // an operation acts at this time step and may change them
+  std::uint64_t checksum_ = 0;      // of what was shown
+  Clock::time_point started_;
+  std::uint64_t first_step_ = 0;  // of the last run
+};
+
+}  // namespace manymove::host

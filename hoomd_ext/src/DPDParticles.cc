@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "DPDParticles.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <tuple>
+
+#include "core/runtime/text.h"
+
+namespace manymove::host {
+
+using hoomd::access_location;
+using hoomd::access_mode;
+using hoomd::ArrayHandle;
+using hoomd::Scalar;
+using hoomd::Scalar3;
+using hoomd::Scalar4;
+
+namespace {
+
+// A bond, an angle or an excluded pair, seen from one of its particles.
+struct Term {
+  int particle;  // index
+  std::uint32_t partner, second;
+  int kind;
+
+  bool operator<(const Term& other) const {
+    const auto order = [](const Term& term) {
+      return std::tuple(term.particle, dpd::is_of_angle(term.kind), term.partner, term.second,
+                        term.kind);
+    };
+    return order(*this) < order(other);
+  }
+};
+
+std::uint32_t engine_tag(unsigned int tag) { return tag + 1; }
+
+// Calls visit(members, type) with each of HOOMD-blue's bonds or angles.
+template <class Groups, class Visit>
+void for_each_group(const Groups& groups, Visit&& visit) {
+  const ArrayHandle<typename Groups::members_t> members(groups.getMembersArray(),
+                                                        access_location::host, access_mode::read);
+  const ArrayHandle<hoomd::typeval_t> type(groups.getTypeValArray(), access_location::host,
+                                           access_mode::read);
+  for (unsigned int k = 0; k < groups.getN(); ++k)
+    visit(members.data[k].tag, static_cast<unsigned int>(type.data[k].type));
+}
+
+// Terms by particle: entries first[i] .. first[i + 1] belong to particle i.
+void count_terms(const std::vector<Term>& terms, std::size_t particles, std::vector<int>& first) {
+  first.assign(particles + 1, 0);
+  for (const Term& term : terms)
+    first[static_cast<std::size_t>(term.particle) + 1] += dpd::is_of_angle(term.kind) ? 2 : 1;
+  for (std::size_t i = 0; i < particles; ++i) first[i + 1] += first[i];
+}
+
+// A bijection of 64 bits that spreads each bit (the finalizer of SplitMix64).
+std::uint64_t spread(std::uint64_t bits) {
+  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
+  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
+  return bits ^ bits >> 31;
+}
+
+class Hash {
+ public:
+  template <class... Values>
+  explicit Hash(Values... values) {
+    (add(values), ...);
+  }
+  template <class Value>
+  void add(Value value) {
+    std::uint64_t bits = 0;
+    static_assert(sizeof value <= sizeof bits);
+    std::memcpy(&bits, &value, sizeof value);
+    hash_ = spread(hash_ + bits + 0x9e3779b97f4a7c15u);
+  }
+  std::uint64_t value() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 0;
+};
+
+}  // namespace
+
+// ---- from HOOMD-blue ----
+
+DPD::Particles DPD::read_particles() const {
+  const unsigned int N = m_pdata->getN();
+  Particles to(N);
+  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                      access_mode::read);
+  const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
+                                      access_mode::read);
+  const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host, access_mode::read);
+  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
+  to.mass.assign(m_pdata->getNTypes() + 1, 0);
+  for (unsigned int i = 0; i < N; ++i) {
+    const Scalar4 &r = position.data[i], &v = velocity.data[i];
+    const int3& n = image.data[i];
+    const double places[3] = {double(r.x), double(r.y), double(r.z)};
+    const double speeds[3] = {double(v.x), double(v.y), double(v.z)};
+    const int images[3] = {n.x, n.y, n.z};
+    std::copy_n(places, 3, &to.position[3 * i]);
+    std::copy_n(speeds, 3, &to.velocity[3 * i]);
+    std::copy_n(images, 3, &to.image[3 * i]);
+    to.type[i] = hoomd::__scalar_as_int(r.w) + 1;
+    to.tag[i] = engine_tag(tag.data[i]);
+    double& mass = to.mass[static_cast<std::size_t>(to.type[i])];
+    if (mass == 0) mass = double(v.w);
+    if (mass != double(v.w))
+      refuse(text_of(" needs the same mass for all particles of a type: particles of type ",
+                     m_pdata->getNameByType(static_cast<unsigned int>(to.type[i] - 1)),
+                     " have the masses ", mass, " and ", double(v.w)));
+  }
+  for (double& mass : to.mass)
+    if (mass == 0) mass = 1;  // of a type without particles
+  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
+                                        access_mode::read);
+  for (unsigned int k = 0; k < group_->getNumMembersGlobal(); ++k)
+    to.flags[index.data[group_->getMemberTag(k)]] = dpd::kIntegrated;
+  return to;
+}
+
+DPD::Links DPD::read_links() const {
+  const std::size_t N = m_pdata->getN();
+  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
+                                        access_mode::read);
+  std::vector<Term> terms, excluded;
+  const auto add = [&](std::vector<Term>& to, unsigned int tag, std::uint32_t partner,
+                       std::uint32_t second, int kind) {
+    to.push_back({static_cast<int>(index.data[tag]), partner, second, kind});
+  };
+  const auto exclude = [&](unsigned int i, unsigned int j) {
+    add(excluded, i, engine_tag(j), 0, 0);
+    add(excluded, j, engine_tag(i), 0, 0);
+  };
+  for_each_group(*m_sysdef->getBondData(), [&](const unsigned int* tag, unsigned int type) {
+    if (exclude_bonds_) exclude(tag[0], tag[1]);
+    for (std::size_t k = 0; k < bonds_.size(); ++k) {
+      if (bonds_[k].type != type) continue;
+      add(terms, tag[0], engine_tag(tag[1]), 0, static_cast<int>(k + 1));
+      add(terms, tag[1], engine_tag(tag[0]), 0, static_cast<int>(k + 1));
+    }
+  });
+  for_each_group(*m_sysdef->getAngleData(), [&](const unsigned int* tag, unsigned int type) {
+    if (exclude_angles_) exclude(tag[0], tag[2]);
+    const std::uint32_t first = engine_tag(tag[0]), center = engine_tag(tag[1]),
+                        last = engine_tag(tag[2]);
+    for (std::size_t k = 0; k < angles_.size(); ++k) {
+      if (angles_[k].type != type) continue;
+      const int kind = static_cast<int>(k + 1);
+      add(terms, tag[0], center, last, kind | dpd::kAngleEnd);
+      add(terms, tag[1], std::min(first, last), std::max(first, last), kind | dpd::kAngleCenter);
+      add(terms, tag[2], center, first, kind | dpd::kAngleEnd);
+    }
+  });
+  Links links;
+  std::sort(terms.begin(), terms.end());
+  count_terms(terms, N, links.first_bonded);
+  for (const Term& term : terms) {
+    links.bonded_partner.push_back(term.partner);
+    links.bonded_kind.push_back(term.kind);
+    if (!dpd::is_of_angle(term.kind)) continue;
+    links.bonded_partner.push_back(term.second);
+    links.bonded_kind.push_back(dpd::kSecondOfAngle);
+  }
+  std::sort(excluded.begin(), excluded.end());
+  const auto same = [](const Term& one, const Term& other) {
+    return one.particle == other.particle && one.partner == other.partner;
+  };
+  excluded.erase(std::unique(excluded.begin(), excluded.end(), same), excluded.end());
+  count_terms(excluded, N, links.first_excluded);
+  for (const Term& term : excluded) links.excluded_partner.push_back(term.partner);
+  links.excluded_kind.assign(excluded.size(), 1);
+  return links;
+}
+
+std::uint64_t DPD::checksum() const {
+  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                      access_mode::read);
+  const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
+                                      access_mode::read);
+  const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host, access_mode::read);
+  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
+  // Sums do not depend on the order of particles, which HOOMD-blue may sort.
+  std::uint64_t sum = 0;
+  for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
+    const Scalar4 &r = position.data[i], &v = velocity.data[i];
+    const int3& n = image.data[i];
+    sum += Hash(tag.data[i], r.x, r.y, r.z, r.w, v.x, v.y, v.z, v.w, n.x, n.y, n.z).value();
+  }
+  const hoomd::BoxDim global = m_pdata->getGlobalBox();
+  const auto size = global.getL();
+  sum += Hash(size.x, size.y, size.z, global.getTiltFactorXY(), global.getTiltFactorXZ(),
+              global.getTiltFactorYZ())
+             .value();
+  for_each_group(*m_sysdef->getBondData(), [&](const unsigned int* tags, unsigned int type) {
+    sum += Hash(std::uint64_t(2), tags[0], tags[1], type).value();
+  });
+  for_each_group(*m_sysdef->getAngleData(), [&](const unsigned int* tags, unsigned int type) {
+    sum += Hash(std::uint64_t(3), tags[0], tags[1], tags[2], type).value();
+  });
+  for (unsigned int k = 0; k < group_->getNumMembersGlobal(); ++k)
+    sum += Hash(std::uint64_t(4), group_->getMemberTag(k)).value();
+  return sum;
+}
+
+// ---- to HOOMD-blue ----
+
+void DPD::show() {
+  const std::size_t N = tag_.size();
+  Particles from(N);
+  guarded([&] { engine_->download(from.arrays()); });
+  const hoomd::BoxDim global = m_pdata->getGlobalBox();
+  {
+    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                        access_mode::readwrite);
+    const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
+                                        access_mode::readwrite);
+    const ArrayHandle<Scalar3> acceleration(m_pdata->getAccelerations(), access_location::host,
+                                            access_mode::readwrite);
+    const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host,
+                                  access_mode::readwrite);
+    const ArrayHandle<Scalar4> force(m_pdata->getNetForce(), access_location::host,
+                                     access_mode::readwrite);
+    const ArrayHandle<Scalar> virial(m_pdata->getNetVirial(), access_location::host,
+                                     access_mode::readwrite);
+    const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
+                                          access_mode::read);
+    const auto scalar = [](double value) { return static_cast<Scalar>(value); };
+    for (std::size_t k = 0; k < N; ++k) {
+      const unsigned int i = index.data[tag_[k] - 1];
+      const double *r = &from.position[3 * k], *v = &from.velocity[3 * k], *f = &from.force[3 * k];
+      const int* n = &from.image[3 * k];
+      Scalar3 place{scalar(r[0]), scalar(r[1]), scalar(r[2])};
+      int3 images{n[0], n[1], n[2]};
+      global.wrap(place, images);  // the far face, to which HOOMD-blue's precision may round
+      Scalar4& here = position.data[i];
+      here = {place.x, place.y, place.z, here.w};
+      Scalar4& speed = velocity.data[i];
+      speed = {scalar(v[0]), scalar(v[1]), scalar(v[2]), speed.w};
+      image.data[i] = images;
+      // Energies and virials are known of the whole system only.
+      force.data[i] = {scalar(f[0]), scalar(f[1]), scalar(f[2]), 0};
+      acceleration.data[i] = {force.data[i].x / speed.w, force.data[i].y / speed.w,
+                              force.data[i].z / speed.w};
+    }
+    std::fill_n(virial.data, m_pdata->getNetVirial().getNumElements(), Scalar(0));
+  }
+  force_ = std::move(from.force);
+  const Sums now = sums_of_engine();
+  m_pdata->setExternalEnergy(
+      static_cast<Scalar>(now.pair_energy + now.bond_energy + now.angle_energy));
+  for (unsigned int a = 0; a < 6; ++a)
+    m_pdata->setExternalVirial(a, static_cast<Scalar>(now.virial[a]));
+  checksum_ = checksum();
+  shown_ = true;
+}
+
+DPD::Sums DPD::sums_of_engine() const {
+  Sums sums;
+  sums.pair_energy = energies_.pairs.energy;
+  sums.bond_energy = energies_.bonds.energy;
+  sums.angle_energy = energies_.angles.energy;
+  constexpr int engine[6] = {0, 3, 4, 1, 5, 2};  // xx, xy, xz, yy, yz, zz
+  for (std::size_t a = 0; a < 6; ++a)
+    for (const dpd::EnergySum* part : {&energies_.pairs, &energies_.bonds, &energies_.angles})
+      sums.virial[a] += part->virial[engine[a]];
+  return sums;
+}
+
+DPD::Sums DPD::sums() {
+  catch_up();
+  if (!shown_) show();
+  Sums sums = sums_of_engine();
+  const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
+                                      access_mode::read);
+  std::array<double, 6> motion{};
+  for (unsigned int member = 0; member < group_->getNumMembers(); ++member) {
+    const unsigned int i = group_->getMemberIndex(member);
+    const double v[3] = {double(velocity.data[i].x), double(velocity.data[i].y),
+                         double(velocity.data[i].z)};
+    const double m = double(velocity.data[i].w);
+    std::size_t k = 0;
+    for (int a = 0; a < 3; ++a)
+      for (int b = a; b < 3; ++b) motion[k++] += m * v[a] * v[b];
+  }
+  sums.kinetic_energy = 0.5 * (motion[0] + motion[3] + motion[5]);
+  const double volume = static_cast<double>(m_pdata->getGlobalBox().getVolume());
+  for (std::size_t k = 0; k < 6; ++k)
+    sums.pressure_tensor[k] = (motion[k] + sums.virial[k]) / volume;
+  return sums;
+}
+
+std::vector<double> DPD::forces() {
+  catch_up();
+  if (!shown_) show();
+  std::vector<double> by_tag(force_.size());
+  for (std::size_t k = 0; k < tag_.size(); ++k)
+    std::copy_n(&force_[3 * k], 3, &by_tag[3 * std::size_t(tag_[k] - 1)]);
+  return by_tag;
+}
+
+}  // namespace manymove::host
