@@ -61,6 +61,61 @@ std::array<int, 3> widths(const nb::handle& given, int dimensions) {
   return all;
 }
 
+template <class E, std::size_t Count>
+E named(const nb::dict& d, const char* key, const std::array<std::pair<const char*, E>, Count>& all) {
+  const auto name = nb::cast<std::string>(d[key]);
+  for (const auto& [known, value] : all)
+    if (name == known) return value;
+  throw std::invalid_argument(std::string(key) + " of a field is unknown: " + name);
+}
+
+// The fields, whose arrays by particle follow each other in `field_values` and `field_points`.
+std::vector<ExternalField> fields_of(const nb::dict& d) {
+  if (!d.contains("fields")) return {};
+  static constexpr std::array<std::pair<const char*, FieldKind>, 5> kKinds{
+      {{"wall", FieldKind::wall},
+       {"harmonic_wall", FieldKind::harmonic_wall},
+       {"lj93_wall", FieldKind::lj93_wall},
+       {"linear", FieldKind::linear},
+       {"springs", FieldKind::springs}}};
+  static constexpr std::array<std::pair<const char*, WallShape>, 3> kShapes{
+      {{"plane", WallShape::plane},
+       {"sphere", WallShape::sphere},
+       {"cylinder", WallShape::cylinder}}};
+  const auto given = nb::cast<std::vector<nb::dict>>(d["fields"]);
+  const auto values = optional_array<double>(d, "field_values");
+  const auto points = optional_array<double>(d, "field_points");
+  std::size_t with_values = 0, with_points = 0;
+  for (const nb::dict& each : given) {
+    with_values += nb::cast<bool>(each["by_particle"]);
+    with_points += named(each, "kind", kKinds) == FieldKind::springs;
+  }
+  const auto part = [](const std::vector<double>& all, std::size_t count, std::size_t& next) {
+    if (all.size() % count != 0)
+      throw std::invalid_argument("the arrays of the fields must have the same length");
+    const auto size = static_cast<std::ptrdiff_t>(all.size() / count);
+    const auto begin = all.begin() + size * static_cast<std::ptrdiff_t>(next++);
+    return std::vector<double>(begin, begin + size);
+  };
+  std::vector<ExternalField> fields;
+  std::size_t next_values = 0, next_points = 0;
+  for (const nb::dict& each : given) {
+    ExternalField& field = fields.emplace_back();
+    field.kind = named(each, "kind", kKinds);
+    field.shape = named(each, "shape", kShapes);
+    field.inside = nb::cast<bool>(each["inside"]);
+    field.origin = nb::cast<std::array<double, 3>>(each["origin"]);
+    field.direction = nb::cast<std::array<double, 3>>(each["direction"]);
+    field.radius = nb::cast<double>(each["radius"]);
+    field.length = nb::cast<double>(each["length"]);
+    field.cutoff = nb::cast<double>(each["cutoff"]);
+    field.value = nb::cast<double>(each["value"]);
+    if (nb::cast<bool>(each["by_particle"])) field.values = part(values, with_values, next_values);
+    if (field.kind == FieldKind::springs) field.points = part(points, with_points, next_points);
+  }
+  return fields;
+}
+
 Parameters parameters_from(const nb::dict& d) {
   Parameters p;
   const auto box = nb::cast<std::vector<double>>(d["box"]);
@@ -73,6 +128,7 @@ Parameters parameters_from(const nb::dict& d) {
   p.types = optional_array<std::int32_t>(d, "types");
   p.contacts = optional_array<double, 2>(d, "contacts");
   p.pinned = optional_array<std::uint8_t>(d, "pinned");
+  p.fields = fields_of(d);
   if (p.diameters.empty() && p.types.empty() && p.contacts.empty())
     p.diameter = nb::cast<double>(d["diameter"]);
   p.max_displacement = nb::cast<double>(d["max_displacement"]);
@@ -287,6 +343,10 @@ void bind_running(nb::class_<Engine>& engine) {
           "volume, "
           "of one edge and of the aspect ratio.")
       .def(
+          "field_energies",
+          [](const Engine& e) { return array_of(released([&] { return e.field_energies(); })); },
+          "The energy of each particle in the external fields in kT, float64 (N).")
+      .def(
           "diameters",
           [](const Engine& e) { return array_of(released([&] { return e.diameters(); })); },
           "With swap moves the present diameters, float64 (N).")
@@ -329,7 +389,8 @@ void bind_hard_particles(nb::module_& module) {
       "The engine behind manymove.HardDisks and HardSpheres. positions: float (N, D). parameters: "
       "box (D edges); diameter, or diameters (float64 N), or types (int32 N) and contacts (float64 "
       "T by T), where the others are missing or None; pinned (uint8 N, not 0 for "
-      "particles that never move, or None); max_displacement, cell_width, "
+      "particles that never move, or None); fields (a list of dictionaries, as "
+      "manymove.fields makes them) with field_values and field_points; max_displacement, cell_width, "
       "moves_per_cell, rounds, tile (0: chosen); seed, first_cycle, repair_depth; at constant "
       "pressure beta_pressure, ln_volume, edges_apart, volume_delta, edge_shares, volume_repeats, "
       "volume_every (0: chosen), and for several kinds of box moves box_weights and box_deltas (of "

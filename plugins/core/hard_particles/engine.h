@@ -46,6 +46,30 @@ struct MANYMOVE_API OutgrownLattice : std::runtime_error, Agreed {
 // All edges by one factor, one edge, or one edge and the others against it, at constant volume.
 enum class BoxMove { volume, length, aspect };
 
+// A field that acts on each particle alone. Energies are in kT, and infinite where the center of a
+// particle may not be. The distance from a wall is positive on the side of the particles.
+enum class FieldKind {
+  wall,           // hard: the distance of a center is at least `value`
+  harmonic_wall,  // value / 2 (length - distance)^2 at distances below `length`
+  lj93_wall,      // value (2/15 (length / distance)^9 - (length / distance)^3), cut and shifted
+  linear,         // value times the coordinate along `direction` from `origin`
+  springs         // value / 2 times the squared distance of the nearest image of a point
+};
+enum class WallShape { plane, sphere, cylinder };
+struct ExternalField {
+  FieldKind kind = FieldKind::wall;
+  WallShape shape = WallShape::plane;
+  bool inside = true;                       // the particles are inside a sphere or a cylinder
+  std::array<double, 3> origin{0, 0, 0};    // a point of the plane, or the center
+  std::array<double, 3> direction{0, 0, 1}; // normal towards the particles, or axis; any length
+  double radius = 0;
+  double length = 0, cutoff = 0;
+  double value = 0;
+  std::vector<double> values;  // [N], instead of `value`, or empty
+  std::vector<double> points;  // [N][D], of springs
+};
+inline constexpr int kMostFields = 8;
+
 // Zero means: choose from the input. Two particles overlap if they are closer than their contact
 // distance, which is
 // - the diameter, if neither diameters nor types are given;
@@ -90,11 +114,13 @@ struct Parameters {
   // cells, 0 for none, and the largest difference of the diameters of a pair, 0 for any.
   int swap_rounds = 0, swap_every = 0;
   double swap_range = 0;
+  // External fields, at most kMostFields. Not at constant pressure nor with swap moves.
+  std::vector<ExternalField> fields;
 
   // Whether the policy is that of equal disks.
   bool equal_disks() const {
     return dimensions == 2 && diameters.empty() && types.empty() && contacts.empty() &&
-           beta_pressure == 0 && swap_rounds == 0 && pinned.empty();
+           beta_pressure == 0 && swap_rounds == 0 && pinned.empty() && fields.empty();
   }
   bool several_box_moves() const {
     return box_weights[0] != 0 || box_weights[1] != 0 || box_weights[2] != 0;
@@ -288,6 +314,8 @@ class MANYMOVE_API Engine {
   virtual TrialCounters volume_counters() const = 0;
   virtual TrialCounters box_counters(BoxMove kind) const = 0;
   virtual TrialCounters swap_counters() const = 0;
+  // The energy of each particle in all fields [N], in kT, on all ranks.
+  virtual std::vector<double> field_energies() const = 0;
   // With swap moves the present diameters [N], on all ranks.
   virtual std::vector<double> diameters() const = 0;
   // With swap moves: the diameters of a host program's particle types, no two of them equal. From
@@ -359,7 +387,7 @@ MANYMOVE_API void check_snapshot(const Snapshot& snapshot, std::size_t particles
 // dimensions. Parameters, those by particle included, are the same on all ranks, and the
 // communicator must outlive the engine. The trajectory is that of an engine of the whole. This
 // call, enqueue(), positions(), bond_order(), contact_histogram(), max_overlap(),
-// diameters(), snapshot() and state_hash() are collective: all ranks succeed or all throw the same
+// field_energies(), diameters(), snapshot() and state_hash() are collective: all ranks succeed or all throw the same
 // error, which is a RankFailure unless it is std::invalid_argument because the ranks cannot share
 // the box or use these devices. They answer for the whole, but the arrays of snapshot() are on rank
 // 0 only. A host program's particles are not supported (std::logic_error). The ranks' devices are

@@ -38,7 +38,8 @@ enum class Purpose : std::uint32_t {
   volume = 4,
   swap = 5,
   swap_order = 6,
-  offset = 7
+  offset = 7,
+  field = 8
 };
 
 MM_HD std::uint32_t counter_of(Purpose purpose, int round, int call) {

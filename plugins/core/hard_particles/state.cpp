@@ -9,6 +9,7 @@
 #include "cells_of_disks.h"
 #include "constant_pressure/edges.h"
 #include "constant_pressure/volume.h"
+#include "external_fields.h"
 #include "grid.h"
 #include "host_particles.h"
 #include "packing.h"
@@ -170,7 +171,10 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
   };
   if (!fill(coordinates)) complain(closest_pair(s, coordinates), "");
   const Overlaps found = overlaps_of(s, s.start);
-  if (found.count == 0) return s;
+  if (found.count == 0) {
+    check_allowed(s, start);
+    return s;
+  }
   s.repair = {found.count, 1 - found.ratio};
   if (s.repair.depth > most) complain(found, "");
   // Pairs are pushed a little farther apart than contact, so that rounding to the grid makes no new
@@ -183,7 +187,9 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
       relax_overlaps(r, box[0], box[1], parameters.diameter * (1 + margin), 2000);
     else if (!push_apart(s, r, margin))
       continue;
-    if (fill(r.data()) && overlaps_of(s, s.start).count == 0) return s;
+    if (!fill(r.data()) || overlaps_of(s, s.start).count != 0) continue;
+    check_allowed(s, start);
+    return s;
   }
   // The depth of the start, since what the repair has left is of no use to the caller.
   complain(found, " and could not be pushed apart");
@@ -220,6 +226,7 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   const Overlaps found = overlaps_of(s, s.start);
   if (found.count)
     refuse("checkpoint: ", s.noun(), "s ", found.first, " and ", found.second, " overlap");
+  check_allowed(s, data);
   s.data = data;
   s.data.cells = {};  // the cells have the particles, and the parameters the diameters
   s.data.ids = {};

@@ -8,6 +8,7 @@
 #include "cells_of_disks.h"
 #include "constant_pressure/edges.h"
 #include "constant_pressure/volume.h"
+#include "external_fields.h"
 
 namespace manymove::hard_particles {
 
@@ -144,6 +145,12 @@ std::vector<double> StateEngine::diameters_of_all(const Snapshot& mine) const {
   std::vector<double> all(state_.particles);
   for (std::size_t i = 0; i < indices.size(); ++i) all[indices[i]] = diameters[i];
   return all;
+}
+
+std::vector<double> StateEngine::field_energies() const {
+  std::vector<double> r(state_.particles * static_cast<std::size_t>(state_.dimensions()));
+  positions(r.data());
+  return energies_at(state_, r.data());
 }
 
 std::vector<double> StateEngine::diameters() const {

@@ -25,7 +25,7 @@ MM_HD double logarithm(double a) {
   return fused(static_cast<double>(exponent), 0.6931471805599453, 2 * s * p);
 }
 
-// exp x to a relative error of a few 1e-16: 2^n exp r with r = x - n ln 2.
+// exp x to a relative error of a few 1e-16: 2^n exp r with r = x - n ln 2. No step can be contracted.
 MM_HD double exponential(double x) {
   const double n = std::nearbyint(x * 1.4426950408889634);
   // ln 2 is the sum of two doubles.
@@ -33,7 +33,7 @@ MM_HD double exponential(double x) {
   // Taylor's series ends below the rounding, because |r| < 0.35.
   double sum = 1, term = 1;
   for (int k = 1; k < 18; ++k) {
-    term *= r / k;
+    term = mul_rn(term, r / k);
     sum += term;
   }
   return std::ldexp(sum, static_cast<int>(n));

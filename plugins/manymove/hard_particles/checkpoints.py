@@ -19,9 +19,11 @@ _TYPES = {
     "diameters": np.float64,
     "types": np.int32,
     "pinned": np.uint8,
+    "field_values": np.float64,
+    "field_points": np.float64,
 }
 _SIZES = {"diameters", "types"}
-_BY_PARTICLE = _SIZES | {"pinned"}
+_BY_PARTICLE = _SIZES | {"pinned", "field_values", "field_points"}
 _SAMPLES = PressureSampling.TYPES | VolumeSampling.TYPES
 # Switches of earlier versions that left parts of the algorithm out, with the values of the whole
 # algorithm.
@@ -56,7 +58,9 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
     header, arrays = checkpoint.read(path, kind, {}, _TYPES | _SAMPLES)
     with checkpoint.refused(path, kind):
         constant_pressure = "beta_pressure" in header["parameters"]
-        general = kind == "hard spheres" or constant_pressure or bool(_BY_PARTICLE & arrays.keys())
+        fields = "fields" in header["parameters"]
+        general = kind == "hard spheres" or constant_pressure or fields
+        general = general or bool(_BY_PARTICLE & arrays.keys())
         state: dict[str, Any] = {
             **{name: arrays[name] for name in (("places",) if general else ("cells", "ids"))},
             **{name: arrays[name] for name in _BY_PARTICLE & arrays.keys()},

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import numpy as np
 
 from manymove import arguments, devices
+from manymove import fields as external_fields
 from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
 from manymove.checkpoint import PathLike
@@ -86,6 +87,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         grid: Annotated[Grid | None, group(Grid)] = None,
         start: Annotated[Start | None, group(Start)] = None,
         pinned: Any = None,
+        fields: Any = None,
         comm: Any = None,
         device: str = "auto",
         threads: int | None = None,
@@ -118,6 +120,10 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
                 none). Their trial moves count as rejected. Two of them must be at least 1e-5
                 contact distances farther apart than contact, so that they do not overlap after
                 rounding. This cannot be combined with constant pressure or swap moves.
+            fields: external fields of `manymove.fields`, one or a sequence of up to eight, whose
+                energies add up (default none). A particle must be at least 1e-5 contact distances
+                farther from a hard wall than it may be, so that it does not touch the wall after
+                rounding. This cannot be combined with constant pressure or swap moves.
             comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`, which share
                 the system in strips along y or slabs along z. The trajectory equals that of one
                 rank, bit for bit. Only the `positions` of rank 0 are read; other ranks may pass
@@ -127,6 +133,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         """
         D, self._sizes = self._DIMENSIONS, sizes.read(diameter)
         self._pinned = _mask(pinned)
+        self._fields, of_fields, self._of_fields = external_fields.read(fields, self._sizes, D)
         grid, start = grid or Grid(), start or Start()
         self._parameters: dict[str, Any] = constant_pressure.read(
             pressure,  # type: ignore[arg-type]
@@ -134,6 +141,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             D,
         ) | swap_moves.read(swaps, self._sizes)  # type: ignore[arg-type]
         contacts = self._sizes.contacts
+        self._parameters |= of_fields
         self._parameters |= {
             "box": arguments.edges(box, D),
             "diameter": self._sizes.diameter,
@@ -225,6 +233,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             self._DIMENSIONS == 3
             or self._sizes.mixed
             or self._pinned is not None
+            or "fields" in self._parameters
             or self._parameters.get("beta_pressure", 0)
         ) != 0
 
@@ -244,7 +253,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
     def _by_particle(self) -> dict[str, np.ndarray | None]:
         """What the engine and a checkpoint have of each particle, besides its position."""
         given = self._sizes
-        return {"diameters": given.diameters, "types": given.types, "pinned": self._pinned}
+        sizes_of_each = {"diameters": given.diameters, "types": given.types}
+        return {**sizes_of_each, "pinned": self._pinned, **self._of_fields}
 
     def _adopt(self, engine: Any) -> None:
         super()._adopt(engine)
@@ -412,6 +422,17 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         return np.zeros(self.N, dtype=bool) if mask is None else mask.astype(bool)
 
     @property
+    def fields(self) -> tuple[external_fields.Field, ...]:
+        """External fields, empty without them."""
+        return self._fields
+
+    @property
+    def field_energies(self) -> np.ndarray:
+        """Energy of each particle in all external fields in kT, float64 (N,)."""
+        with self._on_all_ranks():
+            return self._engine.field_energies()
+
+    @property
     def contacts(self) -> np.ndarray | None:
         """Table of the contact distances of pairs of types, float64 (T, T); None if only diameters
         were given."""
@@ -516,9 +537,14 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
 
         Raises:
             ValueError: a number is not positive or not below 1e15.
-            RuntimeError: the pressure is constant.
+            RuntimeError: the pressure is constant, or there are external fields, in which it
+                differs from place to place.
         """
         self._refuse_at_constant_pressure()
+        if self._fields:
+            raise RuntimeError(
+                "the pressure differs from place to place in external fields: use positions"
+            )
         for name, value in (("every", every), ("record", record)):
             if value is not None and not 0 < arguments.number(name, value) < 1e15:
                 raise ParameterError(name, f"must be positive and below 1e15 sweeps, got {value}")
@@ -730,7 +756,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         diameter = self.diameters if self.swap_rounds else self._sizes.given
         pinned = None if self._pinned is None else self.pinned
         return {
-            "positions": self.positions, "box": self.box, "diameter": diameter, "pinned": pinned
+            "positions": self.positions, "box": self.box, "diameter": diameter, "pinned": pinned,
+            "fields": self._fields,
         }  # fmt: skip
 
     def _continued(self) -> dict[str, Any]:
@@ -785,6 +812,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             seed=p["seed"],
             start=Start(repair_depth=p["repair_depth"]),
             pinned=self._pinned,
+            fields=self._fields,
             device=self._device,
             threads=self._threads or None,
         )

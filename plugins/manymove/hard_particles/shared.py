@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from manymove import _core, checkpoint
+from manymove import fields as external_fields
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
 from manymove.hard_particles.checkpoints import Contents, read_checkpoint
@@ -27,6 +28,9 @@ class SharedParticles(SharedSimulation):
 
     _sizes: Sizes
     _pinned: np.ndarray | None
+    _DIMENSIONS: int
+    _fields: tuple[external_fields.Field, ...]
+    _of_fields: dict[str, np.ndarray | None]  # what the engine has of each particle of them
     _repaired: tuple[int, float]
     _general: bool  # whether the engine takes spheres and mixtures
 
@@ -89,9 +93,11 @@ class SharedParticles(SharedSimulation):
             self._divide(lambda: (snapshot, self.N, self._repaired))
 
     def _digest_of_sizes(self) -> str:
-        """A digest of what every rank has of each particle: sizes, and which ones are pinned."""
+        """A digest of what every rank has of each particle: sizes, which ones are pinned, and
+        fields."""
         found = hashlib.sha256()
-        for each in (self._sizes.diameters, self._sizes.types, self._pinned):
+        of_each = self._sizes.diameters, self._sizes.types, self._pinned
+        for each in (*of_each, *self._of_fields.values()):
             found.update(b"" if each is None else np.ascontiguousarray(each).tobytes())
         return found.hexdigest()
 
@@ -131,9 +137,20 @@ class SharedParticles(SharedSimulation):
         read: Any = ranks.together(
             lambda: self._read(path) if ranks.rank == 0 else None, patient=True
         )
-        self._parameters, run, self._sizes, self._pinned, self._given = ranks.first(
-            read and (read.parameters, read.run, self._sizes, self._pinned, self._given)
+        self._parameters, run, self._sizes, self._pinned, self._of_fields, self._given = (
+            ranks.first(
+                read
+                and (
+                    read.parameters,
+                    read.run,
+                    self._sizes,
+                    self._pinned,
+                    self._of_fields,
+                    self._given,
+                )
+            )
         )
+        self._restore_fields()
 
         def whole() -> tuple[dict[str, Any], int, tuple[int, float]]:
             _core.HardParticles.check_snapshot(read.state, read.particles, self._where()[0])
@@ -149,8 +166,19 @@ class SharedParticles(SharedSimulation):
         with checkpoint.refused(path, self._KIND):
             self._sizes = sizes.of_checkpoint(read.parameters, read.state)
             self._pinned = read.state.pop("pinned", None)
+            self._of_fields = {
+                name: read.state.pop(name, None) for name in external_fields.ARRAYS
+            }
+            self._parameters = read.parameters
+            self._restore_fields()
             self._given = checkpoint.decoded(read.settings)
         return read
+
+    def _restore_fields(self) -> None:
+        """The fields of the parameters and arrays of a checkpoint."""
+        self._fields = external_fields.of_checkpoint(
+            self._parameters, self._of_fields, self._DIMENSIONS
+        )
 
     @abstractmethod
     def _proceed(self, run: dict[str, Any]) -> None:

@@ -14,12 +14,14 @@ void CpuEngine::advance(std::uint64_t cycles) {
       exchange_rows(halo, rows);
     }
     const Draw local = local_draw(state_, draw);
+    // Coordinates are those in the shifted grid; its origin says where that is.
+    move_origin(state_, draw);
     const std::size_t first = first_cell();
     // Tiles read the cells of the last cycle and write those of the next one, which are shifted:
     // own rows only, without the margins.
     const CycleArrays arrays{now_.spheres.data(), now_.counts.data(),
                              spare_.spheres.data() + first * state_.geometry.slots,
-                             spare_.counts.data() + first};
+                             spare_.counts.data() + first, fields()};
     for (Worker& worker : workers_) worker.moves = {};
     loop_.run(pool_, state_.tiles(), [&](int item, int thread) {
       const bool flat = state_.dimensions() == 2;
@@ -30,8 +32,6 @@ void CpuEngine::advance(std::uint64_t cycles) {
     // The cycle has read one array and written the other (Algorithm 4 of the paper: the shift takes
     // place on the way).
     std::swap(now_, spare_);
-    // Coordinates are those in the shifted grid; its origin says where that is.
-    move_origin(state_, draw);
     ++all.cycles;
     for (const Worker& worker : workers_) {
       all.trial_moves += worker.moves.trial_moves;

@@ -4,6 +4,7 @@
 
 #include "../../runtime/simd.h"
 #include "../equal_disks.h"
+#include "../fields.h"
 #include "../particles.h"
 
 namespace manymove::hard_particles {
@@ -14,6 +15,7 @@ struct CycleArrays {
   const std::uint32_t* old_counts;
   Sphere* new_spheres;
   std::uint32_t* new_counts;
+  const FieldView* fields;  // null: none
 };
 
 namespace equal_disks {
@@ -52,10 +54,11 @@ struct ParticleKernels {
   // How many particles a tile holds with its far border, for which a workspace needs room.
   std::size_t (*count)(const Geometry& g, const Draw& d, const TileBounds& bounds,
                        const CycleArrays& b, std::uint32_t* first);
-  // After count(), whose `first` the workspace has.
-  void (*run_tile)(const Geometry& g, const Law& law, const Draw& d, int tile,
-                   const TileBounds& bounds, const CycleArrays& b, const Workspace& w,
-                   MoveCounts& counts);
+  // After count(), whose `first` the workspace has; the second one with external fields.
+  using RunTile = void (*)(const Geometry& g, const Law& law, const Draw& d, int tile,
+                           const TileBounds& bounds, const CycleArrays& b, const Workspace& w,
+                           MoveCounts& counts);
+  RunTile run_tile, run_tile_in_fields;
 };
 struct Kernels {
   equal_disks::RunTile disks;

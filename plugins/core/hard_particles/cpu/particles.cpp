@@ -6,6 +6,7 @@
 
 #include "../../runtime/host_arrays.h"
 #include "../constant_pressure/volume.h"
+#include "../external_fields.h"
 #include "../grid.h"
 #include "cpu_engine.h"
 
@@ -52,8 +53,14 @@ class CpuParticles final : public CpuEngine {
                 int thread) override {
     TileMemory& memory = memory_[thread];
     const std::size_t n = kernels_.count(local_, draw, bounds, arrays, memory.work.first);
-    kernels_.run_tile(local_, law_, draw, tile, bounds, arrays, memory.with_room(n),
-                      workers_[thread].moves);
+    const auto run = arrays.fields ? kernels_.run_tile_in_fields : kernels_.run_tile;
+    run(local_, law_, draw, tile, bounds, arrays, memory.with_room(n), workers_[thread].moves);
+  }
+
+  const FieldView* fields() override {
+    if (state_.parameters.fields.empty()) return nullptr;
+    view_ = field_view(state_);
+    return &view_;
   }
 
   void change_between_cycles() override {
@@ -169,6 +176,7 @@ class CpuParticles final : public CpuEngine {
   }
 
   Law law_;  // its tables are in state_
+  FieldView view_{};
   const ParticleKernels kernels_;
   std::vector<TileMemory> memory_;  // of each thread
   std::vector<std::vector<SwapCandidate>> candidates_;

@@ -96,15 +96,25 @@ inline __attribute__((always_inline)) FloatLanes sigmas_of(const Law& law, Label
   }
 }
 
-// One particle's visit: `chunk` of its trial moves, from `made` on.
-template <int D, Contact C>
+// The trial moves for which neighbors are listed at once. word: of each, for the fields.
+template <int D>
+struct Chunk {
+  float by[kChunk][D];
+  std::uint32_t word[kChunk];
+  int moves = 0;
+};
+
+// One particle's visit. F: NoField, or TileField<D>.
+template <int D, Contact C, class F>
 struct ParticleVisit {
   const Geometry& g;
   const Law& law;
   const Workspace& w;
+  const F& field;
   std::uint32_t self;     // the particle in the tile
   float low[D], high[D];  // the cell, from the particle's place at the start of the chunk
   int listed = 0;
+  double energy = 0;  // of the particle in the fields
 
   // Lists the particles that can be met on the way, which leads at most `reach` away.
   inline __attribute__((always_inline)) void list(const TileBounds& b, const int cell[3],
@@ -147,6 +157,14 @@ struct ParticleVisit {
     }
   }
 
+  // The energy at the start.
+  inline __attribute__((always_inline)) void begin() {
+    float r[D];
+    for (int a = 0; a < D; ++a) r[a] = w.at[a][self];
+    bool forbidden = false;
+    energy = field.energy(w.id[self], r, forbidden);
+  }
+
   // Whether the particle, moved by u, overlaps no other.
   inline __attribute__((always_inline)) bool free(const float u[D]) const {
     // |d_j - u|^2 - sigma_j^2 = gap_j - 2 d_j . u + |u|^2, with d_j from the particle to neighbor j
@@ -171,8 +189,12 @@ struct ParticleVisit {
     return true;
   }
 
+  // second(move): a second word of a move of the chunk for the fields.
+  template <class Second>
   inline __attribute__((always_inline)) int moves(const TileBounds& b, const int cell[3],
-                                                  const float (*by)[D], int count) {
+                                                  const Chunk<D>& chunk, const Second& second) {
+    const auto& by = chunk.by;
+    const int count = chunk.moves;
     // The way leads at most as far as the sums of the moves to either side, within the cell
     // (section 1.3 of docs/theory/hard_spheres.md, as the margin of what float32 rounds below).
     float reach2 = 0;
@@ -202,6 +224,12 @@ struct ParticleVisit {
       }
       // A move that leaves the cell, or into an overlap, is rejected; the particle stays at u.
       if (!inside || !free(to)) continue;
+      if constexpr (F::kIs) {
+        float r[D];
+        for (int a = 0; a < D; ++a) r[a] = w.at[a][self] + to[a];
+        if (!field.accepts(w.id[self], r, energy, chunk.word[m], [&] { return second(m); }))
+          continue;
+      }
       for (int a = 0; a < D; ++a) u[a] = to[a];
       ++accepted;
     }
@@ -210,33 +238,55 @@ struct ParticleVisit {
   }
 };
 
-template <int D, Contact C>
-int visit(const Geometry& g, const Law& law, const TileBounds& b, std::uint64_t cycle, int round,
-          std::uint32_t where, const int cell[3], const Workspace& w) {
+// The random words of a visit.
+struct VisitWords {
+  std::uint32_t where;
+  std::uint64_t cycle;
+  int round;
+  void draw(std::uint32_t word[4], const Geometry& g, Purpose purpose, int call) const {
+    random_words(word, g, where, cycle, purpose, round, call);
+  }
+};
+
+template <int D, Contact C, class F>
+int visit(const Geometry& g, const Law& law, const TileBounds& b, const VisitWords& words,
+          const int cell[3], const Workspace& w, const F& field) {
   const std::uint32_t first = w.first[local_index<D>(b, cell)],
                       n = w.first[local_index<D>(b, cell) + 1] - first;
-  ParticleVisit<D, C> visit{g, law, w, first, {}, {}};
-  int accepted = 0, in_chunk = 0;
-  float by[kChunk][D];
+  ParticleVisit<D, C, F> visit{g, law, w, field, first, {}, {}};
+  int accepted = 0;
+  Chunk<D> chunk;
+  [[maybe_unused]] std::uint32_t of_field[4] = {};
   for (int made = 0, call = 0; made < g.moves_per_cell; ++call) {
     std::uint32_t word[4];
-    random_words(word, g, where, cycle, Purpose::displacement, round, call);
+    words.draw(word, g, Purpose::displacement, call);
     if (call == 0) {
       visit.self += uniform_below(word[3], n);
       if (is_pinned(law, w.id[visit.self])) return 0;
+      if constexpr (F::kIs) visit.begin();
     }
     for (int m = 0; m < kMovesPerCall<D> && made < g.moves_per_cell; ++m, ++made) {
-      displacements<D>(word, m, g.step, by[in_chunk++]);
+      if constexpr (F::kIs) {
+        if (field.f.soft && made % 4 == 0)
+          words.draw(of_field, g, Purpose::field, field_call(made));
+        chunk.word[chunk.moves] = of_field[made % 4];
+      }
+      displacements<D>(word, m, g.step, chunk.by[chunk.moves++]);
       // The moves of a chunk share one list of neighbors.
-      if (in_chunk < kChunk && made + 1 < g.moves_per_cell) continue;
-      accepted += visit.moves(b, cell, by, in_chunk);
-      in_chunk = 0;
+      if (chunk.moves < kChunk && made + 1 < g.moves_per_cell) continue;
+      accepted += visit.moves(b, cell, chunk, [&](int of_chunk) {
+        const int move = made + 1 - chunk.moves + of_chunk;
+        std::uint32_t second[4];
+        words.draw(second, g, Purpose::field, kSecondWord + field_call(move));
+        return second[move % 4];
+      });
+      chunk.moves = 0;
     }
   }
   return accepted;
 }
 
-template <int D, Contact C>
+template <int D, Contact C, class F>
 void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const TileBounds& bounds,
               const CycleArrays& b, const Workspace& w, MoveCounts& counts) {
   // The algorithm of section 2 for one tile: land, make the visits set by set, write back.
@@ -255,6 +305,7 @@ void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const 
               static_cast<std::uint32_t>(at[0] | at[1] << 10 | at[2] << 20);
       }
 
+  const F field = field_of<F>(b.fields, g, bounds);
   const auto base = static_cast<std::uint32_t>(tile) * static_cast<std::uint32_t>(g.plane);
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < kSets; ++turn) {
@@ -265,8 +316,8 @@ void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const 
         const int cell[3] = {static_cast<int>(entry & 1023u), static_cast<int>(entry >> 10 & 1023u),
                              static_cast<int>(entry >> 20)};
         const auto where = base + static_cast<std::uint32_t>(local_index<D>(bounds, cell));
-        counts.accepted_moves +=
-            static_cast<std::uint64_t>(visit<D, C>(g, law, bounds, d.cycle, round, where, cell, w));
+        counts.accepted_moves += static_cast<std::uint64_t>(
+            visit<D, C>(g, law, bounds, VisitWords{where, d.cycle, round}, cell, w, field));
       }
       counts.trial_moves +=
           static_cast<std::uint64_t>(members[set]) * static_cast<std::uint64_t>(g.moves_per_cell);
@@ -291,11 +342,15 @@ void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const 
       }
 }
 
+template <int D, Contact C>
+ParticleKernels kernels_of() {
+  return {&count<D>, &run_tile<D, C, NoField>, &run_tile<D, C, TileField<D>>};
+}
 template <int D>
 void use_dimension(ParticleKernels to[3]) {
-  to[0] = {&count<D>, &run_tile<D, Contact::one_size>};
-  to[1] = {&count<D>, &run_tile<D, Contact::additive>};
-  to[2] = {&count<D>, &run_tile<D, Contact::table>};
+  to[0] = kernels_of<D, Contact::one_size>();
+  to[1] = kernels_of<D, Contact::additive>();
+  to[2] = kernels_of<D, Contact::table>();
 }
 
 }  // namespace

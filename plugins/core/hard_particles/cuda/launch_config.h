@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "../constant_pressure/volume.h"
+#include "../fields.h"
 #include "../particles.h"
 #include "../state.h"
 
@@ -139,17 +140,22 @@ struct System {
   }
 };
 
-// A kernel for each number of threads that visit a cell together.
+// A kernel for each number of threads that visit a cell together, without or with fields.
 struct CycleKernel {
   void (*run)(Geometry, Law, Draw, LaunchArrays, LaunchConfig, VolumeChoice);
+  void (*run_in_fields)(Geometry, Law, Draw, LaunchArrays, LaunchConfig, FieldView);
   int lanes, most_threads;
   int list, moves;  // of a thread, as in LaunchConfig
   // For many systems; null if they do not use it.
   void (*run_systems)(const System*, const Draw*, int cycle);
+
+  auto with_run(auto&& task) const { return run_in_fields ? task(run_in_fields) : task(run); }
 };
-struct KernelsOfLaw {
+struct CycleKernels {
   CycleKernel many_tiles, some_tiles, two_tiles, few_tiles;
   CycleKernel crowded;  // few tiles, with many particles in a cell
+};
+struct KernelsOfLaw : CycleKernels {
   void (*histogram)(Geometry, Law, ContactBins, int kinds, bool in_shared, const Sphere*,
                     const std::uint32_t*, std::uint64_t*);
   void (*histogram_of_systems)(const System*, std::uint64_t* const* rows, int cycle);
@@ -158,6 +164,8 @@ struct KernelsOfLaw {
 // distances are sums of radii.
 template <Contact C, bool Sums = false>
 KernelsOfLaw kernels_of(int dimensions);
+template <Contact C, bool Sums = false>
+CycleKernels cycles_in_fields(int dimensions);
 
 // Cells of one set in a tile, at most.
 MM_HD int set_cells(const Geometry& g, int dimensions) {

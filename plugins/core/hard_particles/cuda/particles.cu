@@ -5,10 +5,12 @@
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "../../runtime/launch.cuh"
 #include "../constant_pressure/edges.h"
 #include "../constant_pressure/volume.h"
+#include "../external_fields.h"
 #include "../grid.h"
 #include "box_moves.h"
 #include "launch_config.h"
@@ -24,11 +26,19 @@ namespace {
 constexpr std::size_t kSharedLimit = 47 * 1024;
 constexpr unsigned kHistogramThreads = 128;
 
+template <Contact C, bool Sums>
+KernelsOfLaw kernels_of_law(const State& state) {
+  KernelsOfLaw kernels = kernels_of<C, Sums>(state.dimensions());
+  if (!state.parameters.fields.empty())
+    static_cast<CycleKernels&>(kernels) = cycles_in_fields<C, Sums>(state.dimensions());
+  return kernels;
+}
+
 KernelsOfLaw choose_kernels(const State& state) {
-  const int D = state.dimensions();
-  if (!state.radii.empty()) return kernels_of<Contact::table, true>(D);
-  return with_particles(D, state.distances.contact,
-                        [&](auto policy) { return kernels_of<decltype(policy)::kContact>(D); });
+  if (!state.radii.empty()) return kernels_of_law<Contact::table, true>(state);
+  return with_particles(state.dimensions(), state.distances.contact, [&](auto policy) {
+    return kernels_of_law<decltype(policy)::kContact, false>(state);
+  });
 }
 
 // A thread for each cell. Does nothing if `skip` points at something else than 0.
@@ -350,6 +360,12 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     sigmas_ = on_device(state_.sigmas, stream_);
     radii_ = on_device(state_.radii, stream_);
     pinned_ = on_device(state_.parameters.pinned, stream_);
+    values_.clear();
+    points_.clear();
+    for (const ExternalField& field : state_.parameters.fields) {
+      values_.push_back(on_device(field.values, stream_));
+      points_.push_back(on_device(field.points, stream_));
+    }
     place_law();
   }
   void place_law() {
@@ -363,21 +379,41 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     if (law_.pinned) law_.pinned = pinned_.data();
   }
 
+  // The fields with the grid of the cycle that has begun.
+  FieldView fields_here() const {
+    FieldView view = field_view(state_);
+    for (std::size_t k = 0; k < values_.size(); ++k) {
+      FieldTerm& term = view.terms[k];
+      if (term.values) term.values = values_[k].data();
+      term.points = points_[k].data();
+    }
+    return view;
+  }
+
   Scratch scratch() const {
     return {reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(), locks_.data(),
             scratch_parts_, most_in_tile(state_)};
   }
   void launch(const Geometry& g, const Draw& draw, int tiles, cudaStream_t stream, bool overlap) {
     const bool foretold = box_moves_ && box_moves_->begun();
-    launch_kernel(plan_.kernel.run, static_cast<unsigned>(tiles),
-                  static_cast<unsigned>(plan_.config.threads), shared_bytes(state_, plan_.config),
-                  stream, overlap, g, law_, draw,
-                  LaunchArrays{spheres_[now_].data(), counts_[now_].data(),
-                               spheres_[1 - now_].data() + first_cell() * g.slots,
-                               counts_[1 - now_].data() + first_cell(), moves_.data(), scratch(),
-                               foretold ? box_moves_->for_host() : skip_,
-                               foretold ? box_moves_->scale() : nullptr, search_},
-                  plan_.config, foretold ? box_moves_->choice() : VolumeChoice{});
+    const LaunchArrays arrays{spheres_[now_].data(),
+                              counts_[now_].data(),
+                              spheres_[1 - now_].data() + first_cell() * g.slots,
+                              counts_[1 - now_].data() + first_cell(),
+                              moves_.data(),
+                              scratch(),
+                              foretold ? box_moves_->for_host() : skip_,
+                              foretold ? box_moves_->scale() : nullptr,
+                              search_};
+    const auto launch = [&](auto* run, const auto& last) {
+      launch_kernel(run, static_cast<unsigned>(tiles), static_cast<unsigned>(plan_.config.threads),
+                    shared_bytes(state_, plan_.config), stream, overlap, g, law_, draw, arrays,
+                    plan_.config, last);
+    };
+    if (plan_.kernel.run_in_fields)
+      launch(plan_.kernel.run_in_fields, fields_here());
+    else
+      launch(plan_.kernel.run, foretold ? box_moves_->choice() : VolumeChoice{});
   }
 
   // Enqueues a cycle and returns how many there are then. What the host keeps of the trial changes
@@ -496,6 +532,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   DeviceBuffer<Label> labels_;
   DeviceBuffer<float> sigmas_, radii_;
   DeviceBuffer<std::uint8_t> pinned_;
+  std::vector<DeviceBuffer<double>> values_, points_;  // of each field
   std::optional<BoxMoves> box_moves_;             // at constant pressure
   bool rescales_ = false;                         // before the next cycle, in a group
   PairSearch search_{};                           // of the last cycle

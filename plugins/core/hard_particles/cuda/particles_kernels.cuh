@@ -313,9 +313,10 @@ __device__ __noinline__ void search_pairs(const Geometry& g, const Law& law,
 
 // What makes the visits of the cells of a set, and returns the accepted moves (Visit).
 template <class V, int D, Contact C>
-concept VisitsOf = requires(const Tile<D, C>& tile, const std::uint16_t* cells, Workspace work) {
+concept VisitsOf = requires(const Tile<D, C>& tile, const std::uint16_t* cells, Workspace work,
+                            const typename V::Field& field) {
   { V::kSums } -> std::convertible_to<bool>;
-  { V::visit_set(tile, std::uint64_t{}, 0, cells, 0, work) } -> std::same_as<int>;
+  { V::visit_set(tile, std::uint64_t{}, 0, cells, 0, work, field) } -> std::same_as<int>;
 };
 
 // From the order of the particles to the writing back of a tile whose particles are in the places
@@ -323,7 +324,8 @@ concept VisitsOf = requires(const Tile<D, C>& tile, const std::uint16_t* cells, 
 template <int D, Contact C, VisitsOf<D, C> V>
 __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& b,
                           const LaunchConfig& config, TileControl& control, float4* spheres,
-                          std::uint32_t* ids, const SharedTile<D, C>& m) {
+                          std::uint32_t* ids, const SharedTile<D, C>& m,
+                          const FieldView* fields) {
   const TileBounds& bounds = control.bounds;
   const Law& law = control.law;
   order_particles<D>(bounds, spheres, m.first);
@@ -354,13 +356,14 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
       static_cast<std::uint32_t>(tile_of_block<D>(g, config)) * static_cast<std::uint32_t>(g.plane),
       bounds.size[0] + 1,
       (bounds.size[0] + 1) * (bounds.size[1] + 1)};
+  const auto field = field_of<typename V::Field>(fields, g, bounds);
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 1 << D; ++turn) {
       // The cells of a set move at once: between two of them there is a layer of other cells, so
       // that no move of one can be met by a move of another (section 3, step 4).
       const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
       accepted += V::visit_set(tile, d.cycle, round, m.sets + set * set_cells(g, D),
-                               control.members[set], m.work);
+                               control.members[set], m.work, field);
       // Moves of this set are over before those of the next one look at its particles.
       __syncthreads();
     }
@@ -400,7 +403,8 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
 template <int D, Contact C, VisitsOf<D, C> V, bool Chooses>
 __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, const Draw& d,
                                            const LaunchArrays& b, const LaunchConfig& config,
-                                           const VolumeChoice& choice) {
+                                           const VolumeChoice& choice,
+                                           const FieldView* fields = nullptr) {
   extern __shared__ float4 memory[];
   __shared__ TileControl control;
   const SharedTile<D, C> m(g, config, memory);
@@ -480,7 +484,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
           place(p[k], static_cast<int>(from[k] & 0xffffu), m.spheres);
     }
     __syncthreads();
-    accepted = tile_cycle<D, C, V>(g, d, b, config, control, m.spheres, m.ids, m);
+    accepted = tile_cycle<D, C, V>(g, d, b, config, control, m.spheres, m.ids, m, fields);
   } else {  // a part of the scratch, which this block locks
     if (threadIdx.x == 0) {
       // There are fewer parts than blocks: take the next one that is free.
@@ -497,7 +501,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
     old.for_all([&](const Sphere& p, int i, std::uint32_t) { place(p, i, spheres); });
     // All particles are in their cells before they are put in order.
     __syncthreads();
-    accepted = tile_cycle<D, C, V>(g, d, b, config, control, spheres, b.scratch.ids + at, m);
+    accepted = tile_cycle<D, C, V>(g, d, b, config, control, spheres, b.scratch.ids + at, m, fields);
     __threadfence();
     __syncthreads();
     // After the fence of all threads: the next owner of the part finds nothing under way.
@@ -522,6 +526,15 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
                  const __grid_constant__ Draw d, const LaunchArrays b, const LaunchConfig config,
                  const __grid_constant__ VolumeChoice choice) {
   make_cycle<D, C, V, true>(g, law, d, b, config, choice);
+}
+
+// With fields, at constant volume.
+template <int D, Contact C, VisitsOf<D, C> V, int Threads, int BlocksPerMultiprocessor>
+__global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
+    cycle_in_fields(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
+                    const __grid_constant__ Draw d, const LaunchArrays b, const LaunchConfig config,
+                    const __grid_constant__ FieldView fields) {
+  make_cycle<D, C, V, false>(g, law, d, b, config, VolumeChoice{}, &fields);
 }
 
 // One thread per cell; the block's histograms are in shared memory if they fit, [kinds][bins].

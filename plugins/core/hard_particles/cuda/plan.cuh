@@ -62,9 +62,11 @@ inline Plan plan_of(const State& state, const KernelsOfLaw& kernels, double occu
   };
   plan.capacity_in_group = std::min(in_group(kernels.many_tiles), in_group(kernels.few_tiles));
   const std::size_t bytes = shared_bytes(state, s);
-  allow_shared_memory(plan.kernel.run, bytes, "shared memory for a tile");
-  plan.overlap = waits_for_former_kernel(plan.kernel.run);
-  const int at_once = blocks_side_by_side(plan.kernel.run, s.threads, bytes);
+  const int at_once = plan.kernel.with_run([&](auto* run) {
+    allow_shared_memory(run, bytes, "shared memory for a tile");
+    plan.overlap = waits_for_former_kernel(run);
+    return blocks_side_by_side(run, s.threads, bytes);
+  });
   // Ranks launch some of their tiles at a time.
   if (state.strip || tiles <= multiprocessors || tiles > at_once * multiprocessors) return plan;
   const std::vector<std::uint16_t> order =

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../../runtime/warp.cuh"
+#include "../fields.h"
 #include "../particles.h"
 
 namespace manymove::hard_particles {
@@ -67,10 +68,11 @@ struct Workspace {
 // The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8). The neighbors that a visit
 // can reach are listed once, by each thread a share of what is in the cells around, from Runs runs
 // of cells at a time, of each of which a thread loads AtOnce at once. Then the threads have equal
-// shares of the neighbors, K of them in registers.
-template <int D, Contact C, bool Sums, int K, int Lanes, int Runs, int AtOnce>
+// shares of the neighbors, K of them in registers. F: NoField, or TileField<D>.
+template <int D, Contact C, bool Sums, int K, int Lanes, int Runs, int AtOnce, class F>
 struct Visit {
   static constexpr bool kSums = Sums;
+  using Field = F;
   static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
   static constexpr int kRuns = D == 3 ? 9 : 3;
   // Calls of the random number generator by each thread before a list is made, and the moves that
@@ -228,6 +230,36 @@ struct Visit {
     return chooses;
   }
 
+  // Draws the random words of the next moves for the fields, into the fourth components.
+  static __device__ __forceinline__ void draw_words(const T& tile, std::uint64_t cycle, int round,
+                                                    int cell, int made, float4* moves) {
+    static_assert(kMoves % 4 == 0);
+    const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
+    // The moves themselves have been written by other lanes.
+    __syncwarp();
+#pragma unroll 1
+    for (int call = lane; call < kMoves / 4; call += Lanes) {
+      std::uint32_t word[4];
+      random_words(word, tile.g, tile.where + static_cast<std::uint32_t>(cell), cycle,
+                   Purpose::field, round, field_call(made) + call);
+#pragma unroll
+      for (int m = 0; m < 4; ++m) moves[(4 * call + m) * groups].w = __uint_as_float(word[m]);
+    }
+  }
+
+  // Whether the fields accept a move of the particle to p + to; then `energy` follows.
+  static __device__ bool accepted_by(const F& field, const T& tile, std::uint64_t cycle, int round,
+                                     int cell, std::uint32_t self, int move, const float4& r,
+                                     double& energy) {
+    const float at[3] = {r.x, r.y, r.z};
+    return field.accepts(tile.id(self), at, energy, __float_as_uint(r.w), [&] {
+      std::uint32_t word[4];
+      random_words(word, tile.g, tile.where + static_cast<std::uint32_t>(cell), cycle,
+                   Purpose::field, round, kSecondWord + field_call(move));
+      return move % 4 == 0 ? word[0] : move % 4 == 1 ? word[1] : move % 4 == 2 ? word[2] : word[3];
+    });
+  }
+
   // How far the way of the particle at p may lead: at most as far as the sums of all threads' moves
   // to either side, within the cell. middle: the cell's center, from the particle.
   static __device__ __forceinline__ float reach_of(const T& tile, const int (&at)[3],
@@ -251,7 +283,7 @@ struct Visit {
 
   // `entry`: the cell. `real`: it is not just there to fill the warp.
   static __device__ int visit(const T& tile, std::uint64_t cycle, int round, std::uint32_t entry,
-                              const Workspace& work, bool real) {
+                              const Workspace& work, bool real, const F& field) {
     const Geometry& g = tile.g;
     const Law law = tile.law;
     // Local x and y in five bits each, z above.
@@ -265,6 +297,7 @@ struct Visit {
     std::uint16_t* const list = work.lists + threadIdx.x * room;
     std::uint32_t self = 0;
     float4 p;
+    [[maybe_unused]] double energy = 0;
     int accepted = 0;
 #pragma unroll 1
     for (int made = 0; made < g.moves_per_cell; made += kMoves) {
@@ -275,7 +308,14 @@ struct Visit {
         if (Lanes > 1) chooses = value_of_lane(chooses, 0, Lanes);
         self = begin + uniform_below(chooses, n);
         p = tile.spheres[self];
+        if constexpr (F::kIs) {
+          const float r[3] = {p.x, p.y, p.z};
+          bool forbidden = false;
+          energy = field.energy(tile.id(self), r, forbidden);
+        }
       }
+      if constexpr (F::kIs)
+        if (field.f.soft) draw_words(tile, cycle, round, cell, made, moves);
       // All moves of the list are known, and with them how far the particle can come.
       const float reach = reach_of(tile, at, p, up, down, middle) + 4e-6f * law.largest;
       const int listed = list_neighbors(tile, law, cell, self, p, reach, list, room);
@@ -354,6 +394,10 @@ struct Visit {
           free = exactly_free(tile, self, r, cell, list, listed, room);
           if (Lanes > 1) free = __all_sync(group, free);
         }
+        if constexpr (F::kIs)
+          if (inside && free)
+            free = accepted_by(field, tile, cycle, round, cell, self, made + move,
+                               make_float4(p.x + to[0], p.y + to[1], p.z + to[2], by.w), energy);
         if (inside && free) {
 #pragma unroll
           for (int a = 0; a < D; ++a) u[a] = to[a];
@@ -373,13 +417,14 @@ struct Visit {
 
   // Returns the accepted moves.
   static __device__ int visit_set(const T& tile, std::uint64_t cycle, int round,
-                                  const std::uint16_t* cells, int members, const Workspace& work) {
+                                  const std::uint16_t* cells, int members, const Workspace& work,
+                                  const F& field) {
     constexpr int kCells = 32 / Lanes;  // of a warp
     int accepted = 0;
 #pragma unroll 1
     for (int i = threadIdx.x / Lanes; (i & -kCells) < members; i += blockDim.x / Lanes) {
       const bool real = i < members;
-      accepted += visit(tile, cycle, round, cells[real ? i : i & -kCells], work, real);
+      accepted += visit(tile, cycle, round, cells[real ? i : i & -kCells], work, real, field);
     }
     return accepted;
   }

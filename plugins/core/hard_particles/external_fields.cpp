@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "external_fields.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "../runtime/errors.h"
+
+namespace manymove::hard_particles {
+namespace {
+
+bool is_wall(FieldKind kind) { return kind != FieldKind::linear && kind != FieldKind::springs; }
+
+bool has_direction(const ExternalField& field) {
+  return field.kind == FieldKind::linear ||
+         (is_wall(field.kind) && field.shape != WallShape::sphere);
+}
+
+double length_of(const std::array<double, 3>& v) {
+  return std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+}
+
+void check_finite(const char* name, const auto& numbers) {
+  for (const double number : numbers)
+    if (!std::isfinite(number)) refuse(Parameter{"fields"}, name, " must be finite, got ", number);
+}
+
+void check_number(const char* name, double number) {
+  if (!(number > 0) || !std::isfinite(number))
+    refuse(Parameter{"fields"}, name, " must be positive and finite, got ", number);
+}
+
+// What the shape and the law of a field need.
+void check_geometry(const State& state, const ExternalField& field) {
+  const bool wall = is_wall(field.kind);
+  check_finite("the origin", field.origin);
+  check_finite("the direction", field.direction);
+  if (has_direction(field) && !(length_of(field.direction) > 0))
+    refuse(Parameter{"fields"}, "a direction must not be zero");
+  if (state.dimensions() == 2 && wall && field.shape == WallShape::cylinder)
+    refuse(Parameter{"fields"}, "a cylinder needs three dimensions: in two a sphere is a circle");
+  if (state.dimensions() == 2 && has_direction(field) && field.direction[2] != 0)
+    refuse(Parameter{"fields"}, "a direction must be in the plane in two dimensions");
+  if (wall && field.shape != WallShape::plane) check_number("the radius", field.radius);
+  if (wall && field.kind != FieldKind::wall) check_number("the length", field.length);
+  if (field.kind == FieldKind::lj93_wall) check_number("the cutoff", field.cutoff);
+}
+
+void check_values(const State& state, const ExternalField& field) {
+  const std::size_t N = state.particles, D = static_cast<std::size_t>(state.dimensions());
+  if (!field.values.empty() && field.values.size() != N)
+    refuse(Parameter{"fields"}, "must have a number for each of ", N, " particles, got ",
+           field.values.size());
+  const std::size_t points = field.kind == FieldKind::springs ? N * D : 0;
+  if (field.points.size() != points)
+    refuse(Parameter{"fields"}, "must have ", points, " coordinates of points, got ",
+           field.points.size());
+  check_finite("points", field.points);
+  check_finite("a strength", field.values);
+  check_finite("a strength", std::array{field.value});
+  const bool negative = field.value < 0 || std::any_of(field.values.begin(), field.values.end(),
+                                                       [](double value) { return value < 0; });
+  if (field.kind != FieldKind::linear && negative)
+    refuse(Parameter{"fields"}, "a strength or a distance must not be negative");
+}
+
+FieldTerm term_of(const ExternalField& field) {
+  FieldTerm t{};
+  t.kind = field.kind;
+  t.shape = field.shape;
+  const double norm = has_direction(field) ? length_of(field.direction) : 1;
+  for (std::size_t a = 0; a < 3; ++a) {
+    t.origin[a] = field.origin[a];
+    t.direction[a] = field.direction[a] / norm;
+  }
+  t.radius = field.radius;
+  t.sign = field.inside ? 1 : -1;
+  t.length = field.length;
+  t.cutoff = field.cutoff;
+  if (field.kind == FieldKind::lj93_wall) {
+    const double q = field.length / field.cutoff, q3 = q * q * q;
+    t.shift = 2.0 / 15 * (q3 * q3 * q3) - q3;
+  }
+  t.value = field.value;
+  t.values = field.values.empty() ? nullptr : field.values.data();
+  t.points = field.points.data();
+  return t;
+}
+
+template <int D>
+double energy_of(const FieldView& view, std::size_t i, const double* place) {
+  double at[3] = {0, 0, 0};
+  for (int a = 0; a < D; ++a) at[a] = place[a];
+  bool forbidden = false;
+  const double energy = energy_at<D>(view, static_cast<std::uint32_t>(i), at, forbidden);
+  return forbidden ? std::numeric_limits<double>::infinity() : energy;
+}
+
+double energy_of(const State& state, const FieldView& view, std::size_t i, const double* place) {
+  return state.dimensions() == 2 ? energy_of<2>(view, i, place) : energy_of<3>(view, i, place);
+}
+
+}  // namespace
+
+void check_fields(const State& state) {
+  const std::vector<ExternalField>& fields = state.parameters.fields;
+  const Parameter name{"fields"};
+  if (fields.empty()) return;
+  if (fields.size() > kMostFields)
+    refuse(name, "must be at most ", kMostFields, ", got ", fields.size());
+  if (state.constant_pressure())
+    refuse(name, "cannot be combined with constant pressure, where a change of the box moves all ",
+           "particles in the fields");
+  if (state.swaps())
+    refuse(name, "cannot be combined with swap moves, whose particles have energies in the fields");
+  for (const ExternalField& field : fields) {
+    check_geometry(state, field);
+    check_values(state, field);
+  }
+}
+
+void check_allowed(const State& state, const Snapshot& data) {
+  if (state.parameters.fields.empty()) return;
+  const FieldView view = field_view(state);
+  const auto D = static_cast<std::size_t>(state.dimensions());
+  for (std::size_t i = 0; i < data.places.size() / D; ++i) {
+    double place[3] = {0, 0, 0};
+    for (std::size_t a = 0; a < D; ++a) place[a] = static_cast<double>(data.places[i * D + a]);
+    if (std::isinf(energy_of(state, view, i, place)))
+      refuse(manymove::Particles(state.noun(), static_cast<std::int64_t>(data.index(i))),
+             "is in a wall or touches it within rounding: move it away by 1e-5 contact distances");
+  }
+}
+
+FieldView field_view(const State& state) {
+  FieldView view{};
+  for (const ExternalField& field : state.parameters.fields) {
+    view.terms[view.number++] = term_of(field);
+    view.soft |= field.kind != FieldKind::wall;
+  }
+  for (std::size_t a = 0; a < static_cast<std::size_t>(state.dimensions()); ++a) {
+    view.origin[a] = static_cast<double>(state.data.origin[a]);
+    view.extent[a] = static_cast<double>(state.extent[a]);
+    view.unit[a] = state.parameters.box[a] / view.extent[a];
+  }
+  return view;
+}
+
+std::vector<double> energies_at(const State& state, const double* coordinates) {
+  std::vector<double> energies(state.particles, 0.0);
+  if (state.parameters.fields.empty()) return energies;
+  const FieldView view = field_view(state);
+  const auto D = static_cast<std::size_t>(state.dimensions());
+  for (std::size_t i = 0; i < state.particles; ++i) {
+    double place[3] = {0, 0, 0};
+    for (std::size_t a = 0; a < D; ++a)
+      // Places are integers.
+      place[a] = std::nearbyint((coordinates[i * D + a] / state.parameters.box[a] + 0.5) *
+                                view.extent[a]);
+    energies[i] = energy_of(state, view, i, place);
+  }
+  return energies;
+}
+
+}  // namespace manymove::hard_particles

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// External fields on the host: checks, and what engines have of them.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "fields.h"
+#include "state.h"
+
+namespace manymove::hard_particles {
+
+// Refuses fields that the engine does not have, when the grid is known.
+void check_fields(const State& state);
+// Refuses particles that are where a field forbids them; data: with the places of all.
+void check_allowed(const State& state, const Snapshot& data);
+// The fields with the grid where the state has its origin; arrays are those of the parameters.
+FieldView field_view(const State& state);
+// The energies of all particles [N] at coordinates [N][D]; infinite where one may not be.
+std::vector<double> energies_at(const State& state, const double* coordinates);
+
+}  // namespace manymove::hard_particles

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// External fields of the policy `Particles`: the energy of a particle as a function of its place,
+// and the decision about a trial move, the same bits on every backend
+// (docs/theory/external_fields.md).
+//
+// A place is an integer and an energy a chain of IEEE operations with one rounding each, which no
+// compiler may contract, so that an energy is a function of the place alone. Energies are in kT.
+#pragma once
+
+#include "../runtime/logarithm.h"
+#include "engine.h"
+#include "particles.h"
+
+namespace manymove::hard_particles {
+
+// A field on the memory of the engine's device; what is not of its kind is 0.
+struct FieldTerm {
+  FieldKind kind;
+  WallShape shape;
+  double origin[3];
+  double direction[3];  // unit vector
+  double radius;
+  double sign;    // +1 for particles inside a sphere or cylinder, -1 outside
+  double length;  // `length` of ExternalField
+  double cutoff;
+  double shift;          // lj93: the bracket at the cutoff
+  double value;          // of all particles
+  const double* values;  // null, or by particle
+  const double* points;  // springs: by particle, [D]
+};
+
+// All fields, and where the grid lies in the box in the present cycle. Lengths of the grid are in
+// integer units.
+struct FieldView {
+  int number;
+  bool soft;  // whether there is any field besides hard walls
+  double origin[3];
+  double extent[3];
+  double unit[3];
+  FieldTerm terms[kMostFields];
+};
+
+// ---- energies (docs/theory/external_fields.md, section 1) ----
+
+MM_HD double product_of(const double a[3], const double b[3]) {
+  return multiply_add_unfused(a[0], b[0],
+                              multiply_add_unfused(a[1], b[1], mul_rn(a[2], b[2])));
+}
+
+// The distance of a particle's center from a wall, positive on the side of the particles.
+MM_HD double wall_distance(const FieldTerm& t, const double r[3]) {
+  double d[3] = {r[0] - t.origin[0], r[1] - t.origin[1], r[2] - t.origin[2]};
+  if (t.shape == WallShape::plane) return product_of(d, t.direction);
+  if (t.shape == WallShape::cylinder) {
+    const double along = product_of(d, t.direction);
+    for (int a = 0; a < 3; ++a) d[a] = multiply_add_unfused(-along, t.direction[a], d[a]);
+  }
+  return mul_rn(t.sign, t.radius - square_root(product_of(d, d)));
+}
+
+// The energy of a particle in a field; `forbidden` becomes true where it is infinite.
+template <int D>
+MM_HD double energy_in(const FieldView& f, const FieldTerm& t, std::uint32_t id, const double r[3],
+                       bool& forbidden) {
+  const double value = t.values ? t.values[id] : t.value;
+  switch (t.kind) {
+    case FieldKind::linear: {
+      const double d[3] = {r[0] - t.origin[0], r[1] - t.origin[1], r[2] - t.origin[2]};
+      return mul_rn(value, product_of(d, t.direction));
+    }
+    case FieldKind::springs: {
+      double d[3] = {0, 0, 0};
+      for (int a = 0; a < D; ++a) {
+        const double edge = mul_rn(f.extent[a], f.unit[a]);
+        d[a] = r[a] - t.points[static_cast<std::size_t>(id) * D + a];
+        // The nearest image.
+        if (d[a] > 0.5 * edge) d[a] = d[a] - edge;
+        if (d[a] < -0.5 * edge) d[a] = d[a] + edge;
+      }
+      return mul_rn(mul_rn(0.5, value), product_of(d, d));
+    }
+    case FieldKind::wall:
+      forbidden |= wall_distance(t, r) < value;
+      return 0;
+    case FieldKind::harmonic_wall: {
+      const double depth = t.length - wall_distance(t, r);
+      return depth > 0 ? mul_rn(mul_rn(0.5, value), mul_rn(depth, depth)) : 0;
+    }
+    default: {  // lj93_wall
+      const double s = wall_distance(t, r);
+      forbidden |= !(s > 0);
+      if (!(s > 0 && s < t.cutoff)) return 0;
+      const double q = t.length / s, q3 = mul_rn(q, mul_rn(q, q));
+      const double q9 = mul_rn(q3, mul_rn(q3, q3));
+      return mul_rn(value, multiply_add_unfused(2.0 / 15, q9, -q3) - t.shift);
+    }
+  }
+}
+
+// Of a place in integer units from the box's lower corner, below twice the extent.
+template <int D>
+MM_CALL double energy_at(const FieldView& f, std::uint32_t id, const double place[3],
+                         bool& forbidden) {
+  double r[3] = {0, 0, 0}, sum = 0;
+  for (int a = 0; a < D; ++a) {
+    // Integers below 2^53: exact. The center of the box is at an integer, too.
+    const double x = place[a] >= f.extent[a] ? place[a] - f.extent[a] : place[a];
+    r[a] = mul_rn(x - 0.5 * f.extent[a], f.unit[a]);
+  }
+  MM_NO_UNROLL
+  for (int k = 0; k < f.number; ++k) sum = sum + energy_in<D>(f, f.terms[k], id, r, forbidden);
+  // A sum that overflows is as good as infinite.
+  forbidden |= !(sum < 1e300);
+  return sum;
+}
+
+// ---- decisions (section 2) ----
+
+// The number of a trial move's random word: four in a call.
+MM_HD int field_call(int move) { return move / 4; }
+inline constexpr int kSecondWord = 0x8000;  // is added to the calls of the second words
+
+// Whether exp(-rise) exceeds a number in [0, 1) of 64 bits, whose upper half is `word`; the lower
+// half is second(), which is asked for in one of about 2^32 moves.
+template <class Second>
+MM_COLD bool exactly_exceeds(double rise, std::uint32_t word, const Second& second) {
+  // The product with a power of two is exact, and so is the difference from its whole part.
+  const double t = mul_rn(exponential(-rise), 4294967296.0);
+  if (!(t < 4294967296.0)) return true;  // a rise that rounds away
+  const auto whole = static_cast<std::uint32_t>(t);
+  if (word != whole) return word < whole;
+  return static_cast<double>(second()) < mul_rn(t - static_cast<double>(whole), 4294967296.0);
+}
+
+template <class Second>
+MM_HD bool accepts_rise(double rise, std::uint32_t word, const Second& second) {
+  if (!(rise > 0)) return true;
+  if (rise > 45) return false;  // exp(-45) < 2^-64
+  // An estimate within 1e-5 of itself decides most moves.
+  const float estimate = __builtin_exp2f(static_cast<float>(rise) * -1.44269504f) * 4294967296.0f;
+  const auto given = static_cast<float>(word);
+  if (given > estimate * 1.0001f + 512.0f) return false;
+  if (given < estimate * 0.9999f - 512.0f) return true;
+  return exactly_exceeds(rise, word, second);
+}
+
+// ---- a tile's particles in the fields ----
+
+// Nothing: the policy of a system without fields, whose kernels have no trace of them.
+struct NoField {
+  static constexpr bool kIs = false;
+};
+
+template <int D>
+struct TileField {
+  static constexpr bool kIs = true;
+  const FieldView& f;
+  double center[3];  // of the tile, in integer units from the box's lower corner
+
+  MM_HD TileField(const FieldView& view, const Geometry& g, const TileBounds& b)
+      : f(view), center{0, 0, 0} {
+    for (int a = 0; a < D; ++a) {
+      int first = b.first[a];
+      if (a == D - 1 && g.part.whole > 0) {  // rows of a strip count from its first
+        first += g.part.first_row;
+        if (first >= g.part.whole) first -= g.part.whole;
+      }
+      // 2 H for each cell before; local cell 0 is at -size H from the tile's center, and its lower
+      // face at -(size + 1) H.
+      const double halves = 2.0 * first + b.size[a] + 1.0;
+      center[a] = f.origin[a] + halves * static_cast<double>(g.half[a]);
+    }
+  }
+
+  MM_HD double energy(std::uint32_t id, const float r[D], bool& forbidden) const {
+    double place[3] = {0, 0, 0};
+    for (int a = 0; a < D; ++a) place[a] = center[a] + static_cast<double>(r[a]);
+    return energy_at<D>(f, id, place, forbidden);
+  }
+
+  // Whether a trial move of a particle to r, relative to the tile's center, is accepted; then
+  // `energy` becomes that of the new place. word: the move's, if a field is soft.
+  template <class Second>
+  MM_HD bool accepts(std::uint32_t id, const float r[D], double& energy, std::uint32_t word,
+                     const Second& second) const {
+    bool forbidden = false;
+    const double there = this->energy(id, r, forbidden);
+    if (forbidden || (f.soft && !accepts_rise(there - energy, word, second))) return false;
+    energy = there;
+    return true;
+  }
+};
+
+// Either of both, in a tile.
+template <class F>
+MM_HD F field_of(const FieldView* view, const Geometry& g, const TileBounds& b) {
+  if constexpr (F::kIs)
+    return F(*view, g, b);
+  else
+    return {};
+}
+
+}  // namespace manymove::hard_particles
