@@ -55,8 +55,6 @@ void ServedCommands::check_interactions(const BondedStyles& styles) {
   if (!pair) refusals_.add("pair_style " + pair_style + instead_of_pairs(lmp, pair_style));
   if (pair && !pair->compute_flag) refusals_.add("pair_modify compute no");
   if (const std::string bonded = styles.unserved(); !bonded.empty()) refusals_.add(bonded);
-  if (force->dihedral) refusals_.add("dihedral_style " + std::string(force->dihedral_style));
-  if (force->improper) refusals_.add("improper_style " + std::string(force->improper_style));
   if (force->kspace) refusals_.add("kspace_style " + std::string(force->kspace_style));
   if (force->special_onefive) refusals_.add("special_bonds one/five");
   if (neighbor->nex_mol > 0) refusals_.add("neigh_modify exclude molecule");

@@ -111,7 +111,13 @@ Laws<P> laws_of(const Settings& s, double unit) {
                           b.epsilon, b.sigma * b.sigma});
   }
   for (const AngleCoefficients& a : s.angles)
-    laws.angles.push_back({a.form, a.stiffness, a.angle, 0, 0});
+    laws.angles.push_back({a.form, a.stiffness, a.angle, std::cos(a.angle), std::sin(a.angle)});
+  for (const DihedralCoefficients& d : s.dihedrals) {
+    laws.dihedrals.push_back({{d.constant}});
+    std::copy_n(d.amplitude, kMostMultiplicity, laws.dihedrals.back().amplitude + 1);
+  }
+  for (const ImproperCoefficients& i : s.impropers)
+    laws.impropers.push_back({0, i.stiffness, i.angle, 0, 0});
   Forces<P>& forces = laws.forces;
   forces.frame = frame_of<P>(s.box);
   forces.cutoff_squared = real(s.cutoff * s.cutoff);
@@ -217,7 +223,7 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
 }
 
 bool has_bonded_terms(const Settings& s) {
-  return !s.angles.empty() ||
+  return !s.angles.empty() || !s.dihedrals.empty() || !s.impropers.empty() ||
          std::any_of(s.bonds.begin(), s.bonds.end(),
                      [](const BondCoefficients& bond) { return bond.form != kHarmonic; });
 }
@@ -229,7 +235,7 @@ BondedTerms bonded_terms_of(const Box& box) {
   for (double* length : {&edges.xx, &edges.yy, &edges.zz, &edges.xy, &edges.xz, &edges.yz})
     // From units of 2^-64 to those of this precision's frame.
     *length *= units<Double> / units<P>;  // a power of two
-  return {edges, frame.tilted != 0, nullptr, nullptr};
+  return {edges, frame.tilted != 0, nullptr, nullptr, nullptr, nullptr};
 }
 
 #define MANYMOVE_INSTANTIATE(P)                                                     \

@@ -110,7 +110,7 @@ void check_shear(const Settings& s) {
                   [](const BodyForce& body) { return body.in_block; }))
     refuse(
         "shear cannot be combined with walls, Langevin thermostats, limits of speeds, changes of "
-        "velocities, FENE bonds, angles or body forces in a block");
+        "velocities, FENE bonds, angles, dihedrals, impropers or body forces in a block");
 }
 
 // The thermostat of a sheared fluid; its chain has length zero without one.
@@ -155,6 +155,14 @@ void check_bonded(const Settings& s) {
   for (std::size_t k = 1; k < s.angles.size(); ++k)
     if (!std::isfinite(s.angles[k].stiffness) || !std::isfinite(s.angles[k].angle))
       refuse("coefficients of angle type ", k, " are out of range");
+  for (std::size_t k = 1; k < s.dihedrals.size(); ++k) {
+    double sum = s.dihedrals[k].constant;
+    for (const double amplitude : s.dihedrals[k].amplitude) sum += amplitude;
+    if (!std::isfinite(sum)) refuse("coefficients of dihedral type ", k, " are out of range");
+  }
+  for (std::size_t k = 1; k < s.impropers.size(); ++k)
+    if (!std::isfinite(s.impropers[k].stiffness) || !std::isfinite(s.impropers[k].angle))
+      refuse("coefficients of improper type ", k, " are out of range");
 }
 
 void check_thermostats(const Settings& s) {
@@ -173,6 +181,18 @@ void check_thermostats(const Settings& s) {
   }
 }
 
+// What a bonded term of this role is called, and the number of its types, counted from 0.
+struct BondedTerm {
+  const char* name;
+  std::size_t types;
+};
+BondedTerm term_of_role(const Settings& s, int role) {
+  if (role == 0) return {"a bond", s.bonds.size()};
+  if (role < kDihedral) return {"an angle", s.angles.size()};
+  if (role < kImproper) return {"a dihedral", s.dihedrals.size()};
+  return {"an improper", s.impropers.size()};
+}
+
 // On several ranks partners may be on others.
 void check_bonds(const Settings& s, int count, const Topology& topology) {
   const bool alone = s.grid.rank.size() < 2;
@@ -181,10 +201,9 @@ void check_bonds(const Settings& s, int count, const Topology& topology) {
   for (int i = 0; i < count; ++i) {
     for (int k = topology.first_bond[i]; k < topology.first_bond[i + 1]; ++k) {
       const int kind = topology.bond_type[k], role = kind & ~kBondedType, type = kind & kBondedType;
-      const std::size_t types = role == 0 ? s.bonds.size() : s.angles.size();
-      if (role != kSecondOfAngle && (type < 1 || static_cast<std::size_t>(type) >= types))
-        refuse("particle ", topology.tag[i], " has ", role == 0 ? "a bond" : "an angle",
-               " of type ", type);
+      const BondedTerm term = term_of_role(s, role);
+      if (role != kFurtherPartner && (type < 1 || static_cast<std::size_t>(type) >= term.types))
+        refuse("particle ", topology.tag[i], " has ", term.name, " of type ", type);
       if (alone && !tags.count(topology.bond_partner[k]))
         refuse("particle ", topology.tag[i], " is bonded to ", topology.bond_partner[k],
                ", which is missing");

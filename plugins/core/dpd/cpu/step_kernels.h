@@ -526,6 +526,8 @@ class StepLoop {
     if constexpr (reading) {
       add_half(sum.bonds, sums_.bonds);
       add_half(sum.angles, sums_.angles);
+      add_half(sum.dihedrals, sums_.dihedrals);
+      add_half(sum.impropers, sums_.impropers);
     }
   }
 
