@@ -3,8 +3,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <map>
 
 #include "angle.h"
@@ -14,6 +12,7 @@
 #include "dihedral.h"
 #include "force.h"
 #include "improper.h"
+#include "translation/style_values.h"
 
 using namespace LAMMPS_NS;
 using manymove::dpd::AngleCoefficients;
@@ -22,17 +21,6 @@ using manymove::dpd::DihedralCoefficients;
 using manymove::dpd::ImproperCoefficients;
 
 namespace {
-
-// The variants of the OPENMP and OPT packages compute the same.
-std::string without_suffix(const char* style) {
-  std::string name = style ? style : "";
-  for (const char* suffix : {"/omp", "/opt"}) {
-    const std::size_t length = std::strlen(suffix);
-    if (name.size() > length && name.compare(name.size() - length, length, suffix) == 0)
-      name.resize(name.size() - length);
-  }
-  return name;
-}
 
 struct OfBondFENE : BondFENE {
   using BondFENE::epsilon, BondFENE::sigma;
@@ -45,38 +33,10 @@ const double* coefficient(auto& style, const char* name) {
   return dimension == 1 ? static_cast<const double*>(values) : nullptr;
 }
 
-// What a style writes to restart files, which releases of LAMMPS read from each other: arrays by
-// type, from type 1 on.
-template <class Style>
-class RestartArrays {
- public:
-  RestartArrays(Style& style, int types) : types_(static_cast<std::size_t>(types)) {
-    char* written = nullptr;
-    std::size_t size = 0;
-    std::FILE* const file = open_memstream(&written, &size);
-    if (!file) return;
-    style.write_restart(file);
-    std::fclose(file);
-    bytes_.assign(written, written + size);
-    std::free(written);
-  }
-  // Whether these are all of its numbers, so many of each kind by type.
-  bool has(std::size_t doubles, std::size_t integers = 0) const {
-    return bytes_.size() == types_ * (doubles * sizeof(double) + integers * sizeof(int));
-  }
-  // The next array.
-  template <class Number>
-  std::vector<Number> next() {
-    std::vector<Number> values(types_);
-    std::memcpy(values.data(), bytes_.data() + at_, types_ * sizeof(Number));
-    at_ += types_ * sizeof(Number);
-    return values;
-  }
-
- private:
-  std::size_t types_, at_ = 0;
-  std::vector<char> bytes_;
-};
+// The numbers of a style in restart files: arrays by type, from type 1 on.
+RestartBytes written_by(auto& style) {
+  return RestartBytes([&](std::FILE* file) { style.write_restart(file); });
+}
 
 const std::map<std::string, manymove::dpd::AngleForm> kAngleForms{
     {"harmonic", manymove::dpd::kAngleHarmonic},
@@ -214,7 +174,7 @@ std::vector<AngleCoefficients> BondedStyles::angles() const {
 std::vector<DihedralCoefficients> BondedStyles::dihedrals() const {
   if (!has_dihedrals()) return {};
   const auto types = static_cast<std::size_t>(atom->ndihedraltypes);
-  RestartArrays written(*force->dihedral, atom->ndihedraltypes);
+  RestartBytes written = written_by(*force->dihedral);
   std::vector<DihedralCoefficients> result(types + 1);
   const auto add = [&](std::size_t k, double constant, int multiplicity, double amplitude) {
     result[k + 1].constant += constant;
@@ -224,17 +184,17 @@ std::vector<DihedralCoefficients> BondedStyles::dihedrals() const {
       result[k + 1].amplitude[multiplicity - 1] += amplitude;
   };
   if (without_suffix(force->dihedral_style) == "opls") {
-    if (!written.has(4)) return {};
+    if (written.size() != types * 4 * sizeof(double)) return {};
     for (int m = 1; m <= 4; ++m) {
-      const std::vector<double> stiffness = written.next<double>();
+      const std::vector<double> stiffness = written.next<double>(types);
       for (std::size_t k = 0; k < types; ++k)
         add(k, stiffness[k], m, m % 2 ? stiffness[k] : -stiffness[k]);
     }
     return result;
   }
-  if (!written.has(1, 2)) return {};
-  const auto stiffness = written.next<double>();
-  const auto sign = written.next<int>(), multiplicity = written.next<int>();
+  if (written.size() != types * (sizeof(double) + 2 * sizeof(int))) return {};
+  const auto stiffness = written.next<double>(types);
+  const auto sign = written.next<int>(types), multiplicity = written.next<int>(types);
   for (std::size_t k = 0; k < types; ++k) {
     if (multiplicity[k] > manymove::dpd::kMostMultiplicity) return {};
     add(k, stiffness[k], multiplicity[k], sign[k] * stiffness[k]);
@@ -245,9 +205,9 @@ std::vector<DihedralCoefficients> BondedStyles::dihedrals() const {
 std::vector<ImproperCoefficients> BondedStyles::impropers() const {
   if (!has_impropers()) return {};
   const auto types = static_cast<std::size_t>(atom->nimpropertypes);
-  RestartArrays written(*force->improper, atom->nimpropertypes);
-  if (!written.has(2)) return {};
-  const auto stiffness = written.next<double>(), angle = written.next<double>();
+  RestartBytes written = written_by(*force->improper);
+  if (written.size() != types * 2 * sizeof(double)) return {};
+  const auto stiffness = written.next<double>(types), angle = written.next<double>(types);
   std::vector<ImproperCoefficients> result{{0, 0}};
   for (std::size_t k = 0; k < types; ++k) result.push_back({stiffness[k], angle[k]});
   return result;

@@ -38,6 +38,7 @@ ScriptTranslation::ScriptTranslation(LAMMPS* lmp, const LastSetup& last_setup)
     : Pointers(lmp),
       last_setup_(last_setup),
       refusals_(lmp),
+      pairs_(lmp),
       styles_(lmp),
       forces_(lmp),
       velocities_(lmp),
@@ -49,9 +50,8 @@ ScriptTranslation::ScriptTranslation(LAMMPS* lmp, const LastSetup& last_setup)
       readers_(lmp) {
   if (comm->nprocs > 1 && comm->layout == Comm::LAYOUT_TILED)
     refusals_.add("comm_style tiled (instead: comm_style brick)");
-  pair_ = dynamic_cast<PairManymoveDPD*>(force->pair);
   ServedCommands commands(lmp, refusals_);
-  commands.check_interactions(styles_);
+  commands.check_interactions(pairs_, styles_);
   commands.check_atoms();
   commands.check_box();
   check_fixes();
@@ -167,7 +167,7 @@ Settings ScriptTranslation::settings() {
   Settings settings;
   describe_box(lmp, settings);
   shearing_.describe(settings);
-  settings.pairs = pair_->table();
+  settings.pairs = pairs_.table();
   coefficients_ = classes_.expanded(settings.pairs);
   settings.pairs.types = classes_.count();
   settings.pairs.coefficients = coefficients_.data();
@@ -177,7 +177,7 @@ Settings ScriptTranslation::settings() {
   settings.bonded_reach = (styles_.has_wide_terms() ? 2 : 1) * comm->get_comm_cutoff();
   settings.force_to_acceleration = force->ftm2v;
   settings.mass = classes_.masses();
-  settings.seed = pair_->seed();
+  settings.seed = pairs_.dpd()->seed();
   settings.bonds = styles_.bonds();
   settings.angles = styles_.angles();
   settings.dihedrals = styles_.dihedrals();
@@ -188,9 +188,9 @@ Settings ScriptTranslation::settings() {
   return settings;
 }
 
-manymove::dpd::Coefficients ScriptTranslation::coefficients(bigint from) const {
+manymove::dpd::Coefficients ScriptTranslation::coefficients(bigint from) {
   return {from,
-          classes_.expanded(pair_->table()),
+          classes_.expanded(pairs_.table()),
           styles_.bonds(),
           styles_.angles(),
           styles_.dihedrals(),
@@ -233,7 +233,7 @@ bool ScriptTranslation::is_integrated(int i) const {
   return (forces_.flags_of(atom->mask[i]) & manymove::dpd::kIntegrated) != 0;
 }
 
-std::uint64_t ScriptTranslation::draw() { return pair_->draw(); }
+std::uint64_t ScriptTranslation::draw() { return pairs_.dpd()->draw(); }
 
 bool ScriptTranslation::has_new_classes(MpiCommunicator& communicator) {
   std::int64_t unknown = 0;

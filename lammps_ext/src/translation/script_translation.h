@@ -12,6 +12,7 @@
 #include "translation/atom_topology.h"
 #include "translation/bonded_styles.h"
 #include "translation/force_fixes.h"
+#include "translation/pair_styles.h"
 #include "translation/particle_classes.h"
 #include "translation/readers.h"
 #include "translation/refusals.h"
@@ -23,7 +24,6 @@ namespace LAMMPS_NS {
 
 class Fix;
 class FixNVTSllod;
-class PairManymoveDPD;
 
 // What runs without a setup (pre no) have to know of the last one: its step, and whether rates of
 // fix deform in the domain are constant, as they are after its init(), and in a run that is
@@ -96,11 +96,11 @@ class ScriptTranslation : protected Pointers {
   void check_fixes();
   void check_fix(Fix* fix, int mask);
   bool engine_changes_velocities(Fix* fix);
-  manymove::dpd::Coefficients coefficients(bigint from) const;
+  manymove::dpd::Coefficients coefficients(bigint from);
 
   const LastSetup last_setup_;
   Refusals refusals_;
-  PairManymoveDPD* pair_ = nullptr;
+  PairStyles pairs_;
   BondedStyles styles_;
   ForceFixes forces_;
   VelocityFixes velocities_;

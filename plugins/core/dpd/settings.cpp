@@ -49,6 +49,15 @@ void check_box_and_step(const Settings& s) {
   }
 }
 
+void check_potential(const Settings& s, const PairPotential& p, std::size_t i, std::size_t j) {
+  if (p.form == kNoPotential) return;
+  if (!std::isfinite(p.strength + p.length + p.steepness + p.shift) || !(p.cutoff > 0) ||
+      p.cutoff > s.cutoff * (1 + 1e-12))
+    refuse("the potential of types ", i, " and ", j, " is out of range");
+  if (s.pairs.transverse || s.pairs.has_densities())
+    refuse("potentials of pairs cannot be combined with transverse or many-body forces");
+}
+
 void check_pairs(const Settings& s) {
   // A particle's word has 16 bits for its type.
   if (s.pairs.types < 1 || s.pairs.types > 0xffff)
@@ -67,6 +76,7 @@ void check_pairs(const Settings& s) {
         refuse("coefficients of types ", i, " and ", j, " are out of range");
       if (!(c.transverse_gamma >= 0) || !(c.transverse_sigma >= 0) || !(c.transverse_exponent >= 0))
         refuse("transverse coefficients of types ", i, " and ", j, " are out of range");
+      check_potential(s, c.potential, i, j);
       if (s.pairs.many_body.cutoff * c.inverse_cutoff > 1 + 1e-12)
         refuse("the cutoff of densities ", s.pairs.many_body.cutoff,
                " is larger than the cutoff of types ", i, " and ", j);

@@ -57,13 +57,14 @@ struct Lengths : Matrix<float> {
 };
 
 // The purpose of a pass over the pairs: forces (plain: as in is_plain()), or densities.
-enum class Pass { plain, general, many_body, transverse, density };
+enum class Pass { plain, general, many_body, transverse, potential, density };
 
 template <Precision P, Pass pass, bool reading>
 class StepLoop {
   using Real = typename P::Real;
   static constexpr bool plain = pass == Pass::plain, many_body = pass == Pass::many_body,
-                        transverse = pass == Pass::transverse, density = pass == Pass::density;
+                        transverse = pass == Pass::transverse, potential = pass == Pass::potential,
+                        density = pass == Pass::density;
   static constexpr int kHits = 128;  // of a batch
   static_assert(kHits <= kBatch && kHits % kLanes == 0);
   // Forces are added up by add_rows().
@@ -221,6 +222,7 @@ class StepLoop {
             across_.law.set(n, across);
           } else if constexpr (!plain) {
             law_.set(n, law_of_pair(s_.forces, r.kind, other.kind, hit_[n]));
+            if constexpr (potential) types_[n] = types_of(s_.forces.types, r.kind, other.kind);
           }
         }
       }
@@ -343,6 +345,16 @@ class StepLoop {
       const bool within = squared_[n] < cutoff_squared;
       force_[n] = within ? f.over_distance : Real(0);
       if constexpr (reading) energy_[n] = within ? f.energy : Real(0);
+    }
+    if constexpr (potential) add_potentials();
+  }
+  void add_potentials() {
+    for (int n = 0; n < count_; ++n) {
+      PairForce<Real> f{force_[n], reading ? energy_[n] : Real(0)};
+      add_potential(s_.forces.potentials[types_[n]], squared_[n],
+                    s_.forces.special.factor[hit_[n] >> 30], f);
+      force_[n] = f.over_distance;
+      if constexpr (reading) energy_[n] = f.energy;
     }
   }
 
@@ -567,6 +579,7 @@ class StepLoop {
   std::conditional_t<plain || density, Nothing, LawArrays<Real, kHits>> law_;
   std::conditional_t<density || many_body, Densities, Nothing> density_;
   std::conditional_t<transverse, Across, Nothing> across_;
+  std::uint32_t types_[potential ? kHits : 1];  // places in tables of laws
 };
 
 template <Precision P>
@@ -582,6 +595,8 @@ void step(const StepArguments<P>& arguments, bool reading, const std::uint32_t* 
     take(std::integral_constant<Pass, Pass::many_body>{});
   else if (arguments.transverse)
     take(std::integral_constant<Pass, Pass::transverse>{});
+  else if (arguments.forces.potentials)
+    take(std::integral_constant<Pass, Pass::potential>{});
   else if (arguments.plain)
     take(std::integral_constant<Pass, Pass::plain>{});
   else

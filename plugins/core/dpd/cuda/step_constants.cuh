@@ -37,11 +37,14 @@ class StepConstants {
       const double unit = kIntegers<P> ? force_unit(settings) : 1;
       const Laws<P> laws = laws_of<P>(settings, unit);
       tables_.push_back({on_device(laws.pairs, stream), on_device(laws.across, stream),
-                         on_device(laws.harmonic, stream), on_device(laws.bonds, stream),
-                         on_device(laws.angles, stream), on_device(laws.impropers, stream),
-                         on_device(laws.dihedrals, stream), laws.forces, static_cast<Real>(unit)});
+                         on_device(laws.potentials, stream), on_device(laws.harmonic, stream),
+                         on_device(laws.bonds, stream), on_device(laws.angles, stream),
+                         on_device(laws.impropers, stream), on_device(laws.dihedrals, stream),
+                         laws.forces, static_cast<Real>(unit)});
       tables_.back().forces.laws = tables_.back().pairs.data();
       tables_.back().forces.laws_across = tables_.back().across.data();
+      if (!laws.potentials.empty())
+        tables_.back().forces.potentials = tables_.back().potentials.data();
     }
   }
   // Lets a step have the coefficients of a table.
@@ -66,6 +69,7 @@ class StepConstants {
   struct Table {  // Laws in the memory of the device
     DeviceBuffer<PairLaw<Real>> pairs;
     DeviceBuffer<TransverseLaw<Real>> across;
+    DeviceBuffer<PotentialLaw<Real>> potentials;
     DeviceBuffer<BondLaw<Real>> harmonic;
     DeviceBuffer<BondedLaw> bonds, angles, impropers;
     DeviceBuffer<DihedralLaw> dihedrals;
