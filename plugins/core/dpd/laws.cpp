@@ -147,6 +147,9 @@ Laws<P> laws_of(const Settings& s, double unit) {
   }
   forces.laws_across = laws.across.data();
   forces.potentials = laws.potentials.empty() ? nullptr : laws.potentials.data();
+  forces.lennard_jones = std::ranges::all_of(laws.potentials, [](const auto& potential) {
+    return potential.form == kNoPotential || potential.form == kLennardJones;
+  });
   forces.general_exponent = general_exponent(s.pairs);
   if (s.pairs.has_densities()) {
     forces.many_body = many_body_of<Real>(s.pairs.many_body);

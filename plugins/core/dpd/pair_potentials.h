@@ -62,18 +62,26 @@ MM_HD double exponential_function(double x) {
   return y > -1000.0 ? binary_power(rounded, f) : 0.0;
 }
 
-// Adds the force and the energy of a pair within the cutoff of its law. factor: that of a special
-// neighbor, otherwise 1. Two particles in one place have no direction, and feel nothing.
+// E = 4 epsilon [(sigma / r)^12 - (sigma / r)^6] and -dE/dr / r.
+template <class F>
+MM_HD PairForce<F> lennard_jones(F first, F second, F shift, F squared) {
+  const F inverse = F(1) / squared, sixth = inverse * inverse * inverse;
+  const F repulsion = second * sixth;
+  return {F(6) * sixth * inverse * fused(F(2), repulsion, -first),
+          fused(sixth, repulsion - first, -shift)};
+}
+
+// Adds the force and the energy of a pair within the cutoff of its law, which is 0 without a
+// potential. factor: that of a special neighbor, otherwise 1. Two particles in one place have no
+// direction, and feel nothing.
 template <class F>
 MM_HD void add_potential(const PotentialLaw<F>& law, F squared, F factor, PairForce<F>& pair) {
-  if (law.form == kNoPotential || !(squared < law.cutoff_squared) || !(squared > F(0))) return;
+  if (!(squared < law.cutoff_squared) || !(squared > F(0))) return;
   F over_distance, energy;
   if (law.form == kLennardJones) {
-    // E = 4 epsilon [(sigma / r)^12 - (sigma / r)^6] and -dE/dr / r.
-    const F inverse = F(1) / squared, sixth = inverse * inverse * inverse;
-    const F repulsion = law.second * sixth;
-    over_distance = F(6) * sixth * inverse * fused(F(2), repulsion, -law.first);
-    energy = fused(sixth, repulsion - law.first, -law.shift);
+    const PairForce<F> added = lennard_jones(law.first, law.second, law.shift, squared);
+    over_distance = added.over_distance;
+    energy = added.energy;
   } else if (law.form == kMorse) {
     // E = D [e^(-2 alpha (r - r_0)) - 2 e^(-alpha (r - r_0))].
     const double r = square_root(static_cast<double>(squared));

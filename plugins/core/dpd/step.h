@@ -35,6 +35,7 @@ struct Forces {  // what the sum over one particle's neighbors needs
   const TransverseLaw<Real>* laws_across;
   PairLaw<Real> law_beyond;              // beyond_transverse() of the only pair of types
   const PotentialLaw<Real>* potentials;  // [types + 1][types + 1]; null: there are none
+  bool lennard_jones;                    // all of them are of this form
   Real shear;  // rate of the flow that velocities are relative to; 0: there is none
 };
 
