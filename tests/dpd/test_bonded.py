@@ -30,6 +30,8 @@ KINDS = [
     ("harmonic", "zero"),
     ("fene", "zero"),
     ("fene", "harmonic"),
+    ("harmonic", "cosine/squared"),
+    ("harmonic", "cosine/delta"),
     ("zero", "cosine"),
     ("zero", "zero"),
 ]
@@ -265,7 +267,7 @@ def test_an_angle_beyond_the_reach_of_a_rank_is_an_error(device, tmp_path):
 
 OTHERS = {
     "bond_style morse\nbond_coeff * 5.0 2.0 0.5": "bond_style morse",
-    "angle_style cosine/squared\nangle_coeff * 5.0 120.0": "angle_style cosine/squared",
+    "angle_style fourier/simple\nangle_coeff * 5.0 1 1": "angle_style fourier/simple",
 }
 
 

@@ -157,14 +157,14 @@ def test_the_limit_of_steps_holds(device, tmp_path):
 # ---- pair forces from the engine ----
 
 TSTAT = """
-pair_style hybrid/overlay soft 1.1 manymove/dpd 1.0 1.0 4711 precision double
-pair_coeff * * soft 20.0
+pair_style hybrid/overlay gauss 1.1 manymove/dpd 1.0 1.0 4711 precision double
+pair_coeff * * gauss -20.0 3.0
 pair_coeff * * manymove/dpd 0.0 4.5
 """
 SOME_PAIRS = """
-pair_style hybrid manymove/dpd 1.0 1.0 4711 precision double soft 1.0
+pair_style hybrid manymove/dpd 1.0 1.0 4711 precision double gauss 1.0
 pair_coeff 1 1 manymove/dpd 25.0 4.5
-pair_coeff 1 2 soft 10.0
+pair_coeff 1 2 gauss -10.0 3.0
 pair_coeff 2 2 manymove/dpd 15.0 4.5 0.9
 """
 TWO = """
@@ -351,7 +351,7 @@ def test_the_warning_names_an_alternative(tmp_path):
         (PAIRS_ONLY["dynamic group g"], "dynamic group g (instead: a static group)"),
         (
             system() + TSTAT.replace("manymove/dpd", "dpd").replace("precision double", ""),
-            "pair_style hybrid/overlay (instead of dpd: manymove/dpd)",
+            "pair_style hybrid/overlay with gauss, dpd (instead of dpd: manymove/dpd)",
         ),
         (
             chains(

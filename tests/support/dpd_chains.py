@@ -1,5 +1,6 @@
-"""Input scripts with chains in a DPD fluid, in the manner of LAMMPS' examples: bonds and angles
-of LAMMPS' own styles, charges, and everything that fixes of such scripts do."""
+"""Input scripts with chains in a DPD fluid, in the manner of LAMMPS' examples: bonds, angles,
+dihedrals and impropers of LAMMPS' own styles, charges, and everything that fixes of such scripts
+do."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ def chain_data(
     fluid: int = 600,
     charged: bool = False,
     layered: bool = False,
+    twisted: bool = False,
 ) -> Path:
     """A data file of random walks with bonds and angles of two types, and single particles.
 
@@ -28,9 +30,11 @@ def chain_data(
         charged: whether there are charges 1 and -1, which cancel (atom_style full).
         layered: whether the chains are straight, in the two leaflets of a bilayer across z, and the
             single particles elsewhere.
+        twisted: whether each four particles in a row are a dihedral and an improper of two types
+            (atom_style molecular).
     """
     random = np.random.default_rng(5)
-    places, types, molecules, bonds, angles = [], [], [], [], []
+    places, types, molecules, bonds, angles, fours = [], [], [], [], [], []
     for chain in range(chains):
         place = random.uniform(0, BOX, 3)
         side = 1 if chain % 2 else -1
@@ -45,6 +49,8 @@ def chain_data(
                 bonds.append((1 + bead % 2, atom - 1, atom))
             if bead >= 2:
                 angles.append((1 + bead % 2, atom - 2, atom - 1, atom))
+            if bead >= 3 and twisted:
+                fours.append((1 + bead % 2, atom - 3, atom - 2, atom - 1, atom))
             step = np.array([0, 0, -side]) if layered else random.normal(size=3)
             place = place + 0.5 * step / np.linalg.norm(step)
     for _ in range(fluid):
@@ -60,8 +66,11 @@ def chain_data(
     charges[:200] = np.tile([1.0, -1.0], 100)
     lines = ["chains", "", f"{len(places)} atoms", "2 atom types"]
     lines += [f"{len(bonds)} bonds", "2 bond types", f"{len(angles)} angles", "2 angle types"]
+    for name in ("dihedral", "improper") if twisted else ():
+        lines += [f"{len(fours)} {name}s", f"2 {name} types"]
     lines += [f"0 {BOX} {a}lo {a}hi" for a in "xyz"] + ["", "Masses", "", "1 1.0", "2 2.0"]
-    lines += ["", f"Atoms # {'full' if charged else 'angle'}", ""]
+    style = "full" if charged else "molecular" if twisted else "angle"
+    lines += ["", f"Atoms # {style}", ""]
     for k, place in enumerate(places):
         image = np.floor(place / BOX)
         x, y, z = place - image * BOX
@@ -72,10 +81,12 @@ def chain_data(
         )
     lines += ["", "Velocities", ""]
     lines += [f"{k + 1} {v[0]:.17g} {v[1]:.17g} {v[2]:.17g}" for k, v in enumerate(velocities)]
-    for name, rows in (("Bonds", bonds), ("Angles", angles)):
+    terms = [("Bonds", bonds), ("Angles", angles)]
+    terms += [("Dihedrals", fours), ("Impropers", fours)] if twisted else []
+    for name, rows in terms:
         lines += ["", name, ""]
         lines += [f"{k + 1} " + " ".join(map(str, row)) for k, row in enumerate(rows)]
-    file = folder / ("charged.data" if charged else "chains.data")
+    file = folder / f"{style}.data"
     file.write_text("\n".join(lines) + "\n")
     return file
 
@@ -88,7 +99,23 @@ STYLES = {
 ANGLES = {
     "harmonic": "angle_style harmonic\nangle_coeff 1 6.0 180.0\nangle_coeff 2 5.0 120.0\n",
     "cosine": "angle_style cosine\nangle_coeff 1 5.0\nangle_coeff 2 3.0\n",
+    "cosine/squared": "angle_style cosine/squared\nangle_coeff 1 5.0 120.0\n"
+    "angle_coeff 2 3.0 170.0\n",
+    "cosine/delta": "angle_style cosine/delta\nangle_coeff 1 5.0 120.0\nangle_coeff 2 3.0 180.0\n",
     "zero": "angle_style zero\nangle_coeff * 90.0\n",
+}
+
+DIHEDRALS = {
+    "": "",
+    "harmonic": "dihedral_style harmonic\ndihedral_coeff 1 2.0 -1 3\ndihedral_coeff 2 1.5 1 6\n",
+    "opls": "dihedral_style opls\ndihedral_coeff 1 1.7 -0.4 3.2 0.3\n"
+    "dihedral_coeff 2 0.5 0.8 -0.9 1.1\n",
+    "zero": "dihedral_style zero\ndihedral_coeff *\n",
+}
+IMPROPERS = {
+    "": "",
+    "harmonic": "improper_style harmonic\nimproper_coeff 1 3.0 0.0\nimproper_coeff 2 2.0 35.0\n",
+    "zero": "improper_style zero\nimproper_coeff *\n",
 }
 
 
@@ -100,17 +127,18 @@ def chains(
     law: str = "25.0 4.5",
     before: str = "",
     special: str = "special_bonds lj 0.0 0.5 1.0",
+    dihedral: str = "",
+    improper: str = "",
 ) -> str:
     """The input script of such a file, with fix nve."""
-    style = "full" if data.name.startswith("charged") else "angle"
     return f"""
 units lj
-atom_style {style}
+atom_style {data.stem}
 comm_modify vel yes
 {before}
 {special}
 read_data {data}
-{STYLES[bond]}{ANGLES[angle]}
+{STYLES[bond]}{ANGLES[angle]}{DIHEDRALS[dihedral]}{IMPROPERS[improper]}
 neighbor 0.5 bin
 pair_style {pair}
 pair_coeff * * {law}

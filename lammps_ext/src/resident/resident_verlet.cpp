@@ -11,10 +11,12 @@
 #include "comm.h"
 #include "compute.h"
 #include "core/runtime/devices.h"
+#include "dihedral.h"
 #include "domain.h"
 #include "error.h"
 #include "fix.h"
 #include "force.h"
+#include "improper.h"
 #include "irregular.h"
 #include "kspace.h"
 #include "modify.h"
@@ -50,6 +52,13 @@ class NameForFixes {
 };
 
 bool is_due(const Fix* fix, bigint step) { return step % std::max(fix->nevery, 1) == 0; }
+
+// A null pointer where an input script has no such style.
+void set_sums(auto* style, const manymove::dpd::EnergySum& sum) {
+  if (!style) return;
+  style->energy = sum.energy;
+  std::copy_n(sum.virial, 6, style->virial);
+}
 
 std::string why_no_gpus() {
   const std::string here = manymove::why_no_cuda_devices();
@@ -362,14 +371,10 @@ void VerletManymove::read(const ScriptTranslation& script, DeviceSession& sessio
   force->pair->eng_coul = 0;
   std::copy_n(sums.pairs.virial, 6, force->pair->virial);
   script.charges().set_sums(sums);
-  if (force->bond) {
-    force->bond->energy = sums.bonds.energy;
-    std::copy_n(sums.bonds.virial, 6, force->bond->virial);
-  }
-  if (force->angle) {
-    force->angle->energy = sums.angles.energy;
-    std::copy_n(sums.angles.virial, 6, force->angle->virial);
-  }
+  set_sums(force->bond, sums.bonds);
+  set_sums(force->angle, sums.angles);
+  set_sums(force->dihedral, sums.dihedrals);
+  set_sums(force->improper, sums.impropers);
 }
 
 // Energies and virials by particle, from the styles of the host. The forces of a step are those at
@@ -390,6 +395,8 @@ void VerletManymove::tally_per_atom(const ScriptTranslation& script) {
   force->pair->compute(eflag, vflag);
   if (atom->molecular && force->bond) force->bond->compute(eflag, vflag);
   if (atom->molecular && force->angle) force->angle->compute(eflag, vflag);
+  if (atom->molecular && force->dihedral) force->dihedral->compute(eflag, vflag);
+  if (atom->molecular && force->improper) force->improper->compute(eflag, vflag);
   if (force->kspace) force->kspace->compute(eflag, vflag);
   std::ranges::copy(velocity, atom->v[0]);
   std::ranges::copy(total_force, atom->f[0]);

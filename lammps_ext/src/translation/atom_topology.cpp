@@ -2,6 +2,7 @@
 #include "translation/atom_topology.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <stdexcept>
 #include <tuple>
@@ -16,7 +17,10 @@
 using namespace LAMMPS_NS;
 using manymove::dpd::kAngleCenter;
 using manymove::dpd::kAngleEnd;
-using manymove::dpd::kSecondOfAngle;
+using manymove::dpd::kDihedral;
+using manymove::dpd::kFurtherPartner;
+using manymove::dpd::kImproper;
+using manymove::dpd::kNextPlace;
 
 namespace {
 
@@ -24,10 +28,23 @@ constexpr int kByParticle = 1;  // Atom::molecular: topology is kept by particle
 
 }  // namespace
 
-// A bond or an angle, seen from one of its particles: one partner, or the two of an angle.
+// A bonded term, seen from one of its particles: the partner of a bond, the two of an angle, or the
+// three of a dihedral or an improper. What is not used is 0.
 struct AtomTopology::Term {
-  std::uint32_t particle, partner, second;
+  std::uint32_t particle;
+  std::array<std::uint32_t, 3> partner;
   int kind;
+
+  int partners() const { return kind < kAngleEnd ? 1 : kind < kDihedral ? 2 : 3; }
+};
+
+// LAMMPS' lists of dihedrals or of impropers, by particle.
+struct AtomTopology::FourLists {
+  const char* what;
+  int first_role;
+  const int* number;
+  int* const* type;
+  std::array<tagint* const*, 4> atoms;
 };
 
 void AtomTopology::read_tags() { read_.tag.assign(atom->tag, atom->tag + atom->nlocal); }
@@ -37,7 +54,7 @@ void AtomTopology::read_types(const ParticleClasses& classes) {
   for (int i = 0; i < atom->nlocal; ++i) read_.kind[i] = classes.of(i);
 }
 
-// ---- bonds and angles ----
+// ---- bonded terms ----
 
 std::uint32_t AtomTopology::partner_of(int i, const char* what, std::int64_t tag) const {
   if (atom->map(static_cast<tagint>(tag)) < 0)
@@ -53,8 +70,8 @@ void AtomTopology::add_bonds(std::vector<Term>& own, std::vector<Term>& others) 
       const int type = atom->bond_type[i][m];
       if (type <= 0) continue;
       const std::uint32_t partner = partner_of(i, "Bond", atom->bond_atom[i][m]);
-      own.push_back({read_.tag[i], partner, 0, type});
-      if (force->newton_bond) others.push_back({partner, read_.tag[i], 0, type});
+      own.push_back({read_.tag[i], {partner}, type});
+      if (force->newton_bond) others.push_back({partner, {read_.tag[i]}, type});
     }
   }
 }
@@ -68,10 +85,33 @@ void AtomTopology::add_angles(std::vector<Term>& own, std::vector<Term>& others)
       const std::uint32_t first = partner_of(i, "Angle", atom->angle_atom1[i][m]),
                           center = partner_of(i, "Angle", atom->angle_atom2[i][m]),
                           second = partner_of(i, "Angle", atom->angle_atom3[i][m]);
-      const Term of_center{center, std::min(first, second), std::max(first, second),
-                           type | kAngleCenter};
-      for (const Term& term : {Term{first, center, second, type | kAngleEnd}, of_center,
-                               Term{second, center, first, type | kAngleEnd}}) {
+      const Term of_center{
+          center, {std::min(first, second), std::max(first, second)}, type | kAngleCenter};
+      for (const Term& term : {Term{first, {center, second}, type | kAngleEnd}, of_center,
+                               Term{second, {center, first}, type | kAngleEnd}}) {
+        if (term.particle == read_.tag[i])
+          own.push_back(term);
+        else if (force->newton_bond)
+          others.push_back(term);
+      }
+    }
+  }
+}
+
+// With newton_bond these terms are kept by their second particle, else by all four.
+void AtomTopology::add_four(const FourLists& lists, std::vector<Term>& own,
+                            std::vector<Term>& others) const {
+  for (int i = 0; i < atom->nlocal; ++i) {
+    for (int m = 0; m < lists.number[i]; ++m) {
+      const int type = lists.type[i][m];
+      if (type <= 0) continue;
+      std::array<std::uint32_t, 4> tag;
+      for (std::size_t place = 0; place < 4; ++place)
+        tag[place] = partner_of(i, lists.what, lists.atoms[place][i][m]);
+      for (std::size_t place = 0; place < 4; ++place) {
+        Term term{tag[place], {}, type | (lists.first_role + static_cast<int>(place) * kNextPlace)};
+        for (std::size_t k = 0, n = 0; k < 4; ++k)
+          if (k != place) term.partner[n++] = tag[k];
         if (term.particle == read_.tag[i])
           own.push_back(term);
         else if (force->newton_bond)
@@ -93,35 +133,52 @@ void AtomTopology::deliver_terms(MpiCommunicator& communicator, std::vector<Term
   terms = manymove::deliver(communicator, std::move(sent));
 }
 
-// From the lists by owner to lists by all particles: bonds, then angles, each in the order of the
-// partners' IDs.
-void AtomTopology::read_bonded(MpiCommunicator& communicator, bool bonds, bool angles) {
+// From the lists by owner to lists by all particles: bonds, angles, dihedrals, then impropers, each
+// in the order of the partners' IDs.
+void AtomTopology::read_bonded(MpiCommunicator& communicator, const BondedStyles& styles) {
   read_.first_bonded.clear();
   read_.bonded_partner.clear();
   read_.bonded_kind.clear();
-  if (!(bonds || angles) || atom->molecular != kByParticle) return;
+  if (!(styles.has_bonds() || styles.has_wide_terms()) || atom->molecular != kByParticle) return;
   const int n = atom->nlocal;
   std::vector<Term> terms, others;
-  if (bonds) add_bonds(terms, others);
-  if (angles) add_angles(terms, others);
+  if (styles.has_bonds()) add_bonds(terms, others);
+  if (styles.has_angles()) add_angles(terms, others);
+  if (styles.has_dihedrals())
+    add_four(
+        {"Dihedral",
+         kDihedral,
+         atom->num_dihedral,
+         atom->dihedral_type,
+         {atom->dihedral_atom1, atom->dihedral_atom2, atom->dihedral_atom3, atom->dihedral_atom4}},
+        terms, others);
+  if (styles.has_impropers())
+    add_four(
+        {"Improper",
+         kImproper,
+         atom->num_improper,
+         atom->improper_type,
+         {atom->improper_atom1, atom->improper_atom2, atom->improper_atom3, atom->improper_atom4}},
+        terms, others);
   if (comm->nprocs > 1 && force->newton_bond) deliver_terms(communicator, others);
   terms.insert(terms.end(), others.begin(), others.end());
-  check_number("ends of bonds", 2 * terms.size());
+  check_number("ends of bonds", 3 * terms.size());
   const auto index = [this](const Term& term) {
     return atom->map(static_cast<tagint>(term.particle));
   };
-  const auto is_angle = [](const Term& term) { return manymove::dpd::is_of_angle(term.kind); };
+  const auto group = [](const Term& term) {
+    return term.kind < kDihedral ? term.partners() : term.kind < kImproper ? 3 : 4;
+  };
   std::ranges::sort(terms, {}, [&](const Term& term) {
-    return std::tuple(index(term), is_angle(term), term.partner, term.second, term.kind);
+    return std::tuple(index(term), group(term), term.partner, term.kind);
   });
   read_.first_bonded.assign(static_cast<std::size_t>(n) + 1, 0);
   for (const Term& term : terms) {
-    read_.first_bonded[index(term) + 1] += is_angle(term) ? 2 : 1;
-    read_.bonded_partner.push_back(term.partner);
-    read_.bonded_kind.push_back(term.kind);
-    if (!is_angle(term)) continue;
-    read_.bonded_partner.push_back(term.second);
-    read_.bonded_kind.push_back(kSecondOfAngle);
+    read_.first_bonded[index(term) + 1] += term.partners();
+    for (std::size_t k = 0; k < static_cast<std::size_t>(term.partners()); ++k) {
+      read_.bonded_partner.push_back(term.partner[k]);
+      read_.bonded_kind.push_back(k == 0 ? term.kind : kFurtherPartner);
+    }
   }
   for (int i = 0; i < n; ++i) read_.first_bonded[i + 1] += read_.first_bonded[i];
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What an engine needs of the atoms of this rank besides their motion: IDs, classes, bonds,
-// angles and special neighbors.
+// What an engine needs of the atoms of this rank besides their motion: IDs, classes, bonded terms
+// and special neighbors.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "core/dpd/engine.h"
 #include "mpi_communicator.h"
 #include "pointers.h"
+#include "translation/bonded_styles.h"
 #include "translation/particle_classes.h"
 
 namespace LAMMPS_NS {
@@ -22,7 +23,7 @@ class AtomTopology : protected Pointers {
   // std::runtime_error, possibly on some ranks only.
   void read_tags();
   void read_types(const ParticleClasses& classes);
-  void read_bonded(MpiCommunicator& communicator, bool bonds, bool angles);
+  void read_bonded(MpiCommunicator& communicator, const BondedStyles& styles);
   void read_special();
 
   // Whether both have read the same; and what the other one has read.
@@ -37,6 +38,8 @@ class AtomTopology : protected Pointers {
   struct Term;
   void add_bonds(std::vector<Term>& own, std::vector<Term>& others) const;
   void add_angles(std::vector<Term>& own, std::vector<Term>& others) const;
+  struct FourLists;
+  void add_four(const FourLists& lists, std::vector<Term>& own, std::vector<Term>& others) const;
   void deliver_terms(MpiCommunicator& communicator, std::vector<Term>& terms) const;
   std::uint32_t partner_of(int i, const char* what, std::int64_t tag) const;
   void check_number(const char* what, std::size_t number) const;

@@ -8,60 +8,22 @@
 #include "atom.h"
 #include "force.h"
 #include "kspace.h"
-#include "styles/pair_manymove_dpd.h"
-#include "styles/pair_manymove_mdpd.h"
+#include "pair.h"
+#include "translation/pair_styles.h"
+#include "translation/style_values.h"
 
 using namespace LAMMPS_NS;
 using manymove::dpd::Settings;
 
-namespace {
-
-// The styles within a hybrid one. Two patterns match all names but that of the hybrid style itself.
-std::vector<Pair*> parts_of_hybrid(Force* force) {
-  std::vector<Pair*> parts;
-  for (const char* pattern : {"^[^h]", "^h[^y]"})
-    for (int k = 1;; ++k) {
-      Pair* const part = force->pair_match(pattern, 0, k);
-      if (!part || std::ranges::find(parts, part) != parts.end()) break;
-      parts.push_back(part);
-    }
-  return parts;
-}
-
-// The two numbers that a style writes into restart files before all others: the cutoff and lambda.
-bool read_settings(Pair& style, double (&number)[2]) {
-  char memory[256];
-  FILE* const file = fmemopen(memory, sizeof memory, "w+");
-  if (!file) return false;
-  style.write_restart_settings(file);
-  std::rewind(file);
-  const bool read = std::fread(number, sizeof number[0], 2, file) == 2;
-  std::fclose(file);
-  return read;
-}
-
-}  // namespace
-
-ChargeStyles::ChargeStyles(LAMMPS* lmp) : Pointers(lmp) {
-  dpd_ = dynamic_cast<PairManymoveDPD*>(force->pair);
-  if (dpd_ || !force->pair_style || std::string(force->pair_style) != "hybrid/overlay") return;
-  const std::vector<Pair*> parts = parts_of_hybrid(force);
-  if (parts.size() != 2) return;
-  for (Pair* part : parts) {
-    const std::string name = force->pair_match_ptr(part);
-    auto* const dpd = dynamic_cast<PairManymoveDPD*>(part);
-    if (dpd && !dynamic_cast<PairManymoveMDPD*>(part)) dpd_ = dpd;
-    if (name == "coul/slater/long" || name == "coul/slater/cut") coulomb_ = part;
-    if (name == "coul/slater/long") long_range_ = true;
-  }
-  double number[2] = {};
-  if (!dpd_ || !coulomb_ || !read_settings(*coulomb_, number)) {
-    dpd_ = nullptr;
-    coulomb_ = nullptr;
-    return;
-  }
+ChargeStyles::ChargeStyles(LAMMPS* lmp, const PairStyles& pairs)
+    : Pointers(lmp), coulomb_(pairs.charges()) {
+  if (!any()) return;
+  // Restart files begin with the cutoff and lambda.
+  RestartBytes written([this](std::FILE* file) { coulomb_->write_restart_settings(file); });
+  const std::vector<double> number = written.next<double>(2);
   cutoff_ = number[0];
   smearing_ = number[1];
+  long_range_ = std::string(force->pair_match_ptr(coulomb_)) == "coul/slater/long";
   find_charges();
 }
 
@@ -154,7 +116,6 @@ void ChargeStyles::describe(Settings& settings) const {
 
 void ChargeStyles::set_sums(const manymove::dpd::EnergyAndVirial& sums) const {
   if (!any()) return;
-  dpd_->eng_vdwl = sums.pairs.energy;
   coulomb_->eng_coul = force->pair->eng_coul = sums.charges.energy;
   for (int a = 0; a < 6; ++a) force->pair->virial[a] += sums.charges.virial[a];
   if (!force->kspace) return;

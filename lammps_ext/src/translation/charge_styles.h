@@ -12,14 +12,12 @@
 namespace LAMMPS_NS {
 
 class Pair;
-class PairManymoveDPD;
+class PairStyles;
 
 class ChargeStyles : protected Pointers {
  public:
-  explicit ChargeStyles(class LAMMPS* lmp);  // collective
+  ChargeStyles(class LAMMPS* lmp, const PairStyles& pairs);  // collective
 
-  // The DPD style of pairs, alone or below charges; null if there is another style.
-  PairManymoveDPD* dpd() const { return dpd_; }
   bool any() const { return coulomb_ != nullptr; }
   // Why no engine serves the charges of this rank's atoms, separated by commas; or "".
   std::string unserved() const;
@@ -32,8 +30,7 @@ class ChargeStyles : protected Pointers {
   std::string why_not_pairs() const;
   void find_charges();
 
-  PairManymoveDPD* dpd_ = nullptr;
-  Pair* coulomb_ = nullptr;  // null: there are no charges
+  Pair* const coulomb_;  // null: there are no charges
   bool long_range_ = false;
   double smearing_ = 0, cutoff_ = 0;
   double net_charge_ = 0;

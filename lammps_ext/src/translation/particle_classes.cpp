@@ -89,7 +89,9 @@ std::vector<PairCoefficients> ParticleClasses::expanded(const PairTable& table) 
       PairCoefficients& c = result[i * size + j];
       c = table.coefficients[static_cast<std::size_t>(a.type) * types +
                              static_cast<std::size_t>(b.type)];
-      if (excluded(a, b)) c.a = c.gamma = c.sigma = c.transverse_gamma = c.transverse_sigma = 0;
+      if (!excluded(a, b)) continue;
+      c.a = c.gamma = c.sigma = c.transverse_gamma = c.transverse_sigma = 0;
+      c.potential = {};
     }
   return result;
 }

@@ -21,12 +21,12 @@ namespace {
 // atoms or neighbor lists, which are then made on the host whenever it may look.
 const std::set<std::string> kOwnAtomsOnly{
     // computes
-    "bond", "angle", "centroid/stress/atom", "chunk/atom", "chunk/spread/atom", "com", "com/chunk",
-    "count/type", "displace/atom", "global/atom", "gyration", "gyration/chunk", "heat/flux", "ke",
-    "ke/atom", "momentum", "msd", "msd/chunk", "pair", "pe", "pe/atom", "pressure", "property/atom",
-    "property/chunk", "reduce", "reduce/chunk", "reduce/region", "slice", "stress/atom", "temp",
-    "temp/chunk", "temp/com", "temp/deform", "temp/partial", "temp/profile", "temp/ramp",
-    "temp/region", "vacf", "vcm/chunk",
+    "bond", "angle", "dihedral", "improper", "centroid/stress/atom", "chunk/atom",
+    "chunk/spread/atom", "com", "com/chunk", "count/type", "displace/atom", "global/atom",
+    "gyration", "gyration/chunk", "heat/flux", "ke", "ke/atom", "momentum", "msd", "msd/chunk",
+    "pair", "pe", "pe/atom", "pressure", "property/atom", "property/chunk", "reduce",
+    "reduce/chunk", "reduce/region", "slice", "stress/atom", "temp", "temp/chunk", "temp/com",
+    "temp/deform", "temp/partial", "temp/profile", "temp/ramp", "temp/region", "vacf", "vcm/chunk",
     // fixes
     "addforce", "ave/atom", "ave/chunk", "ave/correlate", "ave/histo", "ave/time", "dt/reset",
     "halt", "manymove/call", "manymove/wall", "momentum", "nve", "print", "store/state",
@@ -57,8 +57,9 @@ void Readers::find(const std::vector<Fix*>& end_of_step) {
 // of a fix may be a sum over forces; other columns that are not known read velocities.
 unsigned Readers::of_thermo(bool has_body_forces) const {
   if (reads_positions_ || has_body_forces) return kEverything;
-  const std::set<std::string> of_sums{"Step",   "Time",   "CPU",     "Atoms", "PotEng", "E_vdwl",
-                                      "E_coul", "E_long", "E_pair", "E_bond", "E_angle", "E_mol", "Volume", "Density"};
+  const std::set<std::string> of_sums{"Step",    "Time",   "CPU",    "Atoms",   "PotEng", "E_vdwl",
+                                      "E_coul",  "E_long", "E_pair", "E_bond",  "E_angle", "E_dihed",
+                                      "E_impro", "E_mol",  "Volume", "Density"};
   const int columns = *static_cast<const int*>(lammps_last_thermo(lmp, "num", 0));
   unsigned what = 0;
   for (int k = 0; k < columns; ++k) {

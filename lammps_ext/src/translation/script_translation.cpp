@@ -24,7 +24,7 @@ using manymove::dpd::Settings;
 namespace {
 
 constexpr bigint kLongestSeries = 4096;          // steps whose changing forces are known ahead
-constexpr bigint kMostCoefficients = 1'000'000;  // of pairs, bonds and angles, in a series
+constexpr bigint kMostCoefficients = 1'000'000;  // of pairs and bonded terms, in a series
 
 // When fixes act while the particles are with the engine.
 constexpr int kWithinStep = FixConst::INITIAL_INTEGRATE | FixConst::POST_INTEGRATE |
@@ -38,8 +38,8 @@ ScriptTranslation::ScriptTranslation(LAMMPS* lmp, const LastSetup& last_setup)
     : Pointers(lmp),
       last_setup_(last_setup),
       refusals_(lmp),
-      charges_(lmp),
-      pair_(charges_.dpd()),
+      pairs_(lmp),
+      charges_(lmp, pairs_),
       styles_(lmp),
       forces_(lmp),
       velocities_(lmp),
@@ -52,7 +52,7 @@ ScriptTranslation::ScriptTranslation(LAMMPS* lmp, const LastSetup& last_setup)
   if (comm->nprocs > 1 && comm->layout == Comm::LAYOUT_TILED)
     refusals_.add("comm_style tiled (instead: comm_style brick)");
   ServedCommands commands(lmp, refusals_);
-  commands.check_interactions(styles_, charges_);
+  commands.check_interactions(pairs_, styles_, charges_);
   commands.check_atoms();
   commands.check_box();
   check_fixes();
@@ -170,18 +170,21 @@ Settings ScriptTranslation::settings() {
   Settings settings;
   describe_box(lmp, settings);
   shearing_.describe(settings);
-  settings.pairs = pair_->table();
+  settings.pairs = pairs_.table();
   coefficients_ = classes_.expanded(settings.pairs);
   settings.pairs.types = classes_.count();
   settings.pairs.coefficients = coefficients_.data();
   settings.cutoff = settings.pairs.largest_cutoff;
-  // LAMMPS finds bonds up to this length. Both bonds of an angle may be as long.
-  settings.bonded_reach = (styles_.has_angles() ? 2 : 1) * comm->get_comm_cutoff();
+  // LAMMPS finds the partners of the particle that owns a term up to this distance. Two partners
+  // may be twice as far apart.
+  settings.bonded_reach = (styles_.has_wide_terms() ? 2 : 1) * comm->get_comm_cutoff();
   settings.force_to_acceleration = force->ftm2v;
   settings.mass = classes_.masses();
-  settings.seed = pair_->seed();
+  settings.seed = pairs_.dpd()->seed();
   settings.bonds = styles_.bonds();
   settings.angles = styles_.angles();
+  settings.dihedrals = styles_.dihedrals();
+  settings.impropers = styles_.impropers();
   charges_.describe(settings);
   forces_.describe(settings, classes_.types());
   velocities_.describe(settings);
@@ -189,15 +192,18 @@ Settings ScriptTranslation::settings() {
   return settings;
 }
 
-manymove::dpd::Coefficients ScriptTranslation::coefficients(bigint from) const {
-  return {from, classes_.expanded(pair_->table()), styles_.bonds(), styles_.angles()};
+manymove::dpd::Coefficients ScriptTranslation::coefficients(bigint from) {
+  return {from,
+          classes_.expanded(pairs_.table()),
+          styles_.bonds(),
+          styles_.angles(),
+          styles_.dihedrals(),
+          styles_.impropers()};
 }
 
 bigint ScriptTranslation::series_length() const {
   if (!adapting_.known_ahead()) return kLongestSeries;
-  bigint of_step = static_cast<bigint>(classes_.count()) * classes_.count();
-  if (styles_.has_bonds()) of_step += atom->nbondtypes;
-  if (styles_.has_angles()) of_step += atom->nangletypes;
+  const bigint of_step = static_cast<bigint>(classes_.count()) * classes_.count() + styles_.types();
   return std::clamp<bigint>(kMostCoefficients / std::max<bigint>(of_step, 1), 1, kLongestSeries);
 }
 
@@ -237,7 +243,7 @@ manymove::dpd::Topology ScriptTranslation::topology() const {
   return topology;
 }
 
-std::uint64_t ScriptTranslation::draw() { return pair_->draw(); }
+std::uint64_t ScriptTranslation::draw() { return pairs_.dpd()->draw(); }
 
 bool ScriptTranslation::has_new_classes(MpiCommunicator& communicator) {
   std::int64_t unknown = 0;
@@ -254,6 +260,6 @@ void ScriptTranslation::read_particles(MpiCommunicator& communicator) {
   topology_.read_types(classes_);
   flags_.resize(static_cast<std::size_t>(atom->nlocal));
   for (int i = 0; i < atom->nlocal; ++i) flags_[i] = forces_.flags_of(atom->mask[i]);
-  topology_.read_bonded(communicator, styles_.has_bonds(), styles_.has_angles());
+  topology_.read_bonded(communicator, styles_);
   topology_.read_special();
 }

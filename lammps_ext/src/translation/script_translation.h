@@ -13,6 +13,7 @@
 #include "translation/bonded_styles.h"
 #include "translation/charge_styles.h"
 #include "translation/force_fixes.h"
+#include "translation/pair_styles.h"
 #include "translation/particle_classes.h"
 #include "translation/readers.h"
 #include "translation/refusals.h"
@@ -24,7 +25,6 @@ namespace LAMMPS_NS {
 
 class Fix;
 class FixNVTSllod;
-class PairManymoveDPD;
 
 // What runs without a setup (pre no) have to know of the last one: its step, and whether rates of
 // fix deform in the domain are constant, as they are after its init(), and in a run that is
@@ -98,12 +98,12 @@ class ScriptTranslation : protected Pointers {
   void check_fixes();
   void check_fix(Fix* fix, int mask);
   bool engine_changes_velocities(Fix* fix);
-  manymove::dpd::Coefficients coefficients(bigint from) const;
+  manymove::dpd::Coefficients coefficients(bigint from);
 
   const LastSetup last_setup_;
   Refusals refusals_;
+  PairStyles pairs_;
   const ChargeStyles charges_;
-  PairManymoveDPD* const pair_;
   BondedStyles styles_;
   ForceFixes forces_;
   VelocityFixes velocities_;

@@ -14,7 +14,6 @@
 #include "group.h"
 #include "modify.h"
 #include "neighbor.h"
-#include "styles/pair_manymove_dpd.h"
 #include "translation/dpd_pairs.h"
 
 using namespace LAMMPS_NS;
@@ -27,20 +26,6 @@ constexpr int kStandard = 1;       // Atom::molecular: topology is kept by parti
 const std::set<std::string> kAtomStyles{"atomic",    "charge", "bond",   "angle",
                                         "molecular", "full",   "sphere", "dipole"};
 
-// LAMMPS' pair styles that also exist as manymove/...
-const std::set<std::string> kPairsServed{"dpd", "dpd/tstat", "dpd/ext", "dpd/ext/tstat", "mdpd"};
-
-// What an input script can use instead of a pair style, or of styles within a hybrid one.
-std::string instead_of_pairs(LAMMPS* lmp, const std::string& style) {
-  if (kPairsServed.count(style)) return " (instead: pair_style manymove/" + style + ")";
-  if (style == "dpd/coul/slater/long")
-    return " (instead: pair_style hybrid/overlay manymove/dpd ... coul/slater/long ...)";
-  if (style.rfind("hybrid", 0) != 0) return "";
-  for (const std::string& part : kPairsServed)
-    if (lmp->force->pair_match(part, 1)) return " (instead of " + part + ": manymove/" + part + ")";
-  return "";
-}
-
 // Only some releases have wave packets.
 bool has_wave_packets(const auto& atom) {
   if constexpr (requires { atom.wavepacket_flag; }) return atom.wavepacket_flag != 0;
@@ -49,15 +34,10 @@ bool has_wave_packets(const auto& atom) {
 
 }  // namespace
 
-void ServedCommands::check_interactions(const BondedStyles& styles,
+void ServedCommands::check_interactions(const PairStyles& pairs, const BondedStyles& styles,
                                         const ChargeStyles& charges) {
-  const PairManymoveDPD* const pair = charges.dpd();
-  const std::string pair_style = force->pair_style ? force->pair_style : "none";
-  if (!pair) refusals_.add("pair_style " + pair_style + instead_of_pairs(lmp, pair_style));
-  if (pair && !force->pair->compute_flag) refusals_.add("pair_modify compute no");
+  if (!pairs.unserved().empty()) refusals_.add(pairs.unserved());
   if (const std::string bonded = styles.unserved(); !bonded.empty()) refusals_.add(bonded);
-  if (force->dihedral) refusals_.add("dihedral_style " + std::string(force->dihedral_style));
-  if (force->improper) refusals_.add("improper_style " + std::string(force->improper_style));
   if (const std::string why = charges.unserved(); !why.empty()) refusals_.add(why);
   if (force->special_onefive) refusals_.add("special_bonds one/five");
   if (neighbor->nex_mol > 0) refusals_.add("neigh_modify exclude molecule");

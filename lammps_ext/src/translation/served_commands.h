@@ -5,6 +5,7 @@
 #include "pointers.h"
 #include "translation/bonded_styles.h"
 #include "translation/charge_styles.h"
+#include "translation/pair_styles.h"
 #include "translation/refusals.h"
 
 namespace LAMMPS_NS {
@@ -14,7 +15,8 @@ class ServedCommands : protected Pointers {
  public:
   ServedCommands(class LAMMPS* lmp, Refusals& refusals) : Pointers(lmp), refusals_(refusals) {}
 
-  void check_interactions(const BondedStyles& styles, const ChargeStyles& charges);
+  void check_interactions(const PairStyles& pairs, const BondedStyles& styles,
+                          const ChargeStyles& charges);
   void check_atoms();
   void check_box();  // collective
 

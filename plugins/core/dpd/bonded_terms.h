@@ -1,35 +1,47 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Forces of bonds and angles on one particle, for input scripts that have more than harmonic bonds:
-// the sum over its terms, the same for every backend. All of it is in double precision, also where
-// pairs are in float32, because an angle near 180 degrees loses half of its digits otherwise.
+// Forces of bonds, angles, dihedrals and impropers on one particle, for input scripts that have
+// more than harmonic bonds: the sum over its terms, the same for every backend. All of it is in
+// double precision, also where pairs are in float32, because an angle near 180 degrees loses half
+// of its digits otherwise.
 #pragma once
 
 #include "step.h"
 
 namespace manymove::dpd {
 
-// Coefficients of one type of bonds or angles; which members a form uses is said at BondForm and
-// AngleForm.
+// Coefficients of one type of bonds, angles or impropers; which members a form uses is said at
+// BondForm and AngleForm.
 struct BondedLaw {
   int form;
   double stiffness, rest;  // rest: a length squared for FENE, an angle in radians
-  double epsilon, sigma_squared;
+  union {
+    double epsilon, cosine;  // of FENE; of the angle `rest`
+  };
+  union {
+    double sigma_squared, sine;
+  };
+};
+
+// E = sum of amplitude[m] cos(m phi), from m = 0 on.
+struct DihedralLaw {
+  double amplitude[kMostMultiplicity + 1];
 };
 
 // The matrix from units of positions to lengths, and the laws by type.
 struct BondedTerms {
   Matrix<double> edges;
   bool tilted;
-  const BondedLaw *bonds, *angles;
+  const BondedLaw *bonds, *angles, *impropers;
+  const DihedralLaw* dihedrals;
 };
 
 enum Stretch : std::uint32_t { kHolds, kStretched, kBroken };  // of FENE bonds, by length
 
-// Each bond is counted at both of its ends and each angle twice at its center, so that half of an
-// energy or virial is a particle's share.
+// Each bond is counted at both of its ends, each angle twice at its center, and each dihedral and
+// improper twice at its first particle, so that half of an energy or virial is a particle's share.
 struct BondedSum {
   Vector<double> force = {0, 0, 0};
-  Sum<double> bonds, angles;  // without forces
+  Sum<double> bonds, angles, dihedrals, impropers;  // without forces
   std::uint32_t stretch = kHolds;
 };
 
@@ -128,13 +140,22 @@ MM_HD AngleForces angle_forces(const BondedLaw& law, const Vector<double>& r1,
   double cosine = dot(r1, r2) / product;
   cosine = cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
   double slope, energy;  // slope: of the energy by the cosine
-  // E = K (1 + c), or E = K (theta - theta0)^2 with dE/dc = -2 K (theta - theta0) / sin theta.
+  const double root = square_root(fused(-cosine, cosine, 1.0));
+  const double sine = root > 0.001 ? root : 0.001;  // as in LAMMPS
   if (law.form == kAngleCosine) {
     slope = law.stiffness;
     energy = law.stiffness * (1 + cosine);
+  } else if (law.form == kAngleCosineSquared) {
+    const double deviation = cosine - law.cosine;
+    slope = 2 * law.stiffness * deviation;
+    energy = law.stiffness * deviation * deviation;
+  } else if (law.form == kAngleCosineDelta) {
+    // cos(theta - theta0) = c cos theta0 + s sin theta0, whose derivative by c is cos theta0 -
+    // (c / s) sin theta0.
+    slope = -law.stiffness * fused(-(cosine / sine), law.sine, law.cosine);
+    energy = law.stiffness * (1 - fused(cosine, law.cosine, root * law.sine));
   } else {
-    double sine = square_root(fused(-cosine, cosine, 1.0));
-    if (!(sine > 0.001)) sine = 0.001;  // as in LAMMPS
+    // dE/dc = -2 K (theta - theta0) / sin theta.
     const double deviation = angle_of(cosine) - law.rest;
     slope = -2 * law.stiffness * deviation / sine;
     energy = law.stiffness * deviation * deviation;
@@ -178,6 +199,123 @@ MM_HD void add_angle_center(BondedSum& sum, const BondedTerms& terms, const Bond
   for (int a = 0; a < 6; ++a) sum.angles.virial[a] = fused(2.0, virial[a], sum.angles.virial[a]);
 }
 
+// ---- four particles ----
+
+// The place of a term's four particles: r1 from the second to the first, r2 from the second to the
+// third, r3 from the third to the fourth, and the cosine between the planes of the first three and
+// the last three. It is 1 if the first and the fourth are on the same side (cis).
+struct TwoPlanes {
+  Vector<double> r1, r2, r3;
+  double inverse1, inverse2, inverse3;  // of lengths
+  double across, cosine1, cosine2;      // cosines between r1 and r3, r1 and r2, -r3 and r2
+  double sine1, sine2, sines;           // 1 / sin^2 of the latter two, and the root of the product
+  double cosine;
+};
+// Both sin^2 count as at least `least`, as in LAMMPS.
+MM_HD TwoPlanes two_planes(const Vector<double>& r1, const Vector<double>& r2,
+                           const Vector<double>& r3, double least) {
+  TwoPlanes p{r1, r2, r3};
+  p.inverse1 = 1 / square_root(dot(r1, r1));
+  p.inverse2 = 1 / square_root(dot(r2, r2));
+  p.inverse3 = 1 / square_root(dot(r3, r3));
+  p.across = dot(r1, r3) * p.inverse1 * p.inverse3;
+  p.cosine1 = dot(r1, r2) * p.inverse1 * p.inverse2;
+  p.cosine2 = -dot(r3, r2) * p.inverse3 * p.inverse2;
+  const auto inverse_of = [least](double cosine) {
+    const double squared = fused(-cosine, cosine, 1.0);
+    return 1 / (squared > least ? squared : least);
+  };
+  p.sine1 = inverse_of(p.cosine1);
+  p.sine2 = inverse_of(p.cosine2);
+  p.sines = square_root(p.sine1 * p.sine2);
+  const double cosine = fused(p.cosine1, p.cosine2, p.across) * p.sines;
+  p.cosine = cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
+  return p;
+}
+
+// Forces on the four particles of a term; slope: the derivative of its energy by the cosine.
+struct FourForces {
+  Vector<double> on[4];
+};
+MM_HD FourForces forces_of(const TwoPlanes& p, double slope) {
+  const auto combination = [&p](double a, double b, double c) {
+    return combined(1.0, combined(a, p.r1, b, p.r2), c, p.r3);
+  };
+  // The negative gradient of the cosine is (a11 r1 + a12 r2 + a13 r3) by r1, and so on, with a
+  // symmetric matrix, because the cosine is a function of the products of r1, r2 and r3.
+  const double along = p.cosine * slope, twist = p.sines * slope;
+  const double a11 = along * p.inverse1 * p.inverse1 * p.sine1,
+               a33 = along * p.inverse3 * p.inverse3 * p.sine2,
+               a22 = -(p.inverse2 * p.inverse2) *
+                     fused(2 * p.across, twist, -along * (p.sine1 + p.sine2)),
+               a12 = -(p.inverse1 * p.inverse2) *
+                     fused(p.cosine1 * along, p.sine1, p.cosine2 * twist),
+               a13 = -(p.inverse1 * p.inverse3) * twist,
+               a23 = p.inverse2 * p.inverse3 * fused(p.cosine2 * along, p.sine2, p.cosine1 * twist);
+  const Vector<double> first = combination(a11, a12, a13), middle = combination(a12, a22, a23),
+                       fourth = combination(a13, a23, a33);
+  return {{first, Vector<double>{0, 0, 0} - (middle + first), middle - fourth, fourth}};
+}
+
+// E = sum of A_m cos(m phi) and dE/dc by the recursions of the Chebyshev polynomials cos(m phi) =
+// T_m(c) and dT_m/dc = m U_(m-1)(c).
+MM_HD double cosine_series(const DihedralLaw& law, double cosine, double& slope) {
+  double before = 1, now = cosine, slope_before = 0, slope_now = 1;  // T_0, T_1, U_-1, U_0
+  double energy = law.amplitude[0];
+  slope = 0;
+  for (int m = 1; m <= kMostMultiplicity; ++m) {
+    energy = fused(law.amplitude[m], now, energy);
+    slope = fused(m * law.amplitude[m], slope_now, slope);
+    const double next = fused(2 * cosine, now, -before),
+                 slope_next = fused(2 * cosine, slope_now, -slope_before);
+    before = now;
+    now = next;
+    slope_before = slope_now;
+    slope_now = slope_next;
+  }
+  return energy;
+}
+
+// E = K (chi - chi0)^2 with dE/dc = -2 K (chi - chi0) / sin chi.
+MM_HD double improper_energy(const BondedLaw& law, double cosine, double& slope) {
+  const double root = square_root(fused(-cosine, cosine, 1.0));
+  const double deviation = angle_of(cosine) - law.rest;
+  slope = -2 * law.stiffness * deviation / (root > 0.001 ? root : 0.001);
+  return law.stiffness * deviation * deviation;
+}
+
+// The place of a particle with this role of Topology::bond_type, 0 to 3.
+MM_HD int place_of(int role) { return role / kNextPlace % 4; }
+static_assert(kDihedral / kNextPlace % 4 == 0 && kImproper / kNextPlace % 4 == 0);
+
+// role: that of the particle; r: the four particles in their order.
+template <Precision P>
+MM_HD void add_four_body_term(BondedSum& sum, const BondedTerms& terms, int role, int type,
+                              const typename P::Position (&r)[4], bool with_energy) {
+  const bool improper = role >= kImproper;
+  // The limits of LAMMPS' styles.
+  const TwoPlanes planes =
+      two_planes(separation<P>(terms, r[0], r[1]), separation<P>(terms, r[2], r[1]),
+                 separation<P>(terms, r[3], r[2]), improper ? 1e-3 : 1e-6);
+  double slope;
+  const double energy = improper ? improper_energy(terms.impropers[type], planes.cosine, slope)
+                                 : cosine_series(terms.dihedrals[type], planes.cosine, slope);
+  const FourForces f = forces_of(planes, slope);
+  const int place = place_of(role);
+  sum.force = sum.force + f.on[place];
+  if (!with_energy || place != 0) return;
+  // W = r1 (x) f1 + r2 (x) f3 + (r2 + r3) (x) f4, with places from the second particle.
+  Sum<double>& all = improper ? sum.impropers : sum.dihedrals;
+  add_energy(all, planes.r1, Vector<double>{2 * f.on[0].x, 2 * f.on[0].y, 2 * f.on[0].z},
+             2 * energy);
+  for (int k = 2; k < 4; ++k) {
+    const Vector<double> from_second = k == 2 ? planes.r2 : planes.r2 + planes.r3;
+    add_energy(all, from_second, Vector<double>{2 * f.on[k].x, 2 * f.on[k].y, 2 * f.on[k].z}, 0.0);
+  }
+}
+
+// ---- all terms ----
+
 // All terms of particle i: entries from first to before last, of which kind(k) is the kind and
 // position(k) that of the partner.
 template <Precision P, class Kind, class PositionOf>
@@ -189,6 +327,11 @@ MM_HD BondedSum bonded_sum(const BondedTerms& terms, const typename P::Position&
     const int role = kind(k) & ~kBondedType, type = kind(k) & kBondedType;
     if (role == 0) {
       add_bond_term<P>(sum, terms, terms.bonds[type], i, position(k), with_energy);
+    } else if (role >= kDihedral) {
+      typename P::Position r[4];
+      for (int n = 0, at = k; n < 4; ++n) r[n] = n == place_of(role) ? i : position(at++);
+      add_four_body_term<P>(sum, terms, role, type, r, with_energy);
+      k += 2;
     } else {
       if (role == kAngleCenter)
         add_angle_center<P>(sum, terms, terms.angles[type], i, position(k), position(k + 1),

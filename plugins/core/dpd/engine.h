@@ -93,11 +93,26 @@ struct BondCoefficients {
 };
 
 // Angles, as LAMMPS has them. Harmonic: E = stiffness (theta - angle)^2, in radians. Cosine: E =
-// stiffness (1 + cos theta).
-enum AngleForm : int { kAngleHarmonic, kAngleCosine };
+// stiffness (1 + cos theta). Cosine squared: E = stiffness (cos theta - cos angle)^2. Cosine delta:
+// E = stiffness (1 - cos(theta - angle)).
+enum AngleForm : int { kAngleHarmonic, kAngleCosine, kAngleCosineSquared, kAngleCosineDelta };
 struct AngleCoefficients {
   double stiffness, angle;
   AngleForm form = kAngleHarmonic;
+};
+
+// Dihedrals: E = constant + sum of amplitude[m - 1] cos(m phi), where phi is 180 degrees if the
+// first and the last particle are as far apart as their bonds and angles allow (trans). LAMMPS'
+// styles `harmonic` and `opls` are such series.
+constexpr int kMostMultiplicity = 6;
+struct DihedralCoefficients {
+  double constant = 0, amplitude[kMostMultiplicity] = {};
+};
+
+// Impropers, as LAMMPS' style `harmonic` has them: E = stiffness (chi - angle)^2, where chi from 0
+// to pi is the angle between the planes of particles 1, 2, 3 and 2, 3, 4.
+struct ImproperCoefficients {
+  double stiffness, angle;
 };
 
 // A box as LAMMPS has it: edges (extent[0], 0, 0), (tilt[0], extent[1], 0),
@@ -151,14 +166,16 @@ struct Settings {
   double skin;
   double time_step;
   // A rank knows the particles of other ranks within cutoff and skin of its part of the box, or
-  // within up to this distance if bonds and angles need them.
+  // within up to this distance if bonds, angles, dihedrals or impropers need them.
   double bonded_reach = 0;
   // Acceleration is this times force over mass (1 in reduced units, LAMMPS' ftm2v).
   double force_to_acceleration;
   std::vector<double> mass;  // [types + 1], by type
   std::uint64_t seed;
-  std::vector<BondCoefficients> bonds;    // [bond types + 1]
-  std::vector<AngleCoefficients> angles;  // [angle types + 1]; empty if there are none
+  std::vector<BondCoefficients> bonds;          // [bond types + 1]
+  std::vector<AngleCoefficients> angles;        // [angle types + 1]; empty if there are none
+  std::vector<DihedralCoefficients> dihedrals;  // the same of their types
+  std::vector<ImproperCoefficients> impropers;
   ChargeSettings charges;
   std::vector<Wall> walls;
   std::vector<BodyForce> body_forces;
@@ -180,24 +197,29 @@ struct HostArrays {
   int count;
   double (*position)[3];  // wrapped into the box on the way out; anywhere on the way in
   double (*velocity)[3];
-  double (*force)[3];  // of pairs, bonds and Langevin thermostats, without body forces
+  double (*force)[3];  // of pairs, bonded terms and Langevin thermostats, without body forces
   int (*image)[3];     // times that a periodic face was crossed
 };
 
-// The kind of an entry of Topology::bond_type: a bond has its type alone. An angle has two entries
-// in a row, of which the first has the angle's type with its role for the particle: an end of it,
-// where the partners are the center and the other end, or its center, where they are both ends.
+// The kind of an entry of Topology::bond_type: a bond has its type alone. Other terms have an entry
+// for each partner, of which the first has the type with the role of the particle, and the others
+// are kFurtherPartner. An angle has two partners: for an end of it, the center and the other end;
+// for its center, both ends. A dihedral and an improper have three, in their order in the term,
+// and the role tells the particle's place among the four: kDihedral or kImproper, plus kNextPlace
+// for each place after the first one.
 constexpr int kBondedType = 0xffffff;  // bits of the type
-constexpr int kAngleEnd = 1 << 24, kAngleCenter = 2 << 24, kSecondOfAngle = 3 << 24;
-constexpr bool is_of_angle(int kind) { return kind > kBondedType; }
+constexpr int kNextPlace = 1 << 24;
+constexpr int kAngleEnd = 1 << 24, kAngleCenter = 2 << 24, kFurtherPartner = 3 << 24,
+              kDihedral = 4 << 24, kImproper = 8 << 24;
+constexpr bool has_several_partners(int kind) { return kind > kBondedType; }
 
 // What never changes while the engine has the particles.
 struct Topology {
   const int* type;             // [count], from 1
   const std::uint32_t* tag;    // [count], unique, not 0
   const std::uint32_t* flags;  // [count], low 8 bits
-  // Bonds and angles of particle i, seen from all of their particles: entries first_bond[i] ..
-  // first_bond[i + 1] of partner's tag and kind. Null where there are none.
+  // Bonds, angles, dihedrals and impropers of particle i, seen from all of their particles: entries
+  // first_bond[i] .. first_bond[i + 1] of partner's tag and kind. Null where there are none.
   const int* first_bond;
   const std::uint32_t* bond_partner;
   const int* bond_type;
@@ -217,13 +239,15 @@ struct Clock {
   std::uint64_t draw;
 };
 
-// Coefficients of pairs, bonds and angles for the forces of the steps from `from` on, as in
+// Coefficients of pairs and bonded terms for the forces of the steps from `from` on, as in
 // Settings, with the same numbers of types and the same largest cutoff.
 struct Coefficients {
   std::int64_t from;
   std::vector<PairCoefficients> pairs;
   std::vector<BondCoefficients> bonds;
   std::vector<AngleCoefficients> angles;
+  std::vector<DihedralCoefficients> dihedrals;
+  std::vector<ImproperCoefficients> impropers;
 };
 
 // Parameters that change from step to step. values: for each step from `first` on, the temperature
@@ -239,10 +263,11 @@ struct ParameterSeries {
 struct EnergySum {
   double energy = 0, virial[6] = {};
 };
-// Sums over all pairs, bonds and angles and over the pairs of charges in real space, of several ranks
+
+// Sums over all pairs and bonded terms and over the pairs of charges in real space, of several ranks
 // this one's share. mesh: the sum over all charges in reciprocal space, the same on all ranks.
 struct EnergyAndVirial {
-  EnergySum pairs, bonds, angles, charges, mesh;
+  EnergySum pairs, bonds, angles, dihedrals, impropers, charges, mesh;
   // The largest tag, of all ranks, of the particles with a FENE bond beyond sqrt(0.9) of its
   // largest length in the steps of the last advance(); 0: there was none. Such a bond pulls with
   // the force over distance that it has at this length.
@@ -260,8 +285,8 @@ struct MANYMOVE_API LostParticle : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
-// A FENE bond of at least twice its largest length, or a bond or an angle beyond the reach of a
-// rank. All ranks throw it together.
+// A FENE bond of at least twice its largest length, or a bonded term beyond the reach of a rank.
+// All ranks throw it together.
 struct MANYMOVE_API BrokenBond : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };

@@ -46,7 +46,9 @@ void EngineBase::set_parameter_series(ParameterSeries series) {
   for (Coefficients& each : series.coefficients) {
     if (each.pairs.size() != tables[0].pairs.size() ||
         each.bonds.size() != tables[0].bonds.size() ||
-        each.angles.size() != tables[0].angles.size() || each.from <= step_ ||
+        each.angles.size() != tables[0].angles.size() ||
+        each.dihedrals.size() != tables[0].dihedrals.size() ||
+        each.impropers.size() != tables[0].impropers.size() || each.from <= step_ ||
         each.from < tables.back().from)
       throw std::invalid_argument("a series has coefficients of other types or steps");
     check_settings(settings_with(each));
@@ -117,9 +119,12 @@ void EngineBase::judge_bonds(std::uint32_t stretched, std::uint32_t broken) {
 }
 
 void EngineBase::reach_farther(const MissingPartners& missing, std::int64_t step) {
-  const auto& [of_bond, of_angle] = missing.tag;
-  const char* const kind = of_bond ? "a bond" : "an angle";
-  const std::int64_t tag = of_bond ? of_bond : of_angle;
+  const auto& [of_bond, of_others] = missing.tag;
+  const bool only_angles = settings_.dihedrals.empty() && settings_.impropers.empty();
+  const char* const kind = of_bond       ? "a bond"
+                           : only_angles ? "an angle"
+                                         : "an angle, a dihedral or an improper";
+  const std::int64_t tag = of_bond ? of_bond : of_others;
   if (!communicator_)
     throw BrokenBond(text_of(kind, " of particle ", tag, " has a partner that does not exist"));
   if (reach_ >= settings_.bonded_reach)

@@ -27,11 +27,14 @@ inline void add_to(EnergyAndVirial& sum, const EnergyAndVirial& part) {
   add_to(sum.pairs, part.pairs);
   add_to(sum.bonds, part.bonds);
   add_to(sum.angles, part.angles);
+  add_to(sum.dihedrals, part.dihedrals);
+  add_to(sum.impropers, part.impropers);
   add_to(sum.charges, part.charges);
   add_to(sum.mesh, part.mesh);
 }
 
-// Tags of particles whose partner in a bond, and in an angle, is not known to a rank; 0: none.
+// Tags of particles whose partner in a bond, and in another bonded term, is not known to a rank; 0:
+// none.
 struct MissingPartners {
   std::int64_t tag[2] = {};
   bool any() const { return tag[0] != 0 || tag[1] != 0; }

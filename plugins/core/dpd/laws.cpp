@@ -27,6 +27,18 @@ bool general_exponent(const PairTable& table) {
   return general;
 }
 
+// A force of a potential that few pairs exceed: that of particles at 0.9 sigma of kLennardJones and
+// kMorse (where e^-x is that of the distance), the largest one of kSoft.
+double strong_force(const PairPotential& p) {
+  if (p.form == kNoPotential) return 0;
+  const double r = p.form == kSoft ? 0.5 * p.cutoff : 0.9 * p.length;
+  PotentialLaw<double> law = potential_of<double>(p, 1);
+  law.cutoff_squared = 2 * r * r;
+  PairForce<double> force{0, 0};
+  add_potential(law, r * r, 1.0, force);
+  return std::fabs(force.over_distance) * r;
+}
+
 }  // namespace
 
 unsigned excluded_kinds(const PairTable& table) {
@@ -70,6 +82,7 @@ double force_unit(const Settings& s) {
     // |xi| <= sqrt(2 ln 2^31) = 6.6 for the 31 bits of which the normal variable is made.
     const double noise = std::max(c.sigma, c.transverse_sigma);
     strongest = std::max({strongest, std::fabs(c.a) + 7 * noise, friction});
+    strongest = std::max(strongest, strong_force(c.potential));
   });
   // The largest many-body force: that of two particles at the same position.
   if (s.pairs.has_densities())
@@ -81,7 +94,7 @@ double force_unit(const Settings& s) {
 
 bool is_plain(const Settings& s, bool has_special, bool in_any_box) {
   return s.pairs.types == 1 && !general_exponent(s.pairs) && !has_special &&
-         s.pairs.ramp.is_constant() &&
+         s.pairs.ramp.is_constant() && !s.pairs.has_potentials() &&
          (in_any_box || (s.shear.rate == 0 && !frame_of<Mixed>(s.box).tilted)) &&
          !(s.speed_limit.speed > 0) && s.langevin_thermostats.empty();
 }
@@ -95,10 +108,12 @@ Laws<P> laws_of(const Settings& s, double unit) {
   Laws<P> laws;
   laws.pairs.resize(size * size);
   laws.across.resize(s.pairs.transverse ? size * size : 0);
+  laws.potentials.resize(s.pairs.has_potentials() ? size * size : 0);
   for_each_pair_of_types(s.pairs, [&](std::size_t k, const PairCoefficients& c) {
     // In mixed precision forces come in units of `unit`, as the sums of integers need them.
     laws.pairs[k] = {in_units(c.a), in_units(c.gamma), in_units(c.sigma), real(c.inverse_cutoff),
                      real(c.weight_exponent)};
+    if (!laws.potentials.empty()) laws.potentials[k] = potential_of<Real>(c.potential, unit);
     if (s.pairs.transverse)
       laws.across[k] = {in_units(c.transverse_gamma), in_units(c.transverse_sigma),
                         real(c.transverse_exponent)};
@@ -111,7 +126,13 @@ Laws<P> laws_of(const Settings& s, double unit) {
                           b.epsilon, b.sigma * b.sigma});
   }
   for (const AngleCoefficients& a : s.angles)
-    laws.angles.push_back({a.form, a.stiffness, a.angle, 0, 0});
+    laws.angles.push_back({a.form, a.stiffness, a.angle, std::cos(a.angle), std::sin(a.angle)});
+  for (const DihedralCoefficients& d : s.dihedrals) {
+    laws.dihedrals.push_back({{d.constant}});
+    std::copy_n(d.amplitude, kMostMultiplicity, laws.dihedrals.back().amplitude + 1);
+  }
+  for (const ImproperCoefficients& i : s.impropers)
+    laws.impropers.push_back({0, i.stiffness, i.angle, 0, 0});
   Forces<P>& forces = laws.forces;
   forces.frame = frame_of<P>(s.box);
   forces.cutoff_squared = real(s.cutoff * s.cutoff);
@@ -125,6 +146,10 @@ Laws<P> laws_of(const Settings& s, double unit) {
     forces.law_beyond = beyond_transverse(forces.law, forces.across);
   }
   forces.laws_across = laws.across.data();
+  forces.potentials = laws.potentials.empty() ? nullptr : laws.potentials.data();
+  forces.lennard_jones = std::ranges::all_of(laws.potentials, [](const auto& potential) {
+    return potential.form == kNoPotential || potential.form == kLennardJones;
+  });
   forces.general_exponent = general_exponent(s.pairs);
   if (s.pairs.has_densities()) {
     forces.many_body = many_body_of<Real>(s.pairs.many_body);
@@ -217,7 +242,7 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
 }
 
 bool has_bonded_terms(const Settings& s) {
-  return !s.angles.empty() ||
+  return !s.angles.empty() || !s.dihedrals.empty() || !s.impropers.empty() ||
          std::any_of(s.bonds.begin(), s.bonds.end(),
                      [](const BondCoefficients& bond) { return bond.form != kHarmonic; });
 }
@@ -229,7 +254,7 @@ BondedTerms bonded_terms_of(const Box& box) {
   for (double* length : {&edges.xx, &edges.yy, &edges.zz, &edges.xy, &edges.xz, &edges.yz})
     // From units of 2^-64 to those of this precision's frame.
     *length *= units<Double> / units<P>;  // a power of two
-  return {edges, frame.tilted != 0, nullptr, nullptr};
+  return {edges, frame.tilted != 0, nullptr, nullptr, nullptr, nullptr};
 }
 
 #define MANYMOVE_INSTANTIATE(P)                                                     \

@@ -168,7 +168,7 @@ struct TagIndex {
 struct alignas(8) EntryRange {
   int first, last;  // the latter is behind the last one
 };
-// Bonds and angles as the steps read them: the entries of each particle, with the partner's index
+// Bonded terms as the steps read them: the entries of each particle, with the partner's index
 // and the kind of Topology::bond_type. There is room for LinkRows::bonds entries of each particle.
 struct Partners {
   EntryRange* range = nullptr;  // null: no particle has any
@@ -178,7 +178,7 @@ struct Partners {
 
 // Writes the entries of particle i. known.find() leads from the partner in a row to its index. A
 // partner that is not known is replaced by the particle itself; the result has bit 0 if one of a
-// bond is missing, and bit 1 if one of an angle is.
+// bond is missing, and bit 1 if one of another term is.
 MM_HD unsigned find_partners(const LinkedParticles& links, int i, const auto& known,
                              const Partners& to) {
   const LinkSpan bonds = links.bonds_of(i);
@@ -192,7 +192,7 @@ MM_HD unsigned find_partners(const LinkedParticles& links, int i, const auto& kn
     const bool found = j != TagIndex::kMissing;
     to.index[k] = found ? j : static_cast<std::uint32_t>(i);
     to.type[k] = static_cast<int>(kind_of(bond));
-    if (!found) missing |= is_of_angle(to.type[k]) ? 2u : 1u;
+    if (!found) missing |= has_several_partners(to.type[k]) ? 2u : 1u;
   }
   return missing;
 }

@@ -207,6 +207,16 @@ MM_HD double natural_logarithm(double base) {
   return 0.69314718055994530942 * fused(log2.s, log2.p, log2.e);
 }
 
+// 2^(n + f) for |f| up to 1/2, where rounded = n + 1.5 * 2^52.
+MM_HD double binary_power(double rounded, double f) {
+  const double scale = as_double((bits_of(rounded) + 1023u) << 52);
+  return scale *
+         polynomial(f, 0.9999999999999999971, 0.69314718055994533045, 0.24022650695910156194,
+                    0.055504108664819921999, 0.0096181291075883388805, 0.001333355814678983701,
+                    0.00015403530462509966101, 0.000015252733490062370866, 1.3215433091849114785e-6,
+                    1.0178197993382467131e-7, 7.0741052512368323548e-9, 4.4352866745874167032e-10);
+}
+
 MM_HD double power(double base, double exponent) {
   const auto [e, s, p] = binary_logarithm(base);
   const double fraction = s * p;
@@ -215,13 +225,7 @@ MM_HD double power(double base, double exponent) {
   // is the rest, from the parts of log2 b so that the rounding of y does not count.
   const double rounded = y + 6755399441055744.0;
   const double f = fused(exponent, fraction, fused(exponent, e, 6755399441055744.0 - rounded));
-  const double scale = as_double((bits_of(rounded) + 1023u) << 52);
-  const double result =
-      scale * polynomial(f, 0.9999999999999999971, 0.69314718055994533045, 0.24022650695910156194,
-                         0.055504108664819921999, 0.0096181291075883388805, 0.001333355814678983701,
-                         0.00015403530462509966101, 0.000015252733490062370866,
-                         1.3215433091849114785e-6, 1.0178197993382467131e-7,
-                         7.0741052512368323548e-9, 4.4352866745874167032e-10);
+  const double result = binary_power(rounded, f);
   return base > 0.0 && y > -1000.0 ? result : 0.0;
 }
 

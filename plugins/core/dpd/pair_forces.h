@@ -10,6 +10,17 @@
 
 namespace manymove::dpd {
 
+// A potential E(r) of a pair in addition to the forces of DPD, as LAMMPS' pair styles have it, used
+// by engines only. kLennardJones (lj/cut): 4 strength [(length / r)^12 - (length / r)^6]. kMorse:
+// strength [e^(-2 x) - 2 e^(-x)] with x = steepness (r - length). kSoft: strength [1 + cos(pi r /
+// cutoff)]. Of the first two, `shift` is subtracted. Zero from the cutoff on. The factors of
+// special neighbors multiply it.
+enum PotentialForm : int { kNoPotential, kLennardJones, kMorse, kSoft };
+struct PairPotential {
+  PotentialForm form = kNoPotential;
+  double cutoff = 0, strength = 0, length = 0, steepness = 0, shift = 0;
+};
+
 // Coefficients of the forces between particles of one pair of types.
 struct PairCoefficients {
   double a, gamma, sigma;  // Eqs. 3 to 5 of the paper; sigma is over the root of the time step
@@ -17,6 +28,7 @@ struct PairCoefficients {
   double weight_exponent;  // s of Eq. 8
   // Friction and noise across the line of centers, used if PairTable::transverse is set.
   double transverse_gamma = 0, transverse_sigma = 0, transverse_exponent = 1;
+  PairPotential potential = {};
 };
 
 // A temperature that changes from step to step: at time step t both sigmas are those of the
@@ -52,6 +64,11 @@ struct PairTable {
   NoiseRamp ramp = {};  // used by engines only; PairForces has no time
 
   bool has_densities() const { return many_body.cutoff > 0; }
+  bool has_potentials() const {
+    for (int k = types + 1; k < (types + 1) * (types + 1); ++k)
+      if (k % (types + 1) != 0 && coefficients[k].potential.form != kNoPotential) return true;
+    return false;
+  }
 };
 
 struct Particles {

@@ -49,6 +49,15 @@ void check_box_and_step(const Settings& s) {
   }
 }
 
+void check_potential(const Settings& s, const PairPotential& p, std::size_t i, std::size_t j) {
+  if (p.form == kNoPotential) return;
+  if (!std::isfinite(p.strength + p.length + p.steepness + p.shift) || !(p.cutoff > 0) ||
+      p.cutoff > s.cutoff * (1 + 1e-12))
+    refuse("the potential of types ", i, " and ", j, " is out of range");
+  if (s.pairs.transverse || s.pairs.has_densities())
+    refuse("potentials of pairs cannot be combined with transverse or many-body forces");
+}
+
 void check_pairs(const Settings& s) {
   // A particle's word has 16 bits for its type.
   if (s.pairs.types < 1 || s.pairs.types > 0xffff)
@@ -67,6 +76,7 @@ void check_pairs(const Settings& s) {
         refuse("coefficients of types ", i, " and ", j, " are out of range");
       if (!(c.transverse_gamma >= 0) || !(c.transverse_sigma >= 0) || !(c.transverse_exponent >= 0))
         refuse("transverse coefficients of types ", i, " and ", j, " are out of range");
+      check_potential(s, c.potential, i, j);
       if (s.pairs.many_body.cutoff * c.inverse_cutoff > 1 + 1e-12)
         refuse("the cutoff of densities ", s.pairs.many_body.cutoff,
                " is larger than the cutoff of types ", i, " and ", j);
@@ -110,7 +120,7 @@ void check_shear(const Settings& s) {
                   [](const BodyForce& body) { return body.in_block; }))
     refuse(
         "shear cannot be combined with walls, Langevin thermostats, limits of speeds, changes of "
-        "velocities, FENE bonds, angles or body forces in a block");
+        "velocities, FENE bonds, angles, dihedrals, impropers or body forces in a block");
 }
 
 // The thermostat of a sheared fluid; its chain has length zero without one.
@@ -155,6 +165,14 @@ void check_bonded(const Settings& s) {
   for (std::size_t k = 1; k < s.angles.size(); ++k)
     if (!std::isfinite(s.angles[k].stiffness) || !std::isfinite(s.angles[k].angle))
       refuse("coefficients of angle type ", k, " are out of range");
+  for (std::size_t k = 1; k < s.dihedrals.size(); ++k) {
+    double sum = s.dihedrals[k].constant;
+    for (const double amplitude : s.dihedrals[k].amplitude) sum += amplitude;
+    if (!std::isfinite(sum)) refuse("coefficients of dihedral type ", k, " are out of range");
+  }
+  for (std::size_t k = 1; k < s.impropers.size(); ++k)
+    if (!std::isfinite(s.impropers[k].stiffness) || !std::isfinite(s.impropers[k].angle))
+      refuse("coefficients of improper type ", k, " are out of range");
 }
 
 void check_thermostats(const Settings& s) {
@@ -173,6 +191,18 @@ void check_thermostats(const Settings& s) {
   }
 }
 
+// What a bonded term of this role is called, and the number of its types, counted from 0.
+struct BondedTerm {
+  const char* name;
+  std::size_t types;
+};
+BondedTerm term_of_role(const Settings& s, int role) {
+  if (role == 0) return {"a bond", s.bonds.size()};
+  if (role < kDihedral) return {"an angle", s.angles.size()};
+  if (role < kImproper) return {"a dihedral", s.dihedrals.size()};
+  return {"an improper", s.impropers.size()};
+}
+
 // On several ranks partners may be on others.
 void check_bonds(const Settings& s, int count, const Topology& topology) {
   const bool alone = s.grid.rank.size() < 2;
@@ -181,10 +211,9 @@ void check_bonds(const Settings& s, int count, const Topology& topology) {
   for (int i = 0; i < count; ++i) {
     for (int k = topology.first_bond[i]; k < topology.first_bond[i + 1]; ++k) {
       const int kind = topology.bond_type[k], role = kind & ~kBondedType, type = kind & kBondedType;
-      const std::size_t types = role == 0 ? s.bonds.size() : s.angles.size();
-      if (role != kSecondOfAngle && (type < 1 || static_cast<std::size_t>(type) >= types))
-        refuse("particle ", topology.tag[i], " has ", role == 0 ? "a bond" : "an angle",
-               " of type ", type);
+      const BondedTerm term = term_of_role(s, role);
+      if (role != kFurtherPartner && (type < 1 || static_cast<std::size_t>(type) >= term.types))
+        refuse("particle ", topology.tag[i], " has ", term.name, " of type ", type);
       if (alone && !tags.count(topology.bond_partner[k]))
         refuse("particle ", topology.tag[i], " is bonded to ", topology.bond_partner[k],
                ", which is missing");

@@ -71,11 +71,13 @@ CoordinateFrame<P> frame_of(const Box& box);
 template <Precision P>
 struct Laws {
   using Real = typename P::Real;
-  std::vector<PairLaw<Real>> pairs;         // [types + 1][types + 1]
-  std::vector<TransverseLaw<Real>> across;  // the same; empty without transverse forces
-  std::vector<BondLaw<Real>> harmonic;      // by type of bonds, for add_bond()
-  std::vector<BondedLaw> bonds, angles;     // by type, for bonded_sum()
-  Forces<P> forces{};                       // points to the laws of pairs of this object
+  std::vector<PairLaw<Real>> pairs;                 // [types + 1][types + 1]
+  std::vector<TransverseLaw<Real>> across;          // the same; empty without transverse forces
+  std::vector<PotentialLaw<Real>> potentials;       // the same; empty without potentials
+  std::vector<BondLaw<Real>> harmonic;              // by type of bonds, for add_bond()
+  std::vector<BondedLaw> bonds, angles, impropers;  // by type, for bonded_sum()
+  std::vector<DihedralLaw> dihedrals;
+  Forces<P> forces{};  // points to the laws of pairs of this object
 };
 // unit: forces of pairs are in multiples of it.
 template <Precision P>
@@ -84,7 +86,8 @@ Laws<P> laws_of(const Settings& settings, double unit = 1);
 // with a noise of 7 feels, or of a slow pair's friction if that is more.
 double force_unit(const Settings& settings);
 // One pair of types with weight exponent 1 and a constant temperature in an upright box, without
-// special neighbors, thermostats and limits of speeds. in_any_box: also in a tilted or sheared box.
+// potentials, special neighbors, thermostats and limits of speeds. in_any_box: also in a tilted or
+// sheared box.
 bool is_plain(const Settings& settings, bool has_special, bool in_any_box = false);
 
 template <Precision P>
@@ -97,7 +100,7 @@ std::vector<typename P::Real> thermostat_coefficients_of(const Settings& setting
 template <Precision P>
 Motion<P> motion_of(const Settings& settings, const typename P::Real* half_kicks,
                     const typename P::Real* thermostats);
-// Whether bonds and angles are summed by bonded_sum() before the pairs, because there are more than
+// Whether bonded terms are summed by bonded_sum() before the pairs, because there are more than
 // harmonic bonds. Otherwise add_bond() adds them to the pairs.
 bool has_bonded_terms(const Settings& settings);
 // Without laws.

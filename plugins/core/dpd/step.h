@@ -6,6 +6,7 @@
 #include "fixed_point.h"
 #include "many_body.h"
 #include "model.h"
+#include "pair_potentials.h"
 #include "transverse.h"
 
 namespace manymove::dpd {
@@ -32,14 +33,16 @@ struct Forces {  // what the sum over one particle's neighbors needs
   ManyBody<Real> many_body;    // used where there are densities
   TransverseLaw<Real> across;  // like law and laws, used by transverse forces
   const TransverseLaw<Real>* laws_across;
-  PairLaw<Real> law_beyond;  // beyond_transverse() of the only pair of types
-  Real shear;                // rate of the flow that velocities are relative to; 0: there is none
+  PairLaw<Real> law_beyond;              // beyond_transverse() of the only pair of types
+  const PotentialLaw<Real>* potentials;  // [types + 1][types + 1]; null: there are none
+  bool lennard_jones;                    // all of them are of this form
+  Real shear;  // rate of the flow that velocities are relative to; 0: there is none
 };
 
 // What a kernel of a GPU has in addition to the forces of PairLaw: forces of local densities,
-// friction and noise across the line of centers, or shear alone. Shear is also in those of the
-// others that are not plain.
-enum class Extra { none, many_body, transverse, shear };
+// friction and noise across the line of centers, potentials, or shear alone. Shear is also in those
+// of the others that are not plain.
+enum class Extra { none, many_body, transverse, potential, shear };
 constexpr bool may_be_sheared(bool plain, Extra extra) {
   return extra == Extra::shear || (!plain && extra != Extra::none);
 }
@@ -72,6 +75,12 @@ MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, Real over_distance,
   add_energy(sum, r, force, energy);
 }
 
+// The place of a pair with these kinds in P::Position in tables [types + 1][types + 1]. kind: the
+// type in the lower 16 bits, flags above; types count from 1, so that row 0 is unused.
+MM_HD std::uint32_t types_of(int types, std::uint32_t kind_i, std::uint32_t kind_j) {
+  return (kind_i & 0xffffu) * static_cast<std::uint32_t>(types + 1) + (kind_j & 0xffffu);
+}
+
 // The law of a pair with these kinds in P::Position and this entry in a list, and that across the
 // line of centers unless it is null. For special neighbors, the factor f multiplies a and gamma,
 // and its root multiplies sigma, so that sigma^2 = 2 gamma k_B T holds for them as well (Eq. 9).
@@ -79,9 +88,7 @@ template <Precision P>
 MM_HD PairLaw<typename P::Real> law_of_pair(const Forces<P>& f, std::uint32_t kind_i,
                                             std::uint32_t kind_j, std::uint32_t entry,
                                             TransverseLaw<typename P::Real>* across = nullptr) {
-  // kind: the type in the lower 16 bits, flags above; types count from 1, so that row 0 is unused.
-  const std::uint32_t types =
-      (kind_i & 0xffffu) * static_cast<std::uint32_t>(f.types + 1) + (kind_j & 0xffffu);
+  const std::uint32_t types = types_of(f.types, kind_i, kind_j);
   PairLaw<typename P::Real> law = f.types == 1 ? f.law : f.laws[types];
   if (across) *across = f.types == 1 ? f.across : f.laws_across[types];
   law.sigma *= f.noise_scale;
@@ -146,6 +153,9 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
                                 : pair_force<false, Math>(law, squared, approach, noise);
     }
     if constexpr (many_body) add_many_body<Math>(f.many_body, squared, densities, pair);
+    if constexpr (extra == Extra::potential)
+      add_potential(f.potentials[types_of(f.types, i.kind, j.kind)], squared,
+                    f.special.factor[entry >> 30], pair);
     add_scaled(sum.force, r, pair.over_distance);
     if constexpr (with_energy) add_energy(sum, r, pair.over_distance, pair.energy);
   }

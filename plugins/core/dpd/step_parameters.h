@@ -17,7 +17,12 @@ class StepParameters {
   explicit StepParameters(const Settings& settings) : settings_(settings) {
     const auto size = static_cast<std::size_t>(settings.pairs.types + 1);
     const PairCoefficients* pairs = settings.pairs.coefficients;
-    tables_.push_back({0, {pairs, pairs + size * size}, settings.bonds, settings.angles});
+    tables_.push_back({0,
+                       {pairs, pairs + size * size},
+                       settings.bonds,
+                       settings.angles,
+                       settings.dihedrals,
+                       settings.impropers});
     settings_.pairs.coefficients = tables_[0].pairs.data();
   }
   ~StepParameters() = default;
@@ -38,6 +43,8 @@ class StepParameters {
     settings.pairs.coefficients = table.pairs.data();
     settings.bonds = table.bonds;
     settings.angles = table.angles;
+    settings.dihedrals = table.dihedrals;
+    settings.impropers = table.impropers;
     return settings;
   }
   std::vector<Settings> settings_of_tables() const {

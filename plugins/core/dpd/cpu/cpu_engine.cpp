@@ -195,6 +195,8 @@ class CpuEngine final : public EngineBase {
     arguments_.bond_laws = laws.harmonic.data();
     terms_.bonds = laws.bonds.data();
     terms_.angles = laws.angles.data();
+    terms_.dihedrals = laws.dihedrals.data();
+    terms_.impropers = laws.impropers.data();
   }
 
   Moments own_moments(std::uint32_t flag) override {

@@ -85,6 +85,29 @@ struct TransverseLawArrays {
   MM_LANES TransverseLaw<F> of(int n) const { return {gamma[n], sigma[n], weight_exponent[n]}; }
 };
 
+// Potentials of kLennardJones, with the factors of special neighbors.
+template <class F, int room>
+struct PotentialArrays {
+  F cutoff_squared[room], first[room], second[room], shift[room], factor[room];
+
+  MM_LANES void set(int n, const PotentialLaw<F>& law, F special) {
+    cutoff_squared[n] = law.cutoff_squared;
+    first[n] = law.first;
+    second[n] = law.second;
+    shift[n] = law.shift;
+    factor[n] = special;
+  }
+  // add_potential(), without branches.
+  MM_LANES void add(int n, F squared, PairForce<F>& pair) const {
+    const PairForce<F> added = lennard_jones(first[n], second[n], shift[n], squared);
+    const bool within = squared < cutoff_squared[n] && squared > F(0);
+    const F over_distance = fused(factor[n], added.over_distance, pair.over_distance),
+            energy = fused(factor[n], added.energy, pair.energy);
+    pair.over_distance = within ? over_distance : pair.over_distance;
+    pair.energy = within ? energy : pair.energy;
+  }
+};
+
 // Pairs within the cutoff; F is the precision of a pair.
 template <class F>
 struct Batch {

@@ -4,39 +4,10 @@
 // Each particle has a full list and adds up its own forces, in the order of the GPU's threads.
 #pragma once
 
-#include "step_arguments.h"
+#include "motion_kernels.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
-
-// Advances a particle to its position in the next step.
-template <Precision P>
-void move_on(const StepArguments<P>& s, int i, typename P::Position r, typename P::Velocity v,
-             Chunk& chunk) {
-  const FaceCrossings crossing = drift(s.motion, r, v);
-  // The flow where the particle is now is faster or slower.
-  if (s.forces.shear != 0) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
-  if (crossing.x | crossing.y | crossing.z) s.image[i].add(crossing.x, crossing.y, crossing.z);
-  if (crossing.lost && v.tag > chunk.lost) chunk.lost = v.tag;
-  if (s.sphere && moved_far(s.cells, s.sphere[i], r)) chunk.expired = true;
-  s.next_position[i] = r;
-  s.next_velocity[i] = v;
-  if (s.next_near) {
-    const std::uint32_t place[4] = {high_word(r.x), high_word(r.y), high_word(r.z), 0};
-    std::memcpy(s.next_near + 4 * static_cast<std::int64_t>(i), place, sizeof place);
-  }
-}
-
-template <Precision P>
-void begin(const StepArguments<P>& s, Chunk& chunk) {
-  for (int i = chunk.first; i < chunk.last; ++i) {
-    const typename P::Position r = s.position[i];
-    typename P::Velocity v = s.velocity[i];
-    // v(t + dt/2) = v(t) + f(t) dt / 2m; then r(t + dt) = r(t) + v(t + dt/2) dt (Eq. 1).
-    kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
-    move_on(s, i, r, v, chunk);
-  }
-}
 
 // Lengths of the frame's units, for several at a time.
 struct Lengths : Matrix<float> {
@@ -57,13 +28,14 @@ struct Lengths : Matrix<float> {
 };
 
 // The purpose of a pass over the pairs: forces (plain: as in is_plain()), or densities.
-enum class Pass { plain, general, many_body, transverse, density };
+enum class Pass { plain, general, many_body, transverse, potential, density };
 
 template <Precision P, Pass pass, bool reading>
 class StepLoop {
   using Real = typename P::Real;
   static constexpr bool plain = pass == Pass::plain, many_body = pass == Pass::many_body,
-                        transverse = pass == Pass::transverse, density = pass == Pass::density;
+                        transverse = pass == Pass::transverse, potential = pass == Pass::potential,
+                        density = pass == Pass::density;
   static constexpr int kHits = 128;  // of a batch
   static_assert(kHits <= kBatch && kHits % kLanes == 0);
   // Forces are added up by add_rows().
@@ -221,6 +193,12 @@ class StepLoop {
             across_.law.set(n, across);
           } else if constexpr (!plain) {
             law_.set(n, law_of_pair(s_.forces, r.kind, other.kind, hit_[n]));
+            if constexpr (potential) {
+              types_[n] = types_of(s_.forces.types, r.kind, other.kind);
+              if (s_.forces.lennard_jones)
+                potentials_.set(n, s_.forces.potentials[types_[n]],
+                                s_.forces.special.factor[hit_[n] >> 30]);
+            }
           }
         }
       }
@@ -344,6 +322,23 @@ class StepLoop {
       force_[n] = within ? f.over_distance : Real(0);
       if constexpr (reading) energy_[n] = within ? f.energy : Real(0);
     }
+    if constexpr (potential) add_potentials();
+  }
+  void add_potentials() {
+    const auto for_all = [this](const auto& add) {
+      for (int n = 0; n < count_; ++n) {
+        PairForce<Real> f{force_[n], reading ? energy_[n] : Real(0)};
+        add(n, f);
+        force_[n] = f.over_distance;
+        if constexpr (reading) energy_[n] = f.energy;
+      }
+    };
+    if (s_.forces.lennard_jones)
+      return for_all([this](int n, PairForce<Real>& f) { potentials_.add(n, squared_[n], f); });
+    for_all([this](int n, PairForce<Real>& f) {
+      add_potential(s_.forces.potentials[types_[n]], squared_[n],
+                    s_.forces.special.factor[hit_[n] >> 30], f);
+    });
   }
 
   // f_i += (f / r) r_ij for pairs of the present particle, in the lane that the GPU's thread would
@@ -527,6 +522,8 @@ class StepLoop {
     if constexpr (reading) {
       add_half(sum.bonds, sums_.bonds);
       add_half(sum.angles, sums_.angles);
+      add_half(sum.dihedrals, sums_.dihedrals);
+      add_half(sum.impropers, sums_.impropers);
     }
   }
 
@@ -566,6 +563,8 @@ class StepLoop {
   std::conditional_t<plain || density, Nothing, LawArrays<Real, kHits>> law_;
   std::conditional_t<density || many_body, Densities, Nothing> density_;
   std::conditional_t<transverse, Across, Nothing> across_;
+  std::uint32_t types_[potential ? kHits : 1];  // places in tables of laws
+  PotentialArrays<Real, potential ? kHits : 1> potentials_;
 };
 
 template <Precision P>
@@ -581,6 +580,8 @@ void step(const StepArguments<P>& arguments, bool reading, const std::uint32_t* 
     take(std::integral_constant<Pass, Pass::many_body>{});
   else if (arguments.transverse)
     take(std::integral_constant<Pass, Pass::transverse>{});
+  else if (arguments.forces.potentials)
+    take(std::integral_constant<Pass, Pass::potential>{});
   else if (arguments.plain)
     take(std::integral_constant<Pass, Pass::plain>{});
   else

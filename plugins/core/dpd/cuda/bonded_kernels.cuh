@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel that sums bonds and angles before a step, for input scripts that have more than
-// harmonic bonds.
+// The kernel that sums bonded terms before a step, for input scripts that have more than harmonic
+// bonds.
 #pragma once
 
 #include "../../runtime/device.cuh"
@@ -14,11 +14,30 @@ struct StretchReport {
   unsigned stretched, broken;
 };
 
+// [0]: half an energy, because each bond is counted at both of its ends; [1..6]: half its virial;
+// [7..13]: the same of other terms.
+__device__ inline void add_halves_over_block(const Sum<double>& sum, const Sum<double>& others,
+                                             double* total) {
+  double value[kStepSums] = {0.5 * sum.energy};
+  value[7] = 0.5 * others.energy;
+  for (int a = 0; a < 6; ++a) {
+    value[1 + a] = 0.5 * sum.virial[a];
+    value[8 + a] = 0.5 * others.virial[a];
+  }
+  add_over_block(value, static_cast<int>(blockDim.x / 32), total);
+}
+
+// Where the blocks write their sums: [blocks][kStepSums], of bonds and angles, and of dihedrals and
+// impropers (null: there are none).
+struct BondedPartials {
+  double *two, *four;
+};
+
 // One thread per particle from `first` on. added: sums of the particles, as Step::added; partial:
-// [blocks][kStepSums], of bonds and of angles, if `reading`.
+// written if `reading`.
 template <Precision P, bool reading>
 __global__ void bonded_kernel(const __grid_constant__ Step<P> s, const BondedTerms terms, int first,
-                              Vector<typename P::Real>* added, double* partial,
+                              Vector<typename P::Real>* added, const BondedPartials partial,
                               StretchReport* stretch) {
   const int i = first + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const bool here = i < s.count && !stale(s.status, s.number);
@@ -34,26 +53,23 @@ __global__ void bonded_kernel(const __grid_constant__ Step<P> s, const BondedTer
     if (sum.stretch == kBroken) atomicMax(&stretch->broken, s.velocity[i].tag);
   }
   if constexpr (reading) {
-    // Each bond is counted at both of its ends. [0]: energy of bonds, [1..6]: their virial,
-    // [7..13]: the same of angles.
-    double value[kStepSums] = {0.5 * sum.bonds.energy};
-    value[7] = 0.5 * sum.angles.energy;
-    for (int a = 0; a < 6; ++a) {
-      value[1 + a] = 0.5 * sum.bonds.virial[a];
-      value[8 + a] = 0.5 * sum.angles.virial[a];
-    }
-    add_over_block(value, static_cast<int>(blockDim.x / 32),
-                   partial + static_cast<std::size_t>(blockIdx.x) * kStepSums);
+    const std::size_t here = static_cast<std::size_t>(blockIdx.x) * kStepSums;
+    add_halves_over_block(sum.bonds, sum.angles, partial.two + here);
+    if (!partial.four) return;
+    __syncthreads();  // before the shared memory of the first sums is written again
+    add_halves_over_block(sum.dihedrals, sum.impropers, partial.four + here);
   }
 }
 
-// Sums of bonds and angles of the particles of one engine. They need the bonds of Step::bonds, and
+// Sums of bonded terms of the particles of one engine. They need the bonds of Step::bonds, and
 // take their place there.
 template <Precision P>
 class BondedSums {
  public:
   explicit BondedSums(const Settings& settings)
-      : wanted_(has_bonded_terms(settings)), stretch_(1) {}
+      : wanted_(has_bonded_terms(settings)),
+        of_four_(!settings.dihedrals.empty() || !settings.impropers.empty()),
+        stretch_(1) {}
 
   bool wanted() const { return wanted_; }
 
@@ -61,7 +77,9 @@ class BondedSums {
   void reserve(std::size_t particles, std::size_t block) {
     if (!wanted_ || particles <= added_.size()) return;
     added_ = DeviceBuffer<Vector<typename P::Real>>(particles);
-    partial_ = DeviceBuffer<double>((particles / block + 3) * kStepSums);
+    const std::size_t sums = (particles / block + 3) * kStepSums;
+    partial_ = DeviceBuffer<double>(sums);
+    if (of_four_) partial_of_four_ = DeviceBuffer<double>(sums);
   }
 
   // At the beginning of an advance().
@@ -75,9 +93,11 @@ class BondedSums {
               cudaStream_t stream) const {
     if (!wanted_ || !step.bonds.range || first >= step.count) return;
     const auto kernel = reading ? &bonded_kernel<P, true> : &bonded_kernel<P, false>;
+    const std::size_t at = static_cast<std::size_t>(first / block) * kStepSums;
+    const BondedPartials partial{partial_.data() + at,
+                                 of_four_ ? partial_of_four_.data() + at : nullptr};
     kernel<<<blocks_for(step.count - first, block), block, 0, stream>>>(
-        step, terms, first, added_.data(),
-        partial_.data() + static_cast<std::size_t>(first / block) * kStepSums, stretch_.data());
+        step, terms, first, added_.data(), partial, stretch_.data());
     check_launch();
     step.bonds = {};
     step.added = added_.data();
@@ -89,15 +109,20 @@ class BondedSums {
     const auto [bonds, angles] = sums_over_blocks(blocks, partial_.data(), total, stream);
     all.bonds = bonds;
     all.angles = angles;
+    if (!of_four_) return;
+    const auto [dihedrals, impropers] =
+        sums_over_blocks(blocks, partial_of_four_.data(), total, stream);
+    all.dihedrals = dihedrals;
+    all.impropers = impropers;
   }
   // Of the steps of an advance(), in the memory of the device.
   const StretchReport* stretch() const { return stretch_.data(); }
 
  private:
-  const bool wanted_;
+  const bool wanted_, of_four_;  // the latter: dihedrals or impropers
   DeviceBuffer<StretchReport> stretch_;
   DeviceBuffer<Vector<typename P::Real>> added_;
-  DeviceBuffer<double> partial_;
+  DeviceBuffer<double> partial_, partial_of_four_;
 };
 
 }  // namespace manymove::dpd

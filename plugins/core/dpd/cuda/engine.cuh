@@ -238,7 +238,8 @@ class CudaEngine final : public DeviceEngine<P> {
   // ---- changes of velocities in stride ----
 
   bool changes_in_stride() const override {
-    return !settings_.pairs.has_densities() && !settings_.pairs.transverse;
+    const Extra extra = extra_of(settings_);
+    return extra == Extra::none || extra == Extra::shear;
   }
   // The host makes the change that the device could not make, which throws.
   [[noreturn]] void refuse_change(std::int64_t number) {

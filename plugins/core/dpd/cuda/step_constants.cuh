@@ -37,10 +37,14 @@ class StepConstants {
       const double unit = kIntegers<P> ? force_unit(settings) : 1;
       const Laws<P> laws = laws_of<P>(settings, unit);
       tables_.push_back({on_device(laws.pairs, stream), on_device(laws.across, stream),
-                         on_device(laws.harmonic, stream), on_device(laws.bonds, stream),
-                         on_device(laws.angles, stream), laws.forces, static_cast<Real>(unit)});
+                         on_device(laws.potentials, stream), on_device(laws.harmonic, stream),
+                         on_device(laws.bonds, stream), on_device(laws.angles, stream),
+                         on_device(laws.impropers, stream), on_device(laws.dihedrals, stream),
+                         laws.forces, static_cast<Real>(unit)});
       tables_.back().forces.laws = tables_.back().pairs.data();
       tables_.back().forces.laws_across = tables_.back().across.data();
+      if (!laws.potentials.empty())
+        tables_.back().forces.potentials = tables_.back().potentials.data();
     }
   }
   // Lets a step have the coefficients of a table.
@@ -51,11 +55,13 @@ class StepConstants {
     step.unit = tables_[table].unit;
     step.bond_laws = tables_[table].harmonic.data();
   }
-  // The laws of bonds and angles of a table, for bonded_sum().
+  // The laws of bonded terms of a table, for bonded_sum().
   BondedTerms bonded_terms(std::size_t table) const {
     BondedTerms terms = terms_;
     terms.bonds = tables_[table].bonds.data();
     terms.angles = tables_[table].angles.data();
+    terms.impropers = tables_[table].impropers.data();
+    terms.dihedrals = tables_[table].dihedrals.data();
     return terms;
   }
 
@@ -63,8 +69,10 @@ class StepConstants {
   struct Table {  // Laws in the memory of the device
     DeviceBuffer<PairLaw<Real>> pairs;
     DeviceBuffer<TransverseLaw<Real>> across;
+    DeviceBuffer<PotentialLaw<Real>> potentials;
     DeviceBuffer<BondLaw<Real>> harmonic;
-    DeviceBuffer<BondedLaw> bonds, angles;
+    DeviceBuffer<BondedLaw> bonds, angles, impropers;
+    DeviceBuffer<DihedralLaw> dihedrals;
     Forces<P> forces;
     Real unit;  // of forces
   };
@@ -76,7 +84,7 @@ class StepConstants {
 };
 
 // Sums over the blocks of the last step, whose kernels have written `partial`: of pairs and bonds,
-// or of bonds and angles.
+// of bonds and angles, or of dihedrals and impropers.
 inline std::array<EnergySum, 2> sums_over_blocks(int blocks, const double* partial,
                                                  const DeviceBuffer<double>& total,
                                                  const EngineStream& stream) {

@@ -235,7 +235,8 @@ StepKernel<P, Who> kernel_of_step(bool plain, bool reading, int lanes) {
   return for_constant<1, 2, 4>(lanes, [=](auto per_particle) {
     return for_constant<false, true>(plain, [=](auto is_plain) {
       return for_constant<false, true>(reading, [=](auto is_reading) -> StepKernel<P, Who> {
-        constexpr bool plain_kernel = is_plain && (kIntegers<P> || extra == Extra::none);
+        constexpr bool plain_kernel =
+            is_plain && (kIntegers<P> || extra == Extra::none) && extra != Extra::potential;
         constexpr bool reading_kernel = is_reading && !Who::with_moments;
         return &step_kernel<P, plain_kernel, reading_kernel, per_particle, Who, extra>;
       });
@@ -249,16 +250,17 @@ template <Precision P, ParticleRange Who, Extra extra>
 StepKernel<P, Who> step_kernel_with(bool plain, bool reading, int lanes);
 
 inline Extra extra_of(const Settings& settings) {
-  return settings.pairs.has_densities() ? Extra::many_body
-         : settings.pairs.transverse    ? Extra::transverse
-         : settings.shear.rate != 0     ? Extra::shear
-                                        : Extra::none;
+  return settings.pairs.has_densities()    ? Extra::many_body
+         : settings.pairs.transverse       ? Extra::transverse
+         : settings.pairs.has_potentials() ? Extra::potential
+         : settings.shear.rate != 0        ? Extra::shear
+                                           : Extra::none;
 }
 // plain: as in is_plain(), with Extra::shear in any box.
 template <Precision P, ParticleRange Who>
 StepKernel<P, Who> step_kernel_of(Extra extra, bool plain, bool reading, int lanes) {
   if (extra == Extra::none) return kernel_of_step<P, Who>(plain, reading, lanes);
-  return for_constant<Extra::many_body, Extra::transverse, Extra::shear>(
+  return for_constant<Extra::many_body, Extra::transverse, Extra::potential, Extra::shear>(
       extra, [=](auto with) { return step_kernel_with<P, Who, with()>(plain, reading, lanes); });
 }
 

@@ -50,7 +50,7 @@ constexpr float kForever = 3e38f;
 struct RebuildFlags {
   unsigned soonest;     // steps until the first particle leaves its sphere, bits of a float
   unsigned beyond;      // tag of a particle outside the box
-  unsigned missing[2];  // tags of particles without a partner here, in a bond and in an angle
+  unsigned missing[2];  // tags of particles without a partner here, in a bond and in another term
   unsigned strayed;     // whether a particle has left that was not expected to
 };
 

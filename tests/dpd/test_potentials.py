@@ -1,0 +1,218 @@
+"""Pair styles of LAMMPS in hybrid styles with those of DPD, in the engine of
+`run_style manymove/verlet`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dpd_scripts import (
+    END,
+    STAYS,
+    TOLERANCE,
+    WARNING,
+    assert_close,
+    assert_same_steps,
+    assert_stays,
+    pick,
+    resident,
+    state,
+)
+from lammps_host import THERMO, needs_lammps, run_lammps
+from machine import on_gpu
+
+pytestmark = needs_lammps
+
+# A lattice: random places are too close for these potentials.
+LATTICE = """
+units lj
+atom_style bond
+comm_modify vel yes
+BEFORE
+lattice sc 0.7
+region box BOX
+create_box 2 box bond/types 1 extra/bond/per/atom 2 extra/special/per/atom 10
+create_atoms 1 box
+set group all type/fraction 2 0.5 77
+displace_atoms all random 0.15 0.15 0.15 12
+mass 1 1.0
+mass 2 2.0
+velocity all create 1.3 13 loop geom
+timestep 0.002
+neighbor 0.4 bin
+fix nve all nve
+"""
+
+
+def lattice(box: str = "block 0 7 0 7 0 7", before: str = "") -> str:
+    return LATTICE.replace("BOX", box).replace("BEFORE", before)
+
+
+DPD = "manymove/dpd 0.0 1.0 4711 precision double"
+TSTAT = "manymove/dpd/tstat 1.0 1.0 1.2 4711 precision double"
+LJ = """
+pair_coeff 1 1 lj/cut 1.0 1.0
+pair_coeff 1 2 lj/cut 0.7 1.05 1.3
+pair_coeff 2 2 lj/cut 1.5 0.9 1.1
+"""
+KINDS = {
+    "lj/cut": f"pair_style hybrid/overlay lj/cut 2.2 {DPD}\n{LJ}"
+    "pair_coeff * * manymove/dpd 2.0 4.5\n",
+    "lj/cut, shifted": f"pair_style hybrid/overlay lj/cut 1.12246 {TSTAT}\npair_modify shift yes\n"
+    f"{LJ}pair_coeff * * manymove/dpd/tstat 4.5\n",
+    "lj/cut, mixed": f"pair_style hybrid/overlay {TSTAT} lj/cut 2.5\npair_modify shift yes mix "
+    "arithmetic\npair_coeff 1 1 lj/cut 1.0 1.0\npair_coeff 2 2 lj/cut 0.5 0.8\n"
+    "pair_coeff 1 2 lj/cut 0.8 0.9\npair_coeff * * manymove/dpd/tstat 4.5\n",
+    "morse": f"pair_style hybrid/overlay morse 1.9 {DPD}\npair_modify shift yes\n"
+    "pair_coeff * * morse 2.0 4.0 1.1\npair_coeff 1 2 morse 5.0 3.0 1.0 1.5\n"
+    "pair_coeff * * manymove/dpd 5.0 4.5\n",
+    "soft": f"pair_style hybrid/overlay soft 1.4 {DPD}\npair_coeff * * soft 20.0\n"
+    "pair_coeff 1 2 soft 30.0 1.1\npair_coeff * * manymove/dpd 5.0 4.5\n",
+    "hybrid": f"pair_style hybrid lj/cut 1.5 {DPD} soft 1.2\npair_coeff 1 1 lj/cut 1.0 1.0\n"
+    "pair_coeff 1 2 soft 25.0\npair_coeff 2 2 manymove/dpd 25.0 4.5 1.3\n",
+    "some types": f"pair_style hybrid/overlay lj/cut 2.0 {DPD} morse 1.7\n"
+    "pair_coeff 1 1 lj/cut 1.0 1.0\npair_coeff 1 2 morse 3.0 3.0 1.0\n"
+    "pair_coeff * * manymove/dpd 5.0 4.5\n",
+}
+BONDS = """
+bond_style fene
+bond_coeff 1 30.0 1.5 1.0 1.0
+special_bonds fene
+create_bonds many all all 1 0.8 0.95
+special_bonds lj FACTORS
+"""
+SCRIPTS = {name: lattice() + laws for name, laws in KINDS.items()} | {
+    "triclinic": lattice("prism 0 7 0 7 0 7 2 1 -1.5") + KINDS["lj/cut"],
+    "melt": lattice() + KINDS["lj/cut, shifted"] + BONDS.replace("FACTORS", "0 1 1"),
+    "special bonds": lattice() + KINDS["lj/cut"] + BONDS.replace("FACTORS", "0.3 0.7 1"),
+    "excluded": lattice() + KINDS["lj/cut"] + "neigh_modify exclude type 1 2\n",
+}
+
+
+# Nothing else acts, and a step is so short that particles move only by rounding.
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_forces_energies_and_stresses_are_those_of_lammps(name, device, tmp_path):
+    script = SCRIPTS[name].replace("timestep 0.002", "timestep 1e-15")
+    script = script.replace("tstat 1.0 1.0", "tstat 0.0 0.0")
+    end = THERMO + "thermo 1\nrun 1\n" + END
+    host = run_lammps(script + end, tmp_path)
+    ours = run_lammps(script + resident(device) + end, tmp_path)
+    assert_stays(ours)
+    assert_close(pick(ours, "fx", "fy", "fz"), pick(host, "fx", "fy", "fz"), 1e-12)
+    for column in ("PotEng", "Pxx", "Pyy", "Pzz", "Pxy", "Pxz", "Pyz"):
+        expected = host.thermo()[column]
+        assert ours.thermo()[column] == pytest.approx(expected, rel=1e-12, abs=1e-12), column
+
+
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_few_steps_are_those_of_the_host(name, precision, device, tmp_path):
+    script = SCRIPTS[name].replace("double", precision)
+    end = THERMO + "thermo 3\nrun 6\n" + END
+    host = run_lammps(script + end, tmp_path)
+    ours = run_lammps(script + resident(device) + end, tmp_path)
+    assert_stays(ours)
+    assert_same_steps(ours, host, 10 * TOLERANCE[precision])
+
+
+def resumed(restart: Path, name: str) -> str:
+    """The script from a restart file, which has no coefficients of hybrid styles."""
+    laws = KINDS["lj/cut, shifted" if name == "melt" else name].split("\n", 1)[1]
+    special = "special_bonds lj 0 1 1\n" if name == "melt" else ""
+    return (
+        f"read_restart {restart}\ncomm_modify vel yes\n{laws}{special}neighbor 0.4 bin\n"
+        "timestep 0.002\nfix nve all nve\n"
+    )
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("name", ["melt", "hybrid", "morse"])
+def test_potentials_on_several_ranks(name, ranks, device, tmp_path):
+    # A lattice has other atom IDs on several ranks.
+    start = run_lammps(SCRIPTS[name] + "run 0\nwrite_restart start\n", tmp_path).directory / "start"
+    script = resumed(start, name) + resident(device)
+    script += "velocity all ramp vx -4 4 y 0 7 sum yes\n" + THERMO + "thermo 15\nrun 30\n" + END
+    one, many = (run_lammps(script, tmp_path, ranks=n) for n in (1, ranks))
+    assert STAYS in many.output
+    assert_close(state(many), state(one), 1e-8)
+    for column in ("PotEng", "Press", "Pxy"):
+        assert many.thermo()[column] == pytest.approx(one.thermo()[column], rel=1e-8), column
+
+
+def test_restart_continues(device, tmp_path):
+    script = SCRIPTS["melt"] + resident(device) + THERMO
+    whole = run_lammps(script + "restart 8 half\nrun 16\n", tmp_path)
+    half = resumed(whole.directory / "half.8", "melt") + resident(device)
+    continued = run_lammps(half + THERMO + "run 8\n" + END, tmp_path)
+    again = run_lammps(script + "run 8\nrun 8\n" + END, tmp_path)
+    assert_stays(continued)
+    assert_close(state(continued), state(again), 1e-9)
+
+
+def test_the_number_of_threads_does_not_change_a_bit(tmp_path):
+    one, many = (
+        run_lammps(SCRIPTS["melt"] + resident("cpu", f"threads {n}") + "run 20\n" + END, tmp_path)
+        for n in (1, 5)
+    )
+    assert (state(many) == state(one)).all()
+
+
+def test_coefficients_of_potentials_change(device, tmp_path):
+    script = SCRIPTS["lj/cut"] + "variable e equal 1.0+0.05*step\n"
+    script += "fix a all adapt 2 pair lj/cut epsilon 1 1 v_e\n" + THERMO
+    end = "thermo 5\nrun 10\n" + END
+    host = run_lammps(script + end, tmp_path)
+    ours = run_lammps(script + resident(device) + end, tmp_path)
+    assert_stays(ours)
+    assert_same_steps(ours, host, 1e-9)
+
+
+def test_a_melt_has_the_temperature_of_its_thermostat(device, tmp_path):
+    """A network in the manner of Kremer and Grest, at T = 1."""
+    laws = KINDS["lj/cut, shifted"].replace("1.0 1.0 1.2 4711", "1.0 1.0 1.8 4711")
+    script = lattice() + laws + BONDS.replace("FACTORS", "0 1 1") + resident(device)
+    script += "timestep 0.005\nrun 1000\nfix t all ave/time 5 400 2000 c_thermo_temp\n"
+    script += "thermo_style custom step temp f_t\nrun 3000\n"
+    run = run_lammps(script, tmp_path)
+    # 343 particles, so that T of a state has a standard deviation of sqrt(2 / (3 N)) = 0.044; the
+    # average of 10 time units, several times the correlation time, has one below 0.02.
+    assert run.thermo()["f_t"][-1] == pytest.approx(1.0, abs=0.06)
+
+
+OTHERS = {
+    "pair_style hybrid/overlay with gauss": f"pair_style hybrid/overlay gauss 1.0 {DPD}\n"
+    "pair_coeff * * gauss -5.0 2.0\npair_coeff * * manymove/dpd 5.0 4.5\n",
+    "pair_style hybrid/overlay with two instances of lj/cut": "pair_style hybrid/overlay lj/cut "
+    f"1.5 lj/cut 1.2 {DPD}\npair_coeff * * lj/cut 1 1.0 1.0\npair_coeff * * lj/cut 2 1.0 0.9\n"
+    "pair_coeff * * manymove/dpd 5.0 4.5\n",
+    "pair_style hybrid/overlay with two potentials of types 1 2": "pair_style hybrid/overlay "
+    f"lj/cut 1.5 morse 1.2 {DPD}\npair_coeff * * lj/cut 1.0 1.0\n"
+    "pair_coeff 1 2 morse 1.0 3.0 1.0\npair_coeff * * manymove/dpd 5.0 4.5\n",
+    "pair_style hybrid/overlay with pair_modify special": KINDS["lj/cut"]
+    + "special_bonds lj 0.2 0.5 0.7\npair_modify pair lj/cut special lj 0.3 0.5 0.7\n",
+    "compute c pair with pair_style hybrid/overlay": KINDS["lj/cut"]
+    + "compute c all pair lj/cut\n",
+    "potentials of pairs cannot be combined with transverse": "pair_style hybrid/overlay lj/cut "
+    "1.2 manymove/dpd/ext 0.0 1.0 4711 precision double\npair_coeff * * lj/cut 1.0 1.0\n"
+    "pair_coeff * * manymove/dpd/ext 5.0 4.5 3.0 1.0 1.0\n",
+}
+
+
+@pytest.mark.parametrize("reason", OTHERS)
+def test_what_is_not_served_is_named(reason, tmp_path):
+    output = run_lammps(lattice() + OTHERS[reason] + resident("cpu") + "run 2\n", tmp_path).output
+    (warning,) = (line for line in output.splitlines() if WARNING in line)
+    assert f"on the device: {reason}" in warning and "Pair forces are computed on cpu" in warning
+
+
+@on_gpu
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_cpu_and_gpu_give_the_same_bits(name, tmp_path):
+    cpu, cuda = (
+        run_lammps(SCRIPTS[name] + THERMO + resident(device) + "run 300\n" + END, tmp_path)
+        for device in ("cpu", "cuda")
+    )
+    assert_stays(cuda)
+    assert (state(cuda) == state(cpu)).all()
+    for column in ("PotEng", "Pxx", "Pxy"):
+        assert cuda.thermo()[column] == pytest.approx(cpu.thermo()[column], rel=1e-11, abs=1e-11)
