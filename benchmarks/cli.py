@@ -191,7 +191,10 @@ def _dpd_in_hoomd(options: dict[str, Any]) -> int:
     from benchmarks import fluid_hoomd
 
     _alone("hoomd --dpd")
-    names = ("spheres", "packing_fraction", "max_displacement", "decorrelation", "plot_file")
+    names = (
+        "spheres", "packing_fraction", "max_displacement", "decorrelation", "sweeps_per_step", "weak",
+        "plot_file",
+    )  # fmt: skip
     for name in names:
         if options.pop(name):
             option = name.removesuffix("_file").replace("_", "-")
