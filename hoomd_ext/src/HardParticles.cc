@@ -26,7 +26,7 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
 
-// All ranks have all positions, and each of them makes the snapshot of the whole.
+// Among several ranks the first has all positions.
 std::unique_ptr<hard_particles::Engine> engine_with(const std::vector<double>& r,
                                                     std::size_t particles,
                                                     const hard_particles::Parameters& parameters,
@@ -39,8 +39,16 @@ std::unique_ptr<hard_particles::Engine> engine_with(const std::vector<double>& r
     return engine;
   }
   hard_particles::Snapshot whole;
-  together(*ranks, [&] { whole = make_snapshot(r.data(), particles, parameters, repaired); });
-  return make_engine(&whole, particles, parameters, device, threads, *ranks);
+  const bool first = ranks->rank() == 0;
+  together(*ranks, [&] {
+    if (first) whole = make_snapshot(r.data(), particles, parameters, repaired);
+  });
+  auto engine =
+      make_engine(first ? &whole : nullptr, particles, parameters, device, threads, *ranks);
+  std::vector<hard_particles::Repair> all(static_cast<std::size_t>(ranks->ranks()));
+  ranks->gather(&repaired, all.data(), sizeof repaired);
+  repaired = all[0];
+  return engine;
 }
 
 // The diameter of a particle with the mean area, or the mean volume in three dimensions.
@@ -338,7 +346,7 @@ std::string HardParticles::try_engine() {
   const OtherMoves others_so_far = others();
   const auto gpus = gpus_of(*m_exec_conf);
   const std::string device = gpus.empty() ? "cpu" : "cuda:" + std::to_string(gpus[0]);
-  const std::vector<double> r = positions_by_tag();
+  const std::vector<double> r = positions_on_first();
   const std::size_t particles = m_pdata->getNGlobal();
   std::unique_ptr<hard_particles::Engine> engine;
   hard_particles::Repair repaired;
@@ -389,7 +397,10 @@ std::string HardParticles::try_engine() {
     if (!hand_over_) hand_over_ = hard_particles::make_hand_over(*ranks_, device);
     follow_box(true);
     on_all_ranks([&] {
-      write(std::numeric_limits<double>::infinity());  // others may have moved them
+      begin_look();
+      end_look();
+      // Without repairs these are HOOMD-blue's positions, but for rounding.
+      write(repaired_.count ? std::numeric_limits<double>::infinity() : 1);
       begin_look();
       end_look();
     });
@@ -403,38 +414,55 @@ std::string HardParticles::try_engine() {
   return {};
 }
 
-std::vector<double> HardParticles::positions_by_tag() const {
-  return by_tag(dimensions_, [&](const Scalar4& from, double* to) {
-    const Scalar coordinates[3] = {from.x, from.y, from.z};
-    std::copy_n(coordinates, dimensions_, to);
+std::vector<double> HardParticles::positions_on_first() const {
+  struct Placed {
+    std::uint32_t tag;
+    Scalar r[3];
+  };
+  const auto D = static_cast<std::size_t>(dimensions_);
+  std::vector<double> all;
+  on_all_ranks([&] {
+    const bool first = !ranks_ || ranks_->rank() == 0;
+    if (first) all.resize(D * m_pdata->getNGlobal());
+    const auto place = [&](const Placed& each) { std::copy_n(each.r, D, &all[D * each.tag]); };
+    std::vector<std::vector<Placed>> sent(ranks_ ? static_cast<std::size_t>(ranks_->ranks()) : 0);
+    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                        access_mode::read);
+    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
+                                        access_mode::read);
+    for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
+      const Scalar4& r = position.data[i];
+      const Placed mine{tag.data[i], {r.x, r.y, r.z}};
+      first ? place(mine) : sent[0].push_back(mine);
+    }
+    if (!ranks_) return;
+    for (const Placed& each : deliver(*ranks_, std::move(sent))) place(each);
   });
+  return all;
 }
 
 std::vector<double> HardParticles::diameters_by_tag() const {
-  return by_tag(1, [&](const Scalar4& from, double* to) {
-    *to = diameter_.at(static_cast<std::size_t>(hoomd::__scalar_as_int(from.w)));
-  });
+  return by_tag([&](std::size_t type) { return diameter_.at(type); });
 }
 
 std::vector<std::uint8_t> HardParticles::pinned_by_tag() const {
-  const std::vector<double> pinned = by_tag(1, [&](const Scalar4& from, double* to) {
-    *to = max_displacement_.at(static_cast<std::size_t>(hoomd::__scalar_as_int(from.w))) == 0;
-  });
+  const std::vector<double> pinned =
+      by_tag([&](std::size_t type) { return max_displacement_.at(type) == 0; });
   return {pinned.begin(), pinned.end()};
 }
 
-template <class Values>
-std::vector<double> HardParticles::by_tag(int width, Values&& values) const {
-  const auto each = static_cast<std::size_t>(width);
+template <class OfType>
+std::vector<double> HardParticles::by_tag(OfType&& of_type) const {
   std::vector<double> all;
   on_each_rank([&] {
-    all.resize(each * m_pdata->getNGlobal());
+    all.resize(m_pdata->getNGlobal());
     const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                         access_mode::read);
     const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
                                         access_mode::read);
     for (unsigned int i = 0; i < m_pdata->getN(); ++i)
-      values(position.data[i], all.data() + each * tag.data[i]);
+      all[tag.data[i]] =
+          of_type(static_cast<std::size_t>(hoomd::__scalar_as_int(position.data[i].w)));
   });
   on_all_ranks([&] {
     if (ranks_) ranks_->merge(all.data(), all.size());
@@ -519,21 +547,27 @@ double HardParticles::moves_per_second() {
 std::size_t HardParticles::overlaps() {
   check_system();
   const std::size_t particles = m_pdata->getNGlobal();
-  const std::vector<double> r = positions_by_tag();
+  const std::vector<double> r = positions_on_first();
   std::size_t number = 0;
   const hard_particles::Parameters sizes = parameters();
-  on_each_rank([&] { number = hard_particles::count_overlaps(r.data(), particles, sizes); });
+  on_first_rank([&] { number = hard_particles::count_overlaps(r.data(), particles, sizes); });
+  on_all_ranks([&] {
+    if (ranks_) ranks_->sum(&number, 1);
+  });
   return number;
 }
 
 std::vector<std::uint64_t> HardParticles::nearest_contacts(double bin_width, int bins) {
   check_system();
-  const std::vector<double> r = positions_by_tag();
+  const std::vector<double> r = positions_on_first();
   const hard_particles::Parameters sizes = parameters();
-  std::vector<std::uint64_t> counts;
-  on_each_rank([&] {
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(bins));
+  on_first_rank([&] {
     counts =
         hard_particles::nearest_contacts(r.data(), m_pdata->getNGlobal(), sizes, bin_width, bins);
+  });
+  on_all_ranks([&] {
+    if (ranks_) ranks_->sum(counts.data(), counts.size());
   });
   return counts;
 }

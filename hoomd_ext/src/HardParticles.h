@@ -127,6 +127,13 @@ class HardParticles : public hoomd::Integrator {
     else
       task();
   }
+  // And for one of the first rank.
+  template <class Task>
+  void on_first_rank(Task&& task) const {
+    on_each_rank([&] {
+      if (!ranks_ || ranks_->rank() == 0) task();
+    });
+  }
   // After an error that all ranks know of they begin again. Collective.
   void recover();
   void follow_pressure();
@@ -159,13 +166,13 @@ class HardParticles : public hoomd::Integrator {
   void scale_positions(const std::array<double, 3>& before);
   void scale_held_positions(const std::array<double, 3>& before);
   double common_displacement() const;
-  // Collective, as parameters() of a mixture or with pinned particles is: [N], and [N][D].
+  // Collective, as parameters() of a mixture or with pinned particles is: [N], on all ranks.
   std::vector<double> diameters_by_tag() const;
   std::vector<std::uint8_t> pinned_by_tag() const;
-  std::vector<double> positions_by_tag() const;
-  // The numbers of each particle, by values(position and type, where to write them).
-  template <class Values>
-  std::vector<double> by_tag(int width, Values&& values) const;
+  // Collective: [N][D] by tag, on the first rank; empty on the others.
+  std::vector<double> positions_on_first() const;
+  template <class OfType>
+  std::vector<double> by_tag(OfType&& of_type) const;
   [[noreturn]] void refuse(const std::string& why) const;
   // How a script names a parameter of the engine.
   std::string name_of(const Parameter& parameter) const;

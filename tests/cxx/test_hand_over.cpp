@@ -297,6 +297,31 @@ TEST("positions and images of spheres on ranks are those of one rank, to the las
   }
 }
 
+TEST("cycles that are taken back do not count") {
+  const System system = lattice({24, 60}, 1.2);
+  Repair repair;
+  const Snapshot start =
+      make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
+  run_communicators(2, [&](Communicator& ranks) {
+    const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
+                                    system.parameters, test::kDevice, 1, ranks);
+    engine->start(2);
+    engine->start(3);
+    if (engine->runs_ahead())
+      engine->take_back();
+    else
+      CHECK_THROWS(engine->take_back(), std::logic_error, "when start() returns");
+    engine->enqueue(0);
+    const Counters counters = engine->counters();
+    const std::uint64_t cycles = engine->runs_ahead() ? 2 : 5;
+    CHECK_EQUAL(counters.cycles, cycles);
+    const auto alone = make_engine(start, system.particles, system.parameters, test::kDevice, 1);
+    alone->run(cycles);
+    CHECK_EQUAL(counters.trial_moves, alone->counters().trial_moves);
+    CHECK_EQUAL(counters.accepted_moves, alone->counters().accepted_moves);
+  });
+}
+
 TEST("with domains that are strips no more than the rows at their borders travel") {
   const System system = lattice({20, 200}, 1.2);
   const Domains domains = domains_of(system.parameters, {{{}, {0.5}, {}}});

@@ -34,6 +34,17 @@ else:
     simulation.operations.updaters.append(hoomd.update.CustomUpdater(1, disks))
 
 
+class Nudge(hoomd.custom.Action):
+    def act(self, timestep):
+        nudge()
+
+
+def nudge():
+    with simulation.state.cpu_local_snapshot as local:
+        mine = numpy.array(local.particles.tag) == 5
+        local.particles.position[mine, 0] += 1e-9
+
+
 def present():
     snapshot = simulation.state.get_snapshot()
     if communicator.rank > 0:
@@ -48,11 +59,13 @@ try:
     simulation.run(15)
     found = [disks.state_hash, disks.translate_moves, disks.pressure, disks.overlaps, present()]
     if task == "spread":
-        with simulation.state.cpu_local_snapshot as local:  # someone else moves a disk
-            mine = numpy.array(local.particles.tag) == 5
-            local.particles.position[mine, 0] += 1e-9
+        nudge()  # someone else moves a disk, between runs and then within one
         simulation.run(15)
         found += [disks.state_hash, disks.overlaps, present()]
+        now_and_then = hoomd.trigger.Periodic(4)
+        simulation.operations.updaters.append(hoomd.update.CustomUpdater(now_and_then, Nudge()))
+        simulation.run(15)
+        found += [disks.state_hash, disks.translate_moves, present()]
         simulation.run(3)
         disks.sweeps_per_step = 3
         simulation.run(3)

@@ -386,8 +386,9 @@ MANYMOVE_API void check_snapshot(const Snapshot& snapshot, std::size_t particles
 // pass null. Ranks have slabs of whole layers of tiles along z, or strips along y in two
 // dimensions. Parameters, those by particle included, are the same on all ranks, and the
 // communicator must outlive the engine. The trajectory is that of an engine of the whole. This
-// call, enqueue(), positions(), bond_order(), contact_histogram(), max_overlap(),
-// field_energies(), diameters(), snapshot() and state_hash() are collective: all ranks succeed or all throw the same
+// call, start(), enqueue(), positions(), bond_order(), contact_histogram(), max_overlap(),
+// field_energies(), diameters(), snapshot() and state_hash() are collective: all ranks succeed or
+// all throw the same
 // error, which is a RankFailure unless it is std::invalid_argument because the ranks cannot share
 // the box or use these devices. They answer for the whole, but the arrays of snapshot() are on rank
 // 0 only. A host program's particles are not supported (std::logic_error). The ranks' devices are

@@ -62,7 +62,6 @@ class HandOverOn final : public HandOver {
     const auto here = machine_.use();
     machine_.reserve(counters_, kFindings + 2 * number_, 0);
     machine_.clear(counters_.data(), kFindings);
-    machine_.reserve(messages_, number_, 0);
     machine_.reserve(migrated_, 1, 0);
     machine_.clear(migrated_.data(), 1);
   }
@@ -70,7 +69,7 @@ class HandOverOn final : public HandOver {
     const auto here = machine_.use();
     machine_.end();
     counters_ = {};
-    messages_ = {};
+    for (Messages& each : messages_) each.here = {};
     migrated_ = {};
     border_ = {};
     arrived_ = {};
@@ -277,9 +276,14 @@ class HandOverOn final : public HandOver {
     for (const auto& segment : sent)
       messages[static_cast<std::size_t>(segment.rank)] =
           reinterpret_cast<std::uint32_t*>(segment.data);
-    machine_.upload(messages_, messages);
+    // A transport may have two places for each message, which it uses in turn.
+    Messages& places = messages_[turn_ = 1 - turn_];
+    if (places.all != messages) {
+      machine_.upload(places.here, messages);
+      places.all = messages;
+    }
     const std::size_t own = listed_;
-    machine_.run(own, PackPass<Real>{work, records, messages_.data(), packed()});
+    machine_.run(own, PackPass<Real>{work, records, places.here.data(), packed()});
     machine_.exchange(sent, received);
     machine_.reserve(border_, own + arriving, own);
     listed_ = own + arriving;
@@ -310,7 +314,11 @@ class HandOverOn final : public HandOver {
   const std::size_t number_;  // of ranks
   mutable Machine machine_;
   Array<Count> counters_, migrated_;
-  Array<std::uint32_t*> messages_;
+  struct Messages {  // where messages to each rank begin
+    std::vector<std::uint32_t*> all;
+    Array<std::uint32_t*> here;
+  } messages_[2];
+  std::size_t turn_ = 0;
   Array<Traveler> border_;  // particles that this rank may have after a migration, and others
   std::size_t listed_ = 0;  // of them, since the last write()
   Array<std::uint32_t> arrived_;
