@@ -197,7 +197,7 @@ def test_the_last_table_has_the_results_of_all_processes(cifs, tmp_path):
         bad.write({**bad.check(), "points": []})  # as another process does
         job._write(final=True)
     assert job.counts == {"pending": 3, "refused": 1}
-    assert [row["status"] for row in rows(output) if row["structure"] == "bad"][0] == "refused"
+    assert rows(output)[0]["structure"] == "bad" and rows(output)[0]["status"] == "refused"
 
 
 def test_one_process_writes_the_tables_at_a_time(cifs, tmp_path):
