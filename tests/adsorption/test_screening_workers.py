@@ -7,14 +7,16 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from commands import COMMAND, summary_of
 from processes import run, start, until
 from screenings import OPTIONS, results, rows, screened, two_frameworks, write
 
-from manymove.adsorption import TRAPPE_ZEO
+from manymove.adsorption import TRAPPE_ZEO, screen
 from manymove.adsorption.screening import aif, crew, structure
+from manymove.adsorption.screening.job import Job
 from manymove.adsorption.screening.settings import screening_of
 from manymove.jobs import folder_lock
 from manymove.jobs import replica as replicas
@@ -102,6 +104,9 @@ def test_the_results_of_a_running_process_are_not_overwritten(cifs, tmp_path, ca
     assert f"{output} is in use by process {process.pid}" in capsys.readouterr().err
     assert screened(cifs / "wide.cif", output, "--seed", "2") == 2
     assert "has --seed 1, not 2" in capsys.readouterr().err
+    # Both would write the tables, and the last one would win.
+    assert screened(cifs / "wide.cif", output, "--rank-by", "henry") == 2
+    assert "has --rank-by loading, not henry" in capsys.readouterr().err
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=60) and process.returncode == 130
 
@@ -140,11 +145,11 @@ def test_a_structure_without_enough_memory_is_tried_again_when_the_others_have_e
                 raise MemoryError
         return original(framework, *given, **options)
 
-    def in_use(folder):
+    def in_use(folder, **options):
         held.append(folder.name)
         if folder.name == "narrow" and held.count("narrow") == 2:
             raise folder_lock.FolderInUse("narrow is in use")
-        hold(folder)
+        hold(folder, **options)
 
     monkeypatch.setattr(structure, "insert_into_framework", failing)
     monkeypatch.setattr(folder_lock, "hold", in_use)
@@ -153,6 +158,62 @@ def test_a_structure_without_enough_memory_is_tried_again_when_the_others_have_e
     assert written == [False, False]
     assert results(output, "narrow")["state"] == "done"
     assert summary_of(output)["complete"] is True
+
+
+def test_generators_of_a_process_share_the_structures(cifs, tmp_path, monkeypatch):
+    original, measured = structure.Task.measured, []
+
+    def counted(self, stop):
+        measured.append(self.structure.name)
+        return original(self, stop)
+
+    monkeypatch.setattr(structure.Task, "measured", counted)
+    options = dict(
+        output=tmp_path / "out", adsorbates="CH4", force_field="TraPPE-zeo", cutoff=4.0,
+        grid_spacing=0.25, device="cpu", threads=2, systems=10, steps=100, equilibrate=10,
+        target_error=0.5, isotherm=(1.0, 10.0), insertions=50, samples=20,
+    )  # fmt: skip
+    one, other = screen(cifs, **options), screen(cifs, **options)
+    found = [[next(one)], [next(other)]]
+    found[0] += one  # the first generator releases the folder
+    found[1] += other
+    assert sorted(measured) == ["bad", "middle", "narrow", "wide"]
+    for each in found:
+        assert sorted(one["structure"] for one in each) == sorted(measured)
+    assert summary_of(tmp_path / "out")["complete"] is True
+    assert not list((tmp_path / "out").rglob(folder_lock.LOCK_FILE))
+
+
+def test_the_last_table_has_the_results_of_all_processes(cifs, tmp_path):
+    output = tmp_path / "out"
+    settings = screening_of(
+        dict(output=output, adsorbates="CH4", force_field="TraPPE-zeo", device="cpu"), {}
+    )
+    job = Job(cifs, settings)
+    with job._folder():
+        assert job.counts == {"pending": 4}
+        bad = next(task for task in job._tasks if task.structure.name == "bad")
+        bad.folder.mkdir(parents=True)
+        bad.write({**bad.check(), "points": []})  # as another process does
+        job._write(final=True)
+    assert job.counts == {"pending": 3, "refused": 1}
+    assert rows(output)[0]["structure"] == "bad" and rows(output)[0]["status"] == "refused"
+
+
+def test_one_process_writes_the_tables_at_a_time(cifs, tmp_path):
+    output, written = tmp_path / "out", []
+    settings = screening_of(
+        dict(output=output, adsorbates="CH4", force_field="TraPPE-zeo", device="cpu"), {}
+    )
+    job = Job(cifs, settings)
+    with job._folder():
+        with folder_lock.turn(output / "structures"):
+            writer = Thread(target=lambda: written.append(job._write(final=True)))
+            writer.start()
+            writer.join(1.0)
+            assert writer.is_alive() and not (output / "screen.csv").exists()
+        writer.join(60.0)
+    assert written == [None] and (output / "screen.csv").is_file()
 
 
 def test_a_stop_is_not_lost_when_a_structure_ends_at_the_same_time(cifs, tmp_path, monkeypatch):

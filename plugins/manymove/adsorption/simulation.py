@@ -183,8 +183,8 @@ class Adsorption(Places, Equilibration):
         pairs = candidates(steps.trial_positions, steps.trial_orientations, species)
         trials = trials_of(
             *pairs[len(pairs) // 2], steps.reinsertion, steps.identity_change, regrowth,
-            method=name, exchange=None if fugacity is None else steps.exchange, species=len(species),
-            chains=bool(chains),
+            method=name, exchange=None if fugacity is None else steps.exchange,
+            species=len(species), chains=bool(chains),
         )  # fmt: skip
         laws = settled(
             framework, species, laws_of.cross or {}, force_field, laws_of.ewald, cutoff, cells,

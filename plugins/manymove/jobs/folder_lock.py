@@ -44,17 +44,23 @@ class FolderInUse(OSError):
     """Another process holds the folder."""
 
 
-def hold(folder: Path) -> None:
+def hold(folder: Path, *, again: bool = True) -> None:
     """Lock a folder until `release` or the end of this process. Missing folders are made, and
-    removed at the end if they are empty. This process may already hold the folder.
+    removed at the end if they are empty.
+
+    Args:
+        folder: the folder.
+        again: whether this process may already hold the folder.
 
     Raises:
-        FolderInUse: another process holds the folder.
+        FolderInUse: another process holds the folder, or this one does and must not.
         OSError: the folder cannot be written.
     """
     place = Path(os.path.realpath(folder))
     if place in _held:
-        return
+        if again:
+            return
+        raise FolderInUse(f"{folder} is in use by this process")
     global _ended
     lock = _Lock(place, folder)
     with _guard:
@@ -64,17 +70,38 @@ def hold(folder: Path) -> None:
             threading.Thread(target=_beat, args=(_ended,), daemon=True).start()
 
 
-def release(folder: Path | None = None) -> None:
-    """Release a folder of this process and the folders inside it, or all folders."""
+def release(folder: Path | None = None, *, inside: bool = True) -> None:
+    """Release a folder of this process and, if not told otherwise, the folders inside it; or all
+    folders."""
     global _ended
     top = None if folder is None else Path(os.path.realpath(folder))
     with _guard:
         for place in reversed([*_held]):
-            if top is None or top in (place, *place.parents):
+            if top in (None, place) or (inside and top in place.parents):
                 _held.pop(place).release()
         if not _held and _ended is not None:
             _ended.set()
             _ended = None
+
+
+@contextlib.contextmanager
+def turn(folder: Path) -> Iterator[None]:
+    """A context in which nobody else is with this folder, neither another process nor another
+    thread of this one, and which waits until that is so.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    while True:
+        try:
+            hold(folder, again=False)
+            break
+        except FolderInUse:
+            time.sleep(_PAUSE)
+    try:
+        yield
+    finally:
+        release(folder, inside=False)
 
 
 @contextlib.contextmanager

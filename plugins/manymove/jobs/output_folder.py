@@ -47,7 +47,7 @@ def results_in(folder: Path) -> list[Path]:
     return [path for path in _matches(folder) if path.suffix != files.PARTIAL]
 
 
-def claim(folder: Path, *, resume: bool, overwrite: bool) -> None:
+def claim(folder: Path, *, resume: bool, overwrite: bool, again: bool = True) -> None:
     """Make sure that a run may write into a folder, and lock it for this process. Incomplete
     files of killed runs are removed.
 
@@ -55,6 +55,7 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> None:
         folder: `--output`.
         resume: whether the run continues the one in the folder.
         overwrite: whether to remove the results of earlier runs.
+        again: whether this process may already hold the folder.
 
     Raises:
         FileExistsError: the folder contains results, and neither `resume` nor `overwrite` is set.
@@ -69,7 +70,7 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> None:
     if not os.access(place, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), f"--output {folder}")
     for place in _places(folder):
-        hold(place)
+        hold(place, again=again)
     found = [] if resume else results_in(folder)
     if found and not overwrite:
         names = ", ".join(str(path.relative_to(folder)) for path in found[:_NAMED])

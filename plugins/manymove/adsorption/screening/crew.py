@@ -146,7 +146,8 @@ class Crew:
         task = self._tasks[index]
         if (found := task.found(self._since)) is None:
             try:
-                folder_lock.hold(task.folder)
+                # Another generator of this process may have the structure.
+                folder_lock.hold(task.folder, again=False)
             except FolderInUse:
                 self._elsewhere.append(index)
                 return

@@ -35,6 +35,8 @@ _CHANGEABLE = (
     "collection", "device", "threads", "at_once", "time_limit", "checkpoint_every",
     "working_capacity", "rank_by", "unit", "parquet",
 )  # fmt: skip
+# Those that may differ in processes that share a screening, which write the same tables.
+_CHANGEABLE_TOGETHER = _CHANGEABLE[:-4]
 Collection = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -99,7 +101,8 @@ class Job:
         self._tasks = [Task(one, screening) for one in structures_of(items)]
         self._states = dict.fromkeys((task.structure.name for task in self._tasks), PENDING)
         self.table = [results.rows_of(task.nothing, screening) for task in self._tasks]
-        self._leads = False  # whether this process holds the folder, and writes its tables
+        self._leads = False  # whether this object holds the folder, and writes its tables
+        self._since = 0.0  # time of the file system at which the session began
         self._written = -math.inf
         for device in devices_of(screening, self._world):
             if devices.first_index(device) >= len(_core.cuda_devices()):
@@ -200,9 +203,12 @@ class Job:
             since = replica.of_first(self._world, opened)
             if isinstance(since, Exception):
                 raise since
+            self._since = since
             yield since
         finally:
-            folder_lock.release(self.screening.output)
+            if self._leads:  # others of this process may have structures inside
+                folder_lock.release(self.screening.output, inside=False)
+                self._leads = False
 
     def _open(self) -> None:
         """Lock the folder and enter the options, or join the process that has done so."""
@@ -211,18 +217,22 @@ class Job:
         given = json.loads(json.dumps({"command": "screen", **(s.given or {})}, default=_text))
         given["digests"] = _digests(s.given or {})
         goes_on = path.is_file() and not s.overwrite
+        removes = s.overwrite and (s.output / "structures").is_dir()
         try:
-            if s.overwrite and (s.output / "structures").is_dir():
+            if removes:
                 self._remove_structures()
-            output_folder.claim(s.output, resume=goes_on, overwrite=s.overwrite)
+            output_folder.claim(s.output, resume=goes_on, overwrite=s.overwrite, again=removes)
         except FolderInUse:
             end = time.monotonic() + _OPENING
             while not path.is_file() and time.monotonic() < end:
                 time.sleep(_LOOK)
             if s.overwrite or not path.is_file():
                 raise
-            _refuse_others(path, given)
+            _refuse_others(path, given, changeable=_CHANGEABLE_TOGETHER)
             return
+        except (OSError, ValueError):
+            folder_lock.release(s.output, inside=False)
+            raise
         self._leads = True
         if goes_on:
             _refuse_others(path, given)
@@ -231,7 +241,7 @@ class Job:
 
     def _remove_structures(self) -> None:
         """Remove the results of all structures, before the options with which they were made."""
-        folder_lock.hold(self.screening.output)
+        folder_lock.hold(self.screening.output, again=False)
         for folder in sorted((self.screening.output / "structures").glob("*/")):
             output_folder.claim(folder, resume=False, overwrite=True)
             folder_lock.release(folder)
@@ -264,8 +274,19 @@ class Job:
         s, now = self.screening, time.monotonic()
         if not final and (not self._leads or now - self._written < _EVERY):
             return
-        results.write_tables(self.table, s)
+        with folder_lock.turn(s.output / "structures"):
+            self._write_all(final)
         self._written = time.monotonic()
+
+    def _write_all(self, final: bool) -> None:
+        s = self.screening
+        if final:  # with what others have ended, so that no table loses results of an earlier one
+            for index, task in enumerate(self._tasks):
+                if self._states[task.structure.name] == PENDING:
+                    found = task.found(self._since)
+                    if found is not None:
+                        self._adopt(index, found)
+        results.write_tables(self.table, s)
         best = results.ranked(self.table, s)
         report.write_json(s.output / "summary.json", {
             "complete": not self.counts[PENDING], "structures": len(self._tasks),
@@ -301,8 +322,10 @@ def _text(value: Any) -> str:
     return os.fspath(value) if isinstance(value, str | os.PathLike) else repr(value)
 
 
-def _refuse_others(path: Path, given: dict[str, Any]) -> None:
-    """Refuse options that differ from those of the screening in the folder."""
+def _refuse_others(
+    path: Path, given: dict[str, Any], changeable: Sequence[str] = _CHANGEABLE
+) -> None:
+    """Refuse options that differ from those of the screening in the folder, except some."""
     try:
         held = dict(json.loads(path.read_text()))
     except (ValueError, TypeError) as error:
@@ -310,7 +333,7 @@ def _refuse_others(path: Path, given: dict[str, Any]) -> None:
     if held.get("command") != "screen":
         raise ValueError(f"{path.parent} holds the results of another command")
     digests, now = held.pop("digests", {}), given["digests"]
-    for name in sorted((held.keys() | given.keys()) - {*_CHANGEABLE, "digests"}):
+    for name in sorted((held.keys() | given.keys()) - {*changeable, "digests"}):
         if held.get(name) != given.get(name):
             raise ValueError(
                 f"{path} has {flag_of(name)} {held.get(name)}, not {given.get(name)}: --overwrite "
