@@ -1,5 +1,5 @@
-"""Charges of DPD in `run_style manymove/verlet`: against Ewald's sum, against LAMMPS' own styles, and
-what is not served."""
+"""Charges of DPD in `run_style manymove/verlet`: against Ewald's sum, against LAMMPS' own styles,
+and what is not served."""
 
 from __future__ import annotations
 
@@ -188,9 +188,7 @@ def test_mixed_precision_is_close_to_double(device, tmp_path):
     double = ions() + resident(device) + "run 2\n" + END
     mixed = double.replace("precision double", "precision mixed")
     assert_close(
-        *(
-            pick(run_lammps(script, tmp_path), "fx", "fy", "fz") for script in (mixed, double)
-        ),
+        *(pick(run_lammps(script, tmp_path), "fx", "fy", "fz") for script in (mixed, double)),
         1e-5,
     )
 
@@ -315,12 +313,14 @@ def test_special_neighbors_need_coulomb_factors_of_one(tmp_path):
 
 
 def test_long_waves_of_the_charge_are_screened(device, tmp_path):
-    """F. H. Stillinger, R. Lovett, J. Chem. Phys. 48, 3858 (1968): the structure factor of charges is
-    S(k) = k^2 / (4 pi l_B) at small k, whatever the ions are; without their forces it would be 21
+    """F. H. Stillinger, R. Lovett, J. Chem. Phys. 48, 3858 (1968): the structure factor of charges
+    is S(k) = k^2 / (4 pi l_B) at small k, whatever the ions are; without their forces it would be 21
     times as high here. The next term is that of Debye and Hueckel, 1 / (1 + k^2 / kappa^2). Frames
     are independent: the bound is five standard errors and 0.02 for what lies beyond."""
     pairs = 120
-    script = ions(dpd="manymove/dpd 1.0 1.0 4711", pairs=pairs).replace("timestep 0.001", "timestep 0.03")
+    script = ions(dpd="manymove/dpd 1.0 1.0 4711", pairs=pairs).replace(
+        "timestep 0.001", "timestep 0.03"
+    )
     script += resident(device) + "run 500\ndump d all custom 20 waves id q x y z\n"
     run = run_lammps(script + "dump_modify d sort id first no\nrun 4000\n", tmp_path)
     frames = (run.directory / "waves").read_text().split("ITEM: TIMESTEP\n")[1:]

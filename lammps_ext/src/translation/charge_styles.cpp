@@ -93,13 +93,13 @@ std::string ChargeStyles::unserved() const {
 std::string ChargeStyles::why_not_pairs() const {
   const std::string name = force->pair_match_ptr(coulomb_);
   int dimension = 0;
-  const auto* const* const scale =
-      static_cast<double**>(coulomb_->extract("scale", dimension));
+  const auto* const* const scale = static_cast<double**>(coulomb_->extract("scale", dimension));
   if (!scale || dimension != 2) return "pair_style " + name + " of another kind";
   for (int i = 1; i <= atom->ntypes; ++i)
     for (int j = i; j <= atom->ntypes; ++j) {
       if (largest_[i] == 0 || largest_[j] == 0) continue;
-      if (!coulomb_->setflag[i][j]) return "pair_style " + name + " without coefficients of some charges";
+      if (!coulomb_->setflag[i][j])
+        return "pair_style " + name + " without coefficients of some charges";
       if (scale[i][j] != 1) return "pair_style " + name + " with scaled pairs";
       if (std::fabs(coulomb_->cutsq[i][j] - cutoff_ * cutoff_) > 1e-12 * cutoff_ * cutoff_)
         return "pair_style " + name + " with several cutoffs";

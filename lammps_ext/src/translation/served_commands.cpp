@@ -49,8 +49,7 @@ bool has_wave_packets(const auto& atom) {
 
 }  // namespace
 
-void ServedCommands::check_interactions(const BondedStyles& styles,
-                                        const ChargeStyles& charges) {
+void ServedCommands::check_interactions(const BondedStyles& styles, const ChargeStyles& charges) {
   const PairManymoveDPD* const pair = charges.dpd();
   const std::string pair_style = force->pair_style ? force->pair_style : "none";
   if (!pair) refusals_.add("pair_style " + pair_style + instead_of_pairs(lmp, pair_style));

@@ -36,8 +36,8 @@ double exponential_from(int first, double a) {
 }
 
 // Two unit charges at a distance r, without what the mesh has, with y = alpha r and x = r / lambda:
-// u = (erfc(y) - (1 + x) exp(-2 x)) / r, and -u' / r = (B - A) / r^3 with A = erf(y) - 2 y exp(-y^2)
-// / sqrt(pi) and B = 1 - (1 + 2 x + 2 x^2) exp(-2 x), which are both of order r^3.
+// u = (erfc(y) - (1 + x) exp(-2 x)) / r, and -u' / r = (B - A) / r^3 with A = erf(y) - 2 y
+// exp(-y^2) / sqrt(pi) and B = 1 - (1 + 2 x + 2 x^2) exp(-2 x), which are both of order r^3.
 double force_of(double r, double splitting, double smearing) {
   if (r == 0)
     return 4 / (3 * smearing * smearing * smearing) -
@@ -98,7 +98,9 @@ std::vector<double> influence_of(const ChargeMesh& mesh) {
   for (int a = 0; a < 3; ++a)
     for (int p = 0; p <= mesh.points[a] / 2; ++p) {
       Line one{p * mesh.wave_number[a],
-               sum_of_squares(2 * kPi * p / mesh.points[a], mesh.order), {}, {}};
+               sum_of_squares(2 * kPi * p / mesh.points[a], mesh.order),
+               {},
+               {}};
       for (int m = -kAliases; m <= kAliases; ++m) {
         const double k = (p + m * mesh.points[a]) * mesh.wave_number[a];
         one.alias[m + kAliases] = k;

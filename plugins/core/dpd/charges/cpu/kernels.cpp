@@ -99,9 +99,8 @@ void transform(const ChargeArguments& arguments, Wave* values, int axis, int gro
   const coulomb::FftPlan& plan = m.plan[axis];
   int done = 1;
   for (int s = 0; s < plan.stages; ++s) {
-    for_constant<2, 3, 4, 5>(plan.radix[s], [&](auto radix) {
-      stage<radix()>(length, done, m.twiddle[axis], a, b);
-    });
+    for_constant<2, 3, 4, 5>(
+        plan.radix[s], [&](auto radix) { stage<radix()>(length, done, m.twiddle[axis], a, b); });
     done *= plan.radix[s];
     Lines* const other = a;
     a = b;

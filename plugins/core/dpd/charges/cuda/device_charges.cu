@@ -57,9 +57,8 @@ __global__ void spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   if (k >= a.charges) return;
   const ChargedPlace p = a.place[k];
   auto* const charge = reinterpret_cast<Counter*>(a.mesh.charge);
-  spread_charge<order>(a.mesh, p, plane, plane + 1, [&](int index, std::int64_t units) {
-    add_integer(charge + index, units);
-  });
+  spread_charge<order>(a.mesh, p, plane, plane + 1,
+                       [&](int index, std::int64_t units) { add_integer(charge + index, units); });
   if (plane == 0 && a.mesh.slab_force != 0) add_integer(&a.sums[7], dipole_of(a.mesh, p));
 }
 
@@ -204,11 +203,11 @@ void DeviceCharges<P>::take(int count, const double* charge) {
   exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1, stream_);
   allocate_each(sum_bytes_, sum_memory_);
   DeviceChargeArrays<P>& a = arrays_;
-  a = {plan_.law,      plan_.mesh,      static_cast<int>(charges.size()),
-       plan_.cells(),  nullptr,         charge_.data(),
-       carrier_.data(), number_.data(), found_.data(),
-       place_.data(),  filling_.data(), start_.data(),
-       sums_.data(),   of_row_.data(),  of_plane_.data(),
+  a = {plan_.law,       plan_.mesh,      static_cast<int>(charges.size()),
+       plan_.cells(),   nullptr,         charge_.data(),
+       carrier_.data(), number_.data(),  found_.data(),
+       place_.data(),   filling_.data(), start_.data(),
+       sums_.data(),    of_row_.data(),  of_plane_.data(),
        force_.data()};
   a.law.force = force_table_.data();
   a.law.energy = energy_table_.data();
