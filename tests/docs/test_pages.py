@@ -237,6 +237,7 @@ STYLE_PAGES = {
 SOURCES = {
     "pair manymove/dpd": "pair_manymove_dpd.cpp",
     "pair manymove/dpd/tstat": "pair_manymove_dpd_ext.cpp",
+    "pair manymove/dpd/coul/slater/long": "pair_manymove_dpd_coul_slater_long.cpp",
     "pair manymove/dpd/ext": "pair_manymove_dpd_ext.cpp",
     "pair manymove/dpd/ext/tstat": "pair_manymove_dpd_ext.cpp",
     "pair manymove/mdpd": "pair_manymove_mdpd.cpp",

@@ -9,6 +9,7 @@
 #include "force.h"
 #include "kspace.h"
 #include "styles/pair_manymove_dpd.h"
+#include "styles/pair_manymove_dpd_coul_slater_long.h"
 #include "styles/pair_manymove_mdpd.h"
 
 using namespace LAMMPS_NS;
@@ -44,25 +45,46 @@ bool read_settings(Pair& style, double (&number)[2]) {
 
 ChargeStyles::ChargeStyles(LAMMPS* lmp) : Pointers(lmp) {
   dpd_ = dynamic_cast<PairManymoveDPD*>(force->pair);
-  if (dpd_ || !force->pair_style || std::string(force->pair_style) != "hybrid/overlay") return;
+  const std::string style = force->pair_style ? force->pair_style : "none";
+  if (dpd_)
+    take_combined();
+  else if (style == "hybrid/overlay")
+    take_overlay();
+  if (any()) find_charges();
+}
+
+void ChargeStyles::take_combined() {
+  combined_ = dynamic_cast<PairManymoveDPDCoulSlaterLong*>(dpd_);
+  if (!combined_) return;
+  coulomb_ = dpd_;
+  long_range_ = true;
+  style_ = dpd_->style();
+  cutoff_ = combined_->coulomb_cutoff();
+  smearing_ = combined_->smearing();
+}
+
+void ChargeStyles::take_overlay() {
   const std::vector<Pair*> parts = parts_of_hybrid(force);
   if (parts.size() != 2) return;
+  PairManymoveDPD* dpd = nullptr;
+  Pair* coulomb = nullptr;
   for (Pair* part : parts) {
     const std::string name = force->pair_match_ptr(part);
-    auto* const dpd = dynamic_cast<PairManymoveDPD*>(part);
-    if (dpd && !dynamic_cast<PairManymoveMDPD*>(part)) dpd_ = dpd;
-    if (name == "coul/slater/long" || name == "coul/slater/cut") coulomb_ = part;
-    if (name == "coul/slater/long") long_range_ = true;
+    if (name == "coul/slater/long" || name == "coul/slater/cut") {
+      coulomb = part;
+      style_ = name;
+      long_range_ = name == "coul/slater/long";
+    } else if (!dynamic_cast<PairManymoveMDPD*>(part) &&
+               !dynamic_cast<PairManymoveDPDCoulSlaterLong*>(part)) {
+      dpd = dynamic_cast<PairManymoveDPD*>(part);
+    }
   }
   double number[2] = {};
-  if (!dpd_ || !coulomb_ || !read_settings(*coulomb_, number)) {
-    dpd_ = nullptr;
-    coulomb_ = nullptr;
-    return;
-  }
+  if (!dpd || !coulomb || !read_settings(*coulomb, number)) return;
+  dpd_ = dpd;
+  coulomb_ = coulomb;
   cutoff_ = number[0];
   smearing_ = number[1];
-  find_charges();
 }
 
 std::string ChargeStyles::unserved() const {
@@ -84,27 +106,33 @@ std::string ChargeStyles::unserved() const {
   if (specials && differs(force->special_coul, [](double f) { return f == 1; }))
     add("special_bonds with Coulomb factors that are not 1 (instead: special_bonds coul 1 1 1)");
   // Then LAMMPS refuses factors of pair_modify special that are others.
-  if (specials && differs(force->special_lj, [](double f) { return f == 0 || f == 1; }))
+  if (specials && !combined_ &&
+      differs(force->special_lj, [](double f) { return f == 0 || f == 1; }))
     add("special_bonds in a hybrid style with factors other than 0 and 1");
   return text;
 }
 
 // All pairs of types with charges have the same law.
 std::string ChargeStyles::why_not_pairs() const {
-  const std::string name = force->pair_match_ptr(coulomb_);
-  int dimension = 0;
-  const auto* const* const scale = static_cast<double**>(coulomb_->extract("scale", dimension));
-  if (!scale || dimension != 2) return "pair_style " + name + " of another kind";
   for (int i = 1; i <= atom->ntypes; ++i)
     for (int j = i; j <= atom->ntypes; ++j) {
       if (largest_[i] == 0 || largest_[j] == 0) continue;
-      if (!coulomb_->setflag[i][j])
-        return "pair_style " + name + " without coefficients of some charges";
-      if (scale[i][j] != 1) return "pair_style " + name + " with scaled pairs";
-      if (std::fabs(coulomb_->cutsq[i][j] - cutoff_ * cutoff_) > 1e-12 * cutoff_ * cutoff_)
-        return "pair_style " + name + " with several cutoffs";
+      const std::string why = why_not_pair(i, j);
+      if (!why.empty()) return "pair_style " + style_ + why;
     }
-  if (!(smearing_ > 0)) return "pair_style " + name + " without a decay length";
+  return smearing_ > 0 ? "" : "pair_style " + style_ + " without a decay length";
+}
+
+std::string ChargeStyles::why_not_pair(int i, int j) const {
+  const char* const lacks = " without coefficients of some charges";
+  if (combined_) return combined_->has_charges(i, j) ? "" : lacks;
+  if (!coulomb_->setflag[i][j]) return lacks;
+  int dimension = 0;
+  const auto* const* const scale = static_cast<double**>(coulomb_->extract("scale", dimension));
+  if (!scale || dimension != 2) return " of another kind";
+  if (scale[i][j] != 1) return " with scaled pairs";
+  if (std::fabs(coulomb_->cutsq[i][j] - cutoff_ * cutoff_) > 1e-12 * cutoff_ * cutoff_)
+    return " with several cutoffs";
   return "";
 }
 

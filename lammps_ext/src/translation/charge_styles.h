@@ -13,6 +13,7 @@ namespace LAMMPS_NS {
 
 class Pair;
 class PairManymoveDPD;
+class PairManymoveDPDCoulSlaterLong;
 
 class ChargeStyles : protected Pointers {
  public:
@@ -30,10 +31,15 @@ class ChargeStyles : protected Pointers {
  private:
   std::string why_not_mesh() const;
   std::string why_not_pairs() const;
+  std::string why_not_pair(int i, int j) const;
+  void take_combined();
+  void take_overlay();
   void find_charges();
 
   PairManymoveDPD* dpd_ = nullptr;
-  Pair* coulomb_ = nullptr;  // null: there are no charges
+  Pair* coulomb_ = nullptr;                                  // null: there are no charges
+  const PairManymoveDPDCoulSlaterLong* combined_ = nullptr;  // if one style has both
+  std::string style_;
   bool long_range_ = false;
   double smearing_ = 0, cutoff_ = 0;
   double net_charge_ = 0;

@@ -28,13 +28,12 @@ const std::set<std::string> kAtomStyles{"atomic",    "charge", "bond",   "angle"
                                         "molecular", "full",   "sphere", "dipole"};
 
 // LAMMPS' pair styles that also exist as manymove/...
-const std::set<std::string> kPairsServed{"dpd", "dpd/tstat", "dpd/ext", "dpd/ext/tstat", "mdpd"};
+const std::set<std::string> kPairsServed{"dpd",     "dpd/coul/slater/long", "dpd/tstat",
+                                         "dpd/ext", "dpd/ext/tstat",        "mdpd"};
 
 // What an input script can use instead of a pair style, or of styles within a hybrid one.
 std::string instead_of_pairs(LAMMPS* lmp, const std::string& style) {
   if (kPairsServed.count(style)) return " (instead: pair_style manymove/" + style + ")";
-  if (style == "dpd/coul/slater/long")
-    return " (instead: pair_style hybrid/overlay manymove/dpd ... coul/slater/long ...)";
   if (style.rfind("hybrid", 0) != 0) return "";
   for (const std::string& part : kPairsServed)
     if (lmp->force->pair_match(part, 1)) return " (instead of " + part + ": manymove/" + part + ")";
