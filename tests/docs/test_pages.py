@@ -345,7 +345,12 @@ def script(lines: list[str]) -> str:
     after = "" if "pair_coeff" in uses else "pair_coeff * * 25.0 4.5\n"
     after += "" if "bond_coeff" in uses else "bond_coeff * 40.0 0.38\n"
     after += "" if re.search(r"fix +\w+ +all +nve", text) else "fix integrate all nve\n"
-    return f"{first}\natom_style bond\n{before}\n{FLUID}{rest}\n{after}run 2\n"
+    fluid = FLUID
+    if "coul/slater" in text:  # 702 particles of type 1 and 700 of type 2
+        fluid += "set type 1 charge 0.35\nset type 2 charge -0.351\n"
+    else:
+        first += "\natom_style bond"
+    return f"{first}\n{before}\n{fluid}{rest}\n{after}run 2\n"
 
 
 @needs_lammps

@@ -97,8 +97,6 @@ void PairManymoveDPDCoulSlaterLong::coeff(int narg, char** arg) {
 }
 
 void PairManymoveDPDCoulSlaterLong::init_style() {
-  if (!atom->q_flag)
-    error->all(FLERR, "Pair style {} needs charges of atoms (atom_style charge or full)", style_);
   if (!force->kspace) error->all(FLERR, "Pair style {} needs a kspace_style", style_);
   PairManymoveDPD::init_style();
 }
