@@ -10,13 +10,13 @@
 
 #include <cstdint>
 
-#include "../../coulomb/fft.h"
+#include "../../runtime/fft.h"
 #include "../../runtime/macros.h"
 #include "../cells.h"
 
 namespace manymove::dpd {
 
-using Wave = coulomb::Complex<double>;
+using Wave = Complex<double>;
 
 // A charge in 2^-32 of the frame, for both precisions. number: its index among all charges.
 struct ChargedPlace {
@@ -131,7 +131,7 @@ struct ChargeMesh {
   double quarter;             // 1 / (4 alpha^2)
   // Influence function by |k|, [points[2] / 2 + 1][points[1] / 2 + 1][points[0] / 2 + 1].
   const double* influence;
-  coulomb::FftPlan plan[3];
+  FftPlan plan[3];
   const Wave* twiddle[3];
   // [z][y][x]: the charges, their transform and then the field along z, the field along x and y.
   std::int64_t* charge;

@@ -148,7 +148,7 @@ void check_charges(const Settings& s) {
   if (c.order < 2 || c.order > kMostOrder)
     refuse("the order of the mesh of charges must be from 2 to ", kMostOrder, ", got ", c.order);
   for (int a = 0; a < 3; ++a)
-    if (c.mesh[a] < 2 * c.order || c.mesh[a] > 1024 || !coulomb::fft_length(c.mesh[a]))
+    if (c.mesh[a] < 2 * c.order || c.mesh[a] > 1024 || !fft_length(c.mesh[a]))
       refuse("the mesh of charges has ", c.mesh[a], " points along ", "xyz"[a],
              ", which must be a product of 2, 3 and 5 from twice the order to 1024");
   const bool slab = c.slab != 1;
@@ -184,8 +184,8 @@ ChargePlan::ChargePlan(const Settings& s)
     // The box is the middle half of the frame where it is not periodic.
     mesh.shift[a] = 0.5 * c.order - (s.box.periodic[a] ? 0 : 0.25 * n * (frame_[a] / period));
     mesh.wave_number[a] = 2 * kPi / period;
-    mesh.plan[a] = coulomb::fft_plan(n);
-    twiddle[a] = coulomb::fft_twiddles(n);
+    mesh.plan[a] = fft_plan(n);
+    twiddle[a] = fft_twiddles(n);
     volume *= period;
   }
   mesh.per_volume = c.coupling / volume;

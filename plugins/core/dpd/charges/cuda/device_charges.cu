@@ -77,8 +77,8 @@ __device__ void fft_stage(int length, int done, int some, const Wave* twiddle, c
     const int t = k / some, line = k % some;
     Wave a[R];
     for (int j = 0; j < R; ++j) a[j] = from[(t + j * apart) * some + line];
-    coulomb::butterfly(a, done, t, twiddle);
-    const int place = coulomb::fft_place(R, done, t);
+    butterfly(a, done, t, twiddle);
+    const int place = fft_place(R, done, t);
     for (int j = 0; j < R; ++j) to[(place + j * done) * some + line] = a[j];
   }
 }
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kThreads)
   };
   for_each([&](int shared, std::int64_t global) { from[shared] = values[global]; });
   __syncthreads();
-  const coulomb::FftPlan& plan = mesh.plan[axis];
+  const FftPlan& plan = mesh.plan[axis];
   int done = 1;
   for (int s = 0; s < plan.stages; ++s) {
     for_constant<2, 3, 4, 5>(plan.radix[s], [&](auto radix) {
