@@ -11,6 +11,7 @@
 #include "styles/fix_manymove_wall.h"
 #include "styles/fix_manymove_wrmc.h"
 #include "styles/pair_manymove_dpd.h"
+#include "styles/pair_manymove_dpd_coul_slater_long.h"
 #include "styles/pair_manymove_dpd_ext.h"
 #include "styles/pair_manymove_mdpd.h"
 
@@ -58,6 +59,8 @@ extern "C" __attribute__((visibility("default"))) void manymove_register_styles(
         &create<PairManymoveDPDExt>);
   style("pair", "manymove/dpd/ext/tstat", "manymove: DPD thermostat with transverse friction",
         &create<PairManymoveDPDExtTstat>);
+  style("pair", "manymove/dpd/coul/slater/long", "manymove: DPD with smeared charges",
+        &create<PairManymoveDPDCoulSlaterLong>);
   style("pair", "manymove/mdpd", "manymove: many-body dissipative particle dynamics",
         &create<PairManymoveMDPD>);
   style("bond", "manymove/harmonic", "manymove: harmonic bonds", &create<BondManymoveHarmonic>);

@@ -237,6 +237,7 @@ STYLE_PAGES = {
 SOURCES = {
     "pair manymove/dpd": "pair_manymove_dpd.cpp",
     "pair manymove/dpd/tstat": "pair_manymove_dpd_ext.cpp",
+    "pair manymove/dpd/coul/slater/long": "pair_manymove_dpd_coul_slater_long.cpp",
     "pair manymove/dpd/ext": "pair_manymove_dpd_ext.cpp",
     "pair manymove/dpd/ext/tstat": "pair_manymove_dpd_ext.cpp",
     "pair manymove/mdpd": "pair_manymove_mdpd.cpp",
@@ -344,7 +345,12 @@ def script(lines: list[str]) -> str:
     after = "" if "pair_coeff" in uses else "pair_coeff * * 25.0 4.5\n"
     after += "" if "bond_coeff" in uses else "bond_coeff * 40.0 0.38\n"
     after += "" if re.search(r"fix +\w+ +all +nve", text) else "fix integrate all nve\n"
-    return f"{first}\natom_style bond\n{before}\n{FLUID}{rest}\n{after}run 2\n"
+    fluid = FLUID
+    if "coul/slater" in text:  # 702 particles of type 1 and 700 of type 2
+        fluid += "set type 1 charge 0.35\nset type 2 charge -0.351\n"
+    else:
+        first += "\natom_style bond"
+    return f"{first}\n{before}\n{fluid}{rest}\n{after}run 2\n"
 
 
 @needs_lammps

@@ -1,5 +1,5 @@
-"""Charges of DPD in `run_style manymove/verlet`: against Ewald's sum, against LAMMPS' own styles, and
-what is not served."""
+"""Charges of DPD in `run_style manymove/verlet`: against Ewald's sum, against LAMMPS' own styles,
+and what is not served."""
 
 from __future__ import annotations
 
@@ -73,6 +73,21 @@ timestep 0.001
 fix nve all nve
 {"fix walls all wall/reflect zlo EDGE zhi EDGE" if boundary != "p p p" else ""}
 """
+
+
+COMBINED = """
+pair_style {} 0.0 1.0 4711 0.25 2.5 {}
+pair_coeff * * 25.0 4.5 no
+pair_coeff 1 2 25.0 4.5
+pair_coeff 2*3 2*3 30.0 4.5 yes 0.9
+"""
+
+
+def combined(style: str = "manymove/dpd/coul/slater/long", tail: str = "precision double") -> str:
+    """The same ions with one style for both forces."""
+    script = ions()
+    first, last = script.index("pair_style"), script.index("kspace_style")
+    return script[:first] + COMBINED.format(style, tail) + script[last:]
 
 
 def places_of(run: Run) -> tuple[np.ndarray, np.ndarray]:
@@ -184,13 +199,56 @@ def test_a_few_steps_are_those_of_lammps(case, device, tmp_path):
     assert_same_steps(ours, host, 3e-6)
 
 
+def test_the_combined_style_is_that_of_lammps(device, tmp_path):
+    more = THERMO + "thermo 2\nrun 6\n" + END
+    theirs = run_lammps(combined("dpd/coul/slater/long", "") + more, tmp_path)
+    ours, host = compare(combined(), THERMO + "thermo 2\nrun 6\n", device, tmp_path)
+    assert_same_steps(host, theirs, 3e-6)
+    assert_same_steps(ours, theirs, 3e-6)
+
+
+def test_the_combined_style_reads_restart_and_data_files(tmp_path):
+    whole = run_lammps(
+        combined() + "run 0\nwrite_restart half\nwrite_data data pair ij\n", tmp_path
+    )
+    same = f"{USUAL}dielectric {1 / COUPLING}\n" + THERMO + "run 0\n"
+    restarted = f"read_restart {whole.directory}/half\ncomm_modify vel yes\n" + same
+    style = "pair_style manymove/dpd/coul/slater/long 0.0 1.0 4711 0.25 2.5 precision double\n"
+    read = "units lj\natom_style charge\ncomm_modify vel yes\n" + style
+    read += f"read_data {whole.directory}/data\n" + same
+    first = run_lammps(restarted, tmp_path).thermo()
+    for name, values in run_lammps(read, tmp_path).thermo().items():
+        assert values == pytest.approx(first[name], rel=1e-9), name
+    assert first["E_coul"][0] != 0
+
+
+def test_energies_of_pairs_are_those_of_the_combined_style(tmp_path):
+    look = (
+        "compute pair all pair/local eng force\ncompute sum all reduce sum c_pair[1] inputs local\n"
+    )
+    look += "thermo_style custom step c_sum evdwl ecoul\n"
+    look += "thermo_modify norm no format float %.15g\nrun 0\n"
+    thermo = run_lammps(combined() + look, tmp_path).thermo()
+    assert thermo["c_sum"] == pytest.approx(thermo["E_vdwl"] + thermo["E_coul"], rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (combined().replace("4711 0.25 2.5", "4711 0 2.5"), "lambda 0 must be positive"),
+        (combined().replace("4711 0.25 2.5", "4711 0.25 -1"), "cutoff of charges -1 must be"),
+        (combined().replace("kspace_style", "#"), "needs a kspace_style"),
+    ],
+)
+def test_wrong_arguments_of_the_combined_style_are_errors(wrong, message, tmp_path):
+    assert message in run_lammps(wrong + "run 0\n", tmp_path, fails=True).output
+
+
 def test_mixed_precision_is_close_to_double(device, tmp_path):
     double = ions() + resident(device) + "run 2\n" + END
     mixed = double.replace("precision double", "precision mixed")
     assert_close(
-        *(
-            pick(run_lammps(script, tmp_path), "fx", "fy", "fz") for script in (mixed, double)
-        ),
+        *(pick(run_lammps(script, tmp_path), "fx", "fy", "fz") for script in (mixed, double)),
         1e-5,
     )
 
@@ -276,6 +334,8 @@ REFUSED = {
     "pair_style coul/slater/long without coefficients of some charges": ions().replace(
         "pair_coeff * * coul/slater/long", "pair_coeff 2 2 coul/slater/long"
     ),
+    "pair_style manymove/dpd/coul/slater/long without coefficients of some": combined()
+    + "pair_coeff 2 3 25.0 4.5 no\n",
     "pair_style coul/slater/cut with several cutoffs": ions("coul/slater/cut 0.3 2.0", "")
     + "pair_coeff 2 2 coul/slater/cut 1.5\n",
     "pair_style hybrid/overlay": ions("coul/long 2.0"),
@@ -315,12 +375,14 @@ def test_special_neighbors_need_coulomb_factors_of_one(tmp_path):
 
 
 def test_long_waves_of_the_charge_are_screened(device, tmp_path):
-    """F. H. Stillinger, R. Lovett, J. Chem. Phys. 48, 3858 (1968): the structure factor of charges is
-    S(k) = k^2 / (4 pi l_B) at small k, whatever the ions are; without their forces it would be 21
-    times as high here. The next term is that of Debye and Hueckel, 1 / (1 + k^2 / kappa^2). Frames
+    """F. H. Stillinger, R. Lovett, J. Chem. Phys. 48, 3858 (1968): the structure factor of charges
+    is S(k) = k^2 / (4 pi l_B) at small k, whatever the ions are; without their forces it would be
+    21 times as high here. Debye and Hueckel's next term is 1 / (1 + k^2 / kappa^2). Frames
     are independent: the bound is five standard errors and 0.02 for what lies beyond."""
     pairs = 120
-    script = ions(dpd="manymove/dpd 1.0 1.0 4711", pairs=pairs).replace("timestep 0.001", "timestep 0.03")
+    script = ions(dpd="manymove/dpd 1.0 1.0 4711", pairs=pairs).replace(
+        "timestep 0.001", "timestep 0.03"
+    )
     script += resident(device) + "run 500\ndump d all custom 20 waves id q x y z\n"
     run = run_lammps(script + "dump_modify d sort id first no\nrun 4000\n", tmp_path)
     frames = (run.directory / "waves").read_text().split("ITEM: TIMESTEP\n")[1:]

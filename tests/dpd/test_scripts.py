@@ -359,7 +359,7 @@ def test_the_warning_names_an_alternative(tmp_path):
                 pair="dpd/coul/slater/long 1.0 1.0 4711 0.25 2.0",
                 law="25.0 4.5 yes",
             ).replace("timestep", "kspace_style pppm 1e-4\ntimestep"),
-            "pair_style dpd/coul/slater/long (instead: pair_style hybrid/overlay manymove/dpd",
+            "pair_style dpd/coul/slater/long (instead: pair_style manymove/dpd/coul/slater/long)",
         ),
     ):
         assert text in run_lammps(script + resident("cpu") + "run 1\n", tmp_path).output

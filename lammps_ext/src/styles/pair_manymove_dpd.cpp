@@ -58,7 +58,10 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
   ev_init(eflag, vflag);
   const std::uint64_t number = draw();
   const bool each_pair = eflag_atom || vflag_atom || cvflag_atom || num_tally_compute > 0;
-  if (device_ && !each_pair) return add_forces_of_device(number);
+  if (device_ && !each_pair) {
+    add_forces_of_device(number);
+    return add_charges();
+  }
   if (list->occasional) neighbor->build_one(list);
   find_images();
   density_ = find_densities();
@@ -75,6 +78,7 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
     const manymove::dpd::PairCallback each{tally, this};
     add_forces(number, vflag_either || eflag_atom ? &each : nullptr);
   }
+  add_charges();
   if (vflag_fdotr) virial_fdotr_compute();
 }
 

@@ -82,6 +82,9 @@ class PairManymoveDPD : public Pair {
   // Collective.
   virtual const double* find_densities() { return nullptr; }
 
+  // Adds other forces of pairs, with LAMMPS' sums, where an engine computes those of DPD, too.
+  virtual void add_charges() {}
+
   // One pair_coeff in a data file, after the types.
   virtual void write_coefficients(FILE* fp, int i, int j);
   // Coefficients of pairs in restart files besides those of manymove/dpd, and whether those that

@@ -9,6 +9,7 @@
 #include "force.h"
 #include "kspace.h"
 #include "pair.h"
+#include "styles/pair_manymove_dpd_coul_slater_long.h"
 #include "translation/pair_styles.h"
 #include "translation/style_values.h"
 
@@ -16,14 +17,24 @@ using namespace LAMMPS_NS;
 using manymove::dpd::Settings;
 
 ChargeStyles::ChargeStyles(LAMMPS* lmp, const PairStyles& pairs)
-    : Pointers(lmp), coulomb_(pairs.charges()) {
+    : Pointers(lmp),
+      coulomb_(pairs.charges()),
+      combined_(dynamic_cast<const PairManymoveDPDCoulSlaterLong*>(coulomb_)) {
   if (!any()) return;
-  // Restart files begin with the cutoff and lambda.
-  RestartBytes written([this](std::FILE* file) { coulomb_->write_restart_settings(file); });
-  const std::vector<double> number = written.next<double>(2);
-  cutoff_ = number[0];
-  smearing_ = number[1];
-  long_range_ = std::string(force->pair_match_ptr(coulomb_)) == "coul/slater/long";
+  if (combined_) {
+    style_ = combined_->style();
+    long_range_ = true;
+    cutoff_ = combined_->coulomb_cutoff();
+    smearing_ = combined_->smearing();
+  } else {
+    style_ = force->pair_match_ptr(coulomb_);
+    long_range_ = style_ == "coul/slater/long";
+    // Restart files begin with the cutoff and lambda.
+    RestartBytes written([this](std::FILE* file) { coulomb_->write_restart_settings(file); });
+    const std::vector<double> number = written.next<double>(2);
+    cutoff_ = number[0];
+    smearing_ = number[1];
+  }
   find_charges();
 }
 
@@ -46,27 +57,33 @@ std::string ChargeStyles::unserved() const {
   if (specials && differs(force->special_coul, [](double f) { return f == 1; }))
     add("special_bonds with Coulomb factors that are not 1 (instead: special_bonds coul 1 1 1)");
   // Then LAMMPS refuses factors of pair_modify special that are others.
-  if (specials && differs(force->special_lj, [](double f) { return f == 0 || f == 1; }))
+  if (specials && !combined_ &&
+      differs(force->special_lj, [](double f) { return f == 0 || f == 1; }))
     add("special_bonds in a hybrid style with factors other than 0 and 1");
   return text;
 }
 
 // All pairs of types with charges have the same law.
 std::string ChargeStyles::why_not_pairs() const {
-  const std::string name = force->pair_match_ptr(coulomb_);
-  int dimension = 0;
-  const auto* const* const scale =
-      static_cast<double**>(coulomb_->extract("scale", dimension));
-  if (!scale || dimension != 2) return "pair_style " + name + " of another kind";
   for (int i = 1; i <= atom->ntypes; ++i)
     for (int j = i; j <= atom->ntypes; ++j) {
       if (largest_[i] == 0 || largest_[j] == 0) continue;
-      if (!coulomb_->setflag[i][j]) return "pair_style " + name + " without coefficients of some charges";
-      if (scale[i][j] != 1) return "pair_style " + name + " with scaled pairs";
-      if (std::fabs(coulomb_->cutsq[i][j] - cutoff_ * cutoff_) > 1e-12 * cutoff_ * cutoff_)
-        return "pair_style " + name + " with several cutoffs";
+      const std::string why = why_not_pair(i, j);
+      if (!why.empty()) return "pair_style " + style_ + why;
     }
-  if (!(smearing_ > 0)) return "pair_style " + name + " without a decay length";
+  return smearing_ > 0 ? "" : "pair_style " + style_ + " without a decay length";
+}
+
+std::string ChargeStyles::why_not_pair(int i, int j) const {
+  const char* const lacks = " without coefficients of some charges";
+  if (combined_) return combined_->has_charges(i, j) ? "" : lacks;
+  if (!coulomb_->setflag[i][j]) return lacks;
+  int dimension = 0;
+  const auto* const* const scale = static_cast<double**>(coulomb_->extract("scale", dimension));
+  if (!scale || dimension != 2) return " of another kind";
+  if (scale[i][j] != 1) return " with scaled pairs";
+  if (std::fabs(coulomb_->cutsq[i][j] - cutoff_ * cutoff_) > 1e-12 * cutoff_ * cutoff_)
+    return " with several cutoffs";
   return "";
 }
 

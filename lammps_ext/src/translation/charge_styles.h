@@ -12,6 +12,7 @@
 namespace LAMMPS_NS {
 
 class Pair;
+class PairManymoveDPDCoulSlaterLong;
 class PairStyles;
 
 class ChargeStyles : protected Pointers {
@@ -28,9 +29,12 @@ class ChargeStyles : protected Pointers {
  private:
   std::string why_not_mesh() const;
   std::string why_not_pairs() const;
+  std::string why_not_pair(int i, int j) const;
   void find_charges();
 
-  Pair* const coulomb_;  // null: there are no charges
+  Pair* const coulomb_;                                  // null: there are no charges
+  const PairManymoveDPDCoulSlaterLong* const combined_;  // if one style has both
+  std::string style_;
   bool long_range_ = false;
   double smearing_ = 0, cutoff_ = 0;
   double net_charge_ = 0;

@@ -15,8 +15,8 @@ using namespace LAMMPS_NS;
 std::vector<PairManymoveDPD*> LAMMPS_NS::dpd_pairs(LAMMPS* lmp) {
   std::vector<PairManymoveDPD*> pairs;
   if (auto* pair = dynamic_cast<PairManymoveDPD*>(lmp->force->pair)) return {pair};
-  for (const char* style :
-       {"manymove/dpd", "manymove/dpd/tstat", "manymove/dpd/ext", "manymove/dpd/ext/tstat"})
+  for (const char* style : {"manymove/dpd", "manymove/dpd/coul/slater/long", "manymove/dpd/tstat",
+                            "manymove/dpd/ext", "manymove/dpd/ext/tstat"})
     for (int instance = 1;; ++instance) {
       Pair* const found = lmp->force->pair_match(style, 1, instance);
       auto* pair = dynamic_cast<PairManymoveDPD*>(found);

@@ -12,6 +12,7 @@
 #include "force.h"
 #include "modify.h"
 #include "styles/pair_manymove_dpd.h"
+#include "styles/pair_manymove_dpd_coul_slater_long.h"
 #include "translation/style_values.h"
 
 using namespace LAMMPS_NS;
@@ -33,9 +34,14 @@ class PairHybrid {
 namespace {
 
 // LAMMPS' pair styles that also exist as manymove/...
-const std::set<std::string> kPairsOfDPD{"dpd", "dpd/tstat", "dpd/ext", "dpd/ext/tstat", "mdpd"};
+const std::set<std::string> kPairsOfDPD{"dpd",     "dpd/coul/slater/long", "dpd/tstat",
+                                        "dpd/ext", "dpd/ext/tstat",        "mdpd"};
 
 const std::set<std::string> kCharges{"coul/slater/long", "coul/slater/cut"};
+
+bool is_combined(PairManymoveDPD* style) {
+  return dynamic_cast<PairManymoveDPDCoulSlaterLong*>(style) != nullptr;
+}
 
 bool is_hybrid(const std::string& style) { return style == "hybrid" || style == "hybrid/overlay"; }
 
@@ -81,7 +87,10 @@ std::string PairStyles::find_parts() {
   dpd_ = dynamic_cast<PairManymoveDPD*>(force->pair);
   const std::string style = force->pair_style ? force->pair_style : "none",
                     command = "pair_style " + style;
-  if (dpd_) return dpd_->compute_flag ? "" : "pair_modify compute no";
+  if (dpd_) {
+    if (is_combined(dpd_)) charges_ = dpd_;
+    return dpd_->compute_flag ? "" : "pair_modify compute no";
+  }
   if (!is_hybrid(style)) return command + instead();
   // Number of styles, flags of `pair_modify compute/tally`, and for each style its name, its
   // settings, and its own factors of special neighbors.
@@ -100,9 +109,8 @@ std::string PairStyles::find_parts() {
     for (int factors = 0; factors < 2; ++factors)
       if (written.next<int>(1)[0]) return command + " with pair_modify special";
     const std::string plain = without_suffix(name.c_str());
-    // Many-body forces need the densities of all types.
     auto* const dpd = dynamic_cast<PairManymoveDPD*>(pair);
-    if (dpd && !dpd_ && name != "manymove/mdpd")
+    if (dpd && !dpd_ && !is_combined(dpd))
       dpd_ = dpd;
     else if (kCharges.count(plain) && !charges_ && style == "hybrid/overlay")
       charges_ = pair;
@@ -112,6 +120,8 @@ std::string PairStyles::find_parts() {
       potentials_.push_back({name, plain, pair});
   }
   if (written.left() != 0) return command + " of another kind";
+  // Many-body forces need the densities of all types.
+  if (!potentials_.empty() && force->pair_match("manymove/mdpd", 1)) others += " with manymove/mdpd";
   if (!others.empty() || !dpd_) return command + others + instead();
   for (int k = 0; k < modify->ncompute; ++k)
     if (std::string(modify->compute[k]->style) == "pair")
@@ -123,8 +133,6 @@ std::string PairStyles::find_parts() {
 std::string PairStyles::instead() const {
   const std::string style = force->pair_style ? force->pair_style : "none";
   if (kPairsOfDPD.count(style)) return " (instead: pair_style manymove/" + style + ")";
-  if (style == "dpd/coul/slater/long")
-    return " (instead: pair_style hybrid/overlay manymove/dpd ... coul/slater/long ...)";
   if (style.rfind("hybrid", 0) != 0) return "";
   for (const std::string& part : kPairsOfDPD)
     if (force->pair_match(part, 1)) return " (instead of " + part + ": manymove/" + part + ")";

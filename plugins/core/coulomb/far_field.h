@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "fft.h"
+#include "../runtime/fft.h"
 #include "splitting.h"
 #include "state.h"
 

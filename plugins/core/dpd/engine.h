@@ -264,8 +264,9 @@ struct EnergySum {
   double energy = 0, virial[6] = {};
 };
 
-// Sums over all pairs and bonded terms and over the pairs of charges in real space, of several ranks
-// this one's share. mesh: the sum over all charges in reciprocal space, the same on all ranks.
+// Sums over all pairs, bonds and angles and over the pairs of charges in real space, of several
+// ranks this one's share. mesh: the sum over all charges in reciprocal space, the same on all
+// ranks.
 struct EnergyAndVirial {
   EnergySum pairs, bonds, angles, dihedrals, impropers, charges, mesh;
   // The largest tag, of all ranks, of the particles with a FENE bond beyond sqrt(0.9) of its

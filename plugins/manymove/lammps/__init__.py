@@ -18,6 +18,7 @@ HOW_TO_INSTALL = "in the folder of manymove's repository: pip install . ./lammps
 STYLES = (
     ("pair", "manymove/dpd"),
     ("pair", "manymove/dpd/tstat"),
+    ("pair", "manymove/dpd/coul/slater/long"),
     ("pair", "manymove/dpd/ext"),
     ("pair", "manymove/dpd/ext/tstat"),
     ("pair", "manymove/mdpd"),

@@ -10,13 +10,13 @@
 
 #include <cstdint>
 
-#include "../../coulomb/fft.h"
+#include "../../runtime/fft.h"
 #include "../../runtime/macros.h"
 #include "../cells.h"
 
 namespace manymove::dpd {
 
-using Wave = coulomb::Complex<double>;
+using Wave = Complex<double>;
 
 // A charge in 2^-32 of the frame, for both precisions. number: its index among all charges.
 struct ChargedPlace {
@@ -37,10 +37,10 @@ MM_HD double value_of(const Cubic& p, double t) {
 struct ChargeLaw {
   double edge[3];  // lengths of a unit of the frame
   double cutoff_squared;
-  double intervals;                 // of the tables, per length
+  double intervals;  // of the tables, per length
   double coupling;
-  double force_unit, energy_unit;   // of sums of integers
-  double force_scale, energy_scale; // coupling over these units
+  double force_unit, energy_unit;    // of sums of integers
+  double force_scale, energy_scale;  // coupling over these units
   // By interval of the distance r: -u'(r) / r and u(r) of two unit charges.
   const Cubic *force, *energy;
   int cells[3];  // along each edge of the frame, at least half the cutoff wide
@@ -105,12 +105,11 @@ MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPl
   const CellSpan x = span(i.x, 0), y = span(i.y, 1), z = span(i.z, 2);
   for (int c = 0; c < z.count; ++c)
     for (int b = 0; b < y.count; ++b) {
-      const int row = (wrapped(z.first + c, law.cells[2]) * law.cells[1] +
-                       wrapped(y.first + b, law.cells[1])) *
-                      law.cells[0];
+      const int row =
+          (wrapped(z.first + c, law.cells[2]) * law.cells[1] + wrapped(y.first + b, law.cells[1])) *
+          law.cells[0];
       // Cells of a row follow each other in memory; behind the last one comes the first one.
-      const int end = x.first + x.count,
-                inner = end < law.cells[0] ? end : law.cells[0];
+      const int end = x.first + x.count, inner = end < law.cells[0] ? end : law.cells[0];
       for (int k = start[row + x.first]; k < start[row + inner]; ++k)
         add_pair<reading>(law, i, place[k], sums);
       for (int k = start[row]; k < start[row + end - inner]; ++k)
@@ -132,7 +131,7 @@ struct ChargeMesh {
   double quarter;             // 1 / (4 alpha^2)
   // Influence function by |k|, [points[2] / 2 + 1][points[1] / 2 + 1][points[0] / 2 + 1].
   const double* influence;
-  coulomb::FftPlan plan[3];
+  FftPlan plan[3];
   const Wave* twiddle[3];
   // [z][y][x]: the charges, their transform and then the field along z, the field along x and y.
   std::int64_t* charge;
@@ -227,7 +226,9 @@ struct MeshLines {
   int stride, inner, plane;
 
   MM_HD MeshLines(const int (&points)[3], int axis)
-      : stride(axis == 0 ? 1 : axis == 1 ? points[0] : points[0] * points[1]),
+      : stride(axis == 0   ? 1
+               : axis == 1 ? points[0]
+                           : points[0] * points[1]),
         inner(axis == 0 ? 1 : stride),
         plane(stride * points[axis]) {}
   // Lines that differ by less than `inner` lie side by side.
@@ -262,14 +263,14 @@ MM_HD void solve_wave(const ChargeMesh& mesh, int x, int y, int z, WaveSums& sum
     // The highest wave of an even number of points has no derivative.
     slope[a] = 2 * at[a] == n ? 0.0 : k[a];
   }
-  const std::int64_t index = (static_cast<std::int64_t>(z) * mesh.points[1] + y) * mesh.points[0] +
-                             x;
+  const std::int64_t index =
+      (static_cast<std::int64_t>(z) * mesh.points[1] + y) * mesh.points[0] + x;
   const Wave rho = mesh.first[index];
-  const double g = mesh.influence[(static_cast<std::int64_t>(mirrored[2]) *
-                                       (mesh.points[1] / 2 + 1) +
-                                   mirrored[1]) *
-                                      (mesh.points[0] / 2 + 1) +
-                                  mirrored[0]];
+  const double g =
+      mesh.influence[(static_cast<std::int64_t>(mirrored[2]) * (mesh.points[1] / 2 + 1) +
+                      mirrored[1]) *
+                         (mesh.points[0] / 2 + 1) +
+                     mirrored[0]];
   if constexpr (reading) {
     const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2],
                  term = g * (rho.re * rho.re + rho.im * rho.im),
@@ -287,11 +288,9 @@ MM_HD void solve_wave(const ChargeMesh& mesh, int x, int y, int z, WaveSums& sum
 
 // The force on a charge.
 template <int order>
-MM_HD Vector<double> force_on(const ChargeMesh& mesh, std::int64_t dipole,
-                              const ChargedPlace& p) {
+MM_HD Vector<double> force_on(const ChargeMesh& mesh, std::int64_t dipole, const ChargedPlace& p) {
   Vector<double> force = field_at<order>(mesh, p);
-  if (mesh.slab_force != 0)
-    force.z += mesh.slab_force * static_cast<double>(dipole);
+  if (mesh.slab_force != 0) force.z += mesh.slab_force * static_cast<double>(dipole);
   return {p.charge * force.x, p.charge * force.y, p.charge * force.z};
 }
 

@@ -36,8 +36,8 @@ double exponential_from(int first, double a) {
 }
 
 // Two unit charges at a distance r, without what the mesh has, with y = alpha r and x = r / lambda:
-// u = (erfc(y) - (1 + x) exp(-2 x)) / r, and -u' / r = (B - A) / r^3 with A = erf(y) - 2 y exp(-y^2)
-// / sqrt(pi) and B = 1 - (1 + 2 x + 2 x^2) exp(-2 x), which are both of order r^3.
+// u = (erfc(y) - (1 + x) exp(-2 x)) / r, and -u' / r = (B - A) / r^3 with A = erf(y) - 2 y
+// exp(-y^2) / sqrt(pi) and B = 1 - (1 + 2 x + 2 x^2) exp(-2 x), which are both of order r^3.
 double force_of(double r, double splitting, double smearing) {
   if (r == 0)
     return 4 / (3 * smearing * smearing * smearing) -
@@ -98,7 +98,9 @@ std::vector<double> influence_of(const ChargeMesh& mesh) {
   for (int a = 0; a < 3; ++a)
     for (int p = 0; p <= mesh.points[a] / 2; ++p) {
       Line one{p * mesh.wave_number[a],
-               sum_of_squares(2 * kPi * p / mesh.points[a], mesh.order), {}, {}};
+               sum_of_squares(2 * kPi * p / mesh.points[a], mesh.order),
+               {},
+               {}};
       for (int m = -kAliases; m <= kAliases; ++m) {
         const double k = (p + m * mesh.points[a]) * mesh.wave_number[a];
         one.alias[m + kAliases] = k;
@@ -146,7 +148,7 @@ void check_charges(const Settings& s) {
   if (c.order < 2 || c.order > kMostOrder)
     refuse("the order of the mesh of charges must be from 2 to ", kMostOrder, ", got ", c.order);
   for (int a = 0; a < 3; ++a)
-    if (c.mesh[a] < 2 * c.order || c.mesh[a] > 1024 || !coulomb::fft_length(c.mesh[a]))
+    if (c.mesh[a] < 2 * c.order || c.mesh[a] > 1024 || !fft_length(c.mesh[a]))
       refuse("the mesh of charges has ", c.mesh[a], " points along ", "xyz"[a],
              ", which must be a product of 2, 3 and 5 from twice the order to 1024");
   const bool slab = c.slab != 1;
@@ -182,8 +184,8 @@ ChargePlan::ChargePlan(const Settings& s)
     // The box is the middle half of the frame where it is not periodic.
     mesh.shift[a] = 0.5 * c.order - (s.box.periodic[a] ? 0 : 0.25 * n * (frame_[a] / period));
     mesh.wave_number[a] = 2 * kPi / period;
-    mesh.plan[a] = coulomb::fft_plan(n);
-    twiddle[a] = coulomb::fft_twiddles(n);
+    mesh.plan[a] = fft_plan(n);
+    twiddle[a] = fft_twiddles(n);
     volume *= period;
   }
   mesh.per_volume = c.coupling / volume;

@@ -69,7 +69,7 @@ struct Step {
   NeighborLists lists;
   Bonds bonds;  // range and pair are null where there are none
   const BondLaw<typename P::Real>* bond_laws;
-  const Vector<typename P::Real>* added;  // forces of bonds and angles; null if there are none
+  const Vector<typename P::Real>* added;    // forces of bonds and angles; null if there are none
   const Vector<typename P::Real>* charged;  // forces of charges; null if there are none
   typename P::Real unit;                    // of forces of pairs
   const BoundingSphere* sphere;

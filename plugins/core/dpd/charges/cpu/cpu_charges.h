@@ -117,13 +117,14 @@ class CpuCharges {
     }
     force_.resize(count);
     start_.assign(static_cast<std::size_t>(plan_.cells()) + 1, 0);
-    for (const ChargedPlace& p : mine) ++start_[static_cast<std::size_t>(cell_of(plan_.law, p)) + 1];
+    for (const ChargedPlace& p : mine)
+      ++start_[static_cast<std::size_t>(cell_of(plan_.law, p)) + 1];
     for (std::size_t c = 1; c < start_.size(); ++c) start_[c] += start_[c - 1];
     std::vector<int> next(start_.begin(), start_.end() - 1);
     place_.resize(mine.size());
     for (const ChargedPlace& p : mine)
       place_[static_cast<std::size_t>(next[static_cast<std::size_t>(cell_of(plan_.law, p))]++)] = p;
-    arguments_ = {plan_.law,     plan_.mesh, start_.data(),      place_.data(), first,
+    arguments_ = {plan_.law,     plan_.mesh, start_.data(),    place_.data(), first,
                   first + count, 0,          pool_.size() > 1, force_.data()};
     arguments_.law.force = plan_.force.data();
     arguments_.law.energy = plan_.energy.data();

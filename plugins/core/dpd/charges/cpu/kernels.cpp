@@ -8,7 +8,7 @@
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
-using Lines = coulomb::Complex<DoubleLanes>;
+using Lines = Complex<DoubleLanes>;
 
 template <int order, bool reading>
 void add_forces(const ChargeArguments& a, int first, int last, ChargeSums* sums) {
@@ -75,8 +75,8 @@ void stage(int length, int done, const Wave* twiddle, const Lines* from, Lines* 
   for (int t = 0; t < apart; ++t) {
     Lines a[R];
     for (int k = 0; k < R; ++k) a[k] = from[t + k * apart];
-    coulomb::butterfly(a, done, t, twiddle);
-    const int place = coulomb::fft_place(R, done, t);
+    butterfly(a, done, t, twiddle);
+    const int place = fft_place(R, done, t);
     for (int k = 0; k < R; ++k) to[place + k * done] = a[k];
   }
 }
@@ -96,12 +96,11 @@ void transform(const ChargeArguments& arguments, Wave* values, int axis, int gro
       a[k].im[lane] = line[static_cast<std::int64_t>(k) * along.stride].im;
     }
   }
-  const coulomb::FftPlan& plan = m.plan[axis];
+  const FftPlan& plan = m.plan[axis];
   int done = 1;
   for (int s = 0; s < plan.stages; ++s) {
-    for_constant<2, 3, 4, 5>(plan.radix[s], [&](auto radix) {
-      stage<radix()>(length, done, m.twiddle[axis], a, b);
-    });
+    for_constant<2, 3, 4, 5>(
+        plan.radix[s], [&](auto radix) { stage<radix()>(length, done, m.twiddle[axis], a, b); });
     done *= plan.radix[s];
     Lines* const other = a;
     a = b;

@@ -57,9 +57,8 @@ __global__ void spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   if (k >= a.charges) return;
   const ChargedPlace p = a.place[k];
   auto* const charge = reinterpret_cast<Counter*>(a.mesh.charge);
-  spread_charge<order>(a.mesh, p, plane, plane + 1, [&](int index, std::int64_t units) {
-    add_integer(charge + index, units);
-  });
+  spread_charge<order>(a.mesh, p, plane, plane + 1,
+                       [&](int index, std::int64_t units) { add_integer(charge + index, units); });
   if (plane == 0 && a.mesh.slab_force != 0) add_integer(&a.sums[7], dipole_of(a.mesh, p));
 }
 
@@ -78,8 +77,8 @@ __device__ void fft_stage(int length, int done, int some, const Wave* twiddle, c
     const int t = k / some, line = k % some;
     Wave a[R];
     for (int j = 0; j < R; ++j) a[j] = from[(t + j * apart) * some + line];
-    coulomb::butterfly(a, done, t, twiddle);
-    const int place = coulomb::fft_place(R, done, t);
+    butterfly(a, done, t, twiddle);
+    const int place = fft_place(R, done, t);
     for (int j = 0; j < R; ++j) to[(place + j * done) * some + line] = a[j];
   }
 }
@@ -103,7 +102,7 @@ __global__ void __launch_bounds__(kThreads)
   };
   for_each([&](int shared, std::int64_t global) { from[shared] = values[global]; });
   __syncthreads();
-  const coulomb::FftPlan& plan = mesh.plan[axis];
+  const FftPlan& plan = mesh.plan[axis];
   int done = 1;
   for (int s = 0; s < plan.stages; ++s) {
     for_constant<2, 3, 4, 5>(plan.radix[s], [&](auto radix) {
@@ -204,11 +203,11 @@ void DeviceCharges<P>::take(int count, const double* charge) {
   exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1, stream_);
   allocate_each(sum_bytes_, sum_memory_);
   DeviceChargeArrays<P>& a = arrays_;
-  a = {plan_.law,      plan_.mesh,      static_cast<int>(charges.size()),
-       plan_.cells(),  nullptr,         charge_.data(),
-       carrier_.data(), number_.data(), found_.data(),
-       place_.data(),  filling_.data(), start_.data(),
-       sums_.data(),   of_row_.data(),  of_plane_.data(),
+  a = {plan_.law,       plan_.mesh,      static_cast<int>(charges.size()),
+       plan_.cells(),   nullptr,         charge_.data(),
+       carrier_.data(), number_.data(),  found_.data(),
+       place_.data(),   filling_.data(), start_.data(),
+       sums_.data(),    of_row_.data(),  of_plane_.data(),
        force_.data()};
   a.law.force = force_table_.data();
   a.law.energy = energy_table_.data();

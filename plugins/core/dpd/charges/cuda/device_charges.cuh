@@ -17,13 +17,13 @@ struct DeviceChargeArrays {
   ChargeMesh mesh;     // of order 0: none
   int charges, cells;  // numbers of them
   const typename P::Position* position;
-  const double* charge;          // by number
-  int* carrier;                  // by number: the particle
-  const int* number;             // by slot: of its charge, or -1
-  ChargedPlace *found, *place;   // by number, and in the order of cells
-  unsigned *filling, *start;     // by cell
-  unsigned long long* sums;      // [8]: ChargeSums without forces, then the dipole moment
-  WaveSums *of_row, *of_plane;   // of the mesh
+  const double* charge;             // by number
+  int* carrier;                     // by number: the particle
+  const int* number;                // by slot: of its charge, or -1
+  ChargedPlace *found, *place;      // by number, and in the order of cells
+  unsigned *filling, *start;        // by cell
+  unsigned long long* sums;         // [8]: ChargeSums without forces, then the dipole moment
+  WaveSums *of_row, *of_plane;      // of the mesh
   Vector<typename P::Real>* force;  // by particle
 };
 

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <vector>
 
-#include "../runtime/macros.h"
+#include "macros.h"
 
-namespace manymove::coulomb {
+namespace manymove {
 
 template <class V>
 struct alignas(alignof(V) < 16 ? 16 : alignof(V)) Complex {
@@ -108,4 +108,4 @@ MM_HD void butterfly(Complex<V> (&a)[R], int done, int t, const Twiddle* twiddle
   }
 }
 
-}  // namespace manymove::coulomb
+}  // namespace manymove
