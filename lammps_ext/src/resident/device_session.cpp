@@ -58,12 +58,9 @@ void DeviceSession::upload(bool other_coefficients) {
     script_.read_particles(communicator_);
     HostArrays from = arrays_with_images();
     for (int i = 0; i < atom->nlocal; ++i) image_[i] = manymove::dpd::unpack_image(atom->image[i]);
-    std::vector<double> relative;
-    if (script_.shearing().rate() != 0) {
-      relative = relative_velocities();
-      from.velocity = reinterpret_cast<double (*)[3]>(relative.data());
-      convert_images(update->ntimestep, 1);
-    }
+    std::vector<double> velocity = other_velocities();
+    if (!velocity.empty()) from.velocity = reinterpret_cast<double (*)[3]>(velocity.data());
+    if (script_.shearing().rate() != 0) convert_images(update->ntimestep, 1);
     std::vector<std::array<double, 3>> force;
     if (script_.forces().has_body_forces()) {
       if (body_.empty()) find_body_forces();
@@ -131,12 +128,14 @@ void DeviceSession::warn_of_stretched_bonds() {
                  engine_->step(), tag);
 }
 
-std::vector<double> DeviceSession::relative_velocities() const {
+std::vector<double> DeviceSession::other_velocities() const {
   const auto n = static_cast<std::size_t>(atom->nlocal);
-  std::vector<double> velocity(3 * n);
-  if (n > 0) std::copy_n(atom->v[0], 3 * n, velocity.begin());
-  for (std::size_t i = 0; i < n; ++i)
-    velocity[3 * i] -= script_.shearing().rate() * (atom->x[i][1] - domain->boxlo[1]);
+  const double rate = script_.shearing().rate();
+  if (n == 0 || (rate == 0 && !script_.forces().has_moves())) return {};
+  std::vector<double> velocity(atom->v[0], atom->v[0] + 3 * n);
+  for (std::size_t i = 0; rate != 0 && i < n; ++i)
+    velocity[3 * i] -= rate * (atom->x[i][1] - domain->boxlo[1]);
+  script_.forces().prescribe(velocity);
   return velocity;
 }
 
@@ -223,13 +222,10 @@ void DeviceSession::accept_changes() {
     upload();
   else if (changed[1])
     guarded([&] {
-      std::vector<double> relative;
-      auto* velocity = reinterpret_cast<const double (*)[3]>(atom->v[0]);
-      if (script_.shearing().rate() != 0) {
-        relative = relative_velocities();
-        velocity = reinterpret_cast<const double (*)[3]>(relative.data());
-      }
-      engine_->set_velocities(atom->nlocal, script_.tags().data(), velocity);
+      const std::vector<double> other = other_velocities();
+      engine_->set_velocities(
+          atom->nlocal, script_.tags().data(),
+          reinterpret_cast<const double (*)[3]>(other.empty() ? atom->v[0] : other.data()));
     });
   body_.clear();
 }

@@ -50,9 +50,11 @@ class DeviceSession : private DevicePhase {
   std::uint64_t fingerprint(bool of_velocities) const;
   void make_engine();
   void find_body_forces();
-  // Under shear: velocities of the atoms relative to the flow. convert_images() replaces images in
+  // Velocities that differ from the host's: under shear, those relative to the flow; those of fix
+  // move. Empty if there are none.
+  std::vector<double> other_velocities() const;
+  // Under shear: convert_images() replaces images in
   // LAMMPS' box by those in the engine's box, or the reverse for a sign of -1.
-  std::vector<double> relative_velocities() const;
   void convert_images(bigint step, int sign);
   void warn_of_stretched_bonds();
   void count_drops();

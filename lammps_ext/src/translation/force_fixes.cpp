@@ -19,6 +19,7 @@
 #include "region.h"
 #include "styles/fix_manymove_wall.h"
 #include "translation/lammps_members.h"
+#include "translation/probed_fixes.h"
 #include "translation/thermostat_units.h"
 #include "update.h"
 
@@ -107,6 +108,10 @@ bool ForceFixes::take(Fix* fix, Refusals& refusals) {
     take_setforce(fix, refusals);
   } else if (style == "langevin") {
     take_langevin(fix, refusals);
+  } else if (style == "viscous") {
+    take_viscous(fix, refusals);
+  } else if (style == "move") {
+    take_move(fix, refusals);
   } else if (style == "wall/reflect") {
     take_reflecting_walls(fix, refusals);
   } else {
@@ -236,6 +241,22 @@ void ForceFixes::take_langevin(Fix* fix, Refusals& refusals) {
   thermostats_.push_back(std::move(thermostat));
 }
 
+void ForceFixes::take_viscous(Fix* fix, Refusals& refusals) {
+  std::vector<double> friction = friction_of_viscous(lmp, fix, refusals);
+  if (friction.empty()) return refusals.add(name_of(fix) + " of another kind");
+  viscous_.push_back({fix, std::move(friction), body_forces_.size()});
+}
+
+void ForceFixes::take_move(Fix* fix, Refusals& refusals) {
+  std::vector<double> velocity = velocity_of_move(lmp, fix, refusals);
+  if (velocity.empty())
+    return refusals.add(name_of(fix) + " that is not linear along all three axes");
+  if (domain->dimension == 2 && velocity[2] != 0)
+    return refusals.add(name_of(fix) + " out of the plane");
+  moves_.push_back({fix, std::move(velocity)});
+  take_nve(fix);
+}
+
 void ForceFixes::take_body_force(const BodyForce& body, bool in_region, Refusals& refusals) {
   if (domain->dimension == 2 && (body.force[2] != 0 || body.variable[2] >= 0))
     return refusals.add(name_of(body.fix) + " out of the plane");
@@ -272,7 +293,11 @@ bool ForceFixes::is_block(Region* region) const {
 // An atom is put where each of them acts; then all atoms are where they are.
 void ForceFixes::check(Refusals& refusals) {
   check_integrated_once(refusals);
-  check_order(refusals);
+  for (const Langevin& thermostat : thermostats_)
+    check_order(thermostat.fix, thermostat.replaced_before, refusals);
+  for (const Viscous& viscous : viscous_)
+    check_order(viscous.fix, viscous.replaced_before, refusals);
+  check_moves(refusals);
   if (!group_flags_.empty() && group_flags_.back().second > kLastFlag)
     refusals.add("more than seven groups in fixes");
   if (atom->nlocal == 0) return;
@@ -308,17 +333,29 @@ void ForceFixes::check(Refusals& refusals) {
       refusals.add(name_of(thermostat.fix) + " of another kind");
 }
 
-// The engine adds the forces of thermostats before all others.
-void ForceFixes::check_order(Refusals& refusals) const {
-  for (const Langevin& thermostat : thermostats_)
-    for (std::size_t k = 0; k < thermostat.replaced_before; ++k) {
-      const BodyForce& body = body_forces_[k];
-      const auto both = [&](int mask) {
-        return (mask & thermostat.fix->groupbit) && (mask & body.fix->groupbit);
-      };
-      if (body.replaced && std::any_of(atom->mask, atom->mask + atom->nlocal, both))
-        return refusals.add(name_of(thermostat.fix) + " after fix setforce for the same atoms");
-    }
+// Whether an atom of this rank is in the groups of both.
+bool ForceFixes::share_atoms(const Fix* a, const Fix* b) const {
+  return std::any_of(atom->mask, atom->mask + atom->nlocal,
+                     [&](int mask) { return (mask & a->groupbit) && (mask & b->groupbit); });
+}
+
+// The engine adds the forces of thermostats and frictions before all others. replaced_before: body
+// forces that act before the fix.
+void ForceFixes::check_order(const Fix* fix, std::size_t replaced_before,
+                             Refusals& refusals) const {
+  for (std::size_t k = 0; k < replaced_before; ++k)
+    if (body_forces_[k].replaced && share_atoms(fix, body_forces_[k].fix))
+      return refusals.add(name_of(fix) + " after fix setforce for the same atoms");
+}
+
+// LAMMPS moves these atoms regardless of walls; the engine would reflect them.
+void ForceFixes::check_moves(Refusals& refusals) const {
+  for (const Move& move : moves_) {
+    const auto reflects = [&](const Fix* fix) { return share_atoms(move.fix, fix); };
+    if (std::ranges::any_of(own_walls_, reflects) ||
+        std::ranges::any_of(walls_, reflects, &Wall::fix))
+      refusals.add(name_of(move.fix) + " with a wall for the same atoms");
+  }
 }
 
 // Lets the fix act on atoms without forces: each feels its friction and no more noise than there
@@ -441,6 +478,19 @@ void ForceFixes::describe(manymove::dpd::Settings& settings, const std::vector<i
     }
     settings.langevin_thermostats.push_back(std::move(description));
   }
+  for (const Viscous& viscous : viscous_) {  // friction without noise
+    manymove::dpd::LangevinThermostat description{
+        {0.0}, std::vector<double>(types.size(), 0.0), 0, 0, flag_of(viscous.fix->groupbit)};
+    for (std::size_t k = 1; k < types.size(); ++k)
+      description.friction.push_back(viscous.friction[static_cast<std::size_t>(types[k])]);
+    settings.langevin_thermostats.push_back(std::move(description));
+  }
+  for (const Move& move : moves_) {  // no force changes the velocity
+    manymove::dpd::BodyForce force{};
+    force.replaced = 7;
+    force.flag = flag_of(move.fix->groupbit);
+    settings.body_forces.push_back(force);
+  }
   if (limiter_)
     settings.speed_limit = {largest_step_ / settings.time_step, flag_of(limiter_->groupbit)};
 }
@@ -474,8 +524,22 @@ void ForceFixes::add_to_series(std::vector<double>& values) {
   evaluate();
   for (const Langevin& thermostat : thermostats_)
     values.push_back(variables_.temperature(thermostat.fix, thermostat.target));
+  values.insert(values.end(), viscous_.size(), 0.0);
   for (const BodyForce& body : body_forces_)
     values.insert(values.end(), body.force, body.force + 3);
+  values.insert(values.end(), 3 * moves_.size(), 0.0);
+}
+
+bool ForceFixes::is_moved(int mask) const {
+  return std::ranges::any_of(moves_,
+                             [mask](const Move& move) { return mask & move.fix->groupbit; });
+}
+
+void ForceFixes::prescribe(std::vector<double>& velocity) const {
+  for (const Move& move : moves_)
+    for (int i = 0; i < atom->nlocal; ++i)
+      if (atom->mask[i] & move.fix->groupbit)
+        std::ranges::copy(move.velocity, velocity.begin() + 3 * static_cast<std::ptrdiff_t>(i));
 }
 
 double ForceFixes::friction_of(const Langevin& thermostat, int type, double mass) const {
@@ -490,13 +554,14 @@ double ForceFixes::noise_of(const Langevin& thermostat, int type, double mass) c
       {thermostat.period, thermostat.ratio[static_cast<std::size_t>(type)]}, mass, update->dt);
 }
 
-bool ForceFixes::is_langevin(const Fix* fix) const {
-  return std::ranges::find(thermostats_, fix, &Langevin::fix) != thermostats_.end();
+bool ForceFixes::acts_before_body_forces(const Fix* fix) const {
+  return std::ranges::find(thermostats_, fix, &Langevin::fix) != thermostats_.end() ||
+         std::ranges::find(viscous_, fix, &Viscous::fix) != viscous_.end();
 }
 
 void ForceFixes::add_on_host(int vflag) const {
   for (int k = 0; k < modify->nfix; ++k)
-    if ((modify->fmask[k] & FixConst::POST_FORCE) && !is_langevin(modify->fix[k]))
+    if ((modify->fmask[k] & FixConst::POST_FORCE) && !acts_before_body_forces(modify->fix[k]))
       modify->fix[k]->post_force(vflag);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Fixes that add to forces, replace them, reflect particles at walls, limit velocities or are a
-// Langevin thermostat within a step, as an engine has them. What is read from their members is
-// compared with what the fixes do.
+// Fixes that add to forces, replace them, reflect particles at walls, limit or prescribe
+// velocities, or are a thermostat or a friction within a step, as an engine has them. What is read
+// from their members is compared with what the fixes do.
 #pragma once
 
 #include <array>
@@ -47,9 +47,15 @@ class ForceFixes : protected Pointers {
   bool has_series() const;
   void add_to_series(std::vector<double>& values);
 
-  // Lets the fixes of the host act on its forces, except for Langevin thermostats, whose forces the
-  // engine has added.
+  // Lets the fixes of the host act on its forces, except for thermostats and frictions, whose
+  // forces the engine has added.
   void add_on_host(int vflag) const;
+
+  // Whether fix move prescribes the velocity of atoms, and of those in this group.
+  bool has_moves() const { return !moves_.empty(); }
+  bool is_moved(int mask) const;
+  // Gives moved atoms their velocity. velocity: [3 nlocal]
+  void prescribe(std::vector<double>& velocity) const;
 
   bool has_body_forces() const { return !body_forces_.empty(); }
   // Evaluates the forces of the present step, which body_force() is about.
@@ -76,6 +82,15 @@ class ForceFixes : protected Pointers {
     int seed;
     std::size_t replaced_before;  // body forces that act before it
   };
+  struct Viscous {
+    Fix* fix;
+    std::vector<double> friction;  // by type
+    std::size_t replaced_before;
+  };
+  struct Move {
+    Fix* fix;
+    std::vector<double> velocity;
+  };
   struct Wall {
     Fix* fix;
     int axis;
@@ -89,13 +104,17 @@ class ForceFixes : protected Pointers {
   void take_wall(const Wall& wall, Refusals& refusals);
   void take_reflecting_walls(Fix* fix, Refusals& refusals);
   void take_langevin(Fix* fix, Refusals& refusals);
+  void take_viscous(Fix* fix, Refusals& refusals);
+  void take_move(Fix* fix, Refusals& refusals);
   bool take_variables(const std::array<const char*, 3>& name, BodyForce& body,
                       Refusals& refusals) const;
-  bool is_langevin(const Fix* fix) const;
+  bool acts_before_body_forces(const Fix* fix) const;
   double friction_of(const Langevin& thermostat, int type, double mass) const;
   double noise_of(const Langevin& thermostat, int type, double mass) const;
   bool acts_as_read(const Langevin& thermostat);
-  void check_order(Refusals& refusals) const;
+  void check_order(const Fix* fix, std::size_t replaced_before, Refusals& refusals) const;
+  void check_moves(Refusals& refusals) const;
+  bool share_atoms(const Fix* a, const Fix* b) const;
   void take_limited_nve(Fix* fix, Refusals& refusals);
   bool body_forces_act_as_read();
   bool reflects_as_read(Fix* fix);
@@ -111,6 +130,8 @@ class ForceFixes : protected Pointers {
   std::vector<Wall> walls_;  // of fix wall/reflect
   std::vector<BodyForce> body_forces_;
   std::vector<Langevin> thermostats_;
+  std::vector<Viscous> viscous_;
+  std::vector<Move> moves_;
   std::vector<std::pair<int, std::uint32_t>> group_flags_;  // group's bit, particle's flag
 };
 

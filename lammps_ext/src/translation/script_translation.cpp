@@ -106,6 +106,7 @@ void ScriptTranslation::check_fixes() {
   };
   if (std::any_of(atom->mask, atom->mask + atom->nlocal, is_left_out))
     refusals_.add(name_of(shearing_.fix()) + " with atoms that are not integrated");
+  if (forces_.has_moves()) refusals_.add(name_of(shearing_.fix()) + " with fix move");
 }
 
 void ScriptTranslation::check_fix(Fix* fix, int mask) {
@@ -134,10 +135,11 @@ void ScriptTranslation::check_fix(Fix* fix, int mask) {
 }
 
 // At the end of a step fixes act in their order: after one of the host, the engine is late. Flags
-// are for the groups of fixes that act within a step first.
+// are for the groups of fixes that act within a step first. Velocities that fix move prescribes are
+// restored when the host has changed them.
 bool ScriptTranslation::engine_changes_velocities(Fix* fix) {
-  if (shearing_.fix() || !end_of_step_.empty() || !forces_.has_flags_for(2) ||
-      !refusals_.all_agree(velocities_.can_take(fix)))
+  if (shearing_.fix() || forces_.has_moves() || !end_of_step_.empty() ||
+      !forces_.has_flags_for(2) || !refusals_.all_agree(velocities_.can_take(fix)))
     return false;
   velocities_.take(fix, forces_);
   return true;
@@ -234,7 +236,8 @@ void ScriptTranslation::adapt(int vflag) {
 }
 
 bool ScriptTranslation::is_integrated(int i) const {
-  return (forces_.flags_of(atom->mask[i]) & manymove::dpd::kIntegrated) != 0;
+  const int mask = atom->mask[i];
+  return (forces_.flags_of(mask) & manymove::dpd::kIntegrated) && !forces_.is_moved(mask);
 }
 
 manymove::dpd::Topology ScriptTranslation::topology() const {

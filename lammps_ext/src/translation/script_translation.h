@@ -60,6 +60,7 @@ class ScriptTranslation : protected Pointers {
   // Reads only the IDs: the particles are the same, perhaps on other ranks.
   void read_tags() { topology_.read_tags(); }
   const std::vector<std::uint32_t>& tags() const { return topology_.tags(); }
+  // Whether forces change the velocity of atom i.
   bool is_integrated(int i) const;
   manymove::dpd::Topology topology() const;
   // Whether the masses, types or groups of some particles are such that settings() has changed.

@@ -1,0 +1,48 @@
+"""Random input scripts at zero temperature against LAMMPS' own styles. `make test` runs a sample,
+and `make test-rest` the others of the 200."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from dpd_decks import ANGLES, DIHEDRALS, POTENTIALS, RandomDeck
+from dpd_scripts import END, assert_close, assert_stays, pick, resident
+from lammps_host import THERMO, needs_lammps, run_lammps
+from laws import another
+
+pytestmark = needs_lammps
+
+ALL, SAMPLE = 200, 12
+STEPS = 4
+
+
+@pytest.mark.parametrize("seed", [k if k < SAMPLE else another(k) for k in range(ALL)])
+def test_a_random_deck_is_that_of_lammps(seed, device, tmp_path):
+    deck = RandomDeck(seed, tmp_path)
+    end = THERMO.replace("press", "press ebond eangle edihed eimp")
+    end += f"thermo 2\nrun {STEPS}\n{END}"
+    host = run_lammps(deck.script(ours=False) + end, tmp_path, deck.ranks)
+    ours = run_lammps(deck.script(ours=True) + resident(device) + end, tmp_path, deck.ranks)
+    assert_stays(ours)
+    # Where the planes of an improper nearly coincide, its force is a difference that loses digits,
+    # here and in LAMMPS.
+    tolerance = 1e-9 if "improper harmonic" in deck.words else 2e-12
+    for names in (("xu", "yu", "zu"), ("vx", "vy", "vz"), ("fx", "fy", "fz")):
+        assert_close(pick(ours, *names), pick(host, *names), tolerance)
+    table, expected = ours.thermo(), host.thermo()
+    scale = max(np.abs(values).max() for name, values in expected.items() if name != "Step")
+    for name, values in expected.items():
+        assert table[name] == pytest.approx(values, rel=tolerance, abs=tolerance * scale), name
+
+
+def test_the_decks_have_all_words(tmp_path):
+    words = Counter(word for seed in range(ALL) for word in set(RandomDeck(seed, tmp_path).words))
+    expected = {"dpd", "hybrid", "hybrid/overlay", "dpd/tstat", *POTENTIALS}
+    expected |= {f"angle {style}" for style in ANGLES}
+    expected |= {f"dihedral {style}" for style in DIHEDRALS}
+    expected |= {"bond harmonic", "bond fene", "bond zero", "improper harmonic"}
+    expected |= {"viscous", "langevin", "addforce", "setforce", "move", "walls"}
+    assert set(words) == expected
+    assert min(words.values()) > 10
