@@ -67,7 +67,7 @@ class DPD : public hoomd::Integrator {
   // and of operations that may change them, and at the last step of a run.
   void set_schedule(Triggers readers, Triggers changers, std::uint64_t end);
 
-  // Of the present time step. The order of tensors is xx, xy, xz, yy, yz, zz.
+  // Sums at the present time step. The order of tensors is xx, xy, xz, yy, yz, zz.
   struct Sums {
     double pair_energy = 0, bond_energy = 0, angle_energy = 0, kinetic_energy = 0;
     std::array<double, 6> virial{}, pressure_tensor{};
