@@ -27,8 +27,10 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
 
-// The engine's tags are HOOMD-blue's plus 1.
-std::string with_host_tags(std::string message) {
+// An error of the engine in HOOMD-blue's words: the engine's tags are HOOMD-blue's plus 1, and the
+// remedy is a command of LAMMPS.
+std::string in_host_words(std::string message) {
+  message = message.substr(0, message.find("; a larger comm_modify"));
   const std::string word = "particle ";
   for (auto at = message.find(word); at != std::string::npos; at = message.find(word, at + 1)) {
     const auto first = at + word.size();
@@ -225,7 +227,7 @@ void DPD::guarded(const std::function<void()>& call) {
     // HOOMD-blue's arrays are those that were shown last; the next run begins with them.
     engine_.reset();
     pending_ = 0;
-    const std::string what = text_of(kName, ": ", with_host_tags(error.what()));
+    const std::string what = text_of(kName, ": ", in_host_words(error.what()));
     if (dynamic_cast<const std::invalid_argument*>(&error)) throw std::invalid_argument(what);
     throw std::runtime_error(what);
   }

@@ -164,6 +164,7 @@ class DPD : public hoomd::Integrator {
   std::uint16_t seed_ = 0;         // of the engine
   double last_kT_ = 0;             // of the engine's coefficients
   dpd::EnergyAndVirial energies_;  // of the engine's time step
+  std::vector<double> force_;      // [particles of this rank][3], shown last, in that order
   std::uint64_t timestep_ = 0;     // that HOOMD-blue has reached
   std::int64_t pending_ = 0;       // steps by which the engine is behind
   bool shown_ = false;             // HOOMD-blue's arrays are those of the present time step

@@ -247,6 +247,7 @@ void DPD::show() {
   Particles from(tag_.size());
   guarded([&] { engine_->download(from.arrays()); });
   write_particles(from);
+  force_ = std::move(from.force);
   const Sums now = sums_of_engine();
   m_pdata->setExternalEnergy(
       static_cast<Scalar>(now.pair_energy + now.bond_energy + now.angle_energy));
@@ -341,14 +342,8 @@ std::vector<double> DPD::forces() {
   catch_up();
   if (!shown_) show();
   std::vector<double> by_tag(std::size_t(3) * m_pdata->getNGlobal());
-  const ArrayHandle<Scalar4> force(m_pdata->getNetForce(), access_location::host,
-                                   access_mode::read);
-  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
-  for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
-    const double components[3] = {double(force.data[i].x), double(force.data[i].y),
-                                  double(force.data[i].z)};
-    std::copy_n(components, 3, &by_tag[3 * std::size_t(tag.data[i])]);
-  }
+  for (std::size_t k = 0; k < tag_.size(); ++k)
+    std::copy_n(&force_[3 * k], 3, &by_tag[3 * std::size_t(tag_[k] - 1)]);
   on_all_ranks([&] {
     if (ranks_) ranks_->merge(by_tag.data(), by_tag.size());
   });
