@@ -225,7 +225,6 @@ def hoomd(
     what the ranks send each other. With --dpd, the component is compared with md.pair.DPD.
 
     Examples:
-      python -m benchmarks hoomd --sizes 16384 --threads 1
       python -m benchmarks hoomd --spheres --device cuda --json hoomd.json --plot hoomd.png
       python -m benchmarks hoomd --dpd --sizes 100000,2000000 --device cuda
       mpirun -n 4 python -m benchmarks hoomd --device cpu --sizes 65536

@@ -74,10 +74,11 @@ def setup(app: Sphinx) -> dict[str, bool]:
         "hoomd.manymove", pressure=manymove.analysis.pressure, _manymove=None, **shared
     )
     component.__path__ = [str(COMPONENT)]
-    from hoomd.manymove import compute, hard_disks, hard_spheres, tune, update
+    from hoomd.manymove import compute, dpd, hard_disks, hard_spheres, tune, update
 
     component.HardDisks, component.HardSpheres = hard_disks.HardDisks, hard_spheres.HardSpheres
+    component.DPD = dpd.DPD
     component.compute, component.tune, component.update = compute, tune, update
-    for integrator in (component.HardDisks, component.HardSpheres):
+    for integrator in (component.DPD, component.HardDisks, component.HardSpheres):
         integrator.__module__ = "hoomd.manymove"
     return {"parallel_read_safe": True}

@@ -8,6 +8,7 @@
 
 #include "Compat.h"
 #include "DPDParticles.h"
+#include "Peers.h"
 #include "core/runtime/text.h"
 
 namespace manymove::host {
@@ -26,8 +27,10 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
 
-// The engine's tags are HOOMD-blue's plus 1.
-std::string with_host_tags(std::string message) {
+// An error of the engine in HOOMD-blue's words: the engine's tags are HOOMD-blue's plus 1, and the
+// remedy is a command of LAMMPS.
+std::string in_host_words(std::string message) {
+  message = message.substr(0, message.find("; a larger comm_modify"));
   const std::string word = "particle ";
   for (auto at = message.find(word); at != std::string::npos; at = message.find(word, at + 1)) {
     const auto first = at + word.size();
@@ -44,13 +47,13 @@ std::string with_host_tags(std::string message) {
 
 DPD::DPD(std::shared_ptr<hoomd::SystemDefinition> system, Scalar dt, int threads,
          bool double_precision)
-    : Integrator(system, dt), threads_(threads), double_precision_(double_precision) {
-  if (m_exec_conf->getNRanks() > 1)
-    throw std::runtime_error(
-        text_of(kName, " runs on one rank per simulation, not on ", m_exec_conf->getNRanks()));
+    : Integrator(system, dt),
+      threads_(threads),
+      double_precision_(double_precision),
+      ranks_(peers_of(*m_exec_conf)) {
   if (gpus_of(*m_exec_conf).size() > 1)
     throw std::runtime_error(
-        text_of(kName, " runs on one GPU, not on ", gpus_of(*m_exec_conf).size()));
+        text_of(kName, " runs on one GPU per rank, not on ", gpus_of(*m_exec_conf).size()));
   const std::size_t pairs = std::size_t(m_pdata->getNTypes()) * m_pdata->getNTypes();
   a_.resize(pairs);
   gamma_.resize(pairs);
@@ -202,6 +205,10 @@ dpd::Settings DPD::settings(const std::vector<dpd::PairCoefficients>& pairs,
   std::copy_n(factors, 4, settings.pairs.special);
   settings.pairs.double_precision = double_precision_;
   settings.skin = buffer_;
+  if (ranks_) {
+    settings.grid = grid();
+    settings.bonded_reach = bonded_reach();
+  }
   settings.time_step = dt();
   settings.force_to_acceleration = 1;
   settings.mass = particles.mass;
@@ -215,12 +222,12 @@ dpd::Settings DPD::settings(const std::vector<dpd::PairCoefficients>& pairs,
 
 void DPD::guarded(const std::function<void()>& call) {
   try {
-    call();
+    on_all_ranks(call);
   } catch (const std::exception& error) {
     // HOOMD-blue's arrays are those that were shown last; the next run begins with them.
     engine_.reset();
     pending_ = 0;
-    const std::string what = text_of(kName, ": ", with_host_tags(error.what()));
+    const std::string what = text_of(kName, ": ", in_host_words(error.what()));
     if (dynamic_cast<const std::invalid_argument*>(&error)) throw std::invalid_argument(what);
     throw std::runtime_error(what);
   }
@@ -228,17 +235,18 @@ void DPD::guarded(const std::function<void()>& call) {
 
 void DPD::make_engine() {
   check_system();
-  engine_.reset();
   pending_ = 0;
   Particles particles = read_particles();
-  const Links links = read_links();
+  Links links;
+  on_each_rank([&] { links = read_links(); });
   last_kT_ = temperature(timestep_);
   const std::vector<dpd::PairCoefficients> coefficients = pairs(last_kT_);
   const dpd::Settings complete = settings(coefficients, particles);
   const auto gpus = gpus_of(*m_exec_conf);
   const std::string device = gpus.empty() ? "cpu" : "cuda:" + std::to_string(gpus[0]);
   guarded([&] {
-    engine_ = dpd::make_engine(complete, device, threads_);
+    engine_.reset();
+    engine_ = dpd::make_engine(complete, device, threads_, ranks_.get());
     // The forces of this time step are those after a step in which no particle moves.
     const auto now = static_cast<std::int64_t>(timestep_);
     const std::vector<std::uint32_t> at_rest(particles.tag.size(), 0);
@@ -292,6 +300,7 @@ void DPD::catch_up() {
 
 void DPD::prepRun(std::uint64_t timestep) {
   timestep_ = timestep;
+  recover();
   if (engine_) {
     catch_up();
     if (!shown_) show();
@@ -316,7 +325,8 @@ void DPD::update(std::uint64_t timestep) {
   timestep_ = timestep;
   if (pending_ >= std::min(kStepsAtOnce, kParticleStepsAtOnce / m_pdata->getNGlobal())) catch_up();
   // HOOMD-blue itself notices signals after a step, when its arrays may be those of an earlier one.
-  if (PyErr_CheckSignals() != 0) {
+  // Several ranks could notice them at different steps.
+  if (!ranks_ && PyErr_CheckSignals() != 0) {
     catch_up();
     show();
     throw pybind11::error_already_set();

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/dpd/engine.h"
+#include "core/parallel/communicator.h"
 
 namespace manymove::host {
 
@@ -67,15 +68,16 @@ class DPD : public hoomd::Integrator {
   // and of operations that may change them, and at the last step of a run.
   void set_schedule(Triggers readers, Triggers changers, std::uint64_t end);
 
-  // Of the present time step. The order of tensors is xx, xy, xz, yy, yz, zz.
+  // Sums at the present time step. The order of tensors is xx, xy, xz, yy, yz, zz.
   struct Sums {
     double pair_energy = 0, bond_energy = 0, angle_energy = 0, kinetic_energy = 0;
     std::array<double, 6> virial{}, pressure_tensor{};
   };
   Sums sums();
   double degrees_of_freedom();
-  std::vector<double> forces();  // [N][3], by tag
-  std::uint64_t builds();        // of neighbor lists by the present engine
+  // [N][3], by tag. Collective, as sums() is.
+  std::vector<double> forces();
+  std::uint64_t builds();  // of neighbor lists by the present engine
   // Particle steps per second since the start of the last run.
   double steps_per_second();
 
@@ -99,11 +101,28 @@ class DPD : public hoomd::Integrator {
   std::vector<dpd::PairCoefficients> pairs(double kT) const;
   dpd::Settings settings(const std::vector<dpd::PairCoefficients>& pairs,
                          const Particles& particles) const;
-  // Runs a call of the engine; its errors name the particles by HOOMD-blue's tags.
+  // Runs a task that all ranks enter together: all succeed, or all throw the same error. The first
+  // one is for a task without collective calls. Neither contains HOOMD-blue's own collective calls.
+  template <class Task>
+  void on_each_rank(Task&& task) const {
+    if (ranks_)
+      together(*ranks_, task);
+    else
+      task();
+  }
+  template <class Task>
+  void on_all_ranks(Task&& task) const {
+    if (ranks_)
+      collective(*ranks_, task);
+    else
+      task();
+  }
+  // The same for calls of the engine, whose errors name the particles by HOOMD-blue's tags.
   void guarded(const std::function<void()>& call);
   // Makes an engine that holds HOOMD-blue's particles, with the forces of this time step.
   void make_engine();
   Particles read_particles() const;
+  void read_masses(Particles& particles) const;
   Links read_links() const;
   // A number that changes with the particles, the box, the bonds and the group.
   std::uint64_t checksum() const;
@@ -113,10 +132,20 @@ class DPD : public hoomd::Integrator {
   // Writes the particles of the engine into HOOMD-blue's arrays.
   void show();
   Sums sums_of_engine() const;  // without the motion of particles
+  void write_particles(const Particles& from) const;
   bool due(const Triggers& triggers, std::uint64_t timestep) const;
+  // Several ranks; all calls are collective. The engine divides the box into HOOMD-blue's domains.
+  dpd::Grid grid() const;
+  double bonded_reach() const;
+  void recover();
+  // The engine learns which particles are on which rank.
+  void follow_migration();
+  // HOOMD-blue's migration, until all particles are in the domains of their ranks.
+  void migrate();
 
   const int threads_;
   const bool double_precision_;
+  std::unique_ptr<Communicator> ranks_;  // null: this one is alone
   std::function<void()> check_;
   std::vector<double> a_, gamma_, weight_exponent_, r_cut_;  // [types][types]
   std::shared_ptr<hoomd::Variant> kT_;
@@ -129,17 +158,18 @@ class DPD : public hoomd::Integrator {
   std::uint64_t end_ = 0;
 
   std::unique_ptr<dpd::Engine> engine_;
-  std::vector<std::uint32_t> tag_;  // of the engine, in its order; HOOMD-blue's tags and 1
-  bool stale_ = true;               // a parameter has changed since the engine was made
-  std::uint16_t seed_ = 0;          // of the engine
-  double last_kT_ = 0;              // of the engine's coefficients
-  dpd::EnergyAndVirial energies_;   // of the engine's time step
-  std::vector<double> force_;       // [N][3], of that step, in the engine's order
-  std::uint64_t timestep_ = 0;      // that HOOMD-blue has reached
-  std::int64_t pending_ = 0;        // steps by which the engine is behind
-  bool shown_ = false;              // HOOMD-blue's arrays are those of the present time step
-  bool may_change_ = false;         // an operation acts at this time step and may change them
-  std::uint64_t checksum_ = 0;      // of what was shown
+  // Particles of this rank in the order of the engine: HOOMD-blue's tags and 1.
+  std::vector<std::uint32_t> tag_;
+  bool stale_ = true;              // a parameter has changed since the engine was made
+  std::uint16_t seed_ = 0;         // of the engine
+  double last_kT_ = 0;             // of the engine's coefficients
+  dpd::EnergyAndVirial energies_;  // of the engine's time step
+  std::vector<double> force_;      // [particles of this rank][3], shown last, in that order
+  std::uint64_t timestep_ = 0;     // that HOOMD-blue has reached
+  std::int64_t pending_ = 0;       // steps by which the engine is behind
+  bool shown_ = false;             // HOOMD-blue's arrays are those of the present time step
+  bool may_change_ = false;        // an operation acts at this time step and may change them
+  std::uint64_t checksum_ = 0;     // of what was shown
   Clock::time_point started_;
   std::uint64_t first_step_ = 0;  // of the last run
 };

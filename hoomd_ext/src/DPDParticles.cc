@@ -88,38 +88,64 @@ class Hash {
 DPD::Particles DPD::read_particles() const {
   const unsigned int N = m_pdata->getN();
   Particles to(N);
-  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                      access_mode::read);
-  const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
-                                      access_mode::read);
-  const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host, access_mode::read);
-  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
-  to.mass.assign(m_pdata->getNTypes() + 1, 0);
-  for (unsigned int i = 0; i < N; ++i) {
-    const Scalar4 &r = position.data[i], &v = velocity.data[i];
-    const int3& n = image.data[i];
-    const double places[3] = {double(r.x), double(r.y), double(r.z)};
-    const double speeds[3] = {double(v.x), double(v.y), double(v.z)};
-    const int images[3] = {n.x, n.y, n.z};
-    std::copy_n(places, 3, &to.position[3 * i]);
-    std::copy_n(speeds, 3, &to.velocity[3 * i]);
-    std::copy_n(images, 3, &to.image[3 * i]);
-    to.type[i] = hoomd::__scalar_as_int(r.w) + 1;
-    to.tag[i] = engine_tag(tag.data[i]);
-    double& mass = to.mass[static_cast<std::size_t>(to.type[i])];
-    if (mass == 0) mass = double(v.w);
-    if (mass != double(v.w))
-      refuse(text_of(" needs the same mass for all particles of a type: particles of type ",
-                     m_pdata->getNameByType(static_cast<unsigned int>(to.type[i] - 1)),
-                     " have the masses ", mass, " and ", double(v.w)));
-  }
-  for (double& mass : to.mass)
-    if (mass == 0) mass = 1;  // of a type without particles
+  on_each_rank([&] {
+    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                        access_mode::read);
+    const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
+                                        access_mode::read);
+    const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host, access_mode::read);
+    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
+                                        access_mode::read);
+    for (unsigned int i = 0; i < N; ++i) {
+      const Scalar4 &r = position.data[i], &v = velocity.data[i];
+      const int3& n = image.data[i];
+      const double places[3] = {double(r.x), double(r.y), double(r.z)};
+      const double speeds[3] = {double(v.x), double(v.y), double(v.z)};
+      const int images[3] = {n.x, n.y, n.z};
+      std::copy_n(places, 3, &to.position[3 * i]);
+      std::copy_n(speeds, 3, &to.velocity[3 * i]);
+      std::copy_n(images, 3, &to.image[3 * i]);
+      to.type[i] = hoomd::__scalar_as_int(r.w) + 1;
+      to.tag[i] = engine_tag(tag.data[i]);
+    }
+  });
   const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
                                         access_mode::read);
   for (unsigned int k = 0; k < group_->getNumMembersGlobal(); ++k)
-    to.flags[index.data[group_->getMemberTag(k)]] = dpd::kIntegrated;
+    if (const unsigned int i = index.data[group_->getMemberTag(k)]; i < N)
+      to.flags[i] = dpd::kIntegrated;
+  read_masses(to);
   return to;
+}
+
+// The engine has a mass for each type. Types without particles get the mass 1.
+void DPD::read_masses(Particles& particles) const {
+  const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
+                                      access_mode::read);
+  std::vector<double> largest(m_pdata->getNTypes() + 1, 0);
+  for (std::size_t i = 0; i < particles.type.size(); ++i) {
+    double& mass = largest[static_cast<std::size_t>(particles.type[i])];
+    mass = std::max(mass, double(velocity.data[i].w));
+  }
+  on_all_ranks([&] {
+    // The bits of positive floating-point numbers, as integers, have the order of the numbers.
+    std::vector<std::int64_t> bits(largest.size());
+    std::memcpy(bits.data(), largest.data(), sizeof(double) * bits.size());
+    if (ranks_) ranks_->maximum(bits.data(), bits.size());
+    std::memcpy(largest.data(), bits.data(), sizeof(double) * bits.size());
+  });
+  on_each_rank([&] {
+    for (std::size_t i = 0; i < particles.type.size(); ++i) {
+      const auto type = static_cast<unsigned int>(particles.type[i]);
+      if (const double mass = double(velocity.data[i].w); mass != largest[type])
+        refuse(text_of(" needs the same mass for all particles of a type: particles of type ",
+                       m_pdata->getNameByType(type - 1), " have the masses ", mass, " and ",
+                       largest[type]));
+    }
+  });
+  for (double& mass : largest)
+    if (mass == 0) mass = 1;
+  particles.mass = std::move(largest);
 }
 
 DPD::Links DPD::read_links() const {
@@ -129,7 +155,8 @@ DPD::Links DPD::read_links() const {
   std::vector<Term> terms, excluded;
   const auto add = [&](std::vector<Term>& to, unsigned int tag, std::uint32_t partner,
                        std::uint32_t second, int kind) {
-    to.push_back({static_cast<int>(index.data[tag]), partner, second, kind});
+    if (const unsigned int i = index.data[tag]; i < N)  // on this rank
+      to.push_back({static_cast<int>(i), partner, second, kind});
   };
   const auto exclude = [&](unsigned int i, unsigned int j) {
     add(excluded, i, engine_tag(j), 0, 0);
@@ -190,74 +217,85 @@ std::uint64_t DPD::checksum() const {
     const int3& n = image.data[i];
     sum += Hash(tag.data[i], r.x, r.y, r.z, r.w, v.x, v.y, v.z, v.w, n.x, n.y, n.z).value();
   }
+  // Each rank has the bonds of its particles, and the whole box and group.
+  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
+                                        access_mode::read);
+  const auto here = [&](unsigned int first) { return index.data[first] < m_pdata->getN(); };
+  for_each_group(*m_sysdef->getBondData(), [&](const unsigned int* tags, unsigned int type) {
+    if (here(tags[0])) sum += Hash(std::uint64_t(2), tags[0], tags[1], type).value();
+  });
+  for_each_group(*m_sysdef->getAngleData(), [&](const unsigned int* tags, unsigned int type) {
+    if (here(tags[0])) sum += Hash(std::uint64_t(3), tags[0], tags[1], tags[2], type).value();
+  });
   const hoomd::BoxDim global = m_pdata->getGlobalBox();
   const auto size = global.getL();
   sum += Hash(size.x, size.y, size.z, global.getTiltFactorXY(), global.getTiltFactorXZ(),
               global.getTiltFactorYZ())
              .value();
-  for_each_group(*m_sysdef->getBondData(), [&](const unsigned int* tags, unsigned int type) {
-    sum += Hash(std::uint64_t(2), tags[0], tags[1], type).value();
-  });
-  for_each_group(*m_sysdef->getAngleData(), [&](const unsigned int* tags, unsigned int type) {
-    sum += Hash(std::uint64_t(3), tags[0], tags[1], tags[2], type).value();
-  });
   for (unsigned int k = 0; k < group_->getNumMembersGlobal(); ++k)
     sum += Hash(std::uint64_t(4), group_->getMemberTag(k)).value();
+  on_all_ranks([&] {
+    if (ranks_) ranks_->sum(&sum, 1);
+  });
   return sum;
 }
 
 // ---- to HOOMD-blue ----
 
 void DPD::show() {
-  const std::size_t N = tag_.size();
-  Particles from(N);
+  follow_migration();
+  Particles from(tag_.size());
   guarded([&] { engine_->download(from.arrays()); });
-  const hoomd::BoxDim global = m_pdata->getGlobalBox();
-  {
-    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                        access_mode::readwrite);
-    const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
-                                        access_mode::readwrite);
-    const ArrayHandle<Scalar3> acceleration(m_pdata->getAccelerations(), access_location::host,
-                                            access_mode::readwrite);
-    const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host,
-                                  access_mode::readwrite);
-    const ArrayHandle<Scalar4> force(m_pdata->getNetForce(), access_location::host,
-                                     access_mode::readwrite);
-    const ArrayHandle<Scalar> virial(m_pdata->getNetVirial(), access_location::host,
-                                     access_mode::readwrite);
-    const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
-                                          access_mode::read);
-    const auto scalar = [](double value) { return static_cast<Scalar>(value); };
-    for (std::size_t k = 0; k < N; ++k) {
-      const unsigned int i = index.data[tag_[k] - 1];
-      const double *r = &from.position[3 * k], *v = &from.velocity[3 * k], *f = &from.force[3 * k];
-      const int* n = &from.image[3 * k];
-      Scalar3 place{scalar(r[0]), scalar(r[1]), scalar(r[2])};
-      int3 images{n[0], n[1], n[2]};
-      global.wrap(place, images);  // the far face, to which HOOMD-blue's precision may round
-      Scalar4& here = position.data[i];
-      here = {place.x, place.y, place.z, here.w};
-      Scalar4& speed = velocity.data[i];
-      speed = {scalar(v[0]), scalar(v[1]), scalar(v[2]), speed.w};
-      image.data[i] = images;
-      // Energies and virials are known of the whole system only.
-      force.data[i] = {scalar(f[0]), scalar(f[1]), scalar(f[2]), 0};
-      acceleration.data[i] = {force.data[i].x / speed.w, force.data[i].y / speed.w,
-                              force.data[i].z / speed.w};
-    }
-    std::fill_n(virial.data, m_pdata->getNetVirial().getNumElements(), Scalar(0));
-  }
+  write_particles(from);
   force_ = std::move(from.force);
   const Sums now = sums_of_engine();
   m_pdata->setExternalEnergy(
       static_cast<Scalar>(now.pair_energy + now.bond_energy + now.angle_energy));
   for (unsigned int a = 0; a < 6; ++a)
     m_pdata->setExternalVirial(a, static_cast<Scalar>(now.virial[a]));
+  migrate();
   checksum_ = checksum();
   shown_ = true;
 }
 
+void DPD::write_particles(const Particles& from) const {
+  const hoomd::BoxDim global = m_pdata->getGlobalBox();
+  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                      access_mode::readwrite);
+  const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
+                                      access_mode::readwrite);
+  const ArrayHandle<Scalar3> acceleration(m_pdata->getAccelerations(), access_location::host,
+                                          access_mode::readwrite);
+  const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host,
+                                access_mode::readwrite);
+  const ArrayHandle<Scalar4> force(m_pdata->getNetForce(), access_location::host,
+                                   access_mode::readwrite);
+  const ArrayHandle<Scalar> virial(m_pdata->getNetVirial(), access_location::host,
+                                   access_mode::readwrite);
+  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
+                                        access_mode::read);
+  const auto scalar = [](double value) { return static_cast<Scalar>(value); };
+  for (std::size_t k = 0; k < tag_.size(); ++k) {
+    const unsigned int i = index.data[tag_[k] - 1];
+    const double *r = &from.position[3 * k], *v = &from.velocity[3 * k], *f = &from.force[3 * k];
+    const int* n = &from.image[3 * k];
+    Scalar3 place{scalar(r[0]), scalar(r[1]), scalar(r[2])};
+    int3 images{n[0], n[1], n[2]};
+    global.wrap(place, images);  // the far face, to which HOOMD-blue's precision may round
+    Scalar4& here = position.data[i];
+    here = {place.x, place.y, place.z, here.w};
+    Scalar4& speed = velocity.data[i];
+    speed = {scalar(v[0]), scalar(v[1]), scalar(v[2]), speed.w};
+    image.data[i] = images;
+    // Energies and virials are known of the whole system only.
+    force.data[i] = {scalar(f[0]), scalar(f[1]), scalar(f[2]), 0};
+    acceleration.data[i] = {force.data[i].x / speed.w, force.data[i].y / speed.w,
+                            force.data[i].z / speed.w};
+  }
+  std::fill_n(virial.data, m_pdata->getNetVirial().getNumElements(), Scalar(0));
+}
+
+// Of several ranks this one's share.
 DPD::Sums DPD::sums_of_engine() const {
   Sums sums;
   sums.pair_energy = energies_.pairs.energy;
@@ -286,6 +324,13 @@ DPD::Sums DPD::sums() {
     for (int a = 0; a < 3; ++a)
       for (int b = a; b < 3; ++b) motion[k++] += m * v[a] * v[b];
   }
+  on_all_ranks([&] {
+    if (!ranks_) return;
+    for (double* energy : {&sums.pair_energy, &sums.bond_energy, &sums.angle_energy})
+      ranks_->sum(energy, 1);
+    ranks_->sum(sums.virial.data(), 6);
+    ranks_->sum(motion.data(), 6);
+  });
   sums.kinetic_energy = 0.5 * (motion[0] + motion[3] + motion[5]);
   const double volume = static_cast<double>(m_pdata->getGlobalBox().getVolume());
   for (std::size_t k = 0; k < 6; ++k)
@@ -296,9 +341,12 @@ DPD::Sums DPD::sums() {
 std::vector<double> DPD::forces() {
   catch_up();
   if (!shown_) show();
-  std::vector<double> by_tag(force_.size());
+  std::vector<double> by_tag(std::size_t(3) * m_pdata->getNGlobal());
   for (std::size_t k = 0; k < tag_.size(); ++k)
     std::copy_n(&force_[3 * k], 3, &by_tag[3 * std::size_t(tag_[k] - 1)]);
+  on_all_ranks([&] {
+    if (ranks_) ranks_->merge(by_tag.data(), by_tag.size());
+  });
   return by_tag;
 }
 

@@ -94,6 +94,7 @@ def need(parser: argparse.ArgumentParser, *modules: str) -> None:
         "hoomd": "conda install -c conda-forge hoomd, or build it from source",
         "hoomd.manymove": "build the component, see hoomd_ext/README.md",
         "hoomd.hpmc": "this HOOMD-blue was built without it",
+        "hoomd.md": "this HOOMD-blue was built without it",
     }
     for module in modules:
         try:
