@@ -369,7 +369,9 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
     }
   if (config.order) let_next_kernel_start();
   // q for the next trial changes of the volume, while the tile is at hand.
-  if (b.search.least) search_pairs<D, C, V::kSums>(g, law, b.search, bounds, spheres, ids, m.first);
+  if constexpr (!V::Field::kIs)
+    if (b.search.least)
+      search_pairs<D, C, V::kSums>(g, law, b.search, bounds, spheres, ids, m.first);
 
   const CellOf<D> cell_of(bounds.size[0], bounds.size[1]);
   const int own = product<D>(bounds.size[0], bounds.size[1], bounds.size[2]);
