@@ -61,7 +61,7 @@ class HardParticles : public hoomd::Integrator {
   // External fields, each a dictionary with the members of ExternalField; `strengths` are by type,
   // and those of hard walls half the diameters.
   void set_fields(const pybind11::list& fields);
-  // Of all particles in the fields, in kT. Collective.
+  // Energy of all particles in the fields in kT. Collective.
   double field_energy();
   double repair_depth() const { return repair_depth_; }
   void set_repair_depth(double depth) { set(repair_depth_, depth); }

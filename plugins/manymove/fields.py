@@ -262,7 +262,7 @@ class Springs(Group, Field):
         return {"kind": "springs"}, self.stiffness, self.points
 
 
-# ---- what the engine and checkpoints have ----------------------------------------------------------
+# ---- what the engine and checkpoints have --------------------------------------------------------
 
 
 def _check_dimensions(field: Field, dimensions: int) -> None:
@@ -347,4 +347,3 @@ def _field(given: dict[str, Any], strength: Any, places: Any, dimensions: int) -
     if given["kind"] == "harmonic_wall":
         return HarmonicWall(surface, strength, given["length"])
     return LJ93Wall(surface, strength, given["length"], given["cutoff"])
-

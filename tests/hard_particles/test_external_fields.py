@@ -42,7 +42,7 @@ FIELDS = {
         HardWall(plane(D)), HardWall(Plane((-1.0, 0.2, 0.0)[:D], (1.3, 0.2, 0.1)[:D]), 0.3)
     ],
     "inside a hard sphere": lambda D: HardWall(Sphere(1.7)),
-    "outside a hard sphere": lambda D: HardWall(Sphere(0.5, (0.9, 0.4, 0.0)[:D], inside=False), 0.8),
+    "outside a hard sphere": lambda D: HardWall(Sphere(0.5, (0.9, 0.4, 0)[:D], inside=False), 0.8),
     "a harmonic wall": lambda D: HarmonicWall(plane(D, 0.5, 0.2, 0.0), 3.0, 1.5),
     "a wall of Lennard-Jones particles": lambda D: LJ93Wall(Sphere(2.3), 2.0, 0.9, 2.0),
     "a linear field": lambda D: Linear(0.9, TILTED[:D]),
@@ -161,9 +161,9 @@ def test_the_walls_carry_the_weight_of_a_fluid(device):
     weight of all particles per area in kT, whatever the packing (the contact theorem). Densities
     at contact are extrapolated from five layers, with errors from 20 blocks; the difference of the
     two sides is within five of them, and the error is below 5 %."""
-    box, strength, per_edge = (4.0, 4.0, 9.0), 0.6, 4
+    box, strength = (4.4, 4.4, 9.0), 0.6
     walls = [HardWall(Plane((0, 0, s), (0, 0, -4.5 * s))) for s in (1.0, -1.0)]
-    start = sites((4.4, 4.4, 7.9), per_edge) * (0.95, 0.95, 1.0)
+    start = sites((4.4, 4.4, 7.9), 4)
     spheres = make((start, box), device, fields=[*walls, Linear(strength)], seed=3)
     spheres.run_cycles(2000)
     z = sample(spheres, 20_000, 2)[:, :, 2].reshape(20, -1)
@@ -171,12 +171,12 @@ def test_the_walls_carry_the_weight_of_a_fluid(device):
     middles = (layers[1:] + layers[:-1]) / 2
 
     def at_contact(heights: np.ndarray) -> float:
-        counts = np.histogram(heights, bins=layers)[0] / (1000 * 16 * 0.03)
+        counts = np.histogram(heights, bins=layers)[0] / (1000 * 19.36 * 0.03)
         return float(np.polyfit(middles, counts, 2)[-1])
 
     found = np.array([at_contact(block + 4) - at_contact(4 - block) for block in z])
     mean, error = found.mean(), found.std(ddof=1) / math.sqrt(len(found))
-    weight = strength * spheres.N / 16
+    weight = strength * spheres.N / 19.36
     assert error < 0.05 * weight
     assert abs(mean - weight) < 5 * error
 

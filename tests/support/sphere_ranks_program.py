@@ -75,10 +75,11 @@ def system(dimensions: int, sizes: str, **settings: Any) -> HardDisks | HardSphe
     if "pinned" in settings:
         settings["pinned"] = np.arange(N) % settings["pinned"] == 0
     if "fields" in settings:  # the spheres do not cross the upper face
-        wall = fields.Plane((*(dimensions - 1) * (0.0,), -1.0), (*(dimensions - 1) * (0.0,), box[-1] / 2))
-        settings["fields"] = [
-            fields.HardWall(wall), fields.Linear(0.2), fields.Springs(np.linspace(0, 2, N), positions)
-        ][: settings["fields"]]  # fmt: skip
+        last = np.eye(dimensions)[-1]
+        wall = fields.Plane(-last, last * box[-1] / 2)
+        springs = fields.Springs(np.linspace(0, 2, N), positions)
+        every = [fields.HardWall(wall), fields.Linear(0.2), springs]
+        settings["fields"] = every[: settings["fields"]]
     first = not hasattr(comm, "rank") or comm.rank == 0
     settings = {"seed": 5, "threads": 1, "device": "cpu", **settings}
     make = HardDisks if dimensions == 2 else HardSpheres

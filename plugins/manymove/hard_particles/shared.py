@@ -166,9 +166,7 @@ class SharedParticles(SharedSimulation):
         with checkpoint.refused(path, self._KIND):
             self._sizes = sizes.of_checkpoint(read.parameters, read.state)
             self._pinned = read.state.pop("pinned", None)
-            self._of_fields = {
-                name: read.state.pop(name, None) for name in external_fields.ARRAYS
-            }
+            self._of_fields = {name: read.state.pop(name, None) for name in external_fields.ARRAYS}
             self._parameters = read.parameters
             self._restore_fields()
             self._given = checkpoint.decoded(read.settings)

@@ -324,8 +324,7 @@ concept VisitsOf = requires(const Tile<D, C>& tile, const std::uint16_t* cells, 
 template <int D, Contact C, VisitsOf<D, C> V>
 __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& b,
                           const LaunchConfig& config, TileControl& control, float4* spheres,
-                          std::uint32_t* ids, const SharedTile<D, C>& m,
-                          const FieldView* fields) {
+                          std::uint32_t* ids, const SharedTile<D, C>& m, const FieldView* fields) {
   const TileBounds& bounds = control.bounds;
   const Law& law = control.law;
   order_particles<D>(bounds, spheres, m.first);
@@ -503,7 +502,8 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
     old.for_all([&](const Sphere& p, int i, std::uint32_t) { place(p, i, spheres); });
     // All particles are in their cells before they are put in order.
     __syncthreads();
-    accepted = tile_cycle<D, C, V>(g, d, b, config, control, spheres, b.scratch.ids + at, m, fields);
+    accepted =
+        tile_cycle<D, C, V>(g, d, b, config, control, spheres, b.scratch.ids + at, m, fields);
     __threadfence();
     __syncthreads();
     // After the fence of all threads: the next owner of the part finds nothing under way.
