@@ -125,6 +125,31 @@ void HardParticles::set_swap(int rounds, double range, int every) {
   set(swap_every_, every);
 }
 
+void HardParticles::set_fields(const pybind11::list& fields) {
+  using hard_particles::FieldKind;
+  using hard_particles::WallShape;
+  std::vector<hard_particles::ExternalField> all;
+  for (const pybind11::handle& each : fields) {
+    const auto given = pybind11::cast<pybind11::dict>(each);
+    const auto kind = given["kind"].cast<std::string>(), shape = given["shape"].cast<std::string>();
+    hard_particles::ExternalField& field = all.emplace_back();
+    field.kind = kind == "wall"     ? FieldKind::wall
+                 : kind == "linear" ? FieldKind::linear
+                                    : FieldKind::springs;
+    field.shape = shape == "plane"    ? WallShape::plane
+                  : shape == "sphere" ? WallShape::sphere
+                                      : WallShape::cylinder;
+    field.inside = given["inside"].cast<bool>();
+    field.origin = given["origin"].cast<std::array<double, 3>>();
+    field.direction = given["direction"].cast<std::array<double, 3>>();
+    field.radius = given["radius"].cast<double>();
+    field.values = given["strengths"].cast<std::vector<double>>();
+    field.points = given["points"].cast<std::vector<double>>();
+  }
+  fields_ = std::move(all);
+  stale_ = true;
+}
+
 double HardParticles::max_displacement(const std::string& type) const {
   return max_displacement_.at(m_pdata->getTypeByName(type));
 }
@@ -248,6 +273,7 @@ std::string HardParticles::name_of(const Parameter& parameter) const {
       {"swap_rounds", "swap['rounds']"},
       {"swap_range", "swap['range']"},
       {"pinned", "a d of 0"},
+      {"fields", "external_potentials"},
       {"volume_delta", moves + "['delta']"},
       {"box_volume_delta", "box_moves['volume']['delta']"},
       {"box_length_delta", "box_moves['length']['delta']"},
@@ -313,6 +339,7 @@ hard_particles::Parameters HardParticles::parameters() const {
   else
     parameters.diameters = diameters_by_tag();
   if (pins()) parameters.pinned = pinned_by_tag();
+  parameters.fields = fields_by_tag();
   parameters.beta_pressure = beta_pressure_;
   parameters.ln_volume = ln_volume_;
   parameters.edges_apart = edges_apart_;
@@ -451,6 +478,24 @@ std::vector<std::uint8_t> HardParticles::pinned_by_tag() const {
   return {pinned.begin(), pinned.end()};
 }
 
+std::vector<hard_particles::ExternalField> HardParticles::fields_by_tag() const {
+  std::vector<hard_particles::ExternalField> fields = fields_;
+  for (hard_particles::ExternalField& field : fields) {
+    std::vector<double> of_types = field.values;
+    if (field.kind == hard_particles::FieldKind::wall) {
+      of_types = diameter_;
+      for (double& diameter : of_types) diameter *= 0.5;
+    }
+    field.value = of_types.at(0);
+    field.values.clear();
+    if (std::all_of(of_types.begin(), of_types.end(),
+                    [&](double value) { return value == of_types[0]; }))
+      continue;
+    field.values = by_tag([&](std::size_t type) { return of_types.at(type); });
+  }
+  return fields;
+}
+
 template <class OfType>
 std::vector<double> HardParticles::by_tag(OfType&& of_type) const {
   std::vector<double> all;
@@ -570,6 +615,13 @@ std::vector<std::uint64_t> HardParticles::nearest_contacts(double bin_width, int
     if (ranks_) ranks_->sum(counts.data(), counts.size());
   });
   return counts;
+}
+
+double HardParticles::field_energy() {
+  prepare();
+  double sum = 0;
+  for (const double energy : engine_->field_energies()) sum += energy;
+  return sum;
 }
 
 std::uint64_t HardParticles::state_hash() {

@@ -58,6 +58,11 @@ class HardParticles : public hoomd::Integrator {
   // Swap moves, which exchange types: rounds of pairs (0: none), the largest difference of the
   // diameters (0: any), and the number of cycles between them.
   void set_swap(int rounds, double range, int every);
+  // External fields, each a dictionary with the members of ExternalField; `strengths` are by type,
+  // and those of hard walls half the diameters.
+  void set_fields(const pybind11::list& fields);
+  // Energy of all particles in the fields in kT. Collective.
+  double field_energy();
   double repair_depth() const { return repair_depth_; }
   void set_repair_depth(double depth) { set(repair_depth_, depth); }
 
@@ -151,7 +156,7 @@ class HardParticles : public hoomd::Integrator {
   bool one_size() const;  // whether all types have the same diameter
   // The engine compares HOOMD-blue's types only of other particles.
   bool plain_disks() const {
-    return dimensions_ == 2 && one_size() && beta_pressure_ == 0 && !pins();
+    return dimensions_ == 2 && one_size() && beta_pressure_ == 0 && !pins() && fields_.empty();
   }
   bool pins() const;  // whether the particles of some type never move
   // Parameters of the box, the sizes and the pressure.
@@ -169,6 +174,7 @@ class HardParticles : public hoomd::Integrator {
   // Collective, as parameters() of a mixture or with pinned particles is: [N], on all ranks.
   std::vector<double> diameters_by_tag() const;
   std::vector<std::uint8_t> pinned_by_tag() const;
+  std::vector<hard_particles::ExternalField> fields_by_tag() const;
   // Collective: [N][D] by tag, on the first rank; empty on the others.
   std::vector<double> positions_on_first() const;
   template <class OfType>
@@ -229,6 +235,7 @@ class HardParticles : public hoomd::Integrator {
   std::array<double, 3> edge_shares_{1, 1, 1}, box_weights_{}, box_deltas_{};
   int swap_rounds_ = 0, swap_every_ = 1;
   double swap_range_ = 0;
+  std::vector<hard_particles::ExternalField> fields_;  // with values by type
 
   std::unique_ptr<hard_particles::Engine> engine_;
   bool stale_ = true;                    // a parameter has changed since the engine was made

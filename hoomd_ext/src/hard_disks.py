@@ -89,6 +89,12 @@ class HardDisks(HardParticles):
         box_moves (dict): Trial changes of the box, or `None`. Assign a whole dictionary, because
             single items cannot be assigned.
         swap (dict): Swap moves, or `None`. Assign a whole dictionary.
+        external_potential (object): A `hoomd.hpmc.external.wall.WallPotential` or
+            `hoomd.hpmc.external.field.Harmonic`, or `None`. The object is read when a run begins,
+            on CPUs and GPUs. Energies are in kT.
+        external_potentials (list): Any of these and of `hoomd.hpmc.external.linear.Linear`, whose
+            energies add up. External potentials cannot be combined with `box_moves` or `swap`. The
+            pressure of particles in them is that of a homogeneous system.
         tile (int): Maximum width of a tile in cells, or `None` for the default.
         threads (int): Number of threads of the CPU engine, or `None`. It cannot be changed while
             the integrator is attached.

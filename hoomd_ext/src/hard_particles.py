@@ -10,7 +10,7 @@ from hoomd.data.typeconverter import RequiredArg
 from hoomd.data.typeparam import TypeParameter
 from hoomd.error import DataAccessError, IncompleteSpecificationError, MutabilityError
 from hoomd.logging import log
-from hoomd.manymove import _manymove, attributes, hpmc, moves
+from hoomd.manymove import _manymove, attributes, external, hpmc, moves
 from hoomd.manymove import pressure as _pressure
 from hoomd.manymove.parameters import OnlyFalse, count, default_threads, length, not_negative
 from hoomd.operation import Integrator
@@ -46,8 +46,6 @@ _ONLY_HPMC = frozenset(
         "a",
         "depletant_fugacity",
         "depletant_ntrial",
-        "external_potential",
-        "external_potentials",
         "interaction_matrix",
         "kT",
         "map_overlaps",
@@ -67,6 +65,7 @@ def _check_operations(reference):
     if integrator is not None and integrator._simulation is not None:
         name = f"hoomd.manymove.{type(integrator).__name__}"
         hpmc.refuse(integrator._simulation.operations, name)
+        integrator._set_fields()
 
 
 class HardParticles(Integrator):
@@ -92,6 +91,9 @@ class HardParticles(Integrator):
         self.tile = tile
         self.box_moves = box_moves
         self.swap = swap
+        self.external_potential = None
+        self.external_potentials = ()
+        self._fields = []
         self._param_dict.update(
             ParameterDict(
                 nselect=count("nselect", 1024),
@@ -136,7 +138,7 @@ class HardParticles(Integrator):
     def _only_hpmc(self, name):
         return (
             f"hoomd.manymove.{type(self).__name__} has no {name}: it moves hard particles without "
-            "orientation, depletants or potentials (hoomd.hpmc.integrate.Sphere has it)"
+            "orientation, depletants or pair potentials (hoomd.hpmc.integrate.Sphere has it)"
         )
 
     @property
@@ -176,6 +178,38 @@ class HardParticles(Integrator):
     def swap(self, value):
         self._swap = moves.swap(value)
         self._set_moves()
+
+    @property
+    def external_potential(self):
+        return self._external_potential
+
+    @external_potential.setter
+    def external_potential(self, value):
+        if value is not None:
+            external.check("external_potential", value)
+        self._external_potential = value
+
+    @property
+    def external_potentials(self):
+        return self._external_potentials
+
+    @external_potentials.setter
+    def external_potentials(self, value):
+        for each in value:
+            external.check("external_potentials", each)
+        self._external_potentials = tuple(value)
+
+    def _set_fields(self):
+        """Give the C++ object the fields, which may have changed since the last run."""
+        if not self._attached:
+            return
+        one = self._external_potential
+        potentials = [*([] if one is None else [one]), *self._external_potentials]
+        types = self._simulation.state.particle_types
+        fields = external.described(potentials, types, self._DIMENSIONS)
+        if fields != self._fields:
+            self._cpp_obj.setFields(fields)
+        self._fields = fields
 
     def _set_moves(self):
         if not self._attached:
@@ -226,6 +260,7 @@ class HardParticles(Integrator):
             self._use_count -= 1
             raise
         super()._attach_hook()
+        self._fields = []  # of the new C++ object
         self._cpp_obj.setCheck(functools.partial(_check_operations, weakref.ref(self)))
         self._cpp_obj.setTile(self._tile or 0)
         self._set_moves()
@@ -293,6 +328,11 @@ class HardParticles(Integrator):
     def mps(self):
         """float: Trial moves per second since the start of the last run."""
         return self._cpp_obj.mps
+
+    @log(requires_run=True)
+    def external_energy(self):
+        r"""float: Energy of all particles in the external potentials :math:`[kT]`."""
+        return self._cpp_obj.external_energy
 
     @log(requires_run=True)
     def overlaps(self):

@@ -98,6 +98,8 @@ PYBIND11_MODULE(_manymove, module) {
       .def("setPressure", &HardParticles::set_pressure)
       .def("setBoxMoves", &HardParticles::set_box_moves)
       .def("setSwap", &HardParticles::set_swap)
+      .def("setFields", &HardParticles::set_fields)
+      .def_property_readonly("external_energy", &HardParticles::field_energy)
       .def("resize", &HardParticles::resize)
       .def_property_readonly("volume_moves", &HardParticles::volume_moves)
       .def_property_readonly("aspect_moves", &HardParticles::aspect_moves)

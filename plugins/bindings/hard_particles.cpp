@@ -62,7 +62,8 @@ std::array<int, 3> widths(const nb::handle& given, int dimensions) {
 }
 
 template <class E, std::size_t Count>
-E named(const nb::dict& d, const char* key, const std::array<std::pair<const char*, E>, Count>& all) {
+E named(const nb::dict& d, const char* key,
+        const std::array<std::pair<const char*, E>, Count>& all) {
   const auto name = nb::cast<std::string>(d[key]);
   for (const auto& [known, value] : all)
     if (name == known) return value;
@@ -390,7 +391,8 @@ void bind_hard_particles(nb::module_& module) {
       "box (D edges); diameter, or diameters (float64 N), or types (int32 N) and contacts (float64 "
       "T by T), where the others are missing or None; pinned (uint8 N, not 0 for "
       "particles that never move, or None); fields (a list of dictionaries, as "
-      "manymove.fields makes them) with field_values and field_points; max_displacement, cell_width, "
+      "manymove.fields makes them) with field_values and field_points; max_displacement, "
+      "cell_width, "
       "moves_per_cell, rounds, tile (0: chosen); seed, first_cycle, repair_depth; at constant "
       "pressure beta_pressure, ln_volume, edges_apart, volume_delta, edge_shares, volume_repeats, "
       "volume_every (0: chosen), and for several kinds of box moves box_weights and box_deltas (of "

@@ -17,7 +17,6 @@ import numpy as np
 
 from manymove import arguments
 from manymove.errors import ParameterError
-from manymove.hard_particles.sizes import Sizes
 from manymove.settings import Group
 
 __all__ = ["Cylinder", "HardWall", "HarmonicWall", "LJ93Wall", "Linear", "Plane", "Sphere",
@@ -156,7 +155,7 @@ class Field(ABC):
     """The common base of the fields."""
 
     @abstractmethod
-    def _described(self, sizes: Sizes, dimensions: int) -> Described:
+    def _described(self, radii: Any, dimensions: int) -> Described:
         """What the engine has of the field."""
 
 
@@ -173,10 +172,8 @@ class HardWall(Group, Field):
     surface: Annotated[Surface, _surface]
     distance: Annotated[float | np.ndarray | None, _strengths] = None
 
-    def _described(self, sizes: Sizes, dimensions: int) -> Described:
-        distance: Any = self.distance
-        if distance is None:
-            distance = sizes.of_each(0) / 2 if sizes.mixed else (sizes.diameter or 0.0) / 2
+    def _described(self, radii: Any, dimensions: int) -> Described:
+        distance = radii if self.distance is None else self.distance
         return {"kind": "wall", **self.surface._parameters()}, distance, None
 
 
@@ -194,7 +191,7 @@ class HarmonicWall(Group, Field):
     stiffness: Annotated[float | np.ndarray, _strengths]
     range: Annotated[float, arguments.positive_and_finite]
 
-    def _described(self, sizes: Sizes, dimensions: int) -> Described:
+    def _described(self, radii: Any, dimensions: int) -> Described:
         given = {"kind": "harmonic_wall", "length": self.range, **self.surface._parameters()}
         return given, self.stiffness, None
 
@@ -216,7 +213,7 @@ class LJ93Wall(Group, Field):
     sigma: Annotated[float, arguments.positive_and_finite]
     cutoff: Annotated[float, arguments.positive_and_finite]
 
-    def _described(self, sizes: Sizes, dimensions: int) -> Described:
+    def _described(self, radii: Any, dimensions: int) -> Described:
         given = {"kind": "lj93_wall", "length": self.sigma, "cutoff": self.cutoff}
         return given | self.surface._parameters(), self.epsilon, None
 
@@ -239,7 +236,7 @@ class Linear(Group, Field):
     direction: Annotated[tuple[float, ...] | None, _point] = None
     origin: Annotated[tuple[float, ...] | None, _point] = None
 
-    def _described(self, sizes: Sizes, dimensions: int) -> Described:
+    def _described(self, radii: Any, dimensions: int) -> Described:
         last = (*(dimensions - 1) * (0.0,), 1.0)
         given = {"direction": _three(self.direction or last), "origin": _three(self.origin)}
         return {"kind": "linear", **given}, self.strength, None
@@ -258,11 +255,11 @@ class Springs(Group, Field):
     stiffness: Annotated[float | np.ndarray, _strengths]
     points: Annotated[np.ndarray, _points]
 
-    def _described(self, sizes: Sizes, dimensions: int) -> Described:
+    def _described(self, radii: Any, dimensions: int) -> Described:
         return {"kind": "springs"}, self.stiffness, self.points
 
 
-# ---- what the engine and checkpoints have ----------------------------------------------------------
+# ---- what the engine and checkpoints have --------------------------------------------------------
 
 
 def _check_dimensions(field: Field, dimensions: int) -> None:
@@ -278,9 +275,14 @@ def _check_dimensions(field: Field, dimensions: int) -> None:
 
 
 def read(
-    given: Any, sizes: Sizes, dimensions: int
+    given: Any, radii: Any, dimensions: int
 ) -> tuple[tuple[Field, ...], dict[str, Any], dict[str, np.ndarray | None]]:
     """The fields, and what the engine has of them: parameters, and arrays of the particles.
+
+    Args:
+        given: argument of the class.
+        radii: radius of all particles, or of each.
+        dimensions: number of edges of the box.
 
     Raises:
         TypeError: something is not a field.
@@ -292,7 +294,7 @@ def read(
         if not isinstance(each, Field):
             raise TypeError(f"fields must be of manymove.fields, got {each!r}")
         _check_dimensions(each, dimensions)
-        parameters, strength, places = each._described(sizes, dimensions)
+        parameters, strength, places = each._described(radii, dimensions)
         by_particle = np.ndim(strength) == 1
         listed.append(
             {
@@ -347,4 +349,3 @@ def _field(given: dict[str, Any], strength: Any, places: Any, dimensions: int) -
     if given["kind"] == "harmonic_wall":
         return HarmonicWall(surface, strength, given["length"])
     return LJ93Wall(surface, strength, given["length"], given["cutoff"])
-

@@ -32,7 +32,8 @@ T = TypeVar("T")
 # Arguments that say where an object runs. For a checkpoint they are arguments of `load`.
 _PLACE = {"device", "threads", "comm"}
 # Arguments that a checkpoint has as its state.
-_STATE = {"positions", "velocities", "diameter", "pinned", "fields", "ions", "boundary", "molecules"}
+_STATE = {"positions", "velocities", "diameter", "pinned", "fields"}
+_STATE |= {"ions", "boundary", "molecules"}
 
 
 def parameter(name: str, doc: str, where: str = "_parameters") -> Any:

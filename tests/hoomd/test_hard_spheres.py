@@ -396,7 +396,6 @@ def test_a_script_for_hpmc_runs_with_one_line_changed(dimensions, module):
     [
         "a",
         "depletant_fugacity",
-        "external_potential",
         "interaction_matrix",
         "kT",
         "map_overlaps",

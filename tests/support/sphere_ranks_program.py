@@ -17,7 +17,7 @@ import numpy as np
 from flat_settings import of_hard_particles
 from ranks_program import digest
 
-from manymove import Grid, HardDisks, HardSpheres, Mixture
+from manymove import Grid, HardDisks, HardSpheres, Mixture, fields
 
 TABLE = [[0.7, 1.0, 0.5], [1.0, 0.6, 0.8], [0.5, 0.8, 0.4]]  # not additive
 # The last edge is so little above 72 diameters that the number of cells along it changes.
@@ -37,6 +37,8 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "disks, a table": (2, "table", {"tile": 6, "rounds": 2}),
     "spheres, pinned": (3, "one", {"tile": 5, "pinned": 5}),
     "disks, pinned": (2, "one", {"tile": 6, "pinned": 7}),
+    "spheres, fields": (3, "one", {"tile": 5, "fields": 3}),
+    "disks, additive, fields": (2, "additive", {"tile": 6, "fields": 2}),
     "spheres, swaps": (3, "additive", {"tile": 5, "swap_rounds": 3, "swap_range": 0.3}),
     "disks, swaps": (2, "additive", {"tile": 6, "swap_rounds": 2, "swap_every": 3}),
     "spheres, pressure": (3, "one", {"tile": 5, **PRESSURE}),
@@ -72,6 +74,12 @@ def system(dimensions: int, sizes: str, **settings: Any) -> HardDisks | HardSphe
     comm = settings.get("comm")
     if "pinned" in settings:
         settings["pinned"] = np.arange(N) % settings["pinned"] == 0
+    if "fields" in settings:  # the spheres do not cross the upper face
+        last = np.eye(dimensions)[-1]
+        wall = fields.Plane(-last, last * box[-1] / 2)
+        springs = fields.Springs(np.linspace(0, 2, N), positions)
+        every = [fields.HardWall(wall), fields.Linear(0.2), springs]
+        settings["fields"] = every[: settings["fields"]]
     first = not hasattr(comm, "rank") or comm.rank == 0
     settings = {"seed": 5, "threads": 1, "device": "cpu", **settings}
     make = HardDisks if dimensions == 2 else HardSpheres
@@ -86,7 +94,7 @@ def trajectory(name: str, device: str, comm: Any = None) -> dict[str, Any]:
     engine.run(10.5)
     if "pressure" in settings:
         engine.sample_volume(record=1e-9)  # each cycle
-    else:
+    elif "fields" not in settings:
         engine.sample_pressure(every=1e-9, record=1e-9)
     engine.run_cycles(25)
     engine.run_until(engine.sweeps + 7)
@@ -98,6 +106,8 @@ def trajectory(name: str, device: str, comm: Any = None) -> dict[str, Any]:
             "volume": [engine.volume, engine.volume_trials, engine.volume_acceptance],
             "grids": engine.cells != cells,
         }
+    elif "fields" in settings:
+        found = {"energies": digest(engine.field_energies)}
     else:
         found = {
             "histogram": digest(engine.pair_histogram),
@@ -124,6 +134,7 @@ def trajectories(comm: Any, folder: Path) -> dict[str, Any]:
 
 SAVED: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("table", {}),
+    "fields": ("additive", {"fields": 3}),
     "edges apart": ("one", APART),
     "pressure": ("additive", {"swap_rounds": 2, **PRESSURE}),
 }

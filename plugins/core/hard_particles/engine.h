@@ -59,9 +59,9 @@ enum class WallShape { plane, sphere, cylinder };
 struct ExternalField {
   FieldKind kind = FieldKind::wall;
   WallShape shape = WallShape::plane;
-  bool inside = true;                       // the particles are inside a sphere or a cylinder
-  std::array<double, 3> origin{0, 0, 0};    // a point of the plane, or the center
-  std::array<double, 3> direction{0, 0, 1}; // normal towards the particles, or axis; any length
+  bool inside = true;                        // the particles are inside a sphere or a cylinder
+  std::array<double, 3> origin{0, 0, 0};     // a point of the plane, or the center
+  std::array<double, 3> direction{0, 0, 1};  // normal towards the particles, or axis; any length
   double radius = 0;
   double length = 0, cutoff = 0;
   double value = 0;
@@ -388,12 +388,11 @@ MANYMOVE_API void check_snapshot(const Snapshot& snapshot, std::size_t particles
 // communicator must outlive the engine. The trajectory is that of an engine of the whole. This
 // call, start(), enqueue(), positions(), bond_order(), contact_histogram(), max_overlap(),
 // field_energies(), diameters(), snapshot() and state_hash() are collective: all ranks succeed or
-// all throw the same
-// error, which is a RankFailure unless it is std::invalid_argument because the ranks cannot share
-// the box or use these devices. They answer for the whole, but the arrays of snapshot() are on rank
-// 0 only. A host program's particles are not supported (std::logic_error). The ranks' devices are
-// all CPUs or all GPUs; the environment variable MANYMOVE_TRANSPORT chooses how rows go from GPU to
-// GPU, see parallel/transport.cuh.
+// all throw the same error, which is a RankFailure unless it is std::invalid_argument because the
+// ranks cannot share the box or use these devices. They answer for the whole, but the arrays of
+// snapshot() are on rank 0 only. A host program's particles are not supported (std::logic_error).
+// The ranks' devices are all CPUs or all GPUs; the environment variable MANYMOVE_TRANSPORT chooses
+// how rows go from GPU to GPU, see parallel/transport.cuh.
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads,

@@ -59,8 +59,9 @@ void check_values(const State& state, const ExternalField& field) {
   check_finite("points", field.points);
   check_finite("a strength", field.values);
   check_finite("a strength", std::array{field.value});
-  const bool negative = field.value < 0 || std::any_of(field.values.begin(), field.values.end(),
-                                                       [](double value) { return value < 0; });
+  const bool negative =
+      field.value < 0 ||
+      std::any_of(field.values.begin(), field.values.end(), [](double value) { return value < 0; });
   if (field.kind != FieldKind::linear && negative)
     refuse(Parameter{"fields"}, "a strength or a distance must not be negative");
 }
@@ -156,8 +157,8 @@ std::vector<double> energies_at(const State& state, const double* coordinates) {
     double place[3] = {0, 0, 0};
     for (std::size_t a = 0; a < D; ++a)
       // Places are integers.
-      place[a] = std::nearbyint((coordinates[i * D + a] / state.parameters.box[a] + 0.5) *
-                                view.extent[a]);
+      place[a] =
+          std::nearbyint((coordinates[i * D + a] / state.parameters.box[a] + 0.5) * view.extent[a]);
     energies[i] = energy_of(state, view, i, place);
   }
   return energies;

@@ -43,8 +43,7 @@ struct FieldView {
 // ---- energies (docs/theory/external_fields.md, section 1) ----
 
 MM_HD double product_of(const double a[3], const double b[3]) {
-  return multiply_add_unfused(a[0], b[0],
-                              multiply_add_unfused(a[1], b[1], mul_rn(a[2], b[2])));
+  return multiply_add_unfused(a[0], b[0], multiply_add_unfused(a[1], b[1], mul_rn(a[2], b[2])));
 }
 
 // The distance of a particle's center from a wall, positive on the side of the particles.

@@ -25,7 +25,8 @@ MM_HD double logarithm(double a) {
   return fused(static_cast<double>(exponent), 0.6931471805599453, 2 * s * p);
 }
 
-// exp x to a relative error of a few 1e-16: 2^n exp r with r = x - n ln 2. No step can be contracted.
+// exp x to a relative error of a few 1e-16: 2^n exp r with r = x - n ln 2. No step can be
+// contracted.
 MM_HD double exponential(double x) {
   const double n = std::nearbyint(x * 1.4426950408889634);
   // ln 2 is the sum of two doubles.

@@ -133,7 +133,9 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         """
         D, self._sizes = self._DIMENSIONS, sizes.read(diameter)
         self._pinned = _mask(pinned)
-        self._fields, of_fields, self._of_fields = external_fields.read(fields, self._sizes, D)
+        self._fields, of_fields, self._of_fields = external_fields.read(
+            fields, self._sizes.radii, D
+        )
         grid, start = grid or Grid(), start or Start()
         self._parameters: dict[str, Any] = constant_pressure.read(
             pressure,  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class SharedParticles(SharedSimulation):
 
     _sizes: Sizes
     _pinned: np.ndarray | None
-    _DIMENSIONS: int
+    _DIMENSIONS: ClassVar[int]
     _fields: tuple[external_fields.Field, ...]
     _of_fields: dict[str, np.ndarray | None]  # what the engine has of each particle of them
     _repaired: tuple[int, float]
@@ -166,9 +166,7 @@ class SharedParticles(SharedSimulation):
         with checkpoint.refused(path, self._KIND):
             self._sizes = sizes.of_checkpoint(read.parameters, read.state)
             self._pinned = read.state.pop("pinned", None)
-            self._of_fields = {
-                name: read.state.pop(name, None) for name in external_fields.ARRAYS
-            }
+            self._of_fields = {name: read.state.pop(name, None) for name in external_fields.ARRAYS}
             self._parameters = read.parameters
             self._restore_fields()
             self._given = checkpoint.decoded(read.settings)

@@ -106,13 +106,17 @@ class HardDisks(HardParticles):
         exp(6 i theta) over the neighbors within 1.5 diameters.
 
         Raises:
-            RuntimeError: the disks are a mixture or at constant pressure, some are pinned, or there are
-                external fields.
+            RuntimeError: the disks are a mixture or at constant pressure, some are pinned, or there
+                are external fields.
         """
         if self._general:
             raise RuntimeError(
                 "psi6 is the order of equal disks at constant volume, and these are "
-                + ("a mixture" if self.mixed else "at constant pressure, partly pinned or in fields")
+                + (
+                    "a mixture"
+                    if self.mixed
+                    else "at constant pressure, partly pinned or in fields"
+                )
             )
         return complex(*self._engine.bond_order(_NEIGHBOR_REACH * self.diameter))
 

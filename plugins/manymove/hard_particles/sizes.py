@@ -63,6 +63,11 @@ class Sizes:
             return np.diagonal(self.contacts)[self.types]
         return np.full(N, self.diameter)
 
+    @property
+    def radii(self) -> float | np.ndarray:
+        """Half the diameter of all particles, or those of each."""
+        return self.of_each(0) / 2 if self.diameter is None else self.diameter / 2
+
     def by_particle(self) -> Sizes:
         """The same sizes as diameters of the particles, which swap moves need.
 

@@ -533,10 +533,10 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   DeviceBuffer<float> sigmas_, radii_;
   DeviceBuffer<std::uint8_t> pinned_;
   std::vector<DeviceBuffer<double>> values_, points_;  // of each field
-  std::optional<BoxMoves> box_moves_;             // at constant pressure
-  bool rescales_ = false;                         // before the next cycle, in a group
-  PairSearch search_{};                           // of the last cycle
-  DeviceBuffer<double> reference_;                // the diameters in the caller's unit
+  std::optional<BoxMoves> box_moves_;                  // at constant pressure
+  bool rescales_ = false;                              // before the next cycle, in a group
+  PairSearch search_{};                                // of the last cycle
+  DeviceBuffer<double> reference_;                     // the diameters in the caller's unit
   DeviceBuffer<double> row_diameters_;            // [stored cells][slots], with swap moves on ranks
   DeviceBuffer<double> type_diameters_;           // of a host program's types
   DeviceBuffer<unsigned long long> swap_counts_;  // trials, accepted

@@ -21,11 +21,14 @@ struct SharedTile {
   float4* spheres;        // [capacity]
   std::uint32_t* landed;  // [capacity], the old cells and their slots
   Workspace work;
-  std::uint32_t* ids;    // [capacity], of mixtures
-  std::uint32_t* first;  // [plane + 1], the first particle of each cell
-  std::uint16_t* sets;   // [2^D][set_cells], the active cells of each set that are not empty
+  std::uint32_t* ids;       // [capacity], of mixtures
+  std::uint32_t* first;     // [plane + 1], the first particle of each cell
+  std::uint16_t* sets;      // [2^D][set_cells], the active cells of each set that are not empty
+  const FieldView* fields;  // in the memory of arguments; null: none
 
-  __device__ SharedTile(const Geometry& g, const LaunchConfig& s, float4* memory) {
+  __device__ SharedTile(const Geometry& g, const LaunchConfig& s, float4* memory,
+                        const FieldView* fields)
+      : fields(fields) {
     constexpr bool kMixed = C != Contact::one_size;
     spheres = memory;
     landed = reinterpret_cast<std::uint32_t*>(spheres + s.capacity);
@@ -324,8 +327,7 @@ concept VisitsOf = requires(const Tile<D, C>& tile, const std::uint16_t* cells, 
 template <int D, Contact C, VisitsOf<D, C> V>
 __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& b,
                           const LaunchConfig& config, TileControl& control, float4* spheres,
-                          std::uint32_t* ids, const SharedTile<D, C>& m,
-                          const FieldView* fields) {
+                          std::uint32_t* ids, const SharedTile<D, C>& m) {
   const TileBounds& bounds = control.bounds;
   const Law& law = control.law;
   order_particles<D>(bounds, spheres, m.first);
@@ -356,7 +358,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
       static_cast<std::uint32_t>(tile_of_block<D>(g, config)) * static_cast<std::uint32_t>(g.plane),
       bounds.size[0] + 1,
       (bounds.size[0] + 1) * (bounds.size[1] + 1)};
-  const auto field = field_of<typename V::Field>(fields, g, bounds);
+  const auto field = field_of<typename V::Field>(m.fields, g, bounds);
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 1 << D; ++turn) {
       // The cells of a set move at once: between two of them there is a layer of other cells, so
@@ -369,7 +371,9 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
     }
   if (config.order) let_next_kernel_start();
   // q for the next trial changes of the volume, while the tile is at hand.
-  if (b.search.least) search_pairs<D, C, V::kSums>(g, law, b.search, bounds, spheres, ids, m.first);
+  if constexpr (!V::Field::kIs)
+    if (b.search.least)
+      search_pairs<D, C, V::kSums>(g, law, b.search, bounds, spheres, ids, m.first);
 
   const CellOf<D> cell_of(bounds.size[0], bounds.size[1]);
   const int own = product<D>(bounds.size[0], bounds.size[1], bounds.size[2]);
@@ -407,7 +411,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
                                            const FieldView* fields = nullptr) {
   extern __shared__ float4 memory[];
   __shared__ TileControl control;
-  const SharedTile<D, C> m(g, config, memory);
+  const SharedTile<D, C> m(g, config, memory, fields);
   if (threadIdx.x < 8) control.members[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
     control.bounds = tile_bounds<D>(g, tile_of_block<D>(g, config));
@@ -484,7 +488,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
           place(p[k], static_cast<int>(from[k] & 0xffffu), m.spheres);
     }
     __syncthreads();
-    accepted = tile_cycle<D, C, V>(g, d, b, config, control, m.spheres, m.ids, m, fields);
+    accepted = tile_cycle<D, C, V>(g, d, b, config, control, m.spheres, m.ids, m);
   } else {  // a part of the scratch, which this block locks
     if (threadIdx.x == 0) {
       // There are fewer parts than blocks: take the next one that is free.
@@ -501,7 +505,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
     old.for_all([&](const Sphere& p, int i, std::uint32_t) { place(p, i, spheres); });
     // All particles are in their cells before they are put in order.
     __syncthreads();
-    accepted = tile_cycle<D, C, V>(g, d, b, config, control, spheres, b.scratch.ids + at, m, fields);
+    accepted = tile_cycle<D, C, V>(g, d, b, config, control, spheres, b.scratch.ids + at, m);
     __threadfence();
     __syncthreads();
     // After the fence of all threads: the next owner of the part finds nothing under way.

@@ -230,35 +230,59 @@ struct Visit {
     return chooses;
   }
 
-  // Draws the random words of the next moves for the fields, into the fourth components.
-  static __device__ __forceinline__ void draw_words(const T& tile, std::uint64_t cycle, int round,
-                                                    int cell, int made, float4* moves) {
-    static_assert(kMoves % 4 == 0);
-    const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
-    // The moves themselves have been written by other lanes.
-    __syncwarp();
-#pragma unroll 1
-    for (int call = lane; call < kMoves / 4; call += Lanes) {
-      std::uint32_t word[4];
-      random_words(word, tile.g, tile.where + static_cast<std::uint32_t>(cell), cycle,
-                   Purpose::field, round, field_call(made) + call);
-#pragma unroll
-      for (int m = 0; m < 4; ++m) moves[(4 * call + m) * groups].w = __uint_as_float(word[m]);
-    }
-  }
+  // A visit in the fields; without them nothing is left of it.
+  struct InField {
+    const F& field;
+    const T& tile;
+    std::uint64_t cycle;
+    int round, cell;
+    double energy;  // of the particle
 
-  // Whether the fields accept a move of the particle to p + to; then `energy` follows.
-  static __device__ bool accepted_by(const F& field, const T& tile, std::uint64_t cycle, int round,
-                                     int cell, std::uint32_t self, int move, const float4& r,
-                                     double& energy) {
-    const float at[3] = {r.x, r.y, r.z};
-    return field.accepts(tile.id(self), at, energy, __float_as_uint(r.w), [&] {
-      std::uint32_t word[4];
+    __device__ void draw(std::uint32_t (&word)[4], int call) const {
       random_words(word, tile.g, tile.where + static_cast<std::uint32_t>(cell), cycle,
-                   Purpose::field, round, kSecondWord + field_call(move));
-      return move % 4 == 0 ? word[0] : move % 4 == 1 ? word[1] : move % 4 == 2 ? word[2] : word[3];
-    });
-  }
+                   Purpose::field, round, call);
+    }
+
+    // Before the next moves, of which `made` have been made: the words for them, by each thread a
+    // share, become their fourth components.
+    __device__ __forceinline__ void begin(int made, std::uint32_t self, const float4& p,
+                                          float4* moves) {
+      if constexpr (F::kIs) {
+        static_assert(kMoves % 4 == 0);
+        if (made == 0) {
+          const float r[3] = {p.x, p.y, p.z};
+          bool forbidden = false;
+          energy = field.energy(tile.id(self), r, forbidden);
+        }
+        if (!field.f.soft) return;
+        const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
+        // The moves themselves have been written by other lanes.
+        __syncwarp();
+#pragma unroll 1
+        for (int call = lane; call < kMoves / 4; call += Lanes) {
+          std::uint32_t word[4];
+          draw(word, field_call(made) + call);
+#pragma unroll
+          for (int m = 0; m < 4; ++m) moves[(4 * call + m) * groups].w = __uint_as_float(word[m]);
+        }
+      }
+    }
+
+    // Whether the fields accept a move of the particle from p by `to`; then the energy follows.
+    __device__ bool accepts(std::uint32_t self, int move, const float4& p, const float (&to)[3],
+                            float word) {
+      if constexpr (F::kIs) {
+        const float r[3] = {p.x + to[0], p.y + to[1], p.z + to[2]};
+        return field.accepts(tile.id(self), r, energy, __float_as_uint(word), [&] {
+          std::uint32_t second[4];
+          draw(second, kSecondWord + field_call(move));
+          const int m = move % 4;
+          return m == 0 ? second[0] : m == 1 ? second[1] : m == 2 ? second[2] : second[3];
+        });
+      }
+      return true;
+    }
+  };
 
   // How far the way of the particle at p may lead: at most as far as the sums of all threads' moves
   // to either side, within the cell. middle: the cell's center, from the particle.
@@ -281,6 +305,14 @@ struct Visit {
     return sqrtf(reach2) * (1 + 4e-6f);
   }
 
+  // The particle of a cell that a random word chooses, which the first thread has.
+  static __device__ __forceinline__ std::uint32_t chosen(const T& tile, int cell,
+                                                         std::uint32_t word) {
+    const std::uint32_t begin = tile.first[cell], n = tile.first[cell + 1] - begin;
+    if (Lanes > 1) word = value_of_lane(word, 0, Lanes);
+    return begin + uniform_below(word, n);
+  }
+
   // `entry`: the cell. `real`: it is not just there to fill the warp.
   static __device__ int visit(const T& tile, std::uint64_t cycle, int round, std::uint32_t entry,
                               const Workspace& work, bool real, const F& field) {
@@ -297,25 +329,17 @@ struct Visit {
     std::uint16_t* const list = work.lists + threadIdx.x * room;
     std::uint32_t self = 0;
     float4 p;
-    [[maybe_unused]] double energy = 0;
+    InField in_field{field, tile, cycle, round, cell, 0};
     int accepted = 0;
 #pragma unroll 1
     for (int made = 0; made < g.moves_per_cell; made += kMoves) {
       float up[D], down[D], middle[3];
-      std::uint32_t chooses = draw_moves(tile, cycle, round, cell, made, moves, up, down);
+      const std::uint32_t chooses = draw_moves(tile, cycle, round, cell, made, moves, up, down);
       if (made == 0) {
-        const std::uint32_t begin = tile.first[cell], n = tile.first[cell + 1] - begin;
-        if (Lanes > 1) chooses = value_of_lane(chooses, 0, Lanes);
-        self = begin + uniform_below(chooses, n);
+        self = chosen(tile, cell, chooses);
         p = tile.spheres[self];
-        if constexpr (F::kIs) {
-          const float r[3] = {p.x, p.y, p.z};
-          bool forbidden = false;
-          energy = field.energy(tile.id(self), r, forbidden);
-        }
       }
-      if constexpr (F::kIs)
-        if (field.f.soft) draw_words(tile, cycle, round, cell, made, moves);
+      in_field.begin(made, self, p, moves);
       // All moves of the list are known, and with them how far the particle can come.
       const float reach = reach_of(tile, at, p, up, down, middle) + 4e-6f * law.largest;
       const int listed = list_neighbors(tile, law, cell, self, p, reach, list, room);
@@ -394,11 +418,7 @@ struct Visit {
           free = exactly_free(tile, self, r, cell, list, listed, room);
           if (Lanes > 1) free = __all_sync(group, free);
         }
-        if constexpr (F::kIs)
-          if (inside && free)
-            free = accepted_by(field, tile, cycle, round, cell, self, made + move,
-                               make_float4(p.x + to[0], p.y + to[1], p.z + to[2], by.w), energy);
-        if (inside && free) {
+        if (inside && free && in_field.accepts(self, made + move, p, to, by.w)) {
 #pragma unroll
           for (int a = 0; a < D; ++a) u[a] = to[a];
           ++accepted;
