@@ -210,7 +210,6 @@ def hoomd(
     Examples:
       python -m benchmarks hoomd --sizes 16384 --threads 1
       python -m benchmarks hoomd --spheres --device cuda --json hoomd.json --plot hoomd.png
-      mpirun -n 4 python -m benchmarks hoomd --device cpu --sizes 65536
       mpirun -n 2 python -m benchmarks hoomd --weak --sizes 1048576,4194304 --sweeps-per-step 16
     """
     options = gathered(locals())
