@@ -100,9 +100,9 @@ class Component:
         return accepted + rejected, accepted
 
     def costs(self) -> dict[str, float]:
-        """Average costs of a step of the last run: on this rank the seconds of the sweeps, of
-        the exchange of positions and of HOOMD-blue's migration, and of all ranks the messages and
-        bytes of the exchange and the particles that migrated."""
+        """Average costs of a step of the last run: on this rank the seconds of the step, and in
+        them those of the sweeps, of the exchange of positions and of HOOMD-blue's migration, and of
+        all ranks the messages and bytes of the exchange and the particles that migrated."""
         costs = dict(self.particles._cpp_obj.exchange_costs)
         steps = costs.pop("steps")
         return {f"{name}_per_step": value / max(1, steps) for name, value in costs.items()}
@@ -228,7 +228,8 @@ def _of_ranks(
 
 
 def _rows(timed: Sequence[_Timed]) -> list[dict[str, Any]]:
-    """The results of one size; none on ranks after the first. All ranks call this together."""
+    """The results of one size, with the parts of a step in the last timed run; none on ranks after
+    the first. All ranks call this together."""
     rows: list[dict[str, Any]] = []
     for each in timed:
         costs = each.component.costs() if each.component and each.ranks > 1 else {}
@@ -238,11 +239,9 @@ def _rows(timed: Sequence[_Timed]) -> list[dict[str, Any]]:
         row = {"particles": each.particles, "ranks": each.ranks, **variant.result(), **costs}
         row["ratio_to_standalone"] = float(np.median(np.divide(variant.rates, engine.rates)))
         if costs:
-            step = np.median(variant.times) / (variant.sweeps // row["sweeps_per_step"])
             parts = ("sweep", "exchange", "migration")
-            row["step_seconds"] = float(step)
-            row["rest_seconds_per_step"] = float(
-                step - sum(row[f"{part}_seconds_per_step"] for part in parts)
+            row["rest_seconds_per_step"] = row["seconds_per_step"] - sum(
+                row[f"{part}_seconds_per_step"] for part in parts
             )
         if timed[0].ranks == 1:
             alone = timed[len(rows) % (len(timed) // 2)].variant
@@ -267,7 +266,7 @@ def _table(kind: ranks.Kind, weak: bool) -> harness.Table:
             ("spread", ">6.1%", harness.spread("trial_moves_per_second")),
             ("/ standalone", ">12.3g", "ratio_to_standalone"),
             *([("efficiency", ">10.1%", "weak_efficiency")] if weak else []),
-            ("step ms", ">8", of("step_seconds", 1e3)),
+            ("step ms", ">8", of("seconds_per_step", 1e3)),
             *(
                 (f"{part} ms", ">12", of(f"{part.removesuffix('s')}_seconds_per_step", 1e3))
                 for part in parts

@@ -204,8 +204,8 @@ void HardParticles::prepRun(std::uint64_t timestep) {
   if (check_) check_();
   follow_pressure();
   recover();
-  if (!ranks_) check_plane();  // a look of ranks includes z
   prepare();
+  if (!ranks_ && !engine_->saw_plane()) check_plane();  // a look of ranks includes z
   at_start_ = total();
   others_at_start_ = others();
   costs_ = {};

@@ -42,7 +42,7 @@ def test_the_component_of_hoomd_is_timed_on_ranks(tmp_path):
     for row in (strips, default):
         assert (row["ranks"], row["sweeps_per_step"], row["migrations_per_step"]) == (2, 8, 0)
         parts = [row[f"{part}_seconds_per_step"] for part in ("sweep", "exchange", "rest")]
-        assert min(parts[:2]) > 0 and sum(parts) == pytest.approx(row["step_seconds"])
+        assert min(parts[:2]) > 0 and sum(parts) == pytest.approx(row["seconds_per_step"])
     end = run([*command, tmp_path / "weak.json", "--weak"])
     assert end.returncode == 0, end.stderr
     rows = json.loads((tmp_path / "weak.json").read_text())["results"]
@@ -50,4 +50,4 @@ def test_the_component_of_hoomd_is_timed_on_ranks(tmp_path):
         (1, 900), (1, 900), (2, 1800), (2, 1800),
     ]  # fmt: skip
     assert [row["weak_efficiency"] == 1 for row in rows] == [True, True, False, False]
-    assert "step_seconds" in rows[3] and rows[0]["ratio_to_standalone"] == 1
+    assert "seconds_per_step" in rows[3] and rows[0]["ratio_to_standalone"] == 1

@@ -52,15 +52,18 @@ int MPI_Finalize(void) {{
 SCRIPT = f"""
 import sys, hoomd.manymove
 from hoomd_disks import on_lattice
-simulation = on_lattice({SIDE})
+types = sys.argv[1]
+simulation = on_lattice({SIDE}, types=types)
 simulation.operations.integrator = disks = hoomd.manymove.HardDisks(sweeps_per_step=100)
-disks.shape["A"] = dict(diameter=1.0)
-simulation.run(int(sys.argv[1]))
+for k, name in enumerate(types):
+    disks.shape[name] = dict(diameter=1 - 0.1 * k)
+simulation.run(int(sys.argv[2]))
+assert disks.overlaps == 0
 """
 
 
-def large_reductions(counter, steps, folder):
-    command = [*on_ranks(2), sys.executable, "-c", SCRIPT, steps]
+def large_reductions(counter, types, steps, folder):
+    command = [*on_ranks(2), sys.executable, "-c", SCRIPT, types, steps]
     done = run(
         command, cwd=folder, env=with_support({**CLEAN, "LD_PRELOAD": str(counter)}), timeout=120
     )
@@ -69,13 +72,14 @@ def large_reductions(counter, steps, folder):
     return int(line.split()[1])
 
 
-def test_no_array_as_long_as_all_particles_travels_in_a_step(tmp_path):
+def test_no_array_as_long_as_all_particles_travels(tmp_path):
     pytest.importorskip("hoomd.manymove")
     source, counter = tmp_path / "counter.c", tmp_path / "counter.so"
     source.write_text(COUNTER)
     library = Path(sys.prefix) / "lib"
     command = [COMPILER, "-shared", "-fPIC", f"-I{HEADER.parent}", source, "-o", counter]
     run([*command, f"-L{library}", "-lmpi", f"-Wl,-rpath,{library}"], check=True)
-    start = large_reductions(counter, 0, tmp_path)
-    assert start > 0  # the engine is made from all positions
-    assert large_reductions(counter, 10, tmp_path) == start
+    assert large_reductions(counter, "A", 10, tmp_path) == 0
+    start = large_reductions(counter, "AB", 0, tmp_path)
+    assert start > 0  # all ranks have the diameters of a mixture
+    assert large_reductions(counter, "AB", 10, tmp_path) == start

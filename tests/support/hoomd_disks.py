@@ -25,12 +25,13 @@ def simulation_of(start, device=None, seed=1, types=("A", "B")):
     return simulation
 
 
-def on_lattice(side, device=None, seed=1):
-    """side x side disks of one type, 1.2 apart; only the first rank has memory for their places."""
+def on_lattice(side, device=None, seed=1, types="A"):
+    """side x side disks of these types in turn, 1.2 apart; only the first rank has memory for
+    their places."""
     device, sites = device or hoomd.device.CPU(), None
     if device.communicator.rank == 0:
         sites = 1.2 * np.indices((side, side)).reshape(2, -1).T - 0.6 * (side - 1)
-    return simulation_of((sites, 2 * (1.2 * side,)), device, seed, types="A")
+    return simulation_of((sites, 2 * (1.2 * side,)), device, seed, types=types)
 
 
 def add_disks(simulation, trigger=1, **settings):

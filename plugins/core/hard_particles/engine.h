@@ -276,6 +276,9 @@ class MANYMOVE_API Engine {
   // Whether a host program's positions are those that write_positions() or enqueue() left there, in
   // any order. `Particles` compares the fourth component too, where HOOMD-blue has the type.
   virtual bool same_positions(const HostParticles& particles) const = 0;
+  // Whether the last same_positions() has found that no bit is set in the components beyond two
+  // coordinates, which are not compared where disks are equal. False where it has not looked.
+  virtual bool saw_plane() const { return false; }
   // enqueue() if same_positions(), otherwise nothing. An engine on a GPU does not wait for the
   // answer before it enqueues.
   virtual bool enqueue_if_same(std::uint64_t cycles, const HostParticles& particles) {

@@ -27,6 +27,7 @@ class CudaEngine : protected OnDevice, public StateEngine {
     host_.compare(state_, host, overlap_);
     return host_.same();
   }
+  bool saw_plane() const final { return host_.saw_plane(); }
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) final {
     const DeviceGuard here = use();
     if (cycles == 0 || sampling_.every || state_.ranks || !can_undo(host))
@@ -135,9 +136,14 @@ class CudaEngine : protected OnDevice, public StateEngine {
     return row.values(stream_);
   }
 
-  // Draws the next cycle and counts it; the cells are still those before it.
+  // Draws the next cycle and counts it; the cells are still those before it. The strip advances
+  // before the origin, because its home is a row of the former grid.
   Draw begin_cycle() {
     const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
+    if (state_.strip) {
+      former_rows_ = state_.strip->rows();
+      crossing_ = advance_strip(state_, draw);
+    }
     move_origin(state_, draw);
     ++state_.data.counters.cycles;
     return draw;
@@ -160,18 +166,17 @@ class CudaEngine : protected OnDevice, public StateEngine {
   }
   // The tiles that need nothing from the neighbors are at work while rows are on their way.
   void cycle_of_strip(const Draw& draw) {
-    Strip& strip = *state_.strip;
-    const int rows = strip.rows(), in_row = state_.tiles_in_row();
-    const HaloRows halo = advance_strip(state_, draw);
+    const Strip& strip = *state_.strip;
+    const int in_row = state_.tiles_in_row();
     const Draw local = local_draw(state_, draw);
     const int below = strip.waiting_below(), above = strip.tile_rows() - strip.waiting_above();
     const auto launch_rows = [&](int first, int end, cudaStream_t stream) {
       if (end > first)
         launch_tiles(local, strip.tile_row(first) * in_row, (end - first) * in_row, stream);
     };
-    collect(halo, rows);
+    collect(crossing_, former_rows_);
     launch_rows(below, above, stream_);
-    exchange(halo, rows);
+    exchange(crossing_, former_rows_);
     launch_rows(0, below, halo_->stream());
     launch_rows(above, strip.tile_rows(), halo_->stream());
     halo_->join();
@@ -194,6 +199,8 @@ class CudaEngine : protected OnDevice, public StateEngine {
   mutable MoveCounts seen_{};                 // the counts as last fetched
   mutable std::uint64_t pending_ = 0;         // cycles that may not have ended yet
   std::unique_ptr<HaloExchange> halo_;
+  HaloRows crossing_{};  // at the edges of the strip in this cycle, in which it had so many rows
+  int former_rows_ = 0;
   mutable HostTraces host_{stream_};
   // Whether a comparison, and a cycle of equal disks, may begin before the former kernel has ended.
   bool overlap_ = false;

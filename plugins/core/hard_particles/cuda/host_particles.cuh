@@ -229,10 +229,13 @@ class HostTraces {
     return {&traces.written[written.trace], &found.trace, &found.others, question_, answer_.get()};
   }
   // The result of the last comparison.
-  bool same() const {
+  bool same() {
     const Traces traces = traces_.first_value(stream_);
-    return traces.written[written.trace] == traces.found[question_ % 2].trace;
+    const Found& found = traces.found[question_ % 2];
+    saw_plane_ = found.others == 0;
+    return traces.written[written.trace] == found.trace;
   }
+  bool saw_plane() const { return saw_plane_; }
   // The same, from the kernel that tells it. It comes through mapped memory, because an event
   // between two kernels would not let the second one start early. `pending` cycles that were
   // enqueued earlier are made first. Therefore the time limit holds for each hundred of them.
@@ -249,6 +252,7 @@ class HostTraces {
   DeviceBuffer<Traces> traces_;
   MappedMemory<unsigned> answer_;
   unsigned question_ = 0;
+  bool saw_plane_ = false;
   const double limit_ = Watchdog::timeout();  // longest wait for the GPU, in seconds
 };
 
