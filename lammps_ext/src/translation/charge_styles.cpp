@@ -10,7 +10,6 @@
 #include "kspace.h"
 #include "styles/pair_manymove_dpd.h"
 #include "styles/pair_manymove_dpd_coul_slater_long.h"
-#include "styles/pair_manymove_mdpd.h"
 
 using namespace LAMMPS_NS;
 using manymove::dpd::Settings;
@@ -74,8 +73,7 @@ void ChargeStyles::take_overlay() {
       coulomb = part;
       style_ = name;
       long_range_ = name == "coul/slater/long";
-    } else if (!dynamic_cast<PairManymoveMDPD*>(part) &&
-               !dynamic_cast<PairManymoveDPDCoulSlaterLong*>(part)) {
+    } else if (!dynamic_cast<PairManymoveDPDCoulSlaterLong*>(part)) {
       dpd = dynamic_cast<PairManymoveDPD*>(part);
     }
   }
