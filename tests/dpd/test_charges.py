@@ -188,6 +188,9 @@ CASES = {
     "coefficients of ions alone": ions().replace(
         "pair_coeff * * coul/slater/long", "pair_coeff 2*3 2*3 coul/slater/long"
     ),
+    "many bodies": ions(
+        dpd="manymove/mdpd 0.0 1.0 4711 precision double", law="-40.0 25.0 4.5 1.0 0.75"
+    ),
     "thermostat": ions(dpd="manymove/dpd/tstat 0.0 0.0 1.0 4711 precision double", law="4.5"),
 }
 

@@ -36,7 +36,7 @@ std::string PairOnDevice::obstacle(LAMMPS* lmp) {
   if (lmp->force->special_onefive) return "special_bonds one/five";
   if (lmp->neighbor->nex_mol > 0) return "neigh_modify exclude molecule";
   if (lmp->neighbor->includegroup) return "neigh_modify include";
-  if (const std::string why = why_no_densities(lmp); !why.empty()) return why;
+  if (const std::string why = why_no_densities(lmp, lmp->force->pair); !why.empty()) return why;
   for (int k = 0; k < lmp->modify->nfix; ++k)
     if (lmp->modify->fix[k]->box_change)
       return std::string("fix ") + lmp->modify->fix[k]->id + " " + lmp->modify->fix[k]->style +

@@ -26,8 +26,8 @@ std::vector<PairManymoveDPD*> LAMMPS_NS::dpd_pairs(LAMMPS* lmp) {
   return pairs;
 }
 
-std::string LAMMPS_NS::why_no_densities(LAMMPS* lmp) {
-  if (!dynamic_cast<PairManymoveMDPD*>(lmp->force->pair)) return "";
+std::string LAMMPS_NS::why_no_densities(LAMMPS* lmp, const Pair* pair) {
+  if (!dynamic_cast<const PairManymoveMDPD*>(pair)) return "";
   if (lmp->atom->rho_flag) return "densities of atoms (instead: atom_style atomic)";
   if (lmp->neighbor->nex_type > 0 || lmp->neighbor->nex_group > 0)
     return "neigh_modify exclude with pair_style manymove/mdpd";

@@ -7,13 +7,14 @@
 
 namespace LAMMPS_NS {
 
+class Pair;
 class PairManymoveDPD;
 
 // All instances of pair_style manymove/dpd in the input script, also within hybrid styles.
 std::vector<PairManymoveDPD*> dpd_pairs(class LAMMPS* lmp);
 
-// Why no engine can compute the local densities of an input script; empty if an engine can, or if
-// the input script needs no densities.
-std::string why_no_densities(class LAMMPS* lmp);
+// Why no engine can compute the local densities that a pair style needs; empty if an engine can, or
+// if the style needs none.
+std::string why_no_densities(class LAMMPS* lmp, const Pair* pair);
 
 }  // namespace LAMMPS_NS
