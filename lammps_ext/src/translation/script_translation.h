@@ -13,10 +13,10 @@
 #include "translation/bonded_styles.h"
 #include "translation/chain_thermostat.h"
 #include "translation/force_fixes.h"
-#include "translation/pair_styles.h"
 #include "translation/particle_classes.h"
 #include "translation/readers.h"
 #include "translation/refusals.h"
+#include "translation/served_pairs.h"
 #include "translation/shearing_box.h"
 #include "translation/velocity_fixes.h"
 
@@ -101,7 +101,7 @@ class ScriptTranslation : protected Pointers {
 
   const LastSetup last_setup_;
   Refusals refusals_;
-  PairStyles pairs_;
+  ServedPairs pairs_;
   BondedStyles styles_;
   ForceFixes forces_;
   VelocityFixes velocities_;
