@@ -182,7 +182,7 @@ PAIRS_ONLY = {
     "fix l langevin after fix setforce for the same atoms": system()
     + fluid()
     + "group t type 1\nfix s t setforce 0 NULL NULL\nfix l all langevin 1 1 1 7\n",
-    "fix n nvt": WITHOUT_NVE + fluid() + "fix n all nvt temp 1.0 1.0 1.0\n",
+    "fix n nvt": WITHOUT_NVE + fluid() + "fix n all nvt temp 1.0 1.2 1.0\n",
     "fix a addforce with a variable by atom": system()
     + fluid()
     + "variable f atom x*step*0.1\nfix a all addforce v_f 0 0\n",

@@ -62,7 +62,7 @@ def errors_of(source: str, tree: Path, release: int = 20250722, **headers: str) 
         another("force_fixes", "fix_addforce", "varflag"),
         another("force_fixes", "fix_langevin", "t_period"),
         another("velocity_fixes", "fix_momentum", "rescale"),
-        another("sllod_thermostat", "fix_nh", "t_freq"),
+        another("chain_thermostat", "fix_nh", "t_freq"),
         ("bonded_styles", "bond_fene", "sigma"),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_source_tree_may_have_other_members_and_public_ones(tmp_path):
 def test_the_integrators_of_sllod_are_those_of_the_release(release, integrators, error, tmp_path):
     text = (VENDORED / "fix_nvt_sllod.h").read_text()
     header = text.replace(" private:", f" private: {integrators}")
-    errors = errors_of("sllod_thermostat", tmp_path, release, fix_nvt_sllod=header)
+    errors = errors_of("chain_thermostat", tmp_path, release, fix_nvt_sllod=header)
     assert error in errors and bool(error) == bool(errors)
 
 

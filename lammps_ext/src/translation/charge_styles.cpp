@@ -10,13 +10,13 @@
 #include "kspace.h"
 #include "pair.h"
 #include "styles/pair_manymove_dpd_coul_slater_long.h"
-#include "translation/pair_styles.h"
+#include "translation/served_pairs.h"
 #include "translation/style_values.h"
 
 using namespace LAMMPS_NS;
 using manymove::dpd::Settings;
 
-ChargeStyles::ChargeStyles(LAMMPS* lmp, const PairStyles& pairs)
+ChargeStyles::ChargeStyles(LAMMPS* lmp, const ServedPairs& pairs)
     : Pointers(lmp),
       coulomb_(pairs.charges()),
       combined_(dynamic_cast<const PairManymoveDPDCoulSlaterLong*>(coulomb_)) {

@@ -13,11 +13,11 @@ namespace LAMMPS_NS {
 
 class Pair;
 class PairManymoveDPDCoulSlaterLong;
-class PairStyles;
+class ServedPairs;
 
 class ChargeStyles : protected Pointers {
  public:
-  ChargeStyles(class LAMMPS* lmp, const PairStyles& pairs);  // collective
+  ChargeStyles(class LAMMPS* lmp, const ServedPairs& pairs);  // collective
 
   bool any() const { return coulomb_ != nullptr; }
   // Why no engine serves the charges of this rank's atoms, separated by commas; or "".

@@ -9,7 +9,7 @@
 #include "core/dpd/settings.h"
 #include "domain.h"
 #include "fix.h"
-#include "fix_nvt_sllod.h"
+#include "fix_nh.h"
 #include "force.h"
 #include "modify.h"
 #include "styles/pair_manymove_dpd.h"
@@ -98,8 +98,9 @@ void ScriptTranslation::check_fixes() {
         !engine_changes_velocities(modify->fix[k]))
       end_of_step_.push_back(modify->fix[k]);
   adapting_.find_whether_known_ahead();
-  // It acts on the flow of a fix deform that is served.
-  if (sllod_ && !shearing_.fix()) refusals_.add(name_of(sllod_));
+  // nvt/sllod acts on the flow of a fix deform that is served, and nvt without a flow.
+  if (chain_ && ChainThermostat::is_sllod(chain_) != (shearing_.fix() != nullptr))
+    refusals_.add(name_of(chain_));
   if (!shearing_.fix()) return;
   const auto is_left_out = [this](int mask) {
     return !(forces_.flags_of(mask) & manymove::dpd::kIntegrated);
@@ -111,8 +112,8 @@ void ScriptTranslation::check_fixes() {
 
 void ScriptTranslation::check_fix(Fix* fix, int mask) {
   const std::string style = fix->style;
-  if (auto* sllod = as_exactly<FixNVTSllod>(fix); sllod && !sllod_ && fix->igroup == 0) {
-    sllod_ = sllod;
+  if (FixNH* const chain = ChainThermostat::of(fix); chain && !chain_) {
+    chain_ = chain;
     forces_.take_nve(fix);
     return;
   }
@@ -146,11 +147,11 @@ bool ScriptTranslation::engine_changes_velocities(Fix* fix) {
 }
 
 std::string ScriptTranslation::take_thermostat() {
-  if (!sllod_ || thermostat_.present()) return "";
-  if (SllodThermostat::is_reversible(sllod_)) return name_of(sllod_) + " without integrator legacy";
-  if (!refusals_.all_agree(comm->me != 0 || SllodThermostat::has_known_layout(sllod_)))
-    return name_of(sllod_) + ", whose state is not stored as in known releases of LAMMPS";
-  if (!refusals_.all_agree(thermostat_.take(sllod_, shearing_.rate()))) return name_of(sllod_);
+  if (!chain_ || thermostat_.present()) return "";
+  if (ChainThermostat::is_reversible(chain_)) return name_of(chain_) + " without integrator legacy";
+  if (!refusals_.all_agree(comm->me != 0 || ChainThermostat::has_known_layout(chain_)))
+    return name_of(chain_) + ", whose state is not stored as in known releases of LAMMPS";
+  if (!refusals_.all_agree(thermostat_.take(chain_, shearing_.rate()))) return name_of(chain_);
   return why_no_engine();
 }
 

@@ -11,20 +11,20 @@
 #include "translation/adapting_fixes.h"
 #include "translation/atom_topology.h"
 #include "translation/bonded_styles.h"
+#include "translation/chain_thermostat.h"
 #include "translation/charge_styles.h"
 #include "translation/force_fixes.h"
-#include "translation/pair_styles.h"
 #include "translation/particle_classes.h"
 #include "translation/readers.h"
 #include "translation/refusals.h"
+#include "translation/served_pairs.h"
 #include "translation/shearing_box.h"
-#include "translation/sllod_thermostat.h"
 #include "translation/velocity_fixes.h"
 
 namespace LAMMPS_NS {
 
 class Fix;
-class FixNVTSllod;
+class FixNH;
 
 // What runs without a setup (pre no) have to know of the last one: its step, and whether rates of
 // fix deform in the domain are constant, as they are after its init(), and in a run that is
@@ -46,9 +46,9 @@ class ScriptTranslation : protected Pointers {
   // there is nothing.
   std::string risk() const;
 
-  // Takes fix nvt/sllod. Returns why it is not served, or "". The fix acts for this, and its action
-  // is undone: call it when a device is to keep the particles of an input script that has nothing
-  // unserved. Collective.
+  // Takes fix nvt or nvt/sllod. Returns why it is not served, or "". The fix acts for this, and its
+  // action is undone: call it when a device is to keep the particles of an input script that has
+  // nothing unserved. Collective.
   std::string take_thermostat();
 
   // With the present length of the time step. The table of pairs belongs to this object.
@@ -85,7 +85,7 @@ class ScriptTranslation : protected Pointers {
   ForceFixes& forces() { return forces_; }
   const ForceFixes& forces() const { return forces_; }
   const VelocityFixes& velocities() const { return velocities_; }
-  const SllodThermostat& thermostat() const { return thermostat_; }
+  const ChainThermostat& thermostat() const { return thermostat_; }
   const ShearingBox& shearing() const { return shearing_; }
   const AdaptingFixes& adapting() const { return adapting_; }
   const Readers& readers() const { return readers_; }
@@ -103,12 +103,12 @@ class ScriptTranslation : protected Pointers {
 
   const LastSetup last_setup_;
   Refusals refusals_;
-  PairStyles pairs_;
+  ServedPairs pairs_;
   const ChargeStyles charges_;
   BondedStyles styles_;
   ForceFixes forces_;
   VelocityFixes velocities_;
-  SllodThermostat thermostat_;
+  ChainThermostat thermostat_;
   ParticleClasses classes_;
   AtomTopology topology_;
   ShearingBox shearing_;
@@ -117,7 +117,7 @@ class ScriptTranslation : protected Pointers {
   std::vector<manymove::dpd::PairCoefficients> coefficients_;
   std::vector<Fix*> end_of_step_;
   bool adapted_ = false;  // fixes have changed coefficients that are not in a series yet
-  FixNVTSllod* sllod_ = nullptr;
+  FixNH* chain_ = nullptr;
   std::vector<std::uint32_t> flags_;
 };
 

@@ -34,7 +34,7 @@ bool has_wave_packets(const auto& atom) {
 
 }  // namespace
 
-void ServedCommands::check_interactions(const PairStyles& pairs, const BondedStyles& styles,
+void ServedCommands::check_interactions(const ServedPairs& pairs, const BondedStyles& styles,
                                         const ChargeStyles& charges) {
   if (!pairs.unserved().empty()) refusals_.add(pairs.unserved());
   if (const std::string bonded = styles.unserved(); !bonded.empty()) refusals_.add(bonded);

@@ -5,8 +5,8 @@
 #include "pointers.h"
 #include "translation/bonded_styles.h"
 #include "translation/charge_styles.h"
-#include "translation/pair_styles.h"
 #include "translation/refusals.h"
+#include "translation/served_pairs.h"
 
 namespace LAMMPS_NS {
 
@@ -15,7 +15,7 @@ class ServedCommands : protected Pointers {
  public:
   ServedCommands(class LAMMPS* lmp, Refusals& refusals) : Pointers(lmp), refusals_(refusals) {}
 
-  void check_interactions(const PairStyles& pairs, const BondedStyles& styles,
+  void check_interactions(const ServedPairs& pairs, const BondedStyles& styles,
                           const ChargeStyles& charges);
   void check_atoms();
   void check_box();  // collective

@@ -140,10 +140,10 @@ struct Shear {
 };
 
 // A chain of Nose-Hoover thermostats, integrated in half steps before and after each step, as in
-// LAMMPS' fix nvt/sllod: it scales the velocities relative to the flow, and each half step takes
-// half a time step times the rate of shear times v_y off v_x (SLLOD). As in LAMMPS 22 Jul 2025,
-// this is in addition to what v_x loses to the flow when the particle moves along y: the shear
-// term acts twice. The masses of the chain are N_f k_B T time^2 of the first thermostat and
+// LAMMPS' fixes nvt and nvt/sllod: it scales the velocities relative to the flow, and each half
+// step takes half a time step times the rate of shear times v_y off v_x (SLLOD). As in LAMMPS 22
+// Jul 2025, this is in addition to what v_x loses to the flow when the particle moves along y: the
+// shear term acts twice. The masses of the chain are N_f k_B T time^2 of the first thermostat and
 // k_B T time^2 of the others.
 struct NoseHoover {
   int chain = 0;  // number of thermostats; 0: there is none
@@ -159,7 +159,7 @@ struct NoseHooverState {
 struct Settings {
   Box box;
   Shear shear;
-  NoseHoover thermostat;  // needs shear
+  NoseHoover thermostat;
   Grid grid;
   PairTable pairs;  // coefficients are copied; sigma over the root of the time step, as there
   double cutoff;    // largest, of pairs

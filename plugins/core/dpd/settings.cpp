@@ -123,11 +123,10 @@ void check_shear(const Settings& s) {
         "velocities, FENE bonds, angles, dihedrals, impropers or body forces in a block");
 }
 
-// The thermostat of a sheared fluid; its chain has length zero without one.
+// Its chain has length zero without a thermostat.
 void check_thermostat(const Settings& s) {
   const NoseHoover& chain = s.thermostat;
   if (chain.chain == 0) return;
-  if (s.shear.rate == 0) refuse("a Nose-Hoover thermostat needs shear");
   if (chain.chain < 0)
     refuse("the length of the thermostat chain must not be negative, got ", chain.chain);
   check_positive(chain.damping_time, "damping time");

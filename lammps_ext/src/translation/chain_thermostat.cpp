@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "translation/sllod_thermostat.h"
+#include "translation/chain_thermostat.h"
 
 #include <algorithm>
 #include <cmath>
@@ -38,8 +38,8 @@ template struct PrivateMembers<OfSllod, &FixNVTSllod::integrator, FixNVTSllod::L
 
 namespace {
 
-struct OfNVTSllod : FixNVTSllod {
-  using FixNVTSllod::ke_target, FixNVTSllod::t_current, FixNVTSllod::t_freq, FixNVTSllod::t_target;
+struct OfNH : FixNH {
+  using FixNH::ke_target, FixNH::t_current, FixNH::t_freq, FixNH::t_target;
 };
 
 // Length of the chain; 0 if the fix has none, or does not return its state.
@@ -71,11 +71,12 @@ std::vector<double> stored(Fix* fix) {
   return values;
 }
 
-// The layout of restart files: no kick, there is a thermostat, its chain, and there is no barostat.
-std::vector<double> in_file(const NoseHooverState& state) {
+// The layout of restart files: no kick of nvt/sllod, there is a thermostat, its chain, and there is
+// no barostat.
+std::vector<double> in_file([[maybe_unused]] const FixNH* fix, const NoseHooverState& state) {
   std::vector<double> file{1, static_cast<double>(state.position.size())};
 #if defined(MANYMOVE_TWO_SLLOD_INTEGRATORS)
-  file.insert(file.begin(), 0);
+  if (ChainThermostat::is_sllod(fix)) file.insert(file.begin(), 0);
 #endif
   file.insert(file.end(), state.position.begin(), state.position.end());
   file.insert(file.end(), state.velocity.begin(), state.velocity.end());
@@ -92,49 +93,57 @@ NoseHooverState state_of(Fix* fix, int chain) {
 
 }  // namespace
 
-bool SllodThermostat::is_reversible([[maybe_unused]] FixNVTSllod* fix) {
+FixNH* ChainThermostat::of(Fix* fix) {
+  if (fix->igroup != 0) return nullptr;
+  if (auto* sllod = as_exactly<FixNVTSllod>(fix)) return sllod;
+  return std::string(fix->style) == "nvt" ? static_cast<FixNH*>(fix) : nullptr;
+}
+
+bool ChainThermostat::is_sllod(const FixNH* fix) { return std::string(fix->style) != "nvt"; }
+
+bool ChainThermostat::is_reversible([[maybe_unused]] FixNH* fix) {
 #if defined(MANYMOVE_TWO_SLLOD_INTEGRATORS)
   const auto [integrator, legacy] = members_of(OfSllod());
-  return fix->*integrator != legacy;
+  return is_sllod(fix) && static_cast<FixNVTSllod*>(fix)->*integrator != legacy;
 #else
   return false;
 #endif
 }
 
-bool SllodThermostat::has_known_layout(Fix* fix) {
+bool ChainThermostat::has_known_layout(FixNH* fix) {
   const int chain = chain_of(fix);
-  return chain > 0 && stored(fix) == in_file(state_of(fix, chain));
+  return chain > 0 && stored(fix) == in_file(fix, state_of(fix, chain));
 }
 
-bool SllodThermostat::take(FixNVTSllod* fix, double rate) {
+bool ChainThermostat::take(FixNH* fix, double rate) {
   fix_ = fix;
   int dimension;
-  if (fix->extract("t_target", dimension) == &(fix->*(&OfNVTSllod::t_target))) {
+  if (fix->extract("t_target", dimension) == &(fix->*(&OfNH::t_target))) {
     // A run without a setup continues with the temperature that the last one left.
-    const double measured = fix->*(&OfNVTSllod::t_current);
+    const double measured = fix->*(&OfNH::t_current);
     const bool taken = read() && acts_as_read(rate);
-    fix->*(&OfNVTSllod::t_current) = measured;
+    fix->*(&OfNH::t_current) = measured;
     if (taken) return true;
   }
   fix_ = nullptr;
   return false;
 }
 
-bool SllodThermostat::read() {
+bool ChainThermostat::read() {
   int dimension;
   const auto* first = static_cast<double*>(fix_->extract("t_start", dimension));
   const auto* last = static_cast<double*>(fix_->extract("t_stop", dimension));
   const int chain = chain_of(fix_);
   Compute* measured = modify->get_compute_by_id(std::string(fix_->id) + "_temp");
   if (!first || !last || chain < 1 || !measured || *first != *last ||
-      std::strcmp(measured->style, "temp/deform") != 0)
+      std::string(measured->style) != (is_sllod(fix_) ? "temp/deform" : "temp"))
     return false;
   measured->setup();  // counts the degrees of freedom
   if (measured->dof < 1) return false;
   fix_->setup(0);
-  const double target = fix_->*(&OfNVTSllod::t_target), rate = fix_->*(&OfNVTSllod::t_freq);
-  if (target != *first || fix_->*(&OfNVTSllod::t_current) != measured->scalar || !(rate > 0) ||
-      !are_near(fix_->*(&OfNVTSllod::ke_target), measured->dof * force->boltz * target, 1e-12))
+  const double target = fix_->*(&OfNH::t_target), rate = fix_->*(&OfNH::t_freq);
+  if (target != *first || fix_->*(&OfNH::t_current) != measured->scalar || !(rate > 0) ||
+      !are_near(fix_->*(&OfNH::ke_target), measured->dof * force->boltz * target, 1e-12))
     return false;
   settings_.chain = chain;
   settings_.damping_time = 1 / rate;
@@ -145,20 +154,20 @@ bool SllodThermostat::read() {
   return true;
 }
 
-NoseHooverState SllodThermostat::state() const {
+NoseHooverState ChainThermostat::state() const {
   NoseHooverState state = state_of(fix_, settings_.chain);
-  state.temperature = fix_->*(&OfNVTSllod::t_current);
+  state.temperature = fix_->*(&OfNH::t_current);
   return state;
 }
 
-void SllodThermostat::set_state(const NoseHooverState& state) const {
-  std::vector<double> file = in_file(state);
+void ChainThermostat::set_state(const NoseHooverState& state) const {
+  std::vector<double> file = in_file(fix_, state);
   fix_->restart(reinterpret_cast<char*>(file.data()));
-  fix_->*(&OfNVTSllod::t_current) = state.temperature;
+  fix_->*(&OfNH::t_current) = state.temperature;
 }
 
 // Lets the fix make the first half of a step on the atoms, without forces.
-bool SllodThermostat::acts_as_read(double rate) const {
+bool ChainThermostat::acts_as_read(double rate) const {
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   const auto copy_of = [&](double** array) {
     double* const begin = values > 0 ? array[0] : nullptr;

@@ -14,9 +14,9 @@ namespace LAMMPS_NS {
 class Pair;
 class PairManymoveDPD;
 
-class PairStyles : protected Pointers {
+class ServedPairs : protected Pointers {
  public:
-  explicit PairStyles(class LAMMPS* lmp);
+  explicit ServedPairs(class LAMMPS* lmp);
 
   // The style of DPD; null if an engine does not serve all styles.
   PairManymoveDPD* dpd() const { return unserved_.empty() ? dpd_ : nullptr; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fix nvt/sllod of all atoms, as an engine has it.
+// fix nvt or nvt/sllod of all atoms, as an engine has it.
 #pragma once
 
 #include "core/dpd/engine.h"
@@ -8,22 +8,26 @@
 namespace LAMMPS_NS {
 
 class Fix;
-class FixNVTSllod;
+class FixNH;
 
-class SllodThermostat : protected Pointers {
+class ChainThermostat : protected Pointers {
  public:
-  explicit SllodThermostat(class LAMMPS* lmp) : Pointers(lmp) {}
+  explicit ChainThermostat(class LAMMPS* lmp) : Pointers(lmp) {}
 
-  // Whether the fix has the time-reversible integrator, which is the default since LAMMPS
+  // The fix as one of these; null if it is another one, or one of a part of the atoms.
+  static FixNH* of(Fix* fix);
+  static bool is_sllod(const FixNH* fix);
+  // Whether fix nvt/sllod has the time-reversible integrator, which is the default since LAMMPS
   // 11 Feb 2026 and which no engine has. Earlier releases have the other one only.
-  static bool is_reversible(FixNVTSllod* fix);
+  static bool is_reversible(FixNH* fix);
   // Whether the state of the fix is stored as set_state() restores it. For the first rank: the fix
   // stores nothing on the others.
-  static bool has_known_layout(Fix* fix);
-  // Whether an engine can do what the fix does at this rate of shear, with a constant temperature:
+  static bool has_known_layout(FixNH* fix);
+  // Whether an engine can do what the fix does at this rate of shear (0 for fix nvt), with a
+  // constant temperature:
   // it has to act as expected on the atoms, which are restored. The layout must be known.
   // Collective; ranks may disagree.
-  bool take(FixNVTSllod* fix, double rate);
+  bool take(FixNH* fix, double rate);
   bool present() const { return fix_ != nullptr; }
   void describe(manymove::dpd::Settings& settings) const { settings.thermostat = settings_; }
 
@@ -35,7 +39,7 @@ class SllodThermostat : protected Pointers {
   bool read();
   bool acts_as_read(double rate) const;
 
-  FixNVTSllod* fix_ = nullptr;
+  FixNH* fix_ = nullptr;
   manymove::dpd::NoseHoover settings_;
 };
 

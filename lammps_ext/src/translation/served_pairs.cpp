@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "translation/pair_styles.h"
+#include "translation/served_pairs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -78,12 +78,12 @@ double energy_of(const PairPotential& p, double squared, double& over_distance) 
 
 }  // namespace
 
-PairStyles::PairStyles(LAMMPS* lmp) : Pointers(lmp) {
+ServedPairs::ServedPairs(LAMMPS* lmp) : Pointers(lmp) {
   unserved_ = find_parts();
   if (unserved_.empty()) unserved_ = check_potentials();
 }
 
-std::string PairStyles::find_parts() {
+std::string ServedPairs::find_parts() {
   dpd_ = dynamic_cast<PairManymoveDPD*>(force->pair);
   const std::string style = force->pair_style ? force->pair_style : "none",
                     command = "pair_style " + style;
@@ -130,7 +130,7 @@ std::string PairStyles::find_parts() {
 }
 
 // What an input script can use instead of the pair style, or of styles within a hybrid one.
-std::string PairStyles::instead() const {
+std::string ServedPairs::instead() const {
   const std::string style = force->pair_style ? force->pair_style : "none";
   if (kPairsOfDPD.count(style)) return " (instead: pair_style manymove/" + style + ")";
   if (style.rfind("hybrid", 0) != 0) return "";
@@ -140,7 +140,7 @@ std::string PairStyles::instead() const {
 }
 
 // What is read from the styles is what they compute, at two distances.
-std::string PairStyles::check_potentials() {
+std::string ServedPairs::check_potentials() {
   for (int i = 1; i <= atom->ntypes; ++i)
     for (int j = i; j <= atom->ntypes; ++j) {
       int number = 0;
@@ -165,13 +165,13 @@ std::string PairStyles::check_potentials() {
   return "";
 }
 
-bool PairStyles::acts(const Part& part, int i, int j) const {
+bool ServedPairs::acts(const Part& part, int i, int j) const {
   std::string name = part.name;
   return reinterpret_cast<PairHybrid*>(force->pair)->check_ijtype(i, j, name.data()) != 0;
 }
 
 // i <= j: styles may have only these coefficients.
-PairPotential PairStyles::potential(const Part& part, int i, int j) const {
+PairPotential ServedPairs::potential(const Part& part, int i, int j) const {
   const PotentialStyle& style = *potential_style(part.style);
   const auto value = [&](const char* name) {
     double** const values = name ? coefficient(*part.pair, name) : nullptr;
@@ -191,7 +191,7 @@ PairPotential PairStyles::potential(const Part& part, int i, int j) const {
   return read;
 }
 
-PairTable PairStyles::table() {
+PairTable ServedPairs::table() {
   PairTable table = dpd_->table();
   const auto size = static_cast<std::size_t>(table.types) + 1;
   coefficients_.assign(table.coefficients, table.coefficients + size * size);
