@@ -81,8 +81,8 @@ class DPD(Integrator):
     The box must be 3D and, across each pair of faces, at least twice the largest cutoff wide. It
     may be tilted. All particles of a type must have the same mass.
 
-    On several MPI ranks the engine has HOOMD-blue's domains. The trajectory is that of one rank, up
-    to the order of sums.
+    On several MPI ranks the engine has HOOMD-blue's domains. Trajectories on one and on several
+    ranks differ by the order of sums only.
 
     Example::
 
