@@ -163,9 +163,7 @@ def simulate(name: str, start: Path, options: argparse.Namespace) -> dict:
         "error": blocks.std(ddof=1) / math.sqrt(BLOCKS),
         "blocks": blocks.tolist(),
         "temperature": temperature.mean(),
-        "million_particle_steps_per_second": 1e-6
-        * len(rows) * options.period * simulation.state.N_particles / seconds,
-    }  # fmt: skip
+    }
     print(
         f"{name:>9}: tension {with_error(result['tension'], result['error'])}, temperature "
         f"{result['temperature']:.3f}, {seconds:.1f} s with the measurements"

@@ -21,7 +21,7 @@ constexpr const char* kName = "hoomd.manymove.DPD";
 
 // Steps of so many particles in all are made at once: the engine is faster with many steps at a
 // time, and HOOMD-blue notices Ctrl-C between them.
-constexpr double kParticleStepsAtOnce = 0x1p24, kStepsAtOnce = 1024;
+constexpr double kParticleStepsOnCpu = 0x1p24, kParticleStepsOnGpu = 0x1p28, kMostSteps = 4096;
 
 double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
@@ -323,7 +323,9 @@ bool DPD::due(const Triggers& triggers, std::uint64_t timestep) const {
 
 void DPD::update(std::uint64_t timestep) {
   timestep_ = timestep;
-  if (pending_ >= std::min(kStepsAtOnce, kParticleStepsAtOnce / m_pdata->getNGlobal())) catch_up();
+  const double of_particles =
+      m_exec_conf->isCUDAEnabled() ? kParticleStepsOnGpu : kParticleStepsOnCpu;
+  if (pending_ >= std::min(kMostSteps, of_particles / m_pdata->getNGlobal())) catch_up();
   // HOOMD-blue itself notices signals after a step, when its arrays may be those of an earlier one.
   // Several ranks could notice them at different steps.
   if (!ranks_ && PyErr_CheckSignals() != 0) {

@@ -79,8 +79,10 @@ class DPD(Integrator):
     forces; `hoomd.md.pair.DPD` leaves friction and noise out, whose mean is zero.
 
     The box must be 3D and, across each pair of faces, at least twice the largest cutoff wide. It
-    may be tilted. All particles of a type must have the same mass. There is one MPI rank per
-    simulation.
+    may be tilted. All particles of a type must have the same mass.
+
+    On several MPI ranks the engine has HOOMD-blue's domains. Trajectories on one and on several
+    ranks differ by the order of sums only.
 
     Example::
 
@@ -109,9 +111,8 @@ class DPD(Integrator):
         ValueError: (at the start of a run) the box or the particles are not as described above, or
             a force is not one of those in `forces`; (in a run) kT is negative.
         RuntimeError: a particle moves by a quarter of the box in one step, or a bond is broken; the
-            message has its tag. Also (at the start of a run) several MPI ranks or GPUs share the
-            simulation, or ``simulation.operations`` has an operation that works with HPMC's
-            integrator only.
+            message has its tag. Also (at the start of a run) a rank has several GPUs, or
+            ``simulation.operations`` has an operation that works with HPMC's integrator only.
         hoomd.error.MutabilityError: `threads` is set while the integrator is attached.
     """
 

@@ -44,6 +44,7 @@ FIGURES = {
     "hard_spheres/crystallization.py": "h100-spheres-crystallization",
     "hard_spheres/interface_velocity.py": "spheres-interface-velocity",
     "hard_spheres/swap_moves.py": "swap-moves",
+    "hoomd_bilayer/run.py": "cpu-hoomd-bilayer",
     "hoomd_hard_spheres/run.py": "cpu-hoomd-spheres",
     "n_butane_in_mfi/run.py": "cpu-n-butane-in-mfi",
     "methane_in_mfi/isotherm.py": "cpu-adsorption-isotherm",
@@ -195,7 +196,9 @@ def test_frames_of_drops_need_not_begin_where_the_measurement_does(tmp_path):
     assert 120 < drop["contact_angle"] < 175
 
 
-@pytest.mark.parametrize("script", ["hoomd_hard_disks/run.py", "hoomd_hard_spheres/run.py"])
+@pytest.mark.parametrize(
+    "script", ["hoomd_bilayer/run.py", "hoomd_hard_disks/run.py", "hoomd_hard_spheres/run.py"]
+)
 def test_a_module_that_is_not_installed_is_named(script, tmp_path):
     hide = "import runpy, sys; sys.modules['hoomd'] = None; sys.argv = sys.argv[1:]; "
     go = "runpy.run_path(sys.argv[0], run_name='__main__')"

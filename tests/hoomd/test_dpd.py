@@ -1,5 +1,6 @@
-"""hoomd.manymove.DPD on several ranks, and its guide."""
+"""hoomd.manymove.DPD on several ranks, its guide and its benchmark."""
 
+import json
 import sys
 
 import numpy as np
@@ -8,6 +9,8 @@ from commands import MPIEXEC
 from documents import ROOT, blocks
 from machine import GPU
 from processes import on_ranks, run, with_support
+
+from benchmarks.cli import run as bench
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
 pytest.importorskip("hoomd.manymove.dpd", reason="the component is not installed")
@@ -142,3 +145,26 @@ def test_the_guide_names_the_settings_that_exist(word):
     text = (ROOT / "docs/guides/from_md_pair_dpd.md").read_text()
     dpd = hoomd.manymove.DPD(0.01, 1.0)
     assert f"{word}" in text and hasattr(dpd, word)
+
+
+@pytest.mark.skipif(not hoomd.version.md_built, reason="HOOMD-blue without md")
+def test_the_benchmark_times_the_component_and_md(tmp_path, capsys):
+    options = "--dpd --sizes 3000 --device cpu --threads 1 --equilibrate 300 --repeats 3"
+    file = tmp_path / "dpd.json"
+    assert bench(["hoomd", *options.split(), "--seconds", "0.02", "--json", str(file)]) == 0
+    names = ["hoomd.manymove, mixed", "hoomd.manymove, double"]
+    names.append(f"md.pair.DPD {hoomd.version.version}")
+    rows = json.loads(file.read_text())["results"]
+    assert [row["variant"] for row in rows] == names
+    assert all(row["million_particle_steps_per_second"] > 0 for row in rows)
+    assert all(row["temperature"] == pytest.approx(1.0, abs=0.15) for row in rows)
+    assert [row["ratio_to_md"] > 0 for row in rows[:2]] == [True, True]
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in names)
+
+
+@pytest.mark.parametrize("option", ["--spheres", "--packing-fraction 0.5", "--decorrelation 10"])
+def test_the_benchmark_refuses_options_of_hard_particles(option, capsys):
+    words = ["hoomd", "--dpd", *option.split(), "--device", "cpu"]
+    assert bench(words) == 2
+    assert f"{option.split()[0]} does not go with --dpd" in capsys.readouterr().err
