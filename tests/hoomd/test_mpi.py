@@ -93,9 +93,15 @@ sites = numpy.indices(shape).reshape(len(shape), -1).T
 start = (1.5 * (sites - (numpy.array(shape) - 1) / 2), [1.5 * n for n in shape])
 simulation = simulation_of(start, types, device)
 pinned = moves.pop("pinned", [])
+strengths = moves.pop("strengths", {})
 particles = attach(simulation, "component", sweeps_per_step=8, **moves)
 for name in pinned:
     particles.d[name] = 0
+if strengths:
+    linear = hoomd.hpmc.external.linear.Linear(plane_normal=(0, 0.5, 1))
+    for name, strength in strengths.items():
+        linear.alpha[name] = strength
+    particles.external_potentials = [linear]
 sdf = hoomd.manymove.compute.SDF(xmax=0.3, dx=0.01)
 simulation.operations.computes.append(sdf)
 found = []
@@ -179,6 +185,7 @@ def test_a_simulation_on_several_ranks_is_that_of_one(ranks, device, tmp_path):
         ([4, 4, 30], "AB", {}, [2, 3]),
         ([10, 60], "AB", {}, [2]),
         ([4, 4, 30], "AB", {"pinned": ["B"]}, [2]),
+        ([4, 4, 30], "AB", {"strengths": {"A": 0.2, "B": -0.4}}, [2]),
         ([4, 4, 40], "AB", {"swap": {"rounds": 2}}, [2]),
         ([10, 70], "AB", {"swap": {"rounds": 2}, "box_moves": {"betaP": 1.0}}, [2]),
         ([4, 4, 44], "A", {"box_moves": {"betaP": 2.0}}, [2]),
@@ -190,6 +197,7 @@ def test_a_simulation_on_several_ranks_is_that_of_one(ranks, device, tmp_path):
         "mixture of spheres",
         "mixture of disks",
         "pinned spheres",
+        "spheres in a linear field",
         "swaps",
         "swaps at constant pressure",
         "constant pressure",
