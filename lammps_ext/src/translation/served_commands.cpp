@@ -42,7 +42,7 @@ void ServedCommands::check_interactions(const ServedPairs& pairs, const BondedSt
   if (force->special_onefive) refusals_.add("special_bonds one/five");
   if (neighbor->nex_mol > 0) refusals_.add("neigh_modify exclude molecule");
   if (neighbor->includegroup) refusals_.add("neigh_modify include");
-  if (const std::string why = why_no_densities(lmp, pair); !why.empty()) refusals_.add(why);
+  if (const std::string why = why_no_densities(lmp, pairs.dpd()); !why.empty()) refusals_.add(why);
 }
 
 // Styles of which only positions, velocities, forces and masses count: what else they have (a
