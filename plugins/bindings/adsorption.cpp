@@ -253,6 +253,8 @@ void bind_adsorption(nb::module_& module) {
                        chains.push_back({c.weight, c.weight_error, c.energy});
                      return chains;
                    })
+      .def("sums", [](const Engine& e) { return array_of(released([&] { return e.sums(); })); })
+      .def("counts", [](const Engine& e) { return array_of(released([&] { return e.counts(); })); })
       .def("energies", [](Engine& e) { return array_of(e.energies()); })
       .def("snapshot",
            [](const Engine& e) { return dict_of(released([&] { return e.snapshot(); })); });

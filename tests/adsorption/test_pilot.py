@@ -146,6 +146,21 @@ def test_an_interrupted_pilot_run_continues(tmp_path):
         assert b.pilot == whole.pilot
 
 
+def test_an_undecided_equilibration_ends_at_a_constant_loading(monkeypatch):
+    monkeypatch.setattr(Adsorption, "loading_agrees", lambda *_: None)
+    a, b = opened(systems=64), opened(systems=64, trial_positions=16)
+    assert [one.equilibrate_loading(50) for one in (a, b)] == [None, None]
+    assert b.steps == 63 * 50
+    assert 3 * 50 <= a.steps < b.steps
+    (before, error_before), (now, error) = a.pilot["before"][0], a.pilot["loading"][0]
+    assert abs(now - before) <= 2 * np.hypot(error, error_before)
+    assert error <= 0.03 * now
+    monkeypatch.setattr(Adsorption, "loading_agrees", lambda *_: False)
+    c = opened(systems=64)
+    assert c.equilibrate_loading(20) is False
+    assert c.steps == 63 * 20
+
+
 def test_each_fugacity_has_a_choice_of_its_own():
     a = opened()
     a.equilibrate_loading(200)

@@ -37,10 +37,10 @@ class Series:
     def counters(self) -> tuple[int, ...]:
         return (0, 0, 0, 0, 0, 0, self.samples)
 
-    def snapshot(self) -> dict[str, np.ndarray]:
+    def sums(self) -> np.ndarray:
         found = np.zeros((averages._SUMS, len(self._sums[0])))
         found[list(ROWS)], found[list(SQUARED)] = (sums[:, self.samples - 1] for sums in self._sums)
-        return {"sums": found.ravel()}
+        return found.ravel()
 
 
 def ended(tau: float, systems: int, target: float, random: np.random.Generator) -> Averages:

@@ -252,6 +252,9 @@ class MANYMOVE_API Engine {
   // does not change the state; snapshot() has the energies that the moves have updated.
   virtual std::vector<double> energies() { return snapshot().energies; }
   virtual Snapshot snapshot() const = 0;
+  // The arrays of a snapshot that averages need.
+  virtual std::vector<double> sums() const = 0;
+  virtual std::vector<std::int32_t> counts() const = 0;
   // Framework energies at places of the box, xyz: [count][3]: from the grid, and summed over the
   // atoms.
   virtual void framework_energies(const double* xyz, std::size_t count, int species, bool direct,

@@ -32,7 +32,7 @@ _EXPECTED, _EXPECTED_ENERGY, _CHOICE, _TEST, _TESTED, _PRESENT, _MOVES = 13, 17,
 _ENERGY_OF, _PRODUCTS = 38, 42  # of open mixtures
 _REGROWTHS, _SUMS = 52, 54
 FEWEST = 10  # systems from whose spread an error is reliable
-_NOISE = 0.03  # largest relative error of the loading with which a comparison is decided
+NOISE = 0.03  # largest relative error of the loading with which a comparison is decided
 
 
 @dataclass
@@ -110,7 +110,7 @@ class Averages(Loadings):
         return math.prod(self._parameters["cell"]) * math.prod(self._parameters["cells"])
 
     def _sums(self) -> np.ndarray:
-        return self._engine.snapshot()["sums"].reshape(_SUMS, self._systems)
+        return self._engine.sums().reshape(_SUMS, self._systems)
 
     def _means(self) -> np.ndarray:
         """Means over the steps, (sums, systems)."""
@@ -406,7 +406,7 @@ class Averages(Loadings):
             error = math.nan if math.isnan(d.error) else max(least, d.error)
             if abs(d.value) > errors * error:
                 return False
-            if not error <= _NOISE * loadings.mean():
+            if not error <= NOISE * loadings.mean():
                 agree = None
         return agree
 
@@ -593,6 +593,9 @@ class _Gathered:
 
     def snapshot(self) -> dict[str, Any]:
         return self._snapshot
+
+    def sums(self) -> np.ndarray:
+        return self._snapshot["sums"]
 
 
 def _controls(means: np.ndarray, kinds: int) -> np.ndarray:

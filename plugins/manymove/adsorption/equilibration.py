@@ -64,7 +64,9 @@ class Equilibration(Pilot):
         of the equilibration is twice as long as the one before, until both sides agree over a whole
         round within two standard errors, and the standard error is below 3 % of the loading. There
         are at most six rounds. After an interruption the next call continues. Numbers of trials
-        that are "auto" are chosen by the last third of each round, see `pilot`.
+        that are "auto" are chosen by the last third of each round, see `pilot`. With "auto", a
+        round whose comparison is undecided is also the last one if its loading is that of the
+        previous round, within two standard errors and with an error below 3 %.
 
         Args:
             steps: number of steps of every system in the first round, at least 1.
@@ -98,7 +100,8 @@ class Equilibration(Pilot):
                     self.compare_loading(test_molecules(length // _MOMENTS))
             self._choose_trials()
             agree = self.loading_agrees(_AGREEMENT)
-            if agree or now.round + 1 == _ROUNDS or self._systems == 1:
+            ends = agree or (agree is None and self._same_loading(_AGREEMENT))
+            if ends or now.round + 1 == _ROUNDS or self._systems == 1:
                 self._forget_comparison(first=now.first)
                 return agree
             self._forget_comparison(first=now.first, round=now.round + 1, began=self.elapsed)

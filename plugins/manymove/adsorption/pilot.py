@@ -9,15 +9,18 @@ counted and not timed, so that the choice is the same on every device.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from manymove.adsorption.averages import Averages
+from manymove.adsorption.averages import NOISE, Averages
 from manymove.adsorption.chains import Chain
+from manymove.adsorption.estimates import mean_and_error
 from manymove.adsorption.input import MOST_TRIALS
 from manymove.adsorption.molecule_files import Species
 from manymove.adsorption.molecules import Molecule
+from manymove.jobs.report import number
 from manymove.simulation import MonteCarlo
 
 AUTO = "auto"
@@ -28,6 +31,7 @@ _OF_CHAINS = (4, 16, 64), (2, 8, 32)
 # An operation is the energy of a pair of sites, or a wave of a site. The energy of a site in the
 # framework takes as much time as several operations, by its interpolation.
 _OF_GRID = {"linear": 8, "cubic": 24}
+_OF_STEP = 1000  # random numbers, lists of neighbors and decisions
 
 
 def candidates(
@@ -64,8 +68,9 @@ class Pilot(MonteCarlo, Averages):
         """The pilot run that has chosen the numbers of trials at the end of `equilibrate_loading`:
         the number of its `round`, its `rows`, and the index `chosen` of one of them. A row has
         `trial_positions`, `trial_orientations`, the numbers of `exchanges` that were tried and of
-        `accepted` ones, the `operations` of a step, and the `merit`. None before, and if no number
-        of trials is "auto"."""
+        `accepted` ones, the `operations` of a step, and the `merit`. `loading` and `before` are the
+        mean numbers of molecules of each species with their errors in this round and in the
+        previous one. None before, and if no number of trials is "auto"."""
         found = self._about.get("pilot")
         return found if found and "rows" in found else None
 
@@ -86,7 +91,7 @@ class Pilot(MonteCarlo, Averages):
         pieces = pilot["pieces"] if piece else []
         self._pilot_is(
             {"round": of_round, "piece": piece, "pieces": pieces,
-             "from": list(self._engine.counters[3:5])}
+             "from": list(self._engine.counters[3:5]), "loading": pilot.get("loading")}
         )  # fmt: skip
 
     def _end_piece(self, piece: int) -> None:
@@ -106,6 +111,8 @@ class Pilot(MonteCarlo, Averages):
         pilot = self._about.get("pilot")
         if pilot is None or "rows" in pilot:
             return
+        loadings = self._comparison.sums[0] / self._comparison.moments
+        now = [[value, number(error)] for value, error in map(mean_and_error, loadings)]
         tried, rows = self._about["candidates"], []
         for index, (positions, orientations) in enumerate(tried):
             own = pilot["pieces"][index :: len(tried)]
@@ -119,7 +126,25 @@ class Pilot(MonteCarlo, Averages):
         # Of equal merits the one with the fewest trials.
         chosen = max(range(len(rows)), key=lambda index: (rows[index]["merit"], -index))
         self._use_trials(*tried[chosen])
-        self._pilot_is({"round": pilot["round"], "rows": rows, "chosen": chosen})
+        self._pilot_is({
+            "round": pilot["round"], "rows": rows, "chosen": chosen, "loading": now,
+            "before": pilot["loading"],
+        })  # fmt: skip
+
+    def _same_loading(self, errors: float) -> bool:
+        """Whether the mean loadings of the last two rounds agree within so many standard errors,
+        and whether these are small. False without a pilot run."""
+        pilot = self.pilot
+        if pilot is None or pilot["before"] is None:
+            return False
+        for (other, error_before), (value, error) in zip(
+            pilot["before"], pilot["loading"], strict=True
+        ):
+            if error is None or not error <= NOISE * value:
+                return False
+            if abs(value - other) > errors * math.hypot(error, error_before):
+                return False
+        return True
 
     def _use_trials(self, positions: int, orientations: int) -> None:
         self._engine.set_trials(positions, orientations)
@@ -147,4 +172,4 @@ class Pilot(MonteCarlo, Averages):
             moves += 2 * (own + count * (of_grid + present)) / len(sites)
         shares = ("exchange", "reinsertion", "identity_change", "regrowth")
         share = sum(p[name] for name in shares)
-        return share * trials + (1 - share) * moves
+        return _OF_STEP + share * trials + (1 - share) * moves

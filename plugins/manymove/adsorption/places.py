@@ -80,7 +80,7 @@ class Places:
     @property
     def counts(self) -> np.ndarray:
         """Number of molecules of each species in each system, int32 (systems, species)."""
-        counts = self._engine.snapshot()["counts"]
+        counts = self._engine.counts()
         return counts.reshape(self.systems, len(self._parameters["species"]))
 
     @property

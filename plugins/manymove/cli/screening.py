@@ -27,9 +27,7 @@ app = typer.Typer()
 @command(
     app,
     None,
-    OptionsOf(
-        Steps, names="trial_positions trial_orientations reinsertion identity_change regrowth"
-    ),
+    OptionsOf(Steps, names="trial_orientations reinsertion identity_change regrowth"),
     OptionsOf(EnergyGrid, names="interpolation", title="System"),
     Without(adsorbents.of_framework, "framework"),
     adsorbents.of_molecules,
@@ -46,6 +44,7 @@ def screen(
         ),
     ],
     method: str = "plj",
+    trial_positions: str = "auto",
     systems: str = "64",
     precision: str = "mixed",
     **common: Any,
@@ -62,6 +61,8 @@ def screen(
 
     Moves:
         method: Method: plj or metropolis (CPU).
+        trial_positions: Number of positions of the center that an insertion tries; auto chooses it
+            for each structure and pressure by a pilot run.
 
     Run:
         systems: Number of independent systems of each structure; auto chooses as many as fill the

@@ -92,6 +92,16 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     each_array(data_, s, [&](const auto& buffer, auto& host) { host = buffer.values(stream_); });
     return s;
   }
+  std::vector<double> sums() const final {
+    const DeviceGuard here = use();
+    check_whole(state_);
+    return data_.sums.values(stream_);
+  }
+  std::vector<std::int32_t> counts() const final {
+    const DeviceGuard here = use();
+    check_whole(state_);
+    return data_.counts.values(stream_);
+  }
 
  protected:
   // By reference, so that a caller may look into the state for the kernels.

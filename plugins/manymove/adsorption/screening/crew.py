@@ -29,7 +29,7 @@ from manymove.jobs.world import World
 
 _AGAIN = 1.0  # seconds between two attempts to take a structure that another worker has
 _WAIT = 0.2  # seconds between two looks at a request to stop
-_MOST_ON_CPU, _MOST_ON_GPU = 32, 8  # structures that run at the same time by default
+_MOST_ON_CPU, _MOST_ON_GPU = 32, 16  # structures that run at the same time by default
 
 
 def devices_of(screening: Screening, world: World) -> list[str]:

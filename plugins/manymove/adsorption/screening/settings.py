@@ -32,7 +32,7 @@ class Screening(Settings):
         seed: Seed of the random number generator. The seed of each structure is computed from it
             and the name of the structure.
         at_once: Number of structures that run at the same time on each device (default one per
-            core, at most 32, or as many as fill a GPU, at most 8).
+            core, at most 32, or as many as fill a GPU, at most 16).
         time_limit: Maximum time for each structure in seconds; its remaining points are left out
             (default none).
         insertions: Number of test molecules of each species, and of helium, in each of 64 sets in
@@ -57,6 +57,7 @@ class Screening(Settings):
     framework: str = ""
     method: str = "plj"
     systems: Annotated[int, least(1)] = 64
+    equilibrate: Annotated[int, least(0)] = 2000
     target_error: Annotated[float | None, positive] = 0.02
     output: Path = Path("out/screen")
     isotherm: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0)
@@ -101,6 +102,7 @@ class Screening(Settings):
 # The arguments of `manymove.Adsorption` that are the same for all structures, and their defaults.
 _OF_ENGINE: dict[str, Any] = {
     **{f.name: f.default for f in fields(Steps) if f.name not in ("method", "exchange")},
+    "trial_positions": "auto",
     "temperature": 300.0, "cutoff": Interactions().cutoff, "precision": Interactions().precision,
     "interpolation": EnergyGrid().interpolation, "grid_spacing": None,
     "barrier": EnergyGrid().barrier, "framework_charges": None, "ewald": None, "profile": None,
