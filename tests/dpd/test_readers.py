@@ -50,6 +50,26 @@ run 12
     assert_close(state(ours), state(host), 1e-9)
 
 
+AVERAGES = """
+compute t all temp
+compute p all pressure t
+compute w all pressure NULL virial
+fix a all ave/time 1 1 1 c_t c_p c_p[4] c_w[5] c_thermo_pe file averages format " %.16g"
+fix b all ave/time 2 5 10 f_a[2] c_thermo_press file others format " %.16g"
+run 20
+"""
+
+
+@pytest.mark.parametrize("more", ["", "fix f all viscous 2.0\n", "fix f all addforce 0.1 0 0\n"])
+def test_averages_of_temperatures_and_pressures(more, device, tmp_path):
+    # They need velocities alone, except with body forces.
+    ours, host = compare(SCRIPTS["bonds"] + more, AVERAGES, device, tmp_path)
+    for name, rows in (("averages", 21), ("others", 2)):
+        a, b = (table(run, name).astype(float) for run in (ours, host))
+        assert len(a) == rows
+        assert a == pytest.approx(b, rel=1e-8, abs=1e-8)
+
+
 @pytest.mark.parametrize(
     "columns", ["temp press pe fmax fnorm", "epair pe vol", "fmax epair", "c_thermo_temp f_t pxy"]
 )

@@ -352,7 +352,7 @@ unsigned VerletManymove::what_is_read(const ScriptTranslation& script) const {
   unsigned what =
       output->next == now ? script.readers().of_thermo(script.forces().has_body_forces()) : 0;
   for (const Fix* fix : script.end_of_step())
-    if (is_due(fix, now)) what |= script.readers().of(fix);
+    if (is_due(fix, now)) what |= script.readers().of(fix, script.forces().has_body_forces());
   return what;
 }
 

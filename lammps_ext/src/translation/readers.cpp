@@ -70,8 +70,12 @@ unsigned Readers::of_thermo(bool has_body_forces) const {
   return what;
 }
 
-unsigned Readers::of(const Fix* fix) const {
+// If all computes are temperatures, energies and pressures, and no variable reads particles, fix
+// ave/time averages nothing else. Values of fixes are those of thermostats or of earlier averages,
+// unless there are body forces.
+unsigned Readers::of(const Fix* fix, bool has_body_forces) const {
   const std::string style = fix->style;
+  if (style == "ave/time") return reads_positions_ || has_body_forces ? kEverything : kVelocities;
   if (style == "momentum") return kVelocities | kPositions;
   const bool thermostat = style == "temp/berendsen" || style == "temp/csld" ||
                           style == "temp/csvr" || style == "temp/rescale";

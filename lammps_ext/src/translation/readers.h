@@ -25,7 +25,7 @@ class Readers : protected Pointers {
   // What thermodynamic output, or a fix at the end of a step, may read: bits of ReadArrays. A fix
   // that does not need everything changes no more than velocities.
   unsigned of_thermo(bool has_body_forces) const;
-  unsigned of(const Fix* fix) const;
+  unsigned of(const Fix* fix, bool has_body_forces) const;
 
  private:
   bool reads_neighbors_ = false, reads_positions_ = true;
