@@ -239,7 +239,7 @@ class HandOverOn final : public HandOver {
         listed_ = border;
         return {values + kFindings, values + kFindings + number_};
       }
-      machine_.reserve(border_, border + border / 4, 0);
+      make_room(border, 0);
     }
   }
 
@@ -285,7 +285,7 @@ class HandOverOn final : public HandOver {
     const std::size_t own = listed_;
     machine_.run(own, PackPass<Real>{work, records, places.here.data(), packed()});
     machine_.exchange(sent, received);
-    machine_.reserve(border_, own + arriving, own);
+    make_room(own + arriving, own);
     listed_ = own + arriving;
     Traveler* next = border_.data() + own;
     for (const auto& segment : received) {
@@ -295,6 +295,11 @@ class HandOverOn final : public HandOver {
                    &findings()->written);
       next += number;
     }
+  }
+
+  // With a margin, because the number of particles near the borders fluctuates.
+  void make_room(std::size_t border, std::size_t kept) {
+    if (border > border_.size()) machine_.reserve(border_, border + border / 4, kept);
   }
 
   // Throws if the last write() has left particles without a position.
