@@ -31,7 +31,7 @@ struct MoleculesOfWarp {
 // Steps of several proposals: a block has a system. In float the registers suffice for as many
 // warps of a multiprocessor as the shared memory does with the mesh.
 template <class F>
-__global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 6 : 2)
+__global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 5 : 2)
     run_several_kernel(const __grid_constant__ MoleculeArrays<F> w, DeviceMoveCounts* moves) {
   const auto system = static_cast<int>(blockIdx.x);
   const MoleculeScratch<F> scratch{TeamPointer<char>(0u), w, changes_of(w, system)};
