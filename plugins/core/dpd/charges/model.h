@@ -92,10 +92,11 @@ MM_HD CellSpan span_around(int cell, int cells) {
   return {cell < kReach ? cell - kReach + cells : cell - kReach, 2 * kReach + 1};
 }
 
-// The pairs of one charge. start: [cells + 1], of the places of each cell.
+// The pairs of one charge, in those rows of cells that lane `lane` of `lanes` has. start: [cells +
+// 1], of the places of each cell.
 template <bool reading>
 MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPlace* place,
-                         const ChargedPlace& i) {
+                         const ChargedPlace& i, int lane = 0, int lanes = 1) {
   ChargeSums sums;
   const auto span = [&](std::uint32_t u, int a) {
     return span_around(static_cast<int>(bin_of(u, static_cast<std::uint32_t>(law.cells[a]))),
@@ -103,18 +104,17 @@ MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPl
   };
   const auto wrapped = [](int c, int cells) { return c < cells ? c : c - cells; };
   const CellSpan x = span(i.x, 0), y = span(i.y, 1), z = span(i.z, 2);
-  for (int c = 0; c < z.count; ++c)
-    for (int b = 0; b < y.count; ++b) {
-      const int row =
-          (wrapped(z.first + c, law.cells[2]) * law.cells[1] + wrapped(y.first + b, law.cells[1])) *
-          law.cells[0];
-      // Cells of a row follow each other in memory; behind the last one comes the first one.
-      const int end = x.first + x.count, inner = end < law.cells[0] ? end : law.cells[0];
-      for (int k = start[row + x.first]; k < start[row + inner]; ++k)
-        add_pair<reading>(law, i, place[k], sums);
-      for (int k = start[row]; k < start[row + end - inner]; ++k)
-        add_pair<reading>(law, i, place[k], sums);
-    }
+  for (int r = lane; r < y.count * z.count; r += lanes) {
+    const int row = (wrapped(z.first + r / y.count, law.cells[2]) * law.cells[1] +
+                     wrapped(y.first + r % y.count, law.cells[1])) *
+                    law.cells[0];
+    // Cells of a row follow each other in memory; behind the last one comes the first one.
+    const int end = x.first + x.count, inner = end < law.cells[0] ? end : law.cells[0];
+    for (int k = start[row + x.first]; k < start[row + inner]; ++k)
+      add_pair<reading>(law, i, place[k], sums);
+    for (int k = start[row]; k < start[row + end - inner]; ++k)
+      add_pair<reading>(law, i, place[k], sums);
+  }
   return sums;
 }
 
@@ -179,37 +179,42 @@ struct MeshStencil {
   MM_HD MeshStencil(const ChargeMesh& mesh, const ChargedPlace& p)
       : x(mesh, p.x, 0), y(mesh, p.y, 1), z(mesh, p.z, 2) {}
 
-  // Calls visit(index, weight) for all points of planes from first to before last, always in the
-  // same order.
+  // Calls visit(index, weight) for all points of one of the planes, always in the same order.
   template <class Visit>
-  MM_HD void for_planes(const ChargeMesh& mesh, int first, int last, const Visit& visit) const {
-    for (int c = first; c < last; ++c)
-      for (int b = 0; b < order; ++b) {
-        const int row = (z.point[c] * mesh.points[1] + y.point[b]) * mesh.points[0];
-        const double weight = z.weight[c] * y.weight[b];
-        MM_UNROLL for (int a = 0; a < order; ++a) visit(row + x.point[a], weight * x.weight[a]);
-      }
+  MM_HD void for_plane(const ChargeMesh& mesh, int plane, const Visit& visit) const {
+    int point = 0;
+    double along_z = 0;
+    // A GPU has no registers for an index that is known at run time only.
+    MM_UNROLL for (int c = 0; c < order; ++c) {
+      point = c == plane ? z.point[c] : point;
+      along_z = c == plane ? z.weight[c] : along_z;
+    }
+    MM_UNROLL for (int b = 0; b < order; ++b) {
+      const int row = (point * mesh.points[1] + y.point[b]) * mesh.points[0];
+      const double across_x = along_z * y.weight[b];
+      MM_UNROLL for (int a = 0; a < order; ++a) visit(row + x.point[a], across_x * x.weight[a]);
+    }
   }
 };
 
-// Calls add(point of the mesh, integer charge) for planes of its points, as for_planes() does.
+// Calls add(point of the mesh, integer charge) for one plane of its points.
 template <int order, class Add>
-MM_HD void spread_charge(const ChargeMesh& mesh, const ChargedPlace& p, int first, int last,
-                         const Add& add) {
+MM_HD void spread_charge(const ChargeMesh& mesh, const ChargedPlace& p, int plane, const Add& add) {
   const double charge = p.charge / mesh.charge_unit;
-  MeshStencil<order>(mesh, p).for_planes(mesh, first, last, [&](int index, double weight) {
-    add(index, nearest_integer(weight * charge));
-  });
+  MeshStencil<order>(mesh, p).for_plane(
+      mesh, plane, [&](int index, double weight) { add(index, nearest_integer(weight * charge)); });
 }
 
-// The field at a place, times the coupling.
+// The part of the field at a place, times the coupling, that comes from one plane of its points.
+// The field is the sum of all, in their order.
 template <int order>
-MM_HD Vector<double> field_at(const ChargeMesh& mesh, const ChargedPlace& p) {
+MM_HD Vector<double> field_of_plane(const ChargeMesh& mesh, const ChargedPlace& p, int plane) {
   Vector<double> field{0, 0, 0};
-  MeshStencil<order>(mesh, p).for_planes(mesh, 0, order, [&](int index, double weight) {
+  MeshStencil<order>(mesh, p).for_plane(mesh, plane, [&](int index, double weight) {
     // Inverse transforms have real and imaginary parts exchanged.
-    field.x = fused(weight, mesh.second[index].im, field.x);
-    field.y = fused(weight, mesh.second[index].re, field.y);
+    const Wave across = mesh.second[index];
+    field.x = fused(weight, across.im, field.x);
+    field.y = fused(weight, across.re, field.y);
     field.z = fused(weight, mesh.first[index].im, field.z);
   });
   return field;
@@ -248,28 +253,30 @@ struct WaveSums {
   }
 };
 
-// From the transform of the charges at a wave to that of the fields, E(k) = -i k G(k) rho(k) over
-// the volume (Eq. 11 of the paper), for the inverse transform by a forward one: E_x + i E_y in
-// `second` and E_z in `first`, with real and imaginary parts exchanged.
+// The fields of one wave: E_x + i E_y across z and E_z along z, with real and imaginary parts
+// exchanged, so that a forward transform is the inverse one.
+struct WaveFields {
+  Wave across, along;
+};
+
+// The fields E(k) = -i k G(k) rho(k) over the volume (Eq. 11 of the paper) of the wave (x, y, z) of
+// the charges' transform rho.
 template <bool reading>
-MM_HD void solve_wave(const ChargeMesh& mesh, int x, int y, int z, WaveSums& sums) {
+MM_HD WaveFields solve_wave(const ChargeMesh& mesh, int x, int y, int z, const Wave& rho,
+                            WaveSums& sums) {
   const int at[3] = {x, y, z};
   double k[3], slope[3];
   int mirrored[3];
-  for (int a = 0; a < 3; ++a) {
+  MM_UNROLL for (int a = 0; a < 3; ++a) {
     const int n = mesh.points[a];
     k[a] = (2 * at[a] < n ? at[a] : at[a] - n) * mesh.wave_number[a];
     mirrored[a] = 2 * at[a] <= n ? at[a] : n - at[a];
     // The highest wave of an even number of points has no derivative.
     slope[a] = 2 * at[a] == n ? 0.0 : k[a];
   }
-  const std::int64_t index =
-      (static_cast<std::int64_t>(z) * mesh.points[1] + y) * mesh.points[0] + x;
-  const Wave rho = mesh.first[index];
+  const int half_x = mesh.points[0] / 2 + 1, half_y = mesh.points[1] / 2 + 1;
   const double g =
-      mesh.influence[(static_cast<std::int64_t>(mirrored[2]) * (mesh.points[1] / 2 + 1) +
-                      mirrored[1]) *
-                         (mesh.points[0] / 2 + 1) +
+      mesh.influence[(static_cast<std::int64_t>(mirrored[2]) * half_y + mirrored[1]) * half_x +
                      mirrored[0]];
   if constexpr (reading) {
     const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2],
@@ -282,16 +289,17 @@ MM_HD void solve_wave(const ChargeMesh& mesh, int x, int y, int z, WaveSums& sum
     sums.virial[5] += term * (v * (k[1] * k[2]));
   }
   const double scale = g * mesh.per_volume, a = rho.re * scale, b = rho.im * scale;
-  mesh.second[index] = {slope[1] * b - slope[0] * a, slope[1] * a + slope[0] * b};
-  mesh.first[index] = {-(slope[2] * a), slope[2] * b};
+  // Explicitly fused: compilers make vector instructions of such pairs of sums and differences that
+  // are fused even where contraction is switched off (GCC 12).
+  return {{fused(slope[1], b, -(slope[0] * a)), fused(slope[1], a, slope[0] * b)},
+          {-(slope[2] * a), slope[2] * b}};
 }
 
-// The force on a charge.
-template <int order>
-MM_HD Vector<double> force_on(const ChargeMesh& mesh, std::int64_t dipole, const ChargedPlace& p) {
-  Vector<double> force = field_at<order>(mesh, p);
-  if (mesh.slab_force != 0) force.z += mesh.slab_force * static_cast<double>(dipole);
-  return {p.charge * force.x, p.charge * force.y, p.charge * force.z};
+// The force on a charge in a field.
+MM_HD Vector<double> force_in(const ChargeMesh& mesh, Vector<double> field, std::int64_t dipole,
+                              const ChargedPlace& p) {
+  if (mesh.slab_force != 0) field.z += mesh.slab_force * static_cast<double>(dipole);
+  return {p.charge * field.x, p.charge * field.y, p.charge * field.z};
 }
 
 }  // namespace manymove::dpd

@@ -19,7 +19,12 @@ void add_forces(const ChargeArguments& a, int first, int last, ChargeSums* sums)
     Vector<double> force{static_cast<double>(of_pairs.force[0]) * a.law.force_unit,
                          static_cast<double>(of_pairs.force[1]) * a.law.force_unit,
                          static_cast<double>(of_pairs.force[2]) * a.law.force_unit};
-    if constexpr (order > 0) force = force + force_on<order>(a.mesh, a.dipole, p);
+    if constexpr (order > 0) {
+      Vector<double> field{0, 0, 0};
+      for (int plane = 0; plane < order; ++plane)
+        field = field + field_of_plane<order>(a.mesh, p, plane);
+      force = force + force_in(a.mesh, field, a.dipole, p);
+    }
     a.force[p.number - a.first] = force;
     if constexpr (!reading) continue;
     sums->energy += of_pairs.energy;
@@ -40,12 +45,13 @@ void spread(const ChargeArguments& a, int first, int last) {
   std::int64_t* const charge = a.mesh.charge;
   for_constant<5, 2, 3, 4, 6, 7>(a.mesh.order, [&](auto order) {
     for (int k = first; k < last; ++k)
-      spread_charge<order()>(a.mesh, a.place[k], 0, order(), [&](int index, std::int64_t units) {
-        if (a.shared)
-          __atomic_fetch_add(charge + index, units, __ATOMIC_RELAXED);
-        else
-          charge[index] += units;
-      });
+      for (int plane = 0; plane < order(); ++plane)
+        spread_charge<order()>(a.mesh, a.place[k], plane, [&](int index, std::int64_t units) {
+          if (a.shared)
+            __atomic_fetch_add(charge + index, units, __ATOMIC_RELAXED);
+          else
+            charge[index] += units;
+        });
   });
 }
 
@@ -58,13 +64,16 @@ void convert(const ChargeArguments& a, int plane) {
 }
 
 void solve(const ChargeArguments& a, int plane, WaveSums* sums) {
-  for (int y = 0; y < a.mesh.points[1]; ++y) {
+  const ChargeMesh& m = a.mesh;
+  std::int64_t k = static_cast<std::int64_t>(m.points[0]) * m.points[1] * plane;
+  for (int y = 0; y < m.points[1]; ++y) {
     WaveSums row;
-    for (int x = 0; x < a.mesh.points[0]; ++x)
-      if (sums)
-        solve_wave<true>(a.mesh, x, y, plane, row);
-      else
-        solve_wave<false>(a.mesh, x, y, plane, row);
+    for (int x = 0; x < m.points[0]; ++x, ++k) {
+      const WaveFields fields = sums ? solve_wave<true>(m, x, y, plane, m.first[k], row)
+                                     : solve_wave<false>(m, x, y, plane, m.first[k], row);
+      m.first[k] = fields.along;
+      m.second[k] = fields.across;
+    }
     if (sums) sums->add(row);
   }
 }

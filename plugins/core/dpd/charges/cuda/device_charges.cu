@@ -57,81 +57,139 @@ __global__ void spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   if (k >= a.charges) return;
   const ChargedPlace p = a.place[k];
   auto* const charge = reinterpret_cast<Counter*>(a.mesh.charge);
-  spread_charge<order>(a.mesh, p, plane, plane + 1,
+  spread_charge<order>(a.mesh, p, plane,
                        [&](int index, std::int64_t units) { add_integer(charge + index, units); });
   if (plane == 0 && a.mesh.slab_force != 0) add_integer(&a.sums[7], dipole_of(a.mesh, p));
 }
 
-// One thread per point.
-__global__ void convert_kernel(const __grid_constant__ ChargeMesh mesh) {
-  const int k = index_of_thread();
-  if (k < mesh.size())
-    mesh.first[k] = {static_cast<double>(mesh.charge[k]) * mesh.charge_unit, 0.0};
-}
+// `some` lines of a mesh along an axis, which a block has in shared memory.
+template <int some>
+struct BlockLines {
+  static constexpr int kPitch = some == 1 ? 1 : some + 1;  // spreads lines over banks
+  const ChargeMesh& mesh;
+  const int axis, length, first, here;
+  const MeshLines along;
 
-template <int R>
-__device__ void fft_stage(int length, int done, int some, const Wave* twiddle, const Wave* from,
-                          Wave* to) {
-  const int apart = length / R;
-  for (int k = static_cast<int>(threadIdx.x); k < apart * some; k += kThreads) {
-    const int t = k / some, line = k % some;
-    Wave a[R];
-    for (int j = 0; j < R; ++j) a[j] = from[(t + j * apart) * some + line];
-    butterfly(a, done, t, twiddle);
-    const int place = fft_place(R, done, t);
-    for (int j = 0; j < R; ++j) to[(place + j * done) * some + line] = a[j];
-  }
-}
+  __device__ BlockLines(const ChargeMesh& mesh, int axis)
+      : mesh(mesh),
+        axis(axis),
+        length(mesh.points[axis]),
+        first(static_cast<int>(blockIdx.x) * some),
+        here(min(some, mesh.size() / length - first)),
+        along(mesh.points, axis) {}
 
-// One block for `some` lines of a mesh along an axis, in shared memory.
-__global__ void __launch_bounds__(kThreads)
-    fft_kernel(const __grid_constant__ ChargeMesh mesh, int axis, int some, Wave* values) {
-  extern __shared__ Wave memory[];
-  const int length = mesh.points[axis], lines = mesh.size() / length,
-            first = static_cast<int>(blockIdx.x) * some, here = min(some, lines - first);
-  const MeshLines along(mesh.points, axis);
-  Wave *from = memory, *to = memory + length * some;
-  // Neighbors in memory are those of a line along x, and otherwise of different lines.
-  const auto for_each = [&](const auto& visit) {
-    for (int t = static_cast<int>(threadIdx.x); t < length * some; t += kThreads) {
-      const int k = axis == 0 ? t % length : t / some, line = axis == 0 ? t / length : t % some;
-      if (line < here)
-        visit(k * some + line,
-              along.begin(first + line) + static_cast<std::int64_t>(k) * along.stride);
+  static __device__ int at(int k, int line) { return k * kPitch + line; }
+  // Calls visit(k, line, index in the mesh). Neighbors in memory are of one line along x, and
+  // otherwise of different lines.
+  template <class Visit>
+  __device__ void for_each(const Visit& visit) const {
+    const int thread = static_cast<int>(threadIdx.x);
+    const auto index = [&](int k, int line) {
+      return along.begin(first + line) + static_cast<std::int64_t>(k) * along.stride;
+    };
+    if (axis == 0) {
+      for (int line = thread / 32; line < here; line += kThreads / 32)
+        for (int k = thread % 32; k < length; k += 32) visit(k, line, index(k, line));
+      return;
     }
-  };
-  for_each([&](int shared, std::int64_t global) { from[shared] = values[global]; });
-  __syncthreads();
-  const FftPlan& plan = mesh.plan[axis];
-  int done = 1;
-  for (int s = 0; s < plan.stages; ++s) {
-    for_constant<2, 3, 4, 5>(plan.radix[s], [&](auto radix) {
-      fft_stage<radix()>(length, done, some, mesh.twiddle[axis], from, to);
-    });
-    done *= plan.radix[s];
-    __syncthreads();
-    Wave* const other = from;
-    from = to;
-    to = other;
+    const int line = thread % some;
+    if (line < here)
+      for (int k = thread / some; k < length; k += kThreads / some) visit(k, line, index(k, line));
   }
-  for_each([&](int shared, std::int64_t global) { values[global] = from[shared]; });
+
+  template <int R>
+  __device__ void stage(int done, const Wave* from, Wave* to) const {
+    const int apart = length / R, line = static_cast<int>(threadIdx.x) % some;
+    const Wave* const twiddle = mesh.twiddle[axis];
+    for (int t = static_cast<int>(threadIdx.x) / some; t < apart; t += kThreads / some) {
+      Wave a[R];
+      MM_UNROLL for (int j = 0; j < R; ++j) a[j] = from[at(t + j * apart, line)];
+      butterfly(a, done, t, twiddle);
+      const int place = fft_place(R, done, t);
+      MM_UNROLL for (int j = 0; j < R; ++j) to[at(place + j * done, line)] = a[j];
+    }
+  }
+  // All threads of the block, after a barrier; the result is in `from`.
+  __device__ void transform(Wave*& from, Wave*& to) const {
+    const FftPlan& plan = mesh.plan[axis];
+    int done = 1;
+    for (int s = 0; s < plan.stages; ++s) {
+      for_constant<2, 3, 4, 5>(plan.radix[s], [&](auto radix) { stage<radix()>(done, from, to); });
+      done *= plan.radix[s];
+      __syncthreads();
+      Wave* const other = from;
+      from = to;
+      to = other;
+    }
+  }
+};
+
+// One block for `some` lines of `first`, or of `second` where blockIdx.y is 1. of_charges: the
+// values are the integer charges, which are 0 afterwards.
+template <int some>
+__global__ void __launch_bounds__(kThreads)
+    fft_kernel(const __grid_constant__ ChargeMesh mesh, int axis, bool of_charges) {
+  extern __shared__ Wave memory[];
+  const BlockLines<some> lines(mesh, axis);
+  Wave *from = memory, *to = memory + lines.length * lines.kPitch;
+  Wave* const values = blockIdx.y == 0 ? mesh.first : mesh.second;
+  lines.for_each([&](int k, int line, std::int64_t index) {
+    Wave& value = from[lines.at(k, line)];
+    if (!of_charges) {
+      value = values[index];
+      return;
+    }
+    value = {static_cast<double>(mesh.charge[index]) * mesh.charge_unit, 0.0};
+    mesh.charge[index] = 0;
+  });
+  __syncthreads();
+  lines.transform(from, to);
+  lines.for_each(
+      [&](int k, int line, std::int64_t index) { values[index] = from[lines.at(k, line)]; });
 }
 
-// One thread per wave.
-__global__ void solve_kernel(const __grid_constant__ ChargeMesh mesh) {
-  const int k = index_of_thread();
-  if (k >= mesh.size()) return;
-  const int x = k % mesh.points[0], row = k / mesh.points[0];
-  WaveSums none;
-  solve_wave<false>(mesh, x, row % mesh.points[1], row / mesh.points[1], none);
+// One block for `some` lines along z: from the transform of the charges along x and y to the fields
+// whose inverse transforms along y and x are left.
+template <int some>
+__global__ void __launch_bounds__(kThreads)
+    solve_lines_kernel(const __grid_constant__ ChargeMesh mesh) {
+  extern __shared__ Wave memory[];
+  const BlockLines<some> lines(mesh, 2);
+  const int size = lines.length * lines.kPitch;
+  Wave *from = memory, *to = memory + size, *other = memory + 2 * size;
+  lines.for_each(
+      [&](int k, int line, std::int64_t index) { from[lines.at(k, line)] = mesh.first[index]; });
+  __syncthreads();
+  lines.transform(from, to);
+  lines.for_each([&](int k, int line, std::int64_t) {
+    const int xy = lines.first + line;
+    WaveSums none;
+    const WaveFields fields = solve_wave<false>(mesh, xy % mesh.points[0], xy / mesh.points[0], k,
+                                                from[lines.at(k, line)], none);
+    from[lines.at(k, line)] = fields.along;
+    other[lines.at(k, line)] = fields.across;
+  });
+  __syncthreads();
+  lines.transform(from, to);
+  lines.for_each(
+      [&](int k, int line, std::int64_t index) { mesh.first[index] = from[lines.at(k, line)]; });
+  lines.transform(other, to);
+  lines.for_each(
+      [&](int k, int line, std::int64_t index) { mesh.second[index] = other[lines.at(k, line)]; });
 }
-// One thread per row, with its sums.
+
+// One thread per row of waves, with its sums.
 __global__ void solve_rows_kernel(const __grid_constant__ ChargeMesh mesh, WaveSums* of_row) {
   const int row = index_of_thread();
   if (row >= mesh.points[1] * mesh.points[2]) return;
   WaveSums sums;
-  for (int x = 0; x < mesh.points[0]; ++x)
-    solve_wave<true>(mesh, x, row % mesh.points[1], row / mesh.points[1], sums);
+  for (int x = 0; x < mesh.points[0]; ++x) {
+    const std::int64_t k = static_cast<std::int64_t>(row) * mesh.points[0] + x;
+    const WaveFields fields =
+        solve_wave<true>(mesh, x, row % mesh.points[1], row / mesh.points[1], mesh.first[k], sums);
+    mesh.first[k] = fields.along;
+    mesh.second[k] = fields.across;
+  }
   of_row[row] = sums;
 }
 // One thread per plane.
@@ -145,24 +203,60 @@ __global__ void add_rows_kernel(int rows, int planes, const WaveSums* of_row, Wa
 
 // ---- forces ----
 
-// One thread per charge.
+constexpr int kLanesOfCharge = 8;
+static_assert(kMostOrder <= kLanesOfCharge);
+
+__device__ void add_over_lanes(std::int64_t& sum) {
+  auto value = static_cast<long long>(sum);
+#pragma unroll
+  for (int d = kLanesOfCharge / 2; d > 0; d /= 2) value += __shfl_xor_sync(kWholeWarp, value, d);
+  sum = value;
+}
+
+// The field at a charge, which all of its lanes have: each plane of points is the work of a lane.
+template <int order>
+__device__ Vector<double> field_of_lanes(const ChargeMesh& mesh, const ChargedPlace& p, int lane) {
+  Vector<double> own{0, 0, 0}, field{0, 0, 0};
+  if (lane < order) own = field_of_plane<order>(mesh, p, lane);
+  const auto of_plane = [&](double value, int plane) {
+    return __shfl_sync(kWholeWarp, value, plane, kLanesOfCharge);
+  };
+#pragma unroll
+  for (int plane = 0; plane < order; ++plane)
+    field = field +
+            Vector<double>{of_plane(own.x, plane), of_plane(own.y, plane), of_plane(own.z, plane)};
+  return field;
+}
+
+// kLanesOfCharge threads per charge.
 template <Precision P, int order, bool reading>
-__global__ void force_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
-  const int k = index_of_thread();
-  if (k >= a.charges) return;
-  const ChargedPlace p = a.place[k];
-  const ChargeSums sums =
-      sums_of<reading>(a.law, reinterpret_cast<const int*>(a.start), a.place, p);
+__global__ void __launch_bounds__(kThreads)
+    force_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
+  const int thread = index_of_thread(), k = thread / kLanesOfCharge, lane = thread % kLanesOfCharge;
+  const bool here = k < a.charges;
+  const ChargedPlace p = a.place[here ? k : 0];
+  ChargeSums sums = sums_of<reading>(a.law, reinterpret_cast<const int*>(a.start), a.place, p, lane,
+                                     kLanesOfCharge);
+  for (std::int64_t& sum : sums.force) add_over_lanes(sum);
   Vector<double> force{static_cast<double>(sums.force[0]) * a.law.force_unit,
                        static_cast<double>(sums.force[1]) * a.law.force_unit,
                        static_cast<double>(sums.force[2]) * a.law.force_unit};
   if constexpr (order > 0)
-    force = force + force_on<order>(a.mesh, static_cast<std::int64_t>(a.sums[7]), p);
-  a.force[a.carrier[p.number]] = vector_of<typename P::Real>(force);
+    force = force + force_in(a.mesh, field_of_lanes<order>(a.mesh, p, lane),
+                             static_cast<std::int64_t>(a.sums[7]), p);
+  if (!here) return;
+  if (lane == 0) a.force[a.carrier[p.number]] = vector_of<typename P::Real>(force);
   if constexpr (reading) {
     add_integer(&a.sums[0], sums.energy);
     for (int w = 0; w < 6; ++w) add_integer(&a.sums[1 + w], sums.virial[w]);
   }
+}
+
+// The number of lines of which `arrays` fit into 48 KB of shared memory.
+int lines_of_block(int length, int arrays) {
+  for (const int some : {16, 8, 4, 2})
+    if (arrays * (some + 1) * length * static_cast<int>(sizeof(Wave)) <= 48 * 1024) return some;
+  return 1;
 }
 
 }  // namespace
@@ -200,6 +294,7 @@ void DeviceCharges<P>::take(int count, const double* charge) {
   allocate_each(static_cast<std::size_t>(count), force_);
   allocate_each(static_cast<std::size_t>(plan_.cells()) + 1, filling_, start_);
   filling_.clear(stream_);
+  if (plan_.mesh.order) mesh_charge_.clear(stream_);
   exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1, stream_);
   allocate_each(sum_bytes_, sum_memory_);
   DeviceChargeArrays<P>& a = arrays_;
@@ -235,11 +330,10 @@ const Vector<typename P::Real>* DeviceCharges<P>::launch(const typename P::Posit
   launch_each(charges, stream_, &place_kernel<P>, arrays_);
   for_constant<5, 2, 3, 4, 6, 7, 0>(plan_.mesh.order, [&](auto order) {
     if constexpr (order() > 0) {
-      mesh_charge_.clear(stream_);
       launch_each(charges * order(), stream_, &spread_kernel<P, order()>, arrays_);
       solve(reading);
     }
-    launch_each(charges, stream_,
+    launch_each(charges * kLanesOfCharge, stream_,
                 reading ? &force_kernel<P, order(), true> : &force_kernel<P, order(), false>,
                 arrays_);
   });
@@ -249,29 +343,41 @@ const Vector<typename P::Real>* DeviceCharges<P>::launch(const typename P::Posit
 template <Precision P>
 void DeviceCharges<P>::solve(bool reading) const {
   const ChargeMesh& mesh = arrays_.mesh;
-  const int rows = mesh.points[1] * mesh.points[2];
-  launch_each(mesh.size(), stream_, &convert_kernel, mesh);
-  for (int axis = 0; axis < 3; ++axis) transform(mesh.first, axis);
+  transform(0, 1, true);
+  transform(1, 1);
   if (reading) {
-    launch_each(rows, stream_, &solve_rows_kernel, mesh, arrays_.of_row);
+    // The sums over waves have an order.
+    transform(2, 1);
+    launch_each(mesh.points[1] * mesh.points[2], stream_, &solve_rows_kernel, mesh, arrays_.of_row);
     launch_each(mesh.points[2], stream_, &add_rows_kernel, mesh.points[1], mesh.points[2],
                 arrays_.of_row, arrays_.of_plane);
+    transform(2, 2);
   } else {
-    launch_each(mesh.size(), stream_, &solve_kernel, mesh);
+    launch_lines(2, 1, 3, [&](auto some, dim3 grid, std::size_t bytes) {
+      solve_lines_kernel<some()><<<grid, kThreads, bytes, stream_>>>(mesh);
+    });
   }
-  for (Wave* const values : {mesh.first, mesh.second})
-    for (int axis = 2; axis >= 0; --axis) transform(values, axis);
+  transform(1, 2);
+  transform(0, 2);
 }
 
-// So many lines in a block that both of their arrays fit into 48 KB of shared memory.
 template <Precision P>
-void DeviceCharges<P>::transform(Wave* values, int axis) const {
-  const ChargeMesh& mesh = arrays_.mesh;
-  const int length = mesh.points[axis], lines = mesh.size() / length,
-            some = std::clamp(1024 / length, 1, 16);
-  const auto bytes = 2 * sizeof(Wave) * static_cast<std::size_t>(some * length);
-  fft_kernel<<<static_cast<unsigned>((lines + some - 1) / some), kThreads, bytes, stream_>>>(
-      mesh, axis, some, values);
+void DeviceCharges<P>::transform(int axis, int arrays, bool of_charges) const {
+  launch_lines(axis, arrays, 2, [&](auto some, dim3 grid, std::size_t bytes) {
+    fft_kernel<some()><<<grid, kThreads, bytes, stream_>>>(arrays_.mesh, axis, of_charges);
+  });
+}
+
+// Calls launch(lines of a block, grid, bytes of shared memory); buffers: of a block's lines.
+template <Precision P>
+void DeviceCharges<P>::launch_lines(int axis, int arrays, int buffers, const auto& launch) const {
+  const int length = arrays_.mesh.points[axis], lines = arrays_.mesh.size() / length;
+  for_constant<16, 8, 4, 2, 1>(lines_of_block(length, buffers), [&](auto some) {
+    launch(
+        some,
+        dim3(static_cast<unsigned>((lines + some() - 1) / some()), static_cast<unsigned>(arrays)),
+        sizeof(Wave) * static_cast<std::size_t>(buffers * length * BlockLines<some()>::kPitch));
+  });
   check_launch();
 }
 

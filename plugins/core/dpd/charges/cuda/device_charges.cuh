@@ -43,8 +43,10 @@ class DeviceCharges {
   void set_sums(EnergyAndVirial& sums) const;
 
  private:
-  void transform(Wave* values, int axis) const;
   void solve(bool reading) const;
+  // Transforms `first`, and `second` if `arrays` is 2.
+  void transform(int axis, int arrays, bool of_charges = false) const;
+  void launch_lines(int axis, int arrays, int buffers, const auto& launch) const;
 
   const EngineStream& stream_;
   ChargePlan plan_;
