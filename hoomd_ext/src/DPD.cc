@@ -301,14 +301,15 @@ void DPD::catch_up() {
 void DPD::prepRun(std::uint64_t timestep) {
   timestep_ = timestep;
   recover();
-  if (engine_) {
+  const auto now = static_cast<std::int64_t>(timestep);
+  if (engine_ && !shown_ && engine_->step() + pending_ == now) {  // after an interruption
     catch_up();
-    if (!shown_) show();
+    show();
   }
   if (check_) check_();
   check_system();
-  if (!engine_ || stale_ || seed_ != m_sysdef->getSeed() ||
-      engine_->step() != static_cast<std::int64_t>(timestep) || checksum() != checksum_)
+  if (!engine_ || stale_ || seed_ != m_sysdef->getSeed() || engine_->step() != now ||
+      checksum() != checksum_)
     make_engine();
   may_change_ = due(changers_, timestep);
   first_step_ = timestep;
