@@ -4,6 +4,8 @@
 // what other sources also instantiate.
 #pragma once
 
+#include <array>
+
 #include "kernels.h"
 
 namespace manymove::hard_particles::MANYMOVE_SIMD {
@@ -96,12 +98,56 @@ inline __attribute__((always_inline)) FloatLanes sigmas_of(const Law& law, Label
   }
 }
 
-// The trial moves for which neighbors are listed at once. word: of each, for the fields.
+// The random words of a visit.
+struct VisitWords {
+  std::uint32_t where;
+  std::uint64_t cycle;
+  int round;
+  void draw(std::uint32_t word[4], const Geometry& g, Purpose purpose, int call) const {
+    random_words(word, g, where, cycle, purpose, round, call);
+  }
+};
+
+// The part of the fields in a visit, of a chunk of moves at a time.
+template <int D, class F>
+struct VisitInField {
+  const F& field;
+  const Geometry& g;
+  const VisitWords& words;
+  double energy = 0;  // of the particle
+  int first = 0;      // move of the chunk
+  std::uint32_t word[kChunk + 4] = {};
+
+  void begin(std::uint32_t id, const float r[D]) {
+    bool forbidden = false;
+    energy = field.energy(id, r, forbidden);
+  }
+  // The words of the next `count` moves, from `made` on.
+  void draw(int made, int count) {
+    first = made;
+    if (!field.f.soft) return;
+    for (int m = -(made % 4); m < count; m += 4) {
+      std::uint32_t four[4];
+      words.draw(four, g, Purpose::field, field_call(made + m));
+      for (int k = 0; k < 4; ++k)
+        if (m + k >= 0) word[m + k] = four[k];
+    }
+  }
+  bool accepts(int m, std::uint32_t id, const float r[D]) {
+    return field.accepts(id, r, energy, word[m], [&] {
+      std::uint32_t second[4];
+      words.draw(second, g, Purpose::field, kSecondWord + field_call(first + m));
+      return second[(first + m) % 4];
+    });
+  }
+};
+
+// Without fields nothing is left of it.
 template <int D>
-struct Chunk {
-  float by[kChunk][D];
-  std::uint32_t word[kChunk];
-  int moves = 0;
+struct VisitInField<D, NoField> {
+  const NoField& field;
+  const Geometry& g;
+  const VisitWords& words;
 };
 
 // One particle's visit. F: NoField, or TileField<D>.
@@ -110,11 +156,15 @@ struct ParticleVisit {
   const Geometry& g;
   const Law& law;
   const Workspace& w;
-  const F& field;
   std::uint32_t self;     // the particle in the tile
   float low[D], high[D];  // the cell, from the particle's place at the start of the chunk
   int listed = 0;
-  double energy = 0;  // of the particle in the fields
+
+  std::array<float, D> place() const {
+    std::array<float, D> r;
+    for (int a = 0; a < D; ++a) r[a] = w.at[a][self];
+    return r;
+  }
 
   // Lists the particles that can be met on the way, which leads at most `reach` away.
   inline __attribute__((always_inline)) void list(const TileBounds& b, const int cell[3],
@@ -157,14 +207,6 @@ struct ParticleVisit {
     }
   }
 
-  // The energy at the start.
-  inline __attribute__((always_inline)) void begin() {
-    float r[D];
-    for (int a = 0; a < D; ++a) r[a] = w.at[a][self];
-    bool forbidden = false;
-    energy = field.energy(w.id[self], r, forbidden);
-  }
-
   // Whether the particle, moved by u, overlaps no other.
   inline __attribute__((always_inline)) bool free(const float u[D]) const {
     // |d_j - u|^2 - sigma_j^2 = gap_j - 2 d_j . u + |u|^2, with d_j from the particle to neighbor j
@@ -189,12 +231,9 @@ struct ParticleVisit {
     return true;
   }
 
-  // second(move): a second word of a move of the chunk for the fields.
-  template <class Second>
   inline __attribute__((always_inline)) int moves(const TileBounds& b, const int cell[3],
-                                                  const Chunk<D>& chunk, const Second& second) {
-    const auto& by = chunk.by;
-    const int count = chunk.moves;
+                                                  const float (*by)[D], int count,
+                                                  VisitInField<D, F>& in_field) {
     // The way leads at most as far as the sums of the moves to either side, within the cell
     // (section 1.3 of docs/theory/hard_spheres.md, as the margin of what float32 rounds below).
     float reach2 = 0;
@@ -227,8 +266,7 @@ struct ParticleVisit {
       if constexpr (F::kIs) {
         float r[D];
         for (int a = 0; a < D; ++a) r[a] = w.at[a][self] + to[a];
-        if (!field.accepts(w.id[self], r, energy, chunk.word[m], [&] { return second(m); }))
-          continue;
+        if (!in_field.accepts(m, w.id[self], r)) continue;
       }
       for (int a = 0; a < D; ++a) u[a] = to[a];
       ++accepted;
@@ -238,49 +276,30 @@ struct ParticleVisit {
   }
 };
 
-// The random words of a visit.
-struct VisitWords {
-  std::uint32_t where;
-  std::uint64_t cycle;
-  int round;
-  void draw(std::uint32_t word[4], const Geometry& g, Purpose purpose, int call) const {
-    random_words(word, g, where, cycle, purpose, round, call);
-  }
-};
-
 template <int D, Contact C, class F>
 int visit(const Geometry& g, const Law& law, const TileBounds& b, const VisitWords& words,
           const int cell[3], const Workspace& w, const F& field) {
   const std::uint32_t first = w.first[local_index<D>(b, cell)],
                       n = w.first[local_index<D>(b, cell) + 1] - first;
-  ParticleVisit<D, C, F> visit{g, law, w, field, first, {}, {}};
-  int accepted = 0;
-  Chunk<D> chunk;
-  [[maybe_unused]] std::uint32_t of_field[4] = {};
+  ParticleVisit<D, C, F> visit{g, law, w, first, {}, {}};
+  VisitInField<D, F> in_field{field, g, words};
+  int accepted = 0, in_chunk = 0;
+  float by[kChunk][D];
   for (int made = 0, call = 0; made < g.moves_per_cell; ++call) {
     std::uint32_t word[4];
     words.draw(word, g, Purpose::displacement, call);
     if (call == 0) {
       visit.self += uniform_below(word[3], n);
       if (is_pinned(law, w.id[visit.self])) return 0;
-      if constexpr (F::kIs) visit.begin();
+      if constexpr (F::kIs) in_field.begin(w.id[visit.self], visit.place().data());
     }
     for (int m = 0; m < kMovesPerCall<D> && made < g.moves_per_cell; ++m, ++made) {
-      if constexpr (F::kIs) {
-        if (field.f.soft && made % 4 == 0)
-          words.draw(of_field, g, Purpose::field, field_call(made));
-        chunk.word[chunk.moves] = of_field[made % 4];
-      }
-      displacements<D>(word, m, g.step, chunk.by[chunk.moves++]);
+      displacements<D>(word, m, g.step, by[in_chunk++]);
       // The moves of a chunk share one list of neighbors.
-      if (chunk.moves < kChunk && made + 1 < g.moves_per_cell) continue;
-      accepted += visit.moves(b, cell, chunk, [&](int of_chunk) {
-        const int move = made + 1 - chunk.moves + of_chunk;
-        std::uint32_t second[4];
-        words.draw(second, g, Purpose::field, kSecondWord + field_call(move));
-        return second[move % 4];
-      });
-      chunk.moves = 0;
+      if (in_chunk < kChunk && made + 1 < g.moves_per_cell) continue;
+      if constexpr (F::kIs) in_field.draw(made + 1 - in_chunk, in_chunk);
+      accepted += visit.moves(b, cell, by, in_chunk, in_field);
+      in_chunk = 0;
     }
   }
   return accepted;
