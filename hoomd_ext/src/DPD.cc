@@ -296,16 +296,21 @@ void DPD::catch_up() {
   pending_ = 0;
 }
 
+void DPD::be_current() {
+  if (!engine_)
+    throw std::runtime_error(
+        text_of(kName, " has no results after an error: they are there when another run begins"));
+  catch_up();
+  if (!shown_) show();
+}
+
 // ---- running ----
 
 void DPD::prepRun(std::uint64_t timestep) {
   timestep_ = timestep;
   recover();
   const auto now = static_cast<std::int64_t>(timestep);
-  if (engine_ && !shown_ && engine_->step() + pending_ == now) {  // after an interruption
-    catch_up();
-    show();
-  }
+  if (engine_ && engine_->step() + pending_ == now) be_current();  // after an interruption
   if (check_) check_();
   check_system();
   if (!engine_ || stale_ || seed_ != m_sysdef->getSeed() || engine_->step() != now ||
@@ -334,7 +339,7 @@ void DPD::update(std::uint64_t timestep) {
     show();
     throw pybind11::error_already_set();
   }
-  if (may_change_ && checksum() != checksum_) make_engine();
+  if (may_change_ && (stale_ || checksum() != checksum_)) make_engine();
   ++pending_;
   timestep_ = timestep + 1;
   shown_ = false;

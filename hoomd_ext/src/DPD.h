@@ -129,6 +129,9 @@ class DPD : public hoomd::Integrator {
   // The engine makes the steps that are due.
   void catch_up();
   dpd::ParameterSeries series(std::int64_t first, std::int64_t last);
+  // The engine and HOOMD-blue's arrays reach the present time step. Throws without an engine, as
+  // after an error.
+  void be_current();
   // Writes the particles of the engine into HOOMD-blue's arrays.
   void show();
   Sums sums_of_engine() const;  // without the motion of particles

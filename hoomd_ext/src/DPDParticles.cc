@@ -137,7 +137,11 @@ void DPD::read_masses(Particles& particles) const {
   on_each_rank([&] {
     for (std::size_t i = 0; i < particles.type.size(); ++i) {
       const auto type = static_cast<unsigned int>(particles.type[i]);
-      if (const double mass = double(velocity.data[i].w); mass != largest[type])
+      const double mass = double(velocity.data[i].w);
+      if (!(mass > 0))
+        refuse(text_of(" needs positive masses: a particle of type ",
+                       m_pdata->getNameByType(type - 1), " has the mass ", mass));
+      if (mass != largest[type])
         refuse(text_of(" needs the same mass for all particles of a type: particles of type ",
                        m_pdata->getNameByType(type - 1), " have the masses ", mass, " and ",
                        largest[type]));
@@ -309,8 +313,7 @@ DPD::Sums DPD::sums_of_engine() const {
 }
 
 DPD::Sums DPD::sums() {
-  catch_up();
-  if (!shown_) show();
+  be_current();
   Sums sums = sums_of_engine();
   const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
                                       access_mode::read);
@@ -339,8 +342,7 @@ DPD::Sums DPD::sums() {
 }
 
 std::vector<double> DPD::forces() {
-  catch_up();
-  if (!shown_) show();
+  be_current();
   std::vector<double> by_tag(std::size_t(3) * m_pdata->getNGlobal());
   for (std::size_t k = 0; k < tag_.size(); ++k)
     std::copy_n(&force_[3 * k], 3, &by_tag[3 * std::size_t(tag_[k] - 1)]);

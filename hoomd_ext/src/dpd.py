@@ -70,9 +70,9 @@ class DPD(Integrator):
 
     Particles stay in the engine, on the GPU if the device is one. HOOMD-blue's arrays are updated
     at those time steps at which a writer, an updater or a tuner is triggered, and at the end of a
-    run. Particles that an operation or a script has changed are noticed and taken over, at the
-    cost of a new engine. Output does not affect the trajectory, and two runs of 10 steps make the
-    same trajectory as one of 20.
+    run. Particles and parameters that an operation or a script has changed are noticed and taken
+    over, at the cost of a new engine. Output does not affect the trajectory, and two runs of 10
+    steps make the same trajectory as one of 20.
 
     `hoomd.md.compute.ThermodynamicQuantities` works. Potential energy and virial are known of the
     whole system only, and each compute has them whatever its filter is. The virial contains all

@@ -5,6 +5,12 @@ from __future__ import annotations
 import hoomd
 import numpy as np
 
+# By name, because a HOOMD-blue without HPMC has no such classes. Those of hoomd.md have the same
+# attributes and other energies.
+_KINDS = frozenset(
+    f"hoomd.hpmc.external.{name}"
+    for name in ("wall.WallPotential", "linear.Linear", "field.Harmonic")
+)
 _PLAIN = {
     "shape": "plane",
     "inside": True,
@@ -23,7 +29,8 @@ def described(potentials, types, dimensions):
 
 def check(name, potential):
     """Refuse what is none of the external potentials that the integrators have."""
-    if not any(hasattr(potential, word) for word in ("walls", "alpha", "reference_positions")):
+    kinds = {f"{kind.__module__}.{kind.__name__}" for kind in type(potential).__mro__}
+    if kinds.isdisjoint(_KINDS):
         raise TypeError(
             f"{name}: hoomd.manymove has the WallPotential, Linear and Harmonic of "
             f"hoomd.hpmc.external, got {potential!r}"

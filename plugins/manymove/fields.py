@@ -249,7 +249,7 @@ class Springs(Group, Field):
 
     Args:
         stiffness: k in kT per squared length, a number or one for each particle.
-        points: a point for each particle, (N, D).
+        points: a point for each particle, in the box or a periodic image of it, (N, D).
     """
 
     stiffness: Annotated[float | np.ndarray, _strengths]

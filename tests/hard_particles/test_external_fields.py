@@ -251,6 +251,15 @@ def test_a_run_continues_from_a_checkpoint(device, dimensions, tmp_path):
     assert_valid(other)
 
 
+def test_points_of_springs_have_periodic_images():
+    box = BOXES[3]
+    fields = [Springs(2.0, CORNER + n * np.array(box)) for n in (-4, -1, 0, 1, 7)]
+    energies = [
+        make((np.zeros((1, 3)), box), "cpu", fields=field).field_energies for field in fields
+    ]
+    assert energies == pytest.approx(5 * [energy(fields[2], np.zeros((1, 3)), box)])
+
+
 def test_no_fields_change_nothing(device):
     box = (12.0, 12.0)
     options = {"seed": 1, "device": device, "threads": 1}

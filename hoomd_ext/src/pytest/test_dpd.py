@@ -460,6 +460,27 @@ def test_changes_of_other_operations_are_taken_over(fluid):
     assert dpd.kinetic_energy == energies[11]
 
 
+def test_an_updater_can_change_parameters(fluid):
+    """From its time step on, as a change between two runs."""
+
+    class Harden(hoomd.custom.Action):
+        def act(self, timestep):
+            dpd.params[("A", "A")] = dict(A=60.0, gamma=4.5)
+
+    simulation, dpd = fluid()
+    simulation.operations.updaters.append(hoomd.update.CustomUpdater(hoomd.trigger.On(5), Harden()))
+    simulation.run(12)
+    other, dpd = fluid()
+    other.run(5)
+    Harden().act(5)
+    other.run(7)
+    assert_same_state(simulation, other)
+    plain, _ = fluid()
+    plain.run(12)
+    with pytest.raises(AssertionError):
+        assert_same_state(simulation, plain)
+
+
 @needs_md
 def test_the_box_can_be_resized(fluid, reference, device):
     """Between runs, and by an updater in a run."""
@@ -714,6 +735,10 @@ def test_impossible_systems_are_refused(fluid, device, simulation_factory):
     masses, _ = fluid(snapshot)
     with pytest.raises(ValueError, match=r"particles of type A have the masses (3 and 1|1 and 3)"):
         masses.run(0)
+    snapshot.particles.mass[:] = 0
+    masses, _ = fluid(snapshot)
+    with pytest.raises(ValueError, match="needs positive masses: a particle of type"):
+        masses.run(0)
     flat, _ = fluid(fluid_snapshot(device, (6, 6, 0, 0, 0, 0), N=4))
     with pytest.raises(ValueError, match="needs a 3D box"):
         flat.run(0)
@@ -725,12 +750,15 @@ def test_impossible_systems_are_refused(fluid, device, simulation_factory):
 
 
 def test_a_lost_particle_is_named_by_its_tag(fluid):
-    simulation, _ = fluid()
+    simulation, dpd = fluid()
     simulation.run(3)
     with simulation.state.cpu_local_snapshot as data:
         data.particles.velocity[data.particles.rtag[17]] = (0, 200, 0)
     with pytest.raises(RuntimeError, match="DPD: particle 17 was lost before step 4"):
         simulation.run(10)
+    for result in ("pressure", "forces_on_particles"):
+        with pytest.raises(RuntimeError, match="has no results after an error"):
+            getattr(dpd, result)
 
 
 def test_operations_of_hpmc_are_refused(fluid):

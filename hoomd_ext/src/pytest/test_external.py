@@ -127,6 +127,9 @@ def test_other_potentials_and_moves_are_refused_by_name(start):
     mc = hoomd.manymove.HardSpheres(default_d=0.2)
     with pytest.raises(TypeError, match="has the WallPotential, Linear and Harmonic"):
         mc.external_potential = object()
+    md = pytest.importorskip("hoomd.md")
+    with pytest.raises(TypeError, match="has the WallPotential, Linear and Harmonic"):
+        mc.external_potential = md.external.wall.LJ([hoomd.wall.Sphere(9.0)])
     simulation = start(mc)
     mc.external_potentials = [weight(0.1)]
     mc.box_moves = {"betaP": 1.0}

@@ -104,8 +104,8 @@ double energy_of(const State& state, const FieldView& view, std::size_t i, const
 
 }  // namespace
 
-void check_fields(const State& state) {
-  const std::vector<ExternalField>& fields = state.parameters.fields;
+void settle_fields(State& state) {
+  std::vector<ExternalField>& fields = state.parameters.fields;
   const Parameter name{"fields"};
   if (fields.empty()) return;
   if (fields.size() > kMostFields)
@@ -115,9 +115,13 @@ void check_fields(const State& state) {
            "particles in the fields");
   if (state.swaps())
     refuse(name, "cannot be combined with swap moves, whose particles have energies in the fields");
-  for (const ExternalField& field : fields) {
+  const auto D = static_cast<std::size_t>(state.dimensions());
+  for (ExternalField& field : fields) {
     check_geometry(state, field);
     check_values(state, field);
+    // Points may be those of unwrapped coordinates. Those in the box keep their bits.
+    for (std::size_t k = 0; k < field.points.size(); ++k)
+      field.points[k] = std::remainder(field.points[k], state.parameters.box[k % D]);
   }
 }
 

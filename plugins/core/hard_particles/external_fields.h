@@ -10,8 +10,9 @@
 
 namespace manymove::hard_particles {
 
-// Refuses fields that the engine does not have, when the grid is known.
-void check_fields(const State& state);
+// Refuses fields that the engine does not have, when the grid is known, and wraps the points of
+// springs into the box.
+void settle_fields(State& state);
 // Refuses particles that are where a field forbids them; data: with the places of all.
 void check_allowed(const State& state, const Snapshot& data);
 // The fields with the grid where the state has its origin; arrays are those of the parameters.

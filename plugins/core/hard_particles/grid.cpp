@@ -443,7 +443,7 @@ void choose_grid(State& state) {
   g.rounds = p.rounds;
   g.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
   choose_tile(state);
-  check_fields(state);
+  settle_fields(state);
   if (p.swap_rounds < 0 || p.swap_rounds > 1000)
     refuse(Parameter{"swap_rounds"}, "must be from 0 to 1000, got ", p.swap_rounds);
   if (state.swaps() && state.distances.contact != Contact::additive)

@@ -241,10 +241,15 @@ class Job:
 
     def _remove_structures(self) -> None:
         """Remove the results of all structures, before the options with which they were made."""
-        folder_lock.hold(self.screening.output, again=False)
-        for folder in sorted((self.screening.output / "structures").glob("*/")):
-            output_folder.claim(folder, resume=False, overwrite=True)
-            folder_lock.release(folder)
+        output = self.screening.output
+        folder_lock.hold(output, again=False)
+        try:
+            for folder in sorted((output / "structures").glob("*/")):
+                output_folder.claim(folder, resume=False, overwrite=True)
+                folder_lock.release(folder)
+        except FolderInUse:  # a worker of another process still has a structure
+            folder_lock.release(output, inside=False)
+            raise
 
     def _known(self, since: float) -> tuple[list[int], list[dict[str, Any]]]:
         """The structures that are left, and the results of those that have ended before."""
