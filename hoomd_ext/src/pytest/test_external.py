@@ -56,6 +56,7 @@ def heights(simulation):
 
 def test_the_trajectory_is_that_of_manymove(start):
     manymove = pytest.importorskip("manymove")
+    pytest.importorskip("manymove.fields")
     mc = hoomd.manymove.HardSpheres(default_d=0.2, sweeps_per_step=4)
     simulation = start(mc)
     mc.external_potential = walls()
