@@ -318,8 +318,7 @@ def test_energies_by_particle_add_up(device, tmp_path):
 
 
 def test_energy_is_conserved(device, tmp_path):
-    script = ions(law="25.0 0.0") + THERMO + "fix_modify nve energy no\n"
-    script = script.replace("fix_modify nve energy no\n", "thermo_style custom step etotal ecoul\n")
+    script = ions(law="25.0 0.0") + "thermo_style custom step etotal ecoul\n"
     script += "thermo_modify norm no format float %.15g\n" + resident(device)
     thermo = run_lammps(script + "thermo 100\nrun 1000\n", tmp_path).thermo()
     spread = np.ptp(thermo["TotEng"])
@@ -344,6 +343,7 @@ REFUSED = {
     "pair_style hybrid/overlay": ions("coul/long 2.0"),
     "fix a adapt with charges": ions()
     + "variable one equal 1\nfix a all adapt 1 pair manymove/dpd a * * v_one\n",
+    "neigh_modify exclude with charges": ions() + "neigh_modify exclude type 2 3\n",
     "less than twice the cutoff of charges 3.6": ions(LONG + " 3.6"),
 }
 

@@ -5,7 +5,8 @@
 // J. Chem. Phys. 109, 7678 (1998), "the paper" below).
 //
 // Forces of pairs and the charges on the mesh are summed as integers, so that the order of the sums
-// does not matter. All else has a fixed order and no operation that a compiler may contract.
+// does not matter. All else has a fixed order, and is compiled without contraction of products and
+// sums.
 #pragma once
 
 #include <cstdint>

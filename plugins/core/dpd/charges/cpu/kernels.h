@@ -28,7 +28,8 @@ struct ChargeKernels {
   // are added to sums if it is not null.
   void (*convert)(const ChargeArguments& arguments, int plane);
   void (*solve)(const ChargeArguments& arguments, int plane, WaveSums* sums);
-  // The forward transform along an axis, of a group of lines. memory: of transform_bytes().
+  // The forward transform along an axis, of a group of lines. memory: 4 doubles for each
+  // point of the lines.
   void (*transform)(const ChargeArguments& arguments, Wave* values, int axis, int group,
                     double* memory);
   int lines;  // in a group
