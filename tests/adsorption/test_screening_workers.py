@@ -129,6 +129,26 @@ def test_a_refused_overwrite_keeps_the_results_with_their_options(cifs, tmp_path
     assert screened(cifs, output, "--overwrite", "--seed", "2") == 0
 
 
+def test_a_refused_overwrite_releases_the_folder(cifs, tmp_path):
+    """Another process has a structure, so that nothing is removed, and this one tries again."""
+    output = tmp_path / "out"
+    (output / "structures/wide").mkdir(parents=True)
+    script = "import sys, time; from pathlib import Path; from manymove.jobs import folder_lock\n"
+    script += "folder_lock.hold(Path(sys.argv[1])); print('held', flush=True); time.sleep(300)"
+    holder = start([sys.executable, "-c", script, output / "structures/wide"])
+    assert holder.stdout.readline() == "held\n"
+    given = dict(output=output, adsorbates="CH4", force_field="TraPPE-zeo", device="cpu")
+    job = Job(cifs, screening_of({**given, "overwrite": True}, {}))
+    try:
+        with pytest.raises(folder_lock.FolderInUse, match="structures/wide"), job._folder():
+            pass
+    finally:
+        holder.kill()
+        holder.communicate()
+    with job._folder():
+        assert job.counts == {"pending": 4}
+
+
 def test_a_structure_without_enough_memory_is_tried_again_when_the_others_have_ended(
     cifs, tmp_path, monkeypatch
 ):
