@@ -19,8 +19,6 @@ using hoomd::Scalar4;
 
 namespace {
 
-bool is_of_angle(int kind) { return kind >= dpd::kAngleEnd; }
-
 // A bond, an angle or an excluded pair, seen from one of its particles.
 struct Term {
   int particle;  // index
@@ -29,8 +27,8 @@ struct Term {
 
   bool operator<(const Term& other) const {
     const auto order = [](const Term& term) {
-      return std::tuple(term.particle, is_of_angle(term.kind), term.partner, term.second,
-                        term.kind);
+      return std::tuple(term.particle, dpd::has_several_partners(term.kind), term.partner,
+                        term.second, term.kind);
     };
     return order(*this) < order(other);
   }
@@ -53,7 +51,8 @@ void for_each_group(const Groups& groups, Visit&& visit) {
 void count_terms(const std::vector<Term>& terms, std::size_t particles, std::vector<int>& first) {
   first.assign(particles + 1, 0);
   for (const Term& term : terms)
-    first[static_cast<std::size_t>(term.particle) + 1] += is_of_angle(term.kind) ? 2 : 1;
+    first[static_cast<std::size_t>(term.particle) + 1] +=
+        dpd::has_several_partners(term.kind) ? 2 : 1;
   for (std::size_t i = 0; i < particles; ++i) first[i + 1] += first[i];
 }
 
@@ -194,7 +193,7 @@ DPD::Links DPD::read_links() const {
   for (const Term& term : terms) {
     links.bonded_partner.push_back(term.partner);
     links.bonded_kind.push_back(term.kind);
-    if (!is_of_angle(term.kind)) continue;
+    if (!dpd::has_several_partners(term.kind)) continue;
     links.bonded_partner.push_back(term.second);
     links.bonded_kind.push_back(dpd::kFurtherPartner);
   }
