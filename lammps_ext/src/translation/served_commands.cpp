@@ -14,6 +14,7 @@
 #include "group.h"
 #include "modify.h"
 #include "neighbor.h"
+#include "styles/pair_manymove_dpd.h"
 #include "translation/dpd_pairs.h"
 
 using namespace LAMMPS_NS;
