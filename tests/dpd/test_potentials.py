@@ -192,6 +192,8 @@ OTHERS = {
     + "special_bonds lj 0.2 0.5 0.7\npair_modify pair lj/cut special lj 0.3 0.5 0.7\n",
     "compute c pair with pair_style hybrid/overlay": KINDS["lj/cut"]
     + "compute c all pair lj/cut\n",
+    "compute pressure pair/hybrid with pair_style hybrid/overlay": KINDS["lj/cut"]
+    + "compute c all pressure NULL pair/hybrid lj/cut\n",
     "potentials of pairs cannot be combined with transverse": "pair_style hybrid/overlay lj/cut "
     "1.2 manymove/dpd/ext 0.0 1.0 4711 precision double\npair_coeff * * lj/cut 1.0 1.0\n"
     "pair_coeff * * manymove/dpd/ext 5.0 4.5 3.0 1.0 1.0\n",

@@ -55,13 +55,19 @@ std::string PairOnDevice::obstacle(LAMMPS* lmp) {
 }
 
 PairOnDevice::PairOnDevice(LAMMPS* lmp, PairManymoveDPD& pair, const DeviceWishes& wishes)
-    : DevicePhase(lmp, wishes), pair_(&pair), classes_(lmp, false), topology_(lmp) {
+    : DevicePhase(lmp, wishes),
+      pair_(&pair),
+      no_virial_before_(force->pair->no_virial_fdotr_compute),
+      classes_(lmp, false),
+      topology_(lmp) {
   pair_->attach(this);
   force->pair->no_virial_fdotr_compute = 1;  // of a hybrid style
 }
 
 PairOnDevice::~PairOnDevice() {
-  if (pair_) pair_->attach(nullptr);
+  if (!pair_) return;
+  pair_->attach(nullptr);
+  force->pair->no_virial_fdotr_compute = no_virial_before_;
 }
 
 // Particles may leave the box for some steps where it is not periodic: the engine's has room there.

@@ -35,7 +35,8 @@ class PairOnDevice : private DevicePhase, public ForcesOfEngine {
   bool has_other_particles();
   void upload(std::uint64_t draw);
 
-  PairManymoveDPD* pair_;  // null: forget_pair()
+  PairManymoveDPD* pair_;       // null: forget_pair()
+  const int no_virial_before_;  // no_virial_fdotr_compute of force->pair
   ParticleClasses classes_;
   AtomTopology topology_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;

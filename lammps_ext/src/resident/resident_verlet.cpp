@@ -146,7 +146,7 @@ void VerletManymove::setup(int flag) {
 
 void VerletManymove::leave_device() {
   session_.reset();
-  pairs_.clear();
+  while (!pairs_.empty()) pairs_.pop_back();  // each restores what it has found
 }
 
 void VerletManymove::setup_minimal(int flag) {

@@ -121,11 +121,14 @@ std::string ServedPairs::find_parts() {
   }
   if (written.left() != 0) return command + " of another kind";
   // Many-body forces need the densities of all types.
-  if (!potentials_.empty() && force->pair_match("manymove/mdpd", 1)) others += " with manymove/mdpd";
+  if (!potentials_.empty() && force->pair_match("manymove/mdpd", 1))
+    others += " with manymove/mdpd";
   if (!others.empty() || !dpd_) return command + others + instead();
   for (int k = 0; k < modify->ncompute; ++k)
     if (std::string(modify->compute[k]->style) == "pair")
       return "compute " + std::string(modify->compute[k]->id) + " pair with " + command;
+  // Compute pressure asks for this where it reads the virial of a single style, which has none.
+  if (force->pair->no_virial_fdotr_compute) return "compute pressure pair/hybrid with " + command;
   return "";
 }
 
