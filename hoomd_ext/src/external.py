@@ -5,8 +5,8 @@ from __future__ import annotations
 import hoomd
 import numpy as np
 
-# By name, because a HOOMD-blue without HPMC has no such classes. Those of hoomd.md have the same
-# attributes and other energies.
+# Classes are compared by name, because a HOOMD-blue without HPMC does not have them. Potentials of
+# hoomd.md have the same attributes and other energies.
 _KINDS = frozenset(
     f"hoomd.hpmc.external.{name}"
     for name in ("wall.WallPotential", "linear.Linear", "field.Harmonic")
