@@ -5,7 +5,7 @@ from __future__ import annotations
 import hoomd
 import numpy as np
 
-# Classes are compared by name, because a HOOMD-blue without HPMC does not have them. Classes of
+# Classes are compared by name, because a HOOMD-blue without HPMC does not have them. Potentials of
 # hoomd.md have the same attributes and other energies.
 _KINDS = frozenset(
     f"hoomd.hpmc.external.{name}"

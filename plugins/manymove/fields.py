@@ -135,7 +135,7 @@ def _surface(name: str, value: Any) -> Surface:
 
 # ---- fields --------------------------------------------------------------------------------------
 
-# What the engine has of a field that does not say otherwise.
+# Parameters of the engine that a field does not set.
 _PLAIN = {
     "shape": "plane",
     "inside": True,
@@ -156,7 +156,7 @@ class Field(ABC):
 
     @abstractmethod
     def _described(self, radii: Any, dimensions: int) -> Described:
-        """What the engine has of the field."""
+        """The parameters of the engine for the field."""
 
 
 @dataclass(frozen=True)
@@ -222,8 +222,7 @@ class LJ93Wall(Group, Field):
 class Linear(Group, Field):
     """A linear field, such as gravity: the energy is proportional to a coordinate.
 
-    The energy jumps where particles cross the face of the periodic box. Two walls keep them from
-    it.
+    The energy jumps where particles cross the face of the periodic box. Two walls prevent this.
 
     Args:
         strength: energy in kT per unit of length, a number or one for each particle.
@@ -292,7 +291,7 @@ def read(
     listed, values, points = [], [], []
     for each in fields:
         if not isinstance(each, Field):
-            raise TypeError(f"fields must be of manymove.fields, got {each!r}")
+            raise TypeError(f"fields must be objects of manymove.fields, got {each!r}")
         _check_dimensions(each, dimensions)
         parameters, strength, places = each._described(radii, dimensions)
         by_particle = np.ndim(strength) == 1

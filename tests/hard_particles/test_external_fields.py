@@ -288,8 +288,8 @@ WALL = HardWall(Plane((0, 0, 1), (0, 0, -2.5)))
         ({"fields": 9 * [WALL]}, "fields must be at most 8, got 9"),
         ({"fields": Linear([1.0, 2.0])}, "must have a number for each of 27 particles, got 2"),
         ({"fields": Linear(1.0, (1.0, 0.0))}, "direction must have 3 components, .* got 2"),
-        ({"fields": Linear(1.0, (0.0, 0.0, 0.0))}, "a direction must not be zero"),
-        ({"fields": Springs(-1.0, np.zeros((27, 3)))}, "must not be negative"),
+        ({"fields": Linear(1.0, (0.0, 0.0, 0.0))}, "must have directions of positive length"),
+        ({"fields": Springs(-1.0, np.zeros((27, 3)))}, "must not have a negative strength"),
         ({"fields": HardWall(Sphere(2.0))}, "particle 0 is in a wall or touches it"),
     ],
 )

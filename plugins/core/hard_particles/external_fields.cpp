@@ -23,28 +23,30 @@ double length_of(const std::array<double, 3>& v) {
 
 void check_finite(const char* name, const auto& numbers) {
   for (const double number : numbers)
-    if (!std::isfinite(number)) refuse(Parameter{"fields"}, name, " must be finite, got ", number);
+    if (!std::isfinite(number))
+      refuse(Parameter{"fields"}, "must have finite ", name, ", got ", number);
 }
 
 void check_number(const char* name, double number) {
   if (!(number > 0) || !std::isfinite(number))
-    refuse(Parameter{"fields"}, name, " must be positive and finite, got ", number);
+    refuse(Parameter{"fields"}, "must have a positive and finite ", name, ", got ", number);
 }
 
 // What the shape and the law of a field need.
 void check_geometry(const State& state, const ExternalField& field) {
   const bool wall = is_wall(field.kind);
-  check_finite("the origin", field.origin);
-  check_finite("the direction", field.direction);
+  check_finite("origins", field.origin);
+  check_finite("directions", field.direction);
   if (has_direction(field) && !(length_of(field.direction) > 0))
-    refuse(Parameter{"fields"}, "a direction must not be zero");
+    refuse(Parameter{"fields"}, "must have directions of positive length");
   if (state.dimensions() == 2 && wall && field.shape == WallShape::cylinder)
-    refuse(Parameter{"fields"}, "a cylinder needs three dimensions: in two a sphere is a circle");
+    refuse(Parameter{"fields"},
+           "must not have cylinders in two dimensions, where a sphere is a circle");
   if (state.dimensions() == 2 && has_direction(field) && field.direction[2] != 0)
-    refuse(Parameter{"fields"}, "a direction must be in the plane in two dimensions");
-  if (wall && field.shape != WallShape::plane) check_number("the radius", field.radius);
-  if (wall && field.kind != FieldKind::wall) check_number("the length", field.length);
-  if (field.kind == FieldKind::lj93_wall) check_number("the cutoff", field.cutoff);
+    refuse(Parameter{"fields"}, "must have directions in the plane in two dimensions");
+  if (wall && field.shape != WallShape::plane) check_number("radius", field.radius);
+  if (wall && field.kind != FieldKind::wall) check_number("length", field.length);
+  if (field.kind == FieldKind::lj93_wall) check_number("cutoff", field.cutoff);
 }
 
 void check_values(const State& state, const ExternalField& field) {
@@ -57,13 +59,13 @@ void check_values(const State& state, const ExternalField& field) {
     refuse(Parameter{"fields"}, "must have ", points, " coordinates of points, got ",
            field.points.size());
   check_finite("points", field.points);
-  check_finite("a strength", field.values);
-  check_finite("a strength", std::array{field.value});
+  check_finite("strengths", field.values);
+  check_finite("strengths", std::array{field.value});
   const bool negative =
       field.value < 0 ||
       std::any_of(field.values.begin(), field.values.end(), [](double value) { return value < 0; });
   if (field.kind != FieldKind::linear && negative)
-    refuse(Parameter{"fields"}, "a strength or a distance must not be negative");
+    refuse(Parameter{"fields"}, "must not have a negative strength or distance");
 }
 
 FieldTerm term_of(const ExternalField& field) {

@@ -53,7 +53,7 @@ def hold(folder: Path, *, again: bool = True) -> None:
         again: whether this process may already hold the folder.
 
     Raises:
-        FolderInUse: another process holds the folder, or this one does and must not.
+        FolderInUse: another process holds the folder, or this one does and `again` is false.
         OSError: the folder cannot be written.
     """
     place = Path(os.path.realpath(folder))
@@ -71,8 +71,8 @@ def hold(folder: Path, *, again: bool = True) -> None:
 
 
 def release(folder: Path | None = None, *, inside: bool = True) -> None:
-    """Release a folder of this process and, if not told otherwise, the folders inside it; or all
-    folders."""
+    """Release a folder of this process, by default with the folders inside it; or all folders if
+    `folder` is None."""
     global _ended
     top = None if folder is None else Path(os.path.realpath(folder))
     with _guard:
@@ -86,8 +86,8 @@ def release(folder: Path | None = None, *, inside: bool = True) -> None:
 
 @contextlib.contextmanager
 def turn(folder: Path) -> Iterator[None]:
-    """A context in which nobody else is with this folder, neither another process nor another
-    thread of this one, and which waits until that is so.
+    """Give one thread of one process exclusive access to a folder. The context begins when no other
+    thread and no other process holds the folder.
 
     Raises:
         OSError: the folder cannot be written.
