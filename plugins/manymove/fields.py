@@ -9,7 +9,7 @@ A point or a direction has as many components as the box has edges.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -287,6 +287,8 @@ def read(
         TypeError: something is not a field.
         ValueError: a point or a direction has other dimensions than the box.
     """
+    if given is not None and not isinstance(given, (Field, Iterable)):
+        raise TypeError(f"fields must be objects of manymove.fields, got {given!r}")
     fields = () if given is None else (given,) if isinstance(given, Field) else tuple(given)
     listed, values, points = [], [], []
     for each in fields:

@@ -214,7 +214,10 @@ struct TwoPlanes {
 // Both sin^2 count as at least `least`, as in LAMMPS.
 MM_HD TwoPlanes two_planes(const Vector<double>& r1, const Vector<double>& r2,
                            const Vector<double>& r3, double least) {
-  TwoPlanes p{r1, r2, r3};
+  TwoPlanes p{};
+  p.r1 = r1;
+  p.r2 = r2;
+  p.r3 = r3;
   p.inverse1 = 1 / square_root(dot(r1, r1));
   p.inverse2 = 1 / square_root(dot(r2, r2));
   p.inverse3 = 1 / square_root(dot(r3, r3));
