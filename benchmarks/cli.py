@@ -192,8 +192,8 @@ def _dpd_in_hoomd(options: dict[str, Any]) -> int:
 
     _alone("hoomd --dpd")
     names = (
-        "spheres", "packing_fraction", "max_displacement", "decorrelation", "sweeps_per_step", "weak",
-        "plot_file",
+        "spheres", "packing_fraction", "max_displacement", "decorrelation", "sweeps_per_step",
+        "weak", "plot_file",
     )  # fmt: skip
     for name in names:
         if options.pop(name):

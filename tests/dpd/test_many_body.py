@@ -460,7 +460,7 @@ def test_bad_coefficients_are_named(law, tmp_path):
     assert re.search(BAD[law], " ".join(run.output.split())), run.output
 
 
-HYBRID = many_body(1.0).replace("pair_style", "pair_style hybrid/overlay zero 1.0")
+HYBRID = many_body(1.0).replace("pair_style", "pair_style hybrid/overlay soft 1.0")
 STAYING = {
     "densities of atoms (instead: atom_style atomic)": system(atoms=400).replace(
         "atom_style bond", "atom_style hybrid bond mdpd"
@@ -469,9 +469,9 @@ STAYING = {
     "neigh_modify exclude with pair_style manymove/mdpd": system(atoms=400)
     + many_body(1.0)
     + "neigh_modify exclude type 1 2\n",
-    "pair_style manymove/mdpd in a hybrid style": system(atoms=400)
+    "pair_style hybrid/overlay with manymove/mdpd": system(atoms=400)
     + HYBRID.replace("* * ", "* * manymove/mdpd ")
-    + "pair_coeff * * zero\n",
+    + "pair_coeff * * soft 10.0\n",
 }
 
 

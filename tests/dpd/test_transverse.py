@@ -292,9 +292,9 @@ def test_as_a_thermostat_of_another_model(style, device, tmp_path):
     def script(ours: bool) -> str:
         own = law(style, 0.0, "precision double", ours)
         name = ("manymove/" if ours else "") + style
-        own = own.replace("pair_style ", "pair_style hybrid/overlay soft 1.0 ")
+        own = own.replace("pair_style ", "pair_style hybrid/overlay gauss 1.0 ")
         own = re.sub(r"pair_coeff (\d) (\d)", rf"pair_coeff \1 \2 {name}", own)
-        return base + own + "pair_coeff * * soft 10.0\n" + THERMO
+        return base + own + "pair_coeff * * gauss 10.0 2.0\n" + THERMO
 
     theirs = run_lammps(script(False) + "run 5\n" + END, tmp_path)
     ours = run_lammps(script(True) + resident(device) + "run 5\n" + END, tmp_path)

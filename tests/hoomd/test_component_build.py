@@ -84,7 +84,7 @@ def test_a_prefix_of_the_user_is_kept(configure, tmp_path):
     assert prefix_in(tmp_path) == str(mine)
 
 
-def test_it_compiles_hard_disks_only(configure, tmp_path, monkeypatch):
+def test_it_compiles_hard_particles_and_dpd_only(configure, tmp_path, monkeypatch):
     monkeypatch.setenv("CMAKE_EXPORT_COMPILE_COMMANDS", "ON")
     assert configure().returncode == 0
     subprocess.run(
@@ -99,4 +99,4 @@ def test_it_compiles_hard_disks_only(configure, tmp_path, monkeypatch):
     # The build folder has precompiled headers, and the units that include the host sources.
     units = [re.fullmatch(r"unity_(.+)_cxx.cxx", path.name) for path in files]
     folders |= {unit[1] for unit in units if unit}
-    assert folders == {"runtime", "parallel", "hard_particles"}
+    assert folders == {"runtime", "parallel", "hard_particles", "dpd"}

@@ -12,10 +12,10 @@ from adsorption_model import cif
 from manymove import cli
 
 ATOMS = "Si1 Si 0.1 0.1 0.1 1\nO1 O 0.28 0.1 0.1 1\nO2 O 0.1 0.28 0.1 1"
-SPEED = "--cutoff 4 --grid-spacing 0.25 --device cpu --threads 1 --trial-positions 1"
+SPEED = "--cutoff 4 --grid-spacing 0.25 --device cpu --threads 1"
 SHORT = "--systems 10 --steps 100 --equilibrate 10 --target-error 0.5 --isotherm 1,10"
 GAS = "--adsorbates CH4 --force-field TraPPE-zeo --temperature 300"
-OF_ISOTHERM = [*GAS.split(), *SHORT.split(), *SPEED.split(), "--quiet"]
+OF_ISOTHERM = [*GAS.split(), *SHORT.split(), *SPEED.split(), "--trial-positions", "1", "--quiet"]
 OPTIONS = [*OF_ISOTHERM, "--insertions", "50", "--samples", "20"]
 
 

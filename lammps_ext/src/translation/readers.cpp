@@ -57,8 +57,8 @@ void Readers::find(const std::vector<Fix*>& end_of_step) {
 // of a fix may be a sum over forces; other columns that are not known read velocities.
 unsigned Readers::of_thermo(bool has_body_forces) const {
   if (reads_positions_ || has_body_forces) return kEverything;
-  const std::set<std::string> of_sums{"Step",    "Time",   "CPU",    "Atoms",   "PotEng", "E_vdwl",
-                                      "E_coul",  "E_long", "E_pair", "E_bond",  "E_angle", "E_dihed",
+  const std::set<std::string> of_sums{"Step",    "Time",   "CPU",    "Atoms",  "PotEng",  "E_vdwl",
+                                      "E_coul",  "E_long", "E_pair", "E_bond", "E_angle", "E_dihed",
                                       "E_impro", "E_mol",  "Volume", "Density"};
   const int columns = *static_cast<const int*>(lammps_last_thermo(lmp, "num", 0));
   unsigned what = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPMC of hard disks on a GPU, device code: one block per tile, which stays in shared memory for a
 // whole cycle; one kernel launch per cycle, in which the disks land in the shifted grid, all moves
-// are made and the tile is written back.
+// are made and the tile is written back. It is long because all kernels share the functions that
+// load and search the cells of a tile.
 #pragma once
 
 #include "../planes.h"
