@@ -301,8 +301,10 @@ def test_what_fields_do_not_have_is_refused(options, message):
 
 def test_other_objects_and_cylinders_in_a_plane_are_refused():
     box = (5.0, 5.0)
-    with pytest.raises(TypeError, match=r"fields must be of manymove\.fields, got 3"):
+    with pytest.raises(TypeError, match=r"fields must be objects of manymove\.fields, got 3"):
         HardDisks(sites(box), box, seed=1, fields=[3], device="cpu")
+    with pytest.raises(TypeError, match=r"fields must be objects of manymove\.fields, got 3"):
+        HardDisks(sites(box), box, seed=1, fields=3, device="cpu")
     with pytest.raises(TypeError, match="surface must be a Plane, a Sphere or a Cylinder"):
         HardWall(3.0)
     disks = HardDisks(sites(box), box, seed=1, fields=Linear(1.0), device="cpu", threads=1)
