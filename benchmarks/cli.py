@@ -227,7 +227,6 @@ def hoomd(
     Examples:
       python -m benchmarks hoomd --spheres --device cuda --json hoomd.json --plot hoomd.png
       python -m benchmarks hoomd --dpd --sizes 100000,2000000 --device cuda
-      mpirun -n 4 python -m benchmarks hoomd --device cpu --sizes 65536
       mpirun -n 2 python -m benchmarks hoomd --weak --sizes 1048576,4194304 --sweeps-per-step 16
     """
     options = gathered(locals())

@@ -156,7 +156,7 @@ void* operator new(std::size_t size) {
 @limits_address_space
 def test_an_error_of_one_rank_while_bonds_are_delivered_is_one_of_all(tmp_path):
     compiler = shutil.which("g++") or pytest.skip("no g++")
-    pairs, end_bytes = 137, 16
+    pairs, end_bytes = 137, 20
     (tmp_path / "new.cpp").write_text(NO_MEMORY.replace("SIZE", str(pairs * end_bytes)))
     library = tmp_path / "libnew.so"
     subprocess.run(

@@ -595,7 +595,7 @@ class _Gathered:
         return self._snapshot
 
     def sums(self) -> np.ndarray:
-        return self._snapshot["sums"]
+        return np.asarray(self._snapshot["sums"])
 
 
 def _controls(means: np.ndarray, kinds: int) -> np.ndarray:

@@ -44,11 +44,13 @@ def candidates(
         species: species of the molecules.
     """
     chains = any(isinstance(one, Chain) for one in species)
+    of_positions: tuple[int, ...]
+    of_orientations: tuple[int, ...]
     of_positions, of_orientations = _OF_CHAINS if chains else (_POSITIONS, _ORIENTATIONS)
     if not chains and not any(isinstance(b, Molecule) and len(b.sites) > 1 for b in species):
         of_orientations = (1,)
-    k = of_positions if positions == AUTO else (positions,)
-    m = of_orientations if orientations == AUTO else (orientations,)
+    k = of_positions if isinstance(positions, str) else (positions,)
+    m = of_orientations if isinstance(orientations, str) else (orientations,)
     possible = [
         (one, other) for one, other in product(k, m)
         if chains or AUTO not in (positions, orientations) or (one + 1) * other <= MOST_TRIALS
