@@ -8,7 +8,6 @@
 
 #include "Compat.h"
 #include "DPDParticles.h"
-#include "Peers.h"
 #include "core/runtime/text.h"
 
 namespace manymove::host {
@@ -48,9 +47,9 @@ std::string in_host_words(std::string message) {
 DPD::DPD(std::shared_ptr<hoomd::SystemDefinition> system, Scalar dt, int threads,
          bool double_precision)
     : Integrator(system, dt),
+      OnRanks(*m_exec_conf),
       threads_(threads),
-      double_precision_(double_precision),
-      ranks_(peers_of(*m_exec_conf)) {
+      double_precision_(double_precision) {
   if (gpus_of(*m_exec_conf).size() > 1)
     throw std::runtime_error(
         text_of(kName, " runs on one GPU per rank, not on ", gpus_of(*m_exec_conf).size()));

@@ -17,12 +17,12 @@
 #include <utility>
 #include <vector>
 
+#include "Peers.h"
 #include "core/dpd/engine.h"
-#include "core/parallel/communicator.h"
 
 namespace manymove::host {
 
-class DPD : public hoomd::Integrator {
+class DPD : public hoomd::Integrator, protected OnRanks {
  public:
   using Triggers = std::vector<std::shared_ptr<hoomd::Trigger>>;
 
@@ -101,23 +101,7 @@ class DPD : public hoomd::Integrator {
   std::vector<dpd::PairCoefficients> pairs(double kT) const;
   dpd::Settings settings(const std::vector<dpd::PairCoefficients>& pairs,
                          const Particles& particles) const;
-  // Runs a task that all ranks enter together: all succeed, or all throw the same error. The first
-  // one is for a task without collective calls. Neither contains HOOMD-blue's own collective calls.
-  template <class Task>
-  void on_each_rank(Task&& task) const {
-    if (ranks_)
-      together(*ranks_, task);
-    else
-      task();
-  }
-  template <class Task>
-  void on_all_ranks(Task&& task) const {
-    if (ranks_)
-      collective(*ranks_, task);
-    else
-      task();
-  }
-  // The same for calls of the engine, whose errors name the particles by HOOMD-blue's tags.
+  // Runs a call of the engine on all ranks, whose errors name the particles by HOOMD-blue's tags.
   void guarded(const std::function<void()>& call);
   // Makes an engine that holds HOOMD-blue's particles, with the forces of this time step.
   void make_engine();
@@ -148,7 +132,6 @@ class DPD : public hoomd::Integrator {
 
   const int threads_;
   const bool double_precision_;
-  std::unique_ptr<Communicator> ranks_;  // null: this one is alone
   std::function<void()> check_;
   std::vector<double> a_, gamma_, weight_exponent_, r_cut_;  // [types][types]
   std::shared_ptr<hoomd::Variant> kT_;
@@ -170,7 +153,7 @@ class DPD : public hoomd::Integrator {
   std::vector<double> force_;      // [particles of this rank][3], shown last, in that order
   std::uint64_t timestep_ = 0;     // that HOOMD-blue has reached
   std::int64_t pending_ = 0;       // steps by which the engine is behind
-  bool shown_ = false;             // HOOMD-blue's arrays are those of the present time step
+  bool shown_ = false;             // HOOMD-blue's arrays have the present time step
   bool may_change_ = false;        // an operation acts at this time step and may change them
   std::uint64_t checksum_ = 0;     // of what was shown
   Clock::time_point started_;

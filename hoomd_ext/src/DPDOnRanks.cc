@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "DPD.h"
-#include "Peers.h"
 
 namespace manymove::host {
 

@@ -9,7 +9,6 @@
 
 #include "Arrays.h"
 #include "Compat.h"
-#include "Peers.h"
 #include "core/runtime/text.h"
 
 namespace manymove::host {
@@ -63,10 +62,10 @@ double mean_of(const std::vector<double>& diameters, int dimensions) {
 HardParticles::HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, int dimensions,
                              int threads)
     : Integrator(system, Scalar(0)),
+      OnRanks(*m_exec_conf),
       dimensions_(dimensions),
       name_(dimensions == 2 ? "hoomd.manymove.HardDisks" : "hoomd.manymove.HardSpheres"),
       threads_(threads),
-      ranks_(peers_of(*m_exec_conf)),
       diameter_(m_pdata->getNTypes(), NAN),
       max_displacement_(m_pdata->getNTypes(), NAN) {
   if (gpus_of(*m_exec_conf).size() > 1)

@@ -15,15 +15,15 @@
 #include <utility>
 #include <vector>
 
+#include "Peers.h"
 #include "core/hard_particles/engine.h"
 #include "core/hard_particles/hand_over.h"
-#include "core/parallel/communicator.h"
 #include "core/runtime/errors.h"
 
 namespace manymove::host {
 
 // HardDisks in two and HardSpheres in three dimensions.
-class HardParticles : public hoomd::Integrator {
+class HardParticles : public hoomd::Integrator, protected OnRanks {
  public:
   // dimensions: 2 or 3. threads: of the CPU engine.
   HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, int dimensions, int threads);
@@ -115,30 +115,6 @@ class HardParticles : public hoomd::Integrator {
     stale_ |= parameter != value;
     parameter = value;
   }
-  // Runs a task that all ranks enter together: all succeed, or all throw the same error. The task
-  // must not contain HOOMD-blue's own collective calls, which wait without a limit.
-  template <class Task>
-  void on_all_ranks(Task&& task) const {
-    if (ranks_)
-      collective(*ranks_, task);
-    else
-      task();
-  }
-  // The same for a task without collective calls; the ranks can continue after an error.
-  template <class Task>
-  void on_each_rank(Task&& task) const {
-    if (ranks_)
-      together(*ranks_, task);
-    else
-      task();
-  }
-  // And for one of the first rank.
-  template <class Task>
-  void on_first_rank(Task&& task) const {
-    on_each_rank([&] {
-      if (!ranks_ || ranks_->rank() == 0) task();
-    });
-  }
   // After an error that all ranks know of they begin again. Collective.
   void recover();
   void follow_pressure();
@@ -219,7 +195,6 @@ class HardParticles : public hoomd::Integrator {
   const int dimensions_;
   const std::string name_;
   const int threads_;
-  std::unique_ptr<Communicator> ranks_;                  // null: this one is alone
   std::unique_ptr<hard_particles::HandOver> hand_over_;  // null: there was no engine on ranks yet
   hard_particles::HandOverCounts counts_at_start_;
   ExchangeCosts costs_;

@@ -4,7 +4,6 @@
 
 #include "Arrays.h"
 #include "HardParticles.h"
-#include "Peers.h"
 
 namespace manymove::host {
 

@@ -6,7 +6,6 @@
 
 #include "Arrays.h"
 #include "HardParticles.h"
-#include "Peers.h"
 
 namespace manymove::host {
 

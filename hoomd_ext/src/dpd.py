@@ -12,10 +12,10 @@ import hoomd
 from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
 from hoomd.data.typeconverter import RequiredArg
 from hoomd.data.typeparam import TypeParameter
-from hoomd.error import DataAccessError, IncompleteSpecificationError, MutabilityError
+from hoomd.error import DataAccessError, IncompleteSpecificationError
 from hoomd.logging import log
-from hoomd.manymove import _manymove, attributes, hpmc, moves
-from hoomd.manymove.parameters import Number, default_threads, length, not_negative
+from hoomd.manymove import _manymove, attributes, hpmc
+from hoomd.manymove.parameters import Number, OfThreads, default_threads, length, not_negative
 from hoomd.operation import Integrator
 from hoomd.variant import Variant
 
@@ -31,7 +31,7 @@ def _class_name(force):
     return ".".join([*(folders[:3] if folders[0] == "hoomd" else folders), kind.__name__])
 
 
-class DPD(Integrator):
+class DPD(OfThreads, Integrator):
     r"""Dissipative particle dynamics at constant volume, in the resident engine of manymove.
 
     Args:
@@ -169,16 +169,6 @@ class DPD(Integrator):
     @property
     def filter(self):
         return self._filter
-
-    @property
-    def threads(self):
-        return self._threads
-
-    @threads.setter
-    def threads(self, value):
-        if self._attached:
-            raise MutabilityError("threads")
-        self._threads = None if value is None else moves.count("threads", value, 2**31 - 1)
 
     @property
     def forces(self):

@@ -8,11 +8,18 @@ import weakref
 from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
 from hoomd.data.typeconverter import RequiredArg
 from hoomd.data.typeparam import TypeParameter
-from hoomd.error import DataAccessError, IncompleteSpecificationError, MutabilityError
+from hoomd.error import DataAccessError, IncompleteSpecificationError
 from hoomd.logging import log
 from hoomd.manymove import _manymove, attributes, external, hpmc, moves
 from hoomd.manymove import pressure as _pressure
-from hoomd.manymove.parameters import OnlyFalse, count, default_threads, length, not_negative
+from hoomd.manymove.parameters import (
+    OfThreads,
+    OnlyFalse,
+    count,
+    default_threads,
+    length,
+    not_negative,
+)
 from hoomd.operation import Integrator
 
 
@@ -68,7 +75,7 @@ def _check_operations(reference):
         integrator._set_fields()
 
 
-class HardParticles(Integrator):
+class HardParticles(OfThreads, Integrator):
     """The common base of `HardDisks` and `HardSpheres`."""
 
     def __init__(
@@ -140,16 +147,6 @@ class HardParticles(Integrator):
             f"hoomd.manymove.{type(self).__name__} has no {name}: it moves hard particles without "
             "orientation, depletants or pair potentials (hoomd.hpmc.integrate.Sphere has it)"
         )
-
-    @property
-    def threads(self):
-        return self._threads
-
-    @threads.setter
-    def threads(self, value):
-        if self._attached:
-            raise MutabilityError("threads")
-        self._threads = None if value is None else moves.count("threads", value, 2**31 - 1)
 
     @property
     def tile(self):

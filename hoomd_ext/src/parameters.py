@@ -8,7 +8,8 @@ import os
 
 import hoomd.version
 from hoomd.data.typeconverter import OnlyTypes, RequiredArg
-from hoomd.error import TypeConversionError
+from hoomd.error import MutabilityError, TypeConversionError
+from hoomd.manymove import moves
 
 
 class Number(OnlyTypes):
@@ -55,6 +56,20 @@ class OnlyFalse(OnlyTypes):
         if value is not RequiredArg and value is not False:
             raise TypeConversionError(f"{self.name} must be False, got {value!r}: {self.why}")
         return value
+
+
+class OfThreads:
+    """The property `threads` of an integrator."""
+
+    @property
+    def threads(self):
+        return self._threads
+
+    @threads.setter
+    def threads(self, value):
+        if self._attached:
+            raise MutabilityError("threads")
+        self._threads = None if value is None else moves.count("threads", value, 2**31 - 1)
 
 
 def default_threads(device):
