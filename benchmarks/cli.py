@@ -80,11 +80,11 @@ def _timed_on_ranks(part: str, options: dict[str, Any]) -> int:
     ranks, weak, threads = options.pop("ranks"), options.pop("weak"), options["threads"]
     if world.size == 1 and not ranks and not weak:
         return _timed(part, options, "disks")
-    unknown = [options.pop(name, None) for name in ("plot_file", "decorrelation", "mixture_ratio")]
+    unknown = [options.pop(name, None) for name in ("plot_file", "decorrelation")]
     if any(unknown) or len(threads or ()) > 1:
         raise ValueError(
-            "--ranks and --weak go with one number of --threads, of each rank, without --plot, "
-            "--decorrelation and --mixture-ratio"
+            "--ranks and --weak go with one number of --threads, of each rank, without --plot and "
+            "--decorrelation"
         )
     options |= {"threads": threads and threads[0], "sizes": options["sizes"] or (1048576,)}
     on_ranks.disks(world, ranks=ranks or (1, world.size), weak=weak, **options)
@@ -135,7 +135,8 @@ def spheres(
     """Time hard spheres: trial moves per second.
 
     HOOMD-blue's HPMC is timed as well if it is installed, with several numbers of moves per step.
-    Under mpirun the ranks share the spheres, and --threads is the number of threads of each rank.
+    Under mpirun the ranks share the spheres, --threads is the number of threads of each rank, and
+    --mixture-ratio times the mixture alone.
 
     Examples:
       python -m benchmarks spheres --sizes 4096,65536 --threads 1,2
@@ -432,8 +433,10 @@ def scaling(
     algorithms: tuple[str, ...] = (
         "disks",
         "spheres",
+        "mixture",
         "dpd",
         "bonded",
+        "sheared",
         "electrolyte",
         "tree",
         "adsorption",

@@ -72,6 +72,12 @@ def melted_engines(
     return [engine(melted.positions, count) for count in threads]
 
 
+def check_ratio(mixture_ratio: float | None) -> None:
+    """Raises a ValueError if the ratio of two diameters is not in the range."""
+    if mixture_ratio is not None and not 0.4 <= mixture_ratio < 1:
+        raise ValueError(f"--mixture-ratio must be from 0.4 to 1, got {mixture_ratio}")
+
+
 def melted_mixture(
     of_one_size: HardSpheres, packing_fraction: float, ratio: float, equilibrate: int, seed: int
 ) -> HardSpheres:

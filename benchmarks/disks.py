@@ -18,6 +18,7 @@ import numpy as np
 from benchmarks.disk_variants import (
     Made,
     add_decorrelation,
+    check_ratio,
     decorrelation_words,
     hpmc,
     melted_engines,
@@ -68,8 +69,7 @@ def run(
         ValueError: an argument is out of range.
     """
     check(repeats, seconds, equilibrate, decorrelation)
-    if mixture_ratio is not None and not 0.4 <= mixture_ratio < 1:
-        raise ValueError(f"--mixture-ratio must be from 0.4 to 1, got {mixture_ratio}")
+    check_ratio(mixture_ratio)
     spheres = kind is HardSpheres
     table = Table((("spheres" if spheres else "disks", *COLUMNS[0][1:]), *COLUMNS[1:]), _ending)
     report = Report(table, json_file, packing_fraction=packing_fraction, melt=equilibrate)

@@ -68,7 +68,7 @@ def script(
     return (
         f"units lj\natom_style {style}\nnewton off\ncomm_modify mode single vel yes\n"
         f"processors {' '.join(map(str, grid(ranks)))}\n"
-        f"region box block {' '.join(f'0 {side:.17g}' for side in sides)}\n"
+        f"{case.region(sides)}"
         f"create_box 1 box{bonds}\n"
         f"{create}mass 1 1.0\n"
         f"velocity all create 1.0 {case.seed} loop geom\n"
@@ -105,6 +105,7 @@ def measure(
     seconds: float,
     seed: int,
     beads: int = 1,
+    shear: float = 0.0,
 ) -> dict[str, Any]:
     """The result of one size on a number of ranks.
 
@@ -113,12 +114,14 @@ def measure(
         beads: particles of each chain; 1 for free particles.
         device: "cpu" or "cuda"; the local rank determines the GPU.
         transport: transport between GPUs, as for run_style manymove/verlet.
+        shear: rate at which `fix deform` shears the box after the melt.
 
     Raises:
         RuntimeError: LAMMPS or its MPI is missing or fails, or the fluid is not melted.
     """
-    case = Case(particles // cubes // beads * beads, 3.0, 1.0, 0.005, (skin,), 1.0, seed)
-    particles = case.particles * cubes
+    each = particles // cubes // beads * beads
+    case = Case(each, 3.0, 1.0, 0.005, (skin,), 1.0, seed, shear=shear)
+    particles, sides = each * cubes, [case.edge * n for n in grid(cubes)]
     style = f"manymove/verlet device cuda transport {transport}" if device == "cuda" else "verlet"
     with tempfile.TemporaryDirectory() as folder:
         molecule = None
@@ -133,14 +136,18 @@ def measure(
                 f"{script(case, cubes, ranks, style, skin, precision, beads, molecule)}"
                 f"variable output equal {MELT}+(step>={MELT})\nthermo v_output\nrun {MELT}\n"
             )
+            if shear:
+                session.ask(case.flow(sides[1]))
+            # `fix deform` must set up each run.
+            again = "" if shear else " pre no"
             runs: list[tuple[float, float]] = []
             steps = 5 * WARM_UP
             # This run only tells how long the others must be.
-            took, _ = _timed(session, MELT, steps)
+            took, _ = _timed(session, MELT, steps, again)
             done = MELT + 3 * WARM_UP + steps
             steps = max(steps, int(1.2 * seconds * steps / took))
             for _ in range(repeats):
-                runs.append(_timed(session, done, steps))
+                runs.append(_timed(session, done, steps, again))
                 done += 3 * WARM_UP + steps
         finally:
             session.close()
@@ -153,6 +160,7 @@ def measure(
     return {
         "particles": particles,
         "beads": beads,
+        "shear": shear,
         "ranks": ranks,
         "million_particle_steps_per_second": median(rates),
         "lowest": min(rates),
@@ -165,14 +173,14 @@ def measure(
         "precision": precision,
         "skin": skin,
         "processors": list(grid(ranks)),
-        "box": [case.edge * n for n in grid(cubes)],
+        "box": sides,
         "transport": ways[0] if ways else None,
         "device": device,
         "device_name": gpus[0]["name"] if gpus else f"CPU ({_core.simd_level()}, 1 thread)",
     }
 
 
-def _timed(session: Session, done: int, steps: int) -> tuple[float, float]:
+def _timed(session: Session, done: int, steps: int, again: str) -> tuple[float, float]:
     """Time in seconds of a number of steps after the steps that are done, and the temperature.
 
     There are outputs after a warm-up, after a second warm-up, and after this and the steps.
@@ -181,7 +189,7 @@ def _timed(session: Session, done: int, steps: int) -> tuple[float, float]:
     said = session.ask(
         f"variable output equal (step<{begin})*{begin}"
         f"+(step>={begin}&&step<{middle})*{middle}+(step>={middle})*{end + 1}\n"
-        f"run {end - done} pre no\n"
+        f"run {end - done}{again}\n"
     )
     records = RECORD.findall(said)
     _, first, second, third = (float(seconds) for _, seconds in records)

@@ -136,18 +136,20 @@ class Case:
 
     @property
     def box(self) -> str:
-        edge = f"{self.edge:.17g}"
-        shape, tilts = ("prism", " 0 0 0") if self.shear else ("block", "")
-        return f"region box {shape} 0 {edge} 0 {edge} 0 {edge}{tilts}\ncreate_box 1 box\n"
+        return f"{self.region([self.edge] * 3)}create_box 1 box\n"
 
-    @property
-    def flow(self) -> str:
-        """Commands that shear the melted fluid, beginning with the velocities of the flow."""
+    def region(self, sides: Sequence[float]) -> str:
+        """The command for a box with these sides, which can be tilted if the fluid is sheared."""
+        shape, tilts = ("prism", " 0 0 0") if self.shear else ("block", "")
+        return f"region box {shape} {' '.join(f'0 {side:.17g}' for side in sides)}{tilts}\n"
+
+    def flow(self, height: float) -> str:
+        """Commands that shear the melted fluid in a box of this height, beginning with the
+        velocities of the flow."""
         if not self.shear:
             return ""
-        edge, fastest = f"{self.edge:.17g}", f"{self.shear * self.edge:.17g}"
         return (
-            f"velocity all ramp vx 0 {fastest} y 0 {edge} sum yes\n"
+            f"velocity all ramp vx 0 {self.shear * height:.17g} y 0 {height:.17g} sum yes\n"
             f"fix shear all deform 1 xy erate {self.shear:.17g} remap v\n"
             "compute thermal all temp/deform\nthermo_modify temp thermal\n"
         )
@@ -354,7 +356,7 @@ class LammpsVariant(Variant):
             self.steps_done, self.last = 0, (0.0, [])
             script = (
                 f"{case.begin(self.pair, start)}{case.pair(self.pair)}"
-                f"{case.integrate(self.run_style, skins[0])}{THERMO}{case.flow}"
+                f"{case.integrate(self.run_style, skins[0])}{THERMO}{case.flow(case.edge)}"
             )
         script += "".join(f"{command}\n" for command in commands)
         for skin in skins:

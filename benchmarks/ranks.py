@@ -9,6 +9,7 @@ total size is constant, and in weak scaling the size per rank.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from benchmarks.disk_variants import standalone
+from benchmarks.disk_variants import check_ratio, melted_mixture, standalone
 from benchmarks.disks import COLUMNS
 from manymove.adsorption.averages import MULTIPLE
 from manymove.adsorption.input import arguments_of
@@ -54,6 +55,7 @@ def disks(
     seed: int,
     json_file: Path | None,
     kind: Kind = HardDisks,
+    mixture_ratio: float | None = None,
 ) -> dict[str, Any]:
     """Time every size on every number of ranks; rank 0 prints a table and writes the JSON file.
 
@@ -67,6 +69,7 @@ def disks(
         ValueError: an argument is out of range.
     """
     check(repeats, seconds, equilibrate, 0)
+    check_ratio(mixture_ratio)
     everyone = _everyone(world, ranks)
     about = {"packing_fraction": packing_fraction, "melt": equilibrate, "world": world.size}
     report = Report(_table(kind), json_file, silent=world.rank > 0, **about)
@@ -79,7 +82,8 @@ def disks(
     }
     for N in sizes:
         found = _on_first(
-            everyone, lambda N=N: melted(N, packing_fraction, settings, equilibrate, kind)
+            everyone,
+            lambda N=N: melted(N, packing_fraction, settings, equilibrate, kind, mixture_ratio),
         )
 
         def make(some: Any, count: int, found: Any = found) -> Variant:
@@ -204,8 +208,9 @@ def melted(
     settings: dict[str, Any],
     equilibrate: int,
     kind: Kind = HardDisks,
-) -> tuple[np.ndarray, tuple[float, ...]]:
-    """Positions and box of melted particles."""
+    mixture_ratio: float | None = None,
+) -> tuple[np.ndarray, tuple[float, ...], Any]:
+    """Positions, box and diameters of melted particles."""
     if kind is HardSpheres:
         positions, box = random_sphere_packing(
             N, packing_fraction, seed=settings["seed"], device=settings["device"]
@@ -215,9 +220,12 @@ def melted(
         copies = _copies(N)
         positions, box = random_packing(N // copies**2, packing_fraction, seed=settings["seed"])
     engine = kind(positions, box, **settings)
+    if mixture_ratio is not None:
+        mixture = melted_mixture(engine, packing_fraction, mixture_ratio, equilibrate, engine.seed)
+        return mixture.positions, mixture.box, mixture.diameters
     if equilibrate:
         engine.run(equilibrate)
-    return replicate(engine.positions, box, (copies,) * len(box))
+    return *replicate(engine.positions, box, (copies,) * len(box)), engine.diameter
 
 
 def _on_first(everyone: Ranks | None, task: Callable[[], T]) -> T | None:
@@ -263,9 +271,13 @@ def _disks(
     kind: Kind,
 ) -> Variant:
     ranks = Ranks.of(some)
-    positions, box = replicate(*found, blocks) if found else (None, None)
-    box = ranks.first(box) if ranks else box
-    engine = kind(positions, box, comm=some, **settings)
+    positions, box, diameter = None, None, 1.0
+    if found:
+        positions, box = replicate(*found[:2], blocks)
+        diameter = np.tile(found[2], math.prod(blocks)) if np.ndim(found[2]) else found[2]
+    if ranks:
+        box, diameter = ranks.first(box), ranks.first(diameter)
+    engine = kind(positions, box, diameter, comm=some, **settings)
     engine.run(equilibrate)  # copies part
     variant = _named(standalone(engine), count)
     variant.settings |= {"particles": engine.N, "cells": list(engine.cells)}

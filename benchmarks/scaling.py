@@ -33,7 +33,9 @@ Row = dict[str, Any]
 COMMAND = [sys.executable, "-m", "benchmarks"]
 LARGEST_CUBE = 2_000_000  # particles of DPD; larger boxes in strong scaling are several cubes
 SKINS = {"cpu": 0.3, "cuda": 0.35}  # of DPD, the fastest on one and on four GPUs
-WITH_MPIEXEC = {"disks", "spheres", "component", "adsorption"}
+SHEAR = 0.1  # rate of the sheared DPD fluid
+MIXTURE_RATIO = 0.714  # of the two diameters
+WITH_MPIEXEC = {"disks", "spheres", "mixture", "component", "adsorption"}
 WANTED = (1, 2, 4, 8)  # GPUs; those that the machine lacks are listed as not run
 
 
@@ -83,14 +85,17 @@ class Plan:
 # ---- algorithms ----------------------------------------------------------------------------------
 
 
-def _disks(plan: Plan, weak: bool, size: int, part: str = "disks") -> Iterator[Row]:
+def _disks(
+    plan: Plan, weak: bool, size: int, part: str = "disks", more: Sequence[object] = ()
+) -> Iterator[Row]:
     ranks = ",".join(map(str, plan.ranks))
-    words = [part, "--sizes", size, "--ranks", ranks, *(["--weak"] if weak else [])]
+    words = [part, *more, "--sizes", size, "--ranks", ranks, *(["--weak"] if weak else [])]
     words += ["--device", "cuda" if plan.on_gpu else "cpu"]
     if not plan.on_gpu:
         words += ["--threads", 1]
     command = plan.bench(max(plan.ranks), *words)
-    for row in plan.run(f"{part}, {_label(weak, size)}", command, plan.ranks):
+    name = "mixture" if more else part
+    for row in plan.run(f"{name}, {_label(weak, size)}", command, plan.ranks):
         yield {**row, "size": row["particles"], "rate": row["trial_moves_per_second"]}
 
 
@@ -98,7 +103,13 @@ def _spheres(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
     return _disks(plan, weak, size, "spheres")
 
 
-def _dpd(plan: Plan, weak: bool, size: int, beads: int = 1) -> Iterator[Row]:
+def _mixture(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
+    return _disks(plan, weak, size, "spheres", ["--mixture-ratio", MIXTURE_RATIO])
+
+
+def _dpd(
+    plan: Plan, weak: bool, size: int, name: str = "dpd", beads: int = 1, shear: float = 0
+) -> Iterator[Row]:
     device = "cuda" if plan.on_gpu else "cpu"
     for ranks in plan.ranks:
         cubes = ranks if weak else max(1, size // LARGEST_CUBE)
@@ -114,9 +125,10 @@ def _dpd(plan: Plan, weak: bool, size: int, beads: int = 1) -> Iterator[Row]:
             "seconds": plan.seconds,
             "seed": plan.seed,
             "beads": beads,
+            "shear": shear,
         }
         command = [sys.executable, "-m", "benchmarks.dpd_ranks", json.dumps(request)]
-        what = f"{'dpd' if beads == 1 else 'bonded'}, {_label(weak, size)}, {_ranks(ranks)}"
+        what = f"{name}, {_label(weak, size)}, {_ranks(ranks)}"
         for row in plan.run(what, command, [ranks]):
             yield {
                 **row,
@@ -126,7 +138,11 @@ def _dpd(plan: Plan, weak: bool, size: int, beads: int = 1) -> Iterator[Row]:
 
 
 def _bonded(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
-    return _dpd(plan, weak, size, beads=10)
+    return _dpd(plan, weak, size, "bonded", beads=10)
+
+
+def _sheared(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
+    return _dpd(plan, weak, size, "sheared", shear=SHEAR)
 
 
 def _component(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
@@ -239,6 +255,11 @@ ALGORITHMS = {
         {"cpu": [32768], "cuda": [1_048_576]},
         {"cpu": [65536], "cuda": [1_048_576, 4_194_304]}, _spheres,
     ),
+    "mixture": Algorithm(
+        "Hard spheres of two sizes", "spheres", "trial moves/s",
+        {"cpu": [32768], "cuda": [1_048_576]},
+        {"cpu": [65536], "cuda": [1_048_576]}, _mixture,
+    ),
     "component": Algorithm(
         "Hard disks in HOOMD-blue", "disks", "trial moves/s",
         {"cpu": [16384], "cuda": [1_048_576]}, {"cpu": [65536], "cuda": [4_194_304]}, _component,
@@ -252,6 +273,11 @@ ALGORITHMS = {
         "DPD, chains of ten", "particles", "million particle-steps/s",
         {"cpu": [24_000], "cuda": [2_000_000]},
         {"cpu": [48_000], "cuda": [2_000_000, 8_000_000]}, _bonded,
+    ),
+    "sheared": Algorithm(
+        "DPD, sheared", "particles", "million particle-steps/s",
+        {"cpu": [24_000], "cuda": [2_000_000]},
+        {"cpu": [48_000], "cuda": [2_000_000]}, _sheared,
     ),
     "electrolyte": Algorithm(
         "Electrolytes, one chain", "ions", "pair terms/s",

@@ -135,9 +135,9 @@ _OWN = {
     "mixture_ratio": "Ratio of the two diameters of an equimolar mixture that is also timed "
     "(default no mixture).",
     "read": "JSON files of earlier results to show instead of a measurement (default none).",
-    "algorithms": "Algorithms to time: disks, spheres, dpd, bonded (DPD of chains of ten "
-    "particles), electrolyte, tree (electrolytes with `--methods tree`), adsorption or component "
-    "(hard disks in HOOMD-blue).",
+    "algorithms": "Algorithms to time: disks, spheres, mixture (spheres of two sizes), dpd, "
+    "bonded (DPD of chains of ten particles), sheared (DPD with `fix deform`), electrolyte, tree "
+    "(electrolytes with `--methods tree`), adsorption or component (hard disks in HOOMD-blue).",
 }
 _OTHER = Sentence("")  # the group of other options
 TEXTS = {name: _DECLARED[name] for name in SHARED.split()} | {
