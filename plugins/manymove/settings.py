@@ -377,9 +377,9 @@ class Start(Group):
         first_cycle: value of `cycles` at the start. Random numbers belong to a seed and a cycle,
             therefore a run that continues from positions instead of a checkpoint should begin with
             the `cycles` at which the last run ended.
-        repair_depth: depth in contact distances up to which overlaps of the input are repaired by
-            pushing particles apart, and reported in `repaired`. float32 files of large boxes have
-            such overlaps.
+        repair_depth: depth in contact distances up to which overlaps of the input with particles
+            and hard walls are repaired by pushing particles apart, and reported in `repaired`.
+            float32 files of large boxes have such overlaps.
     """
 
     first_cycle: Annotated[int, arguments.uint64] = 0

@@ -7,6 +7,7 @@ fixed.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -15,7 +16,7 @@ from hard_spheres import assert_valid, make, sample, sites
 from laws import assert_follows
 from machine import on_gpu
 
-from manymove import Grid, HardDisks, HardSpheres
+from manymove import Grid, HardDisks, HardSpheres, Start
 from manymove.fields import (
     Cylinder,
     HardWall,
@@ -290,13 +291,32 @@ WALL = HardWall(Plane((0, 0, 1), (0, 0, -2.5)))
         ({"fields": Linear(1.0, (1.0, 0.0))}, "direction must have 3 components, .* got 2"),
         ({"fields": Linear(1.0, (0.0, 0.0, 0.0))}, "must have directions of positive length"),
         ({"fields": Springs(-1.0, np.zeros((27, 3)))}, "must not have a negative strength"),
-        ({"fields": HardWall(Sphere(2.0))}, "particle 0 is in a wall or touches it"),
+        ({"fields": HardWall(Sphere(2.0))}, "is in a wall by 1.38.*, more than repair_depth"),
+        ({"fields": LJ93Wall(Sphere(2.0), 1.0, 1.0, 0.5)}, "particle 0 is in a wall"),
     ],
 )
 def test_what_fields_do_not_have_is_refused(options, message):
     box = (5.0, 5.0, 5.0)
     with pytest.raises(ValueError, match=message):
         HardSpheres(sites(box), box, **{"fields": WALL, "seed": 1, "device": "cpu"} | options)
+
+
+@pytest.mark.parametrize("surface", [Plane((0, 0, 1), (0, 0, -2.5)), Sphere(3.2), Cylinder(3.2)])
+def test_particles_that_rounding_moved_into_a_wall_are_moved_out(surface):
+    """As in a restart from a GSD file, whose positions have single precision."""
+    box = (8.0, 8.0, 8.0)
+    wall, depth = HardWall(surface, 0.5), 3e-5
+    first = (0.1, 0.2, -2.0 - depth) if isinstance(surface, Plane) else (0.0, 2.7 + depth, 0.0)
+    others = itertools.product((-0.6, 0.6), repeat=3)
+    near = np.array([first, *others])
+    spheres = HardSpheres(near, box, seed=1, fields=wall, device="cpu", threads=1)
+    assert spheres.repaired == {"count": 1, "depth": pytest.approx(depth, rel=0.02)}
+    moved = np.linalg.norm(spheres.positions - near, axis=1)
+    assert depth < moved[0] < 2 * depth
+    assert moved[1:].max() < 1e-6
+    assert np.isfinite(spheres.field_energies).all()
+    with pytest.raises(ValueError, match=r"is in a wall by .*, more than repair_depth = 1e-05"):
+        HardSpheres(near, box, seed=1, fields=wall, device="cpu", start=Start(repair_depth=1e-5))
 
 
 def test_other_objects_and_cylinders_in_a_plane_are_refused():

@@ -2,6 +2,7 @@
 #include "external_fields.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -104,6 +105,18 @@ double energy_of(const State& state, const FieldView& view, std::size_t i, const
   return state.dimensions() == 2 ? energy_of<2>(view, i, place) : energy_of<3>(view, i, place);
 }
 
+// Calls visit(view, i, place) for all particles if there are fields.
+void for_places(const State& state, const Snapshot& data, auto&& visit) {
+  if (state.parameters.fields.empty()) return;
+  const FieldView view = field_view(state);
+  const auto D = static_cast<std::size_t>(state.dimensions());
+  for (std::size_t i = 0; i < data.places.size() / D; ++i) {
+    double place[3] = {0, 0, 0};
+    for (std::size_t a = 0; a < D; ++a) place[a] = static_cast<double>(data.places[i * D + a]);
+    visit(view, i, place);
+  }
+}
+
 }  // namespace
 
 void settle_fields(State& state) {
@@ -128,16 +141,53 @@ void settle_fields(State& state) {
 }
 
 void check_allowed(const State& state, const Snapshot& data) {
-  if (state.parameters.fields.empty()) return;
-  const FieldView view = field_view(state);
-  const auto D = static_cast<std::size_t>(state.dimensions());
-  for (std::size_t i = 0; i < data.places.size() / D; ++i) {
-    double place[3] = {0, 0, 0};
-    for (std::size_t a = 0; a < D; ++a) place[a] = static_cast<double>(data.places[i * D + a]);
+  for_places(state, data, [&](const FieldView& view, std::size_t i, const double* place) {
     if (std::isinf(energy_of(state, view, i, place)))
       refuse(manymove::Particles(state.noun(), static_cast<std::int64_t>(data.index(i))),
-             "is in a wall or touches it within rounding: move it away by 1e-5 contact distances");
+             "is in a wall");
+  });
+}
+
+WallContact wall_contact(const State& state, const FieldView& view, std::size_t i,
+                         const double* coordinates) {
+  double r[3] = {0, 0, 0};
+  for (int a = 0; a < state.dimensions(); ++a) r[a] = coordinates[a];
+  WallContact deepest;
+  for (int k = 0; k < view.number; ++k) {
+    const FieldTerm& t = view.terms[k];
+    if (t.kind != FieldKind::wall) continue;
+    const double depth = (t.values ? t.values[i] : t.value) - wall_distance(t, r);
+    if (depth <= deepest.depth) continue;
+    deepest.depth = depth;
+    const bool plane = t.shape == WallShape::plane;
+    std::array<double, 3> out;
+    double along = 0;
+    for (std::size_t a = 0; a < 3; ++a) out[a] = plane ? t.direction[a] : r[a] - t.origin[a];
+    if (t.shape == WallShape::cylinder) along = product_of(out.data(), t.direction);
+    for (std::size_t a = 0; a < 3; ++a) out[a] -= along * t.direction[a];
+    const double length = length_of(out);
+    // At the center of a sphere or cylinder each direction leads out.
+    for (std::size_t a = 0; a < 3; ++a)
+      deepest.out[a] =
+          length > 0 ? (plane ? 1 : -t.sign) * out[a] / length : static_cast<double>(a == 0);
   }
+  return deepest;
+}
+
+InWalls in_walls(const State& state, const Snapshot& data) {
+  InWalls found;
+  for_places(state, data, [&](const FieldView& view, std::size_t i, const double* place) {
+    double r[3] = {0, 0, 0};
+    for (int a = 0; a < state.dimensions(); ++a)
+      r[a] = (place[a] - 0.5 * view.extent[a]) * view.unit[a];
+    const double depth = wall_contact(state, view, i, r).depth / state.distances.largest;
+    if (!(depth > 0)) return;
+    ++found.count;
+    if (depth <= found.depth) return;
+    found.depth = depth;
+    found.deepest = i;
+  });
+  return found;
 }
 
 FieldView field_view(const State& state) {

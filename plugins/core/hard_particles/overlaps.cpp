@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "external_fields.h"
 #include "grid.h"
 #include "state.h"
 
@@ -134,6 +135,7 @@ bool push_apart(const State& s, std::vector<double>& r, double margin) {
   std::vector<Pair> near;
   const std::vector<std::uint8_t>& pinned = s.parameters.pinned;
   const auto stays = [&](std::size_t k) { return !pinned.empty() && pinned[k]; };
+  const FieldView fields = field_view(s);
   for (int list = 0; list < 20; ++list) {
     near.clear();
     for_close_pairs(s, r.data(), s.distances.largest + skin, [&](std::size_t i, std::size_t j) {
@@ -163,6 +165,15 @@ bool push_apart(const State& s, std::vector<double>& r, double margin) {
         }
         for (const std::size_t k : {pair.i, pair.j})
           farthest = std::max(farthest, moved[k] += push);
+      }
+      for (std::size_t k = 0; fields.number && k < s.particles; ++k) {
+        const WallContact wall = wall_contact(s, fields, k, &r[D * k]);
+        const double push = wall.depth + margin * s.distances.largest;
+        if (!(push > 0)) continue;
+        overlap = true;
+        if (stays(k)) return false;
+        for (int a = 0; a < D; ++a) r[D * k + a] += 1.2 * push * wall.out[a];
+        farthest = std::max(farthest, moved[k] += 1.2 * push);
       }
       if (!overlap) {
         if (farthest >= 0.5 * skin) break;  // the list may miss pairs: once more

@@ -171,12 +171,20 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
   };
   if (!fill(coordinates)) complain(closest_pair(s, coordinates), "");
   const Overlaps found = overlaps_of(s, s.start);
-  if (found.count == 0) {
+  const InWalls walled = in_walls(s, start);
+  if (found.count + walled.count == 0) {
     check_allowed(s, start);
     return s;
   }
-  s.repair = {found.count, 1 - found.ratio};
-  if (s.repair.depth > most) complain(found, "");
+  const double depth = found.count ? 1 - found.ratio : 0;
+  s.repair = {found.count + walled.count, std::max(depth, walled.depth)};
+  if (depth > most) complain(found, "");
+  const auto complain_of_wall = [&](const char* why) {
+    refuse(manymove::Particles(s.noun(), static_cast<std::int64_t>(walled.deepest)),
+           "is in a wall by ", walled.depth, " contact distances",
+           walled.depth > most ? text_of(", more than repair_depth = ", most) : why);
+  };
+  if (walled.depth > most) complain_of_wall("");
   // Pairs are pushed a little farther apart than contact, so that rounding to the grid makes no new
   // overlap.
   const double* const box = s.parameters.box;
@@ -187,11 +195,12 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
       relax_overlaps(r, box[0], box[1], parameters.diameter * (1 + margin), 2000);
     else if (!push_apart(s, r, margin))
       continue;
-    if (!fill(r.data()) || overlaps_of(s, s.start).count != 0) continue;
+    if (!fill(r.data()) || overlaps_of(s, s.start).count + in_walls(s, start).count != 0) continue;
     check_allowed(s, start);
     return s;
   }
   // The depth of the start, since what the repair has left is of no use to the caller.
+  if (!found.count) complain_of_wall(" and could not be moved out of it");
   complain(found, " and could not be pushed apart");
   return s;
 }
