@@ -203,7 +203,7 @@ def _of_ranks(
     alone = count == 1
     if alone and world.rank > 0:
         return [_Timed(count, 0) for _ in range(1 + len(all_strips) * len(sweeps_per_step))]
-    start = replicate(*found, blocks) if found else (None, None)
+    start = replicate(*found[:2], blocks) if found else (None, None)
     shared = None if alone else Ranks.of(world.communicator)
     box = shared.first(start[1]) if shared else start[1]
     engine = kind(start[0], box, comm=None if alone else world.communicator, **settings)
