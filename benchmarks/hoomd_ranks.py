@@ -152,7 +152,7 @@ def run(
     settings |= {"device": where, "threads": threads or 1}
     for N in sizes or [SIZES[kind]]:
         found = everyone.together(
-            lambda N=N: ranks.melted(N, packing_fraction, settings, equilibrate, kind)
+            lambda N=N: ranks.melted(N, packing_fraction, settings, equilibrate, kind)[:2]
             if world.rank == 0
             else None,
             patient=True,
@@ -296,7 +296,9 @@ def measure(
 
     world = World.of(MPI.COMM_WORLD)
     settings = {"seed": seed, "device": world.device(device)}
-    found = ranks.melted(particles, packing_fraction, settings, LATTICE) if not world.rank else None
+    found = None
+    if world.rank == 0:
+        found = ranks.melted(particles, packing_fraction, settings, LATTICE)[:2]
     component = Component(
         world, device, seed, found, HardDisks, strips=True,
         sweeps_per_step=SWEEPS_PER_STEP, threads=1,
