@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,8 +63,8 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   };
   void set_bonds(std::vector<BondForce> bonds);
   void set_angles(std::vector<AngleForce> angles);
-  // Whether the pair forces leave out the two particles of a bond, and the two ends of an angle.
-  void set_exclusions(bool of_bonds, bool of_angles);
+  // Pairs without pair forces, in md's words.
+  void set_exclusions(std::set<std::string> exclusions) { set(exclusions_, std::move(exclusions)); }
   // Arrays of HOOMD-blue are current at the time steps of these triggers, of operations that read
   // and of operations that may change them, and at the last step of a run.
   void set_schedule(Triggers readers, Triggers changers, std::uint64_t end);
@@ -85,11 +86,21 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   using Clock = std::chrono::steady_clock;
   struct Particles;
   struct Links;
+  using Pairs = std::vector<std::array<unsigned int, 2>>;
+  // Particles of one of HOOMD-blue's types that have the same mass.
+  struct Kind {
+    unsigned int type;
+    double mass;
+
+    bool operator<(const Kind& other) const {
+      return type != other.type ? type < other.type : mass < other.mass;
+    }
+  };
 
   template <class T>
   void set(T& parameter, T value) {
     stale_ |= parameter != value;
-    parameter = value;
+    parameter = std::move(value);
   }
   [[noreturn]] void refuse(const std::string& why) const;
   std::size_t pair_of(const std::pair<std::string, std::string>& types) const;
@@ -97,17 +108,22 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   double temperature(std::uint64_t timestep) const;
   void check_system() const;
   dpd::Box box() const;
-  // [types + 1][types + 1]
+  // [kinds + 1][kinds + 1]
   std::vector<dpd::PairCoefficients> pairs(double kT) const;
-  dpd::Settings settings(const std::vector<dpd::PairCoefficients>& pairs,
-                         const Particles& particles) const;
+  dpd::Settings settings(const std::vector<dpd::PairCoefficients>& pairs) const;
   // Runs a call of the engine on all ranks, whose errors name the particles by HOOMD-blue's tags.
   void guarded(const std::function<void()>& call);
   // Makes an engine that holds HOOMD-blue's particles, with the forces of this time step.
   void make_engine();
   Particles read_particles() const;
-  void read_masses(Particles& particles) const;
-  Links read_links() const;
+  void read_kinds(Particles& particles) const;
+  bool excludes(const char* which) const { return exclusions_.count(which) > 0; }
+  // What the exclusions need of all ranks; empty if they need nothing. Collective.
+  Pairs all_bonds() const;   // tags
+  Pairs all_bodies() const;  // bodies and tags of their particles, sorted
+  Links read_links(const Pairs& all_bonds, const Pairs& all_bodies) const;
+  template <class Exclude>
+  void for_each_exclusion(const Pairs& all_bonds, const Pairs& all_bodies, Exclude&& exclude) const;
   // A number that changes with the particles, the box, the bonds and the group.
   std::uint64_t checksum() const;
   // The engine makes the steps that are due.
@@ -139,11 +155,12 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   std::shared_ptr<hoomd::ParticleGroup> group_;
   std::vector<BondForce> bonds_;
   std::vector<AngleForce> angles_;
-  bool exclude_bonds_ = true, exclude_angles_ = false;
+  std::set<std::string> exclusions_{"bond"};
   Triggers readers_, changers_;
   std::uint64_t end_ = 0;
 
   std::unique_ptr<dpd::Engine> engine_;
+  std::vector<Kind> kinds_;  // the engine's types
   // Particles of this rank in the order of the engine: HOOMD-blue's tags and 1.
   std::vector<std::uint32_t> tag_;
   bool stale_ = true;              // a parameter has changed since the engine was made

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <tuple>
+#include <set>
 
 #include "core/runtime/text.h"
 
@@ -19,42 +19,8 @@ using hoomd::Scalar4;
 
 namespace {
 
-// A bond, an angle or an excluded pair, seen from one of its particles.
-struct Term {
-  int particle;  // index
-  std::uint32_t partner, second;
-  int kind;
-
-  bool operator<(const Term& other) const {
-    const auto order = [](const Term& term) {
-      return std::tuple(term.particle, dpd::has_several_partners(term.kind), term.partner,
-                        term.second, term.kind);
-    };
-    return order(*this) < order(other);
-  }
-};
-
-std::uint32_t engine_tag(unsigned int tag) { return tag + 1; }
-
-// Calls visit(members, type) with each of HOOMD-blue's bonds or angles.
-template <class Groups, class Visit>
-void for_each_group(const Groups& groups, Visit&& visit) {
-  const ArrayHandle<typename Groups::members_t> members(groups.getMembersArray(),
-                                                        access_location::host, access_mode::read);
-  const ArrayHandle<hoomd::typeval_t> type(groups.getTypeValArray(), access_location::host,
-                                           access_mode::read);
-  for (unsigned int k = 0; k < groups.getN(); ++k)
-    visit(members.data[k].tag, static_cast<unsigned int>(type.data[k].type));
-}
-
-// Terms by particle: entries first[i] .. first[i + 1] belong to particle i.
-void count_terms(const std::vector<Term>& terms, std::size_t particles, std::vector<int>& first) {
-  first.assign(particles + 1, 0);
-  for (const Term& term : terms)
-    first[static_cast<std::size_t>(term.particle) + 1] +=
-        dpd::has_several_partners(term.kind) ? 2 : 1;
-  for (std::size_t i = 0; i < particles; ++i) first[i + 1] += first[i];
-}
+// The table of coefficients has a row and a column for each type of the engine.
+constexpr std::size_t kMostKinds = 256;
 
 // A bijection of 64 bits that spreads each bit (the finalizer of SplitMix64).
 std::uint64_t spread(std::uint64_t bits) {
@@ -106,7 +72,7 @@ DPD::Particles DPD::read_particles() const {
       std::copy_n(places, 3, &to.position[3 * i]);
       std::copy_n(speeds, 3, &to.velocity[3 * i]);
       std::copy_n(images, 3, &to.image[3 * i]);
-      to.type[i] = hoomd::__scalar_as_int(r.w) + 1;
+      to.type[i] = hoomd::__scalar_as_int(r.w);
       to.tag[i] = engine_tag(tag.data[i]);
     }
   });
@@ -115,97 +81,46 @@ DPD::Particles DPD::read_particles() const {
   for (unsigned int k = 0; k < group_->getNumMembersGlobal(); ++k)
     if (const unsigned int i = index.data[group_->getMemberTag(k)]; i < N)
       to.flags[i] = dpd::kIntegrated;
-  read_masses(to);
+  read_kinds(to);
   return to;
 }
 
-// The engine has a mass for each type. Types without particles get the mass 1.
-void DPD::read_masses(Particles& particles) const {
+// The engine has a mass for each of its types. Therefore it has a type for each mass of each type
+// of HOOMD-blue. A type without particles gets the mass 1.
+void DPD::read_kinds(Particles& particles) const {
   const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
                                       access_mode::read);
-  std::vector<double> largest(m_pdata->getNTypes() + 1, 0);
-  for (std::size_t i = 0; i < particles.type.size(); ++i) {
-    double& mass = largest[static_cast<std::size_t>(particles.type[i])];
-    mass = std::max(mass, double(velocity.data[i].w));
-  }
-  on_all_ranks([&] {
-    // The bits of positive floating-point numbers, as integers, have the order of the numbers.
-    std::vector<std::int64_t> bits(largest.size());
-    std::memcpy(bits.data(), largest.data(), sizeof(double) * bits.size());
-    if (ranks_) ranks_->maximum(bits.data(), bits.size());
-    std::memcpy(largest.data(), bits.data(), sizeof(double) * bits.size());
-  });
+  const auto kind_of = [&](std::size_t i) {
+    return Kind{static_cast<unsigned int>(particles.type[i]), double(velocity.data[i].w)};
+  };
+  std::set<Kind> found;
   on_each_rank([&] {
     for (std::size_t i = 0; i < particles.type.size(); ++i) {
-      const auto type = static_cast<unsigned int>(particles.type[i]);
-      const double mass = double(velocity.data[i].w);
-      if (!(mass > 0))
+      const Kind kind = kind_of(i);
+      if (!(kind.mass > 0 && std::isfinite(kind.mass)))
         refuse(text_of(" needs positive masses: a particle of type ",
-                       m_pdata->getNameByType(type - 1), " has the mass ", mass));
-      if (mass != largest[type])
-        refuse(text_of(" needs the same mass for all particles of a type: particles of type ",
-                       m_pdata->getNameByType(type - 1), " have the masses ", mass, " and ",
-                       largest[type]));
+                       m_pdata->getNameByType(kind.type), " has the mass ", kind.mass));
+      found.insert(kind);
     }
   });
-  for (double& mass : largest)
-    if (mass == 0) mass = 1;
-  particles.mass = std::move(largest);
-}
-
-DPD::Links DPD::read_links() const {
-  const std::size_t N = m_pdata->getN();
-  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
-                                        access_mode::read);
-  std::vector<Term> terms, excluded;
-  const auto add = [&](std::vector<Term>& to, unsigned int tag, std::uint32_t partner,
-                       std::uint32_t second, int kind) {
-    if (const unsigned int i = index.data[tag]; i < N)  // on this rank
-      to.push_back({static_cast<int>(i), partner, second, kind});
-  };
-  const auto exclude = [&](unsigned int i, unsigned int j) {
-    add(excluded, i, engine_tag(j), 0, 0);
-    add(excluded, j, engine_tag(i), 0, 0);
-  };
-  for_each_group(*m_sysdef->getBondData(), [&](const unsigned int* tag, unsigned int type) {
-    if (exclude_bonds_) exclude(tag[0], tag[1]);
-    for (std::size_t k = 0; k < bonds_.size(); ++k) {
-      if (bonds_[k].type != type) continue;
-      add(terms, tag[0], engine_tag(tag[1]), 0, static_cast<int>(k + 1));
-      add(terms, tag[1], engine_tag(tag[0]), 0, static_cast<int>(k + 1));
-    }
+  std::vector<Kind> kinds(found.begin(), found.end());
+  on_all_ranks([&] {
+    if (ranks_) kinds = collect(*ranks_, std::move(kinds));
   });
-  for_each_group(*m_sysdef->getAngleData(), [&](const unsigned int* tag, unsigned int type) {
-    if (exclude_angles_) exclude(tag[0], tag[2]);
-    const std::uint32_t first = engine_tag(tag[0]), center = engine_tag(tag[1]),
-                        last = engine_tag(tag[2]);
-    for (std::size_t k = 0; k < angles_.size(); ++k) {
-      if (angles_[k].type != type) continue;
-      const int kind = static_cast<int>(k + 1);
-      add(terms, tag[0], center, last, kind | dpd::kAngleEnd);
-      add(terms, tag[1], std::min(first, last), std::max(first, last), kind | dpd::kAngleCenter);
-      add(terms, tag[2], center, first, kind | dpd::kAngleEnd);
-    }
-  });
-  Links links;
-  std::sort(terms.begin(), terms.end());
-  count_terms(terms, N, links.first_bonded);
-  for (const Term& term : terms) {
-    links.bonded_partner.push_back(term.partner);
-    links.bonded_kind.push_back(term.kind);
-    if (!dpd::has_several_partners(term.kind)) continue;
-    links.bonded_partner.push_back(term.second);
-    links.bonded_kind.push_back(dpd::kFurtherPartner);
+  found = {kinds.begin(), kinds.end()};
+  const unsigned int types = m_pdata->getNTypes();
+  for (unsigned int type = 0; type < types; ++type) {
+    const auto first = found.lower_bound({type, 0});
+    if (first == found.end() || first->type != type) found.insert({type, 1});
   }
-  std::sort(excluded.begin(), excluded.end());
-  const auto same = [](const Term& one, const Term& other) {
-    return one.particle == other.particle && one.partner == other.partner;
-  };
-  excluded.erase(std::unique(excluded.begin(), excluded.end(), same), excluded.end());
-  count_terms(excluded, N, links.first_excluded);
-  for (const Term& term : excluded) links.excluded_partner.push_back(term.partner);
-  links.excluded_kind.assign(excluded.size(), 1);
-  return links;
+  if (found.size() > std::max<std::size_t>(types, kMostKinds))
+    refuse(text_of(" needs at most ", kMostKinds, " different masses, counted for each type; the ",
+                   "particles have ", found.size()));
+  kinds = {found.begin(), found.end()};
+  for (std::size_t i = 0; i < particles.type.size(); ++i)
+    particles.type[i] = static_cast<int>(std::lower_bound(kinds.begin(), kinds.end(), kind_of(i)) -
+                                         kinds.begin() + 1);
+  particles.kinds = std::move(kinds);
 }
 
 std::uint64_t DPD::checksum() const {
@@ -225,13 +140,25 @@ std::uint64_t DPD::checksum() const {
   // Each rank has the bonds of its particles, and the whole box and group.
   const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
                                         access_mode::read);
-  const auto here = [&](unsigned int first) { return index.data[first] < m_pdata->getN(); };
-  for_each_group(*m_sysdef->getBondData(), [&](const unsigned int* tags, unsigned int type) {
-    if (here(tags[0])) sum += Hash(std::uint64_t(2), tags[0], tags[1], type).value();
-  });
-  for_each_group(*m_sysdef->getAngleData(), [&](const unsigned int* tags, unsigned int type) {
-    if (here(tags[0])) sum += Hash(std::uint64_t(3), tags[0], tags[1], tags[2], type).value();
-  });
+  const auto add = [&](const auto& groups, std::uint64_t kind) {
+    for_each_group(groups, [&](const auto& tags, unsigned int type) {
+      if (index.data[tags[0]] >= m_pdata->getN()) return;
+      Hash hash(kind, type);
+      for (const unsigned int tag : tags) hash.add(tag);
+      sum += hash.value();
+    });
+  };
+  add(*m_sysdef->getBondData(), 2);
+  add(*m_sysdef->getAngleData(), 3);
+  if (excludes("dihedral")) add(*m_sysdef->getDihedralData(), 5);
+  if (excludes("special_pair")) add(*m_sysdef->getPairData(), 6);
+  if (excludes("constraint")) add(*m_sysdef->getConstraintData(), 7);
+  if (excludes("body")) {
+    const ArrayHandle<unsigned int> body(m_pdata->getBodies(), access_location::host,
+                                         access_mode::read);
+    for (unsigned int i = 0; i < m_pdata->getN(); ++i)
+      sum += Hash(std::uint64_t(8), tag.data[i], body.data[i]).value();
+  }
   const hoomd::BoxDim global = m_pdata->getGlobalBox();
   const auto size = global.getL();
   sum += Hash(size.x, size.y, size.z, global.getTiltFactorXY(), global.getTiltFactorXZ(),

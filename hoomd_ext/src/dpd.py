@@ -19,7 +19,9 @@ from hoomd.manymove.parameters import Number, OfThreads, default_threads, length
 from hoomd.operation import Integrator
 from hoomd.variant import Variant
 
-_EXCLUSIONS = ("bond", "angle")
+_EXCLUSIONS = (
+    "bond", "angle", "dihedral", "special_pair", "constraint", "body", "1-3", "1-4",
+)  # fmt: skip
 _PRECISIONS = ("mixed", "double")
 _NAME = "hoomd.manymove.DPD"
 
@@ -190,8 +192,7 @@ class DPD(OfThreads, Integrator):
         for name in value:
             if name not in _EXCLUSIONS:
                 raise ValueError(
-                    f'exclusions of {_NAME} are "bond" and "angle", got {name!r}; '
-                    "special pairs, bodies and neighbors of neighbors are not available"
+                    f"exclusions of {_NAME} are {', '.join(map(repr, _EXCLUSIONS))}, got {name!r}"
                 )
         self._exclusions = value
 
@@ -261,7 +262,7 @@ class DPD(OfThreads, Integrator):
             to.extend(self._FORCES[name](self, force, types))
         self._cpp_obj.setBonds(bonds)
         self._cpp_obj.setAngles(angles)
-        self._cpp_obj.setExclusions(*(name in self._exclusions for name in _EXCLUSIONS))
+        self._cpp_obj.setExclusions(set(self._exclusions))
 
     # ---- runs ----
 
