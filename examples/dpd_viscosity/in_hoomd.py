@@ -153,7 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=64, help="of each integrator")
     parser.add_argument("--edge", type=float, default=8.0, help="of the cubic box")
-    parser.add_argument("--amplitude", type=float, default=0.5, help="of each wave at the start")
+    parser.add_argument("--amplitude", type=float, default=0.8, help="of each wave at the start")
     parser.add_argument("--equilibrate", type=int, default=300, help="steps before")
     parser.add_argument("--steps", type=int, default=500, help="steps of a decay")
     parser.add_argument("--period", type=int, default=10, help="steps between two measurements")
