@@ -63,7 +63,13 @@ DPD::Particles DPD::read_particles() const {
     const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host, access_mode::read);
     const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
                                         access_mode::read);
+    const ArrayHandle<unsigned int> body(m_pdata->getBodies(), access_location::host,
+                                         access_mode::read);
     for (unsigned int i = 0; i < N; ++i) {
+      if (body.data[i] < hoomd::MIN_FLOPPY)
+        refuse(text_of(" has no rigid bodies: the particle with tag ", tag.data[i],
+                       " belongs to body ", body.data[i],
+                       ", and bodies must be negative (floppy)"));
       const Scalar4 &r = position.data[i], &v = velocity.data[i];
       const int3& n = image.data[i];
       const double places[3] = {double(r.x), double(r.y), double(r.z)};
