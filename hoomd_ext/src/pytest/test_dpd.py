@@ -80,7 +80,7 @@ def linked_snapshot(device):
     snapshot.dihedrals.group[:] = starts + np.arange(4)
     snapshot.pairs.group[:] = starts + np.array([1, 3])
     snapshot.constraints.group[:] = starts + np.array([2, 0])
-    chains = snapshot.bonds.group[:-2]
+    chains = snapshot.bonds.group[:-2].copy()
     more = np.array([(0, 3), (5, 11), (6, 9)])
     snapshot.bonds.N = len(chains) + len(more)
     snapshot.bonds.group[:] = np.concatenate((chains, more))
@@ -259,7 +259,7 @@ def test_a_changed_body_is_noticed(fluid, device):
     simulation.run(0)
     before = dpd.forces_on_particles
     with simulation.state.cpu_local_snapshot as data:
-        data.particles.body[:] = -1
+        data.particles.body[:] = 2**32 - 1  # no body
     simulation.run(0)
     assert np.abs(dpd.forces_on_particles - before).max() > 1
 
