@@ -262,7 +262,9 @@ void DPD::make_engine() {
   tag_ = std::move(particles.tag);
   seed_ = m_sysdef->getSeed();
   stale_ = false;
+  clear_virials();
   show();
+  remember();
 }
 
 dpd::ParameterSeries DPD::series(std::int64_t first, std::int64_t last) {
@@ -299,7 +301,9 @@ void DPD::be_current() {
     throw std::runtime_error(
         text_of(kName, " has no results after an error: they are there when another run begins"));
   catch_up();
-  if (!shown_) show();
+  if (shown_) return;
+  show();
+  remember();
 }
 
 // ---- running ----
@@ -312,7 +316,7 @@ void DPD::prepRun(std::uint64_t timestep) {
   if (check_) check_();
   check_system();
   if (!engine_ || stale_ || seed_ != m_sysdef->getSeed() || engine_->step() != now ||
-      checksum() != checksum_)
+      checksum_ != checksum())
     make_engine();
   may_change_ = due(changers_, timestep);
   first_step_ = timestep;
@@ -336,11 +340,11 @@ void DPD::update(std::uint64_t timestep) {
   // HOOMD-blue itself notices signals after a step, when its arrays may be those of an earlier one.
   // Several ranks could notice them at different steps.
   if (!ranks_ && PyErr_CheckSignals() != 0) {
-    catch_up();
-    show();
+    be_current();
+    if (!checksum_) remember();
     throw pybind11::error_already_set();
   }
-  if (may_change_ && (stale_ || checksum() != checksum_)) make_engine();
+  if (may_change_ && (stale_ || checksum_ != checksum())) make_engine();
   ++pending_;
   timestep_ = timestep + 1;
   shown_ = false;
@@ -349,6 +353,8 @@ void DPD::update(std::uint64_t timestep) {
   if (may_change_ || looked_at || timestep_ >= end_) {
     catch_up();
     show();
+    // A writer does not change particles.
+    if (may_change_ || timestep_ >= end_) remember();
   }
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -126,6 +127,8 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   void for_each_exclusion(const Pairs& all_bonds, const Pairs& all_bodies, Exclude&& exclude) const;
   // A number that changes with the particles, the box, the bonds and the group.
   std::uint64_t checksum() const;
+  // Others may change what HOOMD-blue's arrays have now.
+  void remember() { checksum_ = checksum(); }
   // The engine makes the steps that are due.
   void catch_up();
   dpd::ParameterSeries series(std::int64_t first, std::int64_t last);
@@ -135,7 +138,10 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   // Writes the particles of the engine into HOOMD-blue's arrays.
   void show();
   Sums sums_of_engine() const;  // without the motion of particles
-  void write_particles(const Particles& from) const;
+  // Calls task(arrays) with HOOMD-blue's arrays in this memory.
+  template <class Task>
+  void with_arrays(hoomd::access_location::Enum where, Task&& task) const;
+  void clear_virials() const;
   bool due(const Triggers& triggers, std::uint64_t timestep) const;
   // Several ranks; all calls are collective. The engine divides the box into HOOMD-blue's domains.
   dpd::Grid grid() const;
@@ -167,12 +173,11 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   std::uint16_t seed_ = 0;         // of the engine
   double last_kT_ = 0;             // of the engine's coefficients
   dpd::EnergyAndVirial energies_;  // of the engine's time step
-  std::vector<double> force_;      // [particles of this rank][3], shown last, in that order
   std::uint64_t timestep_ = 0;     // that HOOMD-blue has reached
   std::int64_t pending_ = 0;       // steps by which the engine is behind
   bool shown_ = false;             // HOOMD-blue's arrays have the present time step
   bool may_change_ = false;        // an operation acts at this time step and may change them
-  std::uint64_t checksum_ = 0;     // of what was shown
+  std::optional<std::uint64_t> checksum_;  // of what was shown, if others may have changed it
   Clock::time_point started_;
   std::uint64_t first_step_ = 0;  // of the last run
 };

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "Compat.h"
 #include "core/runtime/text.h"
 
 namespace manymove::host {
@@ -180,56 +181,58 @@ std::uint64_t DPD::checksum() const {
 
 // ---- to HOOMD-blue ----
 
+template <class Task>
+void DPD::with_arrays(access_location::Enum where, Task&& task) const {
+  const hoomd::BoxDim global = m_pdata->getGlobalBox();
+  const auto edge = global.getL();
+  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), where, access_mode::readwrite);
+  const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), where, access_mode::readwrite);
+  const ArrayHandle<Scalar3> acceleration(m_pdata->getAccelerations(), where,
+                                          access_mode::overwrite);
+  const ArrayHandle<int3> image(m_pdata->getImages(), where, access_mode::overwrite);
+  const ArrayHandle<Scalar4> force(m_pdata->getNetForce(), where, access_mode::overwrite);
+  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), where, access_mode::read);
+  task(dpd::HostParticles{index.data,
+                          position.data,
+                          velocity.data,
+                          acceleration.data,
+                          force.data,
+                          reinterpret_cast<std::int32_t (*)[3]>(image.data),
+                          {double(edge.x), double(edge.y), double(edge.z)},
+                          {double(global.getTiltFactorXY()), double(global.getTiltFactorXZ()),
+                           double(global.getTiltFactorYZ())},
+                          sizeof(Scalar) == sizeof(double)});
+}
+
 void DPD::show() {
   follow_migration();
-  Particles from(tag_.size());
-  guarded([&] { engine_->download(from.arrays()); });
-  write_particles(from);
-  force_ = std::move(from.force);
+  if (ranks_ || !m_exec_conf->isCUDAEnabled()) {
+    Particles from(tag_.size());
+    guarded([&] { engine_->download(from.arrays()); });
+    with_arrays(access_location::host, [&](const dpd::HostParticles& to) {
+      for (std::size_t k = 0; k < tag_.size(); ++k)
+        dpd::write_for_host<Scalar>(to, tag_[k], &from.position[3 * k], &from.velocity[3 * k],
+                                    &from.force[3 * k], &from.image[3 * k]);
+    });
+  } else {
+    with_arrays(home_of(*m_exec_conf),
+                [&](const dpd::HostParticles& to) { guarded([&] { engine_->write(to); }); });
+  }
   const Sums now = sums_of_engine();
   m_pdata->setExternalEnergy(
       static_cast<Scalar>(now.pair_energy + now.bond_energy + now.angle_energy));
   for (unsigned int a = 0; a < 6; ++a)
     m_pdata->setExternalVirial(a, static_cast<Scalar>(now.virial[a]));
+  if (ranks_) clear_virials();  // particles may have come from other ranks
   migrate();
-  checksum_ = checksum();
+  checksum_.reset();
   shown_ = true;
 }
 
-void DPD::write_particles(const Particles& from) const {
-  const hoomd::BoxDim global = m_pdata->getGlobalBox();
-  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                      access_mode::readwrite);
-  const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
-                                      access_mode::readwrite);
-  const ArrayHandle<Scalar3> acceleration(m_pdata->getAccelerations(), access_location::host,
-                                          access_mode::readwrite);
-  const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host,
-                                access_mode::readwrite);
-  const ArrayHandle<Scalar4> force(m_pdata->getNetForce(), access_location::host,
-                                   access_mode::readwrite);
+// Energies and virials are known of the whole system only.
+void DPD::clear_virials() const {
   const ArrayHandle<Scalar> virial(m_pdata->getNetVirial(), access_location::host,
-                                   access_mode::readwrite);
-  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
-                                        access_mode::read);
-  const auto scalar = [](double value) { return static_cast<Scalar>(value); };
-  for (std::size_t k = 0; k < tag_.size(); ++k) {
-    const unsigned int i = index.data[tag_[k] - 1];
-    const double *r = &from.position[3 * k], *v = &from.velocity[3 * k], *f = &from.force[3 * k];
-    const int* n = &from.image[3 * k];
-    Scalar3 place{scalar(r[0]), scalar(r[1]), scalar(r[2])};
-    int3 images{n[0], n[1], n[2]};
-    global.wrap(place, images);  // the far face, to which HOOMD-blue's precision may round
-    Scalar4& here = position.data[i];
-    here = {place.x, place.y, place.z, here.w};
-    Scalar4& speed = velocity.data[i];
-    speed = {scalar(v[0]), scalar(v[1]), scalar(v[2]), speed.w};
-    image.data[i] = images;
-    // Energies and virials are known of the whole system only.
-    force.data[i] = {scalar(f[0]), scalar(f[1]), scalar(f[2]), 0};
-    acceleration.data[i] = {force.data[i].x / speed.w, force.data[i].y / speed.w,
-                            force.data[i].z / speed.w};
-  }
+                                   access_mode::overwrite);
   std::fill_n(virial.data, m_pdata->getNetVirial().getNumElements(), Scalar(0));
 }
 
@@ -278,8 +281,13 @@ DPD::Sums DPD::sums() {
 std::vector<double> DPD::forces() {
   be_current();
   std::vector<double> by_tag(std::size_t(3) * m_pdata->getNGlobal());
+  std::vector<double> mine(3 * tag_.size());
+  dpd::HostArrays forces{};
+  forces.count = static_cast<int>(tag_.size());
+  forces.force = reinterpret_cast<double (*)[3]>(mine.data());
+  guarded([&] { engine_->download(forces); });
   for (std::size_t k = 0; k < tag_.size(); ++k)
-    std::copy_n(&force_[3 * k], 3, &by_tag[3 * std::size_t(tag_[k] - 1)]);
+    std::copy_n(&mine[3 * k], 3, &by_tag[3 * std::size_t(tag_[k] - 1)]);
   on_all_ranks([&] {
     if (ranks_) ranks_->merge(by_tag.data(), by_tag.size());
   });

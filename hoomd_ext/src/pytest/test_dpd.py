@@ -185,6 +185,16 @@ def test_forces_without_noise_are_those_of_md(fluid, reference, device, box):
 
 
 @needs_md
+def test_pairs_with_a_cutoff_of_0_have_no_forces(fluid, reference):
+    simulation, dpd = fluid(kT=0.0)
+    other, pair = reference(kT=0.0)
+    dpd.r_cut[("A", "B")] = pair.r_cut[("A", "B")] = 0
+    simulation.run(0)
+    other.run(0)
+    assert_equal_forces(dpd.forces_on_particles, pair.forces)
+
+
+@needs_md
 @pytest.mark.parametrize("box", BOXES)
 def test_the_trajectory_without_noise_is_that_of_md(fluid, reference, device, box):
     snapshot = fluid_snapshot(device, BOXES[box])
