@@ -72,10 +72,12 @@ class DPD : public hoomd::Integrator, protected OnRanks {
 
   // Sums at the present time step. The order of tensors is xx, xy, xz, yy, yz, zz.
   struct Sums {
-    double pair_energy = 0, bond_energy = 0, angle_energy = 0, kinetic_energy = 0;
-    std::array<double, 6> virial{}, pressure_tensor{};
+    double pair_energy = 0, bond_energy = 0, angle_energy = 0;
+    std::array<double, 6> virial{};
   };
   Sums sums();
+  double kinetic_energy();
+  std::array<double, 6> pressure_tensor();
   double degrees_of_freedom();
   // [N][3], by tag. Collective, as sums() is.
   std::vector<double> forces();
@@ -137,7 +139,8 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   void be_current();
   // Writes the particles of the engine into HOOMD-blue's arrays.
   void show();
-  Sums sums_of_engine() const;  // without the motion of particles
+  Sums sums_of_engine() const;     // of this rank
+  std::array<double, 6> motion();  // the sums of m v v
   // Calls task(arrays) with HOOMD-blue's arrays in this memory.
   template <class Task>
   void with_arrays(hoomd::access_location::Enum where, Task&& task) const;

@@ -252,6 +252,17 @@ DPD::Sums DPD::sums_of_engine() const {
 DPD::Sums DPD::sums() {
   be_current();
   Sums sums = sums_of_engine();
+  on_all_ranks([&] {
+    if (!ranks_) return;
+    for (double* energy : {&sums.pair_energy, &sums.bond_energy, &sums.angle_energy})
+      ranks_->sum(energy, 1);
+    ranks_->sum(sums.virial.data(), 6);
+  });
+  return sums;
+}
+
+std::array<double, 6> DPD::motion() {
+  be_current();
   const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
                                       access_mode::read);
   std::array<double, 6> motion{};
@@ -265,17 +276,22 @@ DPD::Sums DPD::sums() {
       for (int b = a; b < 3; ++b) motion[k++] += m * v[a] * v[b];
   }
   on_all_ranks([&] {
-    if (!ranks_) return;
-    for (double* energy : {&sums.pair_energy, &sums.bond_energy, &sums.angle_energy})
-      ranks_->sum(energy, 1);
-    ranks_->sum(sums.virial.data(), 6);
-    ranks_->sum(motion.data(), 6);
+    if (ranks_) ranks_->sum(motion.data(), 6);
   });
-  sums.kinetic_energy = 0.5 * (motion[0] + motion[3] + motion[5]);
+  return motion;
+}
+
+double DPD::kinetic_energy() {
+  const std::array<double, 6> moving = motion();
+  return 0.5 * (moving[0] + moving[3] + moving[5]);
+}
+
+std::array<double, 6> DPD::pressure_tensor() {
+  std::array<double, 6> tensor = motion();
+  const Sums forces = sums();
   const double volume = static_cast<double>(m_pdata->getGlobalBox().getVolume());
-  for (std::size_t k = 0; k < 6; ++k)
-    sums.pressure_tensor[k] = (motion[k] + sums.virial[k]) / volume;
-  return sums;
+  for (std::size_t k = 0; k < 6; ++k) tensor[k] = (tensor[k] + forces.virial[k]) / volume;
+  return tensor;
 }
 
 std::vector<double> DPD::forces() {

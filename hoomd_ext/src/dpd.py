@@ -354,7 +354,7 @@ class DPD(OfThreads, Integrator):
     @log(requires_run=True)
     def kinetic_energy(self):
         r"""float: Kinetic energy of the moving particles :math:`[\mathrm{energy}]`."""
-        return self._sum("kinetic_energy")
+        return self._cpp_obj.kinetic_energy
 
     @log(requires_run=True)
     def degrees_of_freedom(self):
@@ -372,7 +372,7 @@ class DPD(OfThreads, Integrator):
     def pressure_tensor(self):
         r"""tuple[float, ...]: Instantaneous pressure tensor xx, xy, xz, yy, yz, zz of the moving
         particles and all forces :math:`[\mathrm{pressure}]`."""
-        return tuple(self._sum("pressure_tensor"))
+        return tuple(self._cpp_obj.pressure_tensor)
 
     @log(requires_run=True)
     def pressure(self):

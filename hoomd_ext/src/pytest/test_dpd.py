@@ -709,6 +709,36 @@ def test_ctrl_c_leaves_the_state_of_the_time_step(fluid):
     assert_same_state(simulation, other)
 
 
+def test_a_run_continues_after_a_writer_has_failed(fluid):
+    """From the arrays of that time step, with what a script has changed in them. A new engine
+    computes the forces, whose friction is that of the full step."""
+
+    class Fail(hoomd.custom.Action):
+        def act(self, timestep):
+            if timestep == 9:
+                raise RuntimeError("disk full")
+
+    states = []
+    for change in (False, True):
+        simulation, _ = fluid()
+        every_third = hoomd.trigger.Periodic(3)
+        simulation.operations.writers.append(hoomd.write.CustomWriter(every_third, Fail()))
+        with pytest.raises(RuntimeError, match="disk full"):
+            simulation.run(20)
+        steps_left = 20 - simulation.timestep
+        assert 0 < steps_left <= 11
+        if change:
+            with simulation.state.cpu_local_snapshot as data:
+                data.particles.velocity[data.particles.rtag[17]] = (0, 5, 0)
+        simulation.operations.writers.clear()
+        simulation.run(steps_left)
+        states.append(state_of(simulation))
+    other, _ = fluid()
+    other.run(20)
+    np.testing.assert_allclose(states[0][0], state_of(other)[0], rtol=0, atol=0.01)
+    assert np.abs(states[1][0][17] - states[0][0][17]).max() > 0.1
+
+
 @needs_md
 def test_the_integrator_gives_way_to_another(fluid, reference, device):
     snapshot = fluid_snapshot(device)
