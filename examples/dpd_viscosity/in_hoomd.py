@@ -1,9 +1,10 @@
 """Viscosity inside HOOMD-blue: the decay of shear waves with hoomd.manymove and with hoomd.md.
 
-Four standing waves are added to the velocities of a fluid in equilibrium: of the velocities along
-x and along z, with gradients along y, one wave of the length of the box and one of half that
-length. No wave transports another one, because no velocity along y is added. Their amplitudes decay
-as exp(-eta k^2 t / rho), where rho is the density and k the wave number.
+Four standing waves are added to the velocities of a fluid in equilibrium: two waves of the velocity
+along x and two of the velocity along z. Their wave vectors are along y, and their lengths are the
+edge of the box and half of it. No wave transports another one, because no velocity along y is
+added. The amplitudes decay as exp(-eta k^2 t / rho), where eta is the viscosity, rho the density
+and k the wave number.
 
     python in_hoomd.py
     python in_hoomd.py --runs 16 --device gpu
@@ -21,13 +22,13 @@ from matplotlib.figure import Figure
 from manymove import script
 from manymove.analysis.notation import with_error
 
-if TYPE_CHECKING:  # a picture of a record needs none of them
+if TYPE_CHECKING:  # --draw works without HOOMD-blue
     import hoomd
 
 DENSITY, REPULSION, FRICTION, DT = 3.0, 25.0, 4.5, 0.01
-WAVES = (1, 2)  # in the box
+WAVES = (1, 2)  # numbers of wavelengths in the edge of the box
 ALONG = [0, 2]  # axes of the velocities
-SETTLED, FAINT = 0.5, 0.15  # the first time of a fit, and the share of the amplitude that ends it
+SETTLED, FAINT = 0.5, 0.15  # first time of a fit, and fraction of the first amplitude that ends it
 
 
 def attach_manymove(simulation: hoomd.Simulation) -> None:
@@ -96,10 +97,10 @@ def decay(name: str, seed: int, options: argparse.Namespace) -> np.ndarray:
 
 
 def viscosity(amplitudes: np.ndarray, times: np.ndarray, wave: int, edge: float) -> float:
-    """From the slope of the logarithm of a mean amplitude, weighted by the squared amplitude,
-    because the thermal noise of the amplitude does not depend on it."""
+    """The viscosity from the slope of the logarithm of a mean amplitude. The weight of a point is
+    the squared amplitude, because the thermal noise of an amplitude does not depend on it."""
     within = (times >= SETTLED) & (amplitudes >= FAINT * amplitudes[0])
-    last = np.argmin(within[times >= SETTLED]) or within.sum()  # not beyond the first faint one
+    last = np.argmin(within[times >= SETTLED]) or within.sum()  # until the first faint amplitude
     t, a = times[times >= SETTLED][:last], amplitudes[times >= SETTLED][:last]
     slope, _ = np.polyfit(t, np.log(a), 1, w=a)
     return -slope * DENSITY / (2 * np.pi * wave / edge) ** 2
@@ -115,7 +116,7 @@ def with_jackknife(samples: np.ndarray, *arguments) -> tuple[float, float]:
 
 
 def measure(name: str, options: argparse.Namespace) -> dict:
-    """The decays of all runs of an integrator, and a viscosity for each wave number."""
+    """Run an integrator --runs times, and fit a viscosity to the mean decay of each wave number."""
     runs = [decay(name, options.seed + run, options) for run in range(options.runs)]
     samples = np.concatenate(runs, axis=1)
     times = DT * options.period * np.arange(1, samples.shape[2] + 1)
@@ -131,6 +132,10 @@ def measure(name: str, options: argparse.Namespace) -> dict:
     return result
 
 
+def waves_in_box(number: int) -> str:
+    return f"{number} wave{'s' if number > 1 else ''} in the box"
+
+
 def draw(records: list[dict]) -> Figure:
     """The decays of each record, and the viscosities in the legend."""
     figure = Figure(figsize=(5 * len(records), 4), layout="constrained")
@@ -141,7 +146,7 @@ def draw(records: list[dict]) -> Figure:
                 text = with_error(found["viscosities"][k], found["errors"][k])
                 axes.errorbar(
                     found["times"], found["amplitudes"][k], found["amplitude_errors"][k],
-                    fmt="o-", ms=3, lw=0.5, label=f"{name}, {wave} in the box: {text}",
+                    fmt="o-", ms=3, lw=0.5, label=f"{name}, {waves_in_box(wave)}: {text}",
                 )  # fmt: skip
         axes.set(xlabel="time", ylabel="amplitude of the velocity", yscale="log")
         axes.set_ylim(0.5 * FAINT * record["amplitude"], None)
@@ -151,13 +156,13 @@ def draw(records: list[dict]) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=64, help="of each integrator")
-    parser.add_argument("--edge", type=float, default=8.0, help="of the cubic box")
-    parser.add_argument("--amplitude", type=float, default=0.8, help="of each wave at the start")
-    parser.add_argument("--equilibrate", type=int, default=300, help="steps before")
-    parser.add_argument("--steps", type=int, default=500, help="steps of a decay")
-    parser.add_argument("--period", type=int, default=10, help="steps between two measurements")
-    parser.add_argument("--seed", type=int, default=1, help="of the first run")
+    parser.add_argument("--runs", type=int, default=64, help="Number of runs of each integrator.")
+    parser.add_argument("--edge", type=float, default=8.0, help="Edge of the cubic box.")
+    parser.add_argument("--amplitude", type=float, default=0.8, help="Amplitude of a new wave.")
+    parser.add_argument("--equilibrate", type=int, default=300, help="Steps before the waves.")
+    parser.add_argument("--steps", type=int, default=500, help="Steps of a decay.")
+    parser.add_argument("--period", type=int, default=10, help="Steps of an interval.")
+    parser.add_argument("--seed", type=int, default=1, help="Seed of the first run.")
     parser.add_argument("--device", choices=["auto", "cpu", "gpu"], default="auto")
     quick = {"runs": 2, "edge": 6.0, "equilibrate": 100, "steps": 120}
     options = script.parse(parser, "viscosity_in_hoomd", quick)
@@ -173,7 +178,8 @@ def main() -> None:
     for k, wave in enumerate(WAVES):
         difference = ours["viscosities"][k] - theirs["viscosities"][k]
         errors = difference / math.hypot(ours["errors"][k], theirs["errors"][k])
-        print(f"{wave} in the box: difference {difference:.3f}, {abs(errors):.1f} joint errors")
+        text = f"difference {difference:.3f}, {abs(errors):.1f} joint errors"
+        print(f"{waves_in_box(wave)}: {text}")
     script.picture(options, draw([script.save(options, {"results": results})]))
 
 

@@ -21,7 +21,8 @@ constexpr const char* kName = "hoomd.manymove.DPD";
 // Steps of so many particles in all are made at once: the engine is faster with many steps at a
 // time, and HOOMD-blue notices Ctrl-C between them.
 constexpr double kParticleStepsOnCpu = 0x1p24, kParticleStepsOnGpu = 0x1p28, kMostSteps = 4096;
-// And of so many coefficients of pairs, of which a changing kT has a table for each step.
+// The steps that are made at once have at most so many coefficients of pairs, because a kT that
+// changes needs a table of them for each step.
 constexpr double kMostCoefficients = 0x1p22;
 
 double seconds_since(std::chrono::steady_clock::time_point then) {

@@ -64,7 +64,7 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   };
   void set_bonds(std::vector<BondForce> bonds);
   void set_angles(std::vector<AngleForce> angles);
-  // Pairs without pair forces, in md's words.
+  // Names of the exclusions of pair forces, as in hoomd.md.nlist.NeighborList.
   void set_exclusions(std::set<std::string> exclusions) { set(exclusions_, std::move(exclusions)); }
   // Arrays of HOOMD-blue are current at the time steps of these triggers, of operations that read
   // and of operations that may change them, and at the last step of a run.
@@ -121,7 +121,7 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   Particles read_particles() const;
   void read_kinds(Particles& particles) const;
   bool excludes(const char* which) const { return exclusions_.count(which) > 0; }
-  // What the exclusions need of all ranks; empty if they need nothing. Collective.
+  // Bonds and bodies of all ranks, which some exclusions need; otherwise empty. Collective.
   Pairs all_bonds() const;   // tags
   Pairs all_bodies() const;  // bodies and tags of their particles, sorted
   Links read_links(const Pairs& all_bonds, const Pairs& all_bodies) const;
@@ -129,7 +129,7 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   void for_each_exclusion(const Pairs& all_bonds, const Pairs& all_bodies, Exclude&& exclude) const;
   // A number that changes with the particles, the box, the bonds and the group.
   std::uint64_t checksum() const;
-  // Others may change what HOOMD-blue's arrays have now.
+  // Called where others may change HOOMD-blue's arrays.
   void remember() { checksum_ = checksum(); }
   // The engine makes the steps that are due.
   void catch_up();
@@ -141,7 +141,7 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   void show();
   Sums sums_of_engine() const;     // of this rank
   std::array<double, 6> motion();  // the sums of m v v
-  // Calls task(arrays) with HOOMD-blue's arrays in this memory.
+  // Calls task(arrays) with HOOMD-blue's arrays in the memory `where`.
   template <class Task>
   void with_arrays(hoomd::access_location::Enum where, Task&& task) const;
   void clear_virials() const;

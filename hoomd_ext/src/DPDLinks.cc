@@ -14,7 +14,7 @@ using hoomd::ArrayHandle;
 
 namespace {
 
-// Each particle of a body has all others of it in its list of excluded pairs.
+// The excluded pairs of a particle include all other particles of its body.
 constexpr std::size_t kLargestBody = 128;
 
 // A bond, an angle or an excluded pair, seen from one of its particles.
@@ -59,7 +59,7 @@ DPD::Pairs DPD::all_bonds() const {
   if (!excludes("1-3") && !excludes("1-4")) return bonds;
   const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
                                         access_mode::read);
-  // Of the ranks that have a bond, the one with its first particle.
+  // Each bond is taken from the rank that has its first particle.
   for_each_group(*m_sysdef->getBondData(), [&](const auto& tag, unsigned int) {
     if (index.data[tag[0]] < m_pdata->getN()) bonds.push_back({tag[0], tag[1]});
   });
@@ -84,8 +84,8 @@ DPD::Pairs DPD::all_bodies() const {
   return bodies;
 }
 
-// Calls exclude(tag, tag) with each pair of this rank's particles, and others, that has no pair
-// forces.
+// Calls exclude(tag, tag) with each pair without pair forces that has a particle of this rank, and
+// possibly with pairs of other ranks.
 template <class Exclude>
 void DPD::for_each_exclusion(const Pairs& all_bonds, const Pairs& all_bodies,
                              Exclude&& exclude) const {
@@ -124,7 +124,7 @@ void DPD::for_each_exclusion(const Pairs& all_bonds, const Pairs& all_bodies,
     const auto size = static_cast<std::size_t>(last - first);
     if (size > kLargestBody)
       refuse(text_of(": the exclusion \"body\" is for bodies of at most ", kLargestBody,
-                     " particles, and a body has ", size));
+                     " particles, and a body has ", size, ": leave \"body\" out of exclusions"));
     for (auto i = first; i != last; ++i)
       for (auto j = first; j != i; ++j) exclude((*i)[1], (*j)[1]);
   });
@@ -159,7 +159,7 @@ DPD::Links DPD::read_links(const Pairs& all_bonds, const Pairs& all_bodies) cons
     }
   });
   for_each_exclusion(all_bonds, all_bodies, [&](unsigned int i, unsigned int j) {
-    if (i == j) return;  // in rings
+    if (i == j) return;  // for example in a ring of three bonds
     add(excluded, i, engine_tag(j), 0, 0);
     add(excluded, j, engine_tag(i), 0, 0);
   });

@@ -70,7 +70,7 @@ DPD::Particles DPD::read_particles() const {
       if (body.data[i] < hoomd::MIN_FLOPPY)
         refuse(text_of(" has no rigid bodies: the particle with tag ", tag.data[i],
                        " belongs to body ", body.data[i],
-                       ", and bodies must be negative (floppy)"));
+                       "; set its body to -1 (none), or to less for a floppy one"));
       const Scalar4 &r = position.data[i], &v = velocity.data[i];
       const int3& n = image.data[i];
       const double places[3] = {double(r.x), double(r.y), double(r.z)};
@@ -121,7 +121,7 @@ void DPD::read_kinds(Particles& particles) const {
     if (first == found.end() || first->type != type) found.insert({type, 1});
   }
   if (found.size() > std::max<std::size_t>(types, kMostKinds))
-    refuse(text_of(" needs at most ", kMostKinds, " different masses, counted for each type; the ",
+    refuse(text_of(" needs at most ", kMostKinds, " different pairs of a type and a mass; the ",
                    "particles have ", found.size()));
   kinds = {found.begin(), found.end()};
   for (std::size_t i = 0; i < particles.type.size(); ++i)

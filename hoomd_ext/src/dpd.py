@@ -28,7 +28,7 @@ _NAME = "hoomd.manymove.DPD"
 
 
 def _listed(name, value):
-    """The list of a sequence, which has this name; None is an empty one, as in md."""
+    """The value as a list; None is an empty one, as in md. The name is for the error."""
     try:
         return [] if value is None else list(value)
     except TypeError:
@@ -55,7 +55,7 @@ class DPD(OfThreads, Integrator):
             `hoomd.md.angle.Harmonic`.
         filter (hoomd.filter.filter_like): Particles that move (default: all). The others are
             fixed, and exert forces.
-        exclusions (tuple[str]): Pairs of particles without pair forces, in the words of
+        exclusions (tuple[str]): Pairs of particles without pair forces, as in
             `hoomd.md.nlist.NeighborList`: ``"bond"``, ``"angle"``, ``"dihedral"``,
             ``"special_pair"``, ``"constraint"``, ``"body"`` (bodies of up to 128 particles),
             ``"1-3"`` and ``"1-4"``. Meshes (``"meshbond"``) are not available.
@@ -92,8 +92,8 @@ class DPD(OfThreads, Integrator):
 
     The box must be 3D and, across each pair of faces, at least twice the largest cutoff wide. It
     may be tilted. Particles of a type may have different masses, as long as there are at most 256
-    pairs of a type and a mass. Rigid bodies are not available; floppy bodies (negative
-    ``body``) are.
+    pairs of a type and a mass. A state with rigid bodies is refused. Particles of floppy bodies
+    (``body`` below -1) move like all others.
 
     On several MPI ranks the engine has HOOMD-blue's domains. Trajectories on one and on several
     ranks differ by the order of sums only.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Particles of DPD in the arrays of a host program: places, images, and what stays as it is.
+// Particles of DPD in the arrays of a host program: places, images, and values that do not change.
 #include <array>
 #include <cmath>
 #include <cstdint>

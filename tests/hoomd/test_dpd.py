@@ -39,7 +39,7 @@ if excluded:
     snapshot = linked_snapshot(device)
     if communicator.rank == 0:
         with_masses(snapshot, [1, 0.5, 3, 1, 1.5])
-        # HOOMD-blue's ghosts need groups that are shorter than half a domain.
+        # HOOMD-blue's ghost layer needs groups that are shorter than half a domain.
         snapshot.bonds.N -= 3
         snapshot.dihedrals.N = 0
 else:

@@ -69,8 +69,8 @@ def fluid_snapshot(device, box=BOXES["cube"], N=648, bonded=False):
 
 
 def linked_snapshot(device):
-    """Bonded chains, of which some form a ring, a branch and bodies, with dihedrals, special pairs
-    and constraints: what a pair can be excluded for."""
+    """Bonded chains with a ring, a branch and bodies, and with dihedrals, special pairs and
+    constraints, so that there are pairs for each exclusion."""
     snapshot = fluid_snapshot(device, bonded=True)
     if device.communicator.rank > 0:
         return snapshot
@@ -264,7 +264,7 @@ def test_excluded_pairs_are_those_of_md(fluid, reference, device, exclusions):
 
 
 def test_a_changed_body_is_noticed(fluid, device):
-    """By the next run, if bodies determine excluded pairs."""
+    """Bodies that change between two runs change the excluded pairs of the second run."""
     simulation, dpd = fluid(linked_snapshot(device), kT=0.0, exclusions="body")
     simulation.run(0)
     before = dpd.forces_on_particles
@@ -339,7 +339,7 @@ def test_particles_of_a_type_may_have_different_masses(fluid, reference, device)
 
 
 def test_equipartition_among_many_masses(fluid, device):
-    """Also while kT changes: each step has coefficients for all pairs of masses."""
+    """kT changes during the run, so that each step has coefficients for all pairs of masses."""
     snapshot = with_masses(fluid_snapshot(device), np.geomspace(0.2, 5, 64))
     simulation, _ = fluid(snapshot, dt=0.005, kT=hoomd.variant.Ramp(0.5, 1.0, 0, 500))
     simulation.run(1000)
@@ -396,8 +396,8 @@ def test_the_fluid_in_equilibrium_is_that_of_md(fluid, reference, precision):
 
 @needs_md
 def test_the_viscosity_is_that_of_md(fluid, reference, device):
-    """By the decay of shear waves, of which two have the length of the box and two half of it. The
-    velocities are along x and z and the gradients along y, so that no wave transports another one.
+    """From the decay of shear waves: two have the length of the box, and two half of it. Velocities
+    are along x and z and gradients along y, so that no wave transports another one.
     The viscosity is rho / k^2 times the slope of the logarithm of the mean amplitude. Its standard
     errors are those of a jackknife over ten seeds and both directions, and the viscosities of both
     programs agree within five joint ones (false alarms below 1e-4)."""
@@ -656,9 +656,9 @@ def test_particles_outside_the_filter_are_fixed(fluid, reference, device):
 
 
 def test_a_run_continues_from_a_gsd_file(fluid, simulation_factory, device, tmp_path):
-    """At the time step of the file with, in the float32 of the file, its configuration, and with
-    the same statistics: temperature, pressure and energy within five joint standard errors of the
-    run that was not interrupted, from 32 blocks (false alarms below 1e-5)."""
+    """The run begins at the time step of the file and, in the float32 of the file, with its
+    configuration. Temperature, pressure and energy agree with those of the run that was not
+    interrupted within five joint standard errors from 32 blocks (false alarms below 1e-5)."""
     pytest.importorskip("gsd")
     simulation, dpd = fluid(dt=0.01)
     simulation.run(500)
@@ -710,8 +710,9 @@ def test_ctrl_c_leaves_the_state_of_the_time_step(fluid):
 
 
 def test_a_run_continues_after_a_writer_has_failed(fluid):
-    """From the arrays of that time step, with what a script has changed in them. A new engine
-    computes the forces, whose friction is that of the full step."""
+    """The next run begins with the arrays of the time step of the error, and with what a script has
+    changed in them. A new engine computes their forces, so that the trajectory differs slightly
+    from that of an uninterrupted run."""
 
     class Fail(hoomd.custom.Action):
         def act(self, timestep):
@@ -859,7 +860,7 @@ def test_misspelled_attributes_are_refused():
 
 @pytest.mark.parametrize("N", [1, 2])
 def test_very_few_particles_and_a_type_without_any(fluid, device, N):
-    """A single particle moves along a straight line, and two far from each other do."""
+    """A single particle moves along a straight line, and so do two that are far apart."""
     snapshot = hoomd.Snapshot()
     snapshot.configuration.box = [6, 6, 6, 0, 0, 0]
     snapshot.particles.types = ["A", "B"]
@@ -937,7 +938,7 @@ def test_impossible_systems_are_refused(fluid, device, simulation_factory):
     with pytest.raises(ValueError, match=r"1\.9 wide along x, less than twice the largest cutoff"):
         narrow.run(0)
     many, _ = fluid(with_masses(fluid_snapshot(device), np.linspace(1, 2, 300)))
-    with pytest.raises(ValueError, match=r"at most 256 different masses, .* have \d{3}"):
+    with pytest.raises(ValueError, match=r"at most 256 different pairs .* have \d{3}"):
         many.run(0)
     snapshot = fluid_snapshot(device)
     snapshot.particles.mass[:] = 0

@@ -358,9 +358,9 @@ class MANYMOVE_API Engine {
 
   // Writes the arrays that are not null, in the order of upload(), or of set_origins().
   virtual void download(const HostArrays& arrays) = 0;
-  // Writes the arrays of a host program on one rank, in the memory of the engine's GPU, and waits
-  // for it and for what is in the default stream. Throws std::logic_error on CPUs and several
-  // ranks.
+  // Writes the arrays of a host program on one rank, which are in the memory of the engine's GPU.
+  // Waits for the default stream before, and for the end of the writes. Throws std::logic_error on
+  // CPUs and on several ranks.
   virtual void write(const HostParticles&) {
     throw std::logic_error("only an engine on one GPU writes into arrays of a host program");
   }

@@ -20,7 +20,7 @@ struct HostParticles {
   bool double_precision;
 };
 
-// The host program's precision may round a coordinate to the far face, which is outside.
+// Wraps a place that the host program's precision has rounded to the far face, which is outside.
 template <class Scalar>
 MM_HD void wrap_for_host(const HostParticles& host, Scalar r[3], std::int32_t image[3]) {
   const Scalar xy = Scalar(host.tilt[0]), xz = Scalar(host.tilt[1]), yz = Scalar(host.tilt[2]);
@@ -36,7 +36,7 @@ MM_HD void wrap_for_host(const HostParticles& host, Scalar r[3], std::int32_t im
   }
 }
 
-// Writes a particle: its position, velocity, force and image in the engine.
+// Writes a particle into the arrays. r, v, f, n: its position, velocity, force and image.
 template <class Scalar>
 MM_HD void write_for_host(const HostParticles& host, std::uint32_t tag, const double r[3],
                           const double v[3], const double f[3], const int n[3]) {
