@@ -21,6 +21,9 @@ constexpr const char* kName = "hoomd.manymove.DPD";
 // Steps of so many particles in all are made at once: the engine is faster with many steps at a
 // time, and HOOMD-blue notices Ctrl-C between them.
 constexpr double kParticleStepsOnCpu = 0x1p24, kParticleStepsOnGpu = 0x1p28, kMostSteps = 4096;
+// The steps that are made at once have at most so many coefficients of pairs, because a kT that
+// changes needs a table of them for each step.
+constexpr double kMostCoefficients = 0x1p22;
 
 double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
@@ -127,11 +130,6 @@ void DPD::set_angles(std::vector<AngleForce> angles) {
   angles_ = std::move(angles);
 }
 
-void DPD::set_exclusions(bool of_bonds, bool of_angles) {
-  set(exclude_bonds_, of_bonds);
-  set(exclude_angles_, of_angles);
-}
-
 void DPD::set_schedule(Triggers readers, Triggers changers, std::uint64_t end) {
   readers_ = std::move(readers);
   changers_ = std::move(changers);
@@ -173,13 +171,13 @@ dpd::Box DPD::box() const {
 }
 
 std::vector<dpd::PairCoefficients> DPD::pairs(double kT) const {
-  const unsigned int types = m_pdata->getNTypes();
+  const std::size_t kinds = kinds_.size();
   const double largest = *std::max_element(r_cut_.begin(), r_cut_.end());
-  std::vector<dpd::PairCoefficients> pairs(std::size_t(types + 1) * (types + 1));
-  for (unsigned int i = 0; i < types; ++i)
-    for (unsigned int j = 0; j < types; ++j) {
-      const std::size_t k = pair_of(i, j);
-      dpd::PairCoefficients& c = pairs[std::size_t(i + 1) * (types + 1) + j + 1];
+  std::vector<dpd::PairCoefficients> pairs((kinds + 1) * (kinds + 1));
+  for (std::size_t i = 0; i < kinds; ++i)
+    for (std::size_t j = 0; j < kinds; ++j) {
+      const std::size_t k = pair_of(kinds_[i].type, kinds_[j].type);
+      dpd::PairCoefficients& c = pairs[(i + 1) * (kinds + 1) + j + 1];
       if (r_cut_[k] == 0) {  // no forces, as in HOOMD-blue
         c = {0, 0, 0, 1 / largest, 1};
         continue;
@@ -191,13 +189,12 @@ std::vector<dpd::PairCoefficients> DPD::pairs(double kT) const {
   return pairs;
 }
 
-dpd::Settings DPD::settings(const std::vector<dpd::PairCoefficients>& pairs,
-                            const Particles& particles) const {
+dpd::Settings DPD::settings(const std::vector<dpd::PairCoefficients>& pairs) const {
   dpd::Settings settings{};
   settings.box = box();
   settings.cutoff = *std::max_element(r_cut_.begin(), r_cut_.end());
   if (!(settings.cutoff > 0)) refuse(": r_cut must be positive for at least one pair of types");
-  settings.pairs.types = static_cast<int>(m_pdata->getNTypes());
+  settings.pairs.types = static_cast<int>(kinds_.size());
   settings.pairs.coefficients = pairs.data();
   settings.pairs.largest_cutoff = settings.cutoff;
   const double factors[4] = {1, 0, 1, 1};
@@ -210,7 +207,8 @@ dpd::Settings DPD::settings(const std::vector<dpd::PairCoefficients>& pairs,
   }
   settings.time_step = dt();
   settings.force_to_acceleration = 1;
-  settings.mass = particles.mass;
+  settings.mass.push_back(1);  // type 0 has no particles
+  for (const Kind& kind : kinds_) settings.mass.push_back(kind.mass);
   settings.seed = m_sysdef->getSeed();
   settings.bonds.resize(1);
   for (const BondForce& bond : bonds_) settings.bonds.push_back(bond.coefficients);
@@ -236,11 +234,13 @@ void DPD::make_engine() {
   check_system();
   pending_ = 0;
   Particles particles = read_particles();
+  kinds_ = std::move(particles.kinds);
+  const Pairs bonds = all_bonds(), bodies = all_bodies();
   Links links;
-  on_each_rank([&] { links = read_links(); });
+  on_each_rank([&] { links = read_links(bonds, bodies); });
   last_kT_ = temperature(timestep_);
   const std::vector<dpd::PairCoefficients> coefficients = pairs(last_kT_);
-  const dpd::Settings complete = settings(coefficients, particles);
+  const dpd::Settings complete = settings(coefficients);
   const auto gpus = gpus_of(*m_exec_conf);
   const std::string device = gpus.empty() ? "cpu" : "cuda:" + std::to_string(gpus[0]);
   guarded([&] {
@@ -263,7 +263,9 @@ void DPD::make_engine() {
   tag_ = std::move(particles.tag);
   seed_ = m_sysdef->getSeed();
   stale_ = false;
+  clear_virials();
   show();
+  remember();
 }
 
 dpd::ParameterSeries DPD::series(std::int64_t first, std::int64_t last) {
@@ -300,7 +302,9 @@ void DPD::be_current() {
     throw std::runtime_error(
         text_of(kName, " has no results after an error: they are there when another run begins"));
   catch_up();
-  if (!shown_) show();
+  if (shown_) return;
+  show();
+  remember();
 }
 
 // ---- running ----
@@ -313,7 +317,7 @@ void DPD::prepRun(std::uint64_t timestep) {
   if (check_) check_();
   check_system();
   if (!engine_ || stale_ || seed_ != m_sysdef->getSeed() || engine_->step() != now ||
-      checksum() != checksum_)
+      checksum_ != checksum())
     make_engine();
   may_change_ = due(changers_, timestep);
   first_step_ = timestep;
@@ -330,15 +334,18 @@ void DPD::update(std::uint64_t timestep) {
   timestep_ = timestep;
   const double of_particles =
       m_exec_conf->isCUDAEnabled() ? kParticleStepsOnGpu : kParticleStepsOnCpu;
-  if (pending_ >= std::min(kMostSteps, of_particles / m_pdata->getNGlobal())) catch_up();
+  const double types = 1 + static_cast<double>(kinds_.size());
+  if (pending_ >= std::min({kMostSteps, of_particles / m_pdata->getNGlobal(),
+                            kMostCoefficients / (types * types)}))
+    catch_up();
   // HOOMD-blue itself notices signals after a step, when its arrays may be those of an earlier one.
   // Several ranks could notice them at different steps.
   if (!ranks_ && PyErr_CheckSignals() != 0) {
-    catch_up();
-    show();
+    be_current();
+    if (!checksum_) remember();
     throw pybind11::error_already_set();
   }
-  if (may_change_ && (stale_ || checksum() != checksum_)) make_engine();
+  if (may_change_ && (stale_ || checksum_ != checksum())) make_engine();
   ++pending_;
   timestep_ = timestep + 1;
   shown_ = false;
@@ -347,6 +354,8 @@ void DPD::update(std::uint64_t timestep) {
   if (may_change_ || looked_at || timestep_ >= end_) {
     catch_up();
     show();
+    // A writer does not change particles.
+    if (may_change_ || timestep_ >= end_) remember();
   }
 }
 

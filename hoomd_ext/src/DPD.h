@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,18 +64,20 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   };
   void set_bonds(std::vector<BondForce> bonds);
   void set_angles(std::vector<AngleForce> angles);
-  // Whether the pair forces leave out the two particles of a bond, and the two ends of an angle.
-  void set_exclusions(bool of_bonds, bool of_angles);
+  // Names of the exclusions of pair forces, as in hoomd.md.nlist.NeighborList.
+  void set_exclusions(std::set<std::string> exclusions) { set(exclusions_, std::move(exclusions)); }
   // Arrays of HOOMD-blue are current at the time steps of these triggers, of operations that read
   // and of operations that may change them, and at the last step of a run.
   void set_schedule(Triggers readers, Triggers changers, std::uint64_t end);
 
   // Sums at the present time step. The order of tensors is xx, xy, xz, yy, yz, zz.
   struct Sums {
-    double pair_energy = 0, bond_energy = 0, angle_energy = 0, kinetic_energy = 0;
-    std::array<double, 6> virial{}, pressure_tensor{};
+    double pair_energy = 0, bond_energy = 0, angle_energy = 0;
+    std::array<double, 6> virial{};
   };
   Sums sums();
+  double kinetic_energy();
+  std::array<double, 6> pressure_tensor();
   double degrees_of_freedom();
   // [N][3], by tag. Collective, as sums() is.
   std::vector<double> forces();
@@ -85,11 +89,21 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   using Clock = std::chrono::steady_clock;
   struct Particles;
   struct Links;
+  using Pairs = std::vector<std::array<unsigned int, 2>>;
+  // Particles of one of HOOMD-blue's types that have the same mass.
+  struct Kind {
+    unsigned int type;
+    double mass;
+
+    bool operator<(const Kind& other) const {
+      return type != other.type ? type < other.type : mass < other.mass;
+    }
+  };
 
   template <class T>
   void set(T& parameter, T value) {
     stale_ |= parameter != value;
-    parameter = value;
+    parameter = std::move(value);
   }
   [[noreturn]] void refuse(const std::string& why) const;
   std::size_t pair_of(const std::pair<std::string, std::string>& types) const;
@@ -97,19 +111,26 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   double temperature(std::uint64_t timestep) const;
   void check_system() const;
   dpd::Box box() const;
-  // [types + 1][types + 1]
+  // [kinds + 1][kinds + 1]
   std::vector<dpd::PairCoefficients> pairs(double kT) const;
-  dpd::Settings settings(const std::vector<dpd::PairCoefficients>& pairs,
-                         const Particles& particles) const;
+  dpd::Settings settings(const std::vector<dpd::PairCoefficients>& pairs) const;
   // Runs a call of the engine on all ranks, whose errors name the particles by HOOMD-blue's tags.
   void guarded(const std::function<void()>& call);
   // Makes an engine that holds HOOMD-blue's particles, with the forces of this time step.
   void make_engine();
   Particles read_particles() const;
-  void read_masses(Particles& particles) const;
-  Links read_links() const;
+  void read_kinds(Particles& particles) const;
+  bool excludes(const char* which) const { return exclusions_.count(which) > 0; }
+  // Bonds and bodies of all ranks, which some exclusions need; otherwise empty. Collective.
+  Pairs all_bonds() const;   // tags
+  Pairs all_bodies() const;  // bodies and tags of their particles, sorted
+  Links read_links(const Pairs& all_bonds, const Pairs& all_bodies) const;
+  template <class Exclude>
+  void for_each_exclusion(const Pairs& all_bonds, const Pairs& all_bodies, Exclude&& exclude) const;
   // A number that changes with the particles, the box, the bonds and the group.
   std::uint64_t checksum() const;
+  // Called where others may change HOOMD-blue's arrays.
+  void remember() { checksum_ = checksum(); }
   // The engine makes the steps that are due.
   void catch_up();
   dpd::ParameterSeries series(std::int64_t first, std::int64_t last);
@@ -118,8 +139,12 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   void be_current();
   // Writes the particles of the engine into HOOMD-blue's arrays.
   void show();
-  Sums sums_of_engine() const;  // without the motion of particles
-  void write_particles(const Particles& from) const;
+  Sums sums_of_engine() const;     // of this rank
+  std::array<double, 6> motion();  // the sums of m v v
+  // Calls task(arrays) with HOOMD-blue's arrays in the memory `where`.
+  template <class Task>
+  void with_arrays(hoomd::access_location::Enum where, Task&& task) const;
+  void clear_virials() const;
   bool due(const Triggers& triggers, std::uint64_t timestep) const;
   // Several ranks; all calls are collective. The engine divides the box into HOOMD-blue's domains.
   dpd::Grid grid() const;
@@ -139,23 +164,23 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   std::shared_ptr<hoomd::ParticleGroup> group_;
   std::vector<BondForce> bonds_;
   std::vector<AngleForce> angles_;
-  bool exclude_bonds_ = true, exclude_angles_ = false;
+  std::set<std::string> exclusions_{"bond"};
   Triggers readers_, changers_;
   std::uint64_t end_ = 0;
 
   std::unique_ptr<dpd::Engine> engine_;
+  std::vector<Kind> kinds_;  // the engine's types
   // Particles of this rank in the order of the engine: HOOMD-blue's tags and 1.
   std::vector<std::uint32_t> tag_;
   bool stale_ = true;              // a parameter has changed since the engine was made
   std::uint16_t seed_ = 0;         // of the engine
   double last_kT_ = 0;             // of the engine's coefficients
   dpd::EnergyAndVirial energies_;  // of the engine's time step
-  std::vector<double> force_;      // [particles of this rank][3], shown last, in that order
   std::uint64_t timestep_ = 0;     // that HOOMD-blue has reached
   std::int64_t pending_ = 0;       // steps by which the engine is behind
   bool shown_ = false;             // HOOMD-blue's arrays have the present time step
   bool may_change_ = false;        // an operation acts at this time step and may change them
-  std::uint64_t checksum_ = 0;     // of what was shown
+  std::optional<std::uint64_t> checksum_;  // of what was shown, if others may have changed it
   Clock::time_point started_;
   std::uint64_t first_step_ = 0;  // of the last run
 };

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <tuple>
+#include <set>
 
+#include "Compat.h"
 #include "core/runtime/text.h"
 
 namespace manymove::host {
@@ -19,42 +20,8 @@ using hoomd::Scalar4;
 
 namespace {
 
-// A bond, an angle or an excluded pair, seen from one of its particles.
-struct Term {
-  int particle;  // index
-  std::uint32_t partner, second;
-  int kind;
-
-  bool operator<(const Term& other) const {
-    const auto order = [](const Term& term) {
-      return std::tuple(term.particle, dpd::has_several_partners(term.kind), term.partner,
-                        term.second, term.kind);
-    };
-    return order(*this) < order(other);
-  }
-};
-
-std::uint32_t engine_tag(unsigned int tag) { return tag + 1; }
-
-// Calls visit(members, type) with each of HOOMD-blue's bonds or angles.
-template <class Groups, class Visit>
-void for_each_group(const Groups& groups, Visit&& visit) {
-  const ArrayHandle<typename Groups::members_t> members(groups.getMembersArray(),
-                                                        access_location::host, access_mode::read);
-  const ArrayHandle<hoomd::typeval_t> type(groups.getTypeValArray(), access_location::host,
-                                           access_mode::read);
-  for (unsigned int k = 0; k < groups.getN(); ++k)
-    visit(members.data[k].tag, static_cast<unsigned int>(type.data[k].type));
-}
-
-// Terms by particle: entries first[i] .. first[i + 1] belong to particle i.
-void count_terms(const std::vector<Term>& terms, std::size_t particles, std::vector<int>& first) {
-  first.assign(particles + 1, 0);
-  for (const Term& term : terms)
-    first[static_cast<std::size_t>(term.particle) + 1] +=
-        dpd::has_several_partners(term.kind) ? 2 : 1;
-  for (std::size_t i = 0; i < particles; ++i) first[i + 1] += first[i];
-}
+// The table of coefficients has a row and a column for each type of the engine.
+constexpr std::size_t kMostKinds = 256;
 
 // A bijection of 64 bits that spreads each bit (the finalizer of SplitMix64).
 std::uint64_t spread(std::uint64_t bits) {
@@ -97,7 +64,13 @@ DPD::Particles DPD::read_particles() const {
     const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host, access_mode::read);
     const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
                                         access_mode::read);
+    const ArrayHandle<unsigned int> body(m_pdata->getBodies(), access_location::host,
+                                         access_mode::read);
     for (unsigned int i = 0; i < N; ++i) {
+      if (body.data[i] < hoomd::MIN_FLOPPY)
+        refuse(text_of(" has no rigid bodies: the particle with tag ", tag.data[i],
+                       " belongs to body ", body.data[i],
+                       "; set its body to -1 (none), or to less for a floppy one"));
       const Scalar4 &r = position.data[i], &v = velocity.data[i];
       const int3& n = image.data[i];
       const double places[3] = {double(r.x), double(r.y), double(r.z)};
@@ -106,7 +79,7 @@ DPD::Particles DPD::read_particles() const {
       std::copy_n(places, 3, &to.position[3 * i]);
       std::copy_n(speeds, 3, &to.velocity[3 * i]);
       std::copy_n(images, 3, &to.image[3 * i]);
-      to.type[i] = hoomd::__scalar_as_int(r.w) + 1;
+      to.type[i] = hoomd::__scalar_as_int(r.w);
       to.tag[i] = engine_tag(tag.data[i]);
     }
   });
@@ -115,97 +88,46 @@ DPD::Particles DPD::read_particles() const {
   for (unsigned int k = 0; k < group_->getNumMembersGlobal(); ++k)
     if (const unsigned int i = index.data[group_->getMemberTag(k)]; i < N)
       to.flags[i] = dpd::kIntegrated;
-  read_masses(to);
+  read_kinds(to);
   return to;
 }
 
-// The engine has a mass for each type. Types without particles get the mass 1.
-void DPD::read_masses(Particles& particles) const {
+// The engine has a mass for each of its types. Therefore it has a type for each mass of each type
+// of HOOMD-blue. A type without particles gets the mass 1.
+void DPD::read_kinds(Particles& particles) const {
   const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
                                       access_mode::read);
-  std::vector<double> largest(m_pdata->getNTypes() + 1, 0);
-  for (std::size_t i = 0; i < particles.type.size(); ++i) {
-    double& mass = largest[static_cast<std::size_t>(particles.type[i])];
-    mass = std::max(mass, double(velocity.data[i].w));
-  }
-  on_all_ranks([&] {
-    // The bits of positive floating-point numbers, as integers, have the order of the numbers.
-    std::vector<std::int64_t> bits(largest.size());
-    std::memcpy(bits.data(), largest.data(), sizeof(double) * bits.size());
-    if (ranks_) ranks_->maximum(bits.data(), bits.size());
-    std::memcpy(largest.data(), bits.data(), sizeof(double) * bits.size());
-  });
+  const auto kind_of = [&](std::size_t i) {
+    return Kind{static_cast<unsigned int>(particles.type[i]), double(velocity.data[i].w)};
+  };
+  std::set<Kind> found;
   on_each_rank([&] {
     for (std::size_t i = 0; i < particles.type.size(); ++i) {
-      const auto type = static_cast<unsigned int>(particles.type[i]);
-      const double mass = double(velocity.data[i].w);
-      if (!(mass > 0))
+      const Kind kind = kind_of(i);
+      if (!(kind.mass > 0 && std::isfinite(kind.mass)))
         refuse(text_of(" needs positive masses: a particle of type ",
-                       m_pdata->getNameByType(type - 1), " has the mass ", mass));
-      if (mass != largest[type])
-        refuse(text_of(" needs the same mass for all particles of a type: particles of type ",
-                       m_pdata->getNameByType(type - 1), " have the masses ", mass, " and ",
-                       largest[type]));
+                       m_pdata->getNameByType(kind.type), " has the mass ", kind.mass));
+      found.insert(kind);
     }
   });
-  for (double& mass : largest)
-    if (mass == 0) mass = 1;
-  particles.mass = std::move(largest);
-}
-
-DPD::Links DPD::read_links() const {
-  const std::size_t N = m_pdata->getN();
-  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
-                                        access_mode::read);
-  std::vector<Term> terms, excluded;
-  const auto add = [&](std::vector<Term>& to, unsigned int tag, std::uint32_t partner,
-                       std::uint32_t second, int kind) {
-    if (const unsigned int i = index.data[tag]; i < N)  // on this rank
-      to.push_back({static_cast<int>(i), partner, second, kind});
-  };
-  const auto exclude = [&](unsigned int i, unsigned int j) {
-    add(excluded, i, engine_tag(j), 0, 0);
-    add(excluded, j, engine_tag(i), 0, 0);
-  };
-  for_each_group(*m_sysdef->getBondData(), [&](const unsigned int* tag, unsigned int type) {
-    if (exclude_bonds_) exclude(tag[0], tag[1]);
-    for (std::size_t k = 0; k < bonds_.size(); ++k) {
-      if (bonds_[k].type != type) continue;
-      add(terms, tag[0], engine_tag(tag[1]), 0, static_cast<int>(k + 1));
-      add(terms, tag[1], engine_tag(tag[0]), 0, static_cast<int>(k + 1));
-    }
+  std::vector<Kind> kinds(found.begin(), found.end());
+  on_all_ranks([&] {
+    if (ranks_) kinds = collect(*ranks_, std::move(kinds));
   });
-  for_each_group(*m_sysdef->getAngleData(), [&](const unsigned int* tag, unsigned int type) {
-    if (exclude_angles_) exclude(tag[0], tag[2]);
-    const std::uint32_t first = engine_tag(tag[0]), center = engine_tag(tag[1]),
-                        last = engine_tag(tag[2]);
-    for (std::size_t k = 0; k < angles_.size(); ++k) {
-      if (angles_[k].type != type) continue;
-      const int kind = static_cast<int>(k + 1);
-      add(terms, tag[0], center, last, kind | dpd::kAngleEnd);
-      add(terms, tag[1], std::min(first, last), std::max(first, last), kind | dpd::kAngleCenter);
-      add(terms, tag[2], center, first, kind | dpd::kAngleEnd);
-    }
-  });
-  Links links;
-  std::sort(terms.begin(), terms.end());
-  count_terms(terms, N, links.first_bonded);
-  for (const Term& term : terms) {
-    links.bonded_partner.push_back(term.partner);
-    links.bonded_kind.push_back(term.kind);
-    if (!dpd::has_several_partners(term.kind)) continue;
-    links.bonded_partner.push_back(term.second);
-    links.bonded_kind.push_back(dpd::kFurtherPartner);
+  found = {kinds.begin(), kinds.end()};
+  const unsigned int types = m_pdata->getNTypes();
+  for (unsigned int type = 0; type < types; ++type) {
+    const auto first = found.lower_bound({type, 0});
+    if (first == found.end() || first->type != type) found.insert({type, 1});
   }
-  std::sort(excluded.begin(), excluded.end());
-  const auto same = [](const Term& one, const Term& other) {
-    return one.particle == other.particle && one.partner == other.partner;
-  };
-  excluded.erase(std::unique(excluded.begin(), excluded.end(), same), excluded.end());
-  count_terms(excluded, N, links.first_excluded);
-  for (const Term& term : excluded) links.excluded_partner.push_back(term.partner);
-  links.excluded_kind.assign(excluded.size(), 1);
-  return links;
+  if (found.size() > std::max<std::size_t>(types, kMostKinds))
+    refuse(text_of(" needs at most ", kMostKinds, " different pairs of a type and a mass; the ",
+                   "particles have ", found.size()));
+  kinds = {found.begin(), found.end()};
+  for (std::size_t i = 0; i < particles.type.size(); ++i)
+    particles.type[i] = static_cast<int>(std::lower_bound(kinds.begin(), kinds.end(), kind_of(i)) -
+                                         kinds.begin() + 1);
+  particles.kinds = std::move(kinds);
 }
 
 std::uint64_t DPD::checksum() const {
@@ -225,13 +147,25 @@ std::uint64_t DPD::checksum() const {
   // Each rank has the bonds of its particles, and the whole box and group.
   const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
                                         access_mode::read);
-  const auto here = [&](unsigned int first) { return index.data[first] < m_pdata->getN(); };
-  for_each_group(*m_sysdef->getBondData(), [&](const unsigned int* tags, unsigned int type) {
-    if (here(tags[0])) sum += Hash(std::uint64_t(2), tags[0], tags[1], type).value();
-  });
-  for_each_group(*m_sysdef->getAngleData(), [&](const unsigned int* tags, unsigned int type) {
-    if (here(tags[0])) sum += Hash(std::uint64_t(3), tags[0], tags[1], tags[2], type).value();
-  });
+  const auto add = [&](const auto& groups, std::uint64_t kind) {
+    for_each_group(groups, [&](const auto& tags, unsigned int type) {
+      if (index.data[tags[0]] >= m_pdata->getN()) return;
+      Hash hash(kind, type);
+      for (const unsigned int tag : tags) hash.add(tag);
+      sum += hash.value();
+    });
+  };
+  add(*m_sysdef->getBondData(), 2);
+  add(*m_sysdef->getAngleData(), 3);
+  if (excludes("dihedral")) add(*m_sysdef->getDihedralData(), 5);
+  if (excludes("special_pair")) add(*m_sysdef->getPairData(), 6);
+  if (excludes("constraint")) add(*m_sysdef->getConstraintData(), 7);
+  if (excludes("body")) {
+    const ArrayHandle<unsigned int> body(m_pdata->getBodies(), access_location::host,
+                                         access_mode::read);
+    for (unsigned int i = 0; i < m_pdata->getN(); ++i)
+      sum += Hash(std::uint64_t(8), tag.data[i], body.data[i]).value();
+  }
   const hoomd::BoxDim global = m_pdata->getGlobalBox();
   const auto size = global.getL();
   sum += Hash(size.x, size.y, size.z, global.getTiltFactorXY(), global.getTiltFactorXZ(),
@@ -247,56 +181,58 @@ std::uint64_t DPD::checksum() const {
 
 // ---- to HOOMD-blue ----
 
+template <class Task>
+void DPD::with_arrays(access_location::Enum where, Task&& task) const {
+  const hoomd::BoxDim global = m_pdata->getGlobalBox();
+  const auto edge = global.getL();
+  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), where, access_mode::readwrite);
+  const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), where, access_mode::readwrite);
+  const ArrayHandle<Scalar3> acceleration(m_pdata->getAccelerations(), where,
+                                          access_mode::overwrite);
+  const ArrayHandle<int3> image(m_pdata->getImages(), where, access_mode::overwrite);
+  const ArrayHandle<Scalar4> force(m_pdata->getNetForce(), where, access_mode::overwrite);
+  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), where, access_mode::read);
+  task(dpd::HostParticles{index.data,
+                          position.data,
+                          velocity.data,
+                          acceleration.data,
+                          force.data,
+                          reinterpret_cast<std::int32_t (*)[3]>(image.data),
+                          {double(edge.x), double(edge.y), double(edge.z)},
+                          {double(global.getTiltFactorXY()), double(global.getTiltFactorXZ()),
+                           double(global.getTiltFactorYZ())},
+                          sizeof(Scalar) == sizeof(double)});
+}
+
 void DPD::show() {
   follow_migration();
-  Particles from(tag_.size());
-  guarded([&] { engine_->download(from.arrays()); });
-  write_particles(from);
-  force_ = std::move(from.force);
+  if (ranks_ || !m_exec_conf->isCUDAEnabled()) {
+    Particles from(tag_.size());
+    guarded([&] { engine_->download(from.arrays()); });
+    with_arrays(access_location::host, [&](const dpd::HostParticles& to) {
+      for (std::size_t k = 0; k < tag_.size(); ++k)
+        dpd::write_for_host<Scalar>(to, tag_[k], &from.position[3 * k], &from.velocity[3 * k],
+                                    &from.force[3 * k], &from.image[3 * k]);
+    });
+  } else {
+    with_arrays(home_of(*m_exec_conf),
+                [&](const dpd::HostParticles& to) { guarded([&] { engine_->write(to); }); });
+  }
   const Sums now = sums_of_engine();
   m_pdata->setExternalEnergy(
       static_cast<Scalar>(now.pair_energy + now.bond_energy + now.angle_energy));
   for (unsigned int a = 0; a < 6; ++a)
     m_pdata->setExternalVirial(a, static_cast<Scalar>(now.virial[a]));
+  if (ranks_) clear_virials();  // particles may have come from other ranks
   migrate();
-  checksum_ = checksum();
+  checksum_.reset();
   shown_ = true;
 }
 
-void DPD::write_particles(const Particles& from) const {
-  const hoomd::BoxDim global = m_pdata->getGlobalBox();
-  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                      access_mode::readwrite);
-  const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
-                                      access_mode::readwrite);
-  const ArrayHandle<Scalar3> acceleration(m_pdata->getAccelerations(), access_location::host,
-                                          access_mode::readwrite);
-  const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host,
-                                access_mode::readwrite);
-  const ArrayHandle<Scalar4> force(m_pdata->getNetForce(), access_location::host,
-                                   access_mode::readwrite);
+// Energies and virials are known of the whole system only.
+void DPD::clear_virials() const {
   const ArrayHandle<Scalar> virial(m_pdata->getNetVirial(), access_location::host,
-                                   access_mode::readwrite);
-  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
-                                        access_mode::read);
-  const auto scalar = [](double value) { return static_cast<Scalar>(value); };
-  for (std::size_t k = 0; k < tag_.size(); ++k) {
-    const unsigned int i = index.data[tag_[k] - 1];
-    const double *r = &from.position[3 * k], *v = &from.velocity[3 * k], *f = &from.force[3 * k];
-    const int* n = &from.image[3 * k];
-    Scalar3 place{scalar(r[0]), scalar(r[1]), scalar(r[2])};
-    int3 images{n[0], n[1], n[2]};
-    global.wrap(place, images);  // the far face, to which HOOMD-blue's precision may round
-    Scalar4& here = position.data[i];
-    here = {place.x, place.y, place.z, here.w};
-    Scalar4& speed = velocity.data[i];
-    speed = {scalar(v[0]), scalar(v[1]), scalar(v[2]), speed.w};
-    image.data[i] = images;
-    // Energies and virials are known of the whole system only.
-    force.data[i] = {scalar(f[0]), scalar(f[1]), scalar(f[2]), 0};
-    acceleration.data[i] = {force.data[i].x / speed.w, force.data[i].y / speed.w,
-                            force.data[i].z / speed.w};
-  }
+                                   access_mode::overwrite);
   std::fill_n(virial.data, m_pdata->getNetVirial().getNumElements(), Scalar(0));
 }
 
@@ -316,6 +252,17 @@ DPD::Sums DPD::sums_of_engine() const {
 DPD::Sums DPD::sums() {
   be_current();
   Sums sums = sums_of_engine();
+  on_all_ranks([&] {
+    if (!ranks_) return;
+    for (double* energy : {&sums.pair_energy, &sums.bond_energy, &sums.angle_energy})
+      ranks_->sum(energy, 1);
+    ranks_->sum(sums.virial.data(), 6);
+  });
+  return sums;
+}
+
+std::array<double, 6> DPD::motion() {
+  be_current();
   const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
                                       access_mode::read);
   std::array<double, 6> motion{};
@@ -329,24 +276,34 @@ DPD::Sums DPD::sums() {
       for (int b = a; b < 3; ++b) motion[k++] += m * v[a] * v[b];
   }
   on_all_ranks([&] {
-    if (!ranks_) return;
-    for (double* energy : {&sums.pair_energy, &sums.bond_energy, &sums.angle_energy})
-      ranks_->sum(energy, 1);
-    ranks_->sum(sums.virial.data(), 6);
-    ranks_->sum(motion.data(), 6);
+    if (ranks_) ranks_->sum(motion.data(), 6);
   });
-  sums.kinetic_energy = 0.5 * (motion[0] + motion[3] + motion[5]);
+  return motion;
+}
+
+double DPD::kinetic_energy() {
+  const std::array<double, 6> moving = motion();
+  return 0.5 * (moving[0] + moving[3] + moving[5]);
+}
+
+std::array<double, 6> DPD::pressure_tensor() {
+  std::array<double, 6> tensor = motion();
+  const Sums forces = sums();
   const double volume = static_cast<double>(m_pdata->getGlobalBox().getVolume());
-  for (std::size_t k = 0; k < 6; ++k)
-    sums.pressure_tensor[k] = (motion[k] + sums.virial[k]) / volume;
-  return sums;
+  for (std::size_t k = 0; k < 6; ++k) tensor[k] = (tensor[k] + forces.virial[k]) / volume;
+  return tensor;
 }
 
 std::vector<double> DPD::forces() {
   be_current();
   std::vector<double> by_tag(std::size_t(3) * m_pdata->getNGlobal());
+  std::vector<double> mine(3 * tag_.size());
+  dpd::HostArrays forces{};
+  forces.count = static_cast<int>(tag_.size());
+  forces.force = reinterpret_cast<double (*)[3]>(mine.data());
+  guarded([&] { engine_->download(forces); });
   for (std::size_t k = 0; k < tag_.size(); ++k)
-    std::copy_n(&force_[3 * k], 3, &by_tag[3 * std::size_t(tag_[k] - 1)]);
+    std::copy_n(&mine[3 * k], 3, &by_tag[3 * std::size_t(tag_[k] - 1)]);
   on_all_ranks([&] {
     if (ranks_) ranks_->merge(by_tag.data(), by_tag.size());
   });

@@ -8,6 +8,22 @@
 
 namespace manymove::host {
 
+inline std::uint32_t engine_tag(unsigned int tag) { return tag + 1; }
+
+// Calls visit(members, type) with each of HOOMD-blue's bonds, angles or other groups that this rank
+// has; members is an array.
+template <class Groups, class Visit>
+void for_each_group(const Groups& groups, Visit&& visit) {
+  using hoomd::access_location;
+  using hoomd::access_mode;
+  const hoomd::ArrayHandle<typename Groups::members_t> members(
+      groups.getMembersArray(), access_location::host, access_mode::read);
+  const hoomd::ArrayHandle<hoomd::typeval_t> type(groups.getTypeValArray(), access_location::host,
+                                                  access_mode::read);
+  for (unsigned int k = 0; k < groups.getN(); ++k)
+    visit(members.data[k].tag, static_cast<unsigned int>(type.data[k].type));
+}
+
 // In HOOMD-blue's order.
 struct DPD::Particles {
   explicit Particles(std::size_t count)
@@ -28,9 +44,9 @@ struct DPD::Particles {
 
   std::vector<double> position, velocity, force;  // [count][3]
   std::vector<int> image;                         // [count][3]
-  std::vector<int> type;                          // from 1
+  std::vector<int> type;                          // from 1, an index of kinds plus 1
   std::vector<std::uint32_t> tag, flags;
-  std::vector<double> mass;  // [types + 1]
+  std::vector<Kind> kinds;
 };
 
 // Bonds, angles and excluded pairs, seen from all of their particles, as in dpd::Topology.

@@ -19,9 +19,20 @@ from hoomd.manymove.parameters import Number, OfThreads, default_threads, length
 from hoomd.operation import Integrator
 from hoomd.variant import Variant
 
-_EXCLUSIONS = ("bond", "angle")
+_EXCLUSIONS = (
+    "bond", "angle", "dihedral", "special_pair", "constraint", "body", "1-3", "1-4",
+)  # fmt: skip
+_FILTERS = (hoomd.filter.ParticleFilter, hoomd.filter.CustomFilter)
 _PRECISIONS = ("mixed", "double")
 _NAME = "hoomd.manymove.DPD"
+
+
+def _listed(name, value):
+    """The value as a list; None is an empty one, as in md. The name is for the error."""
+    try:
+        return [] if value is None else list(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a sequence, got {value!r}") from None
 
 
 def _class_name(force):
@@ -45,8 +56,9 @@ class DPD(OfThreads, Integrator):
         filter (hoomd.filter.filter_like): Particles that move (default: all). The others are
             fixed, and exert forces.
         exclusions (tuple[str]): Pairs of particles without pair forces, as in
-            `hoomd.md.nlist.NeighborList`: the two particles of a ``"bond"``, the two ends of an
-            ``"angle"``.
+            `hoomd.md.nlist.NeighborList`: ``"bond"``, ``"angle"``, ``"dihedral"``,
+            ``"special_pair"``, ``"constraint"``, ``"body"`` (bodies of up to 128 particles),
+            ``"1-3"`` and ``"1-4"``. Meshes (``"meshbond"``) are not available.
         precision (str): ``"mixed"`` or ``"double"``. In ``"mixed"``, pair forces are float32, their
             sums are integers, and positions are 32-bit fractions of the box. In ``"double"``,
             forces are float64, and positions are 64-bit fractions.
@@ -79,7 +91,9 @@ class DPD(OfThreads, Integrator):
     forces; `hoomd.md.pair.DPD` leaves friction and noise out, whose mean is zero.
 
     The box must be 3D and, across each pair of faces, at least twice the largest cutoff wide. It
-    may be tilted. All particles of a type must have the same mass.
+    may be tilted. Particles of a type may have different masses, as long as there are at most 256
+    pairs of a type and a mass. A state with rigid bodies is refused. Particles of floppy bodies
+    (``body`` below -1) move like all others.
 
     On several MPI ranks the engine has HOOMD-blue's domains. Trajectories on one and on several
     ranks differ by the order of sums only.
@@ -132,6 +146,8 @@ class DPD(OfThreads, Integrator):
             raise ValueError(f'precision must be "mixed" or "double", got {precision!r}')
         self._precision = precision
         self._filter = hoomd.filter.All() if filter is None else filter
+        if not isinstance(self._filter, _FILTERS):
+            raise TypeError(f"filter must be a filter of hoomd.filter, got {filter!r}")
         self.forces = forces
         self.exclusions = exclusions
         self.threads = threads
@@ -176,7 +192,7 @@ class DPD(OfThreads, Integrator):
 
     @forces.setter
     def forces(self, value):
-        self._forces = list(value)
+        self._forces = _listed("forces", value)
         for force in self._forces:
             self._check_force(force)
 
@@ -186,12 +202,11 @@ class DPD(OfThreads, Integrator):
 
     @exclusions.setter
     def exclusions(self, value):
-        value = (value,) if isinstance(value, str) else tuple(value)
+        value = tuple(_listed("exclusions", [value] if isinstance(value, str) else value))
         for name in value:
             if name not in _EXCLUSIONS:
                 raise ValueError(
-                    f'exclusions of {_NAME} are "bond" and "angle", got {name!r}; '
-                    "special pairs, bodies and neighbors of neighbors are not available"
+                    f"exclusions of {_NAME} are {', '.join(map(repr, _EXCLUSIONS))}, got {name!r}"
                 )
         self._exclusions = value
 
@@ -261,7 +276,7 @@ class DPD(OfThreads, Integrator):
             to.extend(self._FORCES[name](self, force, types))
         self._cpp_obj.setBonds(bonds)
         self._cpp_obj.setAngles(angles)
-        self._cpp_obj.setExclusions(*(name in self._exclusions for name in _EXCLUSIONS))
+        self._cpp_obj.setExclusions(set(self._exclusions))
 
     # ---- runs ----
 
@@ -339,7 +354,7 @@ class DPD(OfThreads, Integrator):
     @log(requires_run=True)
     def kinetic_energy(self):
         r"""float: Kinetic energy of the moving particles :math:`[\mathrm{energy}]`."""
-        return self._sum("kinetic_energy")
+        return self._cpp_obj.kinetic_energy
 
     @log(requires_run=True)
     def degrees_of_freedom(self):
@@ -357,7 +372,7 @@ class DPD(OfThreads, Integrator):
     def pressure_tensor(self):
         r"""tuple[float, ...]: Instantaneous pressure tensor xx, xy, xz, yy, yz, zz of the moving
         particles and all forces :math:`[\mathrm{pressure}]`."""
-        return tuple(self._sum("pressure_tensor"))
+        return tuple(self._cpp_obj.pressure_tensor)
 
     @log(requires_run=True)
     def pressure(self):

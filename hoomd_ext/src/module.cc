@@ -64,10 +64,10 @@ void export_dpd(py::module_& module) {
              d["pair_energy"] = sums.pair_energy;
              d["bond_energy"] = sums.bond_energy;
              d["angle_energy"] = sums.angle_energy;
-             d["kinetic_energy"] = sums.kinetic_energy;
-             d["pressure_tensor"] = sums.pressure_tensor;
              return d;
            })
+      .def_property_readonly("kinetic_energy", &DPD::kinetic_energy)
+      .def_property_readonly("pressure_tensor", &DPD::pressure_tensor)
       .def_property_readonly("degrees_of_freedom", &DPD::degrees_of_freedom)
       .def_property_readonly("builds", &DPD::builds)
       .def_property_readonly("mps", &DPD::steps_per_second)

@@ -35,6 +35,7 @@ SCRIPTS = sorted(
 FIGURES = {
     "bilayer/bilayer.py": "dpd-bilayer",
     "charge_renormalization/energies.py": "cpu-electrolyte-energies",
+    "dpd_viscosity/in_hoomd.py": "cpu-hoomd-dpd-viscosity",
     "dpd_viscosity/viscosity.py": "cpu-dpd-viscosities",
     "hard_spheres/binary_disks.py": "cpu-binary-disks",
     "hard_spheres/coexistence.py": "cpu-spheres-coexistence",
@@ -146,6 +147,7 @@ BAD = [
     ("papers/mpmc/equation_6.py", "--ranges 0", ""),
     ("hard_spheres/crystallization.py", "--points 0", "--points is 0; it must be at least 1"),
     ("hard_spheres/interface_velocity.py", "--seeds 0", "--seeds is 0; it must be at least 1"),
+    ("dpd_viscosity/in_hoomd.py", "--runs 1", "--runs is 1; it must be at least 2"),
     ("hoomd_hard_disks/run.py", "--period 0", "--period is 0; it must be at least 1"),
     ("papers/brush/figure_12.py", "--ions 7", ""),
     ("papers/wrmc/figure_9.py", "--device none", ""),
@@ -197,8 +199,12 @@ def test_frames_of_drops_need_not_begin_where_the_measurement_does(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "script", ["hoomd_bilayer/run.py", "hoomd_hard_disks/run.py", "hoomd_hard_spheres/run.py"]
-)
+    "script",
+    [
+        "dpd_viscosity/in_hoomd.py", "hoomd_bilayer/run.py", "hoomd_hard_disks/run.py",
+        "hoomd_hard_spheres/run.py",
+    ],
+)  # fmt: skip
 def test_a_module_that_is_not_installed_is_named(script, tmp_path):
     hide = "import runpy, sys; sys.modules['hoomd'] = None; sys.argv = sys.argv[1:]; "
     go = "runpy.run_path(sys.argv[0], run_name='__main__')"
@@ -208,7 +214,7 @@ def test_a_module_that_is_not_installed_is_named(script, tmp_path):
 
 @pytest.mark.parametrize("script", FIGURES)
 def test_a_figure_is_drawn_from_its_record(script, tmp_path, main_of):
-    record = next(RESULTS.glob(f"2026-*-2?-{FIGURES[script]}.json"))
+    record = next(RESULTS.glob(f"2026-??-??-{FIGURES[script]}.json"))
     code, error = main_of(script, ["--output", tmp_path, "--draw", record])
     assert code == 0, error
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

@@ -23,8 +23,11 @@ on_several_ranks = pytest.mark.skipif(
 # A fluid of chains with noise; its trajectory, energies and pressures, and what others change.
 SCRIPT = """
 import sys, hoomd, hoomd.manymove, numpy
-from hoomd.manymove.pytest.test_dpd import BOXES, bonded_forces, fluid_snapshot, set_params
-device, bonded, filtered = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+from hoomd.manymove import dpd as module
+from hoomd.manymove.pytest.test_dpd import (
+    BOXES, bonded_forces, fluid_snapshot, linked_snapshot, set_params, with_masses
+)
+device, bonded, filtered, excluded = sys.argv[1], *map(int, sys.argv[2:])
 communicator = hoomd.communicator.Communicator()
 if device == "GPU":
     of_node = len(hoomd.device.GPU.get_available_devices())
@@ -32,11 +35,20 @@ if device == "GPU":
 else:
     device = hoomd.device.CPU(communicator=communicator)
 simulation = hoomd.Simulation(device, seed=3)
-snapshot = fluid_snapshot(device, BOXES["tilted"], bonded=bool(bonded))
+if excluded:
+    snapshot = linked_snapshot(device)
+    if communicator.rank == 0:
+        with_masses(snapshot, [1, 0.5, 3, 1, 1.5])
+        # HOOMD-blue's ghost layer needs groups that are shorter than half a domain.
+        snapshot.bonds.N -= 3
+        snapshot.dihedrals.N = 0
+else:
+    snapshot = fluid_snapshot(device, BOXES["tilted"], bonded=bool(bonded))
 simulation.create_state_from_snapshot(snapshot)
 moving = hoomd.filter.Type(["A"]) if filtered else hoomd.filter.All()
 dpd = hoomd.manymove.DPD(
-    0.002, 1.0, precision="double", threads=1, filter=moving, forces=bonded_forces() * bonded
+    0.002, 1.0, precision="double", threads=1, filter=moving, forces=bonded_forces() * bonded,
+    exclusions=module._EXCLUSIONS if excluded else ("bond",),
 )
 set_params(dpd)
 simulation.operations.integrator = dpd
@@ -103,12 +115,13 @@ def job(folder, launcher, *arguments, script=SCRIPT):
 @on_several_ranks
 @pytest.mark.parametrize("device", ["CPU", pytest.param("GPU", marks=ON_GPU)])
 @pytest.mark.parametrize(
-    ("ranks", "bonded", "filtered"), [(2, 1, 0), (4, 1, 0), (3, 0, 1)], ids=["2", "4", "fixed"]
-)
-def test_a_simulation_on_several_ranks_is_that_of_one(ranks, bonded, filtered, device, tmp_path):
+    ("ranks", "flags"), [(2, "1 0 0"), (4, "1 0 0"), (3, "0 1 0"), (2, "1 0 1")],
+    ids=["2", "4", "fixed", "exclusions"],
+)  # fmt: skip
+def test_a_simulation_on_several_ranks_is_that_of_one(ranks, flags, device, tmp_path):
     """Up to the order of sums: positions, velocities, images, forces, energies and pressures, also
     after a change of a particle, of the box and of the temperature."""
-    words = [device, str(bonded), str(filtered)]
+    words = [device, *flags.split()]
     (alone,) = job(tmp_path / "alone", [], *words)
     first, *others = job(tmp_path / "spread", on_ranks(ranks), *words)
     assert len(alone.files) == 5 * 6

@@ -22,6 +22,7 @@
 
 #include "../runtime/watchdog.h"
 #include "charges/settings.h"
+#include "host_particles.h"
 #include "pair_forces.h"
 
 namespace manymove {
@@ -357,6 +358,12 @@ class MANYMOVE_API Engine {
 
   // Writes the arrays that are not null, in the order of upload(), or of set_origins().
   virtual void download(const HostArrays& arrays) = 0;
+  // Writes the arrays of a host program on one rank, which are in the memory of the engine's GPU.
+  // Waits for the default stream before, and for the end of the writes. Throws std::logic_error on
+  // CPUs and on several ranks.
+  virtual void write(const HostParticles&) {
+    throw std::logic_error("only an engine on one GPU writes into arrays of a host program");
+  }
 
   // Replaces the velocities of time step step() by those of the host's particles, which are
   // tag[count], in the order of download(). Nothing else changes, and neighbor lists are kept where

@@ -49,13 +49,15 @@ class CudaEngine final : public DeviceEngine<P> {
 
   void download(const HostArrays& arrays) override {
     const DeviceGuard here = use();
-    leave_particles<P>(arrays, p_.count,
-                       {{p_.slot.data(), nullptr, 0},
-                        p_.image.data(),
-                        p_.present().position.data(),
-                        resting(),
-                        p_.force.data()},
-                       frame_, p_, stream_);
+    leave_particles<P>(arrays, p_.count, resting_particles(), frame_, p_, stream_);
+  }
+  void write(const HostParticles& host) override {
+    const DeviceGuard here = use();
+    check(cudaStreamSynchronize(cudaStreamLegacy), "write");
+    launch_each(p_.count, stream_,
+                host.double_precision ? &write_kernel<P, double> : &write_kernel<P, float>,
+                p_.count, frame_, resting_particles(), host);
+    stream_.finish("write");
   }
 
   // The only host has its particles where they were.
@@ -64,6 +66,13 @@ class CudaEngine final : public DeviceEngine<P> {
   }
 
  private:
+  RestingParticles<P> resting_particles() const {
+    return {{p_.slot.data(), nullptr, 0},
+            p_.image.data(),
+            p_.present().position.data(),
+            resting(),
+            p_.force.data()};
+  }
   void take_particles(const HostArrays& arrays, const Topology& topology) override {
     p_.count = arrays.count;
     lists_end();

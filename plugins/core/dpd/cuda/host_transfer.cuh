@@ -159,6 +159,17 @@ __global__ void leave_kernel(int count, BoxFrame frame, RestingParticles<P> from
   for (int a = 0; a < 3; ++a) to[arrival.index][a] = (arrival.*Field::of)[a];
 }
 
+// One thread per particle: takes it to where the host program has it in the memory of the GPU.
+template <Precision P, class Scalar>
+__global__ void write_kernel(int count, BoxFrame frame, RestingParticles<P> from,
+                             HostParticles to) {
+  const int i = index_of_thread();
+  if (i >= count) return;
+  const Arrival arrival = from.arrival(frame, i);
+  write_for_host<Scalar>(to, from.velocity[i].tag, arrival.position, arrival.velocity,
+                         arrival.force, arrival.image);
+}
+
 // Writes the arrays of a host that has `hosted` particles; staging has room for them.
 template <Precision P>
 void leave_particles(const HostArrays& arrays, int hosted, const RestingParticles<P>& from,
