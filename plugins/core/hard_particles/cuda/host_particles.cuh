@@ -158,23 +158,72 @@ struct OwnRows {
   }
 };
 
-// Hands over a particle of a cell of the whole grid.
-template <class Real, TiledGrid AnyGeometry>
-__device__ void hand_over_particle(const AnyGeometry& g, const Frame& f, const int cell[3],
-                                   const Sphere& particle, const HandOverWork& work,
-                                   Glance& glance) {
-  Traveler traveler{particle.id, -1, {}, false, false};
-  const float local[3] = {particle.x, particle.y, particle.z};
-  for (int a = 0; a < f.dimensions; ++a)
-    traveler.r[a] = coordinate(f, a, place_in_box(g, f, a, cell[a], local[a]));
-  for (std::int32_t type = 0; type < f.types; ++type)
-    if (f.of_types[type] == f.of_particles[particle.id]) traveler.type = type;
-  hand_over<Real>(work, traveler, glance);
-}
-
 constexpr int kHostThreads = 256;
 inline unsigned host_blocks(std::size_t threads) {
   return static_cast<unsigned>(blocks_for(threads, std::size_t{kHostThreads}));
+}
+
+// Coordinates of a place in a cell of the whole grid.
+__device__ inline void coordinates_in(const TiledGrid auto& g, const Frame& f, const int cell[3],
+                                      const float local[3], double r[3]) {
+#pragma unroll
+  for (int a = 0; a < 3; ++a)
+    r[a] = a < f.dimensions ? coordinate(f, a, place_in_box(g, f, a, cell[a], local[a])) : 0;
+}
+
+// Hands over the particles of this rank's cells, by threads for kHandedOver cells each:
+//   void place(std::int64_t i, int cell[3]);     of the i-th cell in the whole grid
+//   Sphere first(std::int64_t i, int& particles);
+//   Sphere other(std::int64_t i, int slot);
+// A thread takes its cells together, because it waits for each read.
+constexpr int kHandedOver = 4;
+template <class Real, Part kPart, TiledGrid AnyGeometry, class Contents>
+__device__ void hand_over_cells(const AnyGeometry& g, const Frame& f, const HandOverWork& work,
+                                std::int64_t cells, const Contents& contents) {
+  const bool whole = work.writes_whole();
+  // Beyond half of a cell by what rounds.
+  double slack[3] = {0, 0, 0};
+#pragma unroll
+  for (int a = 0; a < 3; ++a)
+    if (a < f.dimensions) slack[a] = 1.001 * g.half[a] * f.unit[a] + 1e-6 * f.box[a];
+  const std::int64_t base = std::int64_t{blockIdx.x} * (kHandedOver * kHostThreads) + threadIdx.x;
+  int cell[kHandedOver][3], particles[kHandedOver];
+  Sphere first[kHandedOver];
+  std::uint32_t at[kHandedOver];
+#pragma unroll
+  for (int k = 0; k < kHandedOver; ++k) {
+    const std::int64_t i = base + k * kHostThreads;
+    particles[k] = 0;
+    if (i >= cells) continue;
+    contents.place(i, cell[k]);
+    if (kPart == Part::border) {
+      const float center[3] = {0, 0, 0};
+      double r[3];
+      coordinates_in(g, f, cell[k], center, r);
+      if (work.is_inner(r, slack)) continue;
+    }
+    first[k] = contents.first(i, particles[k]);
+  }
+#pragma unroll
+  for (int k = 0; k < kHandedOver; ++k)
+    if (particles[k]) at[k] = work.held.arrays.index[first[k].id];
+  Arrivals sums;
+#pragma unroll
+  for (int k = 0; k < kHandedOver; ++k)
+#pragma unroll 1
+    for (int slot = 0; slot < particles[k]; ++slot) {
+      if (slot > 0) {
+        first[k] = contents.other(base + k * kHostThreads, slot);
+        at[k] = work.held.arrays.index[first[k].id];
+      }
+      Traveler traveler{first[k].id, -1, {}, false, false};
+      const float local[3] = {first[k].x, first[k].y, first[k].z};
+      coordinates_in(g, f, cell[k], local, traveler.r);
+      for (std::int32_t type = 0; type < f.types; ++type)
+        if (f.of_types[type] == f.of_particles[traveler.particle]) traveler.type = type;
+      hand_over<Real, kPart>(work, traveler, at[k], whole, sums);
+    }
+  add_to(&work.findings->written, sums);
 }
 
 // What an engine has left in the arrays of a host program. All calls need the engine's device.
