@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decisions of external fields against the exponential in long double, and energies against exact
-// integers (docs/theory/external_fields.md, sections 1 and 2).
+// Decisions of external fields against the exponential in long double, energies against exact
+// integers, and estimates against energies (docs/theory/external_fields.md, sections 1 and 2).
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -77,8 +78,9 @@ TEST("the energy at a place does not depend on the grid and its tiles") {
         TileBounds b{};
         b.first[1] = first;
         b.size[0] = b.size[1] = size;
-        const TileField<2> field(view, g, b);
-        const double away = place - field.center[1];
+        const TileField<2> field{view, g, b};
+        const float middle[2] = {0, 0};
+        const double away = place - field.place_of(middle).at[1];
         for (const double r : {away, away + view.extent[1]}) {
           if (std::abs(r) > 900000.0 * (size + 1)) continue;
           const float at[2] = {0, static_cast<float>(r)};
@@ -86,4 +88,66 @@ TEST("the energy at a place does not depend on the grid and its tiles") {
           CHECK(field.energy(0, at, forbidden) == expected && !forbidden);
         }
       }
+}
+
+TEST("where the fields are smooth an estimate is as good as its bound, and no wall is near") {
+  std::mt19937_64 random(11);
+  const auto uniform = [&](double a, double b) {
+    return std::uniform_real_distribution<double>(a, b)(random);
+  };
+  int smooth = 0, far = 0, walls = 0;
+  for (int k = 0; k < 20000; ++k) {
+    FieldView view{};
+    double points[3] = {uniform(-8, 8), uniform(-8, 8), uniform(-8, 8)};
+    for (int a = 0; a < 3; ++a) {
+      view.extent[a] = 2e7;
+      view.unit[a] = uniform(0.9, 1) * 8e-7;
+      view.largest_unit = std::max(view.largest_unit, view.unit[a]);
+    }
+    view.number = 1 + k % 3;
+    for (int n = 0; n < view.number; ++n) {
+      FieldTerm& t = view.terms[n];
+      t.kind = static_cast<FieldKind>(random() % 5);
+      t.shape = static_cast<WallShape>(random() % 3);
+      t.direction[random() % 3] = random() % 2 ? 1 : -1;
+      for (double& x : t.origin) x = uniform(-1, 1);
+      t.radius = uniform(3, 12);
+      t.sign = random() % 2 ? 1 : -1;
+      t.length = t.cutoff = t.value = uniform(0.1, 2);
+      t.range = t.value;
+      t.points = points;
+      view.soft |= t.kind != FieldKind::wall;
+      const bool spring = t.kind == FieldKind::springs, linear = t.kind == FieldKind::linear;
+      for (int a = 0; a < 3; ++a)
+        view.jumps[a] |=
+            !spring && (linear || t.shape == WallShape::plane ? t.direction[a] != 0 : true);
+      walls += !spring && !linear;
+    }
+    double place[3];
+    for (double& x : place) x = std::floor(uniform(0, 2e7));
+    const double reach = uniform(1e4, 1e6);
+    const FieldsNear near = fields_near<3>(view, 0, place, reach);
+    bool forbidden = false;
+    const double before = energy_at<3>(view, 0, place, forbidden);
+    // Ways of any length below the clearance: no wall has an effect on them, or on the place.
+    const float most = static_cast<float>(reach / std::sqrt(3.0));
+    for (int way = 0; way < 5; ++way) {
+      float by[3];
+      double to[3];
+      for (int a = 0; a < 3; ++a) {
+        by[a] = std::floor(static_cast<float>(uniform(-most, most)));
+        to[a] = place[a] + static_cast<double>(by[a]);
+        if (to[a] < 0) to[a] += view.extent[a];
+      }
+      if (!(near.clearance > 0 && squared_length<3>(by) < near.clearance * near.clearance))
+        continue;
+      const double after = energy_at<3>(view, 0, to, forbidden);
+      CHECK(!forbidden);
+      ++far;
+      if (!near.smooth) continue;
+      ++smooth;
+      CHECK(std::abs(near.energy<3>(by) - (after - before)) < 1.5e-5);
+    }
+  }
+  CHECK(smooth > 20000 && far > smooth && walls > 10000);
 }
