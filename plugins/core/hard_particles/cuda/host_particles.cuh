@@ -175,54 +175,65 @@ __device__ inline void coordinates_in(const TiledGrid auto& g, const Frame& f, c
 //   void place(std::int64_t i, int cell[3]);     of the i-th cell in the whole grid
 //   Sphere first(std::int64_t i, int& particles);
 //   Sphere other(std::int64_t i, int slot);
-// A thread takes its cells together, because it waits for each read.
+// A thread takes the first particles of its cells together, because it waits for each read. Cells
+// with several are listed for all threads, because few threads of a warp have any.
 constexpr int kHandedOver = 4;
 template <class Real, Part kPart, TiledGrid AnyGeometry, class Contents>
 __device__ void hand_over_cells(const AnyGeometry& g, const Frame& f, const HandOverWork& work,
                                 std::int64_t cells, const Contents& contents) {
+  constexpr unsigned kCells = kHandedOver * kHostThreads;
+  __shared__ unsigned crowded, list[kCells];  // cells of the block, and their particles above
+  if (threadIdx.x == 0) crowded = 0;
+  __syncthreads();
   const bool whole = work.writes_whole();
-  // Beyond half of a cell by what rounds.
-  double slack[3] = {0, 0, 0};
-#pragma unroll
-  for (int a = 0; a < 3; ++a)
-    if (a < f.dimensions) slack[a] = 1.001 * g.half[a] * f.unit[a] + 1e-6 * f.box[a];
-  const std::int64_t base = std::int64_t{blockIdx.x} * (kHandedOver * kHostThreads) + threadIdx.x;
+  Arrivals sums;
+  const auto give = [&](const Sphere& particle, const int cell[3], std::uint32_t at) {
+    Traveler traveler{particle.id, -1, {}, false, false};
+    const float local[3] = {particle.x, particle.y, particle.z};
+    coordinates_in(g, f, cell, local, traveler.r);
+    for (std::int32_t type = 0; type < f.types; ++type)
+      if (f.of_types[type] == f.of_particles[traveler.particle]) traveler.type = type;
+    hand_over<Real, kPart>(work, traveler, at, whole, sums);
+  };
+  const std::int64_t base = std::int64_t{blockIdx.x} * kCells;
   int cell[kHandedOver][3], particles[kHandedOver];
   Sphere first[kHandedOver];
   std::uint32_t at[kHandedOver];
 #pragma unroll
   for (int k = 0; k < kHandedOver; ++k) {
-    const std::int64_t i = base + k * kHostThreads;
+    const unsigned mine = k * kHostThreads + threadIdx.x;
     particles[k] = 0;
-    if (i >= cells) continue;
-    contents.place(i, cell[k]);
+    if (base + mine >= cells) continue;
+    contents.place(base + mine, cell[k]);
     if (kPart == Part::border) {
+      // Beyond half of a cell by what rounds.
       const float center[3] = {0, 0, 0};
-      double r[3];
+      double r[3], slack[3] = {0, 0, 0};
       coordinates_in(g, f, cell[k], center, r);
+#pragma unroll
+      for (int a = 0; a < 3; ++a)
+        if (a < f.dimensions) slack[a] = 1.001 * g.half[a] * f.unit[a] + 1e-6 * f.box[a];
       if (work.is_inner(r, slack)) continue;
     }
-    first[k] = contents.first(i, particles[k]);
+    first[k] = contents.first(base + mine, particles[k]);
+    if (particles[k] > 1) list[atomicAdd(&crowded, 1u)] = mine | particles[k] * kCells;
   }
 #pragma unroll
   for (int k = 0; k < kHandedOver; ++k)
     if (particles[k]) at[k] = work.held.arrays.index[first[k].id];
-  Arrivals sums;
 #pragma unroll
   for (int k = 0; k < kHandedOver; ++k)
+    if (particles[k]) give(first[k], cell[k], at[k]);
+  __syncthreads();
+  for (unsigned n = threadIdx.x; n < crowded; n += kHostThreads) {
+    const std::int64_t i = base + list[n] % kCells;
+    contents.place(i, cell[0]);
 #pragma unroll 1
-    for (int slot = 0; slot < particles[k]; ++slot) {
-      if (slot > 0) {
-        first[k] = contents.other(base + k * kHostThreads, slot);
-        at[k] = work.held.arrays.index[first[k].id];
-      }
-      Traveler traveler{first[k].id, -1, {}, false, false};
-      const float local[3] = {first[k].x, first[k].y, first[k].z};
-      coordinates_in(g, f, cell[k], local, traveler.r);
-      for (std::int32_t type = 0; type < f.types; ++type)
-        if (f.of_types[type] == f.of_particles[traveler.particle]) traveler.type = type;
-      hand_over<Real, kPart>(work, traveler, at[k], whole, sums);
+    for (unsigned slot = 1; slot < list[n] / kCells; ++slot) {
+      const Sphere other = contents.other(i, static_cast<int>(slot));
+      give(other, cell[0], work.held.arrays.index[other.id]);
     }
+  }
   add_to(&work.findings->written, sums);
 }
 
