@@ -242,7 +242,7 @@ class CudaEngine : protected OnDevice, public StateEngine {
   }
 
   Event read_;                         // the end of follow()'s stream
-  mutable int cycles_to_readers_ = 0;  // until a cycle overwrites what that reads; 0: nobody does
+  mutable int cycles_to_readers_ = 0;  // until a cycle overwrites what that reads; 0: there is none
   DeviceBuffer<std::uint64_t> ring_;
   std::size_t row_size_ = 0, used_ = 0;  // rows that have ended
   std::vector<std::uint64_t> ended_;
