@@ -302,6 +302,37 @@ struct TileWalls : TileField<D> {
   static constexpr bool kSoft = false;
 };
 
+// The way of a particle from a place, in moves that are decided without energies where that is
+// possible. F: TileField<D> or TileWalls<D>.
+template <int D, class F>
+struct WayInFields {
+  struct End {  // of a trial move
+    bool free;  // whether it is within the clearance
+    float energy;
+  };
+  FieldsNear near{};
+  float clear2 = 0;  // the square of the clearance, or 0
+  End here{};        // the present place
+
+  // For ways of at most `reach` from r.
+  MM_HD void begin(const F& field, std::uint32_t id, const float r[D], float reach) {
+    near = field.near(id, r, reach);
+    clear2 = near.clearance > 0 ? near.clearance * near.clearance : 0;
+    here = {clear2 > 0, 0};
+  }
+  // The decision about a trial move to `to`, relative to r; after an accepted one its end is
+  // `here`.
+  MM_HD Decision decide(const float to[D], std::uint32_t word, End& end) const {
+    end = {squared_length<D>(to) < clear2, 0};
+    if (!F::kSoft) return end.free ? Decision::accepted : Decision::unknown;
+    if (!end.free || !near.smooth) return Decision::unknown;
+    end.energy = near.template energy<D>(to);
+    if (!here.free) return Decision::unknown;
+    const float rise = end.energy - here.energy;
+    return rise < -3e-5f ? Decision::accepted : estimated(rise > 0 ? rise : 0, word);
+  }
+};
+
 // Either of both, in a tile.
 template <class F>
 MM_HD F field_of(const FieldView* view, const Geometry& g, const TileBounds& b) {

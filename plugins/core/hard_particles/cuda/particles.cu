@@ -71,8 +71,10 @@ struct ParticlesOfCells {
 
   __device__ void place(std::int64_t i, int cell[3]) const {
     cell_at(g, from + i, cell);
-    int& row = cell[dimensions - 1];
-    row = rows.in_grid(row);
+    if (dimensions == 3)
+      cell[2] = rows.in_grid(cell[2]);
+    else
+      cell[1] = rows.in_grid(cell[1]);
   }
   __device__ Sphere first(std::int64_t i, int& particles) const {
     particles = static_cast<int>(counts[from + i]);

@@ -249,10 +249,7 @@ struct Visit {
     const F& field;
     const T& tile;
     Words words;
-    FieldsNear near;  // the place from which the ways of the next moves lead
-    float clear2;     // the square of its clearance, or 0
-    float here;       // the estimate for the present place
-    bool apart;       // whether that is within the clearance
+    WayInFields<D, F> way{};
 
     // Before the next moves, of which `made` have been made, of a way of at most `reach`: the words
     // for them, by each thread a share, become their fourth components.
@@ -261,10 +258,7 @@ struct Visit {
       if constexpr (F::kIs) {
         static_assert(kMoves % 4 == 0);
         const float r[3] = {p.x, p.y, p.z};
-        near = field.near(tile.id(self), r, reach);
-        clear2 = near.clearance > 0 ? near.clearance * near.clearance : 0;
-        apart = clear2 > 0;
-        here = 0;
+        way.begin(field, tile.id(self), r, reach);
         if (!F::kSoft) return;
         const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
         // The moves themselves have been written by other lanes.
@@ -299,26 +293,15 @@ struct Visit {
     __device__ bool accepts(std::uint32_t self, int move, const float4& p, const float (&u)[3],
                             const float (&to)[3], float word) {
       if constexpr (F::kIs) {
-        const bool free = squared_length<D>(to) < clear2;
-        float there = 0;
-        auto decision = Decision::unknown;
-        if (free && !F::kSoft) return true;
-        if (free && near.smooth) {
-          there = near.template energy<D>(to);
-          const float rise = there - here;
-          if (apart)
-            decision = rise < -3e-5f ? Decision::accepted
-                                     : estimated(fmaxf(rise, 0.0f), __float_as_uint(word));
-        }
-        if (decision == Decision::unknown)
-          decision = exactly(field, words, tile.id(self), move,
-                             make_float4(p.x + u[0], p.y + u[1], p.z + u[2], 0.0f),
-                             make_float4(p.x + to[0], p.y + to[1], p.z + to[2], word))
-                         ? Decision::accepted
-                         : Decision::rejected;
+        typename WayInFields<D, F>::End end;
+        const Decision decision = way.decide(to, __float_as_uint(word), end);
         if (decision == Decision::rejected) return false;
-        apart = free;
-        here = there;
+        if (decision == Decision::unknown &&
+            !exactly(field, words, tile.id(self), move,
+                     make_float4(p.x + u[0], p.y + u[1], p.z + u[2], 0.0f),
+                     make_float4(p.x + to[0], p.y + to[1], p.z + to[2], word)))
+          return false;
+        way.here = end;
       }
       return true;
     }
