@@ -64,7 +64,7 @@ struct Moves {
   int all = 0, without_energies = 0;
 };
 
-// Compares the moves of a particle from random places with those by energies alone.
+// Compares the decisions about moves from random places with decisions by energies alone.
 template <class F>
 Moves compare_ways(bool any) {
   Random random(11);
@@ -179,12 +179,12 @@ TEST("the energy at a place does not depend on the grid and its tiles") {
       }
 }
 
-TEST("moves that are decided without energies are decided as by energies") {
+TEST("decisions without energies agree with decisions by energies") {
   for (const Moves& moves : {compare_ways<TileField<3>>(true), compare_ways<TileWalls<3>>(false)})
     CHECK(moves.all > 30000 && moves.without_energies > moves.all / 3);
 }
 
-TEST("where the fields are smooth an estimate is as good as its bound, and no wall is near") {
+TEST("estimates within the clearance of walls keep their error bound, and no wall acts there") {
   Random random(12);
   int smooth = 0, far = 0;
   for (int k = 0; k < 20000; ++k) {

@@ -433,7 +433,7 @@ TEST("a particle that another has moved is not put back by a migration") {
     Host<double> host(ranks, system, domains);
     const auto hand_over = make_hand_over(ranks, test::kDevice);
     CHECK_THROWS(hand_over->write(*engine, domains, {}, false, true, host.held()), std::logic_error,
-                 "where a look has found the particles");
+                 "needs a look() at the");
     look(*hand_over, domains, host.held());
     const std::array<double, 3> everywhere{1e9, 1e9, 1e9};
     hand_over->write(*engine, domains, everywhere, false, true, host.held());

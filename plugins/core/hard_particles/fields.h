@@ -35,7 +35,7 @@ struct FieldTerm {
 struct FieldView {
   int number;
   bool soft;      // whether there is any field besides hard walls
-  bool jumps[3];  // whether a field is not the same on both sides of the box's face
+  bool jumps[3];  // whether a field differs between the two sides of a face of the box
   double largest_unit;
   double origin[3];
   double extent[3];
@@ -143,8 +143,8 @@ MM_COLD bool exactly_exceeds(double rise, std::uint32_t word, const Second& seco
 
 enum class Decision { rejected, accepted, unknown };
 
-// An estimate of the exponential of a rise of at least 0. It is within 1e-5 of itself, or 4e-5 if
-// the rise is within 3e-5 of the true one.
+// Decides by an estimate of the exponential of a rise of at least 0. Its relative error is below
+// 1e-5, or 4e-5 if the rise has an error of 3e-5.
 MM_HD Decision estimated(float rise, std::uint32_t word) {
   const float estimate = __builtin_exp2f(rise * -1.44269504f) * 4294967296.0f;
   const auto given = static_cast<float>(word);
@@ -167,9 +167,9 @@ MM_HD bool accepts_rise(double rise, std::uint32_t word, const Second& second) {
 
 // Lengths are in integer units.
 struct FieldsNear {
-  float clearance;     // on a shorter way there is no wall, and no face of the box that matters
+  float clearance;     // shorter displacements meet no wall, and no face where a field jumps
   bool smooth;         // whether an estimate of the energy is within 1.5e-5
-  float slope[3];      // the energy after a way t without walls is estimated as
+  float slope[3];      // without walls, a displacement t changes the energy by about
   float curvature[3];  // sum_a t_a (slope_a + curvature_a t_a)
 
   template <int D>
@@ -180,7 +180,7 @@ struct FieldsNear {
   }
 };
 
-// For ways of at most `reach` from a place that energy_at() takes.
+// For displacements of at most `reach` from a place that energy_at() takes.
 template <int D>
 MM_HD FieldsNear fields_near(const FieldView& f, std::uint32_t id, const double place[3],
                              double reach) {
@@ -215,7 +215,7 @@ MM_HD FieldsNear fields_near(const FieldView& f, std::uint32_t id, const double 
       change += (abs_of(by) + bend * reach) * reach;
     }
   }
-  // An integer unit more than what rounds.
+  // The clearance is reduced by an integer unit, which is more than the roundings.
   FieldsNear near{static_cast<float>(clear / f.largest_unit * (1 - 1e-5) - 1),
                   // A few roundings to float32 of the changes.
                   nearest && change < 16,
@@ -296,32 +296,32 @@ struct TileField {
   }
 };
 
-// The same of hard walls alone.
+// The same if all fields are hard walls.
 template <int D>
 struct TileWalls : TileField<D> {
   static constexpr bool kSoft = false;
 };
 
-// The way of a particle from a place, in moves that are decided without energies where that is
-// possible. F: TileField<D> or TileWalls<D>.
+// The displacement of a particle from a place by several moves, which are decided without energies
+// where this is possible. F: TileField<D> or TileWalls<D>.
 template <int D, class F>
 struct WayInFields {
   struct End {  // of a trial move
-    bool free;  // whether it is within the clearance
-    float energy;
+    bool free;     // whether it is within the clearance
+    float energy;  // estimated change since the beginning
   };
   FieldsNear near{};
   float clear2 = 0;  // the square of the clearance, or 0
-  End here{};        // the present place
+  End here{};        // the end of the last accepted move
 
-  // For ways of at most `reach` from r.
+  // For displacements of at most `reach` from r.
   MM_HD void begin(const F& field, std::uint32_t id, const float r[D], float reach) {
     near = field.near(id, r, reach);
     clear2 = near.clearance > 0 ? near.clearance * near.clearance : 0;
     here = {clear2 > 0, 0};
   }
-  // The decision about a trial move to `to`, relative to r; after an accepted one its end is
-  // `here`.
+  // The decision about a trial move to `to`, relative to r. If the move is accepted, the caller
+  // sets `here` to `end`.
   MM_HD Decision decide(const float to[D], std::uint32_t word, End& end) const {
     end = {squared_length<D>(to) < clear2, 0};
     if (!F::kSoft) return end.free ? Decision::accepted : Decision::unknown;

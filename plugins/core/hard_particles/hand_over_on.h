@@ -81,7 +81,9 @@ class HandOverOn final : public HandOver {
     const auto here = machine_.use();
     grid_ = engine.grid();
     if (held.count != seen_.particles)
-      throw std::logic_error("positions are written where a look has found the particles");
+      throw std::logic_error(text_of("write() needs a look() at the ", held.count,
+                                     " particles that are held: the last one has found ",
+                                     seen_.particles));
     expected_ = seen_;
     HandOverWork work{held, view_of(domains), {},        {}, grid_.dimensions, Part::both, all, {},
                       0,    findings(),       outgoing()};
@@ -312,7 +314,8 @@ class HandOverOn final : public HandOver {
                                        " have arrived: one was farther from its domain than a "
                                        "particle can go"));
     if (mine.written.tags != expected_.tags)
-      throw std::runtime_error("a particle of this rank has arrived twice, and another one not");
+      throw std::runtime_error(
+          "a particle of this rank has arrived twice, and another one has not arrived");
   }
 
   Communicator& ranks_;

@@ -116,8 +116,7 @@ struct Traveler {
 };
 
 // Sums over particles that a rank holds, or that have arrived there: their traces, their number,
-// and products of their tags with constants, by which a particle that has arrived twice is no
-// substitute for another one.
+// and hashes of their tags. The hashes show a particle that has arrived twice instead of another.
 struct Arrivals {
   Count trace = 0, particles = 0, tags = 0;
 
@@ -134,8 +133,8 @@ struct Arrivals {
   }
 };
 
-// What a look finds besides. A bit of `others` is set if the third (0) or the fourth (1) component
-// of a position has any bit.
+// What a look finds in addition. Bit 0 of `others` is set if the third component of a position has
+// any bit, and bit 1 if the fourth component has any.
 struct Glance : Arrivals {
   unsigned others = 0;
   double outside[3] = {0, 0, 0};  // of Look
@@ -177,9 +176,9 @@ struct HandOverWork {
   Findings* findings;
   Count* outgoing;  // [ranks], numbers of particles that go there
 
-  // Whether a position can be written without the former one: the last look has found no bit in
-  // the components that are not coordinates. Parts of a sector (32 bytes) would make the memory
-  // read the rest of it.
+  // Whether a position can be written without the former one: the last look has found only zeros
+  // in the components that are not coordinates. A write of a part of a memory sector (32 bytes)
+  // would make the memory read the rest of it.
   MM_HD bool writes_whole() const {
     return (findings->seen.others & (dimensions == 2 ? 3u : 2u)) == 0;
   }
@@ -215,8 +214,8 @@ MM_HD Count trace_of_held(Tag tag, HostPosition<Real> position, bool all) {
   return trace_of(tag, position, true);
 }
 
-// A particle comes to place `at` of this rank's arrays. whole: see HandOverWork. Its former place
-// is read where its image can change.
+// Writes a particle at index `at` of this rank's arrays. whole: see HandOverWork. The former
+// position is read if the image can have changed.
 template <class Real>
 MM_HD void arrive(const HandOverWork& work, const Traveler& particle, std::size_t at, bool whole,
                   Arrivals& sums) {
@@ -246,8 +245,8 @@ MM_HD void arrive(const HandOverWork& work, const Traveler& particle, std::size_
   sums.add(particle.particle, trace_of_held(particle.particle, now, work.all));
 }
 
-// Lists one of the engine's own particles for the ranks near it, whose place here is `at`; returns
-// whether this rank has it.
+// Lists one of the engine's own particles for the ranks near it; at: its index in this rank's
+// arrays. Returns whether this rank holds it.
 MM_HD bool list_border(const HandOverWork& work, Traveler particle, std::size_t at) {
   const DomainsView& domains = work.domains;
   for_ranks_near(domains, particle.r, work.reach, [&](std::int32_t rank) {

@@ -59,8 +59,8 @@ class CudaEngine : protected OnDevice, public StateEngine {
     state_.data.counters.cycles = cycles_before_;
   }
   void lead(cudaStream_t later) const final { order(stream_, later); }
-  // The next cycle reads the present cells and writes the others, unless the host changes something
-  // between cycles.
+  // The next cycle reads the present cells and writes the others, so that only the one after it has
+  // to wait. If the host may change something between cycles, the next one waits, too.
   void follow(cudaStream_t earlier) const final {
     const DeviceGuard here = use();
     wait_for_readers();
@@ -242,7 +242,7 @@ class CudaEngine : protected OnDevice, public StateEngine {
   }
 
   Event read_;                         // the end of follow()'s stream
-  mutable int cycles_to_readers_ = 0;  // until a cycle overwrites what that reads; 0: there is none
+  mutable int cycles_to_readers_ = 0;  // cycles until one overwrites what is read; 0: no readers
   DeviceBuffer<std::uint64_t> ring_;
   std::size_t row_size_ = 0, used_ = 0;  // rows that have ended
   std::vector<std::uint64_t> ended_;

@@ -8,7 +8,7 @@
 namespace manymove::hard_particles {
 namespace {
 
-// Add what a block's threads have found, which all call this.
+// Both functions add what the threads of a block have found. All threads of the block call them.
 __device__ inline void add_to(Tally* tally, Arrivals mine) {
   mine.trace = warp_sum(mine.trace);
   mine.particles = warp_sum(mine.particles);

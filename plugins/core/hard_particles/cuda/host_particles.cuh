@@ -175,8 +175,9 @@ __device__ inline void coordinates_in(const TiledGrid auto& g, const Frame& f, c
 //   void place(std::int64_t i, int cell[3]);     of the i-th cell in the whole grid
 //   Sphere first(std::int64_t i, int& particles);
 //   Sphere other(std::int64_t i, int slot);
-// A thread takes the first particles of its cells together, because it waits for each read. Cells
-// with several are listed for all threads, because few threads of a warp have any.
+// A thread reads the first particles of its cells together, so that it waits for memory once. Cells
+// with several particles are listed and shared among all threads, because few threads of a warp
+// have any.
 constexpr int kHandedOver = 4;
 template <class Real, Part kPart, TiledGrid AnyGeometry, class Contents>
 __device__ void hand_over_cells(const AnyGeometry& g, const Frame& f, const HandOverWork& work,
@@ -206,7 +207,7 @@ __device__ void hand_over_cells(const AnyGeometry& g, const Frame& f, const Hand
     if (base + mine >= cells) continue;
     contents.place(base + mine, cell[k]);
     if (kPart == Part::border) {
-      // Beyond half of a cell by what rounds.
+      // Half of a cell, and more than the roundings.
       const float center[3] = {0, 0, 0};
       double r[3], slack[3] = {0, 0, 0};
       coordinates_in(g, f, cell[k], center, r);

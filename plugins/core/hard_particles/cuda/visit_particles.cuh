@@ -251,8 +251,8 @@ struct Visit {
     Words words;
     WayInFields<D, F> way{};
 
-    // Before the next moves, of which `made` have been made, of a way of at most `reach`: the words
-    // for them, by each thread a share, become their fourth components.
+    // Called before the next moves, after `made` others; reach: the longest displacement by them.
+    // Each thread draws a share of their random words, which become their fourth components.
     __device__ __forceinline__ void begin(int made, std::uint32_t self, const float4& p,
                                           float reach, float4* moves) {
       if constexpr (F::kIs) {
@@ -273,9 +273,9 @@ struct Visit {
       }
     }
 
-    // Whether a move is accepted, by the energies. Nothing is passed by reference that is not in
-    // the memory of arguments: a tile in local memory would hide that its particles are in shared
-    // memory.
+    // Whether a move is accepted, by the energies. Arguments are passed by value: a tile whose
+    // address is taken would be in local memory, and the compiler would not know that its particles
+    // are in shared memory.
     static __device__ __noinline__ bool exactly(F field, Words words, std::uint32_t id, int move,
                                                 float4 from, float4 to) {
       const float r[2][3] = {{from.x, from.y, from.z}, {to.x, to.y, to.z}};
