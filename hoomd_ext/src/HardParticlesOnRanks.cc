@@ -54,9 +54,9 @@ bool HardParticles::sweep_spread(int cycles) {
   bool same = false, apart = false;
   const auto sweep = [&] { engine_->start(static_cast<std::uint64_t>(cycles)); };
   on_all_ranks([&] {
-    begin_look();
     const bool ahead = engine_->runs_ahead() && std::exchange(was_same_, false);
     if (ahead) sweep();
+    begin_look();
     was_same_ = same = end_look();
     if (!same && ahead) engine_->take_back();
     if (!same) return;

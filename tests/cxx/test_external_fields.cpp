@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decisions of external fields against the exponential in long double, and energies against exact
-// integers (docs/theory/external_fields.md, sections 1 and 2).
+// Decisions of external fields against the exponential in long double, energies against exact
+// integers, and estimates against energies (docs/theory/external_fields.md, sections 1 and 2).
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -19,6 +20,95 @@ void check_decision(double rise, std::uint32_t word, std::uint32_t second) {
   const long double given = static_cast<long double>(word) * 0x1p32L + second;
   if (std::abs(given - bound) < 2e-15L * bound + 1) return;
   CHECK(accepts_rise(rise, word, [&] { return second; }) == (given < bound));
+}
+
+using Random = std::mt19937_64;
+
+double uniform(Random& random, double a, double b) {
+  return std::uniform_real_distribution<double>(a, b)(random);
+}
+
+// One to three fields in three dimensions, of any kind or only hard walls. points: for springs.
+FieldView random_fields(Random& random, bool any, const double* points) {
+  FieldView view{};
+  for (int a = 0; a < 3; ++a) {
+    view.extent[a] = 2e7;
+    view.unit[a] = uniform(random, 0.9, 1) * 8e-7;
+    view.largest_unit = std::max(view.largest_unit, view.unit[a]);
+  }
+  view.number = 1 + static_cast<int>(random() % 3);
+  for (int n = 0; n < view.number; ++n) {
+    FieldTerm& t = view.terms[n];
+    t.kind = any ? static_cast<FieldKind>(random() % 5) : FieldKind::wall;
+    t.shape = static_cast<WallShape>(random() % 3);
+    t.direction[random() % 3] = random() % 2 ? 1 : -1;
+    for (double& x : t.origin) x = uniform(random, -4, 4);
+    t.radius = uniform(random, 3, 12);
+    t.sign = random() % 2 ? 1 : -1;
+    t.length = t.value = uniform(random, 0.1, 2);
+    t.cutoff = t.length * uniform(random, 1, 3);
+    t.range = t.kind == FieldKind::wall            ? t.value
+              : t.kind == FieldKind::harmonic_wall ? t.length
+                                                   : t.cutoff;
+    t.points = points;
+    view.soft |= t.kind != FieldKind::wall;
+    const bool spring = t.kind == FieldKind::springs, linear = t.kind == FieldKind::linear;
+    for (int a = 0; a < 3; ++a)
+      view.jumps[a] |=
+          !spring && (linear || t.shape == WallShape::plane ? t.direction[a] != 0 : true);
+  }
+  return view;
+}
+
+struct Moves {
+  int all = 0, without_energies = 0;
+};
+
+// Compares the decisions about moves from random places with decisions by energies alone.
+template <class F>
+Moves compare_ways(bool any) {
+  Random random(11);
+  Moves moves;
+  for (int k = 0; k < 20000; ++k) {
+    double points[3];
+    for (double& x : points) x = uniform(random, -8, 8);
+    const FieldView view = random_fields(random, any, points);
+    Geometry g{};
+    TileBounds b{};
+    for (int a = 0; a < 3; ++a) {
+      g.half[a] = 500000;
+      b.size[a] = 5;
+      b.first[a] = static_cast<int>(random() % 15);
+    }
+    const F field{view, g, b};
+    const double longest = std::exp(uniform(random, std::log(1e4), std::log(4e5)));
+    float start[3], u[3] = {0, 0, 0}, at[3];
+    for (float& x : start) x = std::floor(static_cast<float>(uniform(random, -2e6, 2e6)));
+    bool forbidden = false;
+    double energy = field.energy(0, start, forbidden);
+    if (forbidden) continue;
+    constexpr int kMoves = 8;
+    WayInFields<3, F> way;
+    way.begin(field, 0, start, static_cast<float>(1.8 * kMoves * longest));
+    for (int move = 0; move < kMoves; ++move) {
+      float to[3];
+      for (int a = 0; a < 3; ++a) {
+        to[a] = u[a] + std::floor(static_cast<float>(uniform(random, -longest, longest)));
+        at[a] = start[a] + to[a];
+      }
+      const auto word = static_cast<std::uint32_t>(random());
+      typename WayInFields<3, F>::End end;
+      const Decision decision = way.decide(to, word, end);
+      const bool accepted = field.accepts(0, at, energy, word, [] { return 0u; });
+      ++moves.all;
+      moves.without_energies += decision != Decision::unknown;
+      CHECK(decision == Decision::unknown || (decision == Decision::accepted) == accepted);
+      if (!accepted) continue;
+      way.here = end;
+      std::copy_n(to, 3, u);
+    }
+  }
+  return moves;
 }
 
 }  // namespace
@@ -77,8 +167,9 @@ TEST("the energy at a place does not depend on the grid and its tiles") {
         TileBounds b{};
         b.first[1] = first;
         b.size[0] = b.size[1] = size;
-        const TileField<2> field(view, g, b);
-        const double away = place - field.center[1];
+        const TileField<2> field{view, g, b};
+        const float middle[2] = {0, 0};
+        const double away = place - field.place_of(middle).at[1];
         for (const double r : {away, away + view.extent[1]}) {
           if (std::abs(r) > 900000.0 * (size + 1)) continue;
           const float at[2] = {0, static_cast<float>(r)};
@@ -86,4 +177,42 @@ TEST("the energy at a place does not depend on the grid and its tiles") {
           CHECK(field.energy(0, at, forbidden) == expected && !forbidden);
         }
       }
+}
+
+TEST("decisions without energies agree with decisions by energies") {
+  for (const Moves& moves : {compare_ways<TileField<3>>(true), compare_ways<TileWalls<3>>(false)})
+    CHECK(moves.all > 30000 && moves.without_energies > moves.all / 3);
+}
+
+TEST("estimates within the clearance of walls keep their error bound, and no wall acts there") {
+  Random random(12);
+  int smooth = 0, far = 0;
+  for (int k = 0; k < 20000; ++k) {
+    double points[3], place[3];
+    for (double& x : points) x = uniform(random, -8, 8);
+    for (double& x : place) x = std::floor(uniform(random, 0, 2e7));
+    const FieldView view = random_fields(random, true, points);
+    const double reach = uniform(random, 1e4, 1e6), most = reach / std::sqrt(3.0);
+    const FieldsNear near = fields_near<3>(view, 0, place, reach);
+    bool forbidden = false;
+    const double before = energy_at<3>(view, 0, place, forbidden);
+    for (int way = 0; way < 5; ++way) {
+      float by[3];
+      double to[3];
+      for (int a = 0; a < 3; ++a) {
+        by[a] = std::floor(static_cast<float>(uniform(random, -most, most)));
+        to[a] = place[a] + static_cast<double>(by[a]);
+        if (to[a] < 0) to[a] += view.extent[a];
+      }
+      if (!(near.clearance > 0 && squared_length<3>(by) < near.clearance * near.clearance))
+        continue;
+      const double after = energy_at<3>(view, 0, to, forbidden);
+      CHECK(!forbidden);
+      ++far;
+      if (!near.smooth) continue;
+      ++smooth;
+      CHECK(std::abs(near.energy<3>(by) - (after - before)) < 1.5e-5);
+    }
+  }
+  CHECK(smooth > 20000 && far > smooth);
 }

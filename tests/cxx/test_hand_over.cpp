@@ -31,6 +31,7 @@ struct System {
   Parameters parameters;
   std::vector<double> positions;
   std::size_t particles = 0;
+  double fourth = 0;  // component of all positions, which belongs to the host program
 };
 
 System lattice(std::vector<int> shape, double distance) {
@@ -89,6 +90,7 @@ class Host {
     for (std::size_t i = 0; i < system.particles; ++i) {
       Stored<Real> p;
       p.tag = static_cast<std::uint32_t>(i);
+      p.r[3] = static_cast<Real>(system.fourth);
       for (std::size_t a = 0; a < D; ++a) p.r[a] = static_cast<Real>(system.positions[i * D + a]);
       bool here = true;
       for (std::size_t a = 0; a < 3; ++a)
@@ -280,12 +282,14 @@ const std::vector<std::array<std::vector<double>, 3>> kDivisions2D = {
 }  // namespace
 
 TEST("positions and images of disks on ranks are those of one rank, to the last bit") {
-  const System system = lattice({24, 60}, 1.2);
+  System system = lattice({24, 60}, 1.2);
   for (const auto& division : kDivisions2D)
     for (const bool migrates : {true, false}) {
       compare<double>(system, division, {60, 2, migrates});
       compare<float>(system, division, {60, 2, migrates});
     }
+  system.fourth = 3;
+  compare<double>(system, kDivisions2D[1], {60, 2, true});
 }
 
 TEST("positions and images of spheres on ranks are those of one rank, to the last bit") {
@@ -409,6 +413,7 @@ TEST("a particle that no rank was sent is an error") {
                                        system.parameters, test::kDevice, 1, ranks);
                                    Host<double> host(ranks, other, domains);
                                    const auto hand_over = make_hand_over(ranks, test::kDevice);
+                                   look(*hand_over, domains, host.held());
                                    hand_over->write(*engine, domains, reach_of(*engine, {}, 1),
                                                     false, true, host.held());
                                    look(*hand_over, domains, host.held());
@@ -427,6 +432,9 @@ TEST("a particle that another has moved is not put back by a migration") {
                                     system.parameters, test::kDevice, 1, ranks);
     Host<double> host(ranks, system, domains);
     const auto hand_over = make_hand_over(ranks, test::kDevice);
+    CHECK_THROWS(hand_over->write(*engine, domains, {}, false, true, host.held()), std::logic_error,
+                 "needs a look() at the");
+    look(*hand_over, domains, host.held());
     const std::array<double, 3> everywhere{1e9, 1e9, 1e9};
     hand_over->write(*engine, domains, everywhere, false, true, host.held());
     const std::uint64_t before = look(*hand_over, domains, host.held()).trace;

@@ -219,15 +219,24 @@ def test_cpu_and_gpu_make_the_same_trajectory_in_fields(dimensions, sizes):
     assert (runs[0].field_energies == runs[1].field_energies).all()
 
 
+LARGE = (66.0, 66.0, 66.0)
+FLOOR, CEILING = (Plane((0, 0, s), (0, 0, -33.0 * s)) for s in (1.0, -1.0))
+MANY = sites(LARGE, 58)
+
+
 @on_gpu
-def test_large_systems_make_the_same_trajectory_on_cpu_and_gpu():
-    """With the kernels for many tiles."""
-    box = (66.0, 66.0, 66.0)
-    walls = [HardWall(Plane((0, 0, s), (0, 0, -33.0 * s))) for s in (1.0, -1.0)]
-    runs = [
-        make((sites(box, 58), box), device, fields=[*walls, Linear(0.3)], threads=None)
-        for device in ("cpu", "cuda")
-    ]
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [HardWall(FLOOR), HardWall(CEILING)],
+        [HardWall(FLOOR), HardWall(CEILING), Linear(0.3)],
+        [LJ93Wall(FLOOR, 2.0, 0.6, 2.5), HarmonicWall(Sphere(40.0), 3.0, 2.0)],
+        [HarmonicWall(Cylinder(3.0, (0, 0, 1), inside=False), 4.0, 2.0), Springs(1.0, MANY)],
+    ],
+)
+def test_large_systems_make_the_same_trajectory_on_cpu_and_gpu(fields):
+    """With the kernels for many tiles, most of which are far from all walls."""
+    runs = [make((MANY, LARGE), device, fields=fields, threads=None) for device in ("cpu", "cuda")]
     for run in runs:
         run.run_cycles(10)
     assert runs[0].state_hash == runs[1].state_hash

@@ -343,7 +343,8 @@ class MANYMOVE_API Engine {
   virtual std::vector<ParticlePosition> own_positions() const = 0;
   // The same for a hand-over whose passes run on this engine's GPU (hand_over_passes.h): enqueues
   // in a stream what is done with each particle. lead(): what comes next in the stream waits for
-  // what the engine has enqueued; follow(): what the engine enqueues next waits for the stream.
+  // what the engine has enqueued. follow(): work that the engine enqueues next waits for the stream
+  // before it changes what the stream reads.
   virtual void hand_over(const HandOverWork&, CUstream_st*) const { refuse_stream(); }
   virtual void lead(CUstream_st*) const { refuse_stream(); }
   virtual void follow(CUstream_st*) const { refuse_stream(); }

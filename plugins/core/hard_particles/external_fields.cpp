@@ -86,6 +86,11 @@ FieldTerm term_of(const ExternalField& field) {
     const double q = field.length / field.cutoff, q3 = q * q * q;
     t.shift = 2.0 / 15 * (q3 * q3 * q3) - q3;
   }
+  t.range = field.kind == FieldKind::harmonic_wall ? field.length : field.cutoff;
+  if (field.kind == FieldKind::wall) {
+    t.range = field.value;
+    for (const double value : field.values) t.range = std::max(t.range, value);
+  }
   t.value = field.value;
   t.values = field.values.empty() ? nullptr : field.values.data();
   t.points = field.points.data();
@@ -193,13 +198,18 @@ InWalls in_walls(const State& state, const Snapshot& data) {
 FieldView field_view(const State& state) {
   FieldView view{};
   for (const ExternalField& field : state.parameters.fields) {
-    view.terms[view.number++] = term_of(field);
+    const FieldTerm& term = view.terms[view.number++] = term_of(field);
     view.soft |= field.kind != FieldKind::wall;
+    const bool plane = is_wall(field.kind) && field.shape == WallShape::plane;
+    for (std::size_t a = 0; a < 3; ++a)
+      view.jumps[a] |=
+          plane || field.kind == FieldKind::linear ? term.direction[a] != 0 : is_wall(field.kind);
   }
   for (std::size_t a = 0; a < static_cast<std::size_t>(state.dimensions()); ++a) {
     view.origin[a] = static_cast<double>(state.data.origin[a]);
     view.extent[a] = static_cast<double>(state.extent[a]);
     view.unit[a] = state.parameters.box[a] / view.extent[a];
+    view.largest_unit = std::max(view.largest_unit, view.unit[a]);
   }
   return view;
 }

@@ -23,6 +23,7 @@ struct FieldTerm {
   double sign;    // +1 for particles inside a sphere or cylinder, -1 outside
   double length;  // `length` of ExternalField
   double cutoff;
+  double range;          // of a wall: the distance beyond which it has no effect
   double shift;          // lj93: the bracket at the cutoff
   double value;          // of all particles
   const double* values;  // null, or by particle
@@ -33,7 +34,9 @@ struct FieldTerm {
 // integer units.
 struct FieldView {
   int number;
-  bool soft;  // whether there is any field besides hard walls
+  bool soft;      // whether there is any field besides hard walls
+  bool jumps[3];  // whether a field differs between the two sides of a face of the box
+  double largest_unit;
   double origin[3];
   double extent[3];
   double unit[3];
@@ -96,16 +99,23 @@ MM_HD double energy_in(const FieldView& f, const FieldTerm& t, std::uint32_t id,
   }
 }
 
-// Of a place in integer units from the box's lower corner, below twice the extent.
+// The coordinates of a place in integer units from the box's lower corner, below twice the extent.
 template <int D>
-MM_CALL double energy_at(const FieldView& f, std::uint32_t id, const double place[3],
-                         bool& forbidden) {
-  double r[3] = {0, 0, 0}, sum = 0;
+MM_HD void coordinates_at(const FieldView& f, const double place[3], double r[3]) {
+  for (int a = 0; a < 3; ++a) r[a] = 0;
   for (int a = 0; a < D; ++a) {
     // Integers below 2^53: exact. The center of the box is at an integer, too.
     const double x = place[a] >= f.extent[a] ? place[a] - f.extent[a] : place[a];
     r[a] = mul_rn(x - 0.5 * f.extent[a], f.unit[a]);
   }
+}
+
+// Of such a place.
+template <int D>
+MM_CALL double energy_at(const FieldView& f, std::uint32_t id, const double place[3],
+                         bool& forbidden) {
+  double r[3], sum = 0;
+  coordinates_at<D>(f, place, r);
   MM_NO_UNROLL
   for (int k = 0; k < f.number; ++k) sum = sum + energy_in<D>(f, f.terms[k], id, r, forbidden);
   // A sum that overflows is as good as infinite.
@@ -131,16 +141,91 @@ MM_COLD bool exactly_exceeds(double rise, std::uint32_t word, const Second& seco
   return static_cast<double>(second()) < mul_rn(t - static_cast<double>(whole), 4294967296.0);
 }
 
+enum class Decision { rejected, accepted, unknown };
+
+// Decides by an estimate of the exponential of a rise of at least 0. Its relative error is below
+// 1e-5, or 4e-5 if the rise has an error of 3e-5.
+MM_HD Decision estimated(float rise, std::uint32_t word) {
+  const float estimate = __builtin_exp2f(rise * -1.44269504f) * 4294967296.0f;
+  const auto given = static_cast<float>(word);
+  if (given > estimate * 1.0001f + 512.0f) return Decision::rejected;
+  if (given < estimate * 0.9999f - 512.0f) return Decision::accepted;
+  return Decision::unknown;
+}
+
 template <class Second>
 MM_HD bool accepts_rise(double rise, std::uint32_t word, const Second& second) {
   if (!(rise > 0)) return true;
   if (rise > 45) return false;  // exp(-45) < 2^-64
-  // An estimate within 1e-5 of itself decides most moves.
-  const float estimate = __builtin_exp2f(static_cast<float>(rise) * -1.44269504f) * 4294967296.0f;
-  const auto given = static_cast<float>(word);
-  if (given > estimate * 1.0001f + 512.0f) return false;
-  if (given < estimate * 0.9999f - 512.0f) return true;
+  // An estimate decides most moves.
+  const Decision decision = estimated(static_cast<float>(rise), word);
+  if (decision != Decision::unknown) return decision == Decision::accepted;
   return exactly_exceeds(rise, word, second);
+}
+
+// ---- the fields around a place (section 2) ----
+
+// Lengths are in integer units.
+struct FieldsNear {
+  float clearance;     // shorter displacements meet no wall, and no face where a field jumps
+  bool smooth;         // whether an estimate of the energy is within 1.5e-5
+  float slope[3];      // without walls, a displacement t changes the energy by about
+  float curvature[3];  // sum_a t_a (slope_a + curvature_a t_a)
+
+  template <int D>
+  MM_HD float energy(const float way[D]) const {
+    float sum = 0;
+    for (int a = 0; a < D; ++a) sum += way[a] * (slope[a] + curvature[a] * way[a]);
+    return sum;
+  }
+};
+
+// For displacements of at most `reach` from a place that energy_at() takes.
+template <int D>
+MM_HD FieldsNear fields_near(const FieldView& f, std::uint32_t id, const double place[3],
+                             double reach) {
+  double r[3], slope[3] = {0, 0, 0}, curvature[3] = {0, 0, 0};
+  // The least distance, and the sum of the largest changes of all energies.
+  double clear = 1e30, change = 0;
+  bool nearest = true;  // whether a spring leads to the same image everywhere
+  coordinates_at<D>(f, place, r);
+  for (int a = 0; a < D; ++a)
+    if (f.jumps[a]) clear = min_of(clear, 0.5 * f.extent[a] * f.unit[a] - abs_of(r[a]));
+  MM_NO_UNROLL
+  for (int k = 0; k < f.number; ++k) {
+    const FieldTerm& t = f.terms[k];
+    if (t.kind != FieldKind::linear && t.kind != FieldKind::springs) {
+      clear = min_of(clear, wall_distance(t, r) - t.range);
+      continue;
+    }
+    const double value = t.values ? t.values[id] : t.value;
+    for (int a = 0; a < D; ++a) {
+      double by = value * t.direction[a], bend = 0;
+      if (t.kind == FieldKind::springs) {
+        const double edge = f.extent[a] * f.unit[a];
+        double d = r[a] - t.points[static_cast<std::size_t>(id) * D + a];
+        d -= d > 0.5 * edge ? edge : d < -0.5 * edge ? -edge : 0;
+        nearest &= abs_of(d) + reach * f.unit[a] < 0.4999 * edge;
+        by = value * d;
+        bend = 0.5 * value * f.unit[a] * f.unit[a];
+      }
+      by *= f.unit[a];
+      slope[a] += by;
+      curvature[a] += bend;
+      change += (abs_of(by) + bend * reach) * reach;
+    }
+  }
+  // The clearance is reduced by an integer unit, which is more than the roundings.
+  FieldsNear near{static_cast<float>(clear / f.largest_unit * (1 - 1e-5) - 1),
+                  // A few roundings to float32 of the changes.
+                  nearest && change < 16,
+                  {},
+                  {}};
+  for (int a = 0; a < D; ++a) {
+    near.slope[a] = static_cast<float>(slope[a]);
+    near.curvature[a] = static_cast<float>(curvature[a]);
+  }
+  return near;
 }
 
 // ---- a tile's particles in the fields ----
@@ -152,12 +237,18 @@ struct NoField {
 
 template <int D>
 struct TileField {
-  static constexpr bool kIs = true;
+  static constexpr bool kIs = true, kSoft = true;  // there may be any field
   const FieldView& f;
-  double center[3];  // of the tile, in integer units from the box's lower corner
+  const Geometry& g;
+  const TileBounds& b;
 
-  MM_HD TileField(const FieldView& view, const Geometry& g, const TileBounds& b)
-      : f(view), center{0, 0, 0} {
+  struct Place {
+    double at[3];
+  };
+  // In integer units from the box's lower corner; r: from the tile's center. Nothing is kept,
+  // because a GPU has no registers for it.
+  MM_HD Place place_of(const float r[D]) const {
+    Place place{};
     for (int a = 0; a < D; ++a) {
       int first = b.first[a];
       if (a == D - 1 && g.part.whole > 0) {  // rows of a strip count from its first
@@ -165,16 +256,31 @@ struct TileField {
         if (first >= g.part.whole) first -= g.part.whole;
       }
       // 2 H for each cell before; local cell 0 is at -size H from the tile's center, and its lower
-      // face at -(size + 1) H.
+      // face at -(size + 1) H. All sums are exact.
       const double halves = 2.0 * first + b.size[a] + 1.0;
-      center[a] = f.origin[a] + halves * static_cast<double>(g.half[a]);
+      const double center = f.origin[a] + halves * static_cast<double>(g.half[a]);
+      place.at[a] = center + static_cast<double>(r[a]);
     }
+    return place;
   }
-
   MM_HD double energy(std::uint32_t id, const float r[D], bool& forbidden) const {
-    double place[3] = {0, 0, 0};
-    for (int a = 0; a < D; ++a) place[a] = center[a] + static_cast<double>(r[a]);
-    return energy_at<D>(f, id, place, forbidden);
+    return energy_at<D>(f, id, place_of(r).at, forbidden);
+  }
+  MM_HD FieldsNear near(std::uint32_t id, const float r[D], float reach) const {
+    return fields_near<D>(f, id, place_of(r).at, static_cast<double>(reach));
+  }
+  // Whether no field has an effect on a tile, which has walls alone.
+  MM_HD bool is_far() const {
+    for (int k = 0; k < f.number; ++k)
+      if (f.terms[k].kind == FieldKind::linear || f.terms[k].kind == FieldKind::springs)
+        return false;
+    float square = 0;  // of the way to a corner
+    for (int a = 0; a < D; ++a) {
+      const float side = static_cast<float>(b.size[a] + 1) * g.half[a];
+      square += side * side;
+    }
+    const float middle[3] = {0, 0, 0}, clearance = near(0, middle, 0).clearance;
+    return clearance > 0 && 1.00001f * square < clearance * clearance;
   }
 
   // Whether a trial move of a particle to r, relative to the tile's center, is accepted; then
@@ -190,11 +296,48 @@ struct TileField {
   }
 };
 
+// The same if all fields are hard walls.
+template <int D>
+struct TileWalls : TileField<D> {
+  static constexpr bool kSoft = false;
+};
+
+// The displacement of a particle from a place by several moves, which are decided without energies
+// where this is possible. F: TileField<D> or TileWalls<D>.
+template <int D, class F>
+struct WayInFields {
+  struct End {  // of a trial move
+    bool free;     // whether it is within the clearance
+    float energy;  // estimated change since the beginning
+  };
+  FieldsNear near{};
+  float clear2 = 0;  // the square of the clearance, or 0
+  End here{};        // the end of the last accepted move
+
+  // For displacements of at most `reach` from r.
+  MM_HD void begin(const F& field, std::uint32_t id, const float r[D], float reach) {
+    near = field.near(id, r, reach);
+    clear2 = near.clearance > 0 ? near.clearance * near.clearance : 0;
+    here = {clear2 > 0, 0};
+  }
+  // The decision about a trial move to `to`, relative to r. If the move is accepted, the caller
+  // sets `here` to `end`.
+  MM_HD Decision decide(const float to[D], std::uint32_t word, End& end) const {
+    end = {squared_length<D>(to) < clear2, 0};
+    if (!F::kSoft) return end.free ? Decision::accepted : Decision::unknown;
+    if (!end.free || !near.smooth) return Decision::unknown;
+    end.energy = near.template energy<D>(to);
+    if (!here.free) return Decision::unknown;
+    const float rise = end.energy - here.energy;
+    return rise < -3e-5f ? Decision::accepted : estimated(rise > 0 ? rise : 0, word);
+  }
+};
+
 // Either of both, in a tile.
 template <class F>
 MM_HD F field_of(const FieldView* view, const Geometry& g, const TileBounds& b) {
   if constexpr (F::kIs)
-    return F(*view, g, b);
+    return F{*view, g, b};
   else
     return {};
 }

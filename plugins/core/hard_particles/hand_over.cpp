@@ -61,13 +61,14 @@ class HostMachine {
   static void precede(const Engine&) {}
   // Both parts with the first.
   template <class Real>
-  static void visit(const Engine& engine, HandOverWork work) {
+  static void visit(const Engine& engine, const HandOverWork& work) {
     if (work.part == Part::inner) return;
-    work.part = Part::both;
-    Glance all;
+    Arrivals all;
+    const bool whole = work.writes_whole();
     for (const ParticlePosition& own : engine.own_positions())
-      hand_over<Real>(work, {own.particle, own.type, {own.r[0], own.r[1], own.r[2]}, false, false},
-                      all);
+      hand_over<Real, Part::both>(
+          work, {own.particle, own.type, {own.r[0], own.r[1], own.r[2]}, false, false},
+          work.held.arrays.index[own.particle], whole, all);
     count(all, work.findings->written);
   }
   template <class Pass>
@@ -76,8 +77,9 @@ class HostMachine {
   }
   template <class Pass>
   static void add(std::size_t n, const Pass& pass, Tally* tally) {
-    Glance all;
-    for (std::size_t i = 0; i < n; ++i) all.add(pass(i));
+    if (n == 0) return;
+    auto all = pass(0);
+    for (std::size_t i = 1; i < n; ++i) all.add(pass(i));
     count(all, *tally);
   }
   static void expect(std::size_t) {}
@@ -102,9 +104,14 @@ class HostMachine {
  private:
   using Clock = std::chrono::steady_clock;
 
-  static void count(const Glance& all, Tally& tally) {
+  static void count(const Arrivals& all, Tally& tally) {
     tally.trace += all.trace;
     tally.particles += all.particles;
+    tally.tags += all.tags;
+  }
+  static void count(const Glance& all, Tally& tally) {
+    count(static_cast<const Arrivals&>(all), tally);
+    tally.others |= all.others;
     for (int a = 0; a < 3; ++a)
       tally.outside[a] = std::max<Count>(tally.outside[a], bits_of(all.outside[a]));
   }

@@ -76,8 +76,9 @@ class MANYMOVE_API HandOver {
   // Collective. Leaves the positions, in the host program's precision, in the arrays of the ranks
   // that hold the particles, and their images, as write_positions() of an undivided engine does.
   // `reach`: along each axis, how far a particle may be outside of the domain of the rank that
-  // holds it. `types`: types of particles change, and the engine has them. `all`: see look(). The
-  // engine is one of these ranks, on this device.
+  // holds it, and may have moved since the last call. look() must come before each call, and the
+  // particles must still be held at the same places. `types`: types of particles change, and the
+  // engine has them. `all`: see look(). The engine is one of these ranks, on this device.
   virtual void write(const Engine& engine, const Domains& domains,
                      const std::array<double, 3>& reach, bool types, bool all,
                      const HeldParticles& held) = 0;

@@ -15,7 +15,7 @@
 //   void precede(const Engine&);          what the engine enqueues now waits for the passes
 //   void visit<Real>(const Engine&, const HandOverWork&); hand_over() of the engine's own particles
 //   void run(std::size_t n, pass);                        pass(i) for each i below n
-//   void add(std::size_t n, pass, Tally*);                adds the sum of the Glances pass(i)
+//   void add(std::size_t n, pass, Tally*);                adds the Glances or Arrivals pass(i)
 //   void expect(std::size_t bytes);                       of a message; collective
 //   void place(Segments& sent, Segments& received);       sets `data`
 //   void exchange(const Segments& sent, const Segments& received);    collective
@@ -72,7 +72,6 @@ class HandOverOn final : public HandOver {
     for (Messages& each : messages_) each.here = {};
     migrated_ = {};
     border_ = {};
-    arrived_ = {};
     borders_ = {};
     domain_ranks_ = {};
   }
@@ -81,11 +80,13 @@ class HandOverOn final : public HandOver {
              bool types, bool all, const HeldParticles& held) override {
     const auto here = machine_.use();
     grid_ = engine.grid();
-    expected_ = held.count;
-    machine_.reserve(arrived_, (held.count + 31) / 32, 0);
-    HandOverWork work{
-        held, view_of(domains), {},         {},        grid_.dimensions, Part::both, all, {},
-        0,    arrived_.data(),  findings(), outgoing()};
+    if (held.count != seen_.particles)
+      throw std::logic_error(text_of("write() needs a look() at the ", held.count,
+                                     " particles that are held: the last one has found ",
+                                     seen_.particles));
+    expected_ = seen_;
+    HandOverWork work{held, view_of(domains), {},        {}, grid_.dimensions, Part::both, all, {},
+                      0,    findings(),       outgoing()};
     std::copy_n(reach.begin(), 3, work.reach);
     std::copy_n(grid_.box, 3, work.box);
     in_precision_of(held.arrays, [&](auto zero) {
@@ -134,6 +135,7 @@ class HandOverOn final : public HandOver {
     exchange_seconds_ += last_exchange();
     is_timed_ = false;
     check(mine);
+    seen_ = sums_of(mine.seen);
     struct Part {
       Count trace, written, outside[3], largest;
     } part{mine.seen.trace, mine.written.trace, {}, largest_};
@@ -185,6 +187,7 @@ class HandOverOn final : public HandOver {
     std::memcpy(&findings, values, sizeof findings);
     return findings;
   }
+  static Arrivals sums_of(const Tally& tally) { return {tally.trace, tally.particles, tally.tags}; }
   double last_exchange() const { return is_timed_ ? machine_.seconds(kSwept, kWritten) : 0; }
 
   DomainsView view_of(const Domains& domains) {
@@ -225,7 +228,6 @@ class HandOverOn final : public HandOver {
       work.room = border_.size();
       // All counters but those of the last look.
       machine_.clear(counters_.data() + kTally, kFindings - kTally + 2 * number_);
-      machine_.clear(arrived_.data(), arrived_.size());
       work.part = Part::border;
       machine_.template visit<Real>(engine, work);
       machine_.fetch(counters_.data(), kFindings + number_);
@@ -306,13 +308,14 @@ class HandOverOn final : public HandOver {
   void check(const Findings& mine) const {
     if (mine.unknown)
       throw std::runtime_error(text_of("particle ", mine.unknown - 1, " does not exist"));
-    if (mine.twice)
-      throw std::runtime_error(text_of("particle ", mine.twice - 1, " has arrived twice"));
-    if (mine.written.particles != expected_)
-      throw std::runtime_error(text_of("of ", expected_, " particles of this rank ",
+    if (mine.written.particles != expected_.particles)
+      throw std::runtime_error(text_of("of ", expected_.particles, " particles of this rank ",
                                        mine.written.particles,
                                        " have arrived: one was farther from its domain than a "
                                        "particle can go"));
+    if (mine.written.tags != expected_.tags)
+      throw std::runtime_error(
+          "a particle of this rank has arrived twice, and another one has not arrived");
   }
 
   Communicator& ranks_;
@@ -326,12 +329,11 @@ class HandOverOn final : public HandOver {
   std::size_t turn_ = 0;
   Array<Traveler> border_;  // particles that this rank may have after a migration, and others
   std::size_t listed_ = 0;  // of them, since the last write()
-  Array<std::uint32_t> arrived_;
-  Domains domains_;  // as they are in the next two
+  Domains domains_;         // as they are in the next two
   Array<double> borders_;
   Array<std::int32_t> domain_ranks_;
   Grid grid_{};               // of the engine
-  std::size_t expected_ = 0;  // particles that the last write() was to leave here
+  Arrivals seen_, expected_;  // by the last look, and to be left here by the last write()
   std::uint64_t messages_sent_ = 0, bytes_sent_ = 0;
   Count largest_ = 0;  // bytes of a message of the last write()
   double sweep_seconds_ = 0, exchange_seconds_ = 0;

@@ -32,19 +32,6 @@ MM_HD Count take_place(Count* counter) {
   return (*counter)++;
 #endif
 }
-// Sets a bit; returns whether it was set before.
-MM_HD bool mark(std::uint32_t* bits, std::size_t at) {
-  std::uint32_t& word = bits[at / 32];
-  const std::uint32_t bit = 1u << (at % 32);
-#if defined(__CUDA_ARCH__)
-  return atomicOr(&word, bit) & bit;
-#else
-  const bool before = word & bit;
-  word |= bit;
-  return before;
-#endif
-}
-
 // ---- domains ----
 
 // An interval of an axis on which the box is periodic.
@@ -128,14 +115,33 @@ struct Traveler {
   bool was_here;      // this rank has had it since it was written
 };
 
-// What a pass has found in some particles.
-struct Glance {
-  Count trace = 0, particles = 0;
+// Sums over particles that a rank holds, or that have arrived there: their traces, their number,
+// and hashes of their tags. The hashes show a particle that has arrived twice instead of another.
+struct Arrivals {
+  Count trace = 0, particles = 0, tags = 0;
+
+  MM_HD void add(const Arrivals& other) {
+    trace += other.trace;
+    particles += other.particles;
+    tags += other.tags;
+  }
+  MM_HD void add(Tag tag, Count its_trace) {
+    const std::uint32_t key = tag + 1;
+    trace += its_trace;
+    ++particles;
+    tags += Count{key * 0x9e3779b1u} * (key * 0x85ebca77u);
+  }
+};
+
+// What a look finds in addition. Bit 0 of `others` is set if the third component of a position has
+// any bit, and bit 1 if the fourth component has any.
+struct Glance : Arrivals {
+  unsigned others = 0;
   double outside[3] = {0, 0, 0};  // of Look
 
   MM_HD void add(const Glance& other) {
-    trace += other.trace;
-    particles += other.particles;
+    Arrivals::add(other);
+    others |= other.others;
     for (int a = 0; a < 3; ++a)
       if (other.outside[a] > outside[a]) outside[a] = other.outside[a];
   }
@@ -143,7 +149,7 @@ struct Glance {
 
 // The sum of glances. The bits of positive floating-point numbers have the order of the numbers.
 struct Tally {
-  Count trace, particles, outside[3];
+  Count trace, particles, tags, others, outside[3];
 };
 
 // What the passes of a rank have found.
@@ -151,7 +157,6 @@ struct Findings {
   Tally seen;     // by the last look
   Tally written;  // and since the last write() began
   Count border;   // particles near the borders of its domain, in the order in which they are found
-  Count twice;    // one more than a particle that has arrived twice
   Count unknown;  // one more than the tag of a particle that does not exist
 };
 
@@ -167,10 +172,25 @@ struct HandOverWork {
   Part part;
   bool all;  // of look()
   Traveler* border;
-  Count room;              // of `border`
-  std::uint32_t* arrived;  // a bit for each held particle
+  Count room;  // of `border`
   Findings* findings;
   Count* outgoing;  // [ranks], numbers of particles that go there
+
+  // Whether a position can be written without the former one: the last look has found only zeros
+  // in the components that are not coordinates. A write of a part of a memory sector (32 bytes)
+  // would make the memory read the rest of it.
+  MM_HD bool writes_whole() const {
+    return (findings->seen.others & (dimensions == 2 ? 3u : 2u)) == 0;
+  }
+  // Whether no other rank can hold a particle at most `slack` from a place along each axis.
+  MM_HD bool is_inner(const double r[3], const double slack[3]) const {
+    bool inner = true;
+    MM_UNROLL
+    for (int a = 0; a < 3; ++a)
+      if (a < dimensions && domains.divided(a))
+        inner &= domains.own[a].outside(r[a]) < -(reach[a] + slack[a]);
+    return inner;
+  }
 };
 
 // Moves the particle at a place in the arrays of the host program; its image follows.
@@ -194,44 +214,66 @@ MM_HD Count trace_of_held(Tag tag, HostPosition<Real> position, bool all) {
   return trace_of(tag, position, true);
 }
 
-// A particle comes to this rank; returns whether this rank holds it.
+// Writes a particle at index `at` of this rank's arrays. whole: see HandOverWork. The former
+// position is read if the image can have changed.
 template <class Real>
-MM_HD bool arrive(const HandOverWork& work, const Traveler& particle, Glance& glance) {
+MM_HD void arrive(const HandOverWork& work, const Traveler& particle, std::size_t at, bool whole,
+                  Arrivals& sums) {
   const HostParticles& host = work.held.arrays;
-  const std::size_t at = host.index[particle.particle];
-  if (at >= work.held.count) return false;
-  if (mark(work.arrived, at)) work.findings->twice = Count{particle.particle} + 1;
   auto& there = static_cast<HostPosition<Real>*>(host.position)[at];
-  move_to<Real>(host, at, particle, work.box, work.dimensions);
-  if (particle.type >= 0) there.r[3] = type_as_real<Real>(particle.type);
-  glance.trace += trace_of_held(particle.particle, there, work.all);
-  ++glance.particles;
-  return true;
+  HostPosition<Real> now{};
+  bool crosses = false;
+  MM_UNROLL
+  for (int a = 0; a < 3; ++a) {
+    if (a >= work.dimensions) break;
+    now.r[a] = static_cast<Real>(particle.r[a]);
+    crosses |= abs_of(particle.r[a]) + work.reach[a] >= 0.5 * work.box[a];
+  }
+  if (!whole || (crosses && host.image)) {
+    const HostPosition<Real> before = there;
+    MM_UNROLL
+    for (int a = 0; a < 4; ++a) {
+      if (a >= work.dimensions) {
+        if (!whole) now.r[a] = before.r[a];
+      } else if (const int n = crossings(before.r[a], now.r[a], work.box[a]); n && host.image) {
+        host.image[3 * at + static_cast<std::size_t>(a)] += n;
+      }
+    }
+  }
+  if (particle.type >= 0) now.r[3] = type_as_real<Real>(particle.type);
+  there = now;
+  sums.add(particle.particle, trace_of_held(particle.particle, now, work.all));
 }
 
-// Hands over one of the engine's own particles, if it belongs to the part.
-template <class Real>
-MM_HD void hand_over(const HandOverWork& work, Traveler particle, Glance& glance) {
+// Lists one of the engine's own particles for the ranks near it; at: its index in this rank's
+// arrays. Returns whether this rank holds it.
+MM_HD bool list_border(const HandOverWork& work, Traveler particle, std::size_t at) {
   const DomainsView& domains = work.domains;
-  bool inner = true;
-  for (int a = 0; a < work.dimensions; ++a) {
-    particle.r[a] = static_cast<double>(below_edge<Real>(particle.r[a], work.box[a]));
-    inner &= !domains.divided(a) || domains.own[a].outside(particle.r[a]) < -work.reach[a];
-  }
-  if (work.part == (inner ? Part::border : Part::inner)) return;
-  if (inner) {
-    arrive<Real>(work, particle, glance);
-    return;
-  }
-  bool stays = false;
   for_ranks_near(domains, particle.r, work.reach, [&](std::int32_t rank) {
-    stays |= rank == domains.rank;
+    particle.stays |= rank == domains.rank;
     if (rank != domains.rank) take_place(&work.outgoing[rank]);
   });
-  particle.stays = stays;
-  particle.was_here = stays && arrive<Real>(work, particle, glance);
-  const Count at = take_place(&work.findings->border);
-  if (at < work.room) work.border[at] = particle;
+  particle.was_here = particle.stays && at < work.held.count;
+  const Count place = take_place(&work.findings->border);
+  if (place < work.room) work.border[place] = particle;
+  return particle.was_here;
+}
+
+// Hands over one of the engine's own particles, if it belongs to the part. at: its index in the
+// host program's arrays.
+template <class Real, Part kPart>
+MM_HD void hand_over(const HandOverWork& work, Traveler particle, std::size_t at, bool whole,
+                     Arrivals& sums) {
+  MM_UNROLL
+  for (int a = 0; a < 3; ++a)
+    if (a < work.dimensions)
+      particle.r[a] = static_cast<double>(below_edge<Real>(particle.r[a], work.box[a]));
+  const double none[3] = {0, 0, 0};
+  const bool inner = work.is_inner(particle.r, none);
+  if (kPart == (inner ? Part::border : Part::inner)) return;
+  bool here = at < work.held.count;
+  if constexpr (kPart != Part::inner) here = inner ? here : list_border(work, particle, at);
+  if (here) arrive<Real>(work, particle, at, whole, sums);
 }
 
 // ---- messages ----
@@ -297,16 +339,19 @@ struct UnpackPass {
   Count particles;   // of the system
   Traveler* border;  // for the first of the message
 
-  MM_HD Glance operator()(std::size_t i) const {
+  MM_HD Arrivals operator()(std::size_t i) const {
     Traveler particle = records.read(message + i * records.words());
-    Glance glance;
+    Arrivals sums;
     particle.stays = particle.particle < particles;
-    if (particle.stays)
-      particle.was_here = arrive<Real>(work, particle, glance);
-    else
+    if (particle.stays) {
+      const std::size_t at = work.held.arrays.index[particle.particle];
+      particle.was_here = at < work.held.count;
+      if (particle.was_here) arrive<Real>(work, particle, at, work.writes_whole(), sums);
+    } else {
       work.findings->unknown = Count{particle.particle} + 1;
+    }
     border[i] = particle;
-    return glance;
+    return sums;
   }
 };
 
@@ -319,8 +364,9 @@ struct LookPass {
   MM_HD Glance operator()(std::size_t i) const {
     const auto position = static_cast<const HostPosition<Real>*>(held.arrays.position)[i];
     Glance glance;
-    glance.trace = trace_of_held(held.arrays.tag[i], position, all);
-    glance.particles = 1;
+    glance.Arrivals::add(held.arrays.tag[i], trace_of_held(held.arrays.tag[i], position, all));
+    glance.others =
+        (bits_of(position.r[2]) != 0 ? 1u : 0u) | (bits_of(position.r[3]) != 0 ? 2u : 0u);
     for (int a = 0; a < 3; ++a) {
       if (!domains.divided(a)) continue;
       const double outside = domains.own[a].outside(static_cast<double>(position.r[a]));

@@ -95,11 +95,16 @@ class CudaDisks final : public MemberOfGroup<CudaDisks> {
 
   void hand_over(const HandOverWork& work, cudaStream_t stream) const override {
     const DeviceGuard here = use();
-    const auto kernel =
-        work.held.arrays.double_precision ? &hand_over_kernel<double> : &hand_over_kernel<float>;
+    const bool inner = work.part == Part::inner;
+    const auto kernel = work.held.arrays.double_precision
+                            ? (inner ? &hand_over_kernel<double, Part::inner>
+                                     : &hand_over_kernel<double, Part::border>)
+                            : (inner ? &hand_over_kernel<float, Part::inner>
+                                     : &hand_over_kernel<float, Part::border>);
     const CellRange range = cells_here();
-    kernel<<<blocks_of(range.end - range.first), kThreads, 0, stream>>>(
-        local_, range, OwnRows(state_), host_frame(state_), work, planes(), ids_[now_].data());
+    kernel<<<blocks_for(range.end - range.first, kHandedOver * kHostThreads), kHostThreads, 0,
+             stream>>>(local_, range, OwnRows(state_), host_frame(state_), work, planes(),
+                       ids_[now_].data());
     check_launch();
   }
 

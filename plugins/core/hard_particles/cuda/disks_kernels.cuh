@@ -517,26 +517,43 @@ struct CellRange {
   __device__ int mine() const { return first + blockIdx.x * blockDim.x + threadIdx.x; }
 };
 
-// One thread per cell: its disks are handed over.
-template <class Real>
-__global__ void hand_over_kernel(const Geometry g, const CellRange range, const OwnRows rows,
-                                 const Frame frame, const HandOverWork work, const Planes cells,
-                                 const std::int32_t* ids) {
-  const int at = range.mine();
-  Glance glance;
-  if (at < range.end) {
-    const int row = at / g.cells[0], column = at - row * g.cells[0];
-    Position p[kSlots];
-    load_cell(g, cells, column, row, p);
-    const std::int32_t* const ids_here = ids + first_slot(g.cells[0], column, row);
-    const int cell[3] = {column, rows.in_grid(row), 0};
-    for (int slot = 0; slot < kSlots && p[slot].x != kEmpty; ++slot)
-      hand_over_particle<Real>(
-          g, frame, cell,
-          {p[slot].x, p[slot].y, 0, static_cast<std::uint32_t>(ids_here[slot * g.cells[0]])}, work,
-          glance);
+// The disks of a range of cells, for hand_over_cells().
+struct DisksOfCells {
+  const Geometry& g;
+  CellRange range;
+  OwnRows rows;
+  Planes cells;
+  const std::int32_t* ids;
+
+  __device__ void place(std::int64_t i, int cell[3]) const {
+    const int at = range.first + static_cast<int>(i), row = at / g.cells[0];
+    cell[0] = at - row * g.cells[0];
+    cell[1] = rows.in_grid(row);
+    cell[2] = 0;
   }
-  add_glances(glance, &work.findings->written);
+  __device__ Sphere disk(std::int64_t i, int slot, int* disks) const {
+    const int at = range.first + static_cast<int>(i), row = at / g.cells[0];
+    const std::uint32_t from =
+        first_slot(g.cells[0], at - row * g.cells[0], row) + slot * g.cells[0];
+    Position p = load_position(cells.first + from);
+    const auto id = static_cast<std::uint32_t>(ids[from]);
+    if (disks) {
+      *disks = disks_of(p);
+      p = without_others(p);
+    }
+    return {p.x, p.y, 0, id};
+  }
+  __device__ Sphere first(std::int64_t i, int& disks) const { return disk(i, 0, &disks); }
+  __device__ Sphere other(std::int64_t i, int slot) const { return disk(i, slot, nullptr); }
+};
+
+template <class Real, Part kPart>
+__global__ void __launch_bounds__(kHostThreads, 3)
+    hand_over_kernel(const __grid_constant__ Geometry g, const CellRange range, const OwnRows rows,
+                     const __grid_constant__ Frame frame, const __grid_constant__ HandOverWork work,
+                     const Planes cells, const std::int32_t* ids) {
+  hand_over_cells<Real, kPart>(g, frame, work, range.end - range.first,
+                               DisksOfCells{g, range, rows, cells, ids});
 }
 
 // One thread per cell; the block's histogram is in shared memory.

@@ -59,7 +59,15 @@ class CudaEngine : protected OnDevice, public StateEngine {
     state_.data.counters.cycles = cycles_before_;
   }
   void lead(cudaStream_t later) const final { order(stream_, later); }
-  void follow(cudaStream_t earlier) const final { order(earlier, stream_); }
+  // The next cycle reads the present cells and writes the others, so that only the one after it has
+  // to wait. If the host may change something between cycles, the next one waits, too.
+  void follow(cudaStream_t earlier) const final {
+    const DeviceGuard here = use();
+    wait_for_readers();
+    read_.record(earlier);
+    cycles_to_readers_ = 2;
+    if (!runs_ahead()) wait_for_readers();
+  }
 
  protected:
   // most_rows: of histograms, kept on the device before they are fetched.
@@ -139,6 +147,10 @@ class CudaEngine : protected OnDevice, public StateEngine {
   // Draws the next cycle and counts it; the cells are still those before it. The strip advances
   // before the origin, because its home is a row of the former grid.
   Draw begin_cycle() {
+    if (cycles_to_readers_ > 1)
+      --cycles_to_readers_;
+    else
+      wait_for_readers();
     const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
     if (state_.strip) {
       former_rows_ = state_.strip->rows();
@@ -158,6 +170,7 @@ class CudaEngine : protected OnDevice, public StateEngine {
   // Before the memory that it uses is freed.
   void end_exchange() {
     const DeviceGuard here = use();
+    wait_for_readers();
     halo_.reset();
   }
   // Waits for what the engine has enqueued, with an eye on the other ranks.
@@ -206,6 +219,10 @@ class CudaEngine : protected OnDevice, public StateEngine {
   bool overlap_ = false;
 
  private:
+  // What is enqueued from now on waits for those who read the cells, see follow().
+  void wait_for_readers() const {
+    if (std::exchange(cycles_to_readers_, 0)) read_.hold(stream_);
+  }
   // What is enqueued in one stream from now on waits for what is in another.
   void order(cudaStream_t earlier, cudaStream_t later) const {
     const DeviceGuard here = use();
@@ -224,6 +241,8 @@ class CudaEngine : protected OnDevice, public StateEngine {
     used_ = 0;
   }
 
+  Event read_;                         // the end of follow()'s stream
+  mutable int cycles_to_readers_ = 0;  // cycles until one overwrites what is read; 0: no readers
   DeviceBuffer<std::uint64_t> ring_;
   std::size_t row_size_ = 0, used_ = 0;  // rows that have ended
   std::vector<std::uint64_t> ended_;

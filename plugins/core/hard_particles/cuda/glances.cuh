@@ -8,13 +8,12 @@
 namespace manymove::hard_particles {
 namespace {
 
-// Adds the glances of a block's threads, which all call this.
-__device__ inline void add_glances(Glance mine, Tally* tally) {
+// Both functions add what the threads of a block have found. All threads of the block call them.
+__device__ inline void add_to(Tally* tally, Arrivals mine) {
   mine.trace = warp_sum(mine.trace);
   mine.particles = warp_sum(mine.particles);
-  for (double& outside : mine.outside)
-    outside = warp_reduce(outside, [](double a, double b) { return a > b ? a : b; });
-  __shared__ Glance of_warp[32];
+  mine.tags = warp_sum(mine.tags);
+  __shared__ Arrivals of_warp[32];
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = mine;
   __syncthreads();
   if (threadIdx.x != 0) return;
@@ -22,8 +21,18 @@ __device__ inline void add_glances(Glance mine, Tally* tally) {
   if (mine.particles == 0) return;
   atomicAdd(&tally->trace, mine.trace);
   atomicAdd(&tally->particles, mine.particles);
-  for (int a = 0; a < 3; ++a)
-    if (mine.outside[a] > 0) atomicMax(&tally->outside[a], Count{bits_of(mine.outside[a])});
+  atomicAdd(&tally->tags, mine.tags);
+}
+__device__ inline void add_to(Tally* tally, const Glance& mine) {
+  add_to(tally, static_cast<const Arrivals&>(mine));
+  const unsigned others = warp_reduce(mine.others, [](unsigned a, unsigned b) { return a | b; });
+  if (threadIdx.x % 32 == 0 && others) atomicOr(&tally->others, Count{others});
+  for (int a = 0; a < 3; ++a) {
+    const double outside =
+        warp_reduce(mine.outside[a], [](double a, double b) { return a > b ? a : b; });
+    if (threadIdx.x % 32 == 0 && outside > 0)
+      atomicMax(&tally->outside[a], Count{bits_of(outside)});
+  }
 }
 
 }  // namespace

@@ -23,11 +23,11 @@ __global__ void pass_kernel(std::size_t n, const Pass pass) {
 // Several particles for each thread, because a block adds to the tally.
 template <class Pass>
 __global__ void glance_kernel(std::size_t n, const Pass pass, Tally* tally) {
-  Glance mine;
+  decltype(pass(0)) mine;
   for (std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x; i < n;
        i += std::size_t{gridDim.x} * kThreads)
     mine.add(pass(i));
-  add_glances(mine, tally);
+  add_to(tally, mine);
 }
 
 class CudaMachine : OnDevice {
@@ -108,7 +108,8 @@ class CudaMachine : OnDevice {
   void end() noexcept { transport_.end(); }
 
  private:
-  const Stream stream_;
+  // High priority: the passes must not queue behind the tiles of the next sweeps.
+  const Stream stream_{Priority::highest};
   PinnedBuffer<Count> fetched_;
   const Event copied_;
   const Event marks_[kMoments]{Event(cudaEventDefault), Event(cudaEventDefault),

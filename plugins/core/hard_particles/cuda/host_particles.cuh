@@ -158,23 +158,84 @@ struct OwnRows {
   }
 };
 
-// Hands over a particle of a cell of the whole grid.
-template <class Real, TiledGrid AnyGeometry>
-__device__ void hand_over_particle(const AnyGeometry& g, const Frame& f, const int cell[3],
-                                   const Sphere& particle, const HandOverWork& work,
-                                   Glance& glance) {
-  Traveler traveler{particle.id, -1, {}, false, false};
-  const float local[3] = {particle.x, particle.y, particle.z};
-  for (int a = 0; a < f.dimensions; ++a)
-    traveler.r[a] = coordinate(f, a, place_in_box(g, f, a, cell[a], local[a]));
-  for (std::int32_t type = 0; type < f.types; ++type)
-    if (f.of_types[type] == f.of_particles[particle.id]) traveler.type = type;
-  hand_over<Real>(work, traveler, glance);
-}
-
 constexpr int kHostThreads = 256;
 inline unsigned host_blocks(std::size_t threads) {
   return static_cast<unsigned>(blocks_for(threads, std::size_t{kHostThreads}));
+}
+
+// Coordinates of a place in a cell of the whole grid.
+__device__ inline void coordinates_in(const TiledGrid auto& g, const Frame& f, const int cell[3],
+                                      const float local[3], double r[3]) {
+#pragma unroll
+  for (int a = 0; a < 3; ++a)
+    r[a] = a < f.dimensions ? coordinate(f, a, place_in_box(g, f, a, cell[a], local[a])) : 0;
+}
+
+// Hands over the particles of this rank's cells, by threads for kHandedOver cells each:
+//   void place(std::int64_t i, int cell[3]);     of the i-th cell in the whole grid
+//   Sphere first(std::int64_t i, int& particles);
+//   Sphere other(std::int64_t i, int slot);
+// A thread reads the first particles of its cells together, so that it waits for memory once. Cells
+// with several particles are listed and shared among all threads, because few threads of a warp
+// have any.
+constexpr int kHandedOver = 4;
+template <class Real, Part kPart, TiledGrid AnyGeometry, class Contents>
+__device__ void hand_over_cells(const AnyGeometry& g, const Frame& f, const HandOverWork& work,
+                                std::int64_t cells, const Contents& contents) {
+  constexpr unsigned kCells = kHandedOver * kHostThreads;
+  __shared__ unsigned crowded, list[kCells];  // cells of the block, and their particles above
+  if (threadIdx.x == 0) crowded = 0;
+  __syncthreads();
+  const bool whole = work.writes_whole();
+  Arrivals sums;
+  const auto give = [&](const Sphere& particle, const int cell[3], std::uint32_t at) {
+    Traveler traveler{particle.id, -1, {}, false, false};
+    const float local[3] = {particle.x, particle.y, particle.z};
+    coordinates_in(g, f, cell, local, traveler.r);
+    for (std::int32_t type = 0; type < f.types; ++type)
+      if (f.of_types[type] == f.of_particles[traveler.particle]) traveler.type = type;
+    hand_over<Real, kPart>(work, traveler, at, whole, sums);
+  };
+  const std::int64_t base = std::int64_t{blockIdx.x} * kCells;
+  int cell[kHandedOver][3], particles[kHandedOver];
+  Sphere first[kHandedOver];
+  std::uint32_t at[kHandedOver];
+#pragma unroll
+  for (int k = 0; k < kHandedOver; ++k) {
+    const unsigned mine = k * kHostThreads + threadIdx.x;
+    particles[k] = 0;
+    if (base + mine >= cells) continue;
+    contents.place(base + mine, cell[k]);
+    if (kPart == Part::border) {
+      // Half of a cell, and more than the roundings.
+      const float center[3] = {0, 0, 0};
+      double r[3], slack[3] = {0, 0, 0};
+      coordinates_in(g, f, cell[k], center, r);
+#pragma unroll
+      for (int a = 0; a < 3; ++a)
+        if (a < f.dimensions) slack[a] = 1.001 * g.half[a] * f.unit[a] + 1e-6 * f.box[a];
+      if (work.is_inner(r, slack)) continue;
+    }
+    first[k] = contents.first(base + mine, particles[k]);
+    if (particles[k] > 1) list[atomicAdd(&crowded, 1u)] = mine | particles[k] * kCells;
+  }
+#pragma unroll
+  for (int k = 0; k < kHandedOver; ++k)
+    if (particles[k]) at[k] = work.held.arrays.index[first[k].id];
+#pragma unroll
+  for (int k = 0; k < kHandedOver; ++k)
+    if (particles[k]) give(first[k], cell[k], at[k]);
+  __syncthreads();
+  for (unsigned n = threadIdx.x; n < crowded; n += kHostThreads) {
+    const std::int64_t i = base + list[n] % kCells;
+    contents.place(i, cell[0]);
+#pragma unroll 1
+    for (unsigned slot = 1; slot < list[n] / kCells; ++slot) {
+      const Sphere other = contents.other(i, static_cast<int>(slot));
+      give(other, cell[0], work.held.arrays.index[other.id]);
+    }
+  }
+  add_to(&work.findings->written, sums);
 }
 
 // What an engine has left in the arrays of a host program. All calls need the engine's device.

@@ -59,25 +59,40 @@ __global__ void write_kernel(const __grid_constant__ Geometry g,
   end_writing(work, sum);
 }
 
-// A thread for each of `cells` cells from `first` on: its particles are handed over. Rows count
-// along the last axis.
-template <class Real>
-__global__ void hand_over_kernel(const __grid_constant__ Geometry g, std::int64_t first,
-                                 std::int64_t cells, const OwnRows rows, const Frame frame,
-                                 const __grid_constant__ HandOverWork work, const Sphere* spheres,
-                                 const std::uint32_t* counts) {
-  const std::int64_t item = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  Glance glance;
-  if (item < cells) {
-    const std::int64_t at = first + item;
-    int cell[3];
-    cell_at(g, at, cell);
-    int& row = cell[frame.dimensions - 1];
-    row = rows.in_grid(row);
-    for (std::uint32_t slot = 0; slot < counts[at]; ++slot)
-      hand_over_particle<Real>(g, frame, cell, spheres[at * g.slots + slot], work, glance);
+// The particles of the cells from the `from`-th on, for hand_over_cells(). Rows count along the
+// last axis.
+struct ParticlesOfCells {
+  const Geometry& g;
+  int dimensions;
+  std::int64_t from;
+  OwnRows rows;
+  const Sphere* spheres;
+  const std::uint32_t* counts;
+
+  __device__ void place(std::int64_t i, int cell[3]) const {
+    cell_at(g, from + i, cell);
+    if (dimensions == 3)
+      cell[2] = rows.in_grid(cell[2]);
+    else
+      cell[1] = rows.in_grid(cell[1]);
   }
-  add_glances(glance, &work.findings->written);
+  __device__ Sphere first(std::int64_t i, int& particles) const {
+    particles = static_cast<int>(counts[from + i]);
+    return other(i, 0);
+  }
+  __device__ Sphere other(std::int64_t i, int slot) const {
+    return spheres[(from + i) * g.slots + slot];
+  }
+};
+
+template <class Real, Part kPart>
+__global__ void __launch_bounds__(kHostThreads, 3)
+    hand_over_kernel(const __grid_constant__ Geometry g, std::int64_t first, std::int64_t cells,
+                     const OwnRows rows, const __grid_constant__ Frame frame,
+                     const __grid_constant__ HandOverWork work, const Sphere* spheres,
+                     const std::uint32_t* counts) {
+  hand_over_cells<Real, kPart>(g, frame, work, cells,
+                               ParticlesOfCells{g, frame.dimensions, first, rows, spheres, counts});
 }
 
 class CudaParticles final : public MemberOfGroup<CudaParticles> {
@@ -163,10 +178,14 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
 
   void hand_over(const HandOverWork& work, cudaStream_t stream) const override {
     const DeviceGuard here = use();
-    const auto kernel =
-        work.held.arrays.double_precision ? &hand_over_kernel<double> : &hand_over_kernel<float>;
+    const bool inner = work.part == Part::inner;
+    const auto kernel = work.held.arrays.double_precision
+                            ? (inner ? &hand_over_kernel<double, Part::inner>
+                                     : &hand_over_kernel<double, Part::border>)
+                            : (inner ? &hand_over_kernel<float, Part::inner>
+                                     : &hand_over_kernel<float, Part::border>);
     const std::size_t cells = state_.row_cells() * static_cast<std::size_t>(state_.rows());
-    kernel<<<host_blocks(cells), kHostThreads, 0, stream>>>(
+    kernel<<<host_blocks(blocks_for(cells, std::size_t{kHandedOver})), kHostThreads, 0, stream>>>(
         state_.local(), static_cast<std::int64_t>(first_cell()), static_cast<std::int64_t>(cells),
         OwnRows(state_), frame_here(), work, spheres_[now_].data(), counts_[now_].data());
     check_launch();

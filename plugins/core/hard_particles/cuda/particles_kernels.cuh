@@ -359,16 +359,26 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
       bounds.size[0] + 1,
       (bounds.size[0] + 1) * (bounds.size[1] + 1)};
   const auto field = field_of<typename V::Field>(m.fields, g, bounds);
-  for (int round = 0; round < g.rounds; ++round)
-    for (int turn = 0; turn < 1 << D; ++turn) {
-      // The cells of a set move at once: between two of them there is a layer of other cells, so
-      // that no move of one can be met by a move of another (section 3, step 4).
-      const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
-      accepted += V::visit_set(tile, d.cycle, round, m.sets + set * set_cells(g, D),
-                               control.members[set], m.work, field);
-      // Moves of this set are over before those of the next one look at its particles.
-      __syncthreads();
-    }
+  const auto visit_all = [&]<class F>(const F& in) {
+    for (int round = 0; round < g.rounds; ++round)
+      for (int turn = 0; turn < 1 << D; ++turn) {
+        // The cells of a set move at once: between two of them there is a layer of other cells, so
+        // that no move of one can be met by a move of another (section 3, step 4).
+        const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
+        accepted += V::template In<F>::visit_set(
+            tile, d.cycle, round, m.sets + set * set_cells(g, D), control.members[set], m.work, in);
+        // Moves of this set are over before those of the next one look at its particles.
+        __syncthreads();
+      }
+  };
+  if constexpr (!V::Field::kIs)
+    visit_all(field);
+  else if (field.is_far())
+    visit_all(NoField{});
+  else if (!m.fields->soft)
+    visit_all(TileWalls<D>{field});
+  else
+    visit_all(field);
   if (config.order) let_next_kernel_start();
   // q for the next trial changes of the volume, while the tile is at hand.
   if constexpr (!V::Field::kIs)

@@ -68,11 +68,14 @@ struct Workspace {
 // The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8). The neighbors that a visit
 // can reach are listed once, by each thread a share of what is in the cells around, from Runs runs
 // of cells at a time, of each of which a thread loads AtOnce at once. Then the threads have equal
-// shares of the neighbors, K of them in registers. F: NoField, or TileField<D>.
+// shares of the neighbors, K of them in registers. F: NoField, TileField<D> or TileWalls<D>.
 template <int D, Contact C, bool Sums, int K, int Lanes, int Runs, int AtOnce, class F>
 struct Visit {
   static constexpr bool kSums = Sums;
   using Field = F;
+  // The visits in other fields.
+  template <class Other>
+  using In = Visit<D, C, Sums, K, Lanes, Runs, AtOnce, Other>;
   static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
   static constexpr int kRuns = D == 3 ? 9 : 3;
   // Calls of the random number generator by each thread before a list is made, and the moves that
@@ -230,55 +233,75 @@ struct Visit {
     return chooses;
   }
 
+  // The random words of a visit in the fields.
+  struct Words {
+    const Geometry& g;
+    std::uint32_t where;
+    std::uint64_t cycle;
+    int round;
+    __device__ void draw(std::uint32_t (&word)[4], int call) const {
+      random_words(word, g, where, cycle, Purpose::field, round, call);
+    }
+  };
+
   // A visit in the fields; without them nothing is left of it.
   struct InField {
     const F& field;
     const T& tile;
-    std::uint64_t cycle;
-    int round, cell;
-    double energy;  // of the particle
+    Words words;
+    WayInFields<D, F> way{};
 
-    __device__ void draw(std::uint32_t (&word)[4], int call) const {
-      random_words(word, tile.g, tile.where + static_cast<std::uint32_t>(cell), cycle,
-                   Purpose::field, round, call);
-    }
-
-    // Before the next moves, of which `made` have been made: the words for them, by each thread a
-    // share, become their fourth components.
+    // Called before the next moves, after `made` others; reach: the longest displacement by them.
+    // Each thread draws a share of their random words, which become their fourth components.
     __device__ __forceinline__ void begin(int made, std::uint32_t self, const float4& p,
-                                          float4* moves) {
+                                          float reach, float4* moves) {
       if constexpr (F::kIs) {
         static_assert(kMoves % 4 == 0);
-        if (made == 0) {
-          const float r[3] = {p.x, p.y, p.z};
-          bool forbidden = false;
-          energy = field.energy(tile.id(self), r, forbidden);
-        }
-        if (!field.f.soft) return;
+        const float r[3] = {p.x, p.y, p.z};
+        way.begin(field, tile.id(self), r, reach);
+        if (!F::kSoft) return;
         const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
         // The moves themselves have been written by other lanes.
         __syncwarp();
 #pragma unroll 1
         for (int call = lane; call < kMoves / 4; call += Lanes) {
           std::uint32_t word[4];
-          draw(word, field_call(made) + call);
+          words.draw(word, field_call(made) + call);
 #pragma unroll
           for (int m = 0; m < 4; ++m) moves[(4 * call + m) * groups].w = __uint_as_float(word[m]);
         }
       }
     }
 
-    // Whether the fields accept a move of the particle from p by `to`; then the energy follows.
-    __device__ bool accepts(std::uint32_t self, int move, const float4& p, const float (&to)[3],
-                            float word) {
+    // Whether a move is accepted, by the energies. Arguments are passed by value: a tile whose
+    // address is taken would be in local memory, and the compiler would not know that its particles
+    // are in shared memory.
+    static __device__ __noinline__ bool exactly(F field, Words words, std::uint32_t id, int move,
+                                                float4 from, float4 to) {
+      const float r[2][3] = {{from.x, from.y, from.z}, {to.x, to.y, to.z}};
+      bool forbidden = false;
+      double energy = F::kSoft ? field.energy(id, r[0], forbidden) : 0;
+      return field.accepts(id, r[1], energy, __float_as_uint(to.w), [&] {
+        std::uint32_t second[4];
+        words.draw(second, kSecondWord + field_call(move));
+        const int m = move % 4;
+        return m == 0 ? second[0] : m == 1 ? second[1] : m == 2 ? second[2] : second[3];
+      });
+    }
+
+    // Whether the fields accept a move of the particle from p + u to p + `to`.
+    __device__ bool accepts(std::uint32_t self, int move, const float4& p, const float (&u)[3],
+                            const float (&to)[3], float word) {
       if constexpr (F::kIs) {
-        const float r[3] = {p.x + to[0], p.y + to[1], p.z + to[2]};
-        return field.accepts(tile.id(self), r, energy, __float_as_uint(word), [&] {
-          std::uint32_t second[4];
-          draw(second, kSecondWord + field_call(move));
-          const int m = move % 4;
-          return m == 0 ? second[0] : m == 1 ? second[1] : m == 2 ? second[2] : second[3];
-        });
+        typename WayInFields<D, F>::End end;
+        const Decision decision = way.decide(to, __float_as_uint(word), end);
+        if (decision == Decision::rejected) return false;
+        if (decision == Decision::unknown &&
+            !exactly(field, words, tile.id(self), move,
+                     make_float4(p.x + u[0], p.y + u[1], p.z + u[2], 0.0f),
+                     make_float4(p.x + to[0], p.y + to[1], p.z + to[2], word)))
+          return false;
+        way.here = end;
       }
       return true;
     }
@@ -329,7 +352,7 @@ struct Visit {
     std::uint16_t* const list = work.lists + threadIdx.x * room;
     std::uint32_t self = 0;
     float4 p;
-    InField in_field{field, tile, cycle, round, cell, 0};
+    InField in_field{field, tile, {g, tile.where + static_cast<std::uint32_t>(cell), cycle, round}};
     int accepted = 0;
 #pragma unroll 1
     for (int made = 0; made < g.moves_per_cell; made += kMoves) {
@@ -339,9 +362,9 @@ struct Visit {
         self = chosen(tile, cell, chooses);
         p = tile.spheres[self];
       }
-      in_field.begin(made, self, p, moves);
       // All moves of the list are known, and with them how far the particle can come.
       const float reach = reach_of(tile, at, p, up, down, middle) + 4e-6f * law.largest;
+      in_field.begin(made, self, p, reach, moves);
       const int listed = list_neighbors(tile, law, cell, self, p, reach, list, room);
       // The lanes of a cell read each other's lists.
       __syncwarp();
@@ -418,7 +441,7 @@ struct Visit {
           free = exactly_free(tile, self, r, cell, list, listed, room);
           if (Lanes > 1) free = __all_sync(group, free);
         }
-        if (inside && free && in_field.accepts(self, made + move, p, to, by.w)) {
+        if (inside && free && in_field.accepts(self, made + move, p, u, to, by.w)) {
 #pragma unroll
           for (int a = 0; a < D; ++a) u[a] = to[a];
           ++accepted;
