@@ -278,6 +278,8 @@ def adsorption(
     peers: tuple[str, ...] | None = None,
     kups_systems: tuple[int, ...] = (64,),
     kups_seconds: float | None = None,
+    graspa_processes: int = 1,
+    force_field: str = "TraPPE-zeo",
     **common: Any,
 ) -> int:
     """Time adsorption: steps per second and precision.
@@ -322,7 +324,9 @@ def adsorption(
     del options["fugacity"], options["exchange"], options["reinsertion"]
     if options.pop("merit") is not None:
         raise ValueError("--merit needs --fugacity")
-    for name in ("peers", "kups_systems", "kups_seconds"):
+    if options.pop("force_field") != "TraPPE-zeo":
+        raise ValueError("--ranks and --weak time methane: leave out --force-field")
+    for name in ("peers", "kups_systems", "kups_seconds", "graspa_processes"):
         del options[name]
         if is_given(name):
             raise ValueError(f"--{name.replace('_', '-')} needs --merit")
