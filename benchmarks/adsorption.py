@@ -19,6 +19,7 @@ from benchmarks import open_systems
 from benchmarks import raspa as bench_raspa
 from manymove.adsorption.averages import MULTIPLE
 from manymove.adsorption.chains import SHIPPED_CHAINS, shipped_chain
+from manymove.adsorption.charges import charges_of_option
 from manymove.adsorption.force_field import ForceField
 from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.input import METHODS, arguments_of
@@ -118,6 +119,7 @@ def run(
     kups_seconds: float | None = None,
     graspa_processes: int = 1,
     force_field: str = "TraPPE-zeo",
+    framework_charges: str | None = None,
 ) -> dict[str, Any]:
     """Time every size, print a table, and write the JSON file after each size.
 
@@ -148,8 +150,11 @@ def run(
         )
     devices = [device, *(["cpu"] if cpu and on_gpu(device) else [])]
     about = {"framework": framework, "adsorbate": adsorbate, **settings, "equilibrate": equilibrate}
+    if framework_charges and not guest:
+        raise ValueError("--framework-charges is for molecules: give another --adsorbate")
     if guest:
-        about["force_field"] = force_field
+        guest["framework_charges"] = charges_of_option(framework_charges)
+        about |= {"force_field": force_field, "framework_charges": framework_charges}
     _check_peers(merit, peers, kups_systems, kups_seconds, graspa_processes)
     if fugacity is not None:
         ignored = {

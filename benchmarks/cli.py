@@ -280,6 +280,7 @@ def adsorption(
     kups_seconds: float | None = None,
     graspa_processes: int = 1,
     force_field: str = "TraPPE-zeo",
+    framework_charges: str | None = None,
     **common: Any,
 ) -> int:
     """Time adsorption: steps per second and precision.
@@ -324,8 +325,10 @@ def adsorption(
     del options["fugacity"], options["exchange"], options["reinsertion"]
     if options.pop("merit") is not None:
         raise ValueError("--merit needs --fugacity")
-    if options.pop("force_field") != "TraPPE-zeo":
-        raise ValueError("--ranks and --weak time methane: leave out --force-field")
+    if options.pop("force_field") != "TraPPE-zeo" or options.pop("framework_charges"):
+        raise ValueError(
+            "--ranks and --weak time methane: leave out --force-field and --framework-charges"
+        )
     for name in ("peers", "kups_systems", "kups_seconds", "graspa_processes"):
         del options[name]
         if is_given(name):

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.series import Series
-from manymove.adsorption.charges import charges_of_framework
+from manymove.adsorption.charges import Given, charges_of_framework
 from manymove.adsorption.force_field import ForceField, Law
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.molecules import Molecule
@@ -60,6 +60,7 @@ def series(
     trials: tuple[int, int],
     seconds: float,
     seed: int,
+    charges: Given = None,
     processes: int = 1,
 ) -> list[Series]:
     """Numbers of molecules of an open system after each of its cycles, of each process.
@@ -73,13 +74,14 @@ def series(
         trials: numbers of trial positions and of trial orientations.
         seconds: duration of the measurement, after an equilibration of a quarter of it.
         seed: seed of its random numbers, to which each process adds its number.
+        charges: argument `framework_charges` of `Adsorption`.
         processes: number of processes that run at the same time on the same device.
 
     Raises:
         RuntimeError: the program failed.
     """
     texts = {
-        "framework.cif": cif(framework, force_field),
+        "framework.cif": cif(framework, force_field, charges),
         "guest.def": _definition(molecule),
         "force_field_mixing_rules.def": _rules(framework, molecule, force_field),
         "pseudo_atoms.def": _atoms(framework, molecule, force_field),
@@ -191,8 +193,14 @@ def read_output(output: str, first: int, messages: str) -> Series:
 # ---- files ---------------------------------------------------------------------------------------
 
 
-def cif(framework: Framework, force_field: ForceField, *, numbered: bool = True) -> str:
+def cif(
+    framework: Framework, force_field: ForceField, given: Given = None, *, numbered: bool = True
+) -> str:
     """A CIF file of the unit cell with charges; labels are the elements, numbered or not.
+
+    Args:
+        framework, force_field: the framework, and the force field with its charges, if it has any.
+        given: argument `framework_charges` of `Adsorption`.
 
     Raises:
         ValueError: the cell has no right angles.
@@ -206,7 +214,8 @@ def cif(framework: Framework, force_field: ForceField, *, numbered: bool = True)
     lines += ["", "loop_"]
     columns = ("label", "type_symbol", "fract_x", "fract_y", "fract_z", "charge")
     lines += [f"_atom_site_{name}" for name in columns]
-    charges = charges_of_framework(framework, force_field) or [0.0] * len(framework.elements)
+    found = charges_of_framework(framework, force_field, given)
+    charges = found or [0.0] * len(framework.elements)
     for k, (element, place, charge) in enumerate(
         zip(framework.elements, framework.fractional, charges, strict=True)
     ):

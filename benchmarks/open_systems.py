@@ -216,9 +216,10 @@ def _peers(
         "framework": a.framework, "force_field": force_field, "cells": a.cells,
         "temperature": a.temperature, "cutoff": a.resolved_settings["cutoff"],
         "exchange": settings["exchange"], "reinsertion": settings["reinsertion"],
-        "seed": settings["seed"],
+        "seed": settings["seed"], "charges": settings.get("framework_charges"),
     }  # fmt: skip
     timed = common | {"seconds": seconds}
+    of_raspa = {name: value for name, value in timed.items() if name != "charges"}
     peers: list[Callable[[], dict[str, Any]]] = []
     if "graspa" in found and (program := graspa.program()) is not None:
         for trials in _TRIALS_OF_GRASPA:
@@ -238,7 +239,7 @@ def _peers(
     if "raspa" in found and (library := raspa.module()) is not None:
         name = f"RASPA {version('raspalib')}, one core"
         run = partial(raspa.open_series, library, species=[molecule], fugacities=[fugacity],
-                      molecules=[molecules], **timed)  # fmt: skip
+                      molecules=[molecules], **of_raspa)  # fmt: skip
         peers.append(lambda run=run, name=name: run()[0].row(name, "cpu"))
     return peers
 

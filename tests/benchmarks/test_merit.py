@@ -198,9 +198,27 @@ def test_graspa_gets_the_charges_of_the_atoms():
     text = graspa.cif(framework, ForceField.read("UFF"))
     rows = [line.split() for line in text.splitlines() if len(line.split()) == 6]
     assert [float(row[5]) for row in rows] == pytest.approx(framework.charges, abs=1e-6)
+    text = graspa.cif(framework, ForceField.read("UFF"), "zero")
+    rows = [line.split() for line in text.splitlines() if len(line.split()) == 6]
+    assert {row[5] for row in rows} == {"0.000000"}
     text = graspa.cif(framework, TRAPPE_ZEO)  # whose charges take precedence
     rows = [line.split() for line in text.splitlines() if len(line.split()) == 6]
     assert {row[5] for row in rows} == {"-0.750000", "1.500000"}
+
+
+def test_the_programs_get_the_force_field_and_charges_of_the_command(program, python, tmp_path):
+    options = ["--fugacity", "1", "--trial-positions", "4", "--merit", "0.3", "--force-field"]
+    more = ["UFF", "--framework-charges", "zero", "--peers"]
+    for peer in ("graspa", "kups"):
+        assert bench([*WORDS, *options, *more, peer]) == 0
+        text = (tmp_path / "kept/framework.cif").read_text()
+        rows = [line.split() for line in text.splitlines() if len(line.split()) == 6]
+        assert rows and {row[5] for row in rows} == {"0.000000"}
+    rules = (tmp_path / "kept/force_field_mixing_rules.def").read_text().splitlines()
+    epsilon, sigma = ForceField.read("UFF").law_of_atom("Si", "Si")
+    assert f"Si lennard-jones {epsilon:.8f} {sigma:.8f}" in rules
+    given = json.loads((tmp_path / "kept/system.json").read_text())
+    assert given["laws"]["Si"] == pytest.approx([epsilon, sigma])
 
 
 def test_a_program_without_a_measurement_is_an_error(tmp_path, monkeypatch):
@@ -349,6 +367,7 @@ def test_the_command_measures_both_programs(program, python, tmp_path):
         (["--graspa-processes", "3", "--fugacity", "1"], "--graspa-processes need --merit"),
         (["--merit", "1", "--fugacity", "1", "--graspa-processes", "0"], "must be at least 1, got"),
         (["--fugacity", "1", "--adsorbate", "methane", "--force-field", "UFF"], "--force-field is"),
+        (["--adsorbate", "methane", "--framework-charges", "zero"], "--framework-charges is for m"),
         (["--merit", "1", "--fugacity", "1", "--kups-systems", "0"], "--kups-systems must be at"),
         (["--merit", "1", "--fugacity", "1", "--kups-seconds", "0"], "--kups-seconds must be posi"),
         (["--merit", "1", "--fugacity", "1", "--adsorbate", "methane"], "needs a rigid molecule"),
