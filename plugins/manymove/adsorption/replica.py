@@ -34,7 +34,7 @@ from manymove.jobs import limits, replica
 from manymove.jobs.options import least, of_option, refuse_shorter
 from manymove.warned import collected
 
-RECORDS = 200  # approximate number of energy records in a complete run
+RECORDS = 200  # approximate number of energy records in a run of the maximum length
 INSERTIONS = 100  # test molecules of a system between two looks at the clock
 
 
@@ -78,6 +78,7 @@ class Settings(replica.Measurement):
     start: Path | None = None  # folder of a run from whose last states these systems start
     point: tuple[int, int] = (1, 1)  # number of this point of an isotherm, and of all points
     pictures: bool = True  # drawn after a complete run
+    records: int = RECORDS  # of a run of the maximum length; a target error needs 20 of them
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -161,7 +162,7 @@ class Replica(replica.Replica):
         super().__init__(part, settings, *rest)
         self._rank, self._parts, self._grids = rank, parts, grids
         self._systems = settings.systems_of(part, parts)
-        self._every = max(1, settings.steps // RECORDS)  # steps of a record
+        self._every = max(1, settings.steps // settings.records)  # steps of a record
         self._records: list[tuple[float, ...]] = []  # steps and sums so far, per system
         # Sums over the test molecules so far, (species, systems, 2), and their number.
         self._henry: np.ndarray | None = None

@@ -57,7 +57,8 @@ class Screening(Settings):
     framework: str = ""
     method: str = "plj"
     systems: Annotated[int, least(1)] = 64
-    equilibrate: Annotated[int, least(0)] = 2000
+    equilibrate: Annotated[int, least(0)] = 1000
+    records: int = 1000  # points end after 2000 of 100,000 steps if their error is small by then
     target_error: Annotated[float | None, positive] = 0.02
     output: Path = Path("out/screen")
     isotherm: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0)
@@ -111,7 +112,7 @@ _OF_ENGINE: dict[str, Any] = {
 _OF_FIELD = ("force_field", "potential", "mixing", "remove_atom_number_code")
 _UNUSED = (
     "framework", "molecules", "options", "pressure", "void_fraction", "start", "point", "henry",
-    "density_map", "frames", "structures", "resume", "folder", "field", "given",
+    "density_map", "frames", "structures", "resume", "folder", "field", "given", "records",
 )  # fmt: skip
 
 
