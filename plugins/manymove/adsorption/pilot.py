@@ -32,6 +32,7 @@ _OF_CHAINS = (4, 16, 64), (2, 8, 32)
 # An operation is the energy of a pair of sites, or a wave of a site. The energy of a site in the
 # framework takes as much time as several operations, by its interpolation.
 _OF_GRID = {"linear": 8, "cubic": 24}
+_INDEPENDENT = 1.5  # largest error of nearly independent numbers, in those of independent ones
 _OF_STEP = 1000  # random numbers, lists of neighbors and decisions
 
 
@@ -146,14 +147,17 @@ class Pilot(MonteCarlo, Averages):
 
     def _same_loading(self, errors: float) -> bool:
         """Whether the mean loadings of the last two rounds agree within so many standard errors,
-        and whether these are small. False without a pilot run."""
+        and whether these are small, or, for rare molecules, nearly those of independent states.
+        False without a pilot run."""
         pilot = self.pilot
         if pilot is None or pilot["before"] is None:
             return False
         for (other, error_before), (value, error) in zip(
             pilot["before"], pilot["loading"], strict=True
         ):
-            if error is None or not error <= NOISE * value:
+            states = self._parameters["systems"] * self._comparison.moments
+            rare = _INDEPENDENT * math.sqrt(value / states)
+            if error is None or not error <= max(NOISE * value, rare):
                 return False
             if abs(value - other) > errors * math.hypot(error, error_before):
                 return False

@@ -35,6 +35,7 @@ from manymove.jobs.options import least, of_option, refuse_shorter
 from manymove.warned import collected
 
 RECORDS = 200  # approximate number of energy records in a run of the maximum length
+_OF_EARLY, _MOST = 1000, 40  # the same for early tests, where 40 records become 20 longer ones
 INSERTIONS = 100  # test molecules of a system between two looks at the clock
 
 
@@ -47,6 +48,8 @@ class Settings(replica.Measurement):
         equilibrate: Length of the equilibration in steps.
         mole_fractions: Mole fractions of the species in the gas of an isotherm (default equal).
         seed: Seed of the random number generator; rank k adds k.
+        early: Test the target error from --steps / 50 steps on, instead of --steps / 10. The
+            intervals between two tests become longer in the course of the run.
 
     Sampling:
         henry: Number of test molecules per system for Henry coefficients and heats.
@@ -78,7 +81,7 @@ class Settings(replica.Measurement):
     start: Path | None = None  # folder of a run from whose last states these systems start
     point: tuple[int, int] = (1, 1)  # number of this point of an isotherm, and of all points
     pictures: bool = True  # drawn after a complete run
-    records: int = RECORDS  # of a run of the maximum length; a target error needs 20 of them
+    early: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -162,7 +165,9 @@ class Replica(replica.Replica):
         super().__init__(part, settings, *rest)
         self._rank, self._parts, self._grids = rank, parts, grids
         self._systems = settings.systems_of(part, parts)
-        self._every = max(1, settings.steps // settings.records)  # steps of a record
+        records = _OF_EARLY if settings.early else RECORDS
+        self._first = max(1, settings.steps // records)  # steps of the first record
+        self._every = self._first  # of the present ones
         self._records: list[tuple[float, ...]] = []  # steps and sums so far, per system
         # Sums over the test molecules so far, (species, systems, 2), and their number.
         self._henry: np.ndarray | None = None
@@ -204,6 +209,11 @@ class Replica(replica.Replica):
             self._inserted, self._henry = done, np.array(sums)
         held_every = int(about.get("every") or (records[0][0] if len(records) else self._every))
         self._thin([tuple(row) for row in records if row[0] <= a.samples], held_every)
+        if self._settings.early:  # as many doublings as the state has had
+            self._every = self._first
+            while a.samples > _MOST * self._every:
+                self._every *= 2
+            self._thin(self._records, self._every)
         self._density_every = self._every
         steps, *held = about.get("density") or (None,)
         if steps == a.samples:  # the records may be ahead of the state
@@ -328,7 +338,7 @@ class Replica(replica.Replica):
             self._pause(a)
 
     def _steps(self, a: Adsorption) -> None:
-        s, every = self._settings, self._every
+        s = self._settings
         refuse_shorter("--steps", s.steps, a.samples, s.output)
         frames = min(s.frames, s.steps) if self._trajectory else 0
         of_frames = sorted({s.steps * k // frames for k in range(1, frames + 1)})
@@ -338,11 +348,14 @@ class Replica(replica.Replica):
         elif is_open and s.equilibrate and a.samples == 0:
             a.equilibrate_loading(s.equilibrate)
         # A shorter run that is resumed had comparisons that were closer together.
-        more = max(0, a.comparisons - a.samples // every)
+        more = max(0, a.comparisons - self._due(a.samples))
         while True:
-            if is_open and a.comparisons < a.samples // every + more:
-                a.compare_loading(test_molecules(every))
-            enough = len(self._records) >= FEWEST and a.samples % every == 0
+            if is_open and a.comparisons < self._due(a.samples) + more:
+                a.compare_loading(test_molecules(self._every))
+            if s.early and a.samples == _MOST * self._every:
+                self._thin(self._records, 2 * self._every)
+            every = self._every
+            enough = a.samples % every == 0 and a.samples // every >= FEWEST
             if s.target_error is not None and enough:
                 # Each part of the systems has its share of the error.
                 self._reached = a._is_reached(s.target_error * math.sqrt(s.systems / self._systems))
@@ -355,6 +368,12 @@ class Replica(replica.Replica):
             frames_to = self._trajectory
             if frames_to and target in of_frames and a.steps > frames_to.last_step:
                 frames_to.write(frame_of(a))
+
+    def _due(self, samples: int) -> int:
+        """Number of comparisons with test molecules after so many steps, one for each record. It
+        is a function of the steps alone, so that an interrupted run has the same ones."""
+        doublings = (self._every // self._first).bit_length() - 1 if self._settings.early else 0
+        return samples // self._every + doublings * _MOST // 2
 
     def _thin(self, rows: list[tuple[float, ...]], every: int) -> None:
         """Take over the records of the runs that this one resumes, `every` so many steps. A longer

@@ -32,7 +32,7 @@ app = typer.Typer()
     Without(adsorbents.of_framework, "framework"),
     adsorbents.of_molecules,
     adsorbents.of_loadings,
-    Without(Screening, "resume henry density_map frames structures"),
+    Without(Screening, "resume henry density_map frames structures early"),
 )
 def screen(
     collection: Annotated[
@@ -45,7 +45,7 @@ def screen(
     ],
     method: str = "plj",
     trial_positions: str = "auto",
-    systems: str = "64",
+    systems: str = "32",
     precision: str = "mixed",
     **common: Any,
 ) -> int:

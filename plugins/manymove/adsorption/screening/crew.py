@@ -29,7 +29,7 @@ from manymove.jobs.world import World
 
 _AGAIN = 1.0  # seconds between two attempts to take a structure that another worker has
 _WAIT = 0.2  # seconds between two looks at a request to stop
-_MOST_ON_CPU, _MOST_ON_GPU = 32, 16  # structures that run at the same time by default
+_MOST = 32  # structures that run at the same time by default
 
 
 def devices_of(screening: Screening, world: World) -> list[str]:
@@ -52,10 +52,10 @@ def places_of(screening: Screening, world: World, structures: int) -> list[Place
     found, s = devices_of(screening, world), screening
     cores = world.threads(s.threads) or world.cores
     if found == ["cpu"]:
-        at_once = s.at_once or min(cores, _MOST_ON_CPU)
+        at_once = s.at_once or min(cores, _MOST)
     else:
         filling = filling_systems(s.method, 1, found[0], s.options["precision"])
-        at_once = s.at_once or min(math.ceil(filling / s.systems), _MOST_ON_GPU)
+        at_once = s.at_once or min(math.ceil(filling / s.systems), _MOST)
     count = max(1, min(at_once * len(found), structures))
     return [
         Place(slot, found[slot % len(found)], max(1, cores // count + (slot < cores % count)))

@@ -94,6 +94,9 @@ class Job:
     def __init__(
         self, collection: Collection, screening: Screening, world: World | None = None
     ) -> None:
+        # Before the first call of CUDA: streams that share one of the eight default connections to
+        # a GPU wait for each other.
+        os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
         several = isinstance(collection, Sequence) and not isinstance(collection, str)
         items: Any = collection if several else [collection]
         self.screening = screening
