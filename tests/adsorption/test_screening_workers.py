@@ -292,9 +292,9 @@ def test_structures_on_a_cpu_share_its_threads():
 def test_structures_run_on_several_gpus(monkeypatch):
     monkeypatch.setattr(crew, "filling_systems", lambda *given: 200)
     places = crew.places_of(of(device="cuda:0,2", threads=16), World(), 100)
-    assert [place.device for place in places] == ["cuda:0", "cuda:2"] * 4
-    assert {place.threads for place in places} == {2}
-    assert len(crew.places_of(of(device="cuda:1", systems=10), World(), 100)) == 16
+    assert [place.device for place in places] == ["cuda:0", "cuda:2"] * 7
+    assert sum(place.threads for place in places) == 16
+    assert len(crew.places_of(of(device="cuda:1", systems=10), World(), 100)) == 20
 
 
 def test_the_points_of_an_isotherm_share_the_grid_of_the_henry_coefficient(

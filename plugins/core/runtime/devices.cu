@@ -148,4 +148,9 @@ void wait_for_device(int device) {
   check(cudaDeviceSynchronize(), "work of the device");
 }
 
+void sleep_while_waiting(int device) {
+  const DeviceGuard guard(existing_device(device));
+  check(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "flags of the device");
+}
+
 }  // namespace manymove

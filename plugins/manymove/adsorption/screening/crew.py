@@ -17,7 +17,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-from manymove import devices
+from manymove import _core, devices
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.screening.settings import Screening
 from manymove.adsorption.screening.structure import FAILED, NO_MEMORY, Task
@@ -88,6 +88,8 @@ class Crew:
         self._stop = StopRequest()
         self._guard, self._working = Lock(), len(places)
         self._is_alone = len(places) == 1  # whether a single thread runs structures
+        for device in {place.device for place in places if not self._is_alone} - {"cpu"}:
+            _core.sleep_while_waiting(devices.first_index(device))  # there are fewer cores
         self._threads = [Thread(target=self._work, args=(place,), daemon=True) for place in places]
         for thread in self._threads:
             thread.start()
