@@ -36,6 +36,7 @@ from manymove.warned import collected
 
 RECORDS = 200  # approximate number of energy records in a run of the maximum length
 _OF_EARLY, _MOST = 1000, 40  # the same for early tests, where 40 records become 20 longer ones
+_LEAST_TESTS = 4  # test molecules at the end of a record, for each step of the first record
 INSERTIONS = 100  # test molecules of a system between two looks at the clock
 
 
@@ -351,7 +352,7 @@ class Replica(replica.Replica):
         more = max(0, a.comparisons - self._due(a.samples))
         while True:
             if is_open and a.comparisons < self._due(a.samples) + more:
-                a.compare_loading(test_molecules(self._every))
+                a.compare_loading(self._tests)
             if s.early and a.samples == _MOST * self._every:
                 self._thin(self._records, 2 * self._every)
             every = self._every
@@ -368,6 +369,13 @@ class Replica(replica.Replica):
             frames_to = self._trajectory
             if frames_to and target in of_frames and a.steps > frames_to.last_step:
                 frames_to.write(frame_of(a))
+
+    @property
+    def _tests(self) -> int:
+        """Number of test molecules for each system in the present comparison, so that early tests
+        have enough of them."""
+        least = _LEAST_TESTS * self._first if self._settings.early else 0
+        return test_molecules(max(self._every, least))
 
     def _due(self, samples: int) -> int:
         """Number of comparisons with test molecules after so many steps, one for each record. It
