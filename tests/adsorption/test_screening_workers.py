@@ -11,6 +11,7 @@ from threading import Thread
 
 import pytest
 from commands import COMMAND, summary_of
+from machine import on_gpu
 from processes import run, start, until
 from screenings import OPTIONS, results, rows, screened, two_frameworks, write
 
@@ -295,6 +296,21 @@ def test_structures_run_on_several_gpus(monkeypatch):
     assert [place.device for place in places] == ["cuda:0", "cuda:2"] * 7
     assert sum(place.threads for place in places) == 16
     assert len(crew.places_of(of(device="cuda:1", systems=10), World(), 100)) == 20
+
+
+@on_gpu
+def test_structures_that_share_a_gpu_have_the_states_of_a_cpu(cifs, tmp_path):
+    words = ("--adsorbates", "CO2", "--framework-charges", "zero", "--trial-positions", "auto")
+    for device in ("cpu", "cuda"):
+        output = tmp_path / device
+        assert screened(cifs, output, *words, "--device", device, "--at-once", "2") == 0
+    for name in ("narrow", "wide"):
+        one, other = (results(tmp_path / device, name)["points"] for device in ("cpu", "cuda"))
+        assert len(one) == 2
+        for point, same in zip(one, other, strict=True):
+            assert point["state_hash"] == same["state_hash"] is not None
+            assert point["loading_molecules"] == same["loading_molecules"]
+            assert point["pilots"] == same["pilots"]
 
 
 def test_the_points_of_an_isotherm_share_the_grid_of_the_henry_coefficient(
