@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -148,23 +148,31 @@ class Result(replica.Result):
     energy_drift: float = 0.0
 
 
+class Ended(NamedTuple):
+    """Systems at the end of a job, and their checkpoint."""
+
+    state: Path
+    systems: Adsorption
+
+
 class Replica(replica.Replica):
     """A part of the systems, from their start to the last step.
 
     Args:
         parts: number of parts of the systems.
         rank: rank of this process.
-        grids: list in which the energy grid of the systems is kept for the next job.
+        kept: list in which the energy grid of the systems, and the systems at their end, are kept
+            for the next job.
         part and the rest: as for all replicas.
     """
 
     Result = Result
 
     def __init__(
-        self, parts: int, rank: int, grids: list[Any], part: int, settings: Settings, *rest: Any
+        self, parts: int, rank: int, kept: list[Any], part: int, settings: Settings, *rest: Any
     ) -> None:
         super().__init__(part, settings, *rest)
-        self._rank, self._parts, self._grids = rank, parts, grids
+        self._rank, self._parts, self._kept = rank, parts, kept
         self._systems = settings.systems_of(part, parts)
         records = _OF_EARLY if settings.early else RECORDS
         self._first = max(1, settings.steps // records)  # steps of the first record
@@ -184,7 +192,7 @@ class Replica(replica.Replica):
     def _started(self) -> Adsorption:
         s = self._settings
         if s.start is not None:
-            a = Adsorption.load(s.start / self._state.name, self._device, self._threads)
+            a = self._ended(s.start / self._state.name)
             a.set_fugacity(s.fugacity)
             return a
         with of_option("--framework"):
@@ -199,6 +207,16 @@ class Replica(replica.Replica):
             for line in lines_of(a.framework_atoms):
                 print(f"framework {line}", file=sys.stderr)
         return a
+
+    def _ended(self, state: Path) -> Adsorption:
+        """The systems with which another job has ended, from memory if they are there: a new engine
+        would allocate memory, which on a GPU waits for the kernels of all other structures."""
+        for held in self._kept:
+            if isinstance(held, Ended) and held.state == state:
+                if held.systems.device == self._device:
+                    held.systems._restart_clock()
+                    return held.systems
+        return Adsorption.load(state, self._device, self._threads)
 
     def _resumed(self) -> Adsorption:
         records_file, state = self._newest()
@@ -304,7 +322,7 @@ class Replica(replica.Replica):
         }
 
     def _course(self, a: Adsorption) -> None:
-        self._grids[:] = [a.kept_grid()]
+        self._kept[:] = [a.kept_grid()]
         if self._index == 0 and "pdb" in self._settings.structures:
             check_pdb(self._settings.output / "structure.pdb", _least_atoms(a))
         if self._settings.frames and self._index == 0:
@@ -416,6 +434,7 @@ class Replica(replica.Replica):
         )  # fmt: skip
 
     def _found(self, a: Adsorption) -> dict[str, Any]:
+        self._kept.append(Ended(self._state, a))
         return {
             "rank": self._rank,
             "N": int(a.counts.sum()),
