@@ -10,6 +10,7 @@ takes over its structures.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,12 @@ from manymove.jobs.world import World
 _AGAIN = 1.0  # seconds between two attempts to take a structure that another worker has
 _WAIT = 0.2  # seconds between two looks at a request to stop
 _MOST = 32  # structures that run at the same time by default
+
+
+def open_connections() -> None:
+    """Let CUDA have a connection to a GPU for each structure: streams that share one of the eight
+    default ones wait for each other. It has an effect before the first call of CUDA only."""
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", str(_MOST))
 
 
 def devices_of(screening: Screening, world: World) -> list[str]:
