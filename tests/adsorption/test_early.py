@@ -69,6 +69,18 @@ def test_a_run_may_end_after_a_fiftieth_of_its_length(words, tmp_path):
     assert 40 <= steps[0] < 200 <= steps[1]
 
 
+def test_the_end_is_tested_also_in_a_run_that_is_resumed_there(words, tmp_path):
+    """90 steps are no multiple of the last records of four steps."""
+    found = []
+    assert cli.run([*words, "--steps", "90", "--output", str(tmp_path)]) == 0
+    for _ in range(2):
+        (point,) = summary_of(tmp_path)["runs"]
+        found.append((point["target_reached"], point["warnings"]))
+        assert cli.run(["adsorption", "--resume", "--quiet", "--output", str(tmp_path)]) == 0
+    assert found[0] == found[1]
+    assert found[0][0] is False
+
+
 def test_it_is_for_a_target_error(words, capsys):
     while "--target-error" in words:
         at = words.index("--target-error")

@@ -374,7 +374,9 @@ class Replica(replica.Replica):
             if s.early and a.samples == _MOST * self._every:
                 self._thin(self._records, 2 * self._every)
             every = self._every
-            enough = a.samples % every == 0 and a.samples // every >= FEWEST
+            # The last record of early tests may be shorter than the others.
+            whole = a.samples % every == 0 or (s.early and a.samples == s.steps)
+            enough = whole and a.samples // every >= FEWEST
             if s.target_error is not None and enough:
                 # Each part of the systems has its share of the error.
                 self._reached = a._is_reached(s.target_error * math.sqrt(s.systems / self._systems))
