@@ -248,8 +248,8 @@ def _check_peers(
 
 
 def _guest(name: str, force_field: str) -> dict[str, Any]:
-    """Arguments of `Adsorption` for an adsorbate: methane of one site, which has parameters of its
-    own, or a rigid molecule or a flexible chain with a force field of the framework."""
+    """Arguments of `Adsorption` for an adsorbate: methane of one site with built-in parameters, or
+    a rigid molecule or a flexible chain with a force field."""
     if name == "methane":
         if force_field != "TraPPE-zeo":
             raise ValueError("--force-field is for molecules: give another --adsorbate")

@@ -63,7 +63,7 @@ def series(
     charges: Given = None,
     processes: int = 1,
 ) -> list[Series]:
-    """Numbers of molecules of an open system after each of its cycles, of each process.
+    """Numbers of molecules of an open system after each of its cycles, a series for each process.
 
     Args:
         program: path of gRASPA's program.

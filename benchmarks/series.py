@@ -91,8 +91,8 @@ class Series:
 
 
 def row_of_processes(processes: Sequence[Series], name: str, device: str) -> dict[str, Any]:
-    """The row of equal processes that have run at the same time, with the mean of their loadings. A
-    single process has its own row."""
+    """The row of equal processes that have run at the same time: the mean of their loadings and the
+    sum of their rates. For a single process it is the row of its series."""
     rows = [one.row(f"{name}, process {k + 1}", device) for k, one in enumerate(processes)]
     if len(rows) == 1:
         return processes[0].row(name, device)

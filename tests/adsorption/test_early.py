@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs whose target error is tested early (`--early`), so that their records become longer."""
+"""Runs whose target error is tested early (`--early`), with records that become longer."""
 
 from __future__ import annotations
 

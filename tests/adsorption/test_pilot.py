@@ -149,7 +149,7 @@ def test_a_candidate_without_enough_memory_is_skipped(monkeypatch, tmp_path):
     assert all(row["accepted"] > 0 for row in rows[:3])
     assert all(row["exchanges"] == row["merit"] == 0 for row in rows[3:])
     assert a.pilot["chosen"] < 3 and numbers(a) == (rows[a.pilot["chosen"]]["trial_positions"], 1)
-    # The candidate is also remembered over an interruption in its piece.
+    # The refusal is also known after an interruption in the piece of the candidate.
     b = opened()
 
     def interrupt(b):
@@ -219,9 +219,9 @@ def test_an_undecided_equilibration_ends_at_a_constant_loading(monkeypatch):
 
 
 def test_rare_molecules_need_no_more_rounds():
-    """The numbers at the 100 comparisons of a round have an error above 3 %, also if they are
-    independent. Two rounds agree with a probability of 95 %, so that one run of 1,000 needs five
-    rounds or more."""
+    """The loading of a round of 100 comparisons has an error above 3 %, even if the states are
+    independent. Two rounds agree with a probability of 95 %, so that fewer than one run in 1,000
+    needs five rounds or more."""
     a = opened(systems=64, fugacity=1.0)
     assert a.equilibrate_loading(100) is None
     ((value, error),) = a.pilot["loading"]

@@ -7,9 +7,10 @@ The examples of RASPA2 (D. Dubbeldam, S. Calero, D. E. Ellis, R. Q. Snurr, Mol. 
 (2024); github.com/snurr-group/gRASPA) have the force field, the framework and the results. The
 standard errors come from the five block averages that they print. Both programs sample once in a
 cycle of max(20, N) moves, which is done here as well: states count with the weight 1 / max(20, N).
-The framework of the mixture is a file of RASPA2's example; without --raspa2 it is left out. So are
-four metal-organic and covalent frameworks of RASPA2's collection with methane, whose loadings were
-computed with RASPA2 (its inputs are in the record on the page of the benchmark).
+The framework of the mixture is a file of RASPA2's example. With --raspa2, the path of its sources,
+the mixture is compared, and methane in four metal-organic and covalent frameworks of RASPA2's
+collection. Their loadings were computed with RASPA2
+(docs/benchmarks/results/2026-11-30-cpu-raspa2.txt).
 
 With --experiment, CO2 in MFI is compared with an experiment, with the force field of A.
 Garcia-Sanchez et al., J. Phys. Chem. C 113, 8814 (2009), as in RASPA2's examples/Auxiliary/11.
@@ -30,8 +31,8 @@ from manymove import Adsorption, Interactions, Steps, script
 from manymove.adsorption import ForceField, GasPhase, Molecule, Site
 
 MIXTURE = "examples/Advanced/10_CFCMC_N2_CO2_Binary_Mixture_in_DMOF"
-# Frameworks of RASPA2's collection, unit cells and fugacity in bar: molecules of methane in the box
-# at 298 K, and the standard error.
+# Framework of RASPA2's collection, unit cells and fugacity in bar: number of methane molecules in
+# the box at 298 K, and its standard error.
 COMPUTED = {
     ("IRMOF-1", (1, 1, 1), 5.0): (11.878, 0.088),
     ("Cu-BTC", (1, 1, 1), 1.0): (9.559, 0.064),

@@ -150,7 +150,7 @@ void wait_for_device(int device) {
 
 void sleep_while_waiting(int device) {
   const DeviceGuard guard(existing_device(device));
-  // Without it threads poll, which is no error.
+  // If the flag is refused, threads poll, which is slower but no error.
   if (cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync) != cudaSuccess) cudaGetLastError();
 }
 

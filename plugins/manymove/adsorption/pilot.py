@@ -32,7 +32,7 @@ _OF_CHAINS = (4, 16, 64), (2, 8, 32)
 # An operation is the energy of a pair of sites, or a wave of a site. The energy of a site in the
 # framework takes as much time as several operations, by its interpolation.
 _OF_GRID = {"linear": 8, "cubic": 24}
-_INDEPENDENT = 1.5  # largest error of nearly independent numbers, in those of independent ones
+_INDEPENDENT = 1.5  # largest error of a rare loading, in errors of independent states
 _OF_STEP = 1000  # random numbers, lists of neighbors and decisions
 
 
@@ -146,9 +146,9 @@ class Pilot(MonteCarlo, Averages):
         })  # fmt: skip
 
     def _same_loading(self, errors: float) -> bool:
-        """Whether the mean loadings of the last two rounds agree within so many standard errors,
-        and whether these are small, or, for rare molecules, nearly those of independent states.
-        False without a pilot run."""
+        """Whether the mean loadings of the last two rounds agree within so many standard errors.
+        These must be small or, for rare molecules, nearly those of independent states. False
+        without a pilot run."""
         pilot = self.pilot
         if pilot is None or pilot["before"] is None:
             return False

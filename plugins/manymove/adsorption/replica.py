@@ -35,8 +35,9 @@ from manymove.jobs.options import least, of_option, refuse_shorter
 from manymove.warned import collected
 
 RECORDS = 200  # approximate number of energy records in a run of the maximum length
-_OF_EARLY, _MOST = 1000, 40  # the same for early tests, where 40 records become 20 longer ones
-_LEAST_TESTS = 4  # test molecules at the end of a record, for each step of the first record
+_OF_EARLY = 1000  # the same with early tests, if records did not become longer
+_MOST = 40  # records that early tests merge in pairs, so that records become twice as long
+_LEAST_TESTS = 4  # fewest test molecules of an early comparison, per step of the first record
 INSERTIONS = 100  # test molecules of a system between two looks at the clock
 
 
@@ -49,8 +50,8 @@ class Settings(replica.Measurement):
         equilibrate: Length of the equilibration in steps.
         mole_fractions: Mole fractions of the species in the gas of an isotherm (default equal).
         seed: Seed of the random number generator; rank k adds k.
-        early: Test the target error from --steps / 50 steps on, instead of --steps / 10. The
-            intervals between two tests become longer in the course of the run.
+        early: Test --target-error from --steps / 50 steps on, instead of --steps / 10. The
+            intervals between tests grow during the run.
 
     Sampling:
         henry: Number of test molecules per system for Henry coefficients and heats.
@@ -209,8 +210,8 @@ class Replica(replica.Replica):
         return a
 
     def _ended(self, state: Path) -> Adsorption:
-        """The systems with which another job has ended, from memory if they are there: a new engine
-        would allocate memory, which on a GPU waits for the kernels of all other structures."""
+        """The systems at the end of the job with this checkpoint, from memory if they are kept: a
+        new engine would allocate memory, which on a GPU waits for the kernels of all structures."""
         for held in self._kept:
             if isinstance(held, Ended) and held.state == state:
                 if held.systems.device == self._device:

@@ -62,7 +62,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
                                             bool empty) final {
     const DeviceGuard here = use();
     check_species(state_, species);
-    // Kept, because an allocation or its end waits for the kernels of all engines on the device.
+    // Kept, because allocating or freeing memory waits for the kernels of all engines on the GPU.
     if (!tests_.size())
       tests_ = DeviceBuffer<double>(2 * static_cast<std::size_t>(state_.parameters.systems));
     kernels_.insert_tests<<<blocks(), threads_, shared_, stream_>>>(

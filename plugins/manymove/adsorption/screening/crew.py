@@ -34,8 +34,8 @@ _MOST = 32  # structures that run at the same time by default
 
 
 def open_connections() -> None:
-    """Let CUDA have a connection to a GPU for each structure: streams that share one of the eight
-    default ones wait for each other. It has an effect before the first call of CUDA only."""
+    """Give CUDA a connection to a GPU for each structure, because streams that share one of the
+    default eight wait for each other. Call this before the first call of CUDA."""
     os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", str(_MOST))
 
 
@@ -96,7 +96,7 @@ class Crew:
         self._guard, self._working = Lock(), len(places)
         self._is_alone = len(places) == 1  # whether a single thread runs structures
         for device in {place.device for place in places if not self._is_alone} - {"cpu"}:
-            _core.sleep_while_waiting(devices.first_index(device))  # there are fewer cores
+            _core.sleep_while_waiting(devices.first_index(device))  # maybe more threads than cores
         self._threads = [Thread(target=self._work, args=(place,), daemon=True) for place in places]
         for thread in self._threads:
             thread.start()

@@ -27,7 +27,7 @@ from manymove.jobs.progress import StopRequest, time_left
 from manymove.jobs.team import Place
 from manymove.jobs.world import World
 
-_SWITCH = 5e-4  # seconds after which a thread lets another one use Python
+_SWITCH = 5e-4  # seconds after which a thread releases the lock of the interpreter
 _EVERY = 10.0  # minimum time between two writes of the tables during a run, in seconds
 _OPENING, _LOOK = 10.0, 0.1  # seconds that another process has to enter its options, and of a look
 _GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are spread evenly between 0 and 1
@@ -142,7 +142,8 @@ class Job:
         tasks = [self._tasks[index] for index in pending]
         crew = Crew(tasks, places, self._first(len(tasks)), since, self._finished)
         began, count, before = time.monotonic(), 0, sys.getswitchinterval()
-        # Threads ask for Python between short calls of engines, while another one computes.
+        # Threads need the lock of the interpreter between short calls of engines. With the default
+        # interval they would wait for it longer than a call takes.
         sys.setswitchinterval(_SWITCH)
         try:
             each = crew.results()
