@@ -19,7 +19,8 @@ from benchmarks import open_systems
 from benchmarks import raspa as bench_raspa
 from manymove.adsorption.averages import MULTIPLE
 from manymove.adsorption.chains import SHIPPED_CHAINS, shipped_chain
-from manymove.adsorption.force_field import TRAPPE_ZEO
+from manymove.adsorption.charges import charges_of_option
+from manymove.adsorption.force_field import ForceField
 from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.input import METHODS, arguments_of
 from manymove.adsorption.molecules import SHIPPED_MOLECULES
@@ -116,6 +117,9 @@ def run(
     peers: Sequence[str] | None = None,
     kups_systems: Sequence[int] = (64,),
     kups_seconds: float | None = None,
+    graspa_processes: int = 1,
+    force_field: str = "TraPPE-zeo",
+    framework_charges: str | None = None,
 ) -> dict[str, Any]:
     """Time every size, print a table, and write the JSON file after each size.
 
@@ -138,7 +142,7 @@ def run(
         "temperature": temperature,
         "seed": seed,
     }
-    guest = _guest(adsorbate)
+    guest = _guest(adsorbate, force_field)
     if adsorbate in SHIPPED_CHAINS and (raspa or merit is not None):
         raise ValueError(
             f"{'--raspa' if raspa else '--merit'} is for methane and rigid molecules; "
@@ -146,12 +150,12 @@ def run(
         )
     devices = [device, *(["cpu"] if cpu and on_gpu(device) else [])]
     about = {"framework": framework, "adsorbate": adsorbate, **settings, "equilibrate": equilibrate}
-    if merit is None and (peers or kups_seconds is not None or tuple(kups_systems) != (64,)):
-        raise ValueError("--peers, --kups-systems and --kups-seconds need --merit")
-    if kups_seconds is not None and not kups_seconds > 0:
-        raise ValueError(f"--kups-seconds must be positive, got {kups_seconds}")
-    if min(kups_systems, default=0) < 1:
-        raise ValueError(f"--kups-systems must be at least 1, got {list(kups_systems)}")
+    if framework_charges and not guest:
+        raise ValueError("--framework-charges is for molecules: give another --adsorbate")
+    if guest:
+        guest["framework_charges"] = charges_of_option(framework_charges)
+        about |= {"force_field": force_field, "framework_charges": framework_charges}
+    _check_peers(merit, peers, kups_systems, kups_seconds, graspa_processes)
     if fugacity is not None:
         ignored = {
             "--cpu": cpu, "--raspa": raspa, "--proposals": tuple(proposals) != (64,),
@@ -166,7 +170,7 @@ def run(
             if not merit > 0:
                 raise ValueError(f"--merit must be positive, got {merit}")
             # The programs differ in their tail corrections.
-            guest["force_field"] = replace(TRAPPE_ZEO, potential="truncated")
+            guest["force_field"] = replace(guest["force_field"], potential="truncated")
             about |= {"merit": merit, "potential": "truncated"}
         return open_systems.run(
             framework=framework, molecules=molecules[0], methods=methods, fugacity=fugacity,
@@ -176,6 +180,7 @@ def run(
             settings=settings | guest | {"exchange": exchange, "reinsertion": reinsertion},
             about=about | {"exchange": exchange, "reinsertion": reinsertion}, merit=merit,
             peers=peers, kups_systems=kups_systems, kups_seconds=kups_seconds,
+            graspa_processes=graspa_processes,
         )  # fmt: skip
     if merit is not None:
         raise ValueError("--merit needs --fugacity")
@@ -221,17 +226,41 @@ def run(
     return report.end()
 
 
-def _guest(name: str) -> dict[str, Any]:
-    """Arguments of `Adsorption` for an adsorbate: methane of one site, a rigid molecule, or a
-    flexible chain with the force field TraPPE."""
+def _check_peers(
+    merit: float | None,
+    peers: Sequence[str] | None,
+    kups_systems: Sequence[int],
+    kups_seconds: float | None,
+    graspa_processes: int,
+) -> None:
+    """Refuse options of the other programs that are out of range, or are given without `merit`."""
+    of_kups = kups_seconds is not None or tuple(kups_systems) != (64,)
+    if merit is None and (peers or of_kups or graspa_processes != 1):
+        raise ValueError(
+            "--peers, --kups-systems, --kups-seconds and --graspa-processes need --merit"
+        )
+    if kups_seconds is not None and not kups_seconds > 0:
+        raise ValueError(f"--kups-seconds must be positive, got {kups_seconds}")
+    if min(kups_systems, default=0) < 1:
+        raise ValueError(f"--kups-systems must be at least 1, got {list(kups_systems)}")
+    if graspa_processes < 1:
+        raise ValueError(f"--graspa-processes must be at least 1, got {graspa_processes}")
+
+
+def _guest(name: str, force_field: str) -> dict[str, Any]:
+    """Arguments of `Adsorption` for an adsorbate: methane of one site with built-in parameters, or
+    a rigid molecule or a flexible chain with a force field."""
     if name == "methane":
+        if force_field != "TraPPE-zeo":
+            raise ValueError("--force-field is for molecules: give another --adsorbate")
         return {}
+    field = ForceField.read(force_field)
     if name in SHIPPED_CHAINS:
-        return {"adsorbates": shipped_chain(name), "force_field": TRAPPE_ZEO}
+        return {"adsorbates": shipped_chain(name), "force_field": field}
     if name not in SHIPPED_MOLECULES:
         known = ", ".join([*SHIPPED_MOLECULES, *SHIPPED_CHAINS])
         raise ValueError(f'--adsorbate is "{name}"; there are methane, {known}')
-    return {"adsorbates": SHIPPED_MOLECULES[name], "force_field": TRAPPE_ZEO}
+    return {"adsorbates": SHIPPED_MOLECULES[name], "force_field": field}
 
 
 def _mark_unrelaxed(results: list[dict[str, Any]]) -> None:

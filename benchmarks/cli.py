@@ -279,6 +279,9 @@ def adsorption(
     peers: tuple[str, ...] | None = None,
     kups_systems: tuple[int, ...] = (64,),
     kups_seconds: float | None = None,
+    graspa_processes: int = 1,
+    force_field: str = "TraPPE-zeo",
+    framework_charges: str | None = None,
     **common: Any,
 ) -> int:
     """Time adsorption: steps per second and precision.
@@ -323,7 +326,11 @@ def adsorption(
     del options["fugacity"], options["exchange"], options["reinsertion"]
     if options.pop("merit") is not None:
         raise ValueError("--merit needs --fugacity")
-    for name in ("peers", "kups_systems", "kups_seconds"):
+    if options.pop("force_field") != "TraPPE-zeo" or options.pop("framework_charges"):
+        raise ValueError(
+            "--ranks and --weak time methane: leave out --force-field and --framework-charges"
+        )
+    for name in ("peers", "kups_systems", "kups_seconds", "graspa_processes"):
         del options[name]
         if is_given(name):
             raise ValueError(f"--{name.replace('_', '-')} needs --merit")

@@ -14,11 +14,13 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.series import Series
+from manymove.adsorption.charges import Given, charges_of_framework
 from manymove.adsorption.force_field import ForceField, Law
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.molecules import Molecule
@@ -58,8 +60,10 @@ def series(
     trials: tuple[int, int],
     seconds: float,
     seed: int,
-) -> Series:
-    """Numbers of molecules of an open system after each of its cycles.
+    charges: Given = None,
+    processes: int = 1,
+) -> list[Series]:
+    """Numbers of molecules of an open system after each of its cycles, a series for each process.
 
     Args:
         program: path of gRASPA's program.
@@ -69,13 +73,15 @@ def series(
         exchange, reinsertion: shares of these moves; the others are displacements and rotations.
         trials: numbers of trial positions and of trial orientations.
         seconds: duration of the measurement, after an equilibration of a quarter of it.
-        seed: seed of its random numbers.
+        seed: seed of its random numbers, to which each process adds its number.
+        charges: argument `framework_charges` of `Adsorption`.
+        processes: number of processes that run at the same time on the same device.
 
     Raises:
         RuntimeError: the program failed.
     """
     texts = {
-        "framework.cif": cif(framework, force_field),
+        "framework.cif": cif(framework, force_field, charges),
         "guest.def": _definition(molecule),
         "force_field_mixing_rules.def": _rules(framework, molecule, force_field),
         "pseudo_atoms.def": _atoms(framework, molecule, force_field),
@@ -89,7 +95,7 @@ def series(
         "SwapProbability": exchange,
     }
 
-    def run(first: int, cycles: int) -> Series:
+    def run(first: int, cycles: int, process: int) -> Series:
         values = {
             "NumberOfInitializationCycles": first,
             "NumberOfEquilibrationCycles": 0,
@@ -98,7 +104,7 @@ def series(
             "MaxStepPerCycle": _STEPS,
             "UseChargesFromCIFFile": "yes",
             "RestartFile": "no",
-            "RandomSeed": seed % 2**31,
+            "RandomSeed": (seed + process) % 2**31,
             "NumberOfTrialPositions": trials[0],
             "NumberOfTrialOrientations": trials[1],
             "NumberOfBlocks": 5,
@@ -130,9 +136,14 @@ def series(
         lines += [f"            {name} {value}" for name, value in guest.items()]
         return _result(program, texts | {"simulation.input": "\n".join(lines) + "\n"}, first)
 
-    short = run(0, 100)
-    cycles = max(200, int(100 * seconds / short.seconds))
-    return run(cycles // 4, cycles)
+    with ThreadPoolExecutor(processes) as pool:
+
+        def together(first: int, cycles: int) -> list[Series]:
+            return list(pool.map(lambda process: run(first, cycles, process), range(processes)))
+
+        slowest = max(each.seconds for each in together(0, 100))
+        cycles = max(200, int(100 * seconds / slowest))
+        return together(cycles // 4, cycles)
 
 
 def _result(program: Path, texts: Mapping[str, str], first: int) -> Series:
@@ -182,8 +193,14 @@ def read_output(output: str, first: int, messages: str) -> Series:
 # ---- files ---------------------------------------------------------------------------------------
 
 
-def cif(framework: Framework, force_field: ForceField, *, numbered: bool = True) -> str:
+def cif(
+    framework: Framework, force_field: ForceField, given: Given = None, *, numbered: bool = True
+) -> str:
     """A CIF file of the unit cell with charges; labels are the elements, numbered or not.
+
+    Args:
+        framework, force_field: the framework, and the force field with its charges, if it has any.
+        given: argument `framework_charges` of `Adsorption`.
 
     Raises:
         ValueError: the cell has no right angles.
@@ -197,11 +214,12 @@ def cif(framework: Framework, force_field: ForceField, *, numbered: bool = True)
     lines += ["", "loop_"]
     columns = ("label", "type_symbol", "fract_x", "fract_y", "fract_z", "charge")
     lines += [f"_atom_site_{name}" for name in columns]
-    for k, (element, place) in enumerate(
-        zip(framework.elements, framework.fractional, strict=True)
+    found = charges_of_framework(framework, force_field, given)
+    charges = found or [0.0] * len(framework.elements)
+    for k, (element, place, charge) in enumerate(
+        zip(framework.elements, framework.fractional, charges, strict=True)
     ):
         where = " ".join(f"{x % 1.0:.10f}" for x in place)
-        charge = force_field.charges.get(element, 0.0)
         label = f"{element}{k + 1}" if numbered else element
         lines.append(f"{label} {element} {where} {charge:.6f}")
     return "\n".join(lines) + "\n"

@@ -25,6 +25,7 @@ import numpy as np
 
 from benchmarks.graspa import PRECISION, cif, laws
 from benchmarks.series import Series
+from manymove.adsorption.charges import Given
 from manymove.adsorption.force_field import ForceField
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.molecules import Molecule
@@ -153,6 +154,7 @@ def batch(
     systems: int,
     seconds: float,
     seed: int,
+    charges: Given = None,
 ) -> Batch:
     """Numbers of molecules of open systems that kUPS advances together.
 
@@ -167,6 +169,7 @@ def batch(
         systems: number of systems.
         seconds: duration of the measurement, after an equilibration of half of it.
         seed: seed of its random numbers.
+        charges: argument `framework_charges` of `Adsorption`.
 
     Raises:
         RuntimeError: the program failed.
@@ -205,7 +208,7 @@ def batch(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         # kUPS looks parameters up by the labels of the file.
-        text = cif(framework, force_field, numbered=False)
+        text = cif(framework, force_field, charges, numbered=False)
         (folder / "framework.cif").write_text(text)
         system["cif"] = str(folder / "framework.cif")
         (folder / "system.json").write_text(json.dumps(system))

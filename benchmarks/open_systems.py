@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import graspa, kups, raspa
+from benchmarks.series import row_of_processes
 from manymove.adsorption.input import OPEN_METHODS, arguments_of
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.simulation import Adsorption
@@ -129,12 +130,14 @@ def run(
     peers: Sequence[str] | None = None,
     kups_systems: Sequence[int] = (64,),
     kups_seconds: float | None = None,
+    graspa_processes: int = 1,
 ) -> dict[str, Any]:
     """Time every number of trials, print a table, and write the JSON file.
 
     The arguments are the options of `python -m benchmarks adsorption`; `molecules` are there at the
     start of the equilibration. With `merit`, gRASPA, kUPS and RASPA3 measure the same system for
     that many seconds each, if they are installed; `peers` names those that have to be installed.
+    gRASPA may have several processes, which run at the same time.
 
     Raises:
         ValueError: an argument is out of range, or a program of `peers` is not installed.
@@ -166,7 +169,8 @@ def run(
     if merit is not None:
         merits = [row["figure_of_merit"] for row in rows]
         best = max((merit for merit in merits if merit > 0), default=math.nan)  # NaN: no error
-        batches = {"systems": kups_systems, "seconds": kups_seconds or merit}
+        batches = {"systems": kups_systems, "seconds": kups_seconds or merit,
+                   "processes": graspa_processes}  # fmt: skip
         for peer in _peers(found, timed[0].engine, molecules, merit, settings, batches):
             row = peer()
             row["merit_ratio"] = best / row["figure_of_merit"]
@@ -205,23 +209,27 @@ def _peers(
     batches: dict[str, Any],
 ) -> list[Callable[[], dict[str, Any]]]:
     """Functions that return the rows of the other programs. `batches` has the numbers of systems
-    and the duration of kUPS."""
+    and the duration of kUPS, and the number of processes of gRASPA."""
     molecule, force_field = settings["adsorbates"], settings["force_field"]
     fugacity = a.resolved_settings["fugacity"][0]
     common = {
         "framework": a.framework, "force_field": force_field, "cells": a.cells,
         "temperature": a.temperature, "cutoff": a.resolved_settings["cutoff"],
         "exchange": settings["exchange"], "reinsertion": settings["reinsertion"],
-        "seed": settings["seed"],
+        "seed": settings["seed"], "charges": settings.get("framework_charges"),
     }  # fmt: skip
     timed = common | {"seconds": seconds}
+    of_raspa = {name: value for name, value in timed.items() if name != "charges"}
     peers: list[Callable[[], dict[str, Any]]] = []
     if "graspa" in found and (program := graspa.program()) is not None:
         for trials in _TRIALS_OF_GRASPA:
-            name = f"gRASPA {trials[0]} x {trials[1]}"
+            name, processes = f"gRASPA {trials[0]} x {trials[1]}", batches["processes"]
+            if processes > 1:
+                name += f", {processes} processes"
             run = partial(graspa.series, program, molecule=molecule, fugacity=fugacity,
-                          molecules=molecules, trials=trials, **timed)  # fmt: skip
-            peers.append(lambda run=run, name=name: run().row(name, "cuda"))
+                          molecules=molecules, trials=trials, processes=processes,
+                          **timed)  # fmt: skip
+            peers.append(lambda run=run, name=name: row_of_processes(run(), name, "cuda"))
     if "kups" in found and (python := kups.python()) is not None:
         for count in batches["systems"]:
             run = partial(kups.batch, python, molecule=molecule, fugacity=fugacity,
@@ -231,7 +239,7 @@ def _peers(
     if "raspa" in found and (library := raspa.module()) is not None:
         name = f"RASPA {version('raspalib')}, one core"
         run = partial(raspa.open_series, library, species=[molecule], fugacities=[fugacity],
-                      molecules=[molecules], **timed)  # fmt: skip
+                      molecules=[molecules], **of_raspa)  # fmt: skip
         peers.append(lambda run=run, name=name: run()[0].row(name, "cpu"))
     return peers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,3 +88,35 @@ class Series:
             "device": device,
             "warnings": warnings,
         }
+
+
+def row_of_processes(processes: Sequence[Series], name: str, device: str) -> dict[str, Any]:
+    """The row of equal processes that have run at the same time: the mean of their loadings and the
+    sum of their rates. For a single process it is the row of its series."""
+    rows = [one.row(f"{name}, process {k + 1}", device) for k, one in enumerate(processes)]
+    if len(rows) == 1:
+        return processes[0].row(name, device)
+    rate = sum(row["steps_per_second"] for row in rows)
+    seconds = max(row["measured_seconds"] for row in rows)
+    steps = sum(row["measured_steps"] for row in rows)
+    loading = sum(row["loading_molecules"] for row in rows) / len(rows)
+    error = math.hypot(*(row["loading_error_molecules"] for row in rows)) / len(rows)
+    merit = 1 / (error**2 * seconds)
+    rates = ("trial_states_per_second", "steps_per_second", "lowest", "highest")
+    return {
+        **rows[0],
+        "variant": name,
+        "systems": len(rows),
+        **dict.fromkeys(rates, rate),
+        "acceptance": sum(row["acceptance"] for row in rows) / len(rows),
+        "measured_steps": steps,
+        "measured_seconds": seconds,
+        "loading_molecules": loading,
+        "loading_error_molecules": error,
+        "loadings_of_processes_molecules": [row["loading_molecules"] for row in rows],
+        "autocorrelation_steps": sum(row["autocorrelation_steps"] for row in rows) / len(rows),
+        "figure_of_merit": merit,
+        "merit_per_step": merit * seconds / steps,
+        "optimal_merit": merit,
+        "warnings": [text for row in rows for text in row["warnings"]],
+    }

@@ -71,6 +71,11 @@ _OWN = {
     "(default: those that are installed).",
     "kups_systems": "Numbers of systems that kUPS advances together, one variant for each.",
     "kups_seconds": "Time in seconds for which kUPS measures (default: the time of --merit).",
+    "graspa_processes": "Number of processes of gRASPA that run at the same time, one system each.",
+    "adsorption.force_field": "Force field of molecules and framework: a shipped one (TraPPE-zeo, "
+    "UFF, Dreiding-UFF, Garcia-Sanchez), or a path.",
+    "framework_charges": "Charges of the framework: cif, zero, a list such as O=-0.75,Si=1.5, or "
+    "the path of a file (default those of the force field, or else of the CIF file).",
     "exchange": "Share of insertions and deletions among the steps of open systems.",
     "dpd.density": "Number density N / V in reduced units (default 3; 6.1 for mdpd).",
     "adsorption.equilibrate": "Length of the equilibration in steps.",

@@ -167,6 +167,9 @@ class Simulation(Uncopied, CheckedAttributes, ABC):
 
     def _adopt(self, engine: Any) -> None:
         self._engine = engine
+        self._restart_clock()
+
+    def _restart_clock(self) -> None:
         self._seconds = 0.0
         self._pace = 0.0  # cycles, sweeps or steps per second in the last piece
 

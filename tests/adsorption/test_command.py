@@ -297,6 +297,30 @@ def test_the_table_of_an_isotherm_is_written_after_each_point(tmp_path, monkeypa
     assert summary_of(tmp_path)["complete"]
 
 
+def test_points_continue_in_memory_as_from_a_checkpoint(tmp_path, monkeypatch):
+    from manymove.adsorption.replica import Replica
+
+    load, loaded = Adsorption.load, []
+
+    def counted(path, *given, **named):
+        loaded.append(path)
+        return load(path, *given, **named)
+
+    monkeypatch.setattr(Adsorption, "load", counted)
+    assert adsorption(*DENSE, "1,20,5", "--steps", 10, "--output", tmp_path / "memory") == 0
+    assert not loaded
+    monkeypatch.setattr(Replica, "_ended", lambda self, state: Adsorption.load(state, "cpu", 1))
+    assert adsorption(*DENSE, "1,20,5", "--steps", 10, "--output", tmp_path / "files") == 0
+    assert len(loaded) == 2
+    one, other = (summary_of(tmp_path / name)["runs"] for name in ("memory", "files"))
+    for point, same in zip(one, other, strict=True):
+        assert point["state_hash"] == same["state_hash"] is not None
+        assert point["loading_molecules"] == same["loading_molecules"]
+    held = [(tmp_path / name / "pressure_20" / "checkpoint-0.state").read_bytes()
+            for name in ("memory", "files")]  # fmt: skip
+    assert held[0] == held[1]
+
+
 def test_a_resumed_isotherm_keeps_the_rows_that_it_has_not_come_to_again(tmp_path, monkeypatch):
     from manymove.adsorption import job
 

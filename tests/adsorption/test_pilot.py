@@ -126,6 +126,63 @@ def test_a_gpu_chooses_as_a_cpu():
     assert found[0] == found[1]
 
 
+def refuse_above(monkeypatch, most):
+    """Let each device have memory for at most this number of trial positions."""
+    use = Adsorption._use_trials
+
+    def limited(a, positions, orientations):
+        if positions > most:
+            raise ValueError(f"{positions} trial positions are too many")
+        use(a, positions, orientations)
+
+    monkeypatch.setattr(Adsorption, "_use_trials", limited)
+
+
+def test_a_candidate_without_enough_memory_is_skipped(monkeypatch, tmp_path):
+    refuse_above(monkeypatch, 16)
+    a = opened()
+    a.equilibrate_loading(400)
+    rows = a.pilot["rows"]
+    assert [row.get("refused") for row in rows] == [
+        None, None, None, "64 trial positions are too many", "256 trial positions are too many"
+    ]  # fmt: skip
+    assert all(row["accepted"] > 0 for row in rows[:3])
+    assert all(row["exchanges"] == row["merit"] == 0 for row in rows[3:])
+    assert a.pilot["chosen"] < 3 and numbers(a) == (rows[a.pilot["chosen"]]["trial_positions"], 1)
+    # The refusal is also known after an interruption in the piece of the candidate.
+    b = opened()
+
+    def interrupt(b):
+        if b.steps == 271:  # in the fourth piece of the pilot run, that of 64 positions
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        b.equilibrate_loading(400, [(1, interrupt)])
+    b.save(tmp_path / "held")
+    c = Adsorption.load(tmp_path / "held", device="cpu")
+    c.equilibrate_loading(400)
+    assert c.pilot == a.pilot and state(c) == state(a)
+
+
+@on_gpu
+def test_a_candidate_beyond_the_shared_memory_of_a_gpu_is_skipped():
+    """The systems have room for as many molecules as fit into the shared memory of a block without
+    trials, which leaves none for 256 of them."""
+    fits, too_many = 100, 10_000
+    while too_many - fits > 8:
+        between = (fits + too_many) // 2
+        try:
+            opened(capacity=between, device="cuda", systems=2, trial_positions=1)
+            fits = between
+        except ValueError:
+            too_many = between
+    a = opened(capacity=fits, device="cuda")
+    a.equilibrate_loading(400)
+    assert "too many for this GPU's shared memory" in a.pilot["rows"][-1]["refused"]
+    assert "refused" not in a.pilot["rows"][0]
+    assert "refused" not in a.pilot["rows"][a.pilot["chosen"]]
+
+
 def test_an_interrupted_pilot_run_continues(tmp_path):
     """The interruptions are before, within and at the end of pieces of the pilot run."""
     whole = opened(systems=32)
@@ -159,6 +216,17 @@ def test_an_undecided_equilibration_ends_at_a_constant_loading(monkeypatch):
     c = opened(systems=64)
     assert c.equilibrate_loading(20) is False
     assert c.steps == 63 * 20
+
+
+def test_rare_molecules_need_no_more_rounds():
+    """The loading of a round of 100 comparisons has an error above 3 %, even if the states are
+    independent. Two rounds agree with a probability of 95 %, so that fewer than one run in 1,000
+    needs five rounds or more."""
+    a = opened(systems=64, fugacity=1.0)
+    assert a.equilibrate_loading(100) is None
+    ((value, error),) = a.pilot["loading"]
+    assert error > 0.03 * value
+    assert a.steps <= 31 * 100
 
 
 def test_each_fugacity_has_a_choice_of_its_own():

@@ -11,10 +11,12 @@ from threading import Thread
 
 import pytest
 from commands import COMMAND, summary_of
+from machine import on_gpu
 from processes import run, start, until
 from screenings import OPTIONS, results, rows, screened, two_frameworks, write
 
 from manymove.adsorption import TRAPPE_ZEO, screen
+from manymove.adsorption.replica import Replica
 from manymove.adsorption.screening import aif, crew, structure
 from manymove.adsorption.screening.job import Job
 from manymove.adsorption.screening.settings import screening_of
@@ -292,15 +294,33 @@ def test_structures_on_a_cpu_share_its_threads():
 def test_structures_run_on_several_gpus(monkeypatch):
     monkeypatch.setattr(crew, "filling_systems", lambda *given: 200)
     places = crew.places_of(of(device="cuda:0,2", threads=16), World(), 100)
-    assert [place.device for place in places] == ["cuda:0", "cuda:2"] * 4
-    assert {place.threads for place in places} == {2}
-    assert len(crew.places_of(of(device="cuda:1", systems=10), World(), 100)) == 16
+    assert [place.device for place in places] == ["cuda:0", "cuda:2"] * 7
+    assert sum(place.threads for place in places) == 16
+    assert len(crew.places_of(of(device="cuda:1", systems=10), World(), 100)) == 20
+
+
+@on_gpu
+def test_structures_that_share_a_gpu_have_the_states_of_a_cpu(cifs, tmp_path):
+    words = ("--adsorbates", "CO2", "--framework-charges", "zero", "--trial-positions", "auto")
+    for device in ("cpu", "cuda"):
+        output = tmp_path / device
+        assert screened(cifs, output, *words, "--device", device, "--at-once", "2") == 0
+    for name in ("narrow", "wide"):
+        one, other = (results(tmp_path / device, name)["points"] for device in ("cpu", "cuda"))
+        assert len(one) == 2
+        for point, same in zip(one, other, strict=True):
+            assert point["state_hash"] == same["state_hash"] is not None
+            assert point["loading_molecules"] == same["loading_molecules"]
+            assert point["pilots"] == same["pilots"]
 
 
 def test_the_points_of_an_isotherm_share_the_grid_of_the_henry_coefficient(
     cifs, tmp_path, monkeypatch
 ):
-    """While a grid is computed the program asks whether it was interrupted."""
+    """While a grid is computed the program asks whether it was interrupted. Each point has an
+    engine of its own here, as after an interruption."""
+    load = structure.Adsorption.load
+    monkeypatch.setattr(Replica, "_ended", lambda self, state: load(state, "cpu", 1))
     asked = []
     original = replicas.interruptible
     monkeypatch.setattr(

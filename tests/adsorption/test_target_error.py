@@ -17,6 +17,7 @@ from manymove.adsorption import averages
 from manymove.adsorption.averages import Averages
 
 RUNS, LENGTH, RECORDS, FIRST = 250, 2000, 200, 20
+MANY = 1000  # records of a run of the maximum length in a screening
 SPREAD = 0.1  # standard deviation of a state over the mean, which is one
 ROWS = (averages._PLAIN, averages._OF_SPECIES, averages._NUMBER)
 SQUARED = (averages._SQUARED, averages._NUMBER_SQUARED)
@@ -43,40 +44,47 @@ class Series:
         return found.ravel()
 
 
-def ended(tau: float, systems: int, target: float, random: np.random.Generator) -> Averages:
+def ended(
+    tau: float, systems: int, target: float, random: np.random.Generator, records: int
+) -> Averages:
     """Averages of a run that has ended at a target error, or after all steps."""
     run = Averages()
     run._engine = Series(tau, systems, random)
     run._parameters = {"systems": systems, "exchange": 0.5, "species": [{}]}
     run._about = {"method": "plj"}
-    for record in range(FIRST, RECORDS + 1):
-        run._engine.samples = record * LENGTH // RECORDS
+    for record in range(FIRST, records + 1):
+        run._engine.samples = record * LENGTH // records
         if run._systems_reach(target):
             break
     return run
 
 
-def stopped(tau: float, systems: int, share: float) -> tuple[np.ndarray, np.ndarray]:
+def stopped(
+    tau: float, systems: int, share: float, records: int = RECORDS
+) -> tuple[np.ndarray, np.ndarray]:
     """Deviations of the loading in standard errors, and lengths of runs. By the target a run should
     have this share of its longest length."""
     random = np.random.default_rng(2)
     memory = math.exp(-1 / tau)
     states = share * LENGTH * systems * (1 - memory) / (1 + memory)  # independent ones
-    runs = [ended(tau, systems, SPREAD / math.sqrt(states), random) for _ in range(RUNS)]
+    target = SPREAD / math.sqrt(states)
+    runs = [ended(tau, systems, target, random, records) for _ in range(RUNS)]
     loadings = [run.loading[0] for run in runs]
     deviations = np.array([abs(each.value - 1) / each.error for each in loadings])
     return deviations, np.array([run._engine.samples for run in runs])
 
 
-@pytest.mark.parametrize("share", [0.2, 0.5])
+@pytest.mark.parametrize(("share", "records"), [(0.2, RECORDS), (0.5, RECORDS), (0.02, MANY)])
 @pytest.mark.parametrize("tau", [5.0, 20.0])
 @pytest.mark.parametrize(("systems", "nominal"), [(10, (0.657, 0.923)), (64, (0.679, 0.950))])
-def test_errors_of_runs_that_end_at_a_target_error_contain_the_mean(systems, nominal, tau, share):
+def test_errors_of_runs_that_end_at_a_target_error_contain_the_mean(
+    systems, nominal, tau, share, records
+):
     """The nominal coverage of one and two standard errors is that of Student's t. Of 250 runs, the
     share within them has a standard error of 3.0 % and 1.7 %, and the bounds are 4 of these below
     the nominal value. The stopping rule lowers the coverage by 2 % at most: with another seed, a
     comparison fails in one of 500 cases at most. Errors that were 30 % too small would fail."""
-    deviations, lengths = stopped(tau, systems, share)
+    deviations, lengths = stopped(tau, systems, share, records)
     assert (lengths < LENGTH).mean() > 0.9 and len({*lengths}) > 5
     bounds = [p - 4 * math.sqrt(p * (1 - p) / RUNS) for p in nominal]
     assert [(deviations < n).mean() > bound for n, bound in zip((1, 2), bounds, strict=True)] == [

@@ -13,7 +13,7 @@ import pytest
 from benchmarks import graspa, kups, open_systems, raspa
 from benchmarks.cli import run as bench
 from benchmarks.series import Series
-from manymove.adsorption import CO2, TRAPPE_ZEO, Framework, read_framework
+from manymove.adsorption import CO2, TRAPPE_ZEO, ForceField, Framework, read_framework
 
 # Prints what gRASPA prints, for numbers of molecules that alternate between 4 and 6.
 PROGRAM = """#!{python}
@@ -145,7 +145,7 @@ def test_the_best_merit_is_that_of_a_row_that_has_one(monkeypatch, program, tmp_
 
 def test_graspa_gets_the_system_of_our_engine(program, tmp_path):
     framework = read_framework("LTA")
-    series = graspa.series(
+    (series,) = graspa.series(
         graspa.program(), framework=framework, molecule=CO2, force_field=TRAPPE_ZEO,
         cells=(1, 1, 2), temperature=298.0, fugacity=1.5, cutoff=12.0, molecules=7, exchange=0.6,
         reinsertion=0.1, trials=(10, 5), seconds=0.5, seed=3,
@@ -170,6 +170,55 @@ def test_graspa_gets_the_system_of_our_engine(program, tmp_path):
     rules = (folder / "force_field_mixing_rules.def").read_text()
     assert "O_co2 lennard-jones 79.00000000 3.05000000" in rules
     assert "C_co2 yes C C 0 14.0 0.70000000 0.0" in (folder / "pseudo_atoms.def").read_text()
+
+
+def test_several_processes_have_the_merit_of_their_mean(program, tmp_path):
+    path = tmp_path / "merit.json"
+    options = ["--fugacity", "1", "--trial-positions", "4", "--merit", "0.3", "--json", str(path)]
+    assert bench([*WORDS, *options, "--peers", "graspa", "--graspa-processes", "3"]) == 0
+    ours, *peers = json.loads(path.read_text())["results"]
+    for row in peers:
+        assert row["variant"].endswith("x 10, 3 processes") and row["systems"] == 3
+        # Each process has 1 ms for a cycle, and the same numbers of molecules.
+        assert row["measured_seconds"] == pytest.approx(0.3)
+        assert row["steps_per_second"] == pytest.approx(3 * 20 / 1e-3)
+        alone = Series(np.array([4 + 2 * (k * 7 % 11 > 5) for k in range(300)], dtype=float),
+                       np.full(300, 20.0), 0.3, 0.25)  # fmt: skip
+        assert row["loadings_of_processes_molecules"] == pytest.approx([alone.loading.value] * 3)
+        error = alone.loading.error / math.sqrt(3)
+        assert row["loading_error_molecules"] == pytest.approx(error)
+        assert row["figure_of_merit"] == pytest.approx(1 / (error**2 * 0.3))
+        assert row["merit_ratio"] == pytest.approx(ours["figure_of_merit"] / row["figure_of_merit"])
+
+
+@pytest.mark.filterwarnings("ignore:.*of the force field, not the:UserWarning")
+def test_graspa_gets_the_charges_of_the_atoms():
+    framework = replace(read_framework("LTA"), charges=np.linspace(-1, 1, 576))
+    framework = replace(framework, charges=framework.charges[: len(framework.elements)])
+    text = graspa.cif(framework, ForceField.read("UFF"))
+    rows = [line.split() for line in text.splitlines() if len(line.split()) == 6]
+    assert [float(row[5]) for row in rows] == pytest.approx(framework.charges, abs=1e-6)
+    text = graspa.cif(framework, ForceField.read("UFF"), "zero")
+    rows = [line.split() for line in text.splitlines() if len(line.split()) == 6]
+    assert {row[5] for row in rows} == {"0.000000"}
+    text = graspa.cif(framework, TRAPPE_ZEO)  # whose charges take precedence
+    rows = [line.split() for line in text.splitlines() if len(line.split()) == 6]
+    assert {row[5] for row in rows} == {"-0.750000", "1.500000"}
+
+
+def test_the_programs_get_the_force_field_and_charges_of_the_command(program, python, tmp_path):
+    options = ["--fugacity", "1", "--trial-positions", "4", "--merit", "0.3", "--force-field"]
+    more = ["UFF", "--framework-charges", "zero", "--peers"]
+    for peer in ("graspa", "kups"):
+        assert bench([*WORDS, *options, *more, peer]) == 0
+        text = (tmp_path / "kept/framework.cif").read_text()
+        rows = [line.split() for line in text.splitlines() if len(line.split()) == 6]
+        assert rows and {row[5] for row in rows} == {"0.000000"}
+    rules = (tmp_path / "kept/force_field_mixing_rules.def").read_text().splitlines()
+    epsilon, sigma = ForceField.read("UFF").law_of_atom("Si", "Si")
+    assert f"Si lennard-jones {epsilon:.8f} {sigma:.8f}" in rules
+    given = json.loads((tmp_path / "kept/system.json").read_text())
+    assert given["laws"]["Si"] == pytest.approx([epsilon, sigma])
 
 
 def test_a_program_without_a_measurement_is_an_error(tmp_path, monkeypatch):
@@ -314,7 +363,11 @@ def test_the_command_measures_both_programs(program, python, tmp_path):
         (["--merit", "1", "--fugacity", "1", "--peers", "kups"],
          "--peers: kUPS is not installed: install it with `pip install kups[cuda]`, or set "),
         (["--merit", "1", "--fugacity", "1", "--peers", "raspa2"], '--peers has "raspa2"'),
-        (["--peers", "kups", "--fugacity", "1"], "--peers, --kups-systems and --kups-seconds need"),
+        (["--peers", "kups", "--fugacity", "1"], "--peers, --kups-systems, --kups-secon"),
+        (["--graspa-processes", "3", "--fugacity", "1"], "--graspa-processes need --merit"),
+        (["--merit", "1", "--fugacity", "1", "--graspa-processes", "0"], "must be at least 1, got"),
+        (["--fugacity", "1", "--adsorbate", "methane", "--force-field", "UFF"], "--force-field is"),
+        (["--adsorbate", "methane", "--framework-charges", "zero"], "--framework-charges is for m"),
         (["--merit", "1", "--fugacity", "1", "--kups-systems", "0"], "--kups-systems must be at"),
         (["--merit", "1", "--fugacity", "1", "--kups-seconds", "0"], "--kups-seconds must be posi"),
         (["--merit", "1", "--fugacity", "1", "--adsorbate", "methane"], "needs a rigid molecule"),

@@ -7,7 +7,10 @@ The examples of RASPA2 (D. Dubbeldam, S. Calero, D. E. Ellis, R. Q. Snurr, Mol. 
 (2024); github.com/snurr-group/gRASPA) have the force field, the framework and the results. The
 standard errors come from the five block averages that they print. Both programs sample once in a
 cycle of max(20, N) moves, which is done here as well: states count with the weight 1 / max(20, N).
-The framework of the mixture is a file of RASPA2's example; without --raspa2 it is left out.
+The framework of the mixture is a file of RASPA2's example. With --raspa2, the path of its sources,
+the mixture is compared, and methane in four metal-organic and covalent frameworks of RASPA2's
+collection. Their loadings were computed with RASPA2
+(docs/benchmarks/results/2026-11-30-cpu-raspa2.txt).
 
 With --experiment, CO2 in MFI is compared with an experiment, with the force field of A.
 Garcia-Sanchez et al., J. Phys. Chem. C 113, 8814 (2009), as in RASPA2's examples/Auxiliary/11.
@@ -28,6 +31,14 @@ from manymove import Adsorption, Interactions, Steps, script
 from manymove.adsorption import ForceField, GasPhase, Molecule, Site
 
 MIXTURE = "examples/Advanced/10_CFCMC_N2_CO2_Binary_Mixture_in_DMOF"
+# Framework of RASPA2's collection, unit cells and fugacity in bar: number of methane molecules in
+# the box at 298 K, and its standard error.
+COMPUTED = {
+    ("IRMOF-1", (1, 1, 1), 5.0): (11.878, 0.088),
+    ("Cu-BTC", (1, 1, 1), 1.0): (9.559, 0.064),
+    ("MIL-47", (4, 2, 2), 0.5): (7.845, 0.054),
+    ("COF-300", (1, 1, 3), 2.0): (8.689, 0.050),
+}
 
 
 def linear(name: str, *sites: tuple[str, float, float, float, float]) -> Molecule:
@@ -106,7 +117,27 @@ def cases(raspa2: str | None) -> list[Case]:
                 [(20.3360, 0.175), (1.43388, 0.0162)], [20, 1], folder / "DMOF.cif",
             )
         )  # fmt: skip
+        found += of_collection(Path(raspa2))
     return found
+
+
+def of_collection(raspa2: Path) -> list[Case]:
+    """The cases of `COMPUTED`, with DREIDING and UFF as in RASPA2's ExampleMOFsForceField."""
+    field = ForceField.read(
+        raspa2 / "forcefield/ExampleMOFsForceField", remove_atom_number_code=True
+    )
+    # The file has beads of alkanes, of which the last one, C, replaces the carbon of DREIDING.
+    beads = ("CH3", "CH2", "CH", "C")
+    laws = {name: law for name, law in field.parameters.items() if name not in beads}
+    field = replace(field, parameters=laws)
+    return [
+        Case(
+            f"RASPA2: CH4 in {name}, 298 K, {fugacity:g} bar", [CH4],
+            dict(force_field=field, temperature=298.0, fugacity=fugacity, cutoff=12.0, cells=cells),
+            [loading], [round(loading[0])], raspa2 / f"structures/mofs/cif/{name}.cif",
+        )
+        for (name, cells, fugacity), loading in COMPUTED.items()
+    ]  # fmt: skip
 
 
 def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:

@@ -148,4 +148,10 @@ void wait_for_device(int device) {
   check(cudaDeviceSynchronize(), "work of the device");
 }
 
+void sleep_while_waiting(int device) {
+  const DeviceGuard guard(existing_device(device));
+  // If the flag is refused, threads poll, which is slower but no error.
+  if (cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync) != cudaSuccess) cudaGetLastError();
+}
+
 }  // namespace manymove

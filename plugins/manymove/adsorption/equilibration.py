@@ -66,7 +66,8 @@ class Equilibration(Pilot):
         are at most six rounds. After an interruption the next call continues. Numbers of trials
         that are "auto" are chosen by the last third of each round, see `pilot`. With "auto", a
         round whose comparison is undecided is also the last one if its loading is that of the
-        previous round, within two standard errors and with an error below 3 %.
+        previous round within two standard errors, and if the error is below 3 % of the loading or
+        below 1.5 times the error that independent states would have.
 
         Args:
             steps: number of steps of every system in the first round, at least 1.

@@ -35,15 +35,15 @@ from manymove.jobs.world import World
 
 
 def run(
-    settings: Settings, world: World, grids: list[Any] | None = None
+    settings: Settings, world: World, kept: list[Any] | None = None
 ) -> tuple[dict[str, Any], bool]:
     """Run this rank's systems; rank 0 writes summary.json, tables and pictures.
 
     Args:
         settings: settings of the job.
         world: the ranks.
-        grids: energy grids that are kept in memory for the next job, which replace those of the
-            previous one.
+        kept: energy grids and systems that are kept in memory for the next job, which replace those
+            of the previous one.
 
     Returns:
         the summary (of all ranks, on every rank), and whether all steps were made.
@@ -68,7 +68,7 @@ def run(
             world,
             stop,
             mine,
-            partial(Replica, count, world.rank, [] if grids is None else grids),
+            partial(Replica, count, world.rank, [] if kept is None else kept),
             name,
             moves,
             at_once=1,
@@ -354,7 +354,7 @@ def run_isotherm(
     unit: str = "mol/kg",
     void_fraction: str | None = None,
     literature: Sequence[Path] = (),
-    grids: list[Any] | None = None,
+    kept: list[Any] | None = None,
 ) -> tuple[dict[str, Any], bool]:
     """Run the pressures (bar) one after the other, each in its folder, and plot the loading.
 
@@ -367,8 +367,8 @@ def run_isotherm(
         unit: unit of the loadings of the table and of the picture.
         void_fraction: helium void fraction for excess loadings, or "helium" to compute it.
         literature: tables of published loadings for the picture (see `plots.published`).
-        grids: energy grids that are kept in memory, as for `run`. All points have the same grid,
-            which is computed once.
+        kept: energy grids and systems that are kept in memory, as for `run`. All points have the
+            same grid, which is computed once.
 
     Returns:
         the summary, and whether all ran to their end.
@@ -409,9 +409,9 @@ def run_isotherm(
             _write_isotherm(settings, so_far(runs, earlier[len(runs) :]), points_of_others)
 
     runs: list[dict[str, Any]] = []
-    grids = [] if grids is None else grids
+    kept = [] if kept is None else kept
     for point in points:
-        summary, complete = run(point, world, grids)
+        summary, complete = run(point, world, kept)
         runs.append(summary)
         write(runs)
         if not complete:

@@ -20,6 +20,7 @@ from manymove.adsorption.estimates import mean_and_error
 from manymove.adsorption.input import MOST_TRIALS
 from manymove.adsorption.molecule_files import Species
 from manymove.adsorption.molecules import Molecule
+from manymove.jobs.errors import text_of
 from manymove.jobs.report import number
 from manymove.simulation import MonteCarlo
 
@@ -31,6 +32,7 @@ _OF_CHAINS = (4, 16, 64), (2, 8, 32)
 # An operation is the energy of a pair of sites, or a wave of a site. The energy of a site in the
 # framework takes as much time as several operations, by its interpolation.
 _OF_GRID = {"linear": 8, "cubic": 24}
+_INDEPENDENT = 1.5  # largest error of a rare loading, in errors of independent states
 _OF_STEP = 1000  # random numbers, lists of neighbors and decisions
 
 
@@ -70,9 +72,11 @@ class Pilot(MonteCarlo, Averages):
         """The pilot run that has chosen the numbers of trials at the end of `equilibrate_loading`:
         the number of its `round`, its `rows`, and the index `chosen` of one of them. A row has
         `trial_positions`, `trial_orientations`, the numbers of `exchanges` that were tried and of
-        `accepted` ones, the `operations` of a step, and the `merit`. `loading` and `before` are the
-        mean numbers of molecules of each species with their errors in this round and in the
-        previous one. None before, and if no number of trials is "auto"."""
+        `accepted` ones, the `operations` of a step, and the `merit`. A candidate that needs more
+        memory than the device has is not tried: its row has the reason as `refused` and the merit
+        0. `loading` and `before` are the mean numbers of molecules of each species with their
+        errors in this round and in the previous one. None before, and if no number of trials is
+        "auto"."""
         found = self._about.get("pilot")
         return found if found and "rows" in found else None
 
@@ -89,10 +93,13 @@ class Pilot(MonteCarlo, Averages):
         if not self.chosen_by_pilot or piece < 0 or begun:
             return
         tried = self._about["candidates"]
-        self._use_trials(*tried[piece % len(tried)])
-        pieces = pilot["pieces"] if piece else []
+        pieces, refused = (pilot["pieces"], pilot.get("refused", {})) if piece else ([], {})
+        try:
+            self._use_trials(*tried[piece % len(tried)])
+        except (ValueError, MemoryError) as error:  # the numbers before it stay in use
+            refused = {**refused, str(piece % len(tried)): text_of(error)}
         self._pilot_is(
-            {"round": of_round, "piece": piece, "pieces": pieces,
+            {"round": of_round, "piece": piece, "pieces": pieces, "refused": refused,
              "from": list(self._engine.counters[3:5]), "loading": pilot.get("loading")}
         )  # fmt: skip
 
@@ -119,14 +126,19 @@ class Pilot(MonteCarlo, Averages):
         for index, (positions, orientations) in enumerate(tried):
             own = pilot["pieces"][index :: len(tried)]
             exchanges, accepted = (sum(column) for column in zip(*own, strict=True))
+            why = pilot.get("refused", {}).get(str(index))
+            if why is not None:
+                exchanges = accepted = 0
             operations = self._operations(positions, orientations)
             rows.append({
                 "trial_positions": positions, "trial_orientations": orientations,
                 "exchanges": exchanges, "accepted": accepted, "operations": operations,
                 "merit": accepted / max(1, exchanges) / operations,
+                **({} if why is None else {"refused": why}),
             })  # fmt: skip
         # Of equal merits the one with the fewest trials.
-        chosen = max(range(len(rows)), key=lambda index: (rows[index]["merit"], -index))
+        possible = [index for index, row in enumerate(rows) if "refused" not in row]
+        chosen = max(possible, key=lambda index: (rows[index]["merit"], -index))
         self._use_trials(*tried[chosen])
         self._pilot_is({
             "round": pilot["round"], "rows": rows, "chosen": chosen, "loading": now,
@@ -134,15 +146,18 @@ class Pilot(MonteCarlo, Averages):
         })  # fmt: skip
 
     def _same_loading(self, errors: float) -> bool:
-        """Whether the mean loadings of the last two rounds agree within so many standard errors,
-        and whether these are small. False without a pilot run."""
+        """Whether the mean loadings of the last two rounds agree within so many standard errors.
+        These must be small or, for rare molecules, nearly those of independent states. False
+        without a pilot run."""
         pilot = self.pilot
         if pilot is None or pilot["before"] is None:
             return False
         for (other, error_before), (value, error) in zip(
             pilot["before"], pilot["loading"], strict=True
         ):
-            if error is None or not error <= NOISE * value:
+            states = self._parameters["systems"] * self._comparison.moments
+            rare = _INDEPENDENT * math.sqrt(value / states)
+            if error is None or not error <= max(NOISE * value, rare):
                 return False
             if abs(value - other) > errors * math.hypot(error, error_before):
                 return False

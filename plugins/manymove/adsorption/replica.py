@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,10 @@ from manymove.jobs import limits, replica
 from manymove.jobs.options import least, of_option, refuse_shorter
 from manymove.warned import collected
 
-RECORDS = 200  # approximate number of energy records in a complete run
+RECORDS = 200  # approximate number of energy records in a run of the maximum length
+_OF_EARLY = 1000  # the same with early tests, if records did not become longer
+_MOST = 40  # records that early tests merge in pairs, so that records become twice as long
+_LEAST_TESTS = 4  # fewest test molecules of an early comparison, per step of the first record
 INSERTIONS = 100  # test molecules of a system between two looks at the clock
 
 
@@ -47,6 +50,8 @@ class Settings(replica.Measurement):
         equilibrate: Length of the equilibration in steps.
         mole_fractions: Mole fractions of the species in the gas of an isotherm (default equal).
         seed: Seed of the random number generator; rank k adds k.
+        early: Test --target-error from --steps / 50 steps on, instead of --steps / 10. The
+            intervals between tests grow during the run.
 
     Sampling:
         henry: Number of test molecules per system for Henry coefficients and heats.
@@ -78,6 +83,7 @@ class Settings(replica.Measurement):
     start: Path | None = None  # folder of a run from whose last states these systems start
     point: tuple[int, int] = (1, 1)  # number of this point of an isotherm, and of all points
     pictures: bool = True  # drawn after a complete run
+    early: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -143,25 +149,35 @@ class Result(replica.Result):
     energy_drift: float = 0.0
 
 
+class Ended(NamedTuple):
+    """Systems at the end of a job, and their checkpoint."""
+
+    state: Path
+    systems: Adsorption
+
+
 class Replica(replica.Replica):
     """A part of the systems, from their start to the last step.
 
     Args:
         parts: number of parts of the systems.
         rank: rank of this process.
-        grids: list in which the energy grid of the systems is kept for the next job.
+        kept: list in which the energy grid of the systems, and the systems at their end, are kept
+            for the next job.
         part and the rest: as for all replicas.
     """
 
     Result = Result
 
     def __init__(
-        self, parts: int, rank: int, grids: list[Any], part: int, settings: Settings, *rest: Any
+        self, parts: int, rank: int, kept: list[Any], part: int, settings: Settings, *rest: Any
     ) -> None:
         super().__init__(part, settings, *rest)
-        self._rank, self._parts, self._grids = rank, parts, grids
+        self._rank, self._parts, self._kept = rank, parts, kept
         self._systems = settings.systems_of(part, parts)
-        self._every = max(1, settings.steps // RECORDS)  # steps of a record
+        records = _OF_EARLY if settings.early else RECORDS
+        self._first = max(1, settings.steps // records)  # steps of the first record
+        self._every = self._first  # of the present ones
         self._records: list[tuple[float, ...]] = []  # steps and sums so far, per system
         # Sums over the test molecules so far, (species, systems, 2), and their number.
         self._henry: np.ndarray | None = None
@@ -177,7 +193,7 @@ class Replica(replica.Replica):
     def _started(self) -> Adsorption:
         s = self._settings
         if s.start is not None:
-            a = Adsorption.load(s.start / self._state.name, self._device, self._threads)
+            a = self._ended(s.start / self._state.name)
             a.set_fugacity(s.fugacity)
             return a
         with of_option("--framework"):
@@ -193,6 +209,16 @@ class Replica(replica.Replica):
                 print(f"framework {line}", file=sys.stderr)
         return a
 
+    def _ended(self, state: Path) -> Adsorption:
+        """The systems at the end of the job with this checkpoint, from memory if they are kept: a
+        new engine would allocate memory, which on a GPU waits for the kernels of all structures."""
+        for held in self._kept:
+            if isinstance(held, Ended) and held.state == state:
+                if held.systems.device == self._device:
+                    held.systems._restart_clock()
+                    return held.systems
+        return Adsorption.load(state, self._device, self._threads)
+
     def _resumed(self) -> Adsorption:
         records_file, state = self._newest()
         a = Adsorption.load(state, device=self._device, threads=self._threads)
@@ -203,6 +229,11 @@ class Replica(replica.Replica):
             self._inserted, self._henry = done, np.array(sums)
         held_every = int(about.get("every") or (records[0][0] if len(records) else self._every))
         self._thin([tuple(row) for row in records if row[0] <= a.samples], held_every)
+        if self._settings.early:  # as many doublings as the state has had
+            self._every = self._first
+            while a.samples > _MOST * self._every:
+                self._every *= 2
+            self._thin(self._records, self._every)
         self._density_every = self._every
         steps, *held = about.get("density") or (None,)
         if steps == a.samples:  # the records may be ahead of the state
@@ -292,7 +323,7 @@ class Replica(replica.Replica):
         }
 
     def _course(self, a: Adsorption) -> None:
-        self._grids[:] = [a.kept_grid()]
+        self._kept[:] = [a.kept_grid()]
         if self._index == 0 and "pdb" in self._settings.structures:
             check_pdb(self._settings.output / "structure.pdb", _least_atoms(a))
         if self._settings.frames and self._index == 0:
@@ -327,7 +358,7 @@ class Replica(replica.Replica):
             self._pause(a)
 
     def _steps(self, a: Adsorption) -> None:
-        s, every = self._settings, self._every
+        s = self._settings
         refuse_shorter("--steps", s.steps, a.samples, s.output)
         frames = min(s.frames, s.steps) if self._trajectory else 0
         of_frames = sorted({s.steps * k // frames for k in range(1, frames + 1)})
@@ -337,11 +368,16 @@ class Replica(replica.Replica):
         elif is_open and s.equilibrate and a.samples == 0:
             a.equilibrate_loading(s.equilibrate)
         # A shorter run that is resumed had comparisons that were closer together.
-        more = max(0, a.comparisons - a.samples // every)
+        more = max(0, a.comparisons - self._due(a.samples))
         while True:
-            if is_open and a.comparisons < a.samples // every + more:
-                a.compare_loading(test_molecules(every))
-            enough = len(self._records) >= FEWEST and a.samples % every == 0
+            if is_open and a.comparisons < self._due(a.samples) + more:
+                a.compare_loading(self._tests)
+            if s.early and a.samples == _MOST * self._every:
+                self._thin(self._records, 2 * self._every)
+            every = self._every
+            # The last record of early tests may be shorter than the others.
+            whole = a.samples % every == 0 or (s.early and a.samples == s.steps)
+            enough = whole and a.samples // every >= FEWEST
             if s.target_error is not None and enough:
                 # Each part of the systems has its share of the error.
                 self._reached = a._is_reached(s.target_error * math.sqrt(s.systems / self._systems))
@@ -354,6 +390,19 @@ class Replica(replica.Replica):
             frames_to = self._trajectory
             if frames_to and target in of_frames and a.steps > frames_to.last_step:
                 frames_to.write(frame_of(a))
+
+    @property
+    def _tests(self) -> int:
+        """Number of test molecules for each system in the present comparison, so that early tests
+        have enough of them."""
+        least = _LEAST_TESTS * self._first if self._settings.early else 0
+        return test_molecules(max(self._every, least))
+
+    def _due(self, samples: int) -> int:
+        """Number of comparisons with test molecules after so many steps, one for each record. It
+        is a function of the steps alone, so that an interrupted run has the same ones."""
+        doublings = (self._every // self._first).bit_length() - 1 if self._settings.early else 0
+        return samples // self._every + doublings * _MOST // 2
 
     def _thin(self, rows: list[tuple[float, ...]], every: int) -> None:
         """Take over the records of the runs that this one resumes, `every` so many steps. A longer
@@ -388,6 +437,7 @@ class Replica(replica.Replica):
         )  # fmt: skip
 
     def _found(self, a: Adsorption) -> dict[str, Any]:
+        self._kept.append(Ended(self._state, a))
         return {
             "rank": self._rank,
             "N": int(a.counts.sum()),

@@ -371,6 +371,8 @@ def adsorption(
     for name in ("mole_fractions", "void_fraction", "literature"):
         if isotherm is None and options[name] is not None:
             raise ValueError(f"--{name.replace('_', '-')} is for --isotherm")
+    if options["early"] and options["target_error"] is None:
+        raise ValueError("--early needs --target-error")
     unit_given = options["context"].get_parameter_source("unit").name == "COMMANDLINE"
     if isotherm is None and unit_given:
         raise ValueError("--unit is for --isotherm")

@@ -32,7 +32,7 @@ app = typer.Typer()
     Without(adsorbents.of_framework, "framework"),
     adsorbents.of_molecules,
     adsorbents.of_loadings,
-    Without(Screening, "resume henry density_map frames structures"),
+    Without(Screening, "resume henry density_map frames structures early"),
 )
 def screen(
     collection: Annotated[
@@ -45,7 +45,7 @@ def screen(
     ],
     method: str = "plj",
     trial_positions: str = "auto",
-    systems: str = "64",
+    systems: str = "32",
     precision: str = "mixed",
     **common: Any,
 ) -> int:
@@ -78,12 +78,14 @@ def screen(
     """
     options = gathered(locals())
     from manymove.adsorption.occupancy import filling_systems
+    from manymove.adsorption.screening.crew import open_connections
     from manymove.adsorption.screening.job import Job
     from manymove.adsorption.screening.settings import screening_of
     from manymove.adsorption.screening.structure import FAILED, REFUSED
     from manymove.jobs.replica import of_first
     from manymove.jobs.world import World
 
+    open_connections()
     world = World.connect()
     adsorbents.read_trials(options)
     species, field, charges, barrier = adsorbents.model_of(options)

@@ -62,12 +62,14 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
                                             bool empty) final {
     const DeviceGuard here = use();
     check_species(state_, species);
-    DeviceBuffer<double> sums(2 * static_cast<std::size_t>(state_.parameters.systems));
+    // Kept, because allocating or freeing memory waits for the kernels of all engines on the GPU.
+    if (!tests_.size())
+      tests_ = DeviceBuffer<double>(2 * static_cast<std::size_t>(state_.parameters.systems));
     kernels_.insert_tests<<<blocks(), threads_, shared_, stream_>>>(
-        {arrays(), state_.data.counters.insertions, insertions, species, empty, sums.data()});
+        {arrays(), state_.data.counters.insertions, insertions, species, empty, tests_.data()});
     check_launch();
     state_.data.counters.insertions += insertions;
-    return sums.values(stream_);
+    return tests_.values(stream_);
   }
 
   std::vector<double> energies() final {
@@ -210,6 +212,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   const WarpKernels<Arrays> kernels_;
   DeviceArrays data_;
   DeviceBuffer<std::uint64_t> reached_;
+  DeviceBuffer<double> tests_;  // sums over test molecules, [systems][2]
 };
 
 }  // namespace manymove::adsorption

@@ -10,6 +10,7 @@ takes over its structures.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-from manymove import devices
+from manymove import _core, devices
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.screening.settings import Screening
 from manymove.adsorption.screening.structure import FAILED, NO_MEMORY, Task
@@ -29,7 +30,13 @@ from manymove.jobs.world import World
 
 _AGAIN = 1.0  # seconds between two attempts to take a structure that another worker has
 _WAIT = 0.2  # seconds between two looks at a request to stop
-_MOST_ON_CPU, _MOST_ON_GPU = 32, 16  # structures that run at the same time by default
+_MOST = 32  # structures that run at the same time by default
+
+
+def open_connections() -> None:
+    """Give CUDA a connection to a GPU for each structure, because streams that share one of the
+    default eight wait for each other. Call this before the first call of CUDA."""
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", str(_MOST))
 
 
 def devices_of(screening: Screening, world: World) -> list[str]:
@@ -52,10 +59,10 @@ def places_of(screening: Screening, world: World, structures: int) -> list[Place
     found, s = devices_of(screening, world), screening
     cores = world.threads(s.threads) or world.cores
     if found == ["cpu"]:
-        at_once = s.at_once or min(cores, _MOST_ON_CPU)
+        at_once = s.at_once or min(cores, _MOST)
     else:
         filling = filling_systems(s.method, 1, found[0], s.options["precision"])
-        at_once = s.at_once or min(math.ceil(filling / s.systems), _MOST_ON_GPU)
+        at_once = s.at_once or min(math.ceil(filling / s.systems), _MOST)
     count = max(1, min(at_once * len(found), structures))
     return [
         Place(slot, found[slot % len(found)], max(1, cores // count + (slot < cores % count)))
@@ -88,6 +95,8 @@ class Crew:
         self._stop = StopRequest()
         self._guard, self._working = Lock(), len(places)
         self._is_alone = len(places) == 1  # whether a single thread runs structures
+        for device in {place.device for place in places if not self._is_alone} - {"cpu"}:
+            _core.sleep_while_waiting(devices.first_index(device))  # maybe more threads than cores
         self._threads = [Thread(target=self._work, args=(place,), daemon=True) for place in places]
         for thread in self._threads:
             thread.start()

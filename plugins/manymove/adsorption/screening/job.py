@@ -17,7 +17,7 @@ from typing import Any
 from manymove import _core, devices, files
 from manymove.adsorption.screening import aif, results
 from manymove.adsorption.screening.collection import digest_of, structures_of
-from manymove.adsorption.screening.crew import Crew, devices_of, places_of
+from manymove.adsorption.screening.crew import Crew, devices_of, open_connections, places_of
 from manymove.adsorption.screening.settings import Screening, screening_of
 from manymove.adsorption.screening.structure import PENDING, Task
 from manymove.jobs import figures, folder_lock, output_folder, replica, report
@@ -27,6 +27,7 @@ from manymove.jobs.progress import StopRequest, time_left
 from manymove.jobs.team import Place
 from manymove.jobs.world import World
 
+_SWITCH = 5e-4  # seconds after which a thread releases the lock of the interpreter
 _EVERY = 10.0  # minimum time between two writes of the tables during a run, in seconds
 _OPENING, _LOOK = 10.0, 0.1  # seconds that another process has to enter its options, and of a look
 _GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are spread evenly between 0 and 1
@@ -70,6 +71,7 @@ def screen(
         ImportError: gemmi, which reads CIF files, is not installed, or mpi4py for several ranks.
         KeyboardInterrupt: Ctrl-C; the structures that were run have checkpoints.
     """
+    open_connections()
     given = {name: value for name, value in options.items() if name != "overwrite"}
     given["collection"] = collection
     settings = screening_of({**options, "output": Path(output), "quiet": quiet}, given)
@@ -139,7 +141,10 @@ class Job:
         """The results of the structures that are left, as they end in this or another process."""
         tasks = [self._tasks[index] for index in pending]
         crew = Crew(tasks, places, self._first(len(tasks)), since, self._finished)
-        began, count = time.monotonic(), 0
+        began, count, before = time.monotonic(), 0, sys.getswitchinterval()
+        # Threads need the lock of the interpreter between short calls of engines. With the default
+        # interval they would wait for it longer than a call takes.
+        sys.setswitchinterval(_SWITCH)
         try:
             each = crew.results()
             while (one := self._next(crew, each, pending)) is not None:
@@ -151,6 +156,7 @@ class Job:
                 yield found
         finally:
             crew.stop()
+            sys.setswitchinterval(before)
 
     def _next(
         self,

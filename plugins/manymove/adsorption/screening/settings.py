@@ -32,7 +32,7 @@ class Screening(Settings):
         seed: Seed of the random number generator. The seed of each structure is computed from it
             and the name of the structure.
         at_once: Number of structures that run at the same time on each device (default one per
-            core, at most 32, or as many as fill a GPU, at most 16).
+            core, or as many as fill a GPU, at most 32).
         time_limit: Maximum time for each structure in seconds; its remaining points are left out
             (default none).
         insertions: Number of test molecules of each species, and of helium, in each of 64 sets in
@@ -56,8 +56,9 @@ class Screening(Settings):
 
     framework: str = ""
     method: str = "plj"
-    systems: Annotated[int, least(1)] = 64
-    equilibrate: Annotated[int, least(0)] = 2000
+    systems: Annotated[int, least(1)] = 32
+    equilibrate: Annotated[int, least(0)] = 1000
+    early: bool = True
     target_error: Annotated[float | None, positive] = 0.02
     output: Path = Path("out/screen")
     isotherm: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0)
@@ -111,7 +112,7 @@ _OF_ENGINE: dict[str, Any] = {
 _OF_FIELD = ("force_field", "potential", "mixing", "remove_atom_number_code")
 _UNUSED = (
     "framework", "molecules", "options", "pressure", "void_fraction", "start", "point", "henry",
-    "density_map", "frames", "structures", "resume", "folder", "field", "given",
+    "density_map", "frames", "structures", "resume", "folder", "field", "given", "early",
 )  # fmt: skip
 
 

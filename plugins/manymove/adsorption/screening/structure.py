@@ -217,18 +217,18 @@ class Task:
             return stop.requested or late()
 
         found: dict[str, Any] = {}
-        grids: list[Any] = []  # of the gas, which all points need
+        kept: list[Any] = []  # of the gas, which all points need
         points: list[dict[str, Any]] | None = None
         state, reason = DONE, ""
         try:
             with interruptible(ends), collected():  # `check` has recorded the warnings
-                found = self._of_framework(known.get("pores", True), grids)
+                found = self._of_framework(known.get("pores", True), kept)
                 void = None
                 if "void_fraction" in found:
                     void = Estimate(found["void_fraction"], _number(found["void_fraction_error"]))
                 summary, complete = job.run_isotherm(
                     replace(self.isotherm, void_fraction=void), s.isotherm, Limited(ends=ends),
-                    unit=s.unit, grids=grids,
+                    unit=s.unit, kept=kept,
                 )  # fmt: skip
             points = summary["runs"]
         except (KeyboardInterrupt, Interrupted):
@@ -238,7 +238,7 @@ class Task:
         except Exception as error:
             complete, state, reason = True, FAILED, _line(error)
         finally:
-            grids.clear()
+            kept.clear()
         if not complete:
             if stop.requested:
                 return None
@@ -257,10 +257,10 @@ class Task:
         if held is None or held.get("digest") != self.structure.digest:
             output_folder.claim(self.folder, resume=False, overwrite=True)
 
-    def _of_framework(self, pores: bool, grids: list[Any]) -> dict[str, Any]:
+    def _of_framework(self, pores: bool, kept: list[Any]) -> dict[str, Any]:
         """Properties of the empty framework, which are measured once. `pores` tells whether the
         force field has parameters for helium and the surface. The energy grid of the gas is kept
-        in `grids`.
+        in `kept`.
 
         Raises:
             Refusal: the engine refuses the framework, or its energy grid would be too coarse.
@@ -270,7 +270,7 @@ class Task:
             return held["properties"]
         try:
             framework = read_framework(self.structure.source)
-            found = {"density_g_per_cm3": density_of(framework), **self._henry(framework, grids)}
+            found = {"density_g_per_cm3": density_of(framework), **self._henry(framework, kept)}
             if pores:
                 found |= self._pores(framework)
         except ValueError as error:
@@ -304,14 +304,14 @@ class Task:
             found |= {key: values[0] for key, values in each.items()}
         return found
 
-    def _henry(self, framework: Framework, grids: list[Any]) -> dict[str, Any]:
+    def _henry(self, framework: Framework, kept: list[Any]) -> dict[str, Any]:
         s = self.screening
         of_laws = {name: s.options[name] for name in ("force_field", "framework_charges", "ewald")}
         a, sums = insert_into_framework(
             framework, s.adsorbates, s.insertions, seed=self.seeds["henry"], **of_laws,
             **self._where(),
         )  # fmt: skip
-        grids[:] = [a.kept_grid()]
+        kept[:] = [a.kept_grid()]
         found = [a.henry_of(each, s.insertions) for each in sums]
         a.run(STEPS_TO_PLACES)
         coarse = a.coarse_grid()
