@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from dpd_decks import ANGLES, DIHEDRALS, POTENTIALS, RandomDeck
+from dpd_decks import ANGLES, BONDS, DIHEDRALS, POTENTIALS, RandomDeck
 from dpd_scripts import END, assert_close, assert_stays, pick, resident
 from lammps_host import THERMO, needs_lammps, run_lammps
 from laws import another
@@ -42,7 +42,7 @@ def test_the_decks_have_all_words(tmp_path):
     expected = {"dpd", "hybrid", "hybrid/overlay", "dpd/tstat", *POTENTIALS}
     expected |= {f"angle {style}" for style in ANGLES}
     expected |= {f"dihedral {style}" for style in DIHEDRALS}
-    expected |= {"bond harmonic", "bond fene", "bond zero", "improper harmonic"}
+    expected |= {f"bond {style}" for style in (*BONDS, "zero")} | {"improper harmonic"}
     expected |= {"viscous", "langevin", "addforce", "setforce", "move", "walls"}
     assert set(words) == expected
     assert min(words.values()) > 10

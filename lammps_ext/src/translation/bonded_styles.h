@@ -32,6 +32,7 @@ class BondedStyles : protected Pointers {
   int types() const;
 
  private:
+  std::vector<manymove::dpd::BondCoefficients> tabulated_bonds() const;
   std::string unserved_bonds() const;
   std::string unserved_angles() const;
   std::string unserved_dihedrals() const;

@@ -84,12 +84,13 @@ struct VelocityChange {
 
 // Bonds, as LAMMPS has them. Harmonic: E = stiffness (r - length)^2. FENE: E = -stiffness / 2
 // length^2 ln(1 - (r / length)^2), and within 2^(1/6) sigma also 4 epsilon [(sigma / r)^12 - (sigma
-// / r)^6] + epsilon.
-enum BondForm : int { kHarmonic, kFene };
+// / r)^6] + epsilon. Tabulated: `table`, outside of which a bond is broken.
+enum BondForm : int { kHarmonic, kFene, kTabulatedBond };
 struct BondCoefficients {
   double stiffness, length;
   BondForm form = kHarmonic;
   double epsilon = 0, sigma = 0;  // of FENE
+  std::shared_ptr<const ForceTable> table = {};
 };
 
 // Angles, as LAMMPS has them. Harmonic: E = stiffness (theta - angle)^2, in radians. Cosine: E =
@@ -286,7 +287,8 @@ struct MANYMOVE_API LostParticle : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
-// A FENE bond of at least twice its largest length, or a bonded term beyond the reach of a rank.
+// A FENE bond of at least twice its largest length, a bond beyond its table, or a bonded term beyond
+// the reach of a rank.
 // All ranks throw it together.
 struct MANYMOVE_API BrokenBond : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;

@@ -52,7 +52,8 @@ void check_box_and_step(const Settings& s) {
 void check_potential(const Settings& s, const PairPotential& p, std::size_t i, std::size_t j) {
   if (p.form == kNoPotential) return;
   if (!std::isfinite(p.strength + p.length + p.steepness + p.shift) || !(p.cutoff > 0) ||
-      p.cutoff > s.cutoff * (1 + 1e-12))
+      p.cutoff > s.cutoff * (1 + 1e-12) ||
+      (p.form == kTabulated && !(p.table && p.table->is_valid())))
     refuse("the potential of types ", i, " and ", j, " is out of range");
   if (s.pairs.transverse || s.pairs.has_densities())
     refuse("potentials of pairs cannot be combined with transverse or many-body forces");
@@ -120,7 +121,7 @@ void check_shear(const Settings& s) {
                   [](const BodyForce& body) { return body.in_block; }))
     refuse(
         "shear cannot be combined with walls, Langevin thermostats, limits of speeds, changes of "
-        "velocities, FENE bonds, angles, dihedrals, impropers or body forces in a block");
+        "velocities, FENE bonds, tabulated bonds, angles, dihedrals, impropers or body forces in a block");
 }
 
 // Its chain has length zero without a thermostat.
@@ -158,7 +159,8 @@ void check_bonded(const Settings& s) {
     const BondCoefficients& bond = s.bonds[k];
     if (!std::isfinite(bond.stiffness) || !std::isfinite(bond.length) ||
         !std::isfinite(bond.epsilon) || !std::isfinite(bond.sigma) ||
-        (bond.form == kFene && !(bond.length > 0)))
+        (bond.form == kFene && !(bond.length > 0)) ||
+        (bond.form == kTabulatedBond && !(bond.table && bond.table->is_valid())))
       refuse("coefficients of bond type ", k, " are out of range");
   }
   for (std::size_t k = 1; k < s.angles.size(); ++k)

@@ -77,6 +77,7 @@ struct Laws {
   std::vector<BondLaw<Real>> harmonic;              // by type of bonds, for add_bond()
   std::vector<BondedLaw> bonds, angles, impropers;  // by type, for bonded_sum()
   std::vector<DihedralLaw> dihedrals;
+  std::vector<TableNode> nodes;  // of all tables of pairs and bonds
   Forces<P> forces{};  // points to the laws of pairs of this object
 };
 // unit: forces of pairs are in multiples of it.

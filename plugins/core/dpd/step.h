@@ -36,6 +36,7 @@ struct Forces {  // what the sum over one particle's neighbors needs
   PairLaw<Real> law_beyond;              // beyond_transverse() of the only pair of types
   const PotentialLaw<Real>* potentials;  // [types + 1][types + 1]; null: there are none
   bool lennard_jones;                    // all of them are of this form
+  const TableNode* nodes;                // of all tables
   Real shear;  // rate of the flow that velocities are relative to; 0: there is none
 };
 
@@ -154,7 +155,7 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
     }
     if constexpr (many_body) add_many_body<Math>(f.many_body, squared, densities, pair);
     if constexpr (extra == Extra::potential)
-      add_potential(f.potentials[types_of(f.types, i.kind, j.kind)], squared,
+      add_potential(f.potentials[types_of(f.types, i.kind, j.kind)], f.nodes, squared,
                     f.special.factor[entry >> 30], pair);
     add_scaled(sum.force, r, pair.over_distance);
     if constexpr (with_energy) add_energy(sum, r, pair.over_distance, pair.energy);

@@ -193,6 +193,7 @@ class CpuEngine final : public EngineBase {
     const Laws<P>& laws = laws_[table];
     arguments_.forces = laws.forces;
     arguments_.bond_laws = laws.harmonic.data();
+    terms_.nodes = laws.nodes.data();
     terms_.bonds = laws.bonds.data();
     terms_.angles = laws.angles.data();
     terms_.dihedrals = laws.dihedrals.data();

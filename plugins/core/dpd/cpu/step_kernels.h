@@ -336,7 +336,7 @@ class StepLoop {
     if (s_.forces.lennard_jones)
       return for_all([this](int n, PairForce<Real>& f) { potentials_.add(n, squared_[n], f); });
     for_all([this](int n, PairForce<Real>& f) {
-      add_potential(s_.forces.potentials[types_[n]], squared_[n],
+      add_potential(s_.forces.potentials[types_[n]], s_.forces.nodes, squared_[n],
                     s_.forces.special.factor[hit_[n] >> 30], f);
     });
   }
