@@ -46,7 +46,9 @@ def assert_steps_of_lammps(
     table: str = THERMO,
     factor: float = 1.0,
 ) -> None:
-    """Assert that a few steps agree. The script is in double precision."""
+    """Assert that a few steps agree. The script is in double precision. A GPU evaluates float32
+    with other roundings than LAMMPS, and may differ twice as much."""
+    factor *= 2 if (device, precision) == ("cuda", "mixed") else 1
     script = script.replace("double", precision)
     host = run_lammps(script + table + runs + END, folder)
     ours = run_lammps(script + resident(device) + table + runs + END, folder)

@@ -228,6 +228,20 @@ group lower region lower
             "addforce": f"fix a {group()} addforce {n(-1, 1):.3f} {n(-1, 1):.3f} 0.0\n",
             "setforce": f"fix s lower setforce {n(-1, 1):.3f} NULL NULL\n",
         }
+        surfaces = {  # before setforce
+            "indent": f"fix i {group()} indent {n(10, 80):.3f} sphere 3.5 {n(0, 7):.3f} v_z "
+            f"{n(1, 2):.3f}\n",
+            "wall/lj93": f"fix h all wall/lj93 zlo -0.9 {n(0.5, 2):.3f} 1.0 2.5\n",
+        }
+        if not self._tilted:
+            text += f"variable z equal {n(0, 7):.3f}+0.1*step\n"
+            taken = [
+                word
+                for word in surfaces
+                if (word == "indent" or self._closed) and self._chance(0.35)
+            ]
+            self.words += taken
+            text += "".join(surfaces[word] for word in taken)
         chosen = [word for word in choices if self._chance(0.3)]
         self.words += chosen + ["move"] * moves + ["walls"] * self._closed
         return text + "".join(choices[word] for word in chosen)

@@ -171,8 +171,8 @@ std::string ServedPairs::check_potential(const Part& part, int i, int j) {
     double found = 0, expected = 0;
     const double energy = energy_of(read, squared, expected),
                  difference = part.pair->single(0, 0, i, j, squared, 1, 1, found) - energy;
-    const double scale = std::fabs(tabulated ? energy : read.strength) +
-                         std::fabs(expected) * squared;
+    const double scale =
+        std::fabs(tabulated ? energy : read.strength) + std::fabs(expected) * squared;
     if (!(std::fabs(difference) <= 1e-9 * scale) ||
         !(std::fabs(found - expected) * squared <= 1e-9 * scale))
       return "pair_style " + part.style + " of another kind";

@@ -49,6 +49,22 @@ struct BodyForce {
   std::uint32_t flag;      // for particles with this bit in their flags
 };
 
+// A plane, cylinder or sphere whose force on a particle is a function of the distance d from it,
+// along the line through its center, and away from it on the side of the particles. kIndenter:
+// first d^2 behind the surface (d < 0), as LAMMPS' fix indent has it. The others up to the cutoff,
+// as its fixes wall/... and wall/region have them; a particle behind such a surface is lost:
+// kHarmonic: first (cutoff - d); kPowers93: first / d^10 - second / d^4; kPowers126: first / d^13 -
+// second / d^7. It is added to the forces before body forces.
+struct Surface {
+  enum Law : int { kIndenter, kHarmonic, kPowers93, kPowers126 } law;
+  unsigned axes;  // bit a: distances from the center count along a: one of a plane, all of a sphere
+  bool outside;   // particles belong outside the radius, or above a plane
+  double center[3];  // Cartesian, along these axes; of a plane, the plane
+  double radius;     // 0 for a plane
+  double first, second, cutoff;
+  std::uint32_t flag;  // for particles with this bit in their flags
+};
+
 // Velocities are scaled down to this speed after each half of a step.
 struct SpeedLimit {
   double speed = 0;        // 0: there is none
@@ -180,6 +196,7 @@ struct Settings {
   ChargeSettings charges;
   std::vector<Wall> walls;
   std::vector<BodyForce> body_forces;
+  std::vector<Surface> surfaces;
   std::vector<LangevinThermostat> langevin_thermostats;
   SpeedLimit speed_limit;
   std::vector<VelocityChange> velocity_changes;  // in the order in which they act
@@ -252,8 +269,9 @@ struct Coefficients {
 };
 
 // Parameters that change from step to step. values: for each step from `first` on, the temperature
-// of each Langevin thermostat, then the three components of each body force, then the temperature
-// of each change of velocities. coefficients: in the order of their steps, which come after step().
+// of each Langevin thermostat, then the three components of each body force, then the center and
+// the radius of each surface, then the temperature of each change of velocities. coefficients: in
+// the order of their steps, which come after step().
 struct ParameterSeries {
   std::int64_t first = 0;
   std::vector<double> values;
@@ -287,9 +305,8 @@ struct MANYMOVE_API LostParticle : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
-// A FENE bond of at least twice its largest length, a bond beyond its table, or a bonded term beyond
-// the reach of a rank.
-// All ranks throw it together.
+// A FENE bond of at least twice its largest length, a bond beyond its table, or a bonded term
+// beyond the reach of a rank. All ranks throw it together.
 struct MANYMOVE_API BrokenBond : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };

@@ -116,7 +116,8 @@ void EngineBase::judge_bonds(std::uint32_t stretched, std::uint32_t broken) {
   if (!broken) return;
   const bool tables = std::ranges::any_of(
       settings_.bonds, [](const BondCoefficients& bond) { return bond.form == kTabulatedBond; });
-  throw BrokenBond(text_of("bad ", tables ? "" : "FENE ", "bond: a bond of particle ", broken, " was ",
+  throw BrokenBond(text_of("bad ", tables ? "" : "FENE ", "bond: a bond of particle ", broken,
+                           " was ",
                            tables ? "outside of its table" : "longer than twice its largest length",
                            " before step ", step_));
 }

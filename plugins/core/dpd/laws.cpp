@@ -230,6 +230,29 @@ std::vector<typename P::Real> thermostat_coefficients_of(const Settings& s) {
 }
 
 template <Precision P>
+void place_surface(const Box& box, const double center[3], double radius,
+                   SurfaceOfStep<P>& surface) {
+  using Real = typename P::Real;
+  typename P::Unsigned near[3];
+  double offset[3] = {0, 0, 0};
+  for (int a = 0; a < 3; ++a) {
+    double f = (center[a] - box.low[a]) / box.extent[a];
+    if (!box.periodic[a]) {  // from the middle of the box
+      offset[a] = center[a] - (box.low[a] + 0.5 * box.extent[a]);
+      f = 0.5;
+    }
+    f -= std::floor(f);
+    const double at = std::floor(f * units<P>);
+    near[a] = at < units<P> ? static_cast<typename P::Unsigned>(at) : ~typename P::Unsigned(0);
+  }
+  surface.near_center.x = near[0];
+  surface.near_center.y = near[1];
+  surface.near_center.z = near[2];
+  surface.offset = vector_from<Real>(offset);
+  surface.radius = static_cast<Real>(radius);
+}
+
+template <Precision P>
 Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
                     const typename P::Real* thermostats) {
   using Real = typename P::Real;
@@ -266,6 +289,18 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
   }
   motion.limited = s.speed_limit.speed > 0 ? s.speed_limit.flag : 0;
   motion.limit_squared = static_cast<Real>(s.speed_limit.speed * s.speed_limit.speed);
+  for (const Surface& each : s.surfaces) {
+    const auto real = [](double a) { return static_cast<Real>(a); };
+    SurfaceOfStep<P>& surface = motion.surface[motion.surfaces++];
+    place_surface(s.box, each.center, each.radius, surface);
+    surface.cutoff = real(each.cutoff);
+    surface.first = real(each.first);
+    surface.second = real(each.second);
+    surface.law = each.law;
+    surface.axes = each.axes;
+    surface.side = each.outside ? Real(1) : Real(-1);
+    surface.flag = each.flag;
+  }
   for (const BodyForce& force : s.body_forces) {
     auto& body = motion.body[motion.body_forces++];
     body.force = vector_from<Real>(force.force);
@@ -310,7 +345,8 @@ BondedTerms bonded_terms_of(const Box& box) {
   template std::vector<P::Real> half_kicks_of<P>(const Settings&);                  \
   template std::vector<P::Real> thermostat_coefficients_of<P>(const Settings&);     \
   template Motion<P> motion_of<P>(const Settings&, const P::Real*, const P::Real*); \
-  template BondedTerms bonded_terms_of<P>(const Box&);
+  template BondedTerms bonded_terms_of<P>(const Box&);                              \
+  template void place_surface<P>(const Box&, const double[3], double, SurfaceOfStep<P>&);
 MANYMOVE_INSTANTIATE(Mixed)
 MANYMOVE_INSTANTIATE(Double)
 #undef MANYMOVE_INSTANTIATE

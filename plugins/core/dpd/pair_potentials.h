@@ -79,8 +79,8 @@ MM_HD PairForce<F> lennard_jones(F first, F second, F shift, F squared) {
           fused(sixth, repulsion - first, -shift)};
 }
 
-// Particles that are closer than a table begins are pushed out of the box, so that the run ends with
-// an error.
+// Particles that are closer than a table begins are pushed out of the box, so that the run ends
+// with an error.
 constexpr double kForbidden = 1e30;
 
 // The force over distance and the energy of a table.
@@ -95,8 +95,8 @@ MM_HD PairForce<F> tabulated_pair(const PotentialLaw<F>& law, const TableNode* n
 }
 
 // Adds the force and the energy of a pair within the cutoff of its law, which is 0 without a
-// potential. nodes: of all tables. factor: that of a special neighbor, otherwise 1. Two particles in
-// one place have no direction, and feel nothing.
+// potential. nodes: of all tables. factor: that of a special neighbor, otherwise 1. Two particles
+// in one place have no direction, and feel nothing.
 template <class F>
 MM_HD void add_potential(const PotentialLaw<F>& law, const TableNode* nodes, F squared, F factor,
                          PairForce<F>& pair) {

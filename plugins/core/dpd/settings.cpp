@@ -115,13 +115,15 @@ void check_shear(const Settings& s) {
       std::fabs(s.shear.rate) * s.time_step * (s.cutoff + s.skin) > 0.1 * s.skin)
     refuse("the rate of shear ", s.shear.rate, " is too high for the time step ", s.time_step,
            " and the skin ", s.skin, ": use a shorter time step or a wider skin");
-  if (!s.walls.empty() || !s.langevin_thermostats.empty() || s.speed_limit.speed > 0 ||
-      !s.velocity_changes.empty() || has_bonded_terms(s) ||
+  if (!s.walls.empty() || !s.surfaces.empty() || !s.langevin_thermostats.empty() ||
+      s.speed_limit.speed > 0 || !s.velocity_changes.empty() || has_bonded_terms(s) ||
       std::any_of(s.body_forces.begin(), s.body_forces.end(),
                   [](const BodyForce& body) { return body.in_block; }))
     refuse(
-        "shear cannot be combined with walls, Langevin thermostats, limits of speeds, changes of "
-        "velocities, FENE bonds, tabulated bonds, angles, dihedrals, impropers or body forces in a block");
+        "shear cannot be combined with walls, surfaces, Langevin thermostats, limits of speeds, "
+        "changes of "
+        "velocities, FENE bonds, tabulated bonds, angles, dihedrals, impropers or body forces in a "
+        "block");
 }
 
 // Its chain has length zero without a thermostat.
@@ -151,6 +153,23 @@ void check_walls(const Settings& s) {
     if (!(wall.position >= s.box.low[wall.axis]) ||
         !(wall.position <= s.box.low[wall.axis] + s.box.extent[wall.axis]))
       refuse("the wall at ", wall.position, " along ", "xyz"[wall.axis], " is outside the box");
+  }
+}
+
+void check_surfaces(const Settings& s) {
+  if (s.surfaces.size() > kMostSurfaces)
+    refuse("at most ", kMostSurfaces, " surfaces are possible, got ", s.surfaces.size());
+  if (!s.surfaces.empty() && !is_upright(s.box)) refuse("a surface needs an upright box");
+  for (const Surface& each : s.surfaces) {
+    if (!(each.axes > 0 && each.axes < 8) || !(each.radius >= 0) ||
+        !std::isfinite(each.radius + each.first + each.second) || !(each.cutoff >= 0))
+      refuse("the coefficients of a surface are out of range");
+    for (int a = 0; a < 3; ++a) {
+      if (!std::isfinite(each.center[a])) refuse("the center of a surface is not finite");
+      // Otherwise the nearest image of a plane is behind particles that are in front of it.
+      if (each.axes == 1u << a && s.box.periodic[a])
+        refuse("a plane needs a box that is not periodic along ", "xyz"[a]);
+    }
   }
 }
 
@@ -233,6 +252,7 @@ void check_settings(const Settings& s) {
   if (!is_transport(s.transport))
     refuse("transport ", s.transport, " must be auto, peer, shared, nccl, mpi or host");
   check_walls(s);
+  check_surfaces(s);
   if (!(s.speed_limit.speed >= 0))
     refuse("the limit of speeds must not be negative, got ", s.speed_limit.speed);
   check_bonded(s);

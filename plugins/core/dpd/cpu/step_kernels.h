@@ -475,7 +475,7 @@ class StepLoop {
     return true;
   }
   bool is_simple() const {
-    return plain && !reading && !s_.motion.walls && !s_.motion.body_forces &&
+    return plain && !reading && !s_.motion.walls && !s_.motion.body_forces && !s_.motion.surfaces &&
            !s_.motion.half_kicks && !s_.motion.frame.tilted && s_.forces.shear == 0 &&
            !s_.bonds.range && !s_.charged && !s_.next_near;
   }
