@@ -238,7 +238,8 @@ group lower region lower
             taken = [
                 word
                 for word in surfaces
-                if (word == "indent" or self._closed) and self._chance(0.35)
+                if (word == "indent" or self._closed)
+                and self._chance(0.35 if word == "indent" else 0.7)
             ]
             self.words += taken
             text += "".join(surfaces[word] for word in taken)

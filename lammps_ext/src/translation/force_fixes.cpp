@@ -11,6 +11,7 @@
 #include "fix.h"
 #include "fix_addforce.h"
 #include "fix_langevin.h"
+#include "fix_mvv_dpd.h"
 #include "fix_nve_limit.h"
 #include "fix_setforce.h"
 #include "fix_wall_reflect.h"
@@ -48,11 +49,16 @@ double extent(const Region* region, int axis, bool high) {
   return extents[axis][high];
 }
 
-// The variants of the OPENMP package differ only by their threads.
+// The variants of the OPENMP package differ only by their threads. Fix mvv/dpd integrates in the
+// same way with its parameter 1/2, which is checked.
 bool is_nve(const Fix* fix) {
   const std::string style = fix->style;
-  return style == "nve" || style == "nve/omp";
+  return style == "nve" || style == "nve/omp" || style == "mvv/dpd";
 }
+
+struct OfMvvDPD : FixMvvDPD {
+  using FixMvvDPD::dtf, FixMvvDPD::dtv, FixMvvDPD::verlet;
+};
 
 struct OfSetForce : FixSetForce {
   using FixSetForce::idregion, FixSetForce::region, FixSetForce::varflag;
@@ -98,6 +104,8 @@ bool ForceFixes::take(Fix* fix, Refusals& refusals) {
     for (const auto& each : wall->walls())
       take_wall({fix, each.axis, each.high, wall->position_of(each)}, refusals);
     own_walls_.push_back(wall);
+  } else if (style == "mvv/dpd") {
+    take_modified_verlet(fix, refusals);
   } else if (is_nve(fix)) {
     take_nve(fix);
   } else if (style == "nve/limit") {
@@ -131,6 +139,17 @@ std::uint32_t ForceFixes::flag_of(int groupbit) {
 }
 
 void ForceFixes::take_nve(Fix* fix) { integrators_.push_back(fix); }
+
+// Not every LAMMPS has the package of this class.
+void ForceFixes::take_modified_verlet(Fix* fix, Refusals& refusals) {
+  const auto* modified = static_cast<const FixMvvDPD*>(fix);
+  if (modified->*(&OfMvvDPD::dtv) != update->dt ||
+      modified->*(&OfMvvDPD::dtf) != 0.5 * update->dt * force->ftm2v)
+    return refusals.add(name_of(fix) + " of another kind");
+  if (modified->*(&OfMvvDPD::verlet) != 0.5)
+    return refusals.add(name_of(fix) + " with another parameter than 0.5");
+  take_nve(fix);
+}
 
 void ForceFixes::take_limited_nve(Fix* fix, Refusals& refusals) {
   const auto* limited = as_exactly<FixNVELimit>(fix);

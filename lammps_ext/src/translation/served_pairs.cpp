@@ -13,6 +13,7 @@
 #include "modify.h"
 #include "styles/pair_manymove_dpd.h"
 #include "styles/pair_manymove_dpd_coul_slater_long.h"
+#include "translation/dpd_pairs.h"
 #include "translation/style_values.h"
 
 using namespace LAMMPS_NS;
@@ -123,8 +124,7 @@ std::string ServedPairs::find_parts() {
   }
   if (written.left() != 0) return command + " of another kind";
   // Many-body forces need the densities of all types.
-  if (!potentials_.empty() && force->pair_match("manymove/mdpd", 1))
-    others += " with manymove/mdpd";
+  if (!potentials_.empty() && has_many_body_style(lmp)) others += " with manymove/mdpd";
   if (!others.empty() || !dpd_) return command + others + instead();
   for (int k = 0; k < modify->ncompute; ++k)
     if (std::string(modify->compute[k]->style) == "pair")

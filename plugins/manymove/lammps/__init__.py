@@ -22,6 +22,7 @@ STYLES = (
     ("pair", "manymove/dpd/ext"),
     ("pair", "manymove/dpd/ext/tstat"),
     ("pair", "manymove/mdpd"),
+    ("pair", "mdpd/manymove"),
     ("bond", "manymove/harmonic"),
     ("fix", "manymove/wall"),
     ("fix", "manymove/coulomb"),
