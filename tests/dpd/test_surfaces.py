@@ -52,6 +52,9 @@ SCRIPTS = {
     + "group h id <= 200\nfix f h setforce 0.0 NULL 0.1\n",
     "wall/harmonic": closed("z")
     + f"fix s all wall/harmonic zlo -0.01 40.0 1.0 1.5 zhi 7.01 30.0 1.0 1.0\n{ENERGY}",
+    "moving wall": closed("z")
+    + "variable z equal -0.3+0.004*step\n"
+    + f"fix s all wall/harmonic zlo v_z 40.0 1.0 1.5 zhi EDGE 30.0 1.0 1.0 units box\n{ENERGY}",
     "wall/lj93": closed("x") + "fix s all wall/lj93 xlo -0.8 1.0 0.9 2.5 xhi 7.8 1.2 1.0 2.0\n",
     "wall/lj126": closed("yz") + "fix s all wall/lj126 ylo -0.8 1.0 0.9 2.5 zhi 7.8 1.2 1.0 2.0\n",
     "wall/region sphere": closed("xyz")
@@ -84,7 +87,9 @@ def test_a_few_steps_are_those_of_the_host(name, precision, device, tmp_path):
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("name", ["indent moving sphere of a group", "wall/region block"])
+@pytest.mark.parametrize(
+    "name", ["indent moving sphere of a group", "moving wall", "wall/region block"]
+)
 def test_several_ranks(name, ranks, device, tmp_path):
     assert_ranks_of_lammps(SCRIPTS[name], ranks, device, tmp_path, "thermo 20\nrun 40\n")
 
@@ -134,8 +139,10 @@ OTHERS = {
     "fix s indent after fix setforce for the same atoms": FLUID
     + "group h id <= 200\nfix f h setforce 0.0 NULL 0.1\n"
     + "fix s all indent 10.0 sphere 3.5 3.5 3.5 1.0\n",
-    "fix s wall/harmonic with a variable": closed("z")
-    + "variable z equal -0.1\nfix s all wall/harmonic zlo v_z 40.0 1.0 1.5\n",
+    "fix s wall/harmonic with a variable other than its position": closed("z")
+    + "variable k equal 40.0\nfix s all wall/harmonic zlo -0.1 v_k 1.0 1.5\n",
+    "fix s wall/harmonic with a variable that depends on more": closed("z")
+    + "variable z equal -0.1-0.0001*ke\nfix s all wall/harmonic zlo v_z 40.0 1.0 1.5\n",
     "fix s wall/region that is not lj93, lj126 or harmonic": closed("xyz")
     + "region s block -1 8 -1 8 -1 8\nfix s all wall/region s morse 1.0 2.0 1.0 2.0\n",
     "fix s wall/region with a region that is not a block": closed("xyz")

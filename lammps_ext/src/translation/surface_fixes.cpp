@@ -39,6 +39,7 @@ enum { kInside, kOutside };
 
 struct OfWall : FixWall {
   using FixWall::cutoff, FixWall::epsilon, FixWall::estyle, FixWall::sigma, FixWall::sstyle;
+  using FixWall::xscale, FixWall::yscale, FixWall::zscale;
 };
 struct OfRegion : FixWallRegion {
   using FixWallRegion::coeff1, FixWallRegion::coeff2, FixWallRegion::cutoff, FixWallRegion::epsilon,
@@ -122,10 +123,9 @@ std::string SurfaceFixes::why_not_walls(Fix* fix) {
   Part part = part_in_box(fix);
   part.surface.law = kWalls.at(fix->style);
   for (int k = 0; k < walls->nwall; ++k) {
-    if (walls->xstyle[k] == FixWall::VARIABLE ||
-        (walls->*(&OfWall::estyle))[k] == FixWall::VARIABLE ||
+    if ((walls->*(&OfWall::estyle))[k] == FixWall::VARIABLE ||
         (walls->*(&OfWall::sstyle))[k] == FixWall::VARIABLE)
-      return " with a variable";
+      return " with a variable other than its position";
     const double epsilon = (walls->*(&OfWall::epsilon))[k], sigma = (walls->*(&OfWall::sigma))[k],
                  cube = sigma * sigma * sigma, sixth = cube * cube;
     const bool nine = part.surface.law == Surface::kPowers93;
@@ -136,6 +136,14 @@ std::string SurfaceFixes::why_not_walls(Fix* fix) {
     part.surface.cutoff = (walls->*(&OfWall::cutoff))[k];
     const int face = walls->wallwhich[k];
     part.surface = plane(part.surface, face / 2, walls->coord0[k], face % 2 == 0);
+    part.variable.fill(-1);
+    if (walls->xstyle[k] == FixWall::VARIABLE) {
+      const double scale[3] = {walls->*(&OfWall::xscale), walls->*(&OfWall::yscale),
+                               walls->*(&OfWall::zscale)};
+      int& variable = part.variable[static_cast<std::size_t>(face / 2)];
+      variable = scale[face / 2] == 1 ? variables_.find(walls->xstr[k]) : -1;
+      if (variable < 0) return " with a variable that depends on more than the step, or a lattice";
+    }
     parts_.push_back(part);
   }
   return "";
