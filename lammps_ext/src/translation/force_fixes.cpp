@@ -11,14 +11,13 @@
 #include "fix.h"
 #include "fix_addforce.h"
 #include "fix_langevin.h"
-#include "fix_mvv_dpd.h"
-#include "fix_nve_limit.h"
 #include "fix_setforce.h"
 #include "fix_wall_reflect.h"
 #include "force.h"
 #include "modify.h"
 #include "region.h"
 #include "styles/fix_manymove_wall.h"
+#include "translation/integrators.h"
 #include "translation/lammps_members.h"
 #include "translation/probed_fixes.h"
 #include "translation/thermostat_units.h"
@@ -49,17 +48,6 @@ double extent(const Region* region, int axis, bool high) {
   return extents[axis][high];
 }
 
-// The variants of the OPENMP package differ only by their threads. Fix mvv/dpd integrates in the
-// same way with its parameter 1/2, which is checked.
-bool is_nve(const Fix* fix) {
-  const std::string style = fix->style;
-  return style == "nve" || style == "nve/omp" || style == "mvv/dpd";
-}
-
-struct OfMvvDPD : FixMvvDPD {
-  using FixMvvDPD::dtf, FixMvvDPD::dtv, FixMvvDPD::verlet;
-};
-
 struct OfSetForce : FixSetForce {
   using FixSetForce::idregion, FixSetForce::region, FixSetForce::varflag;
   using FixSetForce::xstr, FixSetForce::ystr, FixSetForce::zstr;
@@ -73,10 +61,6 @@ constexpr int kConstant = 1, kEqual = 2;
 struct OfWallReflect : FixWallReflect {
   using FixWallReflect::coord0, FixWallReflect::nwall, FixWallReflect::wallstyle,
       FixWallReflect::wallwhich;
-};
-
-struct OfNVELimit : FixNVELimit {
-  using FixNVELimit::dtf, FixNVELimit::dtv, FixNVELimit::vlimitsq, FixNVELimit::xlimit;
 };
 
 // A template, because only some releases have gjfflag.
@@ -104,9 +88,9 @@ bool ForceFixes::take(Fix* fix, Refusals& refusals) {
     for (const auto& each : wall->walls())
       take_wall({fix, each.axis, each.high, wall->position_of(each)}, refusals);
     own_walls_.push_back(wall);
-  } else if (style == "mvv/dpd") {
-    take_modified_verlet(fix, refusals);
   } else if (is_nve(fix)) {
+    const std::string why = Integrators(lmp).why_not_nve(fix);
+    if (!why.empty()) refusals.add(name_of(fix) + why);
     take_nve(fix);
   } else if (style == "nve/limit") {
     take_limited_nve(fix, refusals);
@@ -140,25 +124,10 @@ std::uint32_t ForceFixes::flag_of(int groupbit) {
 
 void ForceFixes::take_nve(Fix* fix) { integrators_.push_back(fix); }
 
-// Not every LAMMPS has the package of this class.
-void ForceFixes::take_modified_verlet(Fix* fix, Refusals& refusals) {
-  const auto* modified = static_cast<const FixMvvDPD*>(fix);
-  if (modified->*(&OfMvvDPD::dtv) != update->dt ||
-      modified->*(&OfMvvDPD::dtf) != 0.5 * update->dt * force->ftm2v)
-    return refusals.add(name_of(fix) + " of another kind");
-  if (modified->*(&OfMvvDPD::verlet) != 0.5)
-    return refusals.add(name_of(fix) + " with another parameter than 0.5");
-  take_nve(fix);
-}
-
 void ForceFixes::take_limited_nve(Fix* fix, Refusals& refusals) {
-  const auto* limited = as_exactly<FixNVELimit>(fix);
-  if (!limited) return refusals.add(name_of(fix));
-  const double step = limited->*(&OfNVELimit::xlimit), speed = step / update->dt;
-  if (limited->*(&OfNVELimit::dtv) != update->dt ||
-      limited->*(&OfNVELimit::dtf) != 0.5 * update->dt * force->ftm2v ||
-      limited->*(&OfNVELimit::vlimitsq) != speed * speed)
-    return refusals.add(name_of(fix) + " of another kind");
+  double step = 0;
+  const std::string why = Integrators(lmp).why_not_limited(fix, step);
+  if (!why.empty()) return refusals.add(name_of(fix) + why);
   if (limiter_) return refusals.add("more than one fix nve/limit");
   limiter_ = fix;
   largest_step_ = step;

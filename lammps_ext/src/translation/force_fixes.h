@@ -121,7 +121,6 @@ class ForceFixes : protected Pointers {
   void check_moves(Refusals& refusals) const;
   bool share_atoms(const Fix* a, const Fix* b) const;
   void take_limited_nve(Fix* fix, Refusals& refusals);
-  void take_modified_verlet(Fix* fix, Refusals& refusals);
   bool body_forces_act_as_read();
   bool reflects_as_read(Fix* fix);
   bool acts_on(const BodyForce& body, int i) const;
