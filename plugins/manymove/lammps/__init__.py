@@ -22,7 +22,6 @@ STYLES = (
     ("pair", "manymove/dpd/ext"),
     ("pair", "manymove/dpd/ext/tstat"),
     ("pair", "manymove/mdpd"),
-    ("pair", "mdpd/manymove"),
     ("bond", "manymove/harmonic"),
     ("fix", "manymove/wall"),
     ("fix", "manymove/coulomb"),
