@@ -150,6 +150,12 @@ def test_coefficients_of_potentials_change(device, tmp_path):
     assert_same_steps(ours, host, 1e-9)
 
 
+def test_other_coefficients_change_beside_a_table(device, tmp_path):
+    script = SCRIPTS["table linear"] + "variable e equal 5.0+0.5*step\n"
+    script += "fix a all adapt 1 pair manymove/dpd a 1 1 v_e\n"
+    assert_steps_of_lammps(script, "double", device, tmp_path, "thermo 5\nrun 10\n", factor=10)
+
+
 def test_a_melt_has_the_temperature_of_its_thermostat(device, tmp_path):
     """A network in the manner of Kremer and Grest, at T = 1."""
     laws = KINDS["lj/cut, shifted"].replace("1.0 1.0 1.2 4711", "1.0 1.0 1.8 4711")

@@ -110,6 +110,12 @@ int BondedStyles::types() const {
          has_dihedrals() * atom->ndihedraltypes + has_impropers() * atom->nimpropertypes;
 }
 
+std::size_t BondedStyles::nodes() const {
+  std::size_t sum = 0;
+  for (const BondCoefficients& bond : bonds()) sum += bond.table ? bond.table->node.size() : 0;
+  return sum;
+}
+
 std::string BondedStyles::unserved() const {
   std::string text;
   for (const std::string& what :

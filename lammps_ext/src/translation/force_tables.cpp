@@ -43,6 +43,12 @@ SharedTable PairTables::of(const Pair& pair, int i, int j) {
   return read;
 }
 
+std::size_t PairTables::nodes() const {
+  std::size_t sum = 0;
+  for (const auto& [index, table] : read_) sum += table ? table->node.size() : 0;
+  return sum;
+}
+
 SharedTable LAMMPS_NS::table_of_bond(const Bond& bond, int type) {
   const auto& style = static_cast<const BondTable&>(bond);
   const int kind = style.*(&OfBondTable::tabstyle);

@@ -2,6 +2,7 @@
 // The tables of LAMMPS' pair_style table and bond_style table as an engine has them.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 
@@ -19,6 +20,8 @@ class PairTables {
  public:
   // The table of types i and j; null for tables that are neither linear nor splines.
   SharedTable of(const Pair& pair, int i, int j);
+  // The number of nodes of those that have been read.
+  std::size_t nodes() const;
 
  private:
   std::map<int, SharedTable> read_;

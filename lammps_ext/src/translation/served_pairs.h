@@ -28,6 +28,8 @@ class ServedPairs : protected Pointers {
 
   // Coefficients by LAMMPS' types, with potentials. Valid until the next call.
   manymove::dpd::PairTable table();
+  // The number of nodes of tabulated potentials.
+  std::size_t nodes() const { return tables_.nodes(); }
 
  private:
   struct Part {
