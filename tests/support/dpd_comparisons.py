@@ -1,6 +1,6 @@
-"""Runs of one input script in several ways, which all words that `run_style manymove/verlet` serves
-have to pass: with LAMMPS' own styles, on CPU and GPU, on several ranks, with several threads, and
-from a restart file."""
+"""Comparisons that all commands served by `run_style manymove/verlet` have to pass: the same input
+script with LAMMPS' own styles, on CPU and GPU, on several ranks, with several threads, and from a
+restart file."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ STRESSES = ("Pxx", "Pyy", "Pzz", "Pxy", "Pxz", "Pyz")
 
 
 def assert_forces_of_lammps(script: str, device: str, folder: Path, table: str = THERMO) -> None:
-    """Assert that forces, energies and stresses agree to 12 digits. The time step has to be so
-    short that particles move only by rounding."""
+    """Assert that forces, energies and stresses agree to 12 digits. The script needs a time step
+    that is so short that particles do not move beyond rounding."""
     end = table + "thermo 1\nrun 1\n" + END
     host = run_lammps(script + end, folder)
     ours = run_lammps(script + resident(device) + end, folder)
@@ -121,7 +121,7 @@ def assert_same_bits(
 
 
 def assert_stresses_of_particles(script: str, device: str, folder: Path) -> None:
-    """Assert that stresses by particle, of LAMMPS' styles, sum to the pressure, of the engine."""
+    """Assert that the stresses per atom of LAMMPS' styles add up to the pressure of the engine."""
     script += resident(device) + (
         "compute s all stress/atom NULL virial\ncompute sum all reduce sum c_s[1] c_s[5]\n"
         "compute v all pressure NULL virial\n"

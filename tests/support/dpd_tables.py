@@ -1,4 +1,4 @@
-"""Tables of forces for input scripts, which write them before they read them."""
+"""Tables of forces, and the command by which an input script writes them into a file."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ bool is_harmonic(const std::string& style) {
 
 bool agree(double a, double b) { return std::fabs(a - b) <= 1e-12 * std::fabs(b); }
 
-// The same for a table, between its ends.
+// Whether the style computes what was read from its table, at two lengths.
 bool acts_as_read(Bond& style, int type, const manymove::dpd::ForceTable& table) {
   const auto intervals = static_cast<int>(table.node.size()) - 1;
   for (const double part : {0.45, 0.8}) {

@@ -17,7 +17,7 @@ struct OfBondTable : BondTable {
 };
 constexpr int kSpline = 2;  // of BondTable; 1: linear
 
-// From a table of either style, with so many nodes.
+// The first `nodes` values of a table of either style.
 SharedTable table_from(const auto& table, double low, int nodes, bool is_spline) {
   ForceTable result{low, table.delta, {}};
   for (int k = 0; k < nodes; ++k) {

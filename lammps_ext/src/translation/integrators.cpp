@@ -29,7 +29,8 @@ bool LAMMPS_NS::is_nve(const Fix* fix) {
 
 std::string Integrators::why_not_nve(Fix* fix) const {
   if (std::string(fix->style) != "mvv/dpd") return "";
-  // Not every LAMMPS has the package of this class.
+  // as_exactly() would need the class, whose package is not a part of every LAMMPS. Therefore the
+  // values of its members are checked.
   const auto* modified = static_cast<const FixMvvDPD*>(fix);
   if (modified->*(&OfMvvDPD::dtv) != update->dt ||
       modified->*(&OfMvvDPD::dtf) != 0.5 * update->dt * force->ftm2v)

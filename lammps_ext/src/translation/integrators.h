@@ -18,9 +18,9 @@ class Integrators : protected Pointers {
  public:
   explicit Integrators(class LAMMPS* lmp) : Pointers(lmp) {}
 
-  // Why a fix of is_nve() is not what its name says; empty if it is.
+  // Why an engine cannot integrate like a fix for which is_nve() holds; empty if it can.
   std::string why_not_nve(Fix* fix) const;
-  // The same of fix nve/limit. Sets its largest step.
+  // The same for fix nve/limit, whose largest step is returned in `largest_step`.
   std::string why_not_limited(Fix* fix, double& largest_step) const;
 };
 

@@ -141,8 +141,9 @@ std::string SurfaceFixes::why_not_walls(Fix* fix) {
       const double scale[3] = {walls->*(&OfWall::xscale), walls->*(&OfWall::yscale),
                                walls->*(&OfWall::zscale)};
       int& variable = part.variable[static_cast<std::size_t>(face / 2)];
-      variable = scale[face / 2] == 1 ? variables_.find(walls->xstr[k]) : -1;
-      if (variable < 0) return " with a variable that depends on more than the step, or a lattice";
+      if (scale[face / 2] != 1) return " with a variable in lattice units (instead: units box)";
+      variable = variables_.find(walls->xstr[k]);
+      if (variable < 0) return " with a variable that depends on more than the step";
     }
     parts_.push_back(part);
   }
@@ -169,21 +170,21 @@ std::string SurfaceFixes::why_not_region(Fix* fix) {
   return add_region(part, *region);
 }
 
-// Regions that their bounding boxes describe.
+// Takes regions that are determined by their bounding boxes.
 std::string SurfaceFixes::add_region(const Part& like, Region& region) {
   const std::string style = region.style;
   if (style != "block" && style != "sphere" && style != "cylinder")
     return " with a region that is not a block, a cylinder or a sphere";
   if (!region.interior || !region.bboxflag || region.varshape || region.dynamic ||
       region.dynamic_check())
-    return " with a region that moves, or that is not the inside";
+    return " with a region that moves, or that has side out";
   const double low[3] = {region.extent_xlo, region.extent_ylo, region.extent_zlo},
                high[3] = {region.extent_xhi, region.extent_yhi, region.extent_zhi};
   Part part = like;
   for (int a = 0; a < 3; ++a)
     part.inside[a] =
         0.5 * (std::max(low[a], domain->boxlo[a]) + std::min(high[a], domain->boxhi[a]));
-  // The axis of a cylinder is the one along which it is not as wide as along the other two.
+  // The width of a cylinder is the same along the two axes across its own axis.
   const auto width = [&](int a) { return high[a] - low[a]; };
   const auto same = [&](int a, int b) { return std::fabs(width(a) - width(b)) < 1e-9 * width(b); };
   const unsigned along = 1u << (same(0, 1) ? 2 : same(0, 2) ? 1 : 0);
@@ -202,7 +203,8 @@ std::string SurfaceFixes::add_region(const Part& like, Region& region) {
   return "";
 }
 
-// Planes at those faces of a bounding box across some axes that are near the box.
+// Adds planes at those faces of a region's bounding box, across some axes, whose reach enters the
+// simulation box.
 void SurfaceFixes::add_block(const Part& like, const Region& region, unsigned axes) {
   const double face[3][2] = {{region.extent_xlo, region.extent_xhi},
                              {region.extent_ylo, region.extent_yhi},
@@ -220,7 +222,8 @@ void SurfaceFixes::add_block(const Part& like, const Region& region, unsigned ax
 
 // ---- whether they do what was read ----
 
-// An atom is put where a surface acts: behind an indenter, within the cutoff of the others.
+// One atom is moved to where a surface has a force: behind an indenter, or within the cutoff of the
+// other laws.
 void SurfaceFixes::check(Refusals& refusals) {
   if (atom->nlocal == 0) return;
   evaluate();
@@ -250,7 +253,7 @@ void SurfaceFixes::check(Refusals& refusals) {
   }
 }
 
-// Lets the fix act on atoms without forces.
+// Whether the fix adds the forces that have been read from it.
 bool SurfaceFixes::acts_as_read(Fix* fix) const {
   double* const f = atom->f[0];
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);

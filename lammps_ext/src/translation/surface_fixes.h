@@ -25,17 +25,17 @@ class SurfaceFixes : protected Pointers {
   // Takes a fix if it is one of those above, and returns whether it is. What no engine serves is
   // appended to the refusals.
   bool take(Fix* fix, Refusals& refusals);
-  // The fixes whose actions differ from what was read. Local.
+  // Adds the fixes whose forces differ from what was read to the refusals. Not collective.
   void check(Refusals& refusals);
 
   bool any() const { return !parts_.empty(); }
   // Whether a plane for all atoms closes a face of the box.
   bool closes(int axis, bool high) const;
 
-  // Surfaces that change from step to step: whether there are any, and those of the present step.
+  // Whether surfaces change from step to step. evaluate() makes them those of the present step.
   bool has_series() const;
   void evaluate();
-  // Appends the center and the radius of each.
+  // Appends the center and the radius of each surface.
   void add_to_series(std::vector<double>& values) const;
 
   // Adds the force on local atom i where it is now.

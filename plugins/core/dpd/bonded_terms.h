@@ -17,7 +17,7 @@ struct BondedLaw {
   union {
     double epsilon, cosine;  // of FENE; of the angle `rest`
     struct {
-      int first, last;  // of kTabulatedBond, from the length `rest` on
+      int first, last;  // nodes of kTabulatedBond; the first one is at the length `rest`
     } node;
   };
   union {
@@ -39,7 +39,7 @@ struct BondedTerms {
   const TableNode* nodes;  // of all tables
 };
 
-// Of FENE bonds, by length. Bonds beyond their table are broken, too.
+// States of FENE bonds by their length. A bond outside of its table is kBroken, too.
 enum Stretch : std::uint32_t { kHolds, kStretched, kBroken };
 
 // Each bond is counted at both of its ends, each angle twice at its center, and each dihedral and

@@ -49,17 +49,18 @@ struct BodyForce {
   std::uint32_t flag;      // for particles with this bit in their flags
 };
 
-// A plane, cylinder or sphere whose force on a particle is a function of the distance d from it,
-// along the line through its center, and away from it on the side of the particles. kIndenter:
-// first d^2 behind the surface (d < 0), as LAMMPS' fix indent has it. The others up to the cutoff,
-// as its fixes wall/... and wall/region have them; a particle behind such a surface is lost:
-// kHarmonic: first (cutoff - d); kPowers93: first / d^10 - second / d^4; kPowers126: first / d^13 -
-// second / d^7. It is added to the forces before body forces.
+// A plane, cylinder or sphere. Its force on a particle is normal to the surface, and a function of
+// the distance d, which is positive on the side of the particles. kIndenter: first d^2 if d < 0, as
+// in LAMMPS' fix indent. The other laws act if d < cutoff, as in its fixes wall/... and
+// wall/region, and a particle behind such a surface is lost. kHarmonic: first (cutoff - d).
+// kPowers93: first / d^10 - second / d^4. kPowers126: first / d^13 - second / d^7. Surfaces act
+// before body forces.
 struct Surface {
   enum Law : int { kIndenter, kHarmonic, kPowers93, kPowers126 } law;
-  unsigned axes;  // bit a: distances from the center count along a: one of a plane, all of a sphere
-  bool outside;   // particles belong outside the radius, or above a plane
-  double center[3];  // Cartesian, along these axes; of a plane, the plane
+  unsigned axes;  // bit a: the distance from the center has a component along axis a: one bit for a
+                  // plane, two for a cylinder, three for a sphere
+  bool outside;      // the particles are outside of the radius, or above a plane
+  double center[3];  // Cartesian, along these axes; for a plane, its position
   double radius;     // 0 for a plane
   double first, second, cutoff;
   std::uint32_t flag;  // for particles with this bit in their flags

@@ -16,7 +16,8 @@ struct TableNode {
   double force, energy, curvature_force, curvature_energy;
 };
 
-// Of a pair: -dE/dr / r and E by the squared distance. Of a bond: -dE/dr and E by its length.
+// The table of a pair has -dE/dr / r and E as functions of the squared distance. The table of a
+// bond has -dE/dr and E as functions of its length.
 struct ForceTable {
   double low = 0, spacing = 1;  // the argument of the first node, and from one node to the next
   std::vector<TableNode> node;
@@ -29,7 +30,7 @@ struct ForceTable {
   }
 };
 
-// Both at a share `part` of the way from one node to the next.
+// Force and energy between two nodes; part: 0 at `left`, 1 at `right`.
 struct Tabulated {
   double force, energy;
 };
@@ -43,7 +44,7 @@ MM_HD Tabulated between(const TableNode& left, const TableNode& right, double pa
           value(left.energy, right.energy, left.curvature_energy, right.curvature_energy)};
 }
 
-// The same `at` spacings after the first of the nodes of a table, from 0 to `intervals`.
+// Force and energy of a table; at: distance from the first node in spacings, from 0 to `intervals`.
 MM_HD Tabulated tabulated(const TableNode* node, int intervals, double at) {
   const int k = at < intervals - 1 ? static_cast<int>(at) : intervals - 1;
   return between(node[k], node[k + 1], at - k);

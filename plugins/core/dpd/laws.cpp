@@ -28,7 +28,8 @@ bool general_exponent(const PairTable& table) {
   return general;
 }
 
-// The median of the forces of a table that are not 0: its first ones may be beyond all others.
+// The median of the forces of a table that are not 0. The largest ones, at the shortest distances,
+// may exceed all others by far.
 double usual_force(const ForceTable& table) {
   std::vector<double> forces;
   for (std::size_t k = 0; k < table.node.size(); ++k) {
@@ -55,7 +56,8 @@ double strong_force(const PairPotential& p) {
   return std::fabs(force.over_distance) * r;
 }
 
-// Where the first node of a table is among those of all tables, each of which is there once.
+// Index of the first node of a table in the nodes of all tables. A table that several laws share is
+// appended once.
 int place_of(const std::shared_ptr<const ForceTable>& table, std::vector<TableNode>& nodes,
              std::map<const ForceTable*, int>& places) {
   const auto [found, is_new] = places.try_emplace(table.get(), static_cast<int>(nodes.size()));

@@ -79,8 +79,8 @@ MM_HD PairForce<F> lennard_jones(F first, F second, F shift, F squared) {
           fused(sixth, repulsion - first, -shift)};
 }
 
-// Particles that are closer than a table begins are pushed out of the box, so that the run ends
-// with an error.
+// Particles that are closer than the first distance of their table are pushed out of the box, so
+// that the run ends with an error.
 constexpr double kForbidden = 1e30;
 
 // The force over distance and the energy of a table.
