@@ -63,6 +63,9 @@ extern "C" __attribute__((visibility("default"))) void manymove_register_styles(
         &create<PairManymoveDPDCoulSlaterLong>);
   style("pair", "manymove/mdpd", "manymove: many-body dissipative particle dynamics",
         &create<PairManymoveMDPD>);
+  // LAMMPS' fix mvv/dpd asks for a pair style whose name begins with mdpd.
+  style("pair", "mdpd/manymove", "manymove: another name of pair_style manymove/mdpd",
+        &create<PairManymoveMDPD>);
   style("bond", "manymove/harmonic", "manymove: harmonic bonds", &create<BondManymoveHarmonic>);
   style("fix", "manymove/call", "manymove: calls of the program that runs LAMMPS",
         &create_with_arguments<FixManymoveCall>);

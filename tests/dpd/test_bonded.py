@@ -19,6 +19,7 @@ from dpd_scripts import (
     resident,
     state,
 )
+from dpd_tables import force_tables
 from lammps_host import THERMO, needs_lammps, run_lammps
 from machine import on_gpu
 
@@ -32,6 +33,8 @@ KINDS = [
     ("fene", "harmonic"),
     ("harmonic", "cosine/squared"),
     ("harmonic", "cosine/delta"),
+    ("table linear", "harmonic"),
+    ("table spline", "zero"),
     ("zero", "cosine"),
     ("zero", "zero"),
 ]
@@ -65,7 +68,9 @@ def test_a_few_steps_are_those_of_the_host(bond, angle, precision, device, tmp_p
 
 @pytest.mark.parametrize("newton", ["on", "off"])
 @pytest.mark.parametrize("processors", ["2 1 1", "2 2 1"])
-@pytest.mark.parametrize(("bond", "angle"), [("fene", "harmonic"), ("harmonic", "cosine")])
+@pytest.mark.parametrize(
+    ("bond", "angle"), [("fene", "harmonic"), ("harmonic", "cosine"), ("table spline", "zero")]
+)
 def test_bonds_and_angles_on_several_ranks(bond, angle, processors, newton, device, tmp_path):
     ranks = int(np.prod([int(n) for n in processors.split()]))
     data = chain_data(tmp_path)
@@ -170,6 +175,16 @@ def test_a_broken_fene_bond_is_an_error(device, tmp_path):
     script += "set atom 2 vx 20\n" + resident(device)
     run = run_lammps(script + "run 10\n", tmp_path, fails=True)
     assert "bad FENE bond: a bond of particle 2 was longer than twice" in run.output
+
+
+@pytest.mark.parametrize("velocity", [50, -50])
+def test_a_bond_outside_of_its_table_is_an_error(velocity, device, tmp_path):
+    fene = PAIR[PAIR.index("bond_style") : PAIR.index("special_bonds")]
+    table = force_tables() + "bond_style table linear 500\nbond_coeff 1 forces.table SHORT\n"
+    script = PAIR.replace(fene, table).replace("LENGTH", "4.7").replace("1e-09", "0.01")
+    script += f"set atom 2 vx {velocity} vy 0.5\n" + resident(device) + "run 80\n"
+    output = run_lammps(script, tmp_path, fails=True).output
+    assert "bad bond: a bond of particle 2 was outside of its table before step" in output
 
 
 TRIMER = """trimer

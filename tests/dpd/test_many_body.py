@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from dpd_comparisons import assert_restart_continues, assert_same_bits
 from dpd_scripts import (
     BONDS,
     END,
@@ -465,7 +466,8 @@ STAYING = {
     "densities of atoms (instead: atom_style atomic)": system(atoms=400).replace(
         "atom_style bond", "atom_style hybrid bond mdpd"
     )
-    + many_body(1.0),
+    + many_body(1.0)
+    + "fix s all spring/self 3.0\n",
     "neigh_modify exclude with pair_style manymove/mdpd": system(atoms=400)
     + many_body(1.0)
     + "neigh_modify exclude type 1 2\n",
@@ -482,6 +484,49 @@ def test_what_keeps_the_particles_on_the_host(reason, tmp_path):
     ours = run_lammps(script + resident("cpu") + "run 5\n" + END, tmp_path)
     assert WARNING in ours.output and reason in ours.output and STAYS not in ours.output
     assert_close(state(ours), state(host), 1e-10)  # lists are built in each step, and sorted
+
+
+# ---- atoms with densities, and fix mvv/dpd ----
+
+MVV = "fix nve all mvv/dpd\n"
+ATOMS_OF_MDPD = system(atoms=400).replace("atom_style bond", "atom_style hybrid bond mdpd")
+MODIFIED = ATOMS_OF_MDPD.replace("fix nve all nve\n", MVV) + many_body(1.0).replace(
+    "manymove/mdpd", "mdpd/manymove"
+)
+DENSITIES = END.replace("fz modify", "fz c_rho modify")
+
+
+def assert_densities(ours, expected) -> None:
+    assert_close(pick(ours, "c_rho"), pick(expected, "c_rho"), 1e-10)
+    assert_close(state(ours), state(expected), 1e-9)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_fix_mvv_dpd_and_densities_of_atoms_stay(ranks, device, tmp_path):
+    script = MODIFIED + "compute rho all sph/rho/atom\n"
+    end = "thermo 4\nrun 10\n" + DENSITIES
+    host = run_lammps(script + end, tmp_path, ranks)
+    ours = run_lammps(script + resident(device) + end, tmp_path, ranks)
+    assert STAYS in ours.output
+    assert_densities(ours, host)
+    plain = ATOMS_OF_MDPD + many_body(1.0) + "compute rho all sph/rho/atom\n" + end
+    assert_densities(ours, run_lammps(plain, tmp_path, ranks))
+
+
+def test_a_restart_with_fix_mvv_dpd_continues(device, tmp_path):
+    assert_restart_continues(MODIFIED, MVV, device, tmp_path)
+
+
+def test_another_parameter_of_fix_mvv_dpd_is_named(tmp_path):
+    # Pairs of atoms that have densities are computed by the host.
+    script = MODIFIED.replace("mvv/dpd\n", "mvv/dpd 0.65\n")
+    output = run_lammps(script + resident("cpu") + "run 2\n", tmp_path).output
+    assert "on the device: fix nve mvv/dpd with another parameter than 0.5" in output
+
+
+@on_gpu
+def test_fix_mvv_dpd_has_the_same_bits_on_cpu_and_gpu(tmp_path):
+    assert_same_bits(MODIFIED, tmp_path, 100)
 
 
 @on_gpu

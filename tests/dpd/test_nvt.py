@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from dpd_comparisons import (
+    assert_named,
+    assert_ranks_of_lammps,
+    assert_restart_continues,
+    assert_same_bits,
+    assert_steps_of_lammps,
+)
 from dpd_scripts import (
     BONDS,
-    END,
-    STAYS,
-    TOLERANCE,
-    WARNING,
-    assert_close,
-    assert_same_steps,
     assert_stays,
     fluid,
     resident,
-    state,
     two_types,
 )
 from lammps_host import THERMO, needs_lammps, run_lammps
@@ -47,34 +47,16 @@ def test_a_few_steps_are_those_of_the_host(name, precision, device, tmp_path):
         script = SCRIPTS[name].replace("langevin 1.0 1.0", "langevin 0.0 0.0")
     else:
         script = SCRIPTS[name]
-    script = script.replace("double", precision)
-    end = TABLE + "thermo 4\nrun 8\nrun 4\n" + END
-    host = run_lammps(script + end, tmp_path)
-    ours = run_lammps(script + resident(device) + end, tmp_path)
-    assert_stays(ours)
-    assert_same_steps(ours, host, TOLERANCE[precision])
+    assert_steps_of_lammps(script, precision, device, tmp_path, table=TABLE)
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_several_ranks(ranks, device, tmp_path):
-    end = TABLE + "thermo 10\nrun 20\n" + END
-    host = run_lammps(SCRIPTS["nvt"] + end, tmp_path, ranks)
-    ours = run_lammps(SCRIPTS["nvt"] + resident(device) + end, tmp_path, ranks)
-    assert STAYS in ours.output
-    assert_close(state(ours), state(host), 1e-8)
+    assert_ranks_of_lammps(SCRIPTS["nvt"], ranks, device, tmp_path, "thermo 10\nrun 20\n")
 
 
 def test_restart_continues(device, tmp_path):
-    script = SCRIPTS["nvt"] + resident(device) + TABLE
-    whole = run_lammps(script + "restart 8 half\nrun 16\n", tmp_path)
-    resumed = run_lammps(
-        f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\n"
-        f"{resident(device)}{TABLE}{NVT}run 8\n{END}",
-        tmp_path,
-    )
-    again = run_lammps(script + "run 8\nrun 8\n" + END, tmp_path)
-    assert_stays(resumed)
-    assert_close(state(resumed), state(again), 1e-9)
+    resumed, again = assert_restart_continues(SCRIPTS["nvt"], NVT, device, tmp_path, TABLE)
     assert resumed.thermo()["Econserve"][-1] == pytest.approx(again.thermo()["Econserve"][-1])
 
 
@@ -101,17 +83,10 @@ OTHERS = {
 
 @pytest.mark.parametrize("reason", OTHERS)
 def test_what_is_not_served_is_named(reason, tmp_path):
-    output = run_lammps(OTHERS[reason] + resident("cpu") + "run 2\n", tmp_path).output
-    (warning,) = (line for line in output.splitlines() if WARNING in line)
-    assert f"on the device: {reason}" in warning
+    assert_named(OTHERS[reason], reason, tmp_path)
 
 
 @on_gpu
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_cpu_and_gpu_give_the_same_bits(name, tmp_path):
-    cpu, cuda = (
-        run_lammps(SCRIPTS[name] + resident(device) + "run 200\n" + END, tmp_path)
-        for device in ("cpu", "cuda")
-    )
-    assert_stays(cuda)
-    assert (state(cuda) == state(cpu)).all()
+    assert_same_bits(SCRIPTS[name], tmp_path, 200, TABLE)

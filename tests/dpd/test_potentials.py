@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from dpd_comparisons import (
+    assert_forces_of_lammps,
+    assert_named,
+    assert_restart_continues,
+    assert_same_bits,
+    assert_same_state,
+    assert_steps_of_lammps,
+    assert_threads_do_not_count,
+)
 from dpd_scripts import (
     END,
-    STAYS,
-    TOLERANCE,
-    WARNING,
-    assert_close,
     assert_same_steps,
     assert_stays,
-    pick,
+    one_type,
     resident,
-    state,
 )
+from dpd_tables import force_tables
 from lammps_host import THERMO, needs_lammps, run_lammps
 from machine import on_gpu
 
@@ -70,6 +73,12 @@ KINDS = {
     "pair_coeff 1 2 soft 30.0 1.1\npair_coeff * * manymove/dpd 5.0 4.5\n",
     "hybrid": f"pair_style hybrid lj/cut 1.5 {DPD} soft 1.2\npair_coeff 1 1 lj/cut 1.0 1.0\n"
     "pair_coeff 1 2 soft 25.0\npair_coeff 2 2 manymove/dpd 25.0 4.5 1.3\n",
+    "table linear": f"{force_tables()}pair_style hybrid/overlay table linear 700 {DPD}\n"
+    "pair_coeff * * table forces.table ATTRACTIVE\npair_coeff 2 2 table forces.table SOFT 1.3\n"
+    "pair_coeff * * manymove/dpd 5.0 4.5\n",
+    "table spline": f"{force_tables()}pair_style hybrid/overlay table spline 200 {TSTAT}\n"
+    "pair_coeff * * table forces.table ATTRACTIVE 1.7\npair_coeff 1 2 table forces.table SOFT\n"
+    "pair_coeff * * manymove/dpd/tstat 4.5\n",
     "some types": f"pair_style hybrid/overlay lj/cut 2.0 {DPD} morse 1.7\n"
     "pair_coeff 1 1 lj/cut 1.0 1.0\npair_coeff 1 2 morse 3.0 3.0 1.0\n"
     "pair_coeff * * manymove/dpd 5.0 4.5\n",
@@ -93,68 +102,42 @@ SCRIPTS = {name: lattice() + laws for name, laws in KINDS.items()} | {
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_forces_energies_and_stresses_are_those_of_lammps(name, device, tmp_path):
     script = SCRIPTS[name].replace("timestep 0.002", "timestep 1e-15")
-    script = script.replace("tstat 1.0 1.0", "tstat 0.0 0.0")
-    end = THERMO + "thermo 1\nrun 1\n" + END
-    host = run_lammps(script + end, tmp_path)
-    ours = run_lammps(script + resident(device) + end, tmp_path)
-    assert_stays(ours)
-    assert_close(pick(ours, "fx", "fy", "fz"), pick(host, "fx", "fy", "fz"), 1e-12)
-    for column in ("PotEng", "Pxx", "Pyy", "Pzz", "Pxy", "Pxz", "Pyz"):
-        expected = host.thermo()[column]
-        assert ours.thermo()[column] == pytest.approx(expected, rel=1e-12, abs=1e-12), column
+    assert_forces_of_lammps(script.replace("tstat 1.0 1.0", "tstat 0.0 0.0"), device, tmp_path)
 
 
 @pytest.mark.parametrize("precision", ["double", "mixed"])
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_few_steps_are_those_of_the_host(name, precision, device, tmp_path):
-    script = SCRIPTS[name].replace("double", precision)
-    end = THERMO + "thermo 3\nrun 6\n" + END
-    host = run_lammps(script + end, tmp_path)
-    ours = run_lammps(script + resident(device) + end, tmp_path)
-    assert_stays(ours)
-    assert_same_steps(ours, host, 10 * TOLERANCE[precision])
-
-
-def resumed(restart: Path, name: str) -> str:
-    """The script from a restart file, which has no coefficients of hybrid styles."""
-    laws = KINDS["lj/cut, shifted" if name == "melt" else name].split("\n", 1)[1]
-    special = "special_bonds lj 0 1 1\n" if name == "melt" else ""
-    return (
-        f"read_restart {restart}\ncomm_modify vel yes\n{laws}{special}neighbor 0.4 bin\n"
-        "timestep 0.002\nfix nve all nve\n"
+    assert_steps_of_lammps(
+        SCRIPTS[name], precision, device, tmp_path, "thermo 3\nrun 6\n", factor=10
     )
+
+
+def rest(name: str) -> str:
+    """What restart files lack: coefficients of hybrid styles, special neighbors, fixes."""
+    laws = KINDS["lj/cut, shifted" if name == "melt" else name].split("pair_style", 1)[1]
+    laws = (force_tables() if "table" in name else "") + laws.split("\n", 1)[1]
+    special = "special_bonds lj 0 1 1\n" if name == "melt" else ""
+    return f"{laws}{special}neighbor 0.4 bin\ntimestep 0.002\nfix nve all nve\n"
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("name", ["melt", "hybrid", "morse"])
+@pytest.mark.parametrize("name", ["melt", "hybrid", "morse", "table linear"])
 def test_potentials_on_several_ranks(name, ranks, device, tmp_path):
     # A lattice has other atom IDs on several ranks.
     start = run_lammps(SCRIPTS[name] + "run 0\nwrite_restart start\n", tmp_path).directory / "start"
-    script = resumed(start, name) + resident(device)
+    script = f"read_restart {start}\ncomm_modify vel yes\n" + rest(name) + resident(device)
     script += "velocity all ramp vx -4 4 y 0 7 sum yes\n" + THERMO + "thermo 15\nrun 30\n" + END
     one, many = (run_lammps(script, tmp_path, ranks=n) for n in (1, ranks))
-    assert STAYS in many.output
-    assert_close(state(many), state(one), 1e-8)
-    for column in ("PotEng", "Press", "Pxy"):
-        assert many.thermo()[column] == pytest.approx(one.thermo()[column], rel=1e-8), column
+    assert_same_state(many, one, ("PotEng", "Press", "Pxy"))
 
 
 def test_restart_continues(device, tmp_path):
-    script = SCRIPTS["melt"] + resident(device) + THERMO
-    whole = run_lammps(script + "restart 8 half\nrun 16\n", tmp_path)
-    half = resumed(whole.directory / "half.8", "melt") + resident(device)
-    continued = run_lammps(half + THERMO + "run 8\n" + END, tmp_path)
-    again = run_lammps(script + "run 8\nrun 8\n" + END, tmp_path)
-    assert_stays(continued)
-    assert_close(state(continued), state(again), 1e-9)
+    assert_restart_continues(SCRIPTS["melt"], rest("melt"), device, tmp_path)
 
 
 def test_the_number_of_threads_does_not_change_a_bit(tmp_path):
-    one, many = (
-        run_lammps(SCRIPTS["melt"] + resident("cpu", f"threads {n}") + "run 20\n" + END, tmp_path)
-        for n in (1, 5)
-    )
-    assert (state(many) == state(one)).all()
+    assert_threads_do_not_count(SCRIPTS["melt"], tmp_path)
 
 
 def test_coefficients_of_potentials_change(device, tmp_path):
@@ -165,6 +148,12 @@ def test_coefficients_of_potentials_change(device, tmp_path):
     ours = run_lammps(script + resident(device) + end, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-9)
+
+
+def test_other_coefficients_change_beside_a_table(device, tmp_path):
+    script = SCRIPTS["table linear"] + "variable e equal 5.0+0.5*step\n"
+    script += "fix a all adapt 1 pair manymove/dpd a 1 1 v_e\n"
+    assert_steps_of_lammps(script, "double", device, tmp_path, "thermo 5\nrun 10\n", factor=10)
 
 
 def test_a_melt_has_the_temperature_of_its_thermostat(device, tmp_path):
@@ -182,6 +171,9 @@ def test_a_melt_has_the_temperature_of_its_thermostat(device, tmp_path):
 OTHERS = {
     "pair_style hybrid/overlay with gauss": f"pair_style hybrid/overlay gauss 1.0 {DPD}\n"
     "pair_coeff * * gauss -5.0 2.0\npair_coeff * * manymove/dpd 5.0 4.5\n",
+    "pair_style table lookup or bitmap": f"{force_tables()}pair_style hybrid/overlay table lookup "
+    f"500 {DPD}\n"
+    "pair_coeff * * table forces.table SOFT\npair_coeff * * manymove/dpd 5.0 4.5\n",
     "pair_style hybrid/overlay with two instances of lj/cut": "pair_style hybrid/overlay lj/cut "
     f"1.5 lj/cut 1.2 {DPD}\npair_coeff * * lj/cut 1 1.0 1.0\npair_coeff * * lj/cut 2 1.0 0.9\n"
     "pair_coeff * * manymove/dpd 5.0 4.5\n",
@@ -194,27 +186,29 @@ OTHERS = {
     + "compute c all pair lj/cut\n",
     "compute pressure pair/hybrid with pair_style hybrid/overlay": KINDS["lj/cut"]
     + "compute c all pressure NULL pair/hybrid lj/cut\n",
+    "bond_style quartic, whose bonds break": KINDS["lj/cut"]
+    + "special_bonds lj 1 1 1\nbond_style quartic\nbond_coeff 1 1200 -0.55 0.25 1.3 34.68\n",
     "potentials of pairs cannot be combined with transverse": "pair_style hybrid/overlay lj/cut "
     "1.2 manymove/dpd/ext 0.0 1.0 4711 precision double\npair_coeff * * lj/cut 1.0 1.0\n"
     "pair_coeff * * manymove/dpd/ext 5.0 4.5 3.0 1.0 1.0\n",
 }
 
 
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+def test_particles_closer_than_a_table_begins_end_the_run(precision, device, tmp_path):
+    script = one_type("create_atoms 1 single 4 4 4\ncreate_atoms 1 single 5.4 4 4", timestep=0.02)
+    script += KINDS["table linear"].replace("double", precision).replace("pair_coeff 2 2", "#")
+    script += "set atom 2 vx -60.0\n" + resident(device) + "run 3\n"
+    assert "was lost before step 2" in run_lammps(script, tmp_path, fails=True).output
+
+
 @pytest.mark.parametrize("reason", OTHERS)
 def test_what_is_not_served_is_named(reason, tmp_path):
-    output = run_lammps(lattice() + OTHERS[reason] + resident("cpu") + "run 2\n", tmp_path).output
-    (warning,) = (line for line in output.splitlines() if WARNING in line)
-    assert f"on the device: {reason}" in warning and "Pair forces are computed on cpu" in warning
+    warning = assert_named(lattice() + OTHERS[reason], reason, tmp_path)
+    assert "Pair forces are computed on cpu" in warning
 
 
 @on_gpu
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_cpu_and_gpu_give_the_same_bits(name, tmp_path):
-    cpu, cuda = (
-        run_lammps(SCRIPTS[name] + THERMO + resident(device) + "run 300\n" + END, tmp_path)
-        for device in ("cpu", "cuda")
-    )
-    assert_stays(cuda)
-    assert (state(cuda) == state(cpu)).all()
-    for column in ("PotEng", "Pxx", "Pxy"):
-        assert cuda.thermo()[column] == pytest.approx(cpu.thermo()[column], rel=1e-11, abs=1e-11)
+    assert_same_bits(SCRIPTS[name], tmp_path)

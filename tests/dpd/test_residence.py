@@ -146,9 +146,9 @@ def test_fix_balance_sends_every_step_through_the_host(tmp_path):
     assert f"{WARNING}: fix even balance. Every step of this run goes through the host" in output
 
 
-@pytest.mark.parametrize("atoms", ["mdpd", "edpd", "tdpd 1"])
+@pytest.mark.parametrize("atoms", ["edpd", "tdpd 1"])
 def test_lammps_refuses_its_fix_mvv_with_other_pair_styles(atoms, tmp_path):
-    fix = f"mvv/{atoms[:4].replace('mdpd', 'dpd')}"
+    fix = f"mvv/{atoms[:4]}"
     script = SCRIPTS["several types"].replace("atom_style bond", f"atom_style {atoms}")
     script = script.replace("bond/types 2 extra/bond/per/atom 10 extra/special/per/atom 100", "")
     script = script.replace("fix nve all nve", f"fix nve all {fix}")

@@ -195,7 +195,7 @@ PAIRS_ONLY = {
     + "variable f equal random(0,1,3)\nfix a all addforce v_f 0 0\n",
     "fix w wall/reflect with a variable": OPEN
     + "variable x equal 6.95-0.001*step\nfix w all wall/reflect xlo EDGE xhi v_x\n",
-    "fix i indent": system() + fluid() + "fix i all indent 10.0 sphere 3.5 3.5 3.5 1.0\n",
+    "fix i indent": system() + fluid() + "fix i all indent 10.0 cone z 3.5 3.5 1.0 2.0 1.0 3.0\n",
     "fix a addforce in a region that is not a fixed block": system()
     + fluid()
     + "region r sphere 3 3 3 2\nfix a all addforce 1 0 0 region r\n",

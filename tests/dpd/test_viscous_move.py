@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dpd_comparisons import (
+    assert_named,
+    assert_ranks_of_lammps,
+    assert_restart_continues,
+    assert_same_bits,
+    assert_steps_of_lammps,
+    assert_stresses_of_particles,
+)
 from dpd_scripts import (
     BONDS,
     END,
-    STAYS,
-    TOLERANCE,
-    WARNING,
-    assert_close,
-    assert_same_steps,
-    assert_stays,
     fluid,
     pick,
     resident,
-    state,
     system,
     two_types,
 )
-from lammps_host import THERMO, needs_lammps, run_lammps
+from lammps_host import needs_lammps, run_lammps
 from machine import on_gpu
 
 pytestmark = needs_lammps
@@ -59,22 +60,13 @@ SCRIPTS = {
 @pytest.mark.parametrize("precision", ["double", "mixed"])
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_few_steps_are_those_of_the_host(name, precision, device, tmp_path):
-    script = SCRIPTS[name].replace("double", precision)
-    end = THERMO + "thermo 4\nrun 8\nrun 4\n" + END
-    host = run_lammps(script + end, tmp_path)
-    ours = run_lammps(script + resident(device) + end, tmp_path)
-    assert_stays(ours)
-    assert_same_steps(ours, host, TOLERANCE[precision])
+    assert_steps_of_lammps(SCRIPTS[name], precision, device, tmp_path)
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("name", ["viscous of a group, with forces", "move"])
 def test_several_ranks(name, ranks, device, tmp_path):
-    end = THERMO + "thermo 20\nrun 40\n" + END
-    host = run_lammps(SCRIPTS[name] + end, tmp_path, ranks)
-    ours = run_lammps(SCRIPTS[name] + resident(device) + end, tmp_path, ranks)
-    assert STAYS in ours.output
-    assert_close(state(ours), state(host), 1e-8)
+    assert_ranks_of_lammps(SCRIPTS[name], ranks, device, tmp_path, "thermo 20\nrun 40\n")
 
 
 def test_an_inclusion_keeps_its_shape_and_its_velocity(device, tmp_path):
@@ -87,30 +79,13 @@ def test_an_inclusion_keeps_its_shape_and_its_velocity(device, tmp_path):
 
 
 def test_stresses_of_particles_sum_to_the_pressure(device, tmp_path):
-    script = SCRIPTS["move"] + resident(device)
-    script += "compute s all stress/atom NULL virial\ncompute sum all reduce sum c_s[1] c_s[5]\n"
-    script += (
-        "compute v all pressure NULL virial\nthermo_style custom step c_v[1] c_v[5] c_sum[*] vol\n"
-    )
-    script += "thermo_modify format float %.16g norm no\nthermo 5\nrun 10\n"
-    table = run_lammps(script, tmp_path).thermo()
-    for pressure, stress in (("c_v[1]", "c_sum[1]"), ("c_v[5]", "c_sum[2]")):
-        expected = -table[stress] / table["Volume"]
-        assert table[pressure] == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert_stresses_of_particles(SCRIPTS["move"], device, tmp_path)
 
 
 def test_restart_continues(device, tmp_path):
-    script = SCRIPTS["move"] + resident(device) + THERMO
-    whole = run_lammps(script + "restart 8 half\nrun 16\n", tmp_path)
     laws = SCRIPTS["move"][SCRIPTS["move"].index("group inclusion") :]
-    resumed = run_lammps(
-        f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\n"
-        f"special_bonds lj 0.0 0.5 1.0\n{resident(device)}{THERMO}{laws}run 8\n{END}",
-        tmp_path,
-    )
-    again = run_lammps(script + "run 8\nrun 8\n" + END, tmp_path)
-    assert_stays(resumed)
-    assert_close(state(resumed), state(again), 1e-9)
+    rest = "special_bonds lj 0.0 0.5 1.0\n" + laws
+    assert_restart_continues(SCRIPTS["move"], rest, device, tmp_path)
 
 
 OTHERS = {
@@ -136,18 +111,10 @@ OTHERS = {
 @pytest.mark.parametrize("ranks", [1, 2])
 @pytest.mark.parametrize("reason", OTHERS)
 def test_what_is_not_served_is_named(reason, ranks, tmp_path):
-    script = OTHERS[reason] + resident("cpu") + "run 2\n"
-    output = run_lammps(script, tmp_path, ranks=ranks).output
-    (warning,) = (line for line in output.splitlines() if WARNING in line)
-    assert f"on the device: {reason}" in warning
+    assert_named(OTHERS[reason], reason, tmp_path, ranks)
 
 
 @on_gpu
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_cpu_and_gpu_give_the_same_bits(name, tmp_path):
-    cpu, cuda = (
-        run_lammps(SCRIPTS[name] + resident(device) + "run 200\n" + END, tmp_path)
-        for device in ("cpu", "cuda")
-    )
-    assert_stays(cuda)
-    assert (state(cuda) == state(cpu)).all()
+    assert_same_bits(SCRIPTS[name], tmp_path, 200)

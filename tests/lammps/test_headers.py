@@ -64,6 +64,12 @@ def errors_of(source: str, tree: Path, release: int = 20250722, **headers: str) 
         another("velocity_fixes", "fix_momentum", "rescale"),
         another("chain_thermostat", "fix_nh", "t_freq"),
         ("bonded_styles", "bond_fene", "sigma"),
+        another("force_tables", "pair_table", "tabstyle"),
+        another("force_tables", "bond_table", "tabstyle"),
+        another("integrators", "fix_mvv_dpd", "verlet"),
+        another("surface_fixes", "fix_indent", "planeside"),
+        another("surface_fixes", "fix_wall", "estyle"),
+        ("surface_fixes", "fix_wall_region", "coeff1"),
     ],
 )
 def test_a_member_that_a_source_tree_lacks_is_an_error_that_names_it(

@@ -29,7 +29,7 @@ if not (ROOT / "README.md").exists():
     pytest.skip("there is no documentation beside the tests", allow_module_level=True)
 
 SCRIPT = Path(sys.executable).parent / "manymove"
-NEEDS_LAMMPS = ("examples/bilayer", "examples/mixing", "examples/papers/dpd")
+NEEDS_LAMMPS = ("examples/bilayer", "examples/melt", "examples/mixing", "examples/papers/dpd")
 LONG = pytest.mark.skipif(
     "MANYMOVE_NEWCOMER" not in os.environ, reason="make newcomer runs what the other pages print"
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from dpd_tables import force_tables
 
 BOX = 7.0
 
@@ -94,6 +95,10 @@ def chain_data(
 STYLES = {
     "harmonic": "bond_style harmonic\nbond_coeff 1 20.0 0.5\nbond_coeff 2 40.0 0.6\n",
     "fene": "bond_style fene\nbond_coeff 1 20.0 1.2 1.0 0.4\nbond_coeff 2 15.0 1.5 0.8 0.6\n",
+    "table linear": f"{force_tables()}bond_style table linear 900\n"
+    "bond_coeff 1 forces.table LONG\nbond_coeff 2 forces.table SHORT\n",
+    "table spline": f"{force_tables()}bond_style table spline 150\n"
+    "bond_coeff 1 forces.table SHORT\nbond_coeff 2 forces.table LONG\n",
     "zero": "bond_style zero\nbond_coeff * 0.5\n",
 }
 ANGLES = {

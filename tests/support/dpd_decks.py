@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from dpd_tables import force_tables
 
 EDGE, SPACING = 7, 1.0  # particles along each edge of a lattice, and their distances
 
@@ -24,7 +25,9 @@ POTENTIALS = {
     "lj/cut": "{k:.3f} {length:.3f} {cutoff:.3f}",
     "morse": "{k:.3f} {steepness:.3f} {length:.3f} {cutoff:.3f}",
     "soft": "{k:.3f} {cutoff:.3f}",
+    "table": "forces.table {section}",
 }
+BONDS = ("harmonic", "fene", "table")
 GROUPS = ("all", "first", "lower")
 
 
@@ -80,6 +83,7 @@ class RandomDeck:
             length=n(0.7, 0.9),
             cutoff=n(1.0, 1.6),
             steepness=n(2, 5),
+            section=self._pick("ATTRACTIVE", "SOFT"),
         )
 
     def _data(self, file: Path) -> None:
@@ -126,7 +130,7 @@ class RandomDeck:
 
     def _start(self, data: Path) -> str:
         factors = [self._pick("0", "1", f"{self._number(0.1, 0.9):.3f}") for _ in range(3)]
-        return f"""
+        return f"""{force_tables()}
 units lj
 atom_style molecular
 comm_modify vel yes cutoff 3.0
@@ -153,9 +157,11 @@ group lower region lower
         shift = f"pair_modify shift {self._pick('yes', 'no')}\n"
         hybrid = self._pick("hybrid", "hybrid/overlay", "hybrid/overlay")
         self.words += [hybrid, potential]
+        settings = f"table {self._pick('linear 700', 'spline 150')}"
+        settings = settings if potential == "table" else f"{potential} 1.5"
         if hybrid == "hybrid":
             return (
-                f"pair_style hybrid DPD 0.0 1.3 4711DPD_TAIL {potential} 1.5\n{shift}"
+                f"pair_style hybrid DPD 0.0 1.3 4711DPD_TAIL {settings}\n{shift}"
                 f"pair_coeff 1 1 DPD {dpd}\npair_coeff 2 2 DPD {other}\n"
                 f"pair_coeff 1 2 {potential} {rows[0]}\n"
             )
@@ -163,22 +169,24 @@ group lower region lower
         if self._chance(0.5):
             self.words.append("dpd/tstat")
             return (
-                f"pair_style hybrid/overlay {potential} 1.5 TSTAT 0.0 0.0 1.3 4711TSTAT_TAIL\n"
+                f"pair_style hybrid/overlay {settings} TSTAT 0.0 0.0 1.3 4711TSTAT_TAIL\n"
                 f"{shift}{laws}pair_coeff * * TSTAT {self._number(1, 6):.3f}\n"
             )
         return (
-            f"pair_style hybrid/overlay DPD 0.0 1.3 4711DPD_TAIL {potential} 1.5\n{shift}{laws}"
+            f"pair_style hybrid/overlay DPD 0.0 1.3 4711DPD_TAIL {settings}\n{shift}{laws}"
             f"pair_coeff * * DPD {dpd}\npair_coeff 2 2 DPD {other}\n"
         )
 
     def _bonded(self) -> str:
         n, text = self._number, ""
         bonds, angles, dihedrals, impropers = self._terms
-        bond = self._pick("harmonic", "fene") if bonds else "zero"
+        bond = self._pick(*BONDS) if bonds else "zero"
         forms = {"harmonic": (n(10, 50), n(0.7, 1.1)), "zero": (1.0,)}
-        text += f"bond_style {bond}\n"
+        text += f"bond_style {bond}{' linear 900' if bond == 'table' else ''}\n"
         for k in (1, 2):
-            if bond == "fene":
+            if bond == "table":
+                text += f"bond_coeff {k} forces.table {self._pick('LONG', 'SHORT')}\n"
+            elif bond == "fene":
                 text += f"bond_coeff {k} {n(10, 40):.3f} {n(1.6, 2):.3f} {n(0.5, 1):.3f} 0.85\n"
             else:
                 text += f"bond_coeff {k} " + " ".join(f"{x:.3f}" for x in forms[bond]) + "\n"
@@ -220,6 +228,21 @@ group lower region lower
             "addforce": f"fix a {group()} addforce {n(-1, 1):.3f} {n(-1, 1):.3f} 0.0\n",
             "setforce": f"fix s lower setforce {n(-1, 1):.3f} NULL NULL\n",
         }
+        surfaces = {  # before setforce
+            "indent": f"fix i {group()} indent {n(10, 80):.3f} sphere 3.5 {n(0, 7):.3f} v_z "
+            f"{n(1, 2):.3f}\n",
+            "wall/lj93": f"fix h all wall/lj93 zlo -0.9 {n(0.5, 2):.3f} 1.0 2.5\n",
+        }
+        if not self._tilted:
+            text += f"variable z equal {n(0, 7):.3f}+0.1*step\n"
+            taken = [
+                word
+                for word in surfaces
+                if (word == "indent" or self._closed)
+                and self._chance(0.35 if word == "indent" else 0.7)
+            ]
+            self.words += taken
+            text += "".join(surfaces[word] for word in taken)
         chosen = [word for word in choices if self._chance(0.3)]
         self.words += chosen + ["move"] * moves + ["walls"] * self._closed
         return text + "".join(choices[word] for word in chosen)

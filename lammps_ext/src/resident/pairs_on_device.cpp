@@ -27,8 +27,8 @@ constexpr int kTemplate = 2;       // Atom::molecular
 
 std::string PairOnDevice::obstacle(LAMMPS* lmp) {
   if (dpd_pairs(lmp).empty())
-    return lmp->force->pair_match("manymove/mdpd", 1) ? "pair_style manymove/mdpd in a hybrid style"
-                                                      : "no pair_style manymove/dpd";
+    return has_many_body_style(lmp) ? "pair_style manymove/mdpd in a hybrid style"
+                                    : "no pair_style manymove/dpd";
   if (!lmp->force->pair->compute_flag) return "pair_modify compute no";
   if (lmp->comm->nprocs > 1 && lmp->comm->layout == Comm::LAYOUT_TILED) return "comm_style tiled";
   if (lmp->domain->nonperiodic == kShrinkWrapped) return "shrink-wrapped boundary";
@@ -36,6 +36,8 @@ std::string PairOnDevice::obstacle(LAMMPS* lmp) {
   if (lmp->force->special_onefive) return "special_bonds one/five";
   if (lmp->neighbor->nex_mol > 0) return "neigh_modify exclude molecule";
   if (lmp->neighbor->includegroup) return "neigh_modify include";
+  if (has_many_body_style(lmp) && lmp->atom->rho_flag)
+    return "densities of atoms (instead: atom_style atomic)";
   if (const std::string why = why_no_densities(lmp, lmp->force->pair); !why.empty()) return why;
   for (int k = 0; k < lmp->modify->nfix; ++k)
     if (lmp->modify->fix[k]->box_change)

@@ -359,10 +359,12 @@ unsigned VerletManymove::what_is_read(const ScriptTranslation& script) const {
 // Makes the host's arrays and sums those of the present step.
 void VerletManymove::read(const ScriptTranslation& script, DeviceSession& session, unsigned what) {
   session.download(what);
-  const bool per_atom = wants_values_per_atom();
-  if (what == kEverything &&
-      (per_atom || script.readers().read_neighbors() || output->next_dump_any == update->ntimestep))
+  const bool per_atom = wants_values_per_atom(),
+             densities = what == kEverything && script.dpd()->has_densities_of_atoms();
+  if (what == kEverything && (per_atom || densities || script.readers().read_neighbors() ||
+                              output->next_dump_any == update->ntimestep))
     refresh_neighbors(&session);
+  if (densities) script.dpd()->update_densities();
   if (what & kForces) script.forces().add_on_host(vflag);
   if (per_atom) return tally_per_atom(script);
 

@@ -59,6 +59,10 @@ class PairManymoveDPD : public Pair {
   virtual manymove::dpd::PairTable table();
   std::uint64_t seed() const { return static_cast<std::uint64_t>(seed_); }
   const std::string& style() const { return style_; }
+  // Whether atoms have local densities for this style. update_densities() computes them from the
+  // present positions. It is collective, and neighbor lists must be up to date.
+  virtual bool has_densities_of_atoms() const { return false; }
+  void update_densities() { find_densities(); }
 
   // Forces are computed by an engine that a run style has attached. Null: by this style itself.
   void attach(ForcesOfEngine* device);

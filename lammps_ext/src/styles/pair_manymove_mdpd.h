@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "atom.h"
 #include "styles/pair_manymove_dpd.h"
 
 namespace LAMMPS_NS {
@@ -21,6 +22,7 @@ class PairManymoveMDPD : public PairManymoveDPD {
   int pack_forward_comm(int n, int* list, double* buffer, int pbc_flag, int* pbc) override;
   void unpack_forward_comm(int n, int first, double* buffer) override;
   manymove::dpd::PairTable table() override;
+  bool has_densities_of_atoms() const override { return atom->rho_flag != 0; }
 
  private:
   void allocate() override;

@@ -12,6 +12,7 @@
 #include "dihedral.h"
 #include "force.h"
 #include "improper.h"
+#include "translation/force_tables.h"
 #include "translation/style_values.h"
 
 using namespace LAMMPS_NS;
@@ -54,8 +55,25 @@ bool is_harmonic(const std::string& style) {
 
 bool agree(double a, double b) { return std::fabs(a - b) <= 1e-12 * std::fabs(b); }
 
+// Whether the style computes what was read from its table, at two lengths.
+bool acts_as_read(Bond& style, int type, const manymove::dpd::ForceTable& table) {
+  const auto intervals = static_cast<int>(table.node.size()) - 1;
+  for (const double part : {0.45, 0.8}) {
+    const double at = part * intervals, length = table.low + at * table.spacing;
+    double found = 0;
+    const auto [expected, energy] = manymove::dpd::tabulated(table.node.data(), intervals, at);
+    const double difference = style.single(type, length * length, 0, 0, found) - energy;
+    const double scale = std::fabs(expected) * length + std::fabs(energy);
+    if (!(std::fabs(found * length - expected) * length <= 1e-9 * scale) ||
+        !(std::fabs(difference) <= 1e-9 * scale))
+      return false;
+  }
+  return true;
+}
+
 // What is read from the style is what it computes: force over distance, at a length.
 bool acts_as_read(Bond& style, int type, const BondCoefficients& c) {
+  if (c.table) return acts_as_read(style, type, *c.table);
   const bool harmonic = c.form == manymove::dpd::kHarmonic;
   for (const double part : {0.45, 0.8}) {
     const double length = part * c.length + (harmonic ? part : 0);
@@ -92,6 +110,12 @@ int BondedStyles::types() const {
          has_dihedrals() * atom->ndihedraltypes + has_impropers() * atom->nimpropertypes;
 }
 
+std::size_t BondedStyles::nodes() const {
+  std::size_t sum = 0;
+  for (const BondCoefficients& bond : bonds()) sum += bond.table ? bond.table->node.size() : 0;
+  return sum;
+}
+
 std::string BondedStyles::unserved() const {
   std::string text;
   for (const std::string& what :
@@ -104,7 +128,8 @@ std::string BondedStyles::unserved_bonds() const {
   if (!has_bonds()) return "";
   const std::string style = without_suffix(force->bond_style),
                     command = "bond_style " + std::string(force->bond_style);
-  if (!is_harmonic(style) && style != "fene") return command;
+  if (style == "quartic") return command + ", whose bonds break";
+  if (!is_harmonic(style) && style != "fene" && style != "table") return command;
   const auto coefficients = bonds();
   bool same = !coefficients.empty();
   for (std::size_t k = 1; same && k < coefficients.size(); ++k)
@@ -139,6 +164,7 @@ std::string BondedStyles::unserved_impropers() const {
 // The arrays have values for types from 1 on.
 std::vector<BondCoefficients> BondedStyles::bonds() const {
   if (!has_bonds()) return {};
+  if (without_suffix(force->bond_style) == "table") return tabulated_bonds();
   const double *const stiffness = coefficient(*force->bond, "k"), *const length = coefficient(
                                                                       *force->bond, "r0");
   if (atom->nbondtypes > 0 && (!stiffness || !length)) return {};
@@ -152,6 +178,16 @@ std::vector<BondCoefficients> BondedStyles::bonds() const {
     result.back().epsilon = (fene->*(&OfBondFENE::epsilon))[type];
     result.back().sigma = (fene->*(&OfBondFENE::sigma))[type];
   }
+  return result;
+}
+
+std::vector<BondCoefficients> BondedStyles::tabulated_bonds() const {
+  std::vector<BondCoefficients> result{{0, 0}};
+  for (int type = 1; type <= atom->nbondtypes; ++type)
+    result.push_back({.stiffness = 0,
+                      .length = 0,
+                      .form = manymove::dpd::kTabulatedBond,
+                      .table = table_of_bond(*force->bond, type)});
   return result;
 }
 

@@ -30,8 +30,11 @@ class BondedStyles : protected Pointers {
   std::vector<manymove::dpd::ImproperCoefficients> impropers() const;
   // The number of all types with forces.
   int types() const;
+  // The number of nodes of tabulated bonds.
+  std::size_t nodes() const;
 
  private:
+  std::vector<manymove::dpd::BondCoefficients> tabulated_bonds() const;
   std::string unserved_bonds() const;
   std::string unserved_angles() const;
   std::string unserved_dihedrals() const;

@@ -26,9 +26,12 @@ std::vector<PairManymoveDPD*> LAMMPS_NS::dpd_pairs(LAMMPS* lmp) {
   return pairs;
 }
 
+bool LAMMPS_NS::has_many_body_style(LAMMPS* lmp) {
+  return lmp->force->pair_match("manymove/mdpd", 1) || lmp->force->pair_match("mdpd/manymove", 1);
+}
+
 std::string LAMMPS_NS::why_no_densities(LAMMPS* lmp, const Pair* pair) {
   if (!dynamic_cast<const PairManymoveMDPD*>(pair)) return "";
-  if (lmp->atom->rho_flag) return "densities of atoms (instead: atom_style atomic)";
   if (lmp->neighbor->nex_type > 0 || lmp->neighbor->nex_group > 0)
     return "neigh_modify exclude with pair_style manymove/mdpd";
   return "";

@@ -11,13 +11,13 @@
 #include "fix.h"
 #include "fix_addforce.h"
 #include "fix_langevin.h"
-#include "fix_nve_limit.h"
 #include "fix_setforce.h"
 #include "fix_wall_reflect.h"
 #include "force.h"
 #include "modify.h"
 #include "region.h"
 #include "styles/fix_manymove_wall.h"
+#include "translation/integrators.h"
 #include "translation/lammps_members.h"
 #include "translation/probed_fixes.h"
 #include "translation/thermostat_units.h"
@@ -48,12 +48,6 @@ double extent(const Region* region, int axis, bool high) {
   return extents[axis][high];
 }
 
-// The variants of the OPENMP package differ only by their threads.
-bool is_nve(const Fix* fix) {
-  const std::string style = fix->style;
-  return style == "nve" || style == "nve/omp";
-}
-
 struct OfSetForce : FixSetForce {
   using FixSetForce::idregion, FixSetForce::region, FixSetForce::varflag;
   using FixSetForce::xstr, FixSetForce::ystr, FixSetForce::zstr;
@@ -67,10 +61,6 @@ constexpr int kConstant = 1, kEqual = 2;
 struct OfWallReflect : FixWallReflect {
   using FixWallReflect::coord0, FixWallReflect::nwall, FixWallReflect::wallstyle,
       FixWallReflect::wallwhich;
-};
-
-struct OfNVELimit : FixNVELimit {
-  using FixNVELimit::dtf, FixNVELimit::dtv, FixNVELimit::vlimitsq, FixNVELimit::xlimit;
 };
 
 // A template, because only some releases have gjfflag.
@@ -99,6 +89,8 @@ bool ForceFixes::take(Fix* fix, Refusals& refusals) {
       take_wall({fix, each.axis, each.high, wall->position_of(each)}, refusals);
     own_walls_.push_back(wall);
   } else if (is_nve(fix)) {
+    const std::string why = Integrators(lmp).why_not_nve(fix);
+    if (!why.empty()) refusals.add(name_of(fix) + why);
     take_nve(fix);
   } else if (style == "nve/limit") {
     take_limited_nve(fix, refusals);
@@ -114,6 +106,8 @@ bool ForceFixes::take(Fix* fix, Refusals& refusals) {
     take_move(fix, refusals);
   } else if (style == "wall/reflect") {
     take_reflecting_walls(fix, refusals);
+  } else if (surfaces_.take(fix, refusals)) {
+    surface_fixes_.push_back({fix, body_forces_.size()});
   } else {
     return false;
   }
@@ -131,13 +125,9 @@ std::uint32_t ForceFixes::flag_of(int groupbit) {
 void ForceFixes::take_nve(Fix* fix) { integrators_.push_back(fix); }
 
 void ForceFixes::take_limited_nve(Fix* fix, Refusals& refusals) {
-  const auto* limited = as_exactly<FixNVELimit>(fix);
-  if (!limited) return refusals.add(name_of(fix));
-  const double step = limited->*(&OfNVELimit::xlimit), speed = step / update->dt;
-  if (limited->*(&OfNVELimit::dtv) != update->dt ||
-      limited->*(&OfNVELimit::dtf) != 0.5 * update->dt * force->ftm2v ||
-      limited->*(&OfNVELimit::vlimitsq) != speed * speed)
-    return refusals.add(name_of(fix) + " of another kind");
+  double step = 0;
+  const std::string why = Integrators(lmp).why_not_limited(fix, step);
+  if (!why.empty()) return refusals.add(name_of(fix) + why);
   if (limiter_) return refusals.add("more than one fix nve/limit");
   limiter_ = fix;
   largest_step_ = step;
@@ -297,6 +287,8 @@ void ForceFixes::check(Refusals& refusals) {
     check_order(thermostat.fix, thermostat.replaced_before, refusals);
   for (const Viscous& viscous : viscous_)
     check_order(viscous.fix, viscous.replaced_before, refusals);
+  for (const SurfaceFix& surface : surface_fixes_)
+    check_order(surface.fix, surface.replaced_before, refusals);
   check_moves(refusals);
   if (!group_flags_.empty() && group_flags_.back().second > kLastFlag)
     refusals.add("more than seven groups in fixes");
@@ -317,6 +309,7 @@ void ForceFixes::check(Refusals& refusals) {
   }
   if (!body_forces_.empty() && (!same || !body_forces_act_as_read()))
     refusals.add("fix addforce or setforce of another kind");
+  if (refusals.empty()) surfaces_.check(refusals);
   for (const Wall& wall : walls_) {
     atom->mask[0] = wall.fix->groupbit;
     const double across = 0.25 * domain->prd[wall.axis];
@@ -339,8 +332,8 @@ bool ForceFixes::share_atoms(const Fix* a, const Fix* b) const {
                      [&](int mask) { return (mask & a->groupbit) && (mask & b->groupbit); });
 }
 
-// The engine adds the forces of thermostats and frictions before all others. replaced_before: body
-// forces that act before the fix.
+// The engine adds the forces of thermostats, frictions and surfaces before all others.
+// replaced_before: body forces that act before the fix.
 void ForceFixes::check_order(const Fix* fix, std::size_t replaced_before,
                              Refusals& refusals) const {
   for (std::size_t k = 0; k < replaced_before; ++k)
@@ -392,23 +385,21 @@ void ForceFixes::check_integrated_once(Refusals& refusals) const {
   }
 }
 
-// Takes what was added off, lets the fixes act, and expects the same bits.
+// Lets the fixes act once more, and expects the same bits.
 bool ForceFixes::body_forces_act_as_read() {
   double** f = atom->f;
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   const std::vector<double> before(f[0], f[0] + values);
   std::vector<double> expected(values);
   for (int i = 0; i < atom->nlocal; ++i) {
-    double sum[3];
-    body_force(i, sum);
-    for (int a = 0; a < 3; ++a) expected[3 * i + a] = f[i][a] -= sum[a];
+    for (int a = 0; a < 3; ++a) expected[3 * i + a] = f[i][a];
     for (const BodyForce& body : body_forces_)
       for (int a = 0; acts_on(body, i) && a < 3; ++a) {
         double& force = expected[3 * i + a];
         force = body.replaced >> a & 1u ? body.force[a] : force + body.force[a];
       }
   }
-  add_on_host(0);
+  for (const BodyForce& body : body_forces_) body.fix->post_force(0);
   bool same = true;
   for (int i = 0; i < atom->nlocal; ++i) {  // in two dimensions another fix has the third
     const std::size_t bytes = sizeof(double) * static_cast<unsigned>(domain->dimension);
@@ -465,6 +456,7 @@ void ForceFixes::describe(manymove::dpd::Settings& settings, const std::vector<i
     force.flag = flag_of(body.fix->groupbit);
     settings.body_forces.push_back(force);
   }
+  surfaces_.describe(settings, [this](int groupbit) { return flag_of(groupbit); });
   for (const Langevin& thermostat : thermostats_) {
     manymove::dpd::LangevinThermostat description{
         {0.0},
@@ -511,13 +503,15 @@ bool ForceFixes::has_series() const {
     return std::ranges::any_of(body.variable, [](int index) { return index >= 0; });
   };
   const auto changes = [](const Langevin& thermostat) { return thermostat.target.varies(); };
-  return std::ranges::any_of(body_forces_, varies) || std::ranges::any_of(thermostats_, changes);
+  return std::ranges::any_of(body_forces_, varies) || std::ranges::any_of(thermostats_, changes) ||
+         surfaces_.has_series();
 }
 
 void ForceFixes::evaluate() {
   for (BodyForce& body : body_forces_)
     for (int a = 0; a < 3; ++a)
       if (body.variable[a] >= 0) body.force[a] = variables_.value(body.variable[a]);
+  surfaces_.evaluate();
 }
 
 void ForceFixes::add_to_series(std::vector<double>& values) {
@@ -528,6 +522,7 @@ void ForceFixes::add_to_series(std::vector<double>& values) {
   for (const BodyForce& body : body_forces_)
     values.insert(values.end(), body.force, body.force + 3);
   values.insert(values.end(), 3 * moves_.size(), 0.0);
+  surfaces_.add_to_series(values);
 }
 
 bool ForceFixes::is_moved(int mask) const {
@@ -573,6 +568,7 @@ bool ForceFixes::acts_on(const BodyForce& body, int i) const {
 
 void ForceFixes::body_force(int i, double sum[3]) const {
   sum[0] = sum[1] = sum[2] = 0;
+  surfaces_.add_force(i, sum);
   for (const BodyForce& body : body_forces_)
     for (int a = 0; acts_on(body, i) && a < 3; ++a)
       if (!(body.replaced >> a & 1u)) sum[a] += body.force[a];
@@ -585,5 +581,6 @@ bool ForceFixes::closes(int axis, bool high) const {
   for (const FixManymoveWall* fix : own_walls_)
     for (const auto& wall : fix->walls())
       if (closed_by(wall, fix)) return true;
-  return std::ranges::any_of(walls_, [&](const Wall& wall) { return closed_by(wall, wall.fix); });
+  return surfaces_.closes(axis, high) ||
+         std::ranges::any_of(walls_, [&](const Wall& wall) { return closed_by(wall, wall.fix); });
 }

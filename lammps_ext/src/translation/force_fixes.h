@@ -14,6 +14,7 @@
 #include "pointers.h"
 #include "translation/refusals.h"
 #include "translation/step_variables.h"
+#include "translation/surface_fixes.h"
 
 namespace LAMMPS_NS {
 
@@ -23,7 +24,7 @@ class Region;
 
 class ForceFixes : protected Pointers {
  public:
-  explicit ForceFixes(class LAMMPS* lmp) : Pointers(lmp), variables_(lmp) {}
+  explicit ForceFixes(class LAMMPS* lmp) : Pointers(lmp), variables_(lmp), surfaces_(lmp) {}
 
   // Takes a fix if it is one of those that act on particles within a step, and returns whether it
   // is. What no engine serves is appended to the refusals.
@@ -57,7 +58,7 @@ class ForceFixes : protected Pointers {
   // Gives moved atoms their velocity. velocity: [3 nlocal]
   void prescribe(std::vector<double>& velocity) const;
 
-  bool has_body_forces() const { return !body_forces_.empty(); }
+  bool has_body_forces() const { return !body_forces_.empty() || surfaces_.any(); }
   // Evaluates the forces of the present step, which body_force() is about.
   void evaluate();
   // The sum of what is added to the force on local atom i where it is now.
@@ -85,6 +86,10 @@ class ForceFixes : protected Pointers {
   struct Viscous {
     Fix* fix;
     std::vector<double> friction;  // by type
+    std::size_t replaced_before;
+  };
+  struct SurfaceFix {
+    Fix* fix;
     std::size_t replaced_before;
   };
   struct Move {
@@ -132,6 +137,8 @@ class ForceFixes : protected Pointers {
   std::vector<Langevin> thermostats_;
   std::vector<Viscous> viscous_;
   std::vector<Move> moves_;
+  SurfaceFixes surfaces_;
+  std::vector<SurfaceFix> surface_fixes_;
   std::vector<std::pair<int, std::uint32_t>> group_flags_;  // group's bit, particle's flag
 };
 

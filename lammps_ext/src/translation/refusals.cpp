@@ -16,10 +16,7 @@ const std::map<std::string, std::string> kInstead{
     {"nvt", "fix nve; the pair style is a thermostat"},
     {"nvt/omp", "fix nve; the pair style is a thermostat"},
     {"nve/sphere", "fix nve"},
-    {"wall/lj93", "fix wall/reflect"},
-    {"wall/lj126", "fix wall/reflect"},
-    {"wall/lj1043", "fix wall/reflect"},
-    {"wall/harmonic", "fix wall/reflect"},
+    {"wall/lj1043", "fix wall/lj93"},
     {"freeze", "fix setforce 0 0 0"}};
 
 }  // namespace

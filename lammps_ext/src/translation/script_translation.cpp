@@ -23,8 +23,9 @@ using manymove::dpd::Settings;
 
 namespace {
 
-constexpr bigint kLongestSeries = 4096;          // steps whose changing forces are known ahead
-constexpr bigint kMostCoefficients = 1'000'000;  // of pairs and bonded terms, in a series
+constexpr bigint kLongestSeries = 4096;  // steps whose changing forces are known ahead
+// Of pairs and bonded terms in a series, with the nodes of tables.
+constexpr bigint kMostCoefficients = 1'000'000;
 
 // When fixes act while the particles are with the engine.
 constexpr int kWithinStep = FixConst::INITIAL_INTEGRATE | FixConst::POST_INTEGRATE |
@@ -206,7 +207,8 @@ manymove::dpd::Coefficients ScriptTranslation::coefficients(bigint from) {
 
 bigint ScriptTranslation::series_length() const {
   if (!adapting_.known_ahead()) return kLongestSeries;
-  const bigint of_step = static_cast<bigint>(classes_.count()) * classes_.count() + styles_.types();
+  const bigint of_step = static_cast<bigint>(classes_.count()) * classes_.count() +
+                         styles_.types() + static_cast<bigint>(pairs_.nodes() + styles_.nodes());
   return std::clamp<bigint>(kMostCoefficients / std::max<bigint>(of_step, 1), 1, kLongestSeries);
 }
 

@@ -82,6 +82,7 @@ class ScriptTranslation : protected Pointers {
   // The coefficients of the host become those of this step, if a series has contained later ones.
   void readapt(bigint step) const { adapting_.act_again(step, last_setup_.step); }
 
+  PairManymoveDPD* dpd() const { return pairs_.dpd(); }
   ForceFixes& forces() { return forces_; }
   const ForceFixes& forces() const { return forces_; }
   const VelocityFixes& velocities() const { return velocities_; }

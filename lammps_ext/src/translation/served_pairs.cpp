@@ -13,6 +13,7 @@
 #include "modify.h"
 #include "styles/pair_manymove_dpd.h"
 #include "styles/pair_manymove_dpd_coul_slater_long.h"
+#include "translation/dpd_pairs.h"
 #include "translation/style_values.h"
 
 using namespace LAMMPS_NS;
@@ -61,7 +62,8 @@ struct PotentialStyle {
 const PotentialStyle kPotentials[] = {
     {"lj/cut", manymove::dpd::kLennardJones, "epsilon", "sigma", nullptr},
     {"morse", manymove::dpd::kMorse, "d0", "r0", "alpha"},
-    {"soft", manymove::dpd::kSoft, "a", nullptr, nullptr}};
+    {"soft", manymove::dpd::kSoft, "a", nullptr, nullptr},
+    {"table", manymove::dpd::kTabulated, nullptr, nullptr, nullptr}};
 
 const PotentialStyle* potential_style(const std::string& style) {
   const auto* const found = std::ranges::find_if(
@@ -71,7 +73,8 @@ const PotentialStyle* potential_style(const std::string& style) {
 
 double energy_of(const PairPotential& p, double squared, double& over_distance) {
   manymove::dpd::PairForce<double> sum{0, 0};
-  manymove::dpd::add_potential(manymove::dpd::potential_of<double>(p, 1), squared, 1.0, sum);
+  manymove::dpd::add_potential(manymove::dpd::potential_of<double>(p, 1),
+                               p.table ? p.table->node.data() : nullptr, squared, 1.0, sum);
   over_distance = sum.over_distance;
   return sum.energy;
 }
@@ -121,8 +124,7 @@ std::string ServedPairs::find_parts() {
   }
   if (written.left() != 0) return command + " of another kind";
   // Many-body forces need the densities of all types.
-  if (!potentials_.empty() && force->pair_match("manymove/mdpd", 1))
-    others += " with manymove/mdpd";
+  if (!potentials_.empty() && has_many_body_style(lmp)) others += " with manymove/mdpd";
   if (!others.empty() || !dpd_) return command + others + instead();
   for (int k = 0; k < modify->ncompute; ++k)
     if (std::string(modify->compute[k]->style) == "pair")
@@ -142,7 +144,6 @@ std::string ServedPairs::instead() const {
   return "";
 }
 
-// What is read from the styles is what they compute, at two distances.
 std::string ServedPairs::check_potentials() {
   for (int i = 1; i <= atom->ntypes; ++i)
     for (int j = i; j <= atom->ntypes; ++j) {
@@ -152,19 +153,30 @@ std::string ServedPairs::check_potentials() {
         if (++number > 1)
           return text_of("pair_style ", force->pair_style, " with two potentials of types ", i, " ",
                          j);
-        const PairPotential read = potential(part, i, j);
-        for (const double at : {0.55, 0.95}) {
-          const double r = at * read.cutoff, squared = r * r;
-          double found = 0, expected = 0;
-          const double energy = part.pair->single(0, 0, i, j, squared, 1, 1, found) -
-                                energy_of(read, squared, expected);
-          const double scale = std::fabs(read.strength) + std::fabs(expected) * squared;
-          if (!(std::fabs(energy) <= 1e-9 * scale) ||
-              !(std::fabs(found - expected) * squared <= 1e-9 * scale))
-            return "pair_style " + part.style + " of another kind";
-        }
+        if (const std::string why = check_potential(part, i, j); !why.empty()) return why;
       }
     }
+  return "";
+}
+
+// What is read from a style is what it computes, at two distances.
+std::string ServedPairs::check_potential(const Part& part, int i, int j) {
+  const PairPotential read = potential(part, i, j);
+  const bool tabulated = read.form == manymove::dpd::kTabulated;
+  if (tabulated && !read.table)
+    return "pair_style table lookup or bitmap (instead: pair_style table linear or spline)";
+  const double low = tabulated ? std::sqrt(read.table->low) : 0;
+  for (const double at : {0.55, 0.95}) {
+    const double r = low + at * (read.cutoff - low), squared = r * r;
+    double found = 0, expected = 0;
+    const double energy = energy_of(read, squared, expected),
+                 difference = part.pair->single(0, 0, i, j, squared, 1, 1, found) - energy;
+    const double scale =
+        std::fabs(tabulated ? energy : read.strength) + std::fabs(expected) * squared;
+    if (!(std::fabs(difference) <= 1e-9 * scale) ||
+        !(std::fabs(found - expected) * squared <= 1e-9 * scale))
+      return "pair_style " + part.style + " of another kind";
+  }
   return "";
 }
 
@@ -174,7 +186,7 @@ bool ServedPairs::acts(const Part& part, int i, int j) const {
 }
 
 // i <= j: styles may have only these coefficients.
-PairPotential ServedPairs::potential(const Part& part, int i, int j) const {
+PairPotential ServedPairs::potential(const Part& part, int i, int j) {
   const PotentialStyle& style = *potential_style(part.style);
   const auto value = [&](const char* name) {
     double** const values = name ? coefficient(*part.pair, name) : nullptr;
@@ -182,6 +194,7 @@ PairPotential ServedPairs::potential(const Part& part, int i, int j) const {
   };
   PairPotential read{style.form, std::sqrt(part.pair->cutsq[i][j]), value(style.strength),
                      value(style.length), value(style.steepness)};
+  if (style.form == manymove::dpd::kTabulated) read.table = tables_.of(*part.pair, i, j);
   // `pair_modify shift yes` subtracts the energy at the cutoff: what the style has less than this
   // potential at its length.
   if (read.length > 0 && read.length < read.cutoff) {

@@ -8,6 +8,7 @@
 
 #include "core/dpd/pair_forces.h"
 #include "pointers.h"
+#include "translation/force_tables.h"
 
 namespace LAMMPS_NS {
 
@@ -27,6 +28,8 @@ class ServedPairs : protected Pointers {
 
   // Coefficients by LAMMPS' types, with potentials. Valid until the next call.
   manymove::dpd::PairTable table();
+  // The number of nodes of tabulated potentials.
+  std::size_t nodes() const { return tables_.nodes(); }
 
  private:
   struct Part {
@@ -36,12 +39,14 @@ class ServedPairs : protected Pointers {
   std::string find_parts();
   std::string check_potentials();
   std::string instead() const;
-  manymove::dpd::PairPotential potential(const Part& part, int i, int j) const;
+  std::string check_potential(const Part& part, int i, int j);
+  manymove::dpd::PairPotential potential(const Part& part, int i, int j);
   bool acts(const Part& part, int i, int j) const;
 
   PairManymoveDPD* dpd_ = nullptr;
   Pair* charges_ = nullptr;
   std::vector<Part> potentials_;
+  PairTables tables_;
   std::string unserved_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;
 };

@@ -16,9 +16,12 @@ struct BondedLaw {
   double stiffness, rest;  // rest: a length squared for FENE, an angle in radians
   union {
     double epsilon, cosine;  // of FENE; of the angle `rest`
+    struct {
+      int first, last;  // nodes of kTabulatedBond; the first one is at the length `rest`
+    } node;
   };
   union {
-    double sigma_squared, sine;
+    double sigma_squared, sine, nodes_per_length;
   };
 };
 
@@ -33,9 +36,11 @@ struct BondedTerms {
   bool tilted;
   const BondedLaw *bonds, *angles, *impropers;
   const DihedralLaw* dihedrals;
+  const TableNode* nodes;  // of all tables
 };
 
-enum Stretch : std::uint32_t { kHolds, kStretched, kBroken };  // of FENE bonds, by length
+// States of FENE bonds by their length. A bond outside of its table is kBroken, too.
+enum Stretch : std::uint32_t { kHolds, kStretched, kBroken };
 
 // Each bond is counted at both of its ends, each angle twice at its center, and each dihedral and
 // improper twice at its first particle, so that half of an energy or virial is a particle's share.
@@ -107,6 +112,20 @@ MM_HD double fene(const BondedLaw& law, double squared, bool with_energy, double
   return over_distance;
 }
 
+// Returns force over distance.
+MM_HD double tabulated_bond(const BondedLaw& law, const TableNode* nodes, double distance,
+                            double& energy, std::uint32_t& stretch) {
+  const double at = (distance - law.rest) * law.nodes_per_length;
+  const int intervals = law.node.last - law.node.first;
+  if (!(at >= 0 && at < intervals)) {
+    stretch = kBroken;
+    return 0;
+  }
+  const Tabulated found = tabulated(nodes + law.node.first, intervals, at);
+  energy = found.energy;
+  return distance > 0 ? found.force / distance : 0;
+}
+
 template <Precision P>
 MM_HD void add_bond_term(BondedSum& sum, const BondedTerms& terms, const BondedLaw& law,
                          const typename P::Position& i, const typename P::Position& j,
@@ -116,6 +135,8 @@ MM_HD void add_bond_term(BondedSum& sum, const BondedTerms& terms, const BondedL
   double over_distance, energy = 0;
   if (law.form == kFene) {
     over_distance = fene(law, squared, with_energy, energy, sum.stretch);
+  } else if (law.form == kTabulatedBond) {
+    over_distance = tabulated_bond(law, terms.nodes, square_root(squared), energy, sum.stretch);
   } else {
     // E = K (r - r0)^2 and -dE/dr / r = -2 K (r - r0) / r.
     const double distance = square_root(squared), stretch = distance - law.rest;

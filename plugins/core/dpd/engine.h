@@ -50,6 +50,23 @@ struct BodyForce {
   std::uint32_t flag;      // for particles with this bit in their flags
 };
 
+// A plane, cylinder or sphere. Its force on a particle is normal to the surface, and a function of
+// the distance d, which is positive on the side of the particles. kIndenter: first d^2 if d < 0, as
+// in LAMMPS' fix indent. The other laws act if d < cutoff, as in its fixes wall/... and
+// wall/region, and a particle behind such a surface is lost. kHarmonic: first (cutoff - d).
+// kPowers93: first / d^10 - second / d^4. kPowers126: first / d^13 - second / d^7. Surfaces act
+// before body forces.
+struct Surface {
+  enum Law : int { kIndenter, kHarmonic, kPowers93, kPowers126 } law;
+  unsigned axes;  // bit a: the distance from the center has a component along axis a: one bit for a
+                  // plane, two for a cylinder, three for a sphere
+  bool outside;      // the particles are outside of the radius, or above a plane
+  double center[3];  // Cartesian, along these axes; for a plane, its position
+  double radius;     // 0 for a plane
+  double first, second, cutoff;
+  std::uint32_t flag;  // for particles with this bit in their flags
+};
+
 // Velocities are scaled down to this speed after each half of a step.
 struct SpeedLimit {
   double speed = 0;        // 0: there is none
@@ -85,12 +102,13 @@ struct VelocityChange {
 
 // Bonds, as LAMMPS has them. Harmonic: E = stiffness (r - length)^2. FENE: E = -stiffness / 2
 // length^2 ln(1 - (r / length)^2), and within 2^(1/6) sigma also 4 epsilon [(sigma / r)^12 - (sigma
-// / r)^6] + epsilon.
-enum BondForm : int { kHarmonic, kFene };
+// / r)^6] + epsilon. Tabulated: `table`, outside of which a bond is broken.
+enum BondForm : int { kHarmonic, kFene, kTabulatedBond };
 struct BondCoefficients {
   double stiffness, length;
   BondForm form = kHarmonic;
   double epsilon = 0, sigma = 0;  // of FENE
+  std::shared_ptr<const ForceTable> table = {};
 };
 
 // Angles, as LAMMPS has them. Harmonic: E = stiffness (theta - angle)^2, in radians. Cosine: E =
@@ -180,6 +198,7 @@ struct Settings {
   ChargeSettings charges;
   std::vector<Wall> walls;
   std::vector<BodyForce> body_forces;
+  std::vector<Surface> surfaces;
   std::vector<LangevinThermostat> langevin_thermostats;
   SpeedLimit speed_limit;
   std::vector<VelocityChange> velocity_changes;  // in the order in which they act
@@ -252,8 +271,9 @@ struct Coefficients {
 };
 
 // Parameters that change from step to step. values: for each step from `first` on, the temperature
-// of each Langevin thermostat, then the three components of each body force, then the temperature
-// of each change of velocities. coefficients: in the order of their steps, which come after step().
+// of each Langevin thermostat, then the three components of each body force, then the center and
+// the radius of each surface, then the temperature of each change of velocities. coefficients: in
+// the order of their steps, which come after step().
 struct ParameterSeries {
   std::int64_t first = 0;
   std::vector<double> values;
@@ -287,8 +307,8 @@ struct MANYMOVE_API LostParticle : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
-// A FENE bond of at least twice its largest length, or a bonded term beyond the reach of a rank.
-// All ranks throw it together.
+// A FENE bond of at least twice its largest length, a bond beyond its table, or a bonded term
+// beyond the reach of a rank. All ranks throw it together.
 struct MANYMOVE_API BrokenBond : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };

@@ -113,9 +113,13 @@ void EngineBase::judge_bonds_of_all(std::uint32_t stretched, std::uint32_t broke
 
 void EngineBase::judge_bonds(std::uint32_t stretched, std::uint32_t broken) {
   energy_and_virial_.stretched = stretched;
-  if (broken)
-    throw BrokenBond(text_of("bad FENE bond: a bond of particle ", broken,
-                             " was longer than twice its largest length before step ", step_));
+  if (!broken) return;
+  const bool tables = std::ranges::any_of(
+      settings_.bonds, [](const BondCoefficients& bond) { return bond.form == kTabulatedBond; });
+  throw BrokenBond(text_of("bad ", tables ? "" : "FENE ", "bond: a bond of particle ", broken,
+                           " was ",
+                           tables ? "outside of its table" : "longer than twice its largest length",
+                           " before step ", step_));
 }
 
 void EngineBase::reach_farther(const MissingPartners& missing, std::int64_t step) {

@@ -3,6 +3,7 @@
 // declares them.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "settings.h"
 
@@ -27,16 +28,53 @@ bool general_exponent(const PairTable& table) {
   return general;
 }
 
-// A force of a potential that few pairs exceed: that of particles at 0.9 sigma of kLennardJones and
-// kMorse (where e^-x is that of the distance), the largest one of kSoft.
+// The median of the forces of a table that are not 0. The largest ones, at the shortest distances,
+// may exceed all others by far.
+double usual_force(const ForceTable& table) {
+  std::vector<double> forces;
+  for (std::size_t k = 0; k < table.node.size(); ++k) {
+    const double squared = table.low + static_cast<double>(k) * table.spacing;
+    const double force = std::fabs(table.node[k].force) * std::sqrt(std::max(squared, 0.0));
+    if (force > 0) forces.push_back(force);
+  }
+  if (forces.empty()) return 0;
+  const auto middle = forces.begin() + static_cast<std::ptrdiff_t>(forces.size() / 2);
+  std::ranges::nth_element(forces, middle);
+  return *middle;
+}
+
+// A force of a potential that few pairs exceed by far: that of particles at 0.9 sigma of
+// kLennardJones and kMorse (where e^-x is that of the distance), the largest one of kSoft.
 double strong_force(const PairPotential& p) {
   if (p.form == kNoPotential) return 0;
+  if (p.form == kTabulated) return usual_force(*p.table);
   const double r = p.form == kSoft ? 0.5 * p.cutoff : 0.9 * p.length;
   PotentialLaw<double> law = potential_of<double>(p, 1);
   law.cutoff_squared = 2 * r * r;
   PairForce<double> force{0, 0};
-  add_potential(law, r * r, 1.0, force);
+  add_potential(law, nullptr, r * r, 1.0, force);
   return std::fabs(force.over_distance) * r;
+}
+
+// Index of the first node of a table in the nodes of all tables. A table that several laws share is
+// appended once.
+int place_of(const std::shared_ptr<const ForceTable>& table, std::vector<TableNode>& nodes,
+             std::map<const ForceTable*, int>& places) {
+  const auto [found, is_new] = places.try_emplace(table.get(), static_cast<int>(nodes.size()));
+  if (is_new) nodes.insert(nodes.end(), table->node.begin(), table->node.end());
+  return found->second;
+}
+
+BondedLaw law_of_bond(const BondCoefficients& b) {
+  // FENE bonds need the squares of their lengths only, because E and the force over distance are
+  // functions of (r / R0)^2 and (sigma / r)^2.
+  BondedLaw law{b.form, b.stiffness, b.form == kFene ? b.length * b.length : b.length, b.epsilon,
+                b.sigma * b.sigma};
+  if (b.form != kTabulatedBond) return law;
+  law.rest = b.table->low;
+  law.node = {0, static_cast<int>(b.table->node.size()) - 1};
+  law.nodes_per_length = 1 / b.table->spacing;
+  return law;
 }
 
 }  // namespace
@@ -109,21 +147,31 @@ Laws<P> laws_of(const Settings& s, double unit) {
   laws.pairs.resize(size * size);
   laws.across.resize(s.pairs.transverse ? size * size : 0);
   laws.potentials.resize(s.pairs.has_potentials() ? size * size : 0);
+  std::map<const ForceTable*, int> places;
   for_each_pair_of_types(s.pairs, [&](std::size_t k, const PairCoefficients& c) {
     // In mixed precision forces come in units of `unit`, as the sums of integers need them.
     laws.pairs[k] = {in_units(c.a), in_units(c.gamma), in_units(c.sigma), real(c.inverse_cutoff),
                      real(c.weight_exponent)};
-    if (!laws.potentials.empty()) laws.potentials[k] = potential_of<Real>(c.potential, unit);
+    if (!laws.potentials.empty()) {
+      laws.potentials[k] = potential_of<Real>(c.potential, unit);
+      if (c.potential.form == kTabulated) {
+        const int first = place_of(c.potential.table, laws.nodes, places);
+        laws.potentials[k].first_node += first;
+        laws.potentials[k].last_node += first;
+      }
+    }
     if (s.pairs.transverse)
       laws.across[k] = {in_units(c.transverse_gamma), in_units(c.transverse_sigma),
                         real(c.transverse_exponent)};
   });
-  // add_bond() takes 2 K and r0 of E = K (r - r0)^2. FENE bonds need the squares of their lengths
-  // only, because E and the force over distance are functions of (r / R0)^2 and (sigma / r)^2.
+  // add_bond() takes 2 K and r0 of E = K (r - r0)^2.
   for (const BondCoefficients& b : s.bonds) {
     laws.harmonic.push_back({real(2 * b.stiffness), real(b.length)});
-    laws.bonds.push_back({b.form, b.stiffness, b.form == kFene ? b.length * b.length : b.length,
-                          b.epsilon, b.sigma * b.sigma});
+    laws.bonds.push_back(law_of_bond(b));
+    if (b.form != kTabulatedBond) continue;
+    const int first = place_of(b.table, laws.nodes, places);
+    laws.bonds.back().node.first += first;
+    laws.bonds.back().node.last += first;
   }
   for (const AngleCoefficients& a : s.angles)
     laws.angles.push_back({a.form, a.stiffness, a.angle, std::cos(a.angle), std::sin(a.angle)});
@@ -147,6 +195,7 @@ Laws<P> laws_of(const Settings& s, double unit) {
   }
   forces.laws_across = laws.across.data();
   forces.potentials = laws.potentials.empty() ? nullptr : laws.potentials.data();
+  forces.nodes = laws.nodes.data();
   forces.lennard_jones = std::ranges::all_of(laws.potentials, [](const auto& potential) {
     return potential.form == kNoPotential || potential.form == kLennardJones;
   });
@@ -180,6 +229,29 @@ std::vector<typename P::Real> thermostat_coefficients_of(const Settings& s) {
       for (const double value : *coefficients)
         values.push_back(static_cast<typename P::Real>(value));
   return values;
+}
+
+template <Precision P>
+void place_surface(const Box& box, const double center[3], double radius,
+                   SurfaceOfStep<P>& surface) {
+  using Real = typename P::Real;
+  typename P::Unsigned near[3];
+  double offset[3] = {0, 0, 0};
+  for (int a = 0; a < 3; ++a) {
+    double f = (center[a] - box.low[a]) / box.extent[a];
+    if (!box.periodic[a]) {  // from the middle of the box
+      offset[a] = center[a] - (box.low[a] + 0.5 * box.extent[a]);
+      f = 0.5;
+    }
+    f -= std::floor(f);
+    const double at = std::floor(f * units<P>);
+    near[a] = at < units<P> ? static_cast<typename P::Unsigned>(at) : ~typename P::Unsigned(0);
+  }
+  surface.near_center.x = near[0];
+  surface.near_center.y = near[1];
+  surface.near_center.z = near[2];
+  surface.offset = vector_from<Real>(offset);
+  surface.radius = static_cast<Real>(radius);
 }
 
 template <Precision P>
@@ -219,6 +291,18 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
   }
   motion.limited = s.speed_limit.speed > 0 ? s.speed_limit.flag : 0;
   motion.limit_squared = static_cast<Real>(s.speed_limit.speed * s.speed_limit.speed);
+  for (const Surface& each : s.surfaces) {
+    const auto real = [](double a) { return static_cast<Real>(a); };
+    SurfaceOfStep<P>& surface = motion.surface[motion.surfaces++];
+    place_surface(s.box, each.center, each.radius, surface);
+    surface.cutoff = real(each.cutoff);
+    surface.first = real(each.first);
+    surface.second = real(each.second);
+    surface.law = each.law;
+    surface.axes = each.axes;
+    surface.side = each.outside ? Real(1) : Real(-1);
+    surface.flag = each.flag;
+  }
   for (const BodyForce& force : s.body_forces) {
     auto& body = motion.body[motion.body_forces++];
     body.force = vector_from<Real>(force.force);
@@ -254,7 +338,7 @@ BondedTerms bonded_terms_of(const Box& box) {
   for (double* length : {&edges.xx, &edges.yy, &edges.zz, &edges.xy, &edges.xz, &edges.yz})
     // From units of 2^-64 to those of this precision's frame.
     *length *= units<Double> / units<P>;  // a power of two
-  return {edges, frame.tilted != 0, nullptr, nullptr, nullptr, nullptr};
+  return {edges, frame.tilted != 0, nullptr, nullptr, nullptr, nullptr, nullptr};
 }
 
 #define MANYMOVE_INSTANTIATE(P)                                                     \
@@ -263,7 +347,8 @@ BondedTerms bonded_terms_of(const Box& box) {
   template std::vector<P::Real> half_kicks_of<P>(const Settings&);                  \
   template std::vector<P::Real> thermostat_coefficients_of<P>(const Settings&);     \
   template Motion<P> motion_of<P>(const Settings&, const P::Real*, const P::Real*); \
-  template BondedTerms bonded_terms_of<P>(const Box&);
+  template BondedTerms bonded_terms_of<P>(const Box&);                              \
+  template void place_surface<P>(const Box&, const double[3], double, SurfaceOfStep<P>&);
 MANYMOVE_INSTANTIATE(Mixed)
 MANYMOVE_INSTANTIATE(Double)
 #undef MANYMOVE_INSTANTIATE

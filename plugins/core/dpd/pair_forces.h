@@ -7,18 +7,20 @@
 #include <memory>
 
 #include "../runtime/api.h"
+#include "force_tables.h"
 
 namespace manymove::dpd {
 
 // A potential E(r) of a pair in addition to the forces of DPD, as LAMMPS' pair styles have it, used
 // by engines only. kLennardJones (lj/cut): 4 strength [(length / r)^12 - (length / r)^6]. kMorse:
 // strength [e^(-2 x) - 2 e^(-x)] with x = steepness (r - length). kSoft: strength [1 + cos(pi r /
-// cutoff)]. Of the first two, `shift` is subtracted. Zero from the cutoff on. The factors of
-// special neighbors multiply it.
-enum PotentialForm : int { kNoPotential, kLennardJones, kMorse, kSoft };
+// cutoff)]. Of the first two, `shift` is subtracted. kTabulated: `table`. Zero from the cutoff on.
+// The factors of special neighbors multiply it.
+enum PotentialForm : int { kNoPotential, kLennardJones, kMorse, kSoft, kTabulated };
 struct PairPotential {
   PotentialForm form = kNoPotential;
   double cutoff = 0, strength = 0, length = 0, steepness = 0, shift = 0;
+  std::shared_ptr<const ForceTable> table = {};
 };
 
 // Coefficients of the forces between particles of one pair of types.

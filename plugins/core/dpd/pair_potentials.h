@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Potentials of pairs in addition to the forces of DPD, evaluated in the same loop over pairs:
-// those of LAMMPS' pair styles lj/cut, morse and soft.
+// those of LAMMPS' pair styles lj/cut, morse, soft and table.
 #pragma once
 
 #include "model.h"
@@ -14,8 +14,11 @@ struct PotentialLaw {
   int form;
   F cutoff_squared;
   F first, second;
-  double steepness, length;  // of kMorse: alpha and r_0; of kSoft, the former: 1 / r_c
+  // Of kMorse: alpha and r_0; of kSoft, the former: 1 / r_c; of kTabulated: the nodes per squared
+  // length, and the squared distance of the first one.
+  double steepness, length;
   F shift;
+  int first_node = 0, last_node = 0;  // of kTabulated, in an array with the nodes of all tables
 };
 
 // In units of force (and of energy over length).
@@ -34,6 +37,11 @@ PotentialLaw<F> potential_of(const PairPotential& p, double unit) {
     law.length = p.length;
   } else if (p.form == kSoft) {
     law.steepness = 1 / p.cutoff;
+  } else if (p.form == kTabulated) {
+    law.first = real(1);
+    law.steepness = 1 / p.table->spacing;
+    law.length = p.table->low;
+    law.last_node = static_cast<int>(p.table->node.size()) - 1;
   }
   return law;
 }
@@ -71,15 +79,35 @@ MM_HD PairForce<F> lennard_jones(F first, F second, F shift, F squared) {
           fused(sixth, repulsion - first, -shift)};
 }
 
-// Adds the force and the energy of a pair within the cutoff of its law, which is 0 without a
-// potential. factor: that of a special neighbor, otherwise 1. Two particles in one place have no
-// direction, and feel nothing.
+// Particles that are closer than the first distance of their table are pushed out of the box, so
+// that the run ends with an error.
+constexpr double kForbidden = 1e30;
+
+// The force over distance and the energy of a table.
 template <class F>
-MM_HD void add_potential(const PotentialLaw<F>& law, F squared, F factor, PairForce<F>& pair) {
+MM_HD PairForce<F> tabulated_pair(const PotentialLaw<F>& law, const TableNode* nodes,
+                                  double squared) {
+  const double at = (squared - law.length) * law.steepness;
+  if (!(at >= 0)) return {static_cast<F>(kForbidden), static_cast<F>(kForbidden)};
+  const Tabulated found = tabulated(nodes + law.first_node, law.last_node - law.first_node, at);
+  const auto scale = static_cast<double>(law.first);
+  return {static_cast<F>(scale * found.force), static_cast<F>(scale * found.energy)};
+}
+
+// Adds the force and the energy of a pair within the cutoff of its law, which is 0 without a
+// potential. nodes: of all tables. factor: that of a special neighbor, otherwise 1. Two particles
+// in one place have no direction, and feel nothing.
+template <class F>
+MM_HD void add_potential(const PotentialLaw<F>& law, const TableNode* nodes, F squared, F factor,
+                         PairForce<F>& pair) {
   if (!(squared < law.cutoff_squared) || !(squared > F(0))) return;
   F over_distance, energy;
   if (law.form == kLennardJones) {
     const PairForce<F> added = lennard_jones(law.first, law.second, law.shift, squared);
+    over_distance = added.over_distance;
+    energy = added.energy;
+  } else if (law.form == kTabulated) {
+    const PairForce<F> added = tabulated_pair(law, nodes, static_cast<double>(squared));
     over_distance = added.over_distance;
     energy = added.energy;
   } else if (law.form == kMorse) {

@@ -52,7 +52,8 @@ void check_box_and_step(const Settings& s) {
 void check_potential(const Settings& s, const PairPotential& p, std::size_t i, std::size_t j) {
   if (p.form == kNoPotential) return;
   if (!std::isfinite(p.strength + p.length + p.steepness + p.shift) || !(p.cutoff > 0) ||
-      p.cutoff > s.cutoff * (1 + 1e-12))
+      p.cutoff > s.cutoff * (1 + 1e-12) ||
+      (p.form == kTabulated && !(p.table && p.table->is_valid())))
     refuse("the potential of types ", i, " and ", j, " is out of range");
   if (s.pairs.transverse || s.pairs.has_densities())
     refuse("potentials of pairs cannot be combined with transverse or many-body forces");
@@ -114,13 +115,15 @@ void check_shear(const Settings& s) {
       std::fabs(s.shear.rate) * s.time_step * (s.cutoff + s.skin) > 0.1 * s.skin)
     refuse("the rate of shear ", s.shear.rate, " is too high for the time step ", s.time_step,
            " and the skin ", s.skin, ": use a shorter time step or a wider skin");
-  if (!s.walls.empty() || !s.langevin_thermostats.empty() || s.speed_limit.speed > 0 ||
-      !s.velocity_changes.empty() || has_bonded_terms(s) ||
+  if (!s.walls.empty() || !s.surfaces.empty() || !s.langevin_thermostats.empty() ||
+      s.speed_limit.speed > 0 || !s.velocity_changes.empty() || has_bonded_terms(s) ||
       std::any_of(s.body_forces.begin(), s.body_forces.end(),
                   [](const BodyForce& body) { return body.in_block; }))
     refuse(
-        "shear cannot be combined with walls, Langevin thermostats, limits of speeds, changes of "
-        "velocities, FENE bonds, angles, dihedrals, impropers or body forces in a block");
+        "shear cannot be combined with walls, surfaces, Langevin thermostats, limits of speeds, "
+        "changes of "
+        "velocities, FENE bonds, tabulated bonds, angles, dihedrals, impropers or body forces in a "
+        "block");
 }
 
 // Its chain has length zero without a thermostat.
@@ -153,12 +156,30 @@ void check_walls(const Settings& s) {
   }
 }
 
+void check_surfaces(const Settings& s) {
+  if (s.surfaces.size() > kMostSurfaces)
+    refuse("at most ", kMostSurfaces, " surfaces are possible, got ", s.surfaces.size());
+  if (!s.surfaces.empty() && !is_upright(s.box)) refuse("a surface needs an upright box");
+  for (const Surface& each : s.surfaces) {
+    if (!(each.axes > 0 && each.axes < 8) || !(each.radius >= 0) ||
+        !std::isfinite(each.radius + each.first + each.second) || !(each.cutoff >= 0))
+      refuse("the coefficients of a surface are out of range");
+    for (int a = 0; a < 3; ++a) {
+      if (!std::isfinite(each.center[a])) refuse("the center of a surface is not finite");
+      // Otherwise the nearest image of a plane is behind particles that are in front of it.
+      if (each.axes == 1u << a && s.box.periodic[a])
+        refuse("a plane needs a box that is not periodic along ", "xyz"[a]);
+    }
+  }
+}
+
 void check_bonded(const Settings& s) {
   for (std::size_t k = 1; k < s.bonds.size(); ++k) {
     const BondCoefficients& bond = s.bonds[k];
     if (!std::isfinite(bond.stiffness) || !std::isfinite(bond.length) ||
         !std::isfinite(bond.epsilon) || !std::isfinite(bond.sigma) ||
-        (bond.form == kFene && !(bond.length > 0)))
+        (bond.form == kFene && !(bond.length > 0)) ||
+        (bond.form == kTabulatedBond && !(bond.table && bond.table->is_valid())))
       refuse("coefficients of bond type ", k, " are out of range");
   }
   for (std::size_t k = 1; k < s.angles.size(); ++k)
@@ -231,6 +252,7 @@ void check_settings(const Settings& s) {
   if (!is_transport(s.transport))
     refuse("transport ", s.transport, " must be auto, peer, shared, nccl, mpi or host");
   check_walls(s);
+  check_surfaces(s);
   if (!(s.speed_limit.speed >= 0))
     refuse("the limit of speeds must not be negative, got ", s.speed_limit.speed);
   check_bonded(s);

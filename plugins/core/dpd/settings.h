@@ -77,7 +77,8 @@ struct Laws {
   std::vector<BondLaw<Real>> harmonic;              // by type of bonds, for add_bond()
   std::vector<BondedLaw> bonds, angles, impropers;  // by type, for bonded_sum()
   std::vector<DihedralLaw> dihedrals;
-  Forces<P> forces{};  // points to the laws of pairs of this object
+  std::vector<TableNode> nodes;  // of all tables of pairs and bonds
+  Forces<P> forces{};            // points to the laws of pairs of this object
 };
 // unit: forces of pairs are in multiples of it.
 template <Precision P>
@@ -100,6 +101,10 @@ std::vector<typename P::Real> thermostat_coefficients_of(const Settings& setting
 template <Precision P>
 Motion<P> motion_of(const Settings& settings, const typename P::Real* half_kicks,
                     const typename P::Real* thermostats);
+// Gives a surface its center and its radius.
+template <Precision P>
+void place_surface(const Box& box, const double center[3], double radius,
+                   SurfaceOfStep<P>& surface);
 // Whether bonded terms are summed by bonded_sum() before the pairs, because there are more than
 // harmonic bonds. Otherwise add_bond() adds them to the pairs.
 bool has_bonded_terms(const Settings& settings);

@@ -7,6 +7,7 @@
 #include "many_body.h"
 #include "model.h"
 #include "pair_potentials.h"
+#include "surfaces.h"
 #include "transverse.h"
 
 namespace manymove::dpd {
@@ -36,6 +37,7 @@ struct Forces {  // what the sum over one particle's neighbors needs
   PairLaw<Real> law_beyond;              // beyond_transverse() of the only pair of types
   const PotentialLaw<Real>* potentials;  // [types + 1][types + 1]; null: there are none
   bool lennard_jones;                    // all of them are of this form
+  const TableNode* nodes;                // of all tables
   Real shear;  // rate of the flow that velocities are relative to; 0: there is none
 };
 
@@ -154,7 +156,7 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
     }
     if constexpr (many_body) add_many_body<Math>(f.many_body, squared, densities, pair);
     if constexpr (extra == Extra::potential)
-      add_potential(f.potentials[types_of(f.types, i.kind, j.kind)], squared,
+      add_potential(f.potentials[types_of(f.types, i.kind, j.kind)], f.nodes, squared,
                     f.special.factor[entry >> 30], pair);
     add_scaled(sum.force, r, pair.over_distance);
     if constexpr (with_energy) add_energy(sum, r, pair.over_distance, pair.energy);
@@ -195,7 +197,7 @@ MM_HD void add_bond(Sum<typename P::Real>& sum, const CoordinateFrame<P>& frame,
 
 // ---- motion ----
 
-constexpr int kMostWalls = 6, kMostBodyForces = 8, kMostThermostats = 4;
+constexpr int kMostWalls = 6, kMostBodyForces = 8, kMostThermostats = 4, kMostSurfaces = 6;
 
 template <Precision P>
 struct Motion {
@@ -205,7 +207,7 @@ struct Motion {
   Real half_kick;          // half the time step over the mass, of the only type
   const Real* half_kicks;  // else [types + 1]
   Real too_far;  // a quarter of the frame in its units: farther than that in one step is lost
-  int walls, body_forces;
+  int walls, body_forces, surfaces;
   struct {
     typename P::Unsigned position;
     int axis;
@@ -219,6 +221,7 @@ struct Motion {
     std::uint8_t replaced;  // bit a: component a replaces the force
     std::uint32_t flag;
   } body[kMostBodyForces];
+  SurfaceOfStep<P> surface[kMostSurfaces];
   int thermostats;
   struct {
     const Real *friction, *noise;  // [types + 1]
@@ -234,6 +237,7 @@ template <Precision P>
 MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
                                                 const typename P::Position& r,
                                                 Vector<typename P::Real> force) {
+  for (int k = 0; k < motion.surfaces; ++k) add_surface(motion.frame, motion.surface[k], r, force);
   for (int k = 0; k < motion.body_forces; ++k) {
     const auto& b = motion.body[k];
     if (!(r.kind >> 16 & b.flag)) continue;

@@ -89,8 +89,8 @@ class StepParameters {
     motion.draw[0] = static_cast<std::uint32_t>(draw);
     motion.draw[1] = static_cast<std::uint32_t>(draw >> 32);
     const std::size_t thermostats = settings_.langevin_thermostats.size();
-    // Temperatures of the thermostats, three components of each body force, then what changes of
-    // velocities have.
+    // Temperatures of the thermostats, three components of each body force, four numbers of each
+    // surface, then what changes of velocities have.
     const double* value = parameters_of_step(step);
     for (std::size_t k = 0; k < thermostats; ++k)
       motion.thermostat[k].root = square_root(
@@ -98,6 +98,13 @@ class StepParameters {
     for (std::size_t k = 0; k < settings_.body_forces.size(); ++k) {
       const double* force = value ? value + thermostats + 3 * k : settings_.body_forces[k].force;
       motion.body[k].force = vector_from<Real>(force);
+    }
+    const std::size_t before = thermostats + 3 * settings_.body_forces.size();
+    for (std::size_t k = 0; k < settings_.surfaces.size(); ++k) {
+      const Surface& constant = settings_.surfaces[k];
+      const double* const changed = value ? value + before + 4 * k : nullptr;
+      place_surface(settings_.box, changed ? changed : constant.center,
+                    changed ? changed[3] : constant.radius, motion.surface[k]);
     }
   }
 
@@ -109,7 +116,7 @@ class StepParameters {
  private:
   std::size_t parameters_per_step() const {
     return settings_.langevin_thermostats.size() + 3 * settings_.body_forces.size() +
-           settings_.velocity_changes.size();
+           4 * settings_.surfaces.size() + settings_.velocity_changes.size();
   }
   // What the series has for a step; null if it has nothing.
   const double* parameters_of_step(std::int64_t step) const {

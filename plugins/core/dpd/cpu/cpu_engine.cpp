@@ -54,18 +54,18 @@ class CpuEngine final : public EngineBase {
   std::string transport() const override { return ranks_ ? "MPI" : ""; }
 
   void download(const HostArrays& arrays) override {
-    const auto arrival_of = [&](int i) {
-      return manymove::dpd::arrival_of<P>(frame_, origin_[i].index, position_[i], velocity_[i],
-                                          force_[i], image_[i]);
-    };
     const auto stays = [&](int i) { return !ranks_ || origin_[i].rank == rank(); };
     for_each_index(pool_, count_, [&](int i) {
-      if (stays(i)) arrival_of(i).enter(arrays);
+      if (stays(i))
+        enter_host<P>(frame_, origin_[i].index, position_[i], velocity_[i], force_[i], image_[i],
+                      arrays);
     });
     if (!ranks_) return;
     std::vector<std::vector<Arrival>> leaving(ranks_->ranks());
     for (int i = 0; i < count_; ++i)
-      if (!stays(i)) leaving[static_cast<std::size_t>(origin_[i].rank)].push_back(arrival_of(i));
+      if (!stays(i))
+        leaving[static_cast<std::size_t>(origin_[i].rank)].push_back(arrival_of<P>(
+            frame_, origin_[i].index, position_[i], velocity_[i], force_[i], image_[i]));
     for (const Arrival& arrival : deliver(*communicator_, std::move(leaving)))
       arrival.enter(arrays);
   }
@@ -193,6 +193,7 @@ class CpuEngine final : public EngineBase {
     const Laws<P>& laws = laws_[table];
     arguments_.forces = laws.forces;
     arguments_.bond_laws = laws.harmonic.data();
+    terms_.nodes = laws.nodes.data();
     terms_.bonds = laws.bonds.data();
     terms_.angles = laws.angles.data();
     terms_.dihedrals = laws.dihedrals.data();

@@ -336,7 +336,7 @@ class StepLoop {
     if (s_.forces.lennard_jones)
       return for_all([this](int n, PairForce<Real>& f) { potentials_.add(n, squared_[n], f); });
     for_all([this](int n, PairForce<Real>& f) {
-      add_potential(s_.forces.potentials[types_[n]], squared_[n],
+      add_potential(s_.forces.potentials[types_[n]], s_.forces.nodes, squared_[n],
                     s_.forces.special.factor[hit_[n] >> 30], f);
     });
   }
@@ -475,7 +475,7 @@ class StepLoop {
     return true;
   }
   bool is_simple() const {
-    return plain && !reading && !s_.motion.walls && !s_.motion.body_forces &&
+    return plain && !reading && !s_.motion.walls && !s_.motion.body_forces && !s_.motion.surfaces &&
            !s_.motion.half_kicks && !s_.motion.frame.tilted && s_.forces.shear == 0 &&
            !s_.bonds.range && !s_.charged && !s_.next_near;
   }

