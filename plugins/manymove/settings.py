@@ -527,6 +527,26 @@ class Forces(Group):
     weight_exponent: Annotated[float, not_negative] = 1.0
 
 
+@dataclass(frozen=True)
+class Electrostatics(Group):
+    """Forces of charges of dissipative particles, which are smeared out with the density q exp(-2 r
+    / smearing) / (pi smearing^3), in LAMMPS' lj units.
+
+    Args:
+        coupling: energy times length over the square of a charge; the Bjerrum length at temperature
+            1.
+        smearing: decay length of the density of a charge.
+        cutoff: cutoff radius of the part of the forces that pairs of charges have.
+        accuracy: root mean square error of the long-range forces in reduced units, which LAMMPS
+            estimates.
+    """
+
+    coupling: Annotated[float, positive] = 1.0
+    smearing: Annotated[float, positive] = 0.25
+    cutoff: Annotated[float, positive] = 3.0
+    accuracy: Annotated[float, positive] = 1e-4
+
+
 # ---- adsorbates ----------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ and what is not served."""
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ STRESSES = ("Pxx", "Pyy", "Pzz", "Pxy", "Pxz", "Pyz")
 LONG = "coul/slater/long 0.25"
 TIGHT = "kspace_style pppm 1e-6\nkspace_modify gewald 2.0 mesh 72 75 80 order 7\n"
 USUAL = "kspace_style pppm 1e-4\n"
+EWALD = "kspace_style ewald 1e-5\n"
 SLAB = "kspace_style pppm 1e-4\nkspace_modify slab 3.0\n"
 THERMO = """
 thermo_style custom step temp pe evdwl ecoul elong press pxx pyy pzz pxy pxz pyz
@@ -183,6 +185,8 @@ CASES = {
     "even order": ions(mesh=USUAL + "kspace_modify order 4\n"),
     "own mesh": ions(mesh=USUAL + "kspace_modify mesh 18 20 24 gewald 1.1 order 6\n"),
     "slab": ions(mesh=SLAB, boundary="p p f"),
+    "waves one by one": ions(mesh=EWALD),
+    "slab of waves": ions(mesh=EWALD + "kspace_modify slab 3.0\n", boundary="p p f"),
     "cutoff": ions("coul/slater/cut 0.3 3.0", mesh=""),
     "short cutoff": ions("coul/slater/cut 0.3 0.8", mesh=""),
     "coefficients of ions alone": ions().replace(
@@ -326,7 +330,7 @@ def test_energy_is_conserved(device, tmp_path):
 
 
 REFUSED = {
-    "kspace_style ewald (instead: kspace_style pppm)": ions(mesh="kspace_style ewald 1e-4\n"),
+    "kspace_style msm (instead: kspace_style pppm)": ions(mesh="kspace_style msm 1e-4\n"),
     "kspace_modify diff ad (instead: kspace_modify diff ik)": ions(
         mesh=USUAL + "kspace_modify diff ad\n"
     ),
@@ -361,19 +365,54 @@ def test_a_tilted_box_with_charges_is_refused(tmp_path):
     assert "charges in a tilted or sheared box" in warning
 
 
-def test_special_neighbors_need_coulomb_factors_of_one(tmp_path):
-    more = "special_bonds lj 0 1 1 coul 0 1 1\n"
-    script = ions("coul/slater/cut 0.3 2.5", "", style="full", more=more).replace(
-        "create_box 3 box",
-        "create_box 3 box bond/types 1 extra/bond/per/atom 4 extra/special/per/atom 20",
-    )
-    script += "bond_style harmonic\nbond_coeff 1 20.0 0.5\ncreate_bonds many all all 1 0.1 0.2\n"
-    refused = run_lammps(script + resident("cpu") + "run 2\n", tmp_path).output
-    (warning,) = (line for line in refused.splitlines() if WARNING in line)
-    assert "special_bonds with Coulomb factors that are not 1" in warning
-    served = script + "special_bonds lj 0 1 1 coul 1 1 1\n"
-    ours, host = compare(served, THERMO + "thermo 2\nrun 4\n", "cpu", tmp_path)
+def bonded_ions(
+    factors: str, coulomb: str = LONG + " 2.5", mesh: str = USUAL, script: str | None = None
+) -> str:
+    """Ions with bonds to all that are close, and the Coulomb factors of special neighbors."""
+    script = script or ions(coulomb, mesh)
+    room = "create_box 3 box bond/types 1 extra/bond/per/atom 8 extra/special/per/atom 80"
+    script = script.replace("atom_style charge", "atom_style full")
+    script = script.replace("create_box 3 box", room)
+    before, pairs = script.split("pair_style", 1)
+    # LAMMPS makes bonds without charges alone.
+    bonds = """
+special_bonds lj 0 1 1 coul 0 1 1
+pair_style zero 2.5
+pair_coeff * *
+bond_style harmonic
+bond_coeff 1 20.0 0.5
+group ions type 2 3
+create_bonds many ions ions 1 0.1 0.7
+create_bonds many all all 1 0.1 0.2
+"""
+    return f"{before}{bonds}pair_style{pairs}special_bonds lj 0 1 1 coul {factors}\n"
+
+
+SPECIAL = {
+    "long": bonded_ions("0 0 0"),
+    "long, shares": bonded_ions("0 0.5 0.8333"),
+    "cut": bonded_ions("0 0 0.5", "coul/slater/cut 0.3 2.5", ""),
+    "ewald": bonded_ions("0 0 0", mesh="kspace_style ewald 1e-4\n"),
+    "combined": bonded_ions("0 0.25 1", script=combined()),
+}
+
+
+@pytest.mark.parametrize("case", SPECIAL)
+def test_factors_of_charged_special_neighbors_are_those_of_lammps(case, device, tmp_path):
+    end = THERMO + "thermo 2\nrun 4\n"
+    ours, host = compare(SPECIAL[case], end, device, tmp_path)
     assert_same_steps(ours, host, 3e-6)
+    whole = run_lammps(re.sub(r"coul [0-9. ]+\n$", "coul 1 1 1\n", SPECIAL[case]) + end, tmp_path)
+    assert abs(whole.thermo()["E_coul"][0] - host.thermo()["E_coul"][0]) > 0.5
+
+
+def test_charged_special_neighbors_on_ranks(tmp_path):
+    one, several = (
+        run_lammps(SPECIAL["long"] + resident("cpu") + "run 4\n" + END, tmp_path, ranks=ranks)
+        for ranks in (1, 2)
+    )
+    assert_stays(several)
+    assert_close(state(several), state(one), 1e-9)
 
 
 def test_long_waves_of_the_charge_are_screened(device, tmp_path):

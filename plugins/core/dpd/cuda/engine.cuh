@@ -70,7 +70,7 @@ class CudaEngine final : public DeviceEngine<P> {
     const auto n = static_cast<std::size_t>(p_.count);
     allocate(n);
     if (p_.count == 0) return;
-    if (charges_) charges_->take(p_.count, topology.charge);
+    if (charges_) charges_->take(p_.count, topology);
     p_.now = 0;
     const unsigned bad = enter_particles<P>(arrays, topology, frame_, p_, resting(), stream_);
     if (bad != kNoneBad) {

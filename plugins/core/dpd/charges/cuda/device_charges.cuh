@@ -14,7 +14,9 @@ namespace manymove::dpd {
 template <Precision P>
 struct DeviceChargeArrays {
   ChargeLaw law;
-  ChargeMesh mesh;     // of order 0: none
+  ChargeMesh mesh;    // of order 0: none
+  ChargeWaves waves;  // without a mesh
+  SpecialCharges special;
   int charges, cells;  // numbers of them
   const typename P::Position* position;
   const double* charge;             // by number
@@ -32,9 +34,8 @@ class DeviceCharges {
  public:
   DeviceCharges(const Settings& settings, const EngineStream& stream);
 
-  // For particles with these charges, in the order of their slots. Throws std::invalid_argument
-  // for a net charge.
-  void take(int count, const double* charge);
+  // For particles in the order of their slots. Throws std::invalid_argument for a net charge.
+  void take(int count, const Topology& topology);
   // After a sort: slots of the particles.
   void follow(int count, const unsigned* slot);
   // Launches the forces at these positions, which are returned for all particles.
@@ -51,10 +52,13 @@ class DeviceCharges {
   const EngineStream& stream_;
   ChargePlan plan_;
   DeviceChargeArrays<P> arrays_{};
-  DeviceBuffer<Cubic> force_table_, energy_table_;
+  DeviceBuffer<Cubic> force_table_, energy_table_, whole_force_, whole_energy_;
   DeviceBuffer<double> influence_, charge_;
   DeviceBuffer<Wave> twiddle_[3], first_, second_;
-  DeviceBuffer<std::int64_t> mesh_charge_;
+  DeviceBuffer<ChargeWave> wave_;
+  DeviceBuffer<std::int64_t> mesh_charge_, wave_sum_;
+  DeviceBuffer<int> first_special_;
+  DeviceBuffer<SpecialCharge> special_;
   DeviceBuffer<int> carrier_, number_;
   DeviceBuffer<ChargedPlace> found_, place_;
   DeviceBuffer<unsigned> filling_, start_;
