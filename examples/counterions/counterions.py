@@ -193,6 +193,8 @@ def draw(report: dict[str, Any]) -> Figure:
         right.semilogy(edges[9:], density[9:], color=color, label=f"counterions, {label}")
     right.semilogy(edges[9:], found["water"][9:], color="black", lw=1, label="water")
     left.set(xscale="log", xlabel="distance from the rod", ylabel="fraction of counterions within")
+    left.set_xticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
+    left.minorticks_off()
     left.set_title("lines: Poisson-Boltzmann, dotted: 1 - 1/$\\xi$", fontsize="medium")
     right.set(xlabel="distance from the rod", ylabel="number density")
     for axes in (left, right):

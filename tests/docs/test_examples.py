@@ -35,6 +35,7 @@ SCRIPTS = sorted(
 FIGURES = {
     "bilayer/bilayer.py": "dpd-bilayer",
     "charge_renormalization/energies.py": "cpu-electrolyte-energies",
+    "counterions/counterions.py": "cpu-counterions",
     "dpd_viscosity/viscosity.py": "cpu-dpd-viscosities",
     "hard_spheres/binary_disks.py": "cpu-binary-disks",
     "hard_spheres/coexistence.py": "cpu-spheres-coexistence",
@@ -208,7 +209,7 @@ def test_a_module_that_is_not_installed_is_named(script, tmp_path):
 
 @pytest.mark.parametrize("script", FIGURES)
 def test_a_figure_is_drawn_from_its_record(script, tmp_path, main_of):
-    record = next(RESULTS.glob(f"2026-*-2?-{FIGURES[script]}.json"))
+    record = next(RESULTS.glob(f"2026-*-??-{FIGURES[script]}.json"))
     code, error = main_of(script, ["--output", tmp_path, "--draw", record])
     assert code == 0, error
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
