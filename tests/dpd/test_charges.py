@@ -275,14 +275,18 @@ fix nve all nve
 """ + resident(device, more)
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_forces_of_charges_are_the_same_bits_on_ranks_and_threads(ranks, tmp_path):
+@pytest.mark.parametrize(("ranks", "mesh"), [(2, USUAL), (4, USUAL), (2, EWALD)])
+def test_forces_of_charges_are_the_same_bits_on_ranks_and_threads(ranks, mesh, tmp_path):
     law = "0.0 0.0"
     start = run_lammps(ions(law=law) + "run 0\nwrite_restart half\n", tmp_path)
     # Particles at rest, because LAMMPS computes the first forces, in an order of its own.
     at_rest, end = "unfix nve\n", THERMO + "thermo 1\nrun 2\n" + END
     one, several, threads = (
-        run_lammps(restarted(start, "cpu", law, more) + at_rest + end, tmp_path, ranks=number)
+        run_lammps(
+            restarted(start, "cpu", law, more).replace(USUAL, mesh) + at_rest + end,
+            tmp_path,
+            ranks=number,
+        )
         for more, number in (("", 1), ("", ranks), ("threads 3", 1))
     )
     assert_stays(several)
@@ -293,8 +297,9 @@ def test_forces_of_charges_are_the_same_bits_on_ranks_and_threads(ranks, tmp_pat
 
 
 @on_gpu
-def test_forces_are_the_same_bits_on_a_gpu(tmp_path):
-    script = ions(law="0.0 0.0") + THERMO + "thermo 50\n"
+@pytest.mark.parametrize("mesh", [USUAL, EWALD])
+def test_forces_are_the_same_bits_on_a_gpu(mesh, tmp_path):
+    script = ions(law="0.0 0.0", mesh=mesh) + THERMO + "thermo 50\n"
     runs = [
         run_lammps(script + resident(device) + "run 100\n" + END, tmp_path)
         for device in ("cpu", "cuda")
@@ -407,8 +412,9 @@ def test_factors_of_charged_special_neighbors_are_those_of_lammps(case, device, 
 
 
 def test_charged_special_neighbors_on_ranks(tmp_path):
+    start = run_lammps(SPECIAL["long"] + "run 0\nwrite_restart half\n", tmp_path)
     one, several = (
-        run_lammps(SPECIAL["long"] + resident("cpu") + "run 4\n" + END, tmp_path, ranks=ranks)
+        run_lammps(restarted(start, "cpu") + "run 4\n" + END, tmp_path, ranks=ranks)
         for ranks in (1, 2)
     )
     assert_stays(several)

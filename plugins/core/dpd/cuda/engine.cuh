@@ -172,7 +172,7 @@ class CudaEngine final : public DeviceEngine<P> {
   void launch_step(std::int64_t number, bool reading) {
     Step<P> s = step_of(number);
     bonded_.launch(s, constants_.bonded_terms(table_of(number)), 0, p_.block(), reading, stream_);
-    if (charges_) s.charged = charges_->launch(s.position, reading);
+    if (charges_) s.charged = charges_->launch(s.position, {s.status, number}, reading);
     // The changes of the last step are left to change_velocities().
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
     const unsigned blocks = static_cast<unsigned>(this->blocks());

@@ -30,7 +30,7 @@ __global__ void follow_kernel(int count, const unsigned* slot, DeviceChargeArray
 template <Precision P>
 __global__ void locate_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   const int k = index_of_thread();
-  if (k >= a.charges) return;
+  if (k >= a.charges || a.step.is_stale()) return;
   const typename P::Position p = a.position[a.carrier[k]];
   const ChargedPlace place{high_word(p.x), high_word(p.y), high_word(p.z),
                            static_cast<std::uint32_t>(k), a.charge[k]};
@@ -43,7 +43,7 @@ __global__ void locate_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
 template <Precision P>
 __global__ void place_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   const int k = index_of_thread();
-  if (k >= a.charges) return;
+  if (k >= a.charges || a.step.is_stale()) return;
   const ChargedPlace p = a.found[k];
   const int cell = cell_of(a.law, p);
   a.place[a.start[cell] + atomicSub(&a.filling[cell], 1u) - 1] = p;
@@ -55,7 +55,7 @@ __global__ void place_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
 template <Precision P, int order>
 __global__ void spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   const int thread = index_of_thread(), k = thread / order, plane = thread % order;
-  if (k >= a.charges) return;
+  if (k >= a.charges || a.step.is_stale()) return;
   const ChargedPlace p = a.place[k];
   auto* const charge = reinterpret_cast<Counter*>(a.mesh.charge);
   spread_charge<order>(a.mesh, p, plane,
@@ -68,6 +68,7 @@ __global__ void spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
 template <Precision P>
 __global__ void __launch_bounds__(kThreads)
     wave_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
+  if (a.step.is_stale()) return;
   const int wave = static_cast<int>(blockIdx.x);
   std::int64_t sum[2] = {};
   for (int k = static_cast<int>(threadIdx.x); k < a.charges; k += kThreads)
@@ -147,8 +148,10 @@ struct BlockLines {
 // values are the integer charges, which are 0 afterwards.
 template <int some>
 __global__ void __launch_bounds__(kThreads)
-    fft_kernel(const __grid_constant__ ChargeMesh mesh, int axis, bool of_charges) {
+    fft_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step, int axis,
+               bool of_charges) {
   extern __shared__ Wave memory[];
+  if (step.is_stale()) return;
   const BlockLines<some> lines(mesh, axis);
   Wave *from = memory, *to = memory + lines.length * lines.kPitch;
   Wave* const values = blockIdx.y == 0 ? mesh.first : mesh.second;
@@ -171,8 +174,9 @@ __global__ void __launch_bounds__(kThreads)
 // whose inverse transforms along y and x are left.
 template <int some>
 __global__ void __launch_bounds__(kThreads)
-    solve_lines_kernel(const __grid_constant__ ChargeMesh mesh) {
+    solve_lines_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
   extern __shared__ Wave memory[];
+  if (step.is_stale()) return;
   const BlockLines<some> lines(mesh, 2);
   const int size = lines.length * lines.kPitch;
   Wave *from = memory, *to = memory + size, *other = memory + 2 * size;
@@ -198,9 +202,10 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // One thread per row of waves, with its sums.
-__global__ void solve_rows_kernel(const __grid_constant__ ChargeMesh mesh, WaveSums* of_row) {
+__global__ void solve_rows_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step,
+                                  WaveSums* of_row) {
   const int row = index_of_thread();
-  if (row >= mesh.points[1] * mesh.points[2]) return;
+  if (row >= mesh.points[1] * mesh.points[2] || step.is_stale()) return;
   WaveSums sums;
   for (int x = 0; x < mesh.points[0]; ++x) {
     const std::int64_t k = static_cast<std::int64_t>(row) * mesh.points[0] + x;
@@ -251,6 +256,7 @@ __device__ Vector<double> field_of_lanes(const ChargeMesh& mesh, const ChargedPl
 template <Precision P, int order, bool reading>
 __global__ void __launch_bounds__(kThreads)
     force_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
+  if (a.step.is_stale()) return;
   const int thread = index_of_thread(), k = thread / kLanesOfCharge, lane = thread % kLanesOfCharge;
   const bool here = k < a.charges;
   const ChargedPlace p = a.place[here ? k : 0];
@@ -362,8 +368,9 @@ void DeviceCharges<P>::follow(int count, const unsigned* slot) {
 
 template <Precision P>
 const Vector<typename P::Real>* DeviceCharges<P>::launch(const typename P::Position* position,
-                                                         bool reading) {
+                                                         const ChargeStep& step, bool reading) {
   arrays_.position = position;
+  arrays_.step = step;
   const int charges = arrays_.charges;
   sums_.clear(stream_);
   launch_each(charges, stream_, &locate_kernel<P>, arrays_);
@@ -394,13 +401,14 @@ void DeviceCharges<P>::solve(bool reading) const {
   if (reading) {
     // The sums over waves have an order.
     transform(2, 1);
-    launch_each(mesh.points[1] * mesh.points[2], stream_, &solve_rows_kernel, mesh, arrays_.of_row);
+    launch_each(mesh.points[1] * mesh.points[2], stream_, &solve_rows_kernel, mesh, arrays_.step,
+                arrays_.of_row);
     launch_each(mesh.points[2], stream_, &add_rows_kernel, mesh.points[1], mesh.points[2],
                 arrays_.of_row, arrays_.of_plane);
     transform(2, 2);
   } else {
     launch_lines(2, 1, 3, [&](auto some, dim3 grid, std::size_t bytes) {
-      solve_lines_kernel<some()><<<grid, kThreads, bytes, stream_>>>(mesh);
+      solve_lines_kernel<some()><<<grid, kThreads, bytes, stream_>>>(mesh, arrays_.step);
     });
   }
   transform(1, 2);
@@ -410,7 +418,8 @@ void DeviceCharges<P>::solve(bool reading) const {
 template <Precision P>
 void DeviceCharges<P>::transform(int axis, int arrays, bool of_charges) const {
   launch_lines(axis, arrays, 2, [&](auto some, dim3 grid, std::size_t bytes) {
-    fft_kernel<some()><<<grid, kThreads, bytes, stream_>>>(arrays_.mesh, axis, of_charges);
+    fft_kernel<some()>
+        <<<grid, kThreads, bytes, stream_>>>(arrays_.mesh, arrays_.step, axis, of_charges);
   });
 }
 

@@ -10,9 +10,19 @@
 
 namespace manymove::dpd {
 
+// The step whose forces are computed. Kernels are launched ahead: where lists have expired before
+// this step, none of them does anything, because it will be launched again.
+struct ChargeStep {
+  StepStatus status;
+  long long number;
+
+  __device__ bool is_stale() const { return stale(status, number); }
+};
+
 // What the kernels take; arrays are in the memory of the device.
 template <Precision P>
 struct DeviceChargeArrays {
+  ChargeStep step;
   ChargeLaw law;
   ChargeMesh mesh;    // of order 0: none
   ChargeWaves waves;  // without a mesh
@@ -38,8 +48,9 @@ class DeviceCharges {
   void take(int count, const Topology& topology);
   // After a sort: slots of the particles.
   void follow(int count, const unsigned* slot);
-  // Launches the forces at these positions, which are returned for all particles.
-  const Vector<typename P::Real>* launch(const typename P::Position* position, bool reading);
+  // Launches the forces of a step at these positions, which are returned for all particles.
+  const Vector<typename P::Real>* launch(const typename P::Position* position,
+                                         const ChargeStep& step, bool reading);
   // Waits for the sums of the last launch that was reading.
   void set_sums(EnergyAndVirial& sums) const;
 
