@@ -449,7 +449,7 @@ void DeviceCharges<P>::set_sums(EnergyAndVirial& sums) const {
     std::vector<WaveSums> of_plane(of_plane_.size());
     stream_.fetch(of_plane_.data(), of_plane.data(), of_plane.size());
     for (const WaveSums& part : of_plane) waves.add(part);
-  } else {
+  } else if (plan_.waves.count) {
     std::vector<std::int64_t> of_waves(wave_sum_.size());
     stream_.fetch(wave_sum_.data(), of_waves.data(), of_waves.size());
     waves = plan_.add_waves(of_waves.data());
