@@ -335,7 +335,7 @@ def test_energy_is_conserved(device, tmp_path):
 
 
 REFUSED = {
-    "kspace_style msm (instead: kspace_style pppm)": ions(mesh="kspace_style msm 1e-4\n"),
+    "kspace_style pppm/cg (instead: kspace_style pppm)": ions(mesh="kspace_style pppm/cg 1e-4\n"),
     "kspace_modify diff ad (instead: kspace_modify diff ik)": ions(
         mesh=USUAL + "kspace_modify diff ad\n"
     ),
