@@ -18,7 +18,7 @@ namespace manymove::dpd {
 // Launched ahead of what the GPU is known to have begun: the queue is never empty, and few launches
 // have to be repeated when lists expire. While lists are not expected to expire, more are launched,
 // so that the GPU has work if the host's thread does not get a core for a while. A step of many
-// particles takes longer than the host needs to see that it has begun.
+// particles, or one with charges, takes longer than the host needs to see that it has begun.
 constexpr int kMany = 1'000'000;
 constexpr long long kAhead = 3, kAheadOfMany = 1, kFarAhead = 16;
 
@@ -262,7 +262,8 @@ class CudaEngine final : public DeviceEngine<P> {
     for (;;) {
       while (next <= to) {
         // Until `expected_` the lists probably remain valid, so that few launches are wasted.
-        const long long near = p_.count < kMany ? kAhead : kAheadOfMany,
+        const bool many = p_.count >= kMany || charges_;
+        const long long near = many ? kAheadOfMany : kAhead,
                         ahead = next < expected_ ? kFarAhead : near;
         // At most `ahead` steps are in the queue behind the one that the GPU has begun.
         const auto may_launch = [&] { return trouble() || host_status_->started >= next - ahead; };

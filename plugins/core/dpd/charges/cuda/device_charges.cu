@@ -326,6 +326,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   allocate_each(static_cast<std::size_t>(count), force_);
   allocate_each(static_cast<std::size_t>(plan_.cells()) + 1, filling_, start_);
   filling_.clear(stream_);
+  sums_.clear(stream_);
   if (plan_.mesh.order) mesh_charge_.clear(stream_);
   exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1, stream_);
   allocate_each(sum_bytes_, sum_memory_);
@@ -372,7 +373,7 @@ const Vector<typename P::Real>* DeviceCharges<P>::launch(const typename P::Posit
   arrays_.position = position;
   arrays_.step = step;
   const int charges = arrays_.charges;
-  sums_.clear(stream_);
+  if (reading || arrays_.law.slab_force != 0) sums_.clear(stream_);
   launch_each(charges, stream_, &locate_kernel<P>, arrays_);
   exclusive_sum(sum_memory_.data(), sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1,
                 stream_);
