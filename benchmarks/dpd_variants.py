@@ -87,11 +87,12 @@ class Case:
         if not 0 <= self.charged <= 1:
             raise ParameterError("charged", f"must be from 0 to 1, not {self.charged}")
         if self.charged and self.shear:
-            raise ValueError("charges are timed without shear")
+            raise ValueError("charges are timed without shear: leave out --shear")
         if self.charged and self.edge < 2 * CHARGE_CUTOFF:
             raise ValueError(
                 f"the box of {self.particles} particles at density {self.density:g} is "
-                f"{self.edge:.3g} wide, less than twice the cutoff of charges"
+                f"{self.edge:.3g} wide, less than twice the cutoff of charges {CHARGE_CUTOFF:g}: "
+                "give larger --sizes"
             )
         if not abs(self.shear) < math.inf:
             raise ParameterError("shear", f"must be finite, not {self.shear}")

@@ -112,7 +112,7 @@ _OWN = {
     "hoomd.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
     "hoomd.sweeps_per_step": "Numbers of sweeps of a step on several ranks (default 16, 4 and 1).",
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
-    "charged": "Share of charged particles of dpd/coul/slater/long (default 0.1).",
+    "charged": "Fraction of the particles that dpd/coul/slater/long charges (default 0.1).",
     "shear": "Rates of shear by fix deform in reduced units; 0 is the fluid at rest (default 0).",
     "pair": "Pair styles to time: dpd, dpd/tstat, dpd/ext, dpd/coul/slater/long and mdpd, the "
     "many-body liquid of Warren. LAMMPS' styles of the same names are timed for comparison. "

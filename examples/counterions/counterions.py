@@ -87,7 +87,8 @@ def poisson_boltzmann(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fraction of counterions by the equation of Poisson and Boltzmann in a cylindrical cell.
 
-    Where the rod pushes particles away, the ions are as much less dense as the neutral particles.
+    The density of the ions is multiplied by the relative density of the neutral particles, which
+    the rod repels as well.
 
     Args:
         xi: Bjerrum length times the charges of the rod per length.
@@ -176,7 +177,7 @@ def simulate(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def draw(report: dict[str, Any]) -> Figure:
-    """Fractions within a radius, with Poisson and Boltzmann's, and densities."""
+    """Fractions within a radius, with those of Poisson and Boltzmann, and number densities."""
     figure = Figure(figsize=(9.6, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     for k, found in enumerate(report["results"]):
@@ -221,10 +222,13 @@ def main() -> None:
         parser.error(f"--steps must be a multiple of {BLOCKS * EVERY}")
     for xi in options.xi:
         if not xi > 1:
-            parser.error(f"--xi is {xi:g}: counterions condense for xi above 1 alone")
+            parser.error(f"--xi is {xi:g}: counterions condense only if it is above 1")
         beads = xi / options.bjerrum * options.height
         if abs(beads - round(beads)) > 1e-9 * beads:
-            parser.error("--height times xi over the Bjerrum length must be a whole number")
+            parser.error(
+                f"--height times --xi over --bjerrum is the number of charges, "
+                f"and must be a whole number, got {beads:g}"
+            )
     report = script.read(options)[0] if options.draw else simulate(options)
     script.picture(options, draw(report), dpi=100)
 

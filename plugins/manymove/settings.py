@@ -529,16 +529,16 @@ class Forces(Group):
 
 @dataclass(frozen=True)
 class Electrostatics(Group):
-    """Forces of charges of dissipative particles, which are smeared out with the density q exp(-2 r
-    / smearing) / (pi smearing^3), in LAMMPS' lj units.
+    """Forces between the charges of dissipative particles, in LAMMPS' lj units. A charge q has the
+    density q exp(-2 r / smearing) / (pi smearing^3) at the distance r from its particle.
 
     Args:
-        coupling: energy times length over the square of a charge; the Bjerrum length at temperature
-            1.
+        coupling: energy of two point charges of 1 at the distance 1; it is the Bjerrum length at
+            the temperature 1.
         smearing: decay length of the density of a charge.
-        cutoff: cutoff radius of the part of the forces that pairs of charges have.
-        accuracy: root mean square error of the long-range forces in reduced units, which LAMMPS
-            estimates.
+        cutoff: cutoff radius of the short-range part of the forces, which is a sum over pairs.
+        accuracy: root mean square error of the long-range forces in reduced units, as LAMMPS
+            estimates it.
     """
 
     coupling: Annotated[float, positive] = 1.0

@@ -1,6 +1,6 @@
-"""Input scripts with charges as LAMMPS' examples and users write them: with the styles of manymove
-they stay in the engine, and have the steps of LAMMPS' own styles. Temperature 0 leaves out the
-random forces, which the two draw differently."""
+"""Input scripts with charges as in LAMMPS' examples and as users write them. With the styles of
+manymove the particles stay in the engine, and steps agree with those of LAMMPS' own styles. The
+temperature is 0, because the random numbers differ."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ timestep 0.005
 fix 2 all nve
 """
 
-# A polyelectrolyte with counterions as a public generator of DPD models from formulas writes it:
-# charges of molecules, neutral beads without the word yes, and LAMMPS' default special_bonds, which
-# leave out the forces of bonded charges.
+# A polyelectrolyte with counterions, with atom_style full, pair coefficients of neutral beads
+# without "yes", and the default special_bonds, whose factors of 0 leave out the forces of bonded
+# charges.
 CHAINS = """
 units lj
 atom_style full

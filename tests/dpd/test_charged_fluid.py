@@ -81,7 +81,7 @@ def test_opposite_charges_move_together(device):
     fluid.run(1)
     x = 0.8 / 0.25
     force = 3 * (1 - (1 + 2 * x + 2 * x**2) * np.exp(-2 * x)) / 0.8**2
-    # Images of the pair add about its dipole moment over the cube of the edge.
+    # The field of the images is about the dipole moment over the cube of the edge.
     assert fluid.velocities[0, 0] == pytest.approx(1e-3 * force, rel=2e-3)
     assert fluid.velocities[1] == pytest.approx(-fluid.velocities[0], abs=1e-9)
 
@@ -123,10 +123,10 @@ def test_replicas_of_charged_fluids():
     [
         ({"charges": CHARGES[1:]}, r"charges must have shape \(1029,\), got \(1028,\)"),
         ({"charges": abs(CHARGES)}, "charges must have the sum 0, got 120"),
-        ({"charges": 0 * CHARGES}, "some of them not 0"),
+        ({"charges": 0 * CHARGES}, "at least one not 0"),
         ({"charges": CHARGES * np.nan}, "charges must be finite"),
         ({"charges": "+-"}, "charges must be an array"),
-        ({"charges": None}, "electrostatics need charges"),
+        ({"charges": None}, "electrostatics is given without charges"),
         ({"electrostatics": Electrostatics(cutoff=3.6)}, "twice the cutoff of charges 3.6"),
     ],
 )

@@ -379,7 +379,7 @@ def bonded_ions(
     script = script.replace("atom_style charge", "atom_style full")
     script = script.replace("create_box 3 box", room)
     before, pairs = script.split("pair_style", 1)
-    # LAMMPS makes bonds without charges alone.
+    # create_bonds is incompatible with KSpace styles. Therefore the bonds are made before them.
     bonds = """
 special_bonds lj 0 1 1 coul 0 1 1
 pair_style zero 2.5

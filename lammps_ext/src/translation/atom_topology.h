@@ -24,7 +24,7 @@ class AtomTopology : protected Pointers {
   void read_tags();
   void read_types(const ParticleClasses& classes);
   void read_bonded(MpiCommunicator& communicator, const BondedStyles& styles);
-  // of_charges: also those whose Coulomb factor is not 1.
+  // of_charges: also special neighbors whose Coulomb factor is not 1.
   void read_special(bool of_charges = false);
 
   // Whether both have read the same; and what the other one has read.

@@ -128,7 +128,7 @@ void ChargeStyles::describe(Settings& settings) const {
   charges.splitting = kspace.g_ewald;
   if (kspace.slabflag == 1) charges.slab = kspace.slab_volfactor;
   if (std::string(force->kspace_style) == "ewald") {
-    // Waves beyond it have less than a thousandth of the accuracy.
+    // Beyond it exp(-k^2 / 4 alpha^2) is below a thousandth of the relative accuracy.
     const double least = 1e-3 * kspace.accuracy / kspace.two_charge_force;
     charges.longest_wave = 2 * kspace.g_ewald * std::sqrt(-std::log(std::min(least, 1e-3)));
     return;

@@ -133,7 +133,7 @@ class Engine:
             raise Stopped(f"LAMMPS has created only {self.particles} of {tags.size} particles")
 
     def charge(self, charges: np.ndarray) -> None:
-        """Set the charges, (N,) in the order of the numbers; charged particles have type 2."""
+        """Set the charges, (N,), in the order of the IDs. Charged particles become type 2."""
         own = charges[self._array("id") - 1]
         self._array("q")[:] = own
         self._array("type")[:] = np.where(own == 0, 1, 2)
@@ -248,13 +248,13 @@ class Engine:
         return array
 
     def charges(self) -> np.ndarray:
-        """Charges, (N,), in the order of the numbers."""
+        """Charges, (N,), in the order of the IDs."""
         charges = np.empty(self.particles)
         charges[self._array("id") - 1] = self._array("q")
         return charges
 
     def measured(self) -> list[float]:
-        """Temperature, pressure and potential energy, and that of charges if there are any."""
+        """Temperature, pressure, potential energy and, with charges, the energy of the charges."""
         if self._known is not None and self._known[0] == self.counters[0]:
             return self._known[1]
         temperature, pressure, energy = map(self._library.get_thermo, ("temp", "press", "pe"))

@@ -97,7 +97,8 @@ class DPDFluid(Simulation):
             velocities: velocities of the particles, (N, 3) (default drawn from the Maxwell
                 distribution, without motion of the center of mass).
             charges: charges of the particles, (N,), with the sum 0 (default none).
-            electrostatics: forces of charges, `Electrostatics` (default Electrostatics()).
+            electrostatics: settings of the forces of charges (default Electrostatics() if there are
+                charges).
             record_every: number of steps between two records of temperature, pressure and energy,
                 which take time on a GPU.
             precision: floating-point precision, "mixed" or "double".
@@ -115,7 +116,7 @@ class DPDFluid(Simulation):
         every = record_every
         edges = _edges(box, model.cutoff)
         if charges is None and electrostatics is not None:
-            raise ValueError("electrostatics need charges")
+            raise ValueError("electrostatics is given without charges")
         if charges is not None:
             electrostatics = electrostatics or Electrostatics()
             number = isinstance(positions, Integral)
@@ -282,7 +283,7 @@ class DPDFluid(Simulation):
 
     @property
     def electrostatics(self) -> Electrostatics | None:
-        """Forces of charges; None if there are none."""
+        """Settings of the forces of charges; None without charges."""
         found = self._parameters.get("electrostatics")
         return None if found is None else Electrostatics(**found)
 
@@ -310,7 +311,7 @@ class DPDFluid(Simulation):
 
     @property
     def charge_energy(self) -> float:
-        """Share of the charges in `energy`; 0 if there are none."""
+        """Energy of the charges, a part of `energy`; 0 without charges."""
         return sum(self._engine.measured()[3:])
 
     @property
@@ -439,7 +440,7 @@ def _charges(
     if charges.shape != shape:
         raise ParameterError("charges", f"must have shape {shape}, got {charges.shape}")
     if not np.isfinite(charges).all() or not charges.any():
-        raise ParameterError("charges", "must be finite, and some of them not 0")
+        raise ParameterError("charges", "must be finite, and at least one not 0")
     if abs(charges.sum()) > _LEAST_CHARGE:
         raise ParameterError("charges", f"must have the sum 0, got {charges.sum():g}")
     if (edges < 2 * forces.cutoff).any():

@@ -43,8 +43,8 @@ struct ChargeLaw {
   double coupling;
   double force_unit, energy_unit;    // of sums of integers
   double force_scale, energy_scale;  // coupling over these units
-  // By interval of the distance r: -u'(r) / r and u(r) of two unit charges; the same with all
-  // waves.
+  // By interval of the distance r: -u'(r) / r and u(r) of two unit charges, of the short-range part
+  // and of the whole law.
   const Cubic *force, *energy, *whole_force, *whole_energy;
   int cells[3];  // along each edge of the frame, at least half the cutoff wide
   // Of the dipole moment, a sum of integers, and the force on a unit charge along z per unit of it,
@@ -125,7 +125,7 @@ MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPl
   return sums;
 }
 
-// A charged special neighbor, and the share of its forces that is left out.
+// A charged special neighbor, and the share 1 - f of its force that its factor f leaves out.
 struct SpecialCharge {
   std::uint32_t number;
   double left_out;
@@ -136,7 +136,8 @@ struct SpecialCharges {
   const ChargedPlace* place;  // by number
 };
 
-// Takes away from a charge what special neighbors leave out, which the waves have, too.
+// Subtracts from the force on a charge the shares that special neighbors leave out, including their
+// part in the sum over waves.
 template <bool reading>
 MM_HD void leave_out_specials(const ChargeLaw& law, const SpecialCharges& special,
                               const ChargedPlace& i, ChargeSums& sums, int lane = 0,
@@ -279,10 +280,10 @@ MM_HD Vector<double> force_in(const ChargeLaw& law, Vector<double> field, std::i
   return {p.charge * field.x, p.charge * field.y, p.charge * field.z};
 }
 
-// One by one: the sum over waves without a mesh.
+// The sum over waves one by one, without a mesh.
 
 struct ChargeWave {
-  int n[3];         // periods along each edge; of n and -n there is one
+  int n[3];         // periods along each edge; only one of n and -n is stored
   double force[3];  // coupling 8 pi k exp(-k^2 / 4 alpha^2) / k^2 over the volume
 };
 struct ChargeWaves {
@@ -290,7 +291,7 @@ struct ChargeWaves {
   const ChargeWave* wave;
   std::int64_t* sum;         // [count][2]: of q cos(k r) and q sin(k r), in multiples of `unit`
   double unit, force_scale;  // the latter is 1 / ChargeLaw::force_unit
-  double turn[3];            // periods along each edge of the frame
+  double turn[3];            // edges of the frame in edges of the periodic box
 };
 
 MM_HD void phase_of(const ChargeWaves& waves, const ChargeWave& wave, const ChargedPlace& p,
@@ -311,7 +312,7 @@ MM_HD void add_to_wave(const ChargeWaves& waves, int k, const ChargedPlace& p, c
   add(1, nearest_integer(p.charge * s / waves.unit));
 }
 
-// The forces on a charge of those waves that lane `lane` of `lanes` has.
+// Adds the forces on a charge of the waves that lane `lane` of `lanes` takes.
 MM_HD void add_waves(const ChargeWaves& waves, const ChargedPlace& p, ChargeSums& sums,
                      int lane = 0, int lanes = 1) {
   for (int k = lane; k < waves.count; k += lanes) {

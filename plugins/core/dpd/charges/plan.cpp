@@ -98,7 +98,8 @@ void check_waves(const Settings& s) {
   double waves = 2 * kPi / 3;  // half of a sphere
   for (int a = 0; a < 3; ++a) waves *= s.charges.longest_wave * period_of(s, a) / (2 * kPi) + 1;
   if (!(s.charges.longest_wave > 0) || !(waves < kMostWaves))
-    refuse("charges have ", waves, " waves, at most ", kMostWaves);
+    refuse("the sum over waves has about ", waves, " waves, but at most ", kMostWaves,
+           " are possible: use kspace_style pppm or a lower accuracy");
 }
 
 constexpr int kAliases = 2;  // on both sides; the Gaussian and the splines leave nothing beyond
@@ -161,7 +162,7 @@ void check_charges(const Settings& s) {
       refuse("the periodic box is ", s.box.extent[a], " wide along ", "xyz"[a],
              ", less than twice the cutoff of charges ", c.cutoff);
   for (const double factor : c.special)
-    if (!std::isfinite(factor)) refuse("factors of charged special neighbors must be finite");
+    if (!std::isfinite(factor)) refuse("the Coulomb factors of special neighbors must be finite");
   if (!c.has_waves()) return;
   const bool slab = c.slab != 1;
   if (!s.box.periodic[0] || !s.box.periodic[1] || s.box.periodic[2] == slab)

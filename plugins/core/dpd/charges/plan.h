@@ -22,17 +22,17 @@ struct SpecialLink {
 
 struct ChargePlan {
   explicit ChargePlan(const Settings& settings);
-  // Charges of the particles of this rank, and the links of these charges.
+  // Charges of this rank's particles, and their special neighbors with factors other than 1.
   static std::vector<TaggedCharge> charges_of(int count, const Topology& topology);
   std::vector<SpecialLink> links_of(int count, const Topology& topology) const;
-  // For the charges of all ranks and the links of all. Throws std::invalid_argument for a net
-  // charge with waves, which nothing would neutralize.
+  // Takes the charges and links of all ranks. Throws std::invalid_argument for a net charge with
+  // waves, because a sum over all periodic images needs a neutral box.
   void take(const std::vector<TaggedCharge>& charges, const std::vector<SpecialLink>& links);
 
   // The sums of a state; pairs and waves are sums over charges and waves, in the units of the law.
   EnergySum of_pairs(const ChargeSums& sums) const;
   EnergySum of_waves(const WaveSums& waves, std::int64_t dipole) const;
-  // Of waves one by one, with ChargeWaves::sum.
+  // Sums over the waves one by one; sum: ChargeWaves::sum.
   WaveSums add_waves(const std::int64_t* sum) const;
 
   int cells() const { return law.cells[0] * law.cells[1] * law.cells[2]; }

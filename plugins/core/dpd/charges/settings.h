@@ -10,10 +10,10 @@ struct ChargeSettings {
   double cutoff = 0;    // of the real-space part; 0: there are no charges
   double smearing = 0;  // lambda, a length
   double coupling = 1;  // energy times length over charge squared (LAMMPS' qqrd2e)
-  // What pairs of special neighbors of each kind (Topology::special_kind) have of their forces.
+  // Factors of the forces of pairs, by kind of special neighbors (Topology::special_kind).
   double special[4] = {1, 1, 1, 1};
   double splitting = 0;  // alpha of Ewald's sum, an inverse length; 0: the sum of pairs alone
-  // The sum over waves has all of them up to this wave number, one by one; 0: it is on a mesh.
+  // Largest wave number of a sum over waves one by one; 0: the sum is on the mesh.
   double longest_wave = 0;
   int mesh[3] = {};  // points along each edge, products of 2, 3 and 5
   int order = 5;     // points along each edge that a charge is spread over, 2 to 7
