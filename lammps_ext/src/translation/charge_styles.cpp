@@ -130,7 +130,7 @@ void ChargeStyles::describe(Settings& settings) const {
   if (std::string(force->kspace_style) == "ewald") {
     // Beyond it exp(-k^2 / 4 alpha^2) is below a thousandth of the relative accuracy.
     const double least = 1e-3 * kspace.accuracy / kspace.two_charge_force;
-    charges.longest_wave = 2 * kspace.g_ewald * std::sqrt(-std::log(std::min(least, 1e-3)));
+    charges.largest_wave_number = 2 * kspace.g_ewald * std::sqrt(-std::log(std::min(least, 1e-3)));
     return;
   }
   charges.mesh[0] = kspace.nx_pppm;

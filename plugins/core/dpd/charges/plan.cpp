@@ -96,8 +96,9 @@ double period_of(const Settings& s, int a) {
 
 void check_waves(const Settings& s) {
   double waves = 2 * kPi / 3;  // half of a sphere
-  for (int a = 0; a < 3; ++a) waves *= s.charges.longest_wave * period_of(s, a) / (2 * kPi) + 1;
-  if (!(s.charges.longest_wave > 0) || !(waves < kMostWaves))
+  for (int a = 0; a < 3; ++a)
+    waves *= s.charges.largest_wave_number * period_of(s, a) / (2 * kPi) + 1;
+  if (!(s.charges.largest_wave_number > 0) || !(waves < kMostWaves))
     refuse("the sum over waves has about ", waves, " waves, but at most ", kMostWaves,
            " are possible: use kspace_style pppm or a lower accuracy");
 }
@@ -235,7 +236,7 @@ void ChargePlan::make_mesh(const Settings& s) {
 void ChargePlan::make_waves(const Settings& s) {
   int most[3];
   for (int a = 0; a < 3; ++a) {
-    most[a] = static_cast<int>(s.charges.longest_wave * period_[a] / (2 * kPi));
+    most[a] = static_cast<int>(s.charges.largest_wave_number * period_[a] / (2 * kPi));
     waves.turn[a] = frame_[a] / period_[a];
   }
   for (int z = 0; z <= most[2]; ++z)
@@ -244,7 +245,7 @@ void ChargePlan::make_waves(const Settings& s) {
         const double k[3] = {2 * kPi * x / period_[0], 2 * kPi * y / period_[1],
                              2 * kPi * z / period_[2]};
         const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
-        if (squared > s.charges.longest_wave * s.charges.longest_wave) continue;
+        if (squared > s.charges.largest_wave_number * s.charges.largest_wave_number) continue;
         const double g = 8 * kPi * per_volume_ * exponential(-squared * quarter_) / squared;
         wave.push_back({{x, y, z}, {g * k[0], g * k[1], g * k[2]}});
       }

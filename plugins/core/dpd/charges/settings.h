@@ -14,7 +14,7 @@ struct ChargeSettings {
   double special[4] = {1, 1, 1, 1};
   double splitting = 0;  // alpha of Ewald's sum, an inverse length; 0: the sum of pairs alone
   // Largest wave number of a sum over waves one by one; 0: the sum is on the mesh.
-  double longest_wave = 0;
+  double largest_wave_number = 0;
   int mesh[3] = {};  // points along each edge, products of 2, 3 and 5
   int order = 5;     // points along each edge that a charge is spread over, 2 to 7
   // Along z, where the box is not periodic, the period of the waves is this many edges, and the
@@ -23,7 +23,7 @@ struct ChargeSettings {
 
   bool any() const { return cutoff > 0; }
   bool has_waves() const { return splitting > 0; }
-  bool has_mesh() const { return has_waves() && longest_wave == 0; }
+  bool has_mesh() const { return has_waves() && largest_wave_number == 0; }
 };
 
 struct Settings;
