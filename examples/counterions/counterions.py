@@ -59,14 +59,21 @@ def fraction_within(ions: np.ndarray, pairs: int) -> np.ndarray:
     return np.cumsum(ions, axis=-1) / pairs
 
 
-def inflection(edges: np.ndarray, fraction: np.ndarray) -> tuple[float, float]:
-    """Radius where the slope dP / dln(r) is smallest, by a cubic through the slopes, and the
-    fraction there. edges: [rings + 1]; fraction: within the outer edges."""
+def inflection(edges: np.ndarray, fraction: np.ndarray, density: np.ndarray) -> tuple[float, float]:
+    """Radius where the slope dP / dln(r), without the layers of particles around the rod, is
+    smallest, by a cubic through the slopes, and the fraction there.
+
+    Args:
+        edges: edges of the rings, [rings + 1].
+        fraction: fraction of the counterions within the outer edge of each ring.
+        density: relative density of the neutral particles in each ring, by which the slopes are
+            divided.
+    """
     here = (edges[:-1] > NEAR) & (edges[1:] < FAR * edges[-1])
     outer, inner = edges[1:][here], edges[:-1][here]
     before = np.concatenate([[0], fraction])[:-1][here]
     middle = np.log(outer * inner) / 2
-    slope = (fraction[here] - before) / np.log(outer / inner)
+    slope = (fraction[here] - before) / np.log(outer / inner) / density[here]
     # The noise of a slope is in proportion to the inverse root of the width of its ring.
     fit = np.polynomial.Polynomial.fit(middle, slope, 3, w=np.sqrt(np.log(outer / inner)))
     fine = np.linspace(middle[0], middle[-1], 1000)
@@ -142,7 +149,7 @@ def measure(options: argparse.Namespace, xi: float) -> dict[str, Any]:
     )
     at = float(np.interp(1 - 1 / xi, theory, radii))
     within = fraction_within(ions, pairs)
-    value, error = jackknife(lambda mean: inflection(edges, mean)[1], within)
+    value, error = jackknife(lambda mean: inflection(edges, mean, relative)[1], within)
     inside, uncertain = jackknife(lambda mean: float(np.interp(at, edges[1:], mean)), within)
     found = {
         "xi": xi,
@@ -150,7 +157,7 @@ def measure(options: argparse.Namespace, xi: float) -> dict[str, Any]:
         "manning": 1 - 1 / xi,
         "fraction": value,
         "error": error,
-        "radius": inflection(edges, within.mean(axis=0))[0],
+        "radius": inflection(edges, within.mean(axis=0), relative)[0],
         "theory_radius": at,
         "fraction_there": inside,
         "error_there": uncertain,

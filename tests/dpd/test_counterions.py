@@ -51,15 +51,30 @@ def test_the_inflection_is_found_in_noise(counterions):
     r, fraction = counterions.poisson_boltzmann(2.0, 6.77, lambda r: (r > 0.7).astype(float))
     edges = np.linspace(0, 6, counterions.RINGS + 1)
     exact = np.interp(edges[1:], r, fraction)
-    at, there = counterions.inflection(edges, exact)
+    layers = np.ones(counterions.RINGS)
+    at, there = counterions.inflection(edges, exact, layers)
     assert there == pytest.approx(0.5, abs=0.01)
     assert at == pytest.approx(np.interp(0.5, fraction, r), rel=0.05)
     rng = np.random.default_rng(1)
     noise = np.cumsum(rng.normal(size=(10, counterions.RINGS)) * 2e-4, axis=1)
     value, error = counterions.jackknife(
-        lambda mean: counterions.inflection(edges, mean)[1], exact + noise
+        lambda mean: counterions.inflection(edges, mean, layers)[1], exact + noise
     )
     assert 0 < error < 0.03 and abs(value - there) < 5 * error
+
+
+def test_layers_of_particles_do_not_move_the_inflection(counterions):
+    def layers(r):
+        return (r > 0.7) * (1 + 0.2 * np.cos(2.5 * r))
+
+    r, fraction = counterions.poisson_boltzmann(3.0, 6.77, layers)
+    edges = np.linspace(0, 6, counterions.RINGS + 1)
+    exact = np.interp(edges[1:], r, fraction)
+    density = layers((edges[1:] + edges[:-1]) / 2)
+    plain = counterions.inflection(edges, exact, np.ones(counterions.RINGS))[1]
+    there = counterions.inflection(edges, exact, density)[1]
+    assert there == pytest.approx(2 / 3, abs=0.01)
+    assert abs(plain - 2 / 3) > 0.02
 
 
 def test_the_jackknife_of_a_mean_is_its_standard_error(counterions):
