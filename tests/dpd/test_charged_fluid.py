@@ -101,6 +101,32 @@ def test_a_loaded_fluid_has_the_same_charges_and_bits(device, tmp_path):
     assert other.set_temperature == 0.5 and (other.charges == CHARGES).all()
 
 
+def test_the_order_of_uneven_charges_does_not_matter(tmp_path):
+    charges = np.random.default_rng(4).uniform(0.3, 1.7, N)
+    charges[1::2] = -charges[:-1:2]
+    charges[-1] = 0  # of an odd number
+    fluid = ions(charges=charges)
+    fluid.run(37)
+    fluid.save(tmp_path / "ions")
+    loaded = DPDFluid.load(tmp_path / "ions", device="cpu")
+    for one in (fluid, loaded):
+        one.run(60)
+    assert loaded.state_hash == fluid.state_hash
+    assert loaded.charge_energy == fluid.charge_energy
+
+
+def test_a_coarse_mesh_and_one_that_is_not_possible(tmp_path):
+    coarse = ions(electrostatics=Electrostatics(accuracy=0.01))
+    coarse.run(10)
+    coarse.save(tmp_path / "ions")
+    loaded = DPDFluid.load(tmp_path / "ions", device="cpu")
+    for one in (coarse, loaded):
+        one.run(30)
+    assert loaded.state_hash == coarse.state_hash
+    with pytest.raises(ValueError, match=r"not possible: .*mesh of charges"):
+        ions(electrostatics=Electrostatics(coupling=0.01, accuracy=0.5))
+
+
 def test_charges_in_gsd_files(tmp_path):
     pytest.importorskip("gsd")
     fluid = ions()

@@ -17,6 +17,15 @@
 using namespace LAMMPS_NS;
 using manymove::dpd::Settings;
 
+namespace {
+
+// Gives access to what kspace_modify has set.
+struct OfKSpace : KSpace {
+  using KSpace::kewaldflag;
+};
+
+}  // namespace
+
 ChargeStyles::ChargeStyles(LAMMPS* lmp, const ServedPairs& pairs)
     : Pointers(lmp),
       coulomb_(pairs.charges()),
@@ -109,6 +118,7 @@ std::string ChargeStyles::why_not_mesh() const {
   if ((!mesh && style != "ewald") || !long_range_)
     return "kspace_style " + style + (long_range_ ? " (instead: kspace_style pppm)" : "");
   if (!kspace->compute_flag) return "kspace_modify compute no";
+  if (!mesh && kspace->*(&OfKSpace::kewaldflag)) return "kspace_modify kmax/ewald";
   if (mesh && kspace->differentiation_flag)
     return "kspace_modify diff ad (instead: kspace_modify diff ik)";
   if (kspace->slabflag > 1) return "kspace_modify slab nozforce and ew2d";
@@ -128,8 +138,12 @@ void ChargeStyles::describe(Settings& settings) const {
   charges.splitting = kspace.g_ewald;
   if (kspace.slabflag == 1) charges.slab = kspace.slab_volfactor;
   if (std::string(force->kspace_style) == "ewald") {
-    // Beyond it exp(-k^2 / 4 alpha^2) is below a thousandth of the relative accuracy.
-    const double least = 1e-3 * kspace.accuracy / kspace.two_charge_force;
+    // Beyond it exp(-k^2 / 4 alpha^2) is below a thousandth of the accuracy, relative to the force
+    // of the largest charges at the distance 1.
+    const double largest = *std::max_element(largest_.begin(), largest_.end()),
+                 force_of_two =
+                     std::max(kspace.two_charge_force, force->qqrd2e * largest * largest),
+                 least = 1e-3 * kspace.accuracy / force_of_two;
     charges.largest_wave_number = 2 * kspace.g_ewald * std::sqrt(-std::log(std::min(least, 1e-3)));
     return;
   }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import queue
+import re
 import tempfile
 import threading
 import time
@@ -84,6 +85,7 @@ class Engine:
         step: time step of the initial state.
         start: commands that create particles; without them, call `create` and `set_up`.
         electrostatics: forces of charges, which `charge` sets; None if there are none.
+        splitting: Ewald's parameter of these forces.
 
     Raises:
         RuntimeError: LAMMPS is not installed.
@@ -100,6 +102,7 @@ class Engine:
         step: int = 0,
         start: str = "",
         electrostatics: Electrostatics | None = None,
+        splitting: float = 0.0,
     ) -> None:
         apart = are_ranks_apart()
         if not apart:
@@ -121,7 +124,7 @@ class Engine:
         self.command(
             f"{fluid.box(low, edges, self._is_charged)}{start}thermo 0\n"
             + fluid.line("reset_timestep", step)
-            + fluid.motion(model, electrostatics=electrostatics)
+            + fluid.motion(model, 1, electrostatics, splitting)
             + fluid.records(record_every, self._table.name)
         )
 
@@ -145,11 +148,22 @@ class Engine:
         computed with velocities of the half step. The latter may be given, in the order of the
         numbers."""
         self._records = self.records()
+        if self._is_charged:
+            self._refuse_other_charges()
         self.command("run 0 post no")
         self._table.read()  # a record whose forces do not belong to a run
         self.command("atom_modify sort 0 0")  # sums depend on the order
         if forces is not None:
             self._array("f")[:] = forces[self._array("id") - 1]
+
+    def _refuse_other_charges(self) -> None:
+        """Refuse charges that only LAMMPS itself could compute, which it says in a warning."""
+        with tempfile.NamedTemporaryFile("r") as log:
+            self.command(f'log "{log.name}"\nrun 0 post no\nlog none')
+            self._table.read()
+            said = re.search(r"cannot keep the particles on the device: (.+?)\. Pair", log.read())
+        if said:
+            raise ValueError(f"these charges are not possible: {said.group(1)}")
 
     def call_every(self, intervals: Set[int]) -> None:
         """Let the following runs call a function at multiples of these numbers of steps.

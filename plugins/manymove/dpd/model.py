@@ -153,9 +153,13 @@ def velocities(model: Model) -> str:
 
 
 def motion(
-    model: Model, ranks: int = 1, electrostatics: settings.Electrostatics | None = None
+    model: Model,
+    ranks: int = 1,
+    electrostatics: settings.Electrostatics | None = None,
+    splitting: float = 0.0,
 ) -> str:
-    """Commands for the forces and the integration. electrostatics: of particles of type 2."""
+    """Commands for the forces and the integration. electrostatics: of particles of type 2, with
+    Ewald's parameter `splitting`."""
     style, mesh = "manymove/dpd", ""
     of_charges: tuple[float, ...] = ()
     if electrostatics is not None:
@@ -163,6 +167,7 @@ def motion(
         of_charges = (electrostatics.smearing, electrostatics.cutoff)
         mesh = line("pair_coeff 2 2", model.a, model.gamma, "yes")
         mesh += line("kspace_style pppm", electrostatics.accuracy)
+        mesh += line("kspace_modify gewald", splitting)
         mesh += line("dielectric", 1 / electrostatics.coupling)
     forces = (f"pair_style {style}", model.temperature, model.cutoff, model.seed)
     exponent = ("weight_exponent", model.weight_exponent)
@@ -180,6 +185,20 @@ def motion(
             "thermo_style custom step temp press pe\n",
         )
     )
+
+
+def splitting_of(
+    electrostatics: settings.Electrostatics, charges: np.ndarray, edges: np.ndarray
+) -> float:
+    """Ewald's parameter for which pairs beyond the cutoff have the error `accuracy` (J. Kolafa,
+    J. W. Perram, Mol. Simul. 9, 351 (1992)), as LAMMPS estimates it. It does not depend on the
+    order of the charges."""
+    squares = electrostatics.coupling * math.fsum((charges**2).tolist())
+    room = charges.size * electrostatics.cutoff * math.prod(edges.tolist())
+    share = electrostatics.accuracy * math.sqrt(room) / (2 * squares)
+    if share < 1:
+        return max(math.sqrt(-math.log(share)), 1.0) / electrostatics.cutoff
+    return max(1.35 - 0.15 * math.log(electrostatics.accuracy), 1.0) / electrostatics.cutoff
 
 
 def records(every: int, path: str, mode: str = "file") -> str:

@@ -115,6 +115,7 @@ class DPDFluid(Simulation):
         )
         every = record_every
         edges = _edges(box, model.cutoff)
+        splitting = 0.0
         if charges is None and electrostatics is not None:
             raise ValueError("electrostatics is given without charges")
         if charges is not None:
@@ -122,13 +123,14 @@ class DPDFluid(Simulation):
             number = isinstance(positions, Integral)
             shape = (int(positions),) if number else np.shape(positions)[:1]
             charges = _charges(charges, shape, model, edges, electrostatics)
+            splitting = fluid.splitting_of(electrostatics, charges, edges)
         if isinstance(positions, Integral):
             if velocities is not None:
                 raise ValueError("velocities need positions, not a number of particles")
             low, particles = np.zeros(3), arguments.count("N", positions)
             fluid.check_lists(model, particles, edges)
             start = fluid.at_random(particles, model.seed)
-            engine = Engine(model, low, edges, every, 0, start, electrostatics)
+            engine = Engine(model, low, edges, every, 0, start, electrostatics, splitting)
         else:
             points, low = _points("positions", positions), -edges / 2
             _inside(points, edges)
@@ -136,7 +138,7 @@ class DPDFluid(Simulation):
             if speeds.shape != points.shape:
                 raise ValueError(f"{len(points)} positions, but {len(speeds)} velocities")
             fluid.check_lists(model, len(points), edges)
-            engine = Engine(model, low, edges, every, electrostatics=electrostatics)
+            engine = Engine(model, low, edges, every, 0, "", electrostatics, splitting)
             engine.create(np.arange(1, len(points) + 1), points, speeds)
         if velocities is None:
             engine.command(fluid.velocities(model))
@@ -406,12 +408,15 @@ class DPDFluid(Simulation):
             measured = _numbers("measured", header["measured"], 3 if charged is None else 4)
             state["measured"] = measured.tolist()
             _check_arrays(state, low, edges)
+            splitting = 0.0
             if electrostatics is not None:
-                _charges(state["charges"], state["tags"].shape, model, edges, electrostatics)
+                charges = state["charges"]
+                _charges(charges, state["tags"].shape, model, edges, electrostatics)
+                splitting = fluid.splitting_of(electrostatics, charges, edges)
             fluid.check_lists(model, state["tags"].size, edges)
             self._given = checkpoint.decoded(header.get("settings"))
         try:
-            engine = Engine(model, low, edges, every, step, electrostatics=electrostatics)
+            engine = Engine(model, low, edges, every, step, "", electrostatics, splitting)
             engine.restore(state)
         except Stopped as error:
             raise ValueError(f"{path} is no checkpoint of {self._KIND}: {error}") from None

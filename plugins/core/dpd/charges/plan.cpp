@@ -173,9 +173,9 @@ void check_charges(const Settings& s) {
   if (c.order < 2 || c.order > kMostOrder)
     refuse("the order of the mesh of charges must be from 2 to ", kMostOrder, ", got ", c.order);
   for (int a = 0; a < 3; ++a)
-    if (c.mesh[a] < 2 * c.order || c.mesh[a] > 1024 || !fft_length(c.mesh[a]))
+    if (c.mesh[a] < c.order || c.mesh[a] > 1024 || !fft_length(c.mesh[a]))
       refuse("the mesh of charges has ", c.mesh[a], " points along ", "xyz"[a],
-             ", which must be a product of 2, 3 and 5 from twice the order to 1024");
+             ", which must be a product of 2, 3 and 5 from the order to 1024");
 }
 
 ChargePlan::ChargePlan(const Settings& s)
