@@ -158,8 +158,8 @@ class Engine:
 
     def _refuse_other_charges(self) -> None:
         """Refuse charges that only LAMMPS itself could compute, which it says in a warning."""
-        with tempfile.NamedTemporaryFile("r") as log:
-            self.command(f'log "{log.name}"\nrun 0 post no\nlog none')
+        with tempfile.TemporaryFile("w+") as log:  # without a name, as the records
+            self.command(f"log /proc/self/fd/{log.fileno()}\nrun 0 post no\nlog none")
             self._table.read()
             said = re.search(r"cannot keep the particles on the device: (.+?)\. Pair", log.read())
         if said:
