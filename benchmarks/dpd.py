@@ -98,6 +98,8 @@ def run(
     gpu, cpu = _where(device)
     cores = len(usable_cores())
     sizes = sizes or (GPU_SIZES if gpu else CPU_SIZES)
+    if dpd_variants.CHARGED in pairs and charged * min(sizes) < 2:
+        raise ValueError(f"--charged is {charged:g}; at least two particles must have charges")
     # The liquid of mdpd has another density, and melts by its own forces.
     cases = [
         (

@@ -148,7 +148,7 @@ class Case:
         """Commands that read the melted fluid, for the pair style of `pair`."""
         communicate = "comm_modify mode single vel yes\n"
         if CHARGED in pair:
-            pairs = round(self.charged * self.particles / 2)
+            pairs = int(self.charged * self.particles / 2)
             return (
                 f"units lj\natom_style charge\n{communicate}"
                 f"{self.box.replace('create_box 1', 'create_box 2')}mass * 1.0\n"

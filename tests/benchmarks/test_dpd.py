@@ -86,6 +86,15 @@ def test_a_charged_fluid_needs_room_and_a_share(particles, charged):
         dpd_variants.Case(particles, 3.0, 1.0, 0.005, (0.3,), 1.0, 1, charged=charged)
 
 
+@needs_lammps
+def test_charged_dpd_needs_charges():
+    with pytest.raises(ValueError, match="at least two particles must have charges"):
+        dpd.run(
+            sizes=[800], pairs=["dpd/coul/slater/long"], charged=0.0, device="cpu", repeats=3,
+            seconds=0.05, seed=1,
+        )  # fmt: skip
+
+
 class Timed(dpd_variants.Variant):
     """A variant that took the given times."""
 

@@ -135,6 +135,11 @@ def test_charges_in_gsd_files(tmp_path):
     assert (again.charges == CHARGES).all()
     assert again.charge_energy == pytest.approx(fluid.charge_energy, rel=1e-4)  # float32
     assert DPDFluid.from_gsd(tmp_path / "ions.gsd", seed=7, device="cpu").charges is None
+    uneven = np.full(N, 0.1)
+    uneven[-1] = -uneven[:-1].sum()
+    ions(charges=uneven).write_gsd(tmp_path / "uneven.gsd")
+    again = DPDFluid.from_gsd(tmp_path / "uneven.gsd", seed=7, electrostatics=STRONG, device="cpu")
+    assert abs(again.charges.sum()) < 1e-9 and again.charges == pytest.approx(uneven, rel=1e-6)
 
 
 def test_replicas_of_charged_fluids():

@@ -216,7 +216,7 @@ class DPDFluid(Simulation):
         if found.velocities.any():
             options = {"velocities": found.velocities, **options}
         if options.get("electrostatics") is not None:
-            options = {"charges": found.charges, **options}
+            options = {"charges": _neutral(found.charges), **options}
         return cls(found.positions, found.box, seed=seed, **options)
 
     def run(self, steps: int, callbacks: Callbacks = (), *, progress: bool = False) -> None:
@@ -428,6 +428,14 @@ def _numbers(name: str, values: Any, count: int) -> np.ndarray:
     if found.shape != (count,) or not (np.abs(found) < _LARGEST).all():
         raise ParameterError(name, f"must be {count} numbers below {_LARGEST:g}, got {values}")
     return found
+
+
+def _neutral(charges: np.ndarray) -> np.ndarray:
+    """Charges without the rounding of a file in their sum."""
+    rest, charged = charges.sum(), charges != 0
+    if abs(rest) <= 1e-6 * np.abs(charges).sum():
+        charges = charges - np.where(charged, rest / max(1, charged.sum()), 0)
+    return charges
 
 
 def _charges(
