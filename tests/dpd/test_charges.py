@@ -399,6 +399,7 @@ create_bonds many all all 1 0.1 0.2
 SPECIAL = {
     "long": bonded_ions("0 0 0"),
     "long, shares": bonded_ions("0 0.5 0.8333"),
+    "long, shares of all": bonded_ions("0 0.5 0.8333").replace("lj 0 1 1", "lj 0 0.5 1"),
     "cut": bonded_ions("0 0 0.5", "coul/slater/cut 0.3 2.5", ""),
     "ewald": bonded_ions("0 0 0", mesh="kspace_style ewald 1e-4\n"),
     "combined": bonded_ions("0 0.25 1", script=combined()),

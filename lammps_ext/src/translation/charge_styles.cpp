@@ -60,14 +60,6 @@ std::string ChargeStyles::unserved() const {
   if (neighbor->nex_type > 0 || neighbor->nex_group > 0) add("neigh_modify exclude with charges");
   // What LAMMPS warns of, and neutralizes by a background.
   if (std::fabs(net_charge_) > 1e-5 && long_range_) add("a net charge");
-  const bool specials = atom->molecular && atom->nspecial &&
-                        std::any_of(atom->nspecial, atom->nspecial + atom->nlocal,
-                                    [](const int* number) { return number[2] > 0; });
-  // Then LAMMPS refuses factors of pair_modify special that are others.
-  const double* const factor = force->special_lj;
-  if (specials && !combined_ &&
-      !std::all_of(factor + 1, factor + 4, [](double f) { return f == 0 || f == 1; }))
-    add("special_bonds in a hybrid style with factors other than 0 and 1");
   return text;
 }
 
