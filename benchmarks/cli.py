@@ -380,6 +380,7 @@ def dpd(
     weight_exponent: float = 1.0,
     pair: tuple[str, ...] = ("dpd",),
     shear: tuple[float, ...] = (0,),
+    charged: float = 0.1,
     device: str = "auto",
     precision: tuple[str, ...] = ("mixed", "double"),
     ranks: tuple[int, ...] | None = None,
@@ -395,6 +396,7 @@ def dpd(
 
     Examples:
       python -m benchmarks dpd --pair dpd,dpd/tstat,dpd/ext,mdpd --sizes 24000 --skin 0.3,0.4
+      python -m benchmarks dpd --pair dpd,dpd/coul/slater/long --charged 0.1
       python -m benchmarks dpd --shear 0,0.1 --device cpu --ranks 1,2 --threads 1,2
     """
     options = _plural(gathered(locals()))

@@ -7,7 +7,8 @@ in run_style manymove/verlet, on MPI ranks and threads of the CPU, and the latte
 peers are LAMMPS' dpd on the same ranks, dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU,
 and HOOMD-blue's md.pair.DPD. --pair chooses other styles, with LAMMPS' styles of the same names as
 peers. Styles with the same density take turns, and are compared with dpd if it is one of them.
---shear shears the box by fix deform.
+--shear shears the box by fix deform. --charged is the share of charged particles of
+dpd/coul/slater/long.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ def run(
     weight_exponent: float = 1.0,
     pairs: Sequence[str] = ("dpd",),
     shear: Sequence[float] = (0.0,),
+    charged: float = 0.1,
     device: str,
     precisions: Sequence[str] = PRECISIONS,
     ranks: Sequence[int] | None = None,
@@ -96,12 +98,23 @@ def run(
     gpu, cpu = _where(device)
     cores = len(usable_cores())
     sizes = sizes or (GPU_SIZES if gpu else CPU_SIZES)
+    if dpd_variants.CHARGED in pairs and charged * min(sizes) < 2:
+        raise ValueError(f"--charged is {charged:g}; at least two particles must have charges")
     # The liquid of mdpd has another density, and melts by its own forces.
     cases = [
         (
             of_pairs,
             Case(
-                N, density, cutoff, timestep, tuple(skins), weight_exponent, seed, many_body, rate
+                N,
+                density,
+                cutoff,
+                timestep,
+                tuple(skins),
+                weight_exponent,
+                seed,
+                many_body,
+                rate,
+                charged if dpd_variants.CHARGED in of_pairs else 0.0,
             ),
         )
         for many_body in (False, True)
@@ -117,6 +130,7 @@ def run(
         "skins": list(skins),
         "weight_exponent": weight_exponent,
         "pairs": list(pairs),
+        "charged": charged,
         "melt": equilibrate,
         "cores": cores,
         "absent": absent,

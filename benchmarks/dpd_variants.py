@@ -35,7 +35,9 @@ MELTED = 0.1  # largest deviation of the temperature
 RECORD = re.compile(r"^\s*\d+\s+(\d\S*)\s+\S+\s+(\d\S*)\s*$", re.MULTILINE)
 THERMO = "thermo_style custom step temp press cpu\nthermo_modify format float %.9g\n"
 # Our pair styles, without "manymove/". Each has LAMMPS' style of the same name as its peer.
-PAIRS = ("dpd", "dpd/tstat", "dpd/ext", "mdpd")
+CHARGED = "dpd/coul/slater/long"
+PAIRS = ("dpd", "dpd/tstat", "dpd/ext", "mdpd", CHARGED)
+SMEARING, CHARGE_CUTOFF, ACCURACY = 0.25, 3.0, 1e-4  # of charges
 # Options for one GPU. dpd/kk refuses full lists and newton off.
 ACCELERATORS = {
     "kk": "-k on g 1 -sf kk -pk kokkos newton on neigh half comm device".split(),
@@ -66,6 +68,7 @@ class Case:
     seed: int
     many_body: bool = False  # the liquid MANY_BODY, for the pair style mdpd only
     shear: float = 0.0  # rate at which fix deform shears the box
+    charged: float = 0.0  # share of the particles that CHARGED gives charges of 1 and -1
 
     def __post_init__(self) -> None:
         for name in ("particles", "density", "cutoff", "timestep", "seed"):
@@ -81,6 +84,16 @@ class Case:
             raise ValueError(f"the cutoff of many-body DPD must be 1, got {self.cutoff:g}")
         if self.many_body and self.shear:
             raise ValueError("many-body DPD is timed without shear")
+        if not 0 <= self.charged <= 1:
+            raise ParameterError("charged", f"must be from 0 to 1, not {self.charged}")
+        if self.charged and self.shear:
+            raise ValueError("charges are timed without shear: leave out --shear")
+        if self.charged and self.edge < 2 * CHARGE_CUTOFF:
+            raise ValueError(
+                f"the box of {self.particles} particles at density {self.density:g} is "
+                f"{self.edge:.3g} wide, less than twice the cutoff of charges {CHARGE_CUTOFF:g}: "
+                "give larger --sizes"
+            )
         if not abs(self.shear) < math.inf:
             raise ParameterError("shear", f"must be finite, not {self.shear}")
         if self.edge < 2 * (self.cutoff + max(self.skins)):
@@ -107,7 +120,8 @@ class Case:
             of_all_pairs = "" if kind == "dpd/ext" else f" weight_exponent {exponent}"
             tail = f"{of_all_pairs} precision {' '.join(more)}"
         temperatures = "1.0 1.0" if kind == "dpd/tstat" else "1.0"
-        arguments = f"{temperatures} {self.cutoff:g} {self.seed}{tail}"
+        of_charges = f" {SMEARING:g} {CHARGE_CUTOFF:g}" if kind == CHARGED else ""
+        arguments = f"{temperatures} {self.cutoff:g} {self.seed}{of_charges}{tail}"
         if kind == "mdpd":
             a, b, density_cutoff = MANY_BODY
             law = f"{a:g} {b:g} 4.5 {self.cutoff:g} {density_cutoff:g}\n"
@@ -116,6 +130,12 @@ class Case:
             return (
                 f"pair_style hybrid/overlay mdpd/rhosum mdpd {arguments}\n"
                 f"pair_coeff 1 1 mdpd/rhosum {density_cutoff:g}\npair_coeff 1 1 mdpd {law}"
+            )
+        if kind == CHARGED:
+            law = f"{self.a:.10g} 4.5"
+            return (
+                f"pair_style {style} {arguments}\npair_coeff * * {law}\n"
+                f"pair_coeff 2 2 {law} yes\nkspace_style pppm {ACCURACY:g}\n"
             )
         coefficients = {
             "dpd": f"{self.a:.10g} 4.5",
@@ -127,6 +147,15 @@ class Case:
     def begin(self, pair: str, start: Path) -> str:
         """Commands that read the melted fluid, for the pair style of `pair`."""
         communicate = "comm_modify mode single vel yes\n"
+        if CHARGED in pair:
+            pairs = int(self.charged * self.particles / 2)
+            return (
+                f"units lj\natom_style charge\n{communicate}"
+                f"{self.box.replace('create_box 1', 'create_box 2')}mass * 1.0\n"
+                f'read_dump "{start}.dump" 0 x y z vx vy vz box no add keep\n'
+                f"set atom 1*{2 * pairs} type 2\nset atom 1*{pairs} charge 1.0\n"
+                f"set atom {pairs + 1}*{2 * pairs} charge -1.0\n"
+            )
         if self.many_body and not pair.startswith("manymove"):  # atoms with a density
             return (
                 f"units lj\natom_style mdpd\n{communicate}{self.box}mass 1 1.0\n"
@@ -397,7 +426,11 @@ def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
         RuntimeError: LAMMPS fails, or the temperature is not yet 1.
     """
     columns = "id type x y z vx vy vz"
-    dump = f'write_dump all custom "{start}.dump" {columns}\n' if case.many_body else ""
+    dump = (
+        f'write_dump all custom "{start}.dump" {columns}\n'
+        if case.many_body or case.charged
+        else ""
+    )
     script = (
         "units lj\natom_style atomic\ncomm_modify mode single vel yes\n"
         f"{case.box}create_atoms 1 random {case.particles} {case.seed} box\nmass 1 1.0\n"

@@ -117,10 +117,12 @@ _OWN = {
     "hoomd.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
     "hoomd.sweeps_per_step": "Numbers of sweeps of a step on several ranks (default 16, 4 and 1).",
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
+    "charged": "Fraction of the particles that dpd/coul/slater/long charges (default 0.1).",
     "shear": "Rates of shear by fix deform in reduced units; 0 is the fluid at rest (default 0).",
-    "pair": "Pair styles to time: dpd, dpd/tstat, dpd/ext and mdpd, the many-body liquid of "
-    "Warren. LAMMPS' styles of the same names are timed for comparison. dpd/tstat has no "
-    "repulsion: it starts from the liquid of dpd, which becomes an ideal gas in the run.",
+    "pair": "Pair styles to time: dpd, dpd/tstat, dpd/ext, dpd/coul/slater/long and mdpd, the "
+    "many-body liquid of Warren. LAMMPS' styles of the same names are timed for comparison. "
+    "dpd/tstat has no repulsion: it starts from the liquid of dpd, which becomes an ideal gas in "
+    "the run.",
     "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
     "cpu": "Time the CPU engine as well as the GPU engine.",
     "raspa": "Time RASPA3 as well, if raspalib is installed; not with --fugacity.",

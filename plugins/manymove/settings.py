@@ -527,6 +527,26 @@ class Forces(Group):
     weight_exponent: Annotated[float, not_negative] = 1.0
 
 
+@dataclass(frozen=True)
+class Electrostatics(Group):
+    """Forces between the charges of dissipative particles, in LAMMPS' lj units. A charge q has the
+    density q exp(-2 r / smearing) / (pi smearing^3) at the distance r from its particle.
+
+    Args:
+        coupling: energy of two point charges of 1 at the distance 1; it is the Bjerrum length at
+            the temperature 1.
+        smearing: decay length of the density of a charge.
+        cutoff: cutoff radius of the short-range part of the forces, which is a sum over pairs.
+        accuracy: root mean square error of the long-range forces in reduced units, as LAMMPS
+            estimates it.
+    """
+
+    coupling: Annotated[float, positive] = 1.0
+    smearing: Annotated[float, positive] = 0.25
+    cutoff: Annotated[float, positive] = 3.0
+    accuracy: Annotated[float, positive] = 1e-4
+
+
 # ---- adsorbates ----------------------------------------------------------------------------------
 
 

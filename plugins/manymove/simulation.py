@@ -33,7 +33,7 @@ T = TypeVar("T")
 _PLACE = {"device", "threads", "comm"}
 # Arguments that a checkpoint has as its state.
 _STATE = {"positions", "velocities", "diameter", "pinned", "fields"}
-_STATE |= {"ions", "boundary", "molecules"}
+_STATE |= {"charges", "ions", "boundary", "molecules"}
 
 
 def parameter(name: str, doc: str, where: str = "_parameters") -> Any:

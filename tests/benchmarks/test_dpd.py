@@ -63,6 +63,38 @@ def test_many_body_dpd_is_timed_beside_mdpd(tmp_path):
     assert list(report["results"][1]["ratios"]) == names[-1:]
 
 
+@needs_lammps
+def test_charged_dpd_is_timed_beside_the_neutral_fluid_and_lammps(tmp_path):
+    file = tmp_path / "dpd.json"
+    arguments = ["dpd", "--pair", "dpd,dpd/coul/slater/long", "--sizes", "800", "--device", "cpu"]
+    assert bench([*arguments, "--charged", "0.2", *QUICK, "--json", str(file)]) == 0
+    report = json.loads(file.read_text())
+    rows = {row["variant"]: row for row in report["results"]}
+    assert report["charged"] == 0.2 and len(rows) == 6
+    ours = rows["run_style manymove/verlet device cpu, dpd/coul/slater/long, mixed, 1 rank"]
+    assert "failure" not in ours and ours["temperature"] == pytest.approx(1, abs=0.2)
+    neutral, peer = ours["ratios"].values()
+    assert neutral["median"] < 1 < peer["median"] + 0.9
+    case = dpd_variants.Case(800, 3.0, 1.0, 0.005, (0.3,), 1.0, 1, charged=0.2)
+    commands = case.begin(dpd_variants.CHARGED, tmp_path / "start")
+    assert "set atom 1*80 charge 1.0\nset atom 81*160 charge -1.0" in commands
+
+
+@pytest.mark.parametrize(("particles", "charged"), [(800, 1.5), (500, 0.1), (800, -0.1)])
+def test_a_charged_fluid_needs_room_and_a_share(particles, charged):
+    with pytest.raises(ValueError, match="charge"):
+        dpd_variants.Case(particles, 3.0, 1.0, 0.005, (0.3,), 1.0, 1, charged=charged)
+
+
+@needs_lammps
+def test_charged_dpd_needs_charges():
+    with pytest.raises(ValueError, match="at least two particles must have charges"):
+        dpd.run(
+            sizes=[800], pairs=["dpd/coul/slater/long"], charged=0.0, device="cpu", repeats=3,
+            seconds=0.05, seed=1,
+        )  # fmt: skip
+
+
 class Timed(dpd_variants.Variant):
     """A variant that took the given times."""
 

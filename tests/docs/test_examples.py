@@ -35,6 +35,7 @@ SCRIPTS = sorted(
 FIGURES = {
     "bilayer/bilayer.py": "dpd-bilayer",
     "charge_renormalization/energies.py": "cpu-electrolyte-energies",
+    "counterions/counterions.py": "cpu-counterions",
     "dpd_viscosity/in_hoomd.py": "cpu-hoomd-dpd-viscosity",
     "dpd_viscosity/viscosity.py": "cpu-dpd-viscosities",
     "hard_spheres/binary_disks.py": "cpu-binary-disks",

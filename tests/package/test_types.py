@@ -22,8 +22,8 @@ from pathlib import Path
 import manymove
 from manymove import (
     METHANE, Adsorbate, Adsorption, Brush, ConstantPressure, DPDFluid, Displacements, Electrolyte,
-    EnergyGrid, Estimate, Ewald, Forces, Framework, Grid, HardDisks, HardSpheres, Interactions,
-    IonOverlapError, Ions, Mixture, Molecules, OverlapError, PairCorrelations,
+    Electrostatics, EnergyGrid, Estimate, Ewald, Forces, Framework, Grid, HardDisks, HardSpheres,
+    Interactions, IonOverlapError, Ions, Mixture, Molecules, OverlapError, PairCorrelations,
     Profile, ProfileAxis, RankLost, Ranks, ReplicaExchange, Replicas, Salt, Species, Sphere, Start,
     Steps, Supercell, Swaps, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing,
     random_packing, random_sphere_packing, read_framework, replicate, square_packing,
@@ -147,7 +147,9 @@ def dpd(folder: Path) -> float:
     lx, _, _ = DPDFluid.from_gsd(folder / "fluid.gsd", seed=1).box
     DPDFluid(again.positions, (lx, lx, lx), velocities=again.velocities, seed=1)
     total: int = fluid.N + fluid.steps + fluid.elapsed + fluid.records.size
-    return float(average) + fluid.energy + fluid.pressure + total
+    total += len(fluid.charges) if fluid.charges is not None else 0
+    DPDFluid(2, (lx, lx, lx), seed=1, charges=[1, -1], electrostatics=Electrostatics())
+    return float(average) + fluid.energy + fluid.charge_energy + fluid.pressure + total
 
 
 def several(folder: Path) -> float:

@@ -17,7 +17,7 @@ COMPARED = [*SHORT, *(page for folder in _FOLDERS for page in sorted(folder.glob
 # Lines that depend on the machine, or stand for others.
 OF_THE_MACHINE = ("speed", "device", "...", "results in")
 # Numbers with single precision depend on the instructions of the CPU, and on the GPU.
-ROUNDED = ("electrolytes.md", "dpd.md", "mixtures.md", "bilayer.md", "melt.md")
+ROUNDED = ("electrolytes.md", "dpd.md", "mixtures.md", "bilayer.md", "melt.md", "counterions.md")
 NUMBER = re.compile(r"(?<![\w.,])-?\d[\d,]*(?:\.\d+)?(?:\(\d+\))?(?:e[+-]?\d+)?(?![\w(])")
 
 # What the text of a page says of the output of a command or a snippet, which some words name.

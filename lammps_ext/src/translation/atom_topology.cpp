@@ -192,18 +192,19 @@ void AtomTopology::check_number(const char* what, std::size_t number) const {
 
 // ---- special neighbors ----
 
-void AtomTopology::read_special() {
+void AtomTopology::read_special(bool of_charges) {
   read_.first_special.clear();
   read_.special_partner.clear();
   read_.special_kind.clear();
-  const double* factor = force->special_lj;
-  if (atom->molecular != kByParticle || (factor[1] == 1 && factor[2] == 1 && factor[3] == 1))
-    return;
+  bool counts[4] = {};
+  for (int kind = 1; kind < 4; ++kind)
+    counts[kind] = force->special_lj[kind] != 1 || (of_charges && force->special_coul[kind] != 1);
+  if (atom->molecular != kByParticle || !(counts[1] || counts[2] || counts[3])) return;
   read_.first_special.push_back(0);
   for (int i = 0; i < atom->nlocal; ++i) {
     for (int m = 0; m < atom->nspecial[i][2]; ++m) {
       const int kind = m < atom->nspecial[i][0] ? 1 : m < atom->nspecial[i][1] ? 2 : 3;
-      if (factor[kind] == 1) continue;
+      if (!counts[kind]) continue;
       read_.special_partner.push_back(static_cast<std::uint32_t>(atom->special[i][m]));
       read_.special_kind.push_back(static_cast<std::uint8_t>(kind));
     }

@@ -24,7 +24,8 @@ class AtomTopology : protected Pointers {
   void read_tags();
   void read_types(const ParticleClasses& classes);
   void read_bonded(MpiCommunicator& communicator, const BondedStyles& styles);
-  void read_special();
+  // of_charges: also special neighbors whose Coulomb factor is not 1.
+  void read_special(bool of_charges = false);
 
   // Whether both have read the same; and what the other one has read.
   bool is_same(const AtomTopology& other) const { return read_ == other.read_; }

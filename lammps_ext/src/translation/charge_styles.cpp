@@ -17,6 +17,15 @@
 using namespace LAMMPS_NS;
 using manymove::dpd::Settings;
 
+namespace {
+
+// Gives access to what kspace_modify has set.
+struct OfKSpace : KSpace {
+  using KSpace::kewaldflag;
+};
+
+}  // namespace
+
 ChargeStyles::ChargeStyles(LAMMPS* lmp, const ServedPairs& pairs)
     : Pointers(lmp),
       coulomb_(pairs.charges()),
@@ -51,18 +60,6 @@ std::string ChargeStyles::unserved() const {
   if (neighbor->nex_type > 0 || neighbor->nex_group > 0) add("neigh_modify exclude with charges");
   // What LAMMPS warns of, and neutralizes by a background.
   if (std::fabs(net_charge_) > 1e-5 && long_range_) add("a net charge");
-  const auto differs = [](const double* factor, auto allowed) {
-    return !std::all_of(factor + 1, factor + 4, allowed);
-  };
-  const bool specials = atom->molecular && atom->nspecial &&
-                        std::any_of(atom->nspecial, atom->nspecial + atom->nlocal,
-                                    [](const int* number) { return number[2] > 0; });
-  if (specials && differs(force->special_coul, [](double f) { return f == 1; }))
-    add("special_bonds with Coulomb factors that are not 1 (instead: special_bonds coul 1 1 1)");
-  // Then LAMMPS refuses factors of pair_modify special that are others.
-  if (specials && !combined_ &&
-      differs(force->special_lj, [](double f) { return f == 0 || f == 1; }))
-    add("special_bonds in a hybrid style with factors other than 0 and 1");
   return text;
 }
 
@@ -109,10 +106,13 @@ std::string ChargeStyles::why_not_mesh() const {
   const KSpace* const kspace = force->kspace;
   if (!kspace) return "";
   const std::string style = force->kspace_style;
-  if (style != "pppm" || !long_range_)
+  const bool mesh = style == "pppm";
+  if ((!mesh && style != "ewald") || !long_range_)
     return "kspace_style " + style + (long_range_ ? " (instead: kspace_style pppm)" : "");
   if (!kspace->compute_flag) return "kspace_modify compute no";
-  if (kspace->differentiation_flag) return "kspace_modify diff ad (instead: kspace_modify diff ik)";
+  if (!mesh && kspace->*(&OfKSpace::kewaldflag)) return "kspace_modify kmax/ewald";
+  if (mesh && kspace->differentiation_flag)
+    return "kspace_modify diff ad (instead: kspace_modify diff ik)";
   if (kspace->slabflag > 1) return "kspace_modify slab nozforce and ew2d";
   if (kspace->wireflag) return "kspace_modify wire";
   return "";
@@ -124,14 +124,25 @@ void ChargeStyles::describe(Settings& settings) const {
   charges.cutoff = cutoff_;
   charges.smearing = smearing_;
   charges.coupling = force->qqrd2e;
+  std::copy_n(force->special_coul + 1, 3, charges.special + 1);
   if (!long_range_) return;
   const KSpace& kspace = *force->kspace;
   charges.splitting = kspace.g_ewald;
+  if (kspace.slabflag == 1) charges.slab = kspace.slab_volfactor;
+  if (std::string(force->kspace_style) == "ewald") {
+    // Beyond it exp(-k^2 / 4 alpha^2) is below a thousandth of the accuracy, relative to the force
+    // of the largest charges at the distance 1.
+    const double largest = *std::max_element(largest_.begin(), largest_.end()),
+                 force_of_two =
+                     std::max(kspace.two_charge_force, force->qqrd2e * largest * largest),
+                 least = 1e-3 * kspace.accuracy / force_of_two;
+    charges.largest_wave_number = 2 * kspace.g_ewald * std::sqrt(-std::log(std::min(least, 1e-3)));
+    return;
+  }
   charges.mesh[0] = kspace.nx_pppm;
   charges.mesh[1] = kspace.ny_pppm;
   charges.mesh[2] = kspace.nz_pppm;
   charges.order = kspace.order;
-  if (kspace.slabflag == 1) charges.slab = kspace.slab_volfactor;
 }
 
 void ChargeStyles::set_sums(const manymove::dpd::EnergyAndVirial& sums) const {

@@ -267,5 +267,5 @@ void ScriptTranslation::read_particles(MpiCommunicator& communicator) {
   flags_.resize(static_cast<std::size_t>(atom->nlocal));
   for (int i = 0; i < atom->nlocal; ++i) flags_[i] = forces_.flags_of(atom->mask[i]);
   topology_.read_bonded(communicator, styles_);
-  topology_.read_special();
+  topology_.read_special(charges_.any());
 }

@@ -244,8 +244,9 @@ struct Topology {
   const std::uint32_t* bond_partner;
   const int* bond_type;
   // Special neighbors of particle i, seen from both ends: tag and kind (1 to 3, an index of
-  // PairTable::special), entries first_special[i] .. first_special[i + 1]. Null where there are
-  // none. A pair whose factor is 0 is left out of the lists.
+  // PairTable::special and ChargeSettings::special), entries first_special[i] ..
+  // first_special[i + 1]. Null where there are none. A pair whose factor in PairTable is 0 is left
+  // out of the lists.
   const int* first_special;
   const std::uint32_t* special_partner;
   const std::uint8_t* special_kind;

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import queue
+import re
 import tempfile
 import threading
 import time
@@ -20,6 +21,7 @@ from manymove.dpd import model as fluid
 from manymove.jobs.progress import StopRequest
 from manymove.jobs.world import are_ranks_apart, require_one_process
 from manymove.lammps import host
+from manymove.settings import Electrostatics
 
 # LAMMPS transfers the particles to the engine of the run style at multiples of this number of
 # steps. This changes the rounding of positions and sums, and must not depend on the speed of a
@@ -82,6 +84,8 @@ class Engine:
         record_every: number of steps between two records.
         step: time step of the initial state.
         start: commands that create particles; without them, call `create` and `set_up`.
+        electrostatics: forces of charges, which `charge` sets; None if there are none.
+        splitting: Ewald's parameter of these forces.
 
     Raises:
         RuntimeError: LAMMPS is not installed.
@@ -97,6 +101,8 @@ class Engine:
         record_every: int,
         step: int = 0,
         start: str = "",
+        electrostatics: Electrostatics | None = None,
+        splitting: float = 0.0,
     ) -> None:
         apart = are_ranks_apart()
         if not apart:
@@ -114,10 +120,11 @@ class Engine:
         self._table = open(f"/proc/self/fd/{self._records_file.fileno()}")
         self._records = np.empty((0, 4))
         self._known: tuple[int, list[float]] | None = None  # a step and what was measured there
+        self._is_charged = electrostatics is not None
         self.command(
-            f"{fluid.UNITS}{fluid.box(low, edges)}{start}thermo 0\n"
+            f"{fluid.box(low, edges, self._is_charged)}{start}thermo 0\n"
             + fluid.line("reset_timestep", step)
-            + fluid.motion(model)
+            + fluid.motion(model, 1, electrostatics, splitting)
             + fluid.records(record_every, self._table.name)
         )
 
@@ -128,6 +135,12 @@ class Engine:
         if self.particles != tags.size:
             raise Stopped(f"LAMMPS has created only {self.particles} of {tags.size} particles")
 
+    def charge(self, charges: np.ndarray) -> None:
+        """Set the charges, (N,), in the order of the IDs. Charged particles become type 2."""
+        own = charges[self._array("id") - 1]
+        self._array("q")[:] = own
+        self._array("type")[:] = np.where(own == 0, 1, 2)
+
     def set_up(self, forces: np.ndarray | None = None) -> None:
         """Prepare LAMMPS for a run.
 
@@ -135,11 +148,22 @@ class Engine:
         computed with velocities of the half step. The latter may be given, in the order of the
         numbers."""
         self._records = self.records()
+        if self._is_charged:
+            self._refuse_other_charges()
         self.command("run 0 post no")
         self._table.read()  # a record whose forces do not belong to a run
         self.command("atom_modify sort 0 0")  # sums depend on the order
         if forces is not None:
             self._array("f")[:] = forces[self._array("id") - 1]
+
+    def _refuse_other_charges(self) -> None:
+        """Refuse charges that only LAMMPS itself could compute, which it says in a warning."""
+        with tempfile.TemporaryFile("w+") as log:  # without a name, as the records
+            self.command(f"log /proc/self/fd/{log.fileno()}\nrun 0 post no\nlog none")
+            self._table.read()
+            said = re.search(r"cannot keep the particles on the device: (.+?)\. Pair", log.read())
+        if said:
+            raise ValueError(f"these charges are not possible: {said.group(1)}")
 
     def call_every(self, intervals: Set[int]) -> None:
         """Let the following runs call a function at multiples of these numbers of steps.
@@ -237,12 +261,22 @@ class Engine:
         array[self._array("id") - 1] = self._array(name)
         return array
 
+    def charges(self) -> np.ndarray:
+        """Charges, (N,), in the order of the IDs."""
+        charges = np.empty(self.particles)
+        charges[self._array("id") - 1] = self._array("q")
+        return charges
+
     def measured(self) -> list[float]:
-        """Temperature, pressure and potential energy."""
+        """Temperature, pressure, potential energy and, with charges, the energy of the charges."""
         if self._known is not None and self._known[0] == self.counters[0]:
             return self._known[1]
         temperature, pressure, energy = map(self._library.get_thermo, ("temp", "press", "pe"))
-        return [temperature, pressure, energy * self.particles]
+        found = [temperature, pressure, energy * self.particles]
+        if self._is_charged:
+            of_charges = sum(map(self._library.get_thermo, ("ecoul", "elong")))
+            found.append(of_charges * self.particles)
+        return found
 
     def records(self) -> np.ndarray:
         """Step, temperature, pressure and energy of each record, float64 (K, 4)."""
@@ -266,6 +300,8 @@ class Engine:
         """State for `restore`, including the forces, which restart files of LAMMPS do not
         contain."""
         names = {"tags": "id", "positions": "x", "velocities": "v", "forces": "f"}
+        if self._is_charged:
+            names["charges"] = "q"
         arrays = {name: self._array(array) for name, array in names.items()}
         return {
             "counters": self.counters,
@@ -278,5 +314,7 @@ class Engine:
         """Put the particles of a snapshot into an empty box."""
         self.command("atom_modify sort 0 0")
         self.create(state["tags"], state["positions"], state["velocities"])
+        if self._is_charged:
+            self.charge(state["charges"][np.argsort(state["tags"])])
         self.set_up(state["forces"][np.argsort(state["tags"])])
         self._records, self._known = state["records"], (self.counters[0], state["measured"])

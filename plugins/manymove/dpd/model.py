@@ -18,7 +18,7 @@ from manymove.errors import ParameterError
 
 QUANTITIES = ("temperature", "pressure", "potential_energy")  # of the records
 TITLE = ",".join(("step", *QUANTITIES))
-UNITS = "units lj\natom_style atomic\ncomm_modify vel yes\n"
+UNITS = "units lj\natom_style {}\ncomm_modify vel yes\n"
 SKIN = 0.4  # of the neighbor lists, in cutoffs
 _MOST_NEIGHBORS = 2000  # in a list of LAMMPS, `neigh_modify one`
 _MOST_EMPTY_CELLS = 2**27  # such lists take seconds and 1 GB
@@ -129,10 +129,15 @@ def _threads_of_rank(model: Model, ranks: int) -> int:
     return max(1, (model.threads or 1) // ranks)
 
 
-def box(low: Sequence[float] | np.ndarray, edges: Sequence[float] | np.ndarray) -> str:
-    """Commands for an empty box with one particle type."""
+def box(
+    low: Sequence[float] | np.ndarray, edges: Sequence[float] | np.ndarray, charged: bool = False
+) -> str:
+    """Commands for an empty box with one particle type, or with one of neutral and one of charged
+    particles."""
     faces = [face for x, edge in zip(low, edges, strict=True) for face in (x, x + edge)]
-    return line("region box block", *faces) + "create_box 1 box\nmass 1 1.0\n"
+    units = UNITS.format("charge" if charged else "atomic")
+    empty = line("create_box", 2 if charged else 1, "box")
+    return units + line("region box block", *faces) + empty + "mass * 1.0\n"
 
 
 def at_random(particles: int, seed: int) -> str:
@@ -147,15 +152,31 @@ def velocities(model: Model) -> str:
     return drawn + "velocity all zero linear\n"
 
 
-def motion(model: Model, ranks: int = 1) -> str:
-    """Commands for the forces and the integration."""
-    forces = ("pair_style manymove/dpd", model.temperature, model.cutoff, model.seed)
+def motion(
+    model: Model,
+    ranks: int = 1,
+    electrostatics: settings.Electrostatics | None = None,
+    splitting: float = 0.0,
+) -> str:
+    """Commands for the forces and the integration. electrostatics: of particles of type 2, with
+    Ewald's parameter `splitting`."""
+    style, mesh = "manymove/dpd", ""
+    of_charges: tuple[float, ...] = ()
+    if electrostatics is not None:
+        style += "/coul/slater/long"
+        of_charges = (electrostatics.smearing, electrostatics.cutoff)
+        mesh = line("pair_coeff 2 2", model.a, model.gamma, "yes")
+        mesh += line("kspace_style pppm", electrostatics.accuracy)
+        mesh += line("kspace_modify gewald", splitting)
+        mesh += line("dielectric", 1 / electrostatics.coupling)
+    forces = (f"pair_style {style}", model.temperature, model.cutoff, model.seed)
     exponent = ("weight_exponent", model.weight_exponent)
     threads = ("threads", _threads_of_rank(model, ranks))
     return "".join(
         (
-            line(*forces, *exponent, "precision", model.precision, *threads),
-            line("pair_coeff 1 1", model.a, model.gamma),
+            line(*forces, *of_charges, *exponent, "precision", model.precision, *threads),
+            "pair_coeff * * " + line(model.a, model.gamma),
+            mesh,
             line("neighbor", SKIN * model.cutoff, "bin"),
             "neigh_modify delay 0 every 2 check yes\n",
             line("timestep", model.timestep),
@@ -164,6 +185,20 @@ def motion(model: Model, ranks: int = 1) -> str:
             "thermo_style custom step temp press pe\n",
         )
     )
+
+
+def splitting_of(
+    electrostatics: settings.Electrostatics, charges: np.ndarray, edges: np.ndarray
+) -> float:
+    """Ewald's parameter for which pairs beyond the cutoff have the error `accuracy` (J. Kolafa,
+    J. W. Perram, Mol. Simul. 9, 351 (1992)), as LAMMPS estimates it. It does not depend on the
+    order of the charges."""
+    squares = electrostatics.coupling * math.fsum((charges**2).tolist())
+    room = charges.size * electrostatics.cutoff * math.prod(edges.tolist())
+    share = electrostatics.accuracy * math.sqrt(room) / (2 * squares)
+    if share < 1:
+        return max(math.sqrt(-math.log(share)), 1.0) / electrostatics.cutoff
+    return max(1.35 - 0.15 * math.log(electrostatics.accuracy), 1.0) / electrostatics.cutoff
 
 
 def records(every: int, path: str, mode: str = "file") -> str:

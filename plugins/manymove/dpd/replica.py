@@ -20,7 +20,6 @@ from manymove import arguments, files
 from manymove.dpd import messages
 from manymove.dpd.model import (
     TITLE,
-    UNITS,
     Model,
     Quoted,
     at_random,
@@ -137,7 +136,7 @@ def input_script(settings: Settings, step: int = 0, earlier: int | None = None) 
     if step:
         start = line("read_restart", f"checkpoint-{step}.restart") + "comm_modify vel yes\n"
     else:
-        start = UNITS + box([0.0] * 3, [settings.edge] * 3)
+        start = box([0.0] * 3, [settings.edge] * 3)
         start += at_random(settings.particles, settings.seed) + velocities(settings)
     relax = ""
     if step < settings.equilibrate or step == 0:

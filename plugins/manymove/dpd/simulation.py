@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +22,7 @@ from manymove.dpd import model as fluid
 from manymove.dpd.engine import SEGMENT, Engine, Stopped
 from manymove.errors import ParameterError
 from manymove.runs import Callbacks
-from manymove.settings import Forces, group
+from manymove.settings import Electrostatics, Forces, group
 from manymove.simulation import PathLike, Simulation, counter, parameter
 from manymove.tables import dataframe
 
@@ -35,6 +35,8 @@ _ARRAYS = {"tags": np.int32} | dict.fromkeys(
 _SETTINGS = {  # of the model, in a checkpoint
     "a", "gamma", "temperature", "cutoff", "weight_exponent", "timestep", "seed", "precision"
 }  # fmt: skip
+_OPTIONAL = {"charges": np.float64}  # of a checkpoint with charges
+_LEAST_CHARGE = 1e-5  # that LAMMPS does not take for rounding
 _LARGEST = 1e100  # of a number in a checkpoint: squares and sums are finite
 _MOST_STEPS = 2**62  # LAMMPS counts steps with 63 bits
 
@@ -75,6 +77,8 @@ class DPDFluid(Simulation):
         temperature: float = 1.0,
         timestep: Annotated[float, arguments.positive] = 0.01,
         velocities: Any = None,
+        charges: Any = None,
+        electrostatics: Annotated[Electrostatics | None, group(Electrostatics)] = None,
         record_every: Annotated[int, arguments.count] = 10,
         precision: str = "mixed",
         device: str = "auto",
@@ -92,6 +96,9 @@ class DPDFluid(Simulation):
             timestep: length of a time step.
             velocities: velocities of the particles, (N, 3) (default drawn from the Maxwell
                 distribution, without motion of the center of mass).
+            charges: charges of the particles, (N,), with the sum 0 (default none).
+            electrostatics: settings of the forces of charges (default Electrostatics() if there are
+                charges).
             record_every: number of steps between two records of temperature, pressure and energy,
                 which take time on a GPU.
             precision: floating-point precision, "mixed" or "double".
@@ -108,13 +115,22 @@ class DPDFluid(Simulation):
         )
         every = record_every
         edges = _edges(box, model.cutoff)
+        splitting = 0.0
+        if charges is None and electrostatics is not None:
+            raise ValueError("electrostatics is given without charges")
+        if charges is not None:
+            electrostatics = electrostatics or Electrostatics()
+            number = isinstance(positions, Integral)
+            shape = (int(positions),) if number else np.shape(positions)[:1]
+            charges = _charges(charges, shape, model, edges, electrostatics)
+            splitting = fluid.splitting_of(electrostatics, charges, edges)
         if isinstance(positions, Integral):
             if velocities is not None:
                 raise ValueError("velocities need positions, not a number of particles")
             low, particles = np.zeros(3), arguments.count("N", positions)
             fluid.check_lists(model, particles, edges)
             start = fluid.at_random(particles, model.seed)
-            engine = Engine(model, low, edges, every, start=start)
+            engine = Engine(model, low, edges, every, 0, start, electrostatics, splitting)
         else:
             points, low = _points("positions", positions), -edges / 2
             _inside(points, edges)
@@ -122,12 +138,26 @@ class DPDFluid(Simulation):
             if speeds.shape != points.shape:
                 raise ValueError(f"{len(points)} positions, but {len(speeds)} velocities")
             fluid.check_lists(model, len(points), edges)
-            engine = Engine(model, low, edges, every)
+            engine = Engine(model, low, edges, every, 0, "", electrostatics, splitting)
             engine.create(np.arange(1, len(points) + 1), points, speeds)
         if velocities is None:
             engine.command(fluid.velocities(model))
+        if charges is not None:
+            engine.charge(charges)
         engine.set_up()
+        self._take(engine, low, edges, every, electrostatics)
+
+    def _take(
+        self,
+        engine: Engine,
+        low: np.ndarray,
+        edges: np.ndarray,
+        every: int,
+        electrostatics: Electrostatics | None,
+    ) -> None:
         self._parameters |= {"low": low.tolist(), "box": edges.tolist(), "record_every": every}
+        if electrostatics is not None:
+            self._parameters["electrostatics"] = asdict(electrostatics)
         self._adopt(engine)
 
     def _settle(self, device: Any, threads: int | None) -> None:
@@ -171,7 +201,8 @@ class DPDFluid(Simulation):
             path: path of a file with the schema of HOOMD-blue.
             frame: index of the frame; negative numbers count from the end.
             seed: seed of the random forces, and of velocities that are drawn.
-            options: the other arguments of the class.
+            options: the other arguments of the class. With `electrostatics`, the particles have the
+                charges of the frame.
 
         Raises:
             FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class, or
@@ -184,6 +215,8 @@ class DPDFluid(Simulation):
             raise ValueError(f"{path}: all masses must be 1")
         if found.velocities.any():
             options = {"velocities": found.velocities, **options}
+        if options.get("electrostatics") is not None:
+            options = {"charges": _neutral(found.charges), **options}
         return cls(found.positions, found.box, seed=seed, **options)
 
     def run(self, steps: int, callbacks: Callbacks = (), *, progress: bool = False) -> None:
@@ -246,6 +279,17 @@ class DPDFluid(Simulation):
         return self.positions.astype(np.float32)
 
     @property
+    def charges(self) -> np.ndarray | None:
+        """Charges of the particles, float64 (N,), in the order of the input; None without any."""
+        return self._engine.charges() if self.electrostatics else None
+
+    @property
+    def electrostatics(self) -> Electrostatics | None:
+        """Settings of the forces of charges; None without charges."""
+        found = self._parameters.get("electrostatics")
+        return None if found is None else Electrostatics(**found)
+
+    @property
     def velocities(self) -> np.ndarray:
         """Velocities of the particles, float64 (N, 3), in the order of the input."""
         return self._engine.by_number("v")
@@ -266,6 +310,11 @@ class DPDFluid(Simulation):
     def energy(self) -> float:
         """Potential energy of all particles, in LAMMPS' unit of energy (kT at temperature 1)."""
         return self._engine.measured()[2]
+
+    @property
+    def charge_energy(self) -> float:
+        """Energy of the charges, a part of `energy`; 0 without charges."""
+        return sum(self._engine.measured()[3:])
 
     @property
     def records(self) -> np.ndarray:
@@ -326,47 +375,95 @@ class DPDFluid(Simulation):
     # ---- checkpoints -----------------------------------------------------------------------------
 
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return {"measured": state["measured"]}, {name: state[name] for name in _ARRAYS}
+        arrays = {name: state[name] for name in (*_ARRAYS, *_OPTIONAL) if name in state}
+        return {"measured": state["measured"]}, arrays
 
     def _present(self) -> dict[str, Any]:
-        return {"positions": self.positions, "box": self.box, "velocities": self.velocities}
+        moving = {"velocities": self.velocities, "charges": self.charges}
+        return {"positions": self.positions, "box": self.box, **moving}
 
     def _frame(self) -> Any:
         from manymove.io import make_frame
 
-        return make_frame(self.positions, self.box, self.steps, velocities=self.velocities)
+        velocities, charges = self.velocities, self.charges
+        return make_frame(
+            self.positions, self.box, self.steps, velocities=velocities, charges=charges
+        )
 
     def _restore(self, path: PathLike, *options: Any) -> None:
-        header, state = checkpoint.read(path, self._KIND, _ARRAYS)
+        header, state = checkpoint.read(path, self._KIND, _ARRAYS, _OPTIONAL)
         with checkpoint.refused(path, self._KIND):
             settings = dict(header["parameters"])
             box, low, every = (settings.pop(name) for name in ("box", "low", "record_every"))
+            charged = settings.pop("electrostatics", None)
+            electrostatics = None if charged is None else Electrostatics(**charged)
             if settings.keys() != _SETTINGS:
                 raise ValueError(f"it has the wrong parameters: {', '.join(settings)}")
             model = self._model(**settings)
-            edges, low = _edges(box, model.cutoff), _three("low", low)
+            edges, low = _edges(box, model.cutoff), _numbers("low", low, 3)
             every = arguments.count("record_every", every)
             (step,) = header["counters"]
             if arguments.steps("steps", step) > _MOST_STEPS:
                 raise ParameterError("steps", f"must be at most 2**62, got {step}")
-            state["measured"] = _three("measured", header["measured"]).tolist()
+            measured = _numbers("measured", header["measured"], 3 if charged is None else 4)
+            state["measured"] = measured.tolist()
             _check_arrays(state, low, edges)
+            splitting = 0.0
+            if electrostatics is not None:
+                charges = state["charges"]
+                _charges(charges, state["tags"].shape, model, edges, electrostatics)
+                splitting = fluid.splitting_of(electrostatics, charges, edges)
             fluid.check_lists(model, state["tags"].size, edges)
             self._given = checkpoint.decoded(header.get("settings"))
         try:
-            engine = Engine(model, low, edges, every, step)
+            engine = Engine(model, low, edges, every, step, "", electrostatics, splitting)
             engine.restore(state)
         except Stopped as error:
             raise ValueError(f"{path} is no checkpoint of {self._KIND}: {error}") from None
-        self._parameters |= {"low": low.tolist(), "box": edges.tolist(), "record_every": every}
-        self._adopt(engine)
+        self._take(engine, low, edges, every, electrostatics)
 
 
-def _three(name: str, values: Any) -> np.ndarray:
+def _numbers(name: str, values: Any, count: int) -> np.ndarray:
     found = np.array([arguments.number(name, value) for value in values])
-    if found.shape != (3,) or not (np.abs(found) < _LARGEST).all():
-        raise ParameterError(name, f"must be three numbers below {_LARGEST:g}, got {values}")
+    if found.shape != (count,) or not (np.abs(found) < _LARGEST).all():
+        raise ParameterError(name, f"must be {count} numbers below {_LARGEST:g}, got {values}")
     return found
+
+
+def _neutral(charges: np.ndarray) -> np.ndarray:
+    """Charges without the rounding of a file in their sum."""
+    rest, charged = charges.sum(), charges != 0
+    if abs(rest) <= 1e-6 * np.abs(charges).sum():
+        charges = charges - np.where(charged, rest / max(1, charged.sum()), 0)
+    return charges
+
+
+def _charges(
+    values: Any,
+    shape: tuple[int, ...],
+    model: fluid.Model,
+    edges: np.ndarray,
+    forces: Electrostatics,
+) -> np.ndarray:
+    """Check charges, float64 (N,), and that the box and LAMMPS' lists have room for them."""
+    try:
+        charges = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError("charges", f"must be an array of shape (N,): {error}") from None
+    if charges.shape != shape:
+        raise ParameterError("charges", f"must have shape {shape}, got {charges.shape}")
+    if not np.isfinite(charges).all() or not charges.any():
+        raise ParameterError("charges", "must be finite, and at least one not 0")
+    if abs(charges.sum()) > _LEAST_CHARGE:
+        raise ParameterError("charges", f"must have the sum 0, got {charges.sum():g}")
+    if (edges < 2 * forces.cutoff).any():
+        raise ValueError(
+            f"box must be at least twice the cutoff of charges {forces.cutoff:g} along each axis, "
+            f"got {tuple(edges.tolist())}"
+        )
+    longest = replace(model, cutoff=max(forces.cutoff, model.cutoff))
+    fluid.check_lists(longest, int(np.count_nonzero(charges)), edges)
+    return charges
 
 
 def _check_arrays(state: dict[str, Any], low: np.ndarray, edges: np.ndarray) -> None:

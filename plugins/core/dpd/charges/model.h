@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "../../runtime/circle.h"
 #include "../../runtime/fft.h"
 #include "../../runtime/macros.h"
 #include "../cells.h"
@@ -42,9 +43,13 @@ struct ChargeLaw {
   double coupling;
   double force_unit, energy_unit;    // of sums of integers
   double force_scale, energy_scale;  // coupling over these units
-  // By interval of the distance r: -u'(r) / r and u(r) of two unit charges.
-  const Cubic *force, *energy;
+  // By interval of the distance r: -u'(r) / r and u(r) of two unit charges, of the short-range part
+  // and of the whole law.
+  const Cubic *force, *energy, *whole_force, *whole_energy;
   int cells[3];  // along each edge of the frame, at least half the cutoff wide
+  // Of the dipole moment, a sum of integers, and the force on a unit charge along z per unit of it,
+  // which is 0 if there is no slab.
+  double dipole_unit, slab_force;
 };
 
 // Force, energy and virial of one charge, in units of the law.
@@ -52,9 +57,10 @@ struct ChargeSums {
   std::int64_t force[3] = {}, energy = 0, virial[6] = {};
 };
 
+// Adds a pair by the law of these tables, times a factor.
 template <bool reading>
-MM_HD void add_pair(const ChargeLaw& law, const ChargedPlace& i, const ChargedPlace& j,
-                    ChargeSums& sums) {
+MM_HD void add_pair(const ChargeLaw& law, const Cubic* force, const Cubic* energy, double factor,
+                    const ChargedPlace& i, const ChargedPlace& j, ChargeSums& sums) {
   const auto along = [&](std::uint32_t a, std::uint32_t b, int axis) {
     return static_cast<double>(static_cast<std::int32_t>(a - b)) * law.edge[axis];
   };
@@ -63,14 +69,14 @@ MM_HD void add_pair(const ChargeLaw& law, const ChargedPlace& i, const ChargedPl
   if (!(squared < law.cutoff_squared) || i.number == j.number) return;
   const double at = square_root(squared) * law.intervals;
   const int k = static_cast<int>(at);
-  const double t = at - static_cast<double>(k), charges = i.charge * j.charge,
-               over_distance = charges * value_of(law.force[k], t);
+  const double t = at - static_cast<double>(k), charges = factor * (i.charge * j.charge),
+               over_distance = charges * value_of(force[k], t);
   const double f = over_distance * law.force_scale;
   sums.force[0] += nearest_integer(f * x);
   sums.force[1] += nearest_integer(f * y);
   sums.force[2] += nearest_integer(f * z);
   if constexpr (!reading) return;
-  sums.energy += nearest_integer(charges * value_of(law.energy[k], t) * law.energy_scale);
+  sums.energy += nearest_integer(charges * value_of(energy[k], t) * law.energy_scale);
   const double w = over_distance * law.energy_scale;
   const double r[6][2] = {{x, x}, {y, y}, {z, z}, {x, y}, {x, z}, {y, z}};
   for (int a = 0; a < 6; ++a) sums.virial[a] += nearest_integer(w * (r[a][0] * r[a][1]));
@@ -112,11 +118,36 @@ MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPl
     // Cells of a row follow each other in memory; behind the last one comes the first one.
     const int end = x.first + x.count, inner = end < law.cells[0] ? end : law.cells[0];
     for (int k = start[row + x.first]; k < start[row + inner]; ++k)
-      add_pair<reading>(law, i, place[k], sums);
+      add_pair<reading>(law, law.force, law.energy, 1, i, place[k], sums);
     for (int k = start[row]; k < start[row + end - inner]; ++k)
-      add_pair<reading>(law, i, place[k], sums);
+      add_pair<reading>(law, law.force, law.energy, 1, i, place[k], sums);
   }
   return sums;
+}
+
+// A charged special neighbor, and the share 1 - f of its force that its factor f leaves out.
+struct SpecialCharge {
+  std::uint32_t number;
+  double left_out;
+};
+struct SpecialCharges {
+  const int* first;  // [charges + 1], by number, of `neighbor`; null: there are none
+  const SpecialCharge* neighbor;
+  const ChargedPlace* place;  // by number
+};
+
+// Subtracts from the force on a charge the shares that special neighbors leave out, including their
+// part in the sum over waves.
+template <bool reading>
+MM_HD void leave_out_specials(const ChargeLaw& law, const SpecialCharges& special,
+                              const ChargedPlace& i, ChargeSums& sums, int lane = 0,
+                              int lanes = 1) {
+  if (!special.first) return;
+  for (int k = special.first[i.number] + lane; k < special.first[i.number + 1]; k += lanes) {
+    const SpecialCharge& j = special.neighbor[k];
+    add_pair<reading>(law, law.whole_force, law.whole_energy, -j.left_out, i,
+                      special.place[j.number], sums);
+  }
 }
 
 // ---- the mesh ----
@@ -137,9 +168,6 @@ struct ChargeMesh {
   // [z][y][x]: the charges, their transform and then the field along z, the field along x and y.
   std::int64_t* charge;
   Wave *first, *second;
-  // Of the dipole moment, a sum of integers, and the force on a unit charge along z per unit of it,
-  // which is 0 if there is no slab.
-  double dipole_unit, slab_force;
 
   MM_HD int size() const { return points[0] * points[1] * points[2]; }
 };
@@ -221,12 +249,6 @@ MM_HD Vector<double> field_of_plane(const ChargeMesh& mesh, const ChargedPlace& 
   return field;
 }
 
-// What a charge adds to the dipole moment of the slab, in units.
-MM_HD std::int64_t dipole_of(const ChargeMesh& mesh, const ChargedPlace& p) {
-  const auto height = static_cast<std::int32_t>(p.z - 0x80000000u);
-  return nearest_integer(p.charge * static_cast<double>(height) / mesh.dipole_unit);
-}
-
 // Lines of the mesh along an axis: line l begins at begin(l).
 struct MeshLines {
   int stride, inner, plane;
@@ -243,6 +265,67 @@ struct MeshLines {
   }
 };
 
+// ---- waves ----
+
+// What a charge adds to the dipole moment of the slab, in units.
+MM_HD std::int64_t dipole_of(const ChargeLaw& law, const ChargedPlace& p) {
+  const auto height = static_cast<std::int32_t>(p.z - 0x80000000u);
+  return nearest_integer(p.charge * static_cast<double>(height) / law.dipole_unit);
+}
+
+// The force on a charge in a field.
+MM_HD Vector<double> force_in(const ChargeLaw& law, Vector<double> field, std::int64_t dipole,
+                              const ChargedPlace& p) {
+  if (law.slab_force != 0) field.z += law.slab_force * static_cast<double>(dipole);
+  return {p.charge * field.x, p.charge * field.y, p.charge * field.z};
+}
+
+// The sum over waves one by one, without a mesh.
+
+struct ChargeWave {
+  int n[3];         // periods along each edge; only one of n and -n is stored
+  double force[3];  // coupling 8 pi k exp(-k^2 / 4 alpha^2) / k^2 over the volume
+};
+struct ChargeWaves {
+  int count;
+  const ChargeWave* wave;
+  std::int64_t* sum;         // [count][2]: of q cos(k r) and q sin(k r), in multiples of `unit`
+  double unit, force_scale;  // the latter is 1 / ChargeLaw::force_unit
+  double turn[3];            // edges of the frame in edges of the periodic box
+};
+
+MM_HD void phase_of(const ChargeWaves& waves, const ChargeWave& wave, const ChargedPlace& p,
+                    double& cosine, double& sine) {
+  const auto along = [&](std::uint32_t u, int a) {
+    return static_cast<std::uint32_t>(
+        nearest_integer(static_cast<double>(u) * waves.turn[a] * static_cast<double>(wave.n[a])));
+  };
+  unit_circle(along(p.x, 0) + along(p.y, 1) + along(p.z, 2), cosine, sine);
+}
+
+// Calls add(part, units) for the two parts of what a charge adds to a wave.
+template <class Add>
+MM_HD void add_to_wave(const ChargeWaves& waves, int k, const ChargedPlace& p, const Add& add) {
+  double c, s;
+  phase_of(waves, waves.wave[k], p, c, s);
+  add(0, nearest_integer(p.charge * c / waves.unit));
+  add(1, nearest_integer(p.charge * s / waves.unit));
+}
+
+// Adds the forces on a charge of the waves that lane `lane` of `lanes` takes.
+MM_HD void add_waves(const ChargeWaves& waves, const ChargedPlace& p, ChargeSums& sums,
+                     int lane = 0, int lanes = 1) {
+  for (int k = lane; k < waves.count; k += lanes) {
+    const ChargeWave& wave = waves.wave[k];
+    double c, s;
+    phase_of(waves, wave, p, c, s);
+    const double re = static_cast<double>(waves.sum[2 * k]) * waves.unit,
+                 im = static_cast<double>(waves.sum[2 * k + 1]) * waves.unit,
+                 field = p.charge * fused(s, re, -(c * im)) * waves.force_scale;
+    for (int a = 0; a < 3; ++a) sums.force[a] += nearest_integer(field * wave.force[a]);
+  }
+}
+
 // Sums over waves: 4 pi |rho|^2 / k^2 with the influence function, and the same by the virial.
 struct WaveSums {
   double energy = 0, virial[6] = {};
@@ -253,6 +336,17 @@ struct WaveSums {
     for (int a = 0; a < 6; ++a) virial[a] += part.virial[a];
   }
 };
+
+// Adds the wave k with this energy; quarter is 1 / (4 alpha^2).
+MM_HD void add_energy(double term, const double (&k)[3], double quarter, WaveSums& sums) {
+  const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2],
+               v = squared > 0 ? -2 * (1 / squared + quarter) : 0.0;
+  sums.energy += term;
+  for (int a = 0; a < 3; ++a) sums.virial[a] += term * (1 + v * (k[a] * k[a]));
+  sums.virial[3] += term * (v * (k[0] * k[1]));
+  sums.virial[4] += term * (v * (k[0] * k[2]));
+  sums.virial[5] += term * (v * (k[1] * k[2]));
+}
 
 // The fields of one wave: E_x + i E_y across z and E_z along z, with real and imaginary parts
 // exchanged, so that a forward transform is the inverse one.
@@ -280,27 +374,13 @@ MM_HD WaveFields solve_wave(const ChargeMesh& mesh, int x, int y, int z, const W
       mesh.influence[(static_cast<std::int64_t>(mirrored[2]) * half_y + mirrored[1]) * half_x +
                      mirrored[0]];
   if constexpr (reading) {
-    const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2],
-                 term = g * (rho.re * rho.re + rho.im * rho.im),
-                 v = squared > 0 ? -2 * (1 / squared + mesh.quarter) : 0.0;
-    sums.energy += term;
-    for (int a = 0; a < 3; ++a) sums.virial[a] += term * (1 + v * (k[a] * k[a]));
-    sums.virial[3] += term * (v * (k[0] * k[1]));
-    sums.virial[4] += term * (v * (k[0] * k[2]));
-    sums.virial[5] += term * (v * (k[1] * k[2]));
+    add_energy(g * (rho.re * rho.re + rho.im * rho.im), k, mesh.quarter, sums);
   }
   const double scale = g * mesh.per_volume, a = rho.re * scale, b = rho.im * scale;
   // Explicitly fused: compilers make vector instructions of such pairs of sums and differences that
   // are fused even where contraction is switched off (GCC 12).
   return {{fused(slope[1], b, -(slope[0] * a)), fused(slope[1], a, slope[0] * b)},
           {-(slope[2] * a), slope[2] * b}};
-}
-
-// The force on a charge in a field.
-MM_HD Vector<double> force_in(const ChargeMesh& mesh, Vector<double> field, std::int64_t dipole,
-                              const ChargedPlace& p) {
-  if (mesh.slab_force != 0) field.z += mesh.slab_force * static_cast<double>(dipole);
-  return {p.charge * field.x, p.charge * field.y, p.charge * field.z};
 }
 
 }  // namespace manymove::dpd

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "../../runtime/logarithm.h"
 #include "../../runtime/text.h"
@@ -85,6 +87,22 @@ double sum_of_squares(double k, int order) {
   return sum;
 }
 
+constexpr double kMostWaves = 1e7;
+
+// The length of the box along an axis, in which waves are periodic.
+double period_of(const Settings& s, int a) {
+  return s.box.extent[a] * (a == 2 ? s.charges.slab : 1);
+}
+
+void check_waves(const Settings& s) {
+  double waves = 2 * kPi / 3;  // half of a sphere
+  for (int a = 0; a < 3; ++a)
+    waves *= s.charges.largest_wave_number * period_of(s, a) / (2 * kPi) + 1;
+  if (!(s.charges.largest_wave_number > 0) || !(waves < kMostWaves))
+    refuse("the sum over waves has about ", waves, " waves, but at most ", kMostWaves,
+           " are possible: use kspace_style pppm or a lower accuracy");
+}
+
 constexpr int kAliases = 2;  // on both sides; the Gaussian and the splines leave nothing beyond
 
 // The influence function of Hockney and Eastwood, Eq. 8-22, for wave numbers up to half of the
@@ -144,17 +162,20 @@ void check_charges(const Settings& s) {
     if (s.box.periodic[a] && s.box.extent[a] < 2 * c.cutoff)
       refuse("the periodic box is ", s.box.extent[a], " wide along ", "xyz"[a],
              ", less than twice the cutoff of charges ", c.cutoff);
-  if (!c.has_mesh()) return;
+  for (const double factor : c.special)
+    if (!std::isfinite(factor)) refuse("the Coulomb factors of special neighbors must be finite");
+  if (!c.has_waves()) return;
+  const bool slab = c.slab != 1;
+  if (!s.box.periodic[0] || !s.box.periodic[1] || s.box.periodic[2] == slab)
+    refuse("waves of charges need a box that is periodic, or, with a slab, along x and y only");
+  if (!(c.slab >= 1) || !std::isfinite(c.slab)) refuse("the slab is out of range: ", c.slab);
+  if (!c.has_mesh()) return check_waves(s);
   if (c.order < 2 || c.order > kMostOrder)
     refuse("the order of the mesh of charges must be from 2 to ", kMostOrder, ", got ", c.order);
   for (int a = 0; a < 3; ++a)
-    if (c.mesh[a] < 2 * c.order || c.mesh[a] > 1024 || !fft_length(c.mesh[a]))
+    if (c.mesh[a] < c.order || c.mesh[a] > 1024 || !fft_length(c.mesh[a]))
       refuse("the mesh of charges has ", c.mesh[a], " points along ", "xyz"[a],
-             ", which must be a product of 2, 3 and 5 from twice the order to 1024");
-  const bool slab = c.slab != 1;
-  if (!s.box.periodic[0] || !s.box.periodic[1] || s.box.periodic[2] == slab)
-    refuse("the mesh of charges needs a box that is periodic, or, with a slab, along x and y only");
-  if (!(c.slab >= 1) || !std::isfinite(c.slab)) refuse("the slab is out of range: ", c.slab);
+             ", which must be a product of 2, 3 and 5 from the order to 1024");
 }
 
 ChargePlan::ChargePlan(const Settings& s)
@@ -167,59 +188,143 @@ ChargePlan::ChargePlan(const Settings& s)
   law.cutoff_squared = cutoff_ * cutoff_;
   law.intervals = kTableIntervals / cutoff_;
   law.coupling = c.coupling;
-  force = table_of([&](double r) { return force_of(r, splitting_, c.smearing); }, cutoff_);
-  energy = table_of([&](double r) { return energy_of(r, splitting_, c.smearing); }, cutoff_);
-  for (int k = 0; k < kTableIntervals; ++k) {
-    const double r = (k + 1) * cutoff_ / kTableIntervals, f = std::fabs(force[k].c[0]) * r;
-    largest_force_ = std::max(largest_force_, f);
-    largest_energy_ = std::max({largest_energy_, f * r, std::fabs(energy[k].c[0])});
-  }
-  if (!c.has_mesh()) return;
+  const auto make_tables = [&](double splitting, std::vector<Cubic>& forces,
+                               std::vector<Cubic>& energies) {
+    forces = table_of([&](double r) { return force_of(r, splitting, c.smearing); }, cutoff_);
+    energies = table_of([&](double r) { return energy_of(r, splitting, c.smearing); }, cutoff_);
+  };
+  make_tables(splitting_, force, energy);
+  for (int kind = 1; kind < 4; ++kind) left_out_[kind] = 1 - c.special[kind];
+  if (std::any_of(left_out_, left_out_ + 4, [](double share) { return share != 0; }))
+    make_tables(0, whole_force, whole_energy);
+  for (const auto* tables : {&force, &whole_force})
+    for (std::size_t k = 0; k + 1 < tables->size(); ++k) {
+      const double r = (k + 1) * cutoff_ / kTableIntervals, f = std::fabs((*tables)[k].c[0]) * r;
+      largest_force_ = std::max(largest_force_, f);
+      const double u = (tables == &force ? energy : whole_energy)[k].c[0];
+      largest_energy_ = std::max({largest_energy_, f * r, std::fabs(u)});
+    }
+  if (!c.has_waves()) return;
+  slab_ = c.slab != 1;
+  quarter_ = 0.25 / (splitting_ * splitting_);
+  for (int a = 0; a < 3; ++a) period_[a] = period_of(s, a);
+  per_volume_ = c.coupling / (period_[0] * period_[1] * period_[2]);
+  if (c.has_mesh())
+    make_mesh(s);
+  else
+    make_waves(s);
+}
+
+void ChargePlan::make_mesh(const Settings& s) {
+  const ChargeSettings& c = s.charges;
   mesh.order = c.order;
-  double volume = 1;
   for (int a = 0; a < 3; ++a) {
     const int n = mesh.points[a] = c.mesh[a];
-    const double period = s.box.extent[a] * (a == 2 ? c.slab : 1);
-    mesh.scale[a] = n * (frame_[a] / period) * 0x1p-32;
+    const double periods = frame_[a] / period_[a];
+    mesh.scale[a] = n * periods * 0x1p-32;
     // The box is the middle half of the frame where it is not periodic.
-    mesh.shift[a] = 0.5 * c.order - (s.box.periodic[a] ? 0 : 0.25 * n * (frame_[a] / period));
-    mesh.wave_number[a] = 2 * kPi / period;
+    mesh.shift[a] = 0.5 * c.order - (s.box.periodic[a] ? 0 : 0.25 * n * periods);
+    mesh.wave_number[a] = 2 * kPi / period_[a];
     mesh.plan[a] = fft_plan(n);
     twiddle[a] = fft_twiddles(n);
-    volume *= period;
   }
-  mesh.per_volume = c.coupling / volume;
-  mesh.quarter = 0.25 / (splitting_ * splitting_);
-  slab_ = c.slab != 1;
+  mesh.per_volume = per_volume_;
+  mesh.quarter = quarter_;
   influence = influence_of(mesh);
 }
 
-void ChargePlan::take(const std::vector<double>& charges) {
+void ChargePlan::make_waves(const Settings& s) {
+  int most[3];
+  for (int a = 0; a < 3; ++a) {
+    most[a] = static_cast<int>(s.charges.largest_wave_number * period_[a] / (2 * kPi));
+    waves.turn[a] = frame_[a] / period_[a];
+  }
+  for (int z = 0; z <= most[2]; ++z)
+    for (int y = z ? -most[1] : 0; y <= most[1]; ++y)
+      for (int x = z || y ? -most[0] : 1; x <= most[0]; ++x) {
+        const double k[3] = {2 * kPi * x / period_[0], 2 * kPi * y / period_[1],
+                             2 * kPi * z / period_[2]};
+        const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
+        if (squared > s.charges.largest_wave_number * s.charges.largest_wave_number) continue;
+        const double g = 8 * kPi * per_volume_ * exponential(-squared * quarter_) / squared;
+        wave.push_back({{x, y, z}, {g * k[0], g * k[1], g * k[2]}});
+      }
+  waves.count = static_cast<int>(wave.size());
+}
+
+std::vector<TaggedCharge> ChargePlan::charges_of(int count, const Topology& topology) {
+  std::vector<TaggedCharge> charges;
+  for (int i = 0; topology.charge && i < count; ++i)
+    if (topology.charge[i] != 0) charges.push_back({topology.tag[i], topology.charge[i]});
+  return charges;
+}
+
+std::vector<SpecialLink> ChargePlan::links_of(int count, const Topology& t) const {
+  std::vector<SpecialLink> links;
+  for (int i = 0; t.charge && t.first_special && i < count; ++i)
+    for (int k = t.first_special[i]; t.charge[i] != 0 && k < t.first_special[i + 1]; ++k)
+      if (const double share = left_out_[t.special_kind[k]]; share != 0)
+        links.push_back({t.tag[i], t.special_partner[k], share});
+  return links;
+}
+
+void ChargePlan::take(const std::vector<TaggedCharge>& charges,
+                      const std::vector<SpecialLink>& links) {
   double largest = 0, sum = 0;
   squares_ = 0;
-  for (const double q : charges) {
-    largest = std::max(largest, std::fabs(q));
-    sum += q;
-    squares_ += q * q;
+  for (const TaggedCharge& each : charges) {
+    largest = std::max(largest, std::fabs(each.charge));
+    sum += each.charge;
+    squares_ += each.charge * each.charge;
   }
   // What LAMMPS takes for rounding.
-  if (mesh.order && std::fabs(sum) > 1e-5)
+  if (splitting_ > 0 && std::fabs(sum) > 1e-5)
     refuse("the net charge is ", sum, ", and must be 0 for a sum over all periodic images");
   if (largest == 0) largest = 1;
   law.force_unit = unit_of(law.coupling * largest * largest * largest_force_, 44);
   law.energy_unit = unit_of(law.coupling * largest * largest * largest_energy_, 34);
   law.force_scale = law.coupling / law.force_unit;
   law.energy_scale = law.coupling / law.energy_unit;
-  mesh.charge_unit = unit_of(largest, 40);
-  mesh.dipole_unit = unit_of(largest, 8);
+  mesh.charge_unit = waves.unit = unit_of(largest, 40);
+  law.dipole_unit = unit_of(largest, 8);
   // F_z = -4 pi q M / V (Yeh and Berkowitz).
-  if (slab_) mesh.slab_force = -4 * kPi * mesh.per_volume * mesh.dipole_unit * law.edge[2];
+  if (slab_) law.slab_force = -4 * kPi * per_volume_ * law.dipole_unit * law.edge[2];
+  waves.force_scale = 1 / law.force_unit;
   // Cells of half the cutoff, but not many more than charges.
   const double most = std::cbrt(4.0 * static_cast<double>(charges.size()) + 64),
                mean = std::cbrt(frame_[0] * frame_[1] * frame_[2]);
   for (int a = 0; a < 3; ++a)
     law.cells[a] = std::clamp(
         static_cast<int>(std::min(2 * frame_[a] / cutoff_, most * frame_[a] / mean)), 1, 1000);
+  take_links(charges, links);
+}
+
+void ChargePlan::take_links(const std::vector<TaggedCharge>& charges,
+                            const std::vector<SpecialLink>& links) {
+  first_special.clear();
+  special.clear();
+  if (links.empty()) return;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> number_of;
+  for (const TaggedCharge& each : charges)
+    number_of.push_back({each.tag, static_cast<std::uint32_t>(number_of.size())});
+  std::sort(number_of.begin(), number_of.end());
+  std::vector<std::pair<std::uint32_t, SpecialCharge>> pairs;  // without neutral partners
+  const auto find = [&](std::uint32_t tag) {
+    const auto found = std::lower_bound(number_of.begin(), number_of.end(), std::pair{tag, 0u});
+    return found != number_of.end() && found->first == tag ? &found->second : nullptr;
+  };
+  first_special.assign(charges.size() + 1, 0);
+  for (const SpecialLink& link : links) {
+    const std::uint32_t *const i = find(link.tag), *const j = find(link.partner);
+    if (!i || !j) continue;
+    pairs.push_back({*i, {*j, link.left_out}});
+    ++first_special[*i + 1];
+  }
+  std::partial_sum(first_special.begin(), first_special.end(), first_special.begin());
+  std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {
+    return std::pair{a.first, a.second.number} < std::pair{b.first, b.second.number};
+  });
+  for (const auto& [i, j] : pairs) special.push_back(j);
 }
 
 EnergySum ChargePlan::of_pairs(const ChargeSums& sums) const {
@@ -230,14 +335,30 @@ EnergySum ChargePlan::of_pairs(const ChargeSums& sums) const {
   return all;
 }
 
-EnergySum ChargePlan::of_mesh(const WaveSums& waves, std::int64_t dipole) const {
-  if (!mesh.order) return {};
+WaveSums ChargePlan::add_waves(const std::int64_t* sum) const {
+  WaveSums all;
+  for (int n = 0; n < waves.count; ++n) {
+    double k[3], squared = 0;
+    for (int a = 0; a < 3; ++a) {
+      k[a] = 2 * kPi * wave[n].n[a] / period_[a];
+      squared += k[a] * k[a];
+    }
+    const double re = static_cast<double>(sum[2 * n]) * waves.unit,
+                 im = static_cast<double>(sum[2 * n + 1]) * waves.unit,
+                 g = 8 * kPi * exponential(-squared * quarter_) / squared;
+    add_energy(g * (re * re + im * im), k, quarter_, all);
+  }
+  return all;
+}
+
+EnergySum ChargePlan::of_waves(const WaveSums& sums, std::int64_t dipole) const {
+  if (splitting_ == 0) return {};
   EnergySum all;
-  const double half = 0.5 * mesh.per_volume, units = static_cast<double>(dipole);
-  all.energy = half * waves.energy - law.coupling * splitting_ * squares_ / kRootOfPi -
-               0.5 * mesh.slab_force * units * units * (mesh.dipole_unit * law.edge[2]);
+  const double half = 0.5 * per_volume_, units = static_cast<double>(dipole);
+  all.energy = half * sums.energy - law.coupling * splitting_ * squares_ / kRootOfPi -
+               0.5 * law.slab_force * units * units * (law.dipole_unit * law.edge[2]);
   // As in LAMMPS, the correction of a slab has no virial.
-  for (int a = 0; a < 6; ++a) all.virial[a] = half * waves.virial[a];
+  for (int a = 0; a < 6; ++a) all.virial[a] = half * sums.virial[a];
   return all;
 }
 

@@ -10,26 +10,52 @@
 
 namespace manymove::dpd {
 
+struct TaggedCharge {
+  std::uint32_t tag;
+  double charge;
+};
+// A special neighbor of a charge, and the share of its forces that is left out.
+struct SpecialLink {
+  std::uint32_t tag, partner;
+  double left_out;
+};
+
 struct ChargePlan {
   explicit ChargePlan(const Settings& settings);
-  // For these charges of all ranks. Throws std::invalid_argument for a net charge on a mesh, which
-  // nothing would neutralize.
-  void take(const std::vector<double>& charges);
+  // Charges of this rank's particles, and their special neighbors with factors other than 1.
+  static std::vector<TaggedCharge> charges_of(int count, const Topology& topology);
+  std::vector<SpecialLink> links_of(int count, const Topology& topology) const;
+  // Takes the charges and links of all ranks. Throws std::invalid_argument for a net charge with
+  // waves, because a sum over all periodic images needs a neutral box.
+  void take(const std::vector<TaggedCharge>& charges, const std::vector<SpecialLink>& links);
 
   // The sums of a state; pairs and waves are sums over charges and waves, in the units of the law.
   EnergySum of_pairs(const ChargeSums& sums) const;
-  EnergySum of_mesh(const WaveSums& waves, std::int64_t dipole) const;
+  EnergySum of_waves(const WaveSums& waves, std::int64_t dipole) const;
+  // Sums over the waves one by one; sum: ChargeWaves::sum.
+  WaveSums add_waves(const std::int64_t* sum) const;
 
   int cells() const { return law.cells[0] * law.cells[1] * law.cells[2]; }
 
-  ChargeLaw law{};    // without tables
-  ChargeMesh mesh{};  // without arrays
-  std::vector<Cubic> force, energy;
-  std::vector<double> influence;
+  ChargeLaw law{};                                              // without tables
+  ChargeMesh mesh{};                                            // without arrays
+  ChargeWaves waves{};                                          // the same
+  std::vector<Cubic> force, energy, whole_force, whole_energy;  // of the law
+  std::vector<double> influence;                                // of the mesh
   std::vector<Wave> twiddle[3];
+  std::vector<ChargeWave> wave;
+  // Special neighbors by the number of a charge, its place in the charges of take().
+  std::vector<int> first_special;  // empty if there are none
+  std::vector<SpecialCharge> special;
 
  private:
+  void make_waves(const Settings& settings);
+  void make_mesh(const Settings& settings);
+  void take_links(const std::vector<TaggedCharge>& charges, const std::vector<SpecialLink>& links);
+
   double cutoff_, splitting_;
+  double left_out_[4] = {};                          // by kind of special neighbors
+  double per_volume_ = 0, period_[3], quarter_ = 0;  // of waves: coupling / V, and 1 / (4 alpha^2)
   bool slab_ = false;
   double largest_force_ = 0, largest_energy_ = 0;  // of two unit charges
   double squares_ = 0;                             // sum of q^2

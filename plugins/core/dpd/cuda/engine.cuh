@@ -18,7 +18,7 @@ namespace manymove::dpd {
 // Launched ahead of what the GPU is known to have begun: the queue is never empty, and few launches
 // have to be repeated when lists expire. While lists are not expected to expire, more are launched,
 // so that the GPU has work if the host's thread does not get a core for a while. A step of many
-// particles takes longer than the host needs to see that it has begun.
+// particles, or one with charges, takes longer than the host needs to see that it has begun.
 constexpr int kMany = 1'000'000;
 constexpr long long kAhead = 3, kAheadOfMany = 1, kFarAhead = 16;
 
@@ -79,7 +79,7 @@ class CudaEngine final : public DeviceEngine<P> {
     const auto n = static_cast<std::size_t>(p_.count);
     allocate(n);
     if (p_.count == 0) return;
-    if (charges_) charges_->take(p_.count, topology.charge);
+    if (charges_) charges_->take(p_.count, topology);
     p_.now = 0;
     const unsigned bad = enter_particles<P>(arrays, topology, frame_, p_, resting(), stream_);
     if (bad != kNoneBad) {
@@ -181,7 +181,7 @@ class CudaEngine final : public DeviceEngine<P> {
   void launch_step(std::int64_t number, bool reading) {
     Step<P> s = step_of(number);
     bonded_.launch(s, constants_.bonded_terms(table_of(number)), 0, p_.block(), reading, stream_);
-    if (charges_) s.charged = charges_->launch(s.position, reading);
+    if (charges_) s.charged = charges_->launch(s.position, {s.status, number}, reading);
     // The changes of the last step are left to change_velocities().
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
     const unsigned blocks = static_cast<unsigned>(this->blocks());
@@ -272,7 +272,8 @@ class CudaEngine final : public DeviceEngine<P> {
     for (;;) {
       while (next <= to) {
         // Until `expected_` the lists probably remain valid, so that few launches are wasted.
-        const long long near = p_.count < kMany ? kAhead : kAheadOfMany,
+        const bool many = p_.count >= kMany || charges_;
+        const long long near = many ? kAheadOfMany : kAhead,
                         ahead = next < expected_ ? kFarAhead : near;
         // At most `ahead` steps are in the queue behind the one that the GPU has begun.
         const auto may_launch = [&] { return trouble() || host_status_->started >= next - ahead; };

@@ -24,6 +24,7 @@ class CpuCharges {
         pool_(pool),
         communicator_(communicator),
         kernels_(best_level<ChargeKernels>(MANYMOVE_LEVELS)) {
+    wave_sum_.resize(2 * plan_.wave.size());
     const ChargeMesh& mesh = plan_.mesh;
     if (!mesh.order) return;
     const auto size = static_cast<std::size_t>(mesh.size());
@@ -37,27 +38,32 @@ class CpuCharges {
 
   // Throws std::invalid_argument for charges that do not fit a mesh.
   void take(const HostArrays& arrays, const Topology& topology) {
-    charge_.clear();
-    for (int i = 0; topology.charge && i < arrays.count; ++i)
-      if (topology.charge[i] != 0) charge_.push_back({topology.tag[i], topology.charge[i]});
-    if (communicator_) charge_ = collect(*communicator_, std::move(charge_));
+    charge_ = ChargePlan::charges_of(arrays.count, topology);
+    std::vector<SpecialLink> links = plan_.links_of(arrays.count, topology);
+    if (communicator_) {
+      charge_ = collect(*communicator_, std::move(charge_));
+      links = collect(*communicator_, std::move(links));
+    }
     std::sort(charge_.begin(), charge_.end(),
               [](const TaggedCharge& a, const TaggedCharge& b) { return a.tag < b.tag; });
-    std::vector<double> values;
-    for (const TaggedCharge& each : charge_) values.push_back(each.charge);
-    plan_.take(values);
+    plan_.take(charge_, links);
+    force_.resize(charge_.size());
+    if (!plan_.special.empty()) by_number_.resize(charge_.size());
   }
 
   // Finds the charges among the first `count` particles.
   template <class Velocity>
   void find(int count, const std::vector<Velocity>& velocity) {
     carrier_.clear();
+    own_.assign(charge_.size(), 0);
     for (int i = 0; i < count; ++i) {
       const std::uint32_t tag = velocity[i].tag;
       const auto found =
           std::lower_bound(charge_.begin(), charge_.end(), tag,
                            [](const TaggedCharge& a, std::uint32_t b) { return a.tag < b; });
-      if (found != charge_.end() && found->tag == tag) carrier_.push_back({i, found->charge});
+      if (found == charge_.end() || found->tag != tag) continue;
+      carrier_.push_back({i, static_cast<std::uint32_t>(found - charge_.begin())});
+      own_[carrier_.back().number] = 1;
     }
   }
 
@@ -66,7 +72,10 @@ class CpuCharges {
   template <class Position, class Add>
   void forces(const std::vector<Position>& position, EnergyAndVirial* sums, const Add& add) {
     locate(position);
-    if (arguments_.mesh.order) fill_mesh(sums);
+    if (arguments_.mesh.order)
+      fill_mesh(sums);
+    else if (arguments_.waves.count)
+      fill_waves(sums);
     ChargeSums of_pairs;
     std::mutex lock;
     for_each_range(pool_, static_cast<int>(place_.size()), [&](int first, int last) {
@@ -77,17 +86,13 @@ class CpuCharges {
       for (int a = 0; a < 6; ++a) of_pairs.virial[a] += part.virial[a];
     });
     if (sums) sums->charges = plan_.of_pairs(of_pairs);
-    for (std::size_t k = 0; k < carrier_.size(); ++k) add(carrier_[k].index, force_[k]);
+    for (const Carrier& each : carrier_) add(each.index, force_[each.number]);
   }
 
  private:
-  struct TaggedCharge {
-    std::uint32_t tag;
-    double charge;
-  };
   struct Carrier {
     int index;
-    double charge;
+    std::uint32_t number;  // its charge
   };
   // For registers of any level.
   struct alignas(64) Cache {
@@ -102,20 +107,11 @@ class CpuCharges {
   void locate(const std::vector<Position>& position) {
     std::vector<ChargedPlace> mine(carrier_.size());
     for (std::size_t k = 0; k < mine.size(); ++k) {
-      const Position& p = position[carrier_[k].index];
-      mine[k] = {high_word(p.x), high_word(p.y), high_word(p.z), static_cast<std::uint32_t>(k),
-                 carrier_[k].charge};
+      const auto [index, number] = carrier_[k];
+      const Position& p = position[index];
+      mine[k] = {high_word(p.x), high_word(p.y), high_word(p.z), number, charge_[number].charge};
     }
-    const auto count = static_cast<std::uint32_t>(mine.size());
-    std::uint32_t first = 0;
-    if (communicator_) {
-      std::vector<std::int64_t> numbers;
-      mine = collect(*communicator_, std::move(mine), &numbers);
-      for (int r = 0; r < communicator_->rank(); ++r)
-        first += static_cast<std::uint32_t>(numbers[static_cast<std::size_t>(r)]);
-      for (std::size_t k = 0; k < mine.size(); ++k) mine[k].number = static_cast<std::uint32_t>(k);
-    }
-    force_.resize(count);
+    if (communicator_) mine = collect(*communicator_, std::move(mine));
     start_.assign(static_cast<std::size_t>(plan_.cells()) + 1, 0);
     for (const ChargedPlace& p : mine)
       ++start_[static_cast<std::size_t>(cell_of(plan_.law, p)) + 1];
@@ -124,10 +120,33 @@ class CpuCharges {
     place_.resize(mine.size());
     for (const ChargedPlace& p : mine)
       place_[static_cast<std::size_t>(next[static_cast<std::size_t>(cell_of(plan_.law, p))]++)] = p;
-    arguments_ = {plan_.law,     plan_.mesh, start_.data(),    place_.data(), first,
-                  first + count, 0,          pool_.size() > 1, force_.data()};
-    arguments_.law.force = plan_.force.data();
-    arguments_.law.energy = plan_.energy.data();
+    arguments_ = {.law = plan_.law,
+                  .mesh = plan_.mesh,
+                  .waves = plan_.waves,
+                  .start = start_.data(),
+                  .place = place_.data(),
+                  .charges = static_cast<int>(place_.size()),
+                  .own = own_.data(),
+                  .shared = pool_.size() > 1,
+                  .force = force_.data()};
+    ChargeLaw& law = arguments_.law;
+    law.force = plan_.force.data();
+    law.energy = plan_.energy.data();
+    law.whole_force = plan_.whole_force.data();
+    law.whole_energy = plan_.whole_energy.data();
+    if (law.slab_force != 0)
+      for (const ChargedPlace& p : place_) arguments_.dipole += dipole_of(law, p);
+    arguments_.waves.wave = plan_.wave.data();
+    arguments_.waves.sum = wave_sum_.data();
+    if (plan_.special.empty()) return;
+    for (const ChargedPlace& p : place_) by_number_[p.number] = p;
+    arguments_.special = {plan_.first_special.data(), plan_.special.data(), by_number_.data()};
+  }
+
+  void fill_waves(EnergyAndVirial* sums) {
+    for_each_range(pool_, arguments_.waves.count,
+                   [&](int first, int last) { kernels_.waves(arguments_, first, last); });
+    if (sums) sums->mesh = plan_.of_waves(plan_.add_waves(wave_sum_.data()), arguments_.dipole);
   }
 
   void fill_mesh(EnergyAndVirial* sums) {
@@ -140,7 +159,6 @@ class CpuCharges {
     std::fill(mesh_charge_.begin(), mesh_charge_.end(), 0);
     for_each_range(pool_, static_cast<int>(place_.size()),
                    [&](int first, int last) { kernels_.spread(arguments_, first, last); });
-    for (const ChargedPlace& p : place_) arguments_.dipole += dipole_of(mesh, p);
     const int planes = mesh.points[2];
     for_each_item(pool_, planes, [&](int z, int) { kernels_.convert(arguments_, z); });
     for (int axis = 0; axis < 3; ++axis) transform(mesh.first, axis);
@@ -153,7 +171,7 @@ class CpuCharges {
     if (!sums) return;
     WaveSums waves;
     for (const WaveSums& part : of_plane) waves.add(part);
-    sums->mesh = plan_.of_mesh(waves, arguments_.dipole);
+    sums->mesh = plan_.of_waves(waves, arguments_.dipole);
   }
   void transform(Wave* values, int axis) {
     const int lines = arguments_.mesh.size() / arguments_.mesh.points[axis];
@@ -169,10 +187,11 @@ class CpuCharges {
   const ChargeKernels kernels_;
   std::vector<TaggedCharge> charge_;  // of all ranks, by tag
   std::vector<Carrier> carrier_;      // the rank's charged particles
-  std::vector<ChargedPlace> place_;
+  std::vector<std::uint8_t> own_;     // by number: whether the rank has it
+  std::vector<ChargedPlace> place_, by_number_;
   std::vector<int> start_;
-  std::vector<Vector<double>> force_;  // by carrier
-  std::vector<std::int64_t> mesh_charge_;
+  std::vector<Vector<double>> force_;  // by number
+  std::vector<std::int64_t> mesh_charge_, wave_sum_;
   std::vector<Wave> first_, second_;
   std::vector<AlignedMemory> memory_;  // of each thread
   ChargeArguments arguments_{};

@@ -14,18 +14,18 @@ template <int order, bool reading>
 void add_forces(const ChargeArguments& a, int first, int last, ChargeSums* sums) {
   for (int k = first; k < last; ++k) {
     const ChargedPlace p = a.place[k];
-    if (p.number < a.first || p.number >= a.end) continue;
-    const ChargeSums of_pairs = sums_of<reading>(a.law, a.start, a.place, p);
-    Vector<double> force{static_cast<double>(of_pairs.force[0]) * a.law.force_unit,
-                         static_cast<double>(of_pairs.force[1]) * a.law.force_unit,
-                         static_cast<double>(of_pairs.force[2]) * a.law.force_unit};
-    if constexpr (order > 0) {
-      Vector<double> field{0, 0, 0};
+    if (!a.own[p.number]) continue;
+    ChargeSums of_pairs = sums_of<reading>(a.law, a.start, a.place, p);
+    leave_out_specials<reading>(a.law, a.special, p, of_pairs);
+    add_waves(a.waves, p, of_pairs);
+    const Vector<double> force{static_cast<double>(of_pairs.force[0]) * a.law.force_unit,
+                               static_cast<double>(of_pairs.force[1]) * a.law.force_unit,
+                               static_cast<double>(of_pairs.force[2]) * a.law.force_unit};
+    Vector<double> field{0, 0, 0};
+    if constexpr (order > 0)
       for (int plane = 0; plane < order; ++plane)
         field = field + field_of_plane<order>(a.mesh, p, plane);
-      force = force + force_in(a.mesh, field, a.dipole, p);
-    }
-    a.force[p.number - a.first] = force;
+    a.force[p.number] = force + force_in(a.law, field, a.dipole, p);
     if constexpr (!reading) continue;
     sums->energy += of_pairs.energy;
     for (int k = 0; k < 6; ++k) sums->virial[k] += of_pairs.virial[k];
@@ -53,6 +53,16 @@ void spread(const ChargeArguments& a, int first, int last) {
             charge[index] += units;
         });
   });
+}
+
+void waves(const ChargeArguments& a, int first, int last) {
+  for (int k = first; k < last; ++k) {
+    std::int64_t* const sum = a.waves.sum + 2 * k;
+    sum[0] = sum[1] = 0;
+    for (int i = 0; i < a.charges; ++i)
+      add_to_wave(a.waves, k, a.place[i],
+                  [&](int part, std::int64_t units) { sum[part] += units; });
+  }
 }
 
 void convert(const ChargeArguments& a, int plane) {
@@ -125,7 +135,7 @@ void transform(const ChargeArguments& arguments, Wave* values, int axis, int gro
 }  // namespace
 
 void use(ChargeKernels& kernels) {
-  kernels = {&forces, &spread, &convert, &solve, &transform, kDoubles};
+  kernels = {&forces, &spread, &waves, &convert, &solve, &transform, kDoubles};
 }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD

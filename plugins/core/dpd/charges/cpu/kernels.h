@@ -10,13 +10,16 @@ namespace manymove::dpd {
 
 struct ChargeArguments {
   ChargeLaw law;
-  ChargeMesh mesh;            // of order 0: none
+  ChargeMesh mesh;    // of order 0: none
+  ChargeWaves waves;  // without a mesh
+  SpecialCharges special;
   const int* start;           // of each cell in `place`, and the end
   const ChargedPlace* place;  // of all ranks, in the order of cells
-  std::uint32_t first, end;   // numbers of this rank's charges
+  int charges;                // of all ranks
+  const std::uint8_t* own;    // by number: whether this rank has it
   std::int64_t dipole;        // of all
   bool shared;                // several threads add to the mesh at a time
-  Vector<double>* force;      // by number from `first` on
+  Vector<double>* force;      // by number
 };
 
 struct ChargeKernels {
@@ -24,6 +27,8 @@ struct ChargeKernels {
   // are added to sums if it is not null.
   void (*forces)(const ChargeArguments& arguments, int first, int last, ChargeSums* sums);
   void (*spread)(const ChargeArguments& arguments, int first, int last);
+  // The sums of the waves from first to before last.
+  void (*waves)(const ChargeArguments& arguments, int first, int last);
   // Planes [z] of the mesh: the charges as complex numbers; the fields of waves, whose energies
   // are added to sums if it is not null.
   void (*convert)(const ChargeArguments& arguments, int plane);

@@ -30,11 +30,12 @@ __global__ void follow_kernel(int count, const unsigned* slot, DeviceChargeArray
 template <Precision P>
 __global__ void locate_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   const int k = index_of_thread();
-  if (k >= a.charges) return;
+  if (k >= a.charges || a.step.is_stale()) return;
   const typename P::Position p = a.position[a.carrier[k]];
   const ChargedPlace place{high_word(p.x), high_word(p.y), high_word(p.z),
                            static_cast<std::uint32_t>(k), a.charge[k]};
   a.found[k] = place;
+  if (a.law.slab_force != 0) add_integer(&a.sums[7], dipole_of(a.law, place));
   atomicAdd(&a.filling[cell_of(a.law, place)], 1u);
 }
 
@@ -42,7 +43,7 @@ __global__ void locate_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
 template <Precision P>
 __global__ void place_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   const int k = index_of_thread();
-  if (k >= a.charges) return;
+  if (k >= a.charges || a.step.is_stale()) return;
   const ChargedPlace p = a.found[k];
   const int cell = cell_of(a.law, p);
   a.place[a.start[cell] + atomicSub(&a.filling[cell], 1u) - 1] = p;
@@ -54,12 +55,31 @@ __global__ void place_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
 template <Precision P, int order>
 __global__ void spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   const int thread = index_of_thread(), k = thread / order, plane = thread % order;
-  if (k >= a.charges) return;
+  if (k >= a.charges || a.step.is_stale()) return;
   const ChargedPlace p = a.place[k];
   auto* const charge = reinterpret_cast<Counter*>(a.mesh.charge);
   spread_charge<order>(a.mesh, p, plane,
                        [&](int index, std::int64_t units) { add_integer(charge + index, units); });
-  if (plane == 0 && a.mesh.slab_force != 0) add_integer(&a.sums[7], dipole_of(a.mesh, p));
+}
+
+// ---- waves one by one ----
+
+// One block per wave. All sums are 0 before it.
+template <Precision P>
+__global__ void __launch_bounds__(kThreads)
+    wave_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
+  if (a.step.is_stale()) return;
+  const int wave = static_cast<int>(blockIdx.x);
+  std::int64_t sum[2] = {};
+  for (int k = static_cast<int>(threadIdx.x); k < a.charges; k += kThreads)
+    add_to_wave(a.waves, wave, a.found[k],
+                [&](int part, std::int64_t units) { sum[part] += units; });
+  auto* const sums = reinterpret_cast<Counter*>(a.waves.sum) + 2 * wave;
+  for (int part = 0; part < 2; ++part) {
+    auto value = static_cast<long long>(sum[part]);
+    for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(kWholeWarp, value, d);
+    if (threadIdx.x % 32 == 0) add_integer(&sums[part], value);
+  }
 }
 
 // `some` lines of a mesh along an axis, which a block has in shared memory.
@@ -128,8 +148,10 @@ struct BlockLines {
 // values are the integer charges, which are 0 afterwards.
 template <int some>
 __global__ void __launch_bounds__(kThreads)
-    fft_kernel(const __grid_constant__ ChargeMesh mesh, int axis, bool of_charges) {
+    fft_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step, int axis,
+               bool of_charges) {
   extern __shared__ Wave memory[];
+  if (step.is_stale()) return;
   const BlockLines<some> lines(mesh, axis);
   Wave *from = memory, *to = memory + lines.length * lines.kPitch;
   Wave* const values = blockIdx.y == 0 ? mesh.first : mesh.second;
@@ -152,8 +174,9 @@ __global__ void __launch_bounds__(kThreads)
 // whose inverse transforms along y and x are left.
 template <int some>
 __global__ void __launch_bounds__(kThreads)
-    solve_lines_kernel(const __grid_constant__ ChargeMesh mesh) {
+    solve_lines_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
   extern __shared__ Wave memory[];
+  if (step.is_stale()) return;
   const BlockLines<some> lines(mesh, 2);
   const int size = lines.length * lines.kPitch;
   Wave *from = memory, *to = memory + size, *other = memory + 2 * size;
@@ -179,9 +202,10 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // One thread per row of waves, with its sums.
-__global__ void solve_rows_kernel(const __grid_constant__ ChargeMesh mesh, WaveSums* of_row) {
+__global__ void solve_rows_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step,
+                                  WaveSums* of_row) {
   const int row = index_of_thread();
-  if (row >= mesh.points[1] * mesh.points[2]) return;
+  if (row >= mesh.points[1] * mesh.points[2] || step.is_stale()) return;
   WaveSums sums;
   for (int x = 0; x < mesh.points[0]; ++x) {
     const std::int64_t k = static_cast<std::int64_t>(row) * mesh.points[0] + x;
@@ -232,18 +256,21 @@ __device__ Vector<double> field_of_lanes(const ChargeMesh& mesh, const ChargedPl
 template <Precision P, int order, bool reading>
 __global__ void __launch_bounds__(kThreads)
     force_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
+  if (a.step.is_stale()) return;
   const int thread = index_of_thread(), k = thread / kLanesOfCharge, lane = thread % kLanesOfCharge;
   const bool here = k < a.charges;
   const ChargedPlace p = a.place[here ? k : 0];
   ChargeSums sums = sums_of<reading>(a.law, reinterpret_cast<const int*>(a.start), a.place, p, lane,
                                      kLanesOfCharge);
+  leave_out_specials<reading>(a.law, a.special, p, sums, lane, kLanesOfCharge);
+  if constexpr (order == 0) add_waves(a.waves, p, sums, lane, kLanesOfCharge);
   for (std::int64_t& sum : sums.force) add_over_lanes(sum);
   Vector<double> force{static_cast<double>(sums.force[0]) * a.law.force_unit,
                        static_cast<double>(sums.force[1]) * a.law.force_unit,
                        static_cast<double>(sums.force[2]) * a.law.force_unit};
-  if constexpr (order > 0)
-    force = force + force_in(a.mesh, field_of_lanes<order>(a.mesh, p, lane),
-                             static_cast<std::int64_t>(a.sums[7]), p);
+  Vector<double> field{0, 0, 0};
+  if constexpr (order > 0) field = field_of_lanes<order>(a.mesh, p, lane);
+  force = force + force_in(a.law, field, static_cast<std::int64_t>(a.sums[7]), p);
   if (!here) return;
   if (lane == 0) a.force[a.carrier[p.number]] = vector_of<typename P::Real>(force);
   if constexpr (reading) {
@@ -267,7 +294,11 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
       plan_(settings),
       force_table_(on_device(plan_.force, stream)),
       energy_table_(on_device(plan_.energy, stream)),
+      whole_force_(on_device(plan_.whole_force, stream)),
+      whole_energy_(on_device(plan_.whole_energy, stream)),
       influence_(on_device(plan_.influence, stream)),
+      wave_(on_device(plan_.wave, stream)),
+      wave_sum_(2 * plan_.wave.size()),
       sums_(8) {
   if (!plan_.mesh.order) return;
   const auto size = static_cast<std::size_t>(plan_.mesh.size());
@@ -279,33 +310,51 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
 }
 
 template <Precision P>
-void DeviceCharges<P>::take(int count, const double* charge) {
+void DeviceCharges<P>::take(int count, const Topology& topology) {
+  const std::vector<TaggedCharge> tagged = ChargePlan::charges_of(count, topology);
   std::vector<double> charges;
+  for (const TaggedCharge& each : tagged) charges.push_back(each.charge);
   std::vector<int> number(static_cast<std::size_t>(count), -1);
-  for (int i = 0; charge && i < count; ++i) {
-    if (charge[i] == 0) continue;
-    number[static_cast<std::size_t>(i)] = static_cast<int>(charges.size());
-    charges.push_back(charge[i]);
-  }
-  plan_.take(charges);
+  for (int i = 0, next = 0; topology.charge && i < count; ++i)
+    if (topology.charge[i] != 0) number[static_cast<std::size_t>(i)] = next++;
+  plan_.take(tagged, plan_.links_of(count, topology));
+  first_special_ = on_device(plan_.first_special, stream_);
+  special_ = on_device(plan_.special, stream_);
   charge_ = on_device(charges, stream_);
   number_ = on_device(number, stream_);
   allocate_each(charges.size(), carrier_, found_, place_);
   allocate_each(static_cast<std::size_t>(count), force_);
   allocate_each(static_cast<std::size_t>(plan_.cells()) + 1, filling_, start_);
   filling_.clear(stream_);
+  sums_.clear(stream_);
   if (plan_.mesh.order) mesh_charge_.clear(stream_);
   exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1, stream_);
   allocate_each(sum_bytes_, sum_memory_);
   DeviceChargeArrays<P>& a = arrays_;
-  a = {plan_.law,       plan_.mesh,      static_cast<int>(charges.size()),
-       plan_.cells(),   nullptr,         charge_.data(),
-       carrier_.data(), number_.data(),  found_.data(),
-       place_.data(),   filling_.data(), start_.data(),
-       sums_.data(),    of_row_.data(),  of_plane_.data(),
-       force_.data()};
+  a = {};
+  a.law = plan_.law;
+  a.mesh = plan_.mesh;
+  a.waves = plan_.waves;
+  a.charges = static_cast<int>(charges.size());
+  a.cells = plan_.cells();
+  a.charge = charge_.data();
+  a.carrier = carrier_.data();
+  a.number = number_.data();
+  a.found = found_.data();
+  a.place = place_.data();
+  a.filling = filling_.data();
+  a.start = start_.data();
+  a.sums = sums_.data();
+  a.of_row = of_row_.data();
+  a.of_plane = of_plane_.data();
+  a.force = force_.data();
   a.law.force = force_table_.data();
   a.law.energy = energy_table_.data();
+  a.law.whole_force = whole_force_.data();
+  a.law.whole_energy = whole_energy_.data();
+  a.waves.wave = wave_.data();
+  a.waves.sum = wave_sum_.data();
+  if (!plan_.special.empty()) a.special = {first_special_.data(), special_.data(), found_.data()};
   a.mesh.influence = influence_.data();
   a.mesh.charge = mesh_charge_.data();
   a.mesh.first = first_.data();
@@ -320,10 +369,11 @@ void DeviceCharges<P>::follow(int count, const unsigned* slot) {
 
 template <Precision P>
 const Vector<typename P::Real>* DeviceCharges<P>::launch(const typename P::Position* position,
-                                                         bool reading) {
+                                                         const ChargeStep& step, bool reading) {
   arrays_.position = position;
+  arrays_.step = step;
   const int charges = arrays_.charges;
-  sums_.clear(stream_);
+  if (reading || arrays_.law.slab_force != 0) sums_.clear(stream_);
   launch_each(charges, stream_, &locate_kernel<P>, arrays_);
   exclusive_sum(sum_memory_.data(), sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1,
                 stream_);
@@ -332,6 +382,10 @@ const Vector<typename P::Real>* DeviceCharges<P>::launch(const typename P::Posit
     if constexpr (order() > 0) {
       launch_each(charges * order(), stream_, &spread_kernel<P, order()>, arrays_);
       solve(reading);
+    } else if (plan_.waves.count) {
+      wave_sum_.clear(stream_);
+      wave_kernel<P><<<static_cast<unsigned>(plan_.waves.count), kThreads, 0, stream_>>>(arrays_);
+      check_launch();
     }
     launch_each(charges * kLanesOfCharge, stream_,
                 reading ? &force_kernel<P, order(), true> : &force_kernel<P, order(), false>,
@@ -348,13 +402,14 @@ void DeviceCharges<P>::solve(bool reading) const {
   if (reading) {
     // The sums over waves have an order.
     transform(2, 1);
-    launch_each(mesh.points[1] * mesh.points[2], stream_, &solve_rows_kernel, mesh, arrays_.of_row);
+    launch_each(mesh.points[1] * mesh.points[2], stream_, &solve_rows_kernel, mesh, arrays_.step,
+                arrays_.of_row);
     launch_each(mesh.points[2], stream_, &add_rows_kernel, mesh.points[1], mesh.points[2],
                 arrays_.of_row, arrays_.of_plane);
     transform(2, 2);
   } else {
     launch_lines(2, 1, 3, [&](auto some, dim3 grid, std::size_t bytes) {
-      solve_lines_kernel<some()><<<grid, kThreads, bytes, stream_>>>(mesh);
+      solve_lines_kernel<some()><<<grid, kThreads, bytes, stream_>>>(mesh, arrays_.step);
     });
   }
   transform(1, 2);
@@ -364,7 +419,8 @@ void DeviceCharges<P>::solve(bool reading) const {
 template <Precision P>
 void DeviceCharges<P>::transform(int axis, int arrays, bool of_charges) const {
   launch_lines(axis, arrays, 2, [&](auto some, dim3 grid, std::size_t bytes) {
-    fft_kernel<some()><<<grid, kThreads, bytes, stream_>>>(arrays_.mesh, axis, of_charges);
+    fft_kernel<some()>
+        <<<grid, kThreads, bytes, stream_>>>(arrays_.mesh, arrays_.step, axis, of_charges);
   });
 }
 
@@ -389,12 +445,17 @@ void DeviceCharges<P>::set_sums(EnergyAndVirial& sums) const {
   of_pairs.energy = integers[0];
   std::copy_n(integers + 1, 6, of_pairs.virial);
   sums.charges = plan_.of_pairs(of_pairs);
-  if (!plan_.mesh.order) return;
-  std::vector<WaveSums> of_plane(of_plane_.size());
-  stream_.fetch(of_plane_.data(), of_plane.data(), of_plane.size());
   WaveSums waves;
-  for (const WaveSums& part : of_plane) waves.add(part);
-  sums.mesh = plan_.of_mesh(waves, integers[7]);
+  if (plan_.mesh.order) {
+    std::vector<WaveSums> of_plane(of_plane_.size());
+    stream_.fetch(of_plane_.data(), of_plane.data(), of_plane.size());
+    for (const WaveSums& part : of_plane) waves.add(part);
+  } else if (plan_.waves.count) {
+    std::vector<std::int64_t> of_waves(wave_sum_.size());
+    stream_.fetch(wave_sum_.data(), of_waves.data(), of_waves.size());
+    waves = plan_.add_waves(of_waves.data());
+  }
+  sums.mesh = plan_.of_waves(waves, integers[7]);
 }
 
 template class DeviceCharges<Mixed>;

@@ -10,11 +10,23 @@
 
 namespace manymove::dpd {
 
+// The step whose forces are computed. Kernels are launched ahead: where lists have expired before
+// this step, none of them does anything, because it will be launched again.
+struct ChargeStep {
+  StepStatus status;
+  long long number;
+
+  __device__ bool is_stale() const { return stale(status, number); }
+};
+
 // What the kernels take; arrays are in the memory of the device.
 template <Precision P>
 struct DeviceChargeArrays {
+  ChargeStep step;
   ChargeLaw law;
-  ChargeMesh mesh;     // of order 0: none
+  ChargeMesh mesh;    // of order 0: none
+  ChargeWaves waves;  // without a mesh
+  SpecialCharges special;
   int charges, cells;  // numbers of them
   const typename P::Position* position;
   const double* charge;             // by number
@@ -32,13 +44,13 @@ class DeviceCharges {
  public:
   DeviceCharges(const Settings& settings, const EngineStream& stream);
 
-  // For particles with these charges, in the order of their slots. Throws std::invalid_argument
-  // for a net charge.
-  void take(int count, const double* charge);
+  // For particles in the order of their slots. Throws std::invalid_argument for a net charge.
+  void take(int count, const Topology& topology);
   // After a sort: slots of the particles.
   void follow(int count, const unsigned* slot);
-  // Launches the forces at these positions, which are returned for all particles.
-  const Vector<typename P::Real>* launch(const typename P::Position* position, bool reading);
+  // Launches the forces of a step at these positions, which are returned for all particles.
+  const Vector<typename P::Real>* launch(const typename P::Position* position,
+                                         const ChargeStep& step, bool reading);
   // Waits for the sums of the last launch that was reading.
   void set_sums(EnergyAndVirial& sums) const;
 
@@ -51,10 +63,13 @@ class DeviceCharges {
   const EngineStream& stream_;
   ChargePlan plan_;
   DeviceChargeArrays<P> arrays_{};
-  DeviceBuffer<Cubic> force_table_, energy_table_;
+  DeviceBuffer<Cubic> force_table_, energy_table_, whole_force_, whole_energy_;
   DeviceBuffer<double> influence_, charge_;
   DeviceBuffer<Wave> twiddle_[3], first_, second_;
-  DeviceBuffer<std::int64_t> mesh_charge_;
+  DeviceBuffer<ChargeWave> wave_;
+  DeviceBuffer<std::int64_t> mesh_charge_, wave_sum_;
+  DeviceBuffer<int> first_special_;
+  DeviceBuffer<SpecialCharge> special_;
   DeviceBuffer<int> carrier_, number_;
   DeviceBuffer<ChargedPlace> found_, place_;
   DeviceBuffer<unsigned> filling_, start_;
