@@ -99,7 +99,10 @@ def run(
     cores = len(usable_cores())
     sizes = sizes or (GPU_SIZES if gpu else CPU_SIZES)
     if dpd_variants.CHARGED in pairs and charged * min(sizes) < 2:
-        raise ValueError(f"--charged is {charged:g}; at least two particles must have charges")
+        raise ValueError(
+            f"--charged is {charged:g}, but at least two particles must have charges: "
+            "give a larger share or larger --sizes"
+        )
     # The liquid of mdpd has another density, and melts by its own forces.
     cases = [
         (

@@ -60,14 +60,13 @@ def fraction_within(ions: np.ndarray, pairs: int) -> np.ndarray:
 
 
 def inflection(edges: np.ndarray, fraction: np.ndarray, density: np.ndarray) -> tuple[float, float]:
-    """Radius where the slope dP / dln(r), without the layers of particles around the rod, is
-    smallest, by a cubic through the slopes, and the fraction there.
+    """Radius where the slope dP / dln(r), relative to the density of the neutral particles, is
+    smallest, and the fraction there. The minimum is that of a cubic through the relative slopes.
 
     Args:
         edges: edges of the rings, [rings + 1].
         fraction: fraction of the counterions within the outer edge of each ring.
-        density: relative density of the neutral particles in each ring, by which the slopes are
-            divided.
+        density: density of the neutral particles in each ring, relative to that far from the rod.
     """
     here = (edges[:-1] > NEAR) & (edges[1:] < FAR * edges[-1])
     outer, inner = edges[1:][here], edges[:-1][here]

@@ -88,7 +88,7 @@ def test_a_charged_fluid_needs_room_and_a_share(particles, charged):
 
 @needs_lammps
 def test_charged_dpd_needs_charges():
-    with pytest.raises(ValueError, match="at least two particles must have charges"):
+    with pytest.raises(ValueError, match="at least two particles must have charges: give a larger"):
         dpd.run(
             sizes=[800], pairs=["dpd/coul/slater/long"], charged=0.0, device="cpu", repeats=3,
             seconds=0.05, seed=1,

@@ -104,7 +104,7 @@ def test_a_loaded_fluid_has_the_same_charges_and_bits(device, tmp_path):
 def test_the_order_of_uneven_charges_does_not_matter(tmp_path):
     charges = np.random.default_rng(4).uniform(0.3, 1.7, N)
     charges[1::2] = -charges[:-1:2]
-    charges[-1] = 0  # of an odd number
+    charges[-1] = 0  # N is odd
     fluid = ions(charges=charges)
     fluid.run(37)
     fluid.save(tmp_path / "ions")

@@ -85,7 +85,7 @@ class Engine:
         step: time step of the initial state.
         start: commands that create particles; without them, call `create` and `set_up`.
         electrostatics: forces of charges, which `charge` sets; None if there are none.
-        splitting: Ewald's parameter of these forces.
+        splitting: splitting parameter of Ewald's sum, an inverse length.
 
     Raises:
         RuntimeError: LAMMPS is not installed.
@@ -157,13 +157,15 @@ class Engine:
             self._array("f")[:] = forces[self._array("id") - 1]
 
     def _refuse_other_charges(self) -> None:
-        """Refuse charges that only LAMMPS itself could compute, which it says in a warning."""
+        """Raise ValueError if the run style warns that only LAMMPS can compute these charges."""
         with tempfile.TemporaryFile("w+") as log:  # without a name, as the records
             self.command(f"log /proc/self/fd/{log.fileno()}\nrun 0 post no\nlog none")
             self._table.read()
             said = re.search(r"cannot keep the particles on the device: (.+?)\. Pair", log.read())
         if said:
-            raise ValueError(f"these charges are not possible: {said.group(1)}")
+            raise ValueError(
+                f"these charges are not possible: {said.group(1)}; give other electrostatics"
+            )
 
     def call_every(self, intervals: Set[int]) -> None:
         """Let the following runs call a function at multiples of these numbers of steps.

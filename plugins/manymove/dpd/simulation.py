@@ -202,7 +202,7 @@ class DPDFluid(Simulation):
             frame: index of the frame; negative numbers count from the end.
             seed: seed of the random forces, and of velocities that are drawn.
             options: the other arguments of the class. With `electrostatics`, the particles have the
-                charges of the frame.
+                charges of the frame, without the rounding of the file in their sum.
 
         Raises:
             FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class, or
@@ -431,7 +431,8 @@ def _numbers(name: str, values: Any, count: int) -> np.ndarray:
 
 
 def _neutral(charges: np.ndarray) -> np.ndarray:
-    """Charges without the rounding of a file in their sum."""
+    """Charges with the sum 0. The rounding of a file is shared among all charged particles, and a
+    larger sum is left as it is."""
     rest, charged = charges.sum(), charges != 0
     if abs(rest) <= 1e-6 * np.abs(charges).sum():
         charges = charges - np.where(charged, rest / max(1, charged.sum()), 0)

@@ -175,7 +175,7 @@ void check_charges(const Settings& s) {
   for (int a = 0; a < 3; ++a)
     if (c.mesh[a] < c.order || c.mesh[a] > 1024 || !fft_length(c.mesh[a]))
       refuse("the mesh of charges has ", c.mesh[a], " points along ", "xyz"[a],
-             ", which must be a product of 2, 3 and 5 from the order to 1024");
+             "; the number must be a product of 2, 3 and 5, from the order ", c.order, " to 1024");
 }
 
 ChargePlan::ChargePlan(const Settings& s)
