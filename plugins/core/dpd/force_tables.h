@@ -24,7 +24,7 @@ struct ForceTable {
 
   bool is_valid() const {
     return node.size() >= 2 && std::isfinite(low) && spacing > 0 && std::isfinite(spacing) &&
-           std::ranges::all_of(node, [](const TableNode& n) {
+           std::all_of(node.begin(), node.end(), [](const TableNode& n) {
              return std::isfinite(n.force + n.energy + n.curvature_force + n.curvature_energy);
            });
   }
