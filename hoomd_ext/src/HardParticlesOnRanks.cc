@@ -55,10 +55,14 @@ bool HardParticles::sweep_spread(int cycles) {
   const auto sweep = [&] { engine_->start(static_cast<std::uint64_t>(cycles)); };
   on_all_ranks([&] {
     const bool ahead = engine_->runs_ahead() && std::exchange(was_same_, false);
+    hand_over_->begin();
     if (ahead) sweep();
     begin_look();
     was_same_ = same = end_look();
-    if (!same && ahead) engine_->take_back();
+    if (!same && ahead) {
+      engine_->take_back();
+      stale_ = true;  // its cells are those after the cycles
+    }
     if (!same) return;
     if (!ahead) sweep();
     // These two have collective calls of HOOMD-blue.
@@ -66,7 +70,10 @@ bool HardParticles::sweep_spread(int cycles) {
     if (!apart) write(cycles);
   });
   if (!same || !apart) return same;
+  // The migration, which has seconds of its own, is between begin() and write().
+  const double before = costs_.migration_seconds;
   migrate_far(allowed);
+  counts_at_start_.sweep_seconds += costs_.migration_seconds - before;
   follow_box(true);
   // The number of cells can change with the box, hence the additional cell.
   on_all_ranks([&] { write(cycles + (beta_pressure_ != 0)); });

@@ -5,6 +5,8 @@
 #include "core/hard_particles/hand_over.h"
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +14,10 @@
 #include <limits>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
+#include "core/hard_particles/hand_over_passes.h"
 #include "core/runtime/devices.h"
 #include "support/memory.h"
 #include "support/ranks.h"
@@ -207,38 +211,72 @@ Look look(HandOver& hand_over, const Domains& domains, const HeldParticles& held
   return hand_over.found();
 }
 
-template <class Real>
-void compare(const System& system, const std::array<std::vector<double>, 3>& fractions,
-             const Run& run) {
-  const Domains domains = domains_of(system.parameters, fractions);
-  const Domains whole = domains_of(system.parameters, {});
+Snapshot snapshot_of(const System& system) {
   Repair repair;
-  const Snapshot start =
-      make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
-  std::vector<std::vector<Stored<Real>>> expected;
+  return make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
+}
+
+// What one rank has after each step.
+template <class Real>
+struct Alone {
+  std::vector<std::vector<Stored<Real>>> particles;
   std::vector<std::uint64_t> traces;
+};
+
+template <class Real>
+Alone<Real> run_alone(const System& system, const Run& run) {
+  const Domains whole = domains_of(system.parameters, {});
+  Alone<Real> found;
   run_communicators(1, [&](Communicator& alone) {
-    const auto engine = make_engine(start, system.particles, system.parameters, test::kDevice, 1);
+    const auto engine =
+        make_engine(snapshot_of(system), system.particles, system.parameters, test::kDevice, 1);
     const auto hand_over = make_hand_over(alone, test::kDevice);
     Host<Real> host(alone, system, whole);
     for (int step = 0; step < run.steps; ++step) {
       engine->enqueue(static_cast<std::uint64_t>(run.cycles), host.held().arrays);
       engine->counters();  // waits for a GPU
-      expected.push_back(host.all());
-      traces.push_back(look(*hand_over, whole, host.held()).trace);
+      found.particles.push_back(host.all());
+      found.traces.push_back(look(*hand_over, whole, host.held()).trace);
     }
   });
   bool crossed = false;
-  for (const Stored<Real>& p : expected.back())
+  for (const Stored<Real>& p : found.particles.back())
     for (const int n : p.image) crossed |= n != 0;
   CHECK(crossed);
+  return found;
+}
+
+// The host program migrates particles, which are then where the look has found them.
+template <class Real>
+void migrate(HandOver& hand_over, const Domains& domains, Host<Real>& host, const Look& found) {
+  hand_over.put_beyond_edges(domains, host.held());
+  hand_over.counts();  // waits for a GPU
+  host.migrate();
+  hand_over.restore(host.held());
+  const Look migrated = look(hand_over, domains, host.held());
+  CHECK(migrated.same() && migrated.trace == found.trace);
+}
+
+bool is_far(const Engine& engine, const Look& look) {
+  const std::array<double, 3> far = reach_of(engine, {}, 3);
+  bool is_far = false;
+  for (std::size_t a = 0; a < 3; ++a) is_far |= look.outside[a] > far[a];
+  return is_far;
+}
+
+template <class Real>
+void compare(const System& system, const std::array<std::vector<double>, 3>& fractions,
+             const Run& run) {
+  const Domains domains = domains_of(system.parameters, fractions);
+  const Snapshot start = snapshot_of(system);
+  const Alone<Real> expected = run_alone<Real>(system, run);
   run_communicators(static_cast<int>(domains.ranks.size()), [&](Communicator& ranks) {
     const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
                                     system.parameters, test::kDevice, 1, ranks);
     Host<Real> host(ranks, system, domains);
     const auto hand_over = make_hand_over(ranks, test::kDevice);
     for (int step = 0; step < run.steps; ++step) {
-      // As in the component, a GPU is at work while its host learns what the look has found.
+      hand_over->begin();
       hand_over->look(domains, host.held(), true);
       engine->start(static_cast<std::uint64_t>(run.cycles));
       const Look before = hand_over->found();
@@ -247,26 +285,56 @@ void compare(const System& system, const std::array<std::vector<double>, 3>& fra
                        host.held());
       const Look now = look(*hand_over, domains, host.held());
       CHECK(now.same());
-      CHECK_EQUAL(now.trace, traces[static_cast<std::size_t>(step)]);
-      const std::array<double, 3> far = reach_of(*engine, {}, 3);
-      bool migrates = run.migrates;
-      for (std::size_t a = 0; a < 3; ++a) migrates |= now.outside[a] > far[a];
-      if (migrates) {
-        hand_over->put_beyond_edges(domains, host.held());
-        hand_over->counts();  // waits for a GPU
-        host.migrate();
-        hand_over->restore(host.held());
-        const Look migrated = look(*hand_over, domains, host.held());
-        CHECK(migrated.same() && migrated.trace == now.trace);
-      }
+      CHECK_EQUAL(now.trace, expected.traces[static_cast<std::size_t>(step)]);
+      if (run.migrates || is_far(*engine, now)) migrate(*hand_over, domains, host, now);
       const auto found = host.all();
-      CHECK(ranks.rank() > 0 || equal(found, expected[static_cast<std::size_t>(step)]));
+      CHECK(ranks.rank() > 0 || equal(found, expected.particles[static_cast<std::size_t>(step)]));
     }
     const HandOverCounts counts = hand_over->counts();
     CHECK(counts.sweep_seconds > 0 && counts.exchange_seconds > 0);
     std::uint64_t migrated = counts.migrated;
     ranks.sum(&migrated, 1);
     CHECK(migrated > 0 || !run.migrates);
+  });
+}
+
+// In the component's order on GPUs: the cycles of a step start when the positions of the former one
+// are being written, before the look at them, and go on during a migration.
+template <class Real>
+void compare_ahead(const System& system, const std::array<std::vector<double>, 3>& fractions,
+                   const Run& run) {
+  const Domains domains = domains_of(system.parameters, fractions);
+  const Snapshot start = snapshot_of(system);
+  const Alone<Real> expected = run_alone<Real>(system, run);
+  run_communicators(static_cast<int>(domains.ranks.size()), [&](Communicator& ranks) {
+    const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
+                                    system.parameters, test::kDevice, 1, ranks);
+    Host<Real> host(ranks, system, domains);
+    const auto hand_over = make_hand_over(ranks, test::kDevice);
+    std::chrono::duration<double> started{};
+    const auto sees_step = [&](const Look& look, int step) {
+      if (step < 0) return;
+      CHECK(look.same());
+      CHECK_EQUAL(look.trace, expected.traces[static_cast<std::size_t>(step)]);
+    };
+    for (int step = 0; step < run.steps; ++step) {
+      hand_over->begin();
+      const auto before = std::chrono::steady_clock::now();
+      engine->start(static_cast<std::uint64_t>(run.cycles));
+      if (step > 0) started += std::chrono::steady_clock::now() - before;
+      const Look found = look(*hand_over, domains, host.held());
+      sees_step(found, step - 1);
+      if (step > 0 && (run.migrates || is_far(*engine, found)))
+        migrate(*hand_over, domains, host, found);
+      hand_over->write(*engine, domains, reach_of(*engine, found, run.cycles), false, true,
+                       host.held());
+    }
+    sees_step(look(*hand_over, domains, host.held()), run.steps - 1);
+    const auto found = host.all();
+    CHECK(ranks.rank() > 0 || equal(found, expected.particles.back()));
+    // A CPU makes the cycles in start(). Nothing has been written before the first step.
+    const double seconds = hand_over->counts().sweep_seconds;
+    CHECK(seconds > 0 && (engine->runs_ahead() || seconds >= started.count()));
   });
 }
 
@@ -299,6 +367,131 @@ TEST("positions and images of spheres on ranks are those of one rank, to the las
     compare<double>(system, {{{0.5}, {0.5}, {}}}, {40, 2, migrates});
     compare<float>(system, {{{}, {0.4}, {0.5}}}, {40, 1, migrates});
   }
+}
+
+TEST("cycles that start before the look at the former positions lead to those of one rank") {
+  const System disks = lattice({24, 60}, 1.2), spheres = lattice({5, 6, 30}, 1.35);
+  for (const int cycles : {1, 2, 3}) {
+    compare_ahead<double>(disks, kDivisions2D[1], {120 / cycles, cycles, true});
+    compare_ahead<double>(disks, kDivisions2D[5], {120 / cycles, cycles, false});
+    compare_ahead<float>(disks, kDivisions2D[0], {120 / cycles, cycles, false});
+    compare_ahead<double>(spheres, {{{0.5}, {0.5}, {}}}, {60 / cycles, cycles, true});
+  }
+}
+
+#if defined(__CUDACC__)
+namespace {
+
+// Holds up a stream until it is opened, at most for five seconds.
+class Gate {
+ public:
+  void close(cudaStream_t stream) {
+    const auto wait = [](void* gate) { static_cast<Gate*>(gate)->wait(); };
+    CHECK(cudaLaunchHostFunc(stream, wait, this) == cudaSuccess);
+  }
+  void open() { opened_ = true; }
+  bool gave_up() const { return gave_up_; }
+
+ private:
+  void wait() {
+    using namespace std::chrono;
+    const auto end = steady_clock::now() + seconds(5);
+    while (!opened_ && !gave_up_) {
+      std::this_thread::sleep_for(milliseconds(1));
+      gave_up_ = steady_clock::now() > end;
+    }
+  }
+  std::atomic<bool> opened_{false}, gave_up_{false};
+};
+
+// Hands over the particles of an undivided engine in a stream that is held up until the cycles
+// could have overwritten what it reads. The first one overwrites nothing and must not wait.
+void read_late(const System& system, std::uint64_t cycles) {
+  const auto engine =
+      make_engine(snapshot_of(system), system.particles, system.parameters, test::kDevice, 1);
+  engine->run(7);
+  cudaStream_t stream;
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+  test::Array<Findings> findings(1);
+  run_communicators(1, [&](Communicator& alone) {
+    const Domains whole = domains_of(system.parameters, {});
+    Host<double> now(alone, system, whole), late(alone, system, whole);
+    const auto read = [&](Host<double>& host) {
+      HandOverWork work{host.held(), {},   {}, {}, system.parameters.dimensions,
+                        Part::inner, true, {}, 0,  findings.data(),
+                        nullptr};
+      for (int a = 0; a < 3; ++a) {
+        work.domains.number[a] = 1;
+        work.box[a] = work.reach[a] = system.parameters.box[a];
+      }
+      engine->hand_over(work, stream);
+    };
+    engine->lead(stream);
+    read(now);
+    CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+    Gate gate;
+    gate.close(stream);
+    read(late);
+    engine->follow(stream);
+    engine->start(1);
+    engine->counters();
+    CHECK(!gate.gave_up());
+    if (cycles > 1) engine->start(cycles - 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    gate.open();
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    CHECK(!gate.gave_up());
+    CHECK_EQUAL(findings[0].written.particles, 2 * system.particles);
+    CHECK(equal(now.all(), late.all()));
+    CHECK_EQUAL(engine->counters().cycles, 7 + cycles);
+  });
+  cudaStreamDestroy(stream);
+}
+
+}  // namespace
+#endif
+
+TEST("cycles do not overwrite what a stream still reads, and the first one does not wait") {
+  const System disks = lattice({24, 60}, 1.2), spheres = lattice({5, 6, 30}, 1.35);
+#if defined(__CUDACC__)
+  for (const std::uint64_t cycles : {1, 2, 3}) {
+    read_late(disks, cycles);
+    read_late(spheres, cycles);
+  }
+#else
+  for (const System& system : {disks, spheres}) {
+    const auto engine =
+        make_engine(snapshot_of(system), system.particles, system.parameters, test::kDevice, 1);
+    CHECK_THROWS(engine->follow(nullptr), std::logic_error, "in the memory of the host");
+  }
+#endif
+}
+
+TEST("sweeps are timed from begin() to the cycles' end, unless a look refuses them") {
+  const System system = lattice({24, 60}, 1.2);
+  run_communicators(1, [&](Communicator& alone) {
+    const auto engine =
+        make_engine(snapshot_of(system), system.particles, system.parameters, test::kDevice, 1);
+    const Domains whole = domains_of(system.parameters, {});
+    Host<double> host(alone, system, whole);
+    const auto hand_over = make_hand_over(alone, test::kDevice);
+    const auto write = [&] {
+      hand_over->write(*engine, whole, reach_of(*engine, {}, 1), false, true, host.held());
+      return hand_over->counts().sweep_seconds;
+    };
+    look(*hand_over, whole, host.held());
+    CHECK_EQUAL(write(), 0);
+    hand_over->begin();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    engine->start(1);
+    CHECK(look(*hand_over, whole, host.held()).same());
+    const double seconds = write();
+    CHECK(seconds > 0.015 && seconds < 5);
+    hand_over->begin();
+    static_cast<double*>(host.held().arrays.position)[0] += 1e-3;
+    CHECK(!look(*hand_over, whole, host.held()).same());
+    CHECK_EQUAL(write(), seconds);
+  });
 }
 
 TEST("cycles that are taken back do not count") {
@@ -419,6 +612,27 @@ TEST("a particle that no rank was sent is an error") {
                                    look(*hand_over, domains, host.held());
                                  }),
                std::runtime_error, "one was farther from its domain than a particle can go");
+}
+
+TEST("particles that arrive in place of others are an error of the program") {
+  const System system = lattice({20, 60}, 1.2);
+  const Domains whole = domains_of(system.parameters, {});
+  const auto hand_over_twice = [&](Communicator& alone) {
+    const auto engine =
+        make_engine(snapshot_of(system), system.particles, system.parameters, test::kDevice, 1);
+    Host<double> host(alone, system, whole);
+    HeldParticles held = host.held();
+    // The rank takes the particle at place 1 for particle 0, too.
+    test::Array<std::uint32_t> tags(held.arrays.tag, held.arrays.tag + held.count);
+    tags[1] = tags[0];
+    held.arrays.tag = tags.data();
+    const auto hand_over = make_hand_over(alone, test::kDevice);
+    look(*hand_over, whole, held);
+    hand_over->write(*engine, whole, reach_of(*engine, {}, 1), false, true, held);
+    look(*hand_over, whole, held);
+  };
+  CHECK_THROWS(run_communicators(1, hand_over_twice), std::runtime_error,
+               "not those that it holds, although as many: this is an error of the program");
 }
 
 TEST("a particle that another has moved is not put back by a migration") {

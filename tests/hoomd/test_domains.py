@@ -124,6 +124,9 @@ def compare(folder, shape, divisions, **settings):
     for k, domains in enumerate(divisions):
         several.append(result(folder / f"{k}", shape, domains, **settings))
         assert [run[:2] for run in several[-1]] == [run[:2] for run in alone], domains
+        for _, _, costs in several[-1]:
+            parts = [costs[f"{part}_seconds"] for part in ("sweep", "exchange", "migration")]
+            assert parts[0] > 0 and sum(parts) < costs["seconds"]
     return alone, several
 
 

@@ -51,7 +51,7 @@ struct HeldParticles {
 struct HandOverCounts {
   std::uint64_t messages = 0, bytes = 0;  // sent
   std::uint64_t migrated = 0;             // particles that came with the host program's migration
-  // From a look to the end of the cycles that write() hands over, and from there to the last
+  // From begin() to the end of the cycles that write() hands over, and from there to the last
   // position. On a GPU these are times of the device.
   double sweep_seconds = 0, exchange_seconds = 0;
 };
@@ -73,6 +73,9 @@ struct Look {
 class MANYMOVE_API HandOver {
  public:
   virtual ~HandOver() = default;
+  // Before the look and the cycles, in either order, that lead to the next write(): from here on
+  // their time is taken. Without this call it is not counted. Local.
+  virtual void begin() = 0;
   // Collective. Leaves the positions, in the host program's precision, in the arrays of the ranks
   // that hold the particles, and their images, as write_positions() of an undivided engine does.
   // `reach`: along each axis, how far a particle may be outside of the domain of the rank that

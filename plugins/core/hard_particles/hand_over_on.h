@@ -76,6 +76,12 @@ class HandOverOn final : public HandOver {
     domain_ranks_ = {};
   }
 
+  void begin() override {
+    const auto here = machine_.use();
+    begun_ = true;
+    machine_.mark(kBegun);
+  }
+
   void write(const Engine& engine, const Domains& domains, const std::array<double, 3>& reach,
              bool types, bool all, const HeldParticles& held) override {
     const auto here = machine_.use();
@@ -119,8 +125,6 @@ class HandOverOn final : public HandOver {
 
   void look(const Domains& domains, const HeldParticles& held, bool all) override {
     const auto here = machine_.use();
-    begins_ = true;
-    machine_.mark(kBegun);
     machine_.clear(counters_.data(), kTally);
     in_precision_of(held.arrays, [&](auto zero) {
       machine_.add(held.count, LookPass<decltype(zero)>{held, view_of(domains), all},
@@ -150,7 +154,7 @@ class HandOverOn final : public HandOver {
     Look look;
     for (const Part& each : parts) look.trace += each.trace, look.written += each.written;
     std::memcpy(look.outside.data(), part.outside, sizeof part.outside);
-    begins_ = look.same();  // otherwise no sweeps follow
+    begun_ &= look.same();  // otherwise the cycles are not handed over
     return look;
   }
 
@@ -235,7 +239,7 @@ class HandOverOn final : public HandOver {
       machine_.template visit<Real>(engine, work);
       machine_.precede(engine);
       const Count* const values = machine_.fetched();
-      if (std::exchange(begins_, false)) sweep_seconds_ += machine_.seconds(kBegun, kSwept);
+      if (std::exchange(begun_, false)) sweep_seconds_ += machine_.seconds(kBegun, kSwept);
       const Count border = findings_in(values).border;
       if (border <= work.room) {
         listed_ = border;
@@ -315,7 +319,8 @@ class HandOverOn final : public HandOver {
                                        "particle can go"));
     if (mine.written.tags != expected_.tags)
       throw std::runtime_error(
-          "a particle of this rank has arrived twice, and another one has not arrived");
+          "the particles that have arrived on this rank are not those that it holds, although as "
+          "many: this is an error of the program, please report it");
   }
 
   Communicator& ranks_;
@@ -337,7 +342,7 @@ class HandOverOn final : public HandOver {
   std::uint64_t messages_sent_ = 0, bytes_sent_ = 0;
   Count largest_ = 0;  // bytes of a message of the last write()
   double sweep_seconds_ = 0, exchange_seconds_ = 0;
-  bool begins_ = false;    // sweeps may have begun at kBegun
+  bool begun_ = false;     // the cycles of the next write() have begun at kBegun
   bool is_timed_ = false;  // kSwept and kWritten are not yet in exchange_seconds_
 };
 
