@@ -94,11 +94,15 @@ def draw(report: dict, folder: Path | None) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=10000, help="Steps after the settling.")
+    parser.add_argument(
+        "--steps", type=int, default=10000, help="Steps after the settling (at least 2000)."
+    )
     parser.add_argument("--settle", type=int, default=2000, help="Steps before the averages.")
     parser.add_argument("--ranks", type=int, default=1, help="MPI processes.")
     parser.add_argument("--threads", type=int, default=1, help="Threads of each process.")
     options = script.parse(parser, "melt", {"steps": 2000, "settle": 100})
+    # Two rows of averages, and two frames.
+    script.at_least(options, steps=2000, settle=0, ranks=1, threads=1)
     if options.draw:
         folder = options.draw[0].parent
         script.picture(options, draw(script.read(options)[0], folder))

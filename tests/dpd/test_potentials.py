@@ -200,6 +200,10 @@ def test_particles_closer_than_a_table_begins_end_the_run(precision, device, tmp
     script += KINDS["table linear"].replace("double", precision).replace("pair_coeff 2 2", "#")
     script += "set atom 2 vx -60.0\n" + resident(device) + "run 3\n"
     assert "was lost before step 2" in run_lammps(script, tmp_path, fails=True).output
+    assert "fix nve all nve\n" in script
+    script = script.replace("all nve\n", "all nve/limit 0.6\n").replace("vx -60.0", "vx -600.0")
+    script = script.replace("timestep 0.02", "timestep 0.002").replace("run 3", "run 9")
+    assert "was lost before step" in run_lammps(script, tmp_path, fails=True).output
 
 
 @pytest.mark.parametrize("reason", OTHERS)

@@ -13,7 +13,16 @@ from dpd_comparisons import (
     assert_same_bits,
     assert_steps_of_lammps,
 )
-from dpd_scripts import BONDS, END, assert_stays, fluid, one_type, pick, resident, system
+from dpd_scripts import (
+    BONDS,
+    END,
+    assert_stays,
+    fluid,
+    one_type,
+    pick,
+    resident,
+    system,
+)
 from lammps_host import THERMO, needs_lammps, run_lammps
 from machine import on_gpu
 
@@ -128,6 +137,90 @@ def test_a_particle_behind_a_wall_ends_the_run(precision, device, tmp_path):
     )
     script += "fix s all wall/lj93 zlo 1.0 1e-9 0.01 0.5\nset atom 1 vz -50.0\n" + resident(device)
     assert "was lost" in run_lammps(script + "run 10\n", tmp_path, fails=True).output
+
+
+NVE = "fix nve all nve\n"
+BEHIND = {
+    "a limited speed": "fix nve all nve/limit 0.1\nfix s all wall/lj93 zlo 1.0 1e-9 0.01 0.5\n",
+    "a force that is replaced": f"{NVE}fix s all wall/lj93 zlo 1.0 1e-9 0.01 0.5\n"
+    + "fix f all setforce 0.0 0.0 0.0\n",
+    "no integration": "group m id 2\nfix nve m nve\nvariable z equal 1.0+0.5*step\n"
+    + "group w id 1\nfix s w wall/lj93 zlo v_z 1e-9 0.01 0.5 units box\n",
+}
+
+
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+@pytest.mark.parametrize("name", BEHIND)
+def test_nothing_hides_a_particle_behind_a_wall(name, precision, device, tmp_path):
+    script = one_type(
+        "create_atoms 1 single 4 4 2.0\ncreate_atoms 1 single 1 1 6.0",
+        before="boundary p p f",
+        pair=f"0.0 1.0 7 precision {precision}",
+    )
+    assert NVE in script
+    script = script.replace(NVE, BEHIND[name]) + "set atom 1 vz -50.0\n" + resident(device)
+    run = run_lammps(script + "run 20\n", tmp_path, fails=True)
+    assert "particle 1 was lost" in run.output
+
+
+def test_mixed_precision_of_distances_in_a_high_box(device, tmp_path):
+    """Positions are rounded to 5e-7, and distances from a wall no more than that."""
+    speeds = []
+    for precision in ("double", "mixed"):
+        script = one_type(
+            "region in block 0 8 0 8 0.85 2.4\ncreate_atoms 1 random 300 11 in",
+            box="block 0 8 0 8 0 1000",
+            before="boundary p p f",
+            pair=f"0.0 1.0 7 precision {precision}",
+            law="0.0 0.0",
+            timestep=1e-4,
+        )
+        script += "fix s all wall/lj126 zlo 0.0 1.0 1.0 2.5\n" + resident(device)
+        speeds.append(pick(run_lammps(script + "run 1\n" + END, tmp_path), "vz"))
+    assert 1e-9 < abs(speeds[0] - speeds[1]).max() < 3e-5
+
+
+def between(region: str, box: str, walls: str, axes: str) -> str:
+    kinds = " ".join("f" if a in axes else "p" for a in "xyz")
+    return (
+        one_type(
+            f"region in {region}\ncreate_atoms 1 random 60 11 in",
+            box=box,
+            before=f"boundary {kinds}",
+            law="2.0 4.5",
+            timestep=0.001,
+        )
+        + walls
+    )
+
+
+NARROW = {
+    "a slit": between(
+        "block 0 8 0 8 0.9 2.1",
+        "block 0 8 0 8 0 3",
+        "fix s all wall/lj93 zlo -0.2 1.0 0.9 6.0 zhi 3.2 1.0 0.9 6.0\n",
+        "z",
+    ),
+    "a part of the box": between(
+        "block 6 7.5 0 8 1 7",
+        "block 0 8 0 8 0 8",
+        "fix s all wall/harmonic xlo 5.0 10 1 0.5 xhi 8.0 10 1 0.5 zlo 0.0 10 1 0.5 "
+        "zhi 8.0 10 1 0.5\n",
+        "xz",
+    ),
+    "a flat cylinder": between(
+        "cylinder z 4 4 2 3.6 4.4",
+        "block 0 8 0 8 0 8",
+        "region w cylinder z 4 4 3 2.5 5.5\nfix s all wall/region w lj126 0.1 0.8 5.5\n",
+        "z",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_surfaces_that_are_close_together(name, device, tmp_path):
+    """The place where a surface is checked is in front of the others."""
+    assert_steps_of_lammps(NARROW[name], "double", device, tmp_path, "thermo 5\nrun 10\n")
 
 
 FLUID = system() + fluid()

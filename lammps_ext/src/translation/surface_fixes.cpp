@@ -73,7 +73,10 @@ bool SurfaceFixes::take(Fix* fix, Refusals& refusals) {
   const std::string why = style == "indent"        ? why_not_indenter(fix)
                           : style == "wall/region" ? why_not_region(fix)
                                                    : why_not_walls(fix);
-  if (!why.empty()) refusals.add(name_of(fix) + why);
+  if (!why.empty())
+    refusals.add(name_of(fix) + why);
+  else
+    evaluate();  // what LAMMPS has set of surfaces with variables is not their position yet
   return true;
 }
 
@@ -222,8 +225,48 @@ void SurfaceFixes::add_block(const Part& like, const Region& region, unsigned ax
 
 // ---- whether they do what was read ----
 
-// One atom is moved to where a surface has a force: behind an indenter, or within the cutoff of the
-// other laws.
+// LAMMPS ends the run if an atom is behind a surface.
+bool SurfaceFixes::is_behind(const Fix* fix, const double x[3]) const {
+  double sum[3] = {0, 0, 0};
+  for (const Part& part : parts_)
+    if (part.fix == fix) add_force_of(part, x, sum);
+  return std::isnan(sum[0] + sum[1] + sum[2]);
+}
+
+// Behind an indenter, or within the cutoff of the other laws and, where the fix has several planes,
+// between these.
+bool SurfaceFixes::find_place(const Part& part, double x[3]) const {
+  double inside[3], low[3], high[3];
+  for (int a = 0; a < 3; ++a) {
+    low[a] = domain->boxlo[a];
+    high[a] = domain->boxhi[a];
+    inside[a] = part.inside[a];
+  }
+  for (const Part& other : parts_)
+    for (int a = 0; a < 3; ++a) {
+      if (other.fix != part.fix || other.surface.axes != 1u << a) continue;
+      double& end = (other.surface.outside ? low : high)[a];
+      end = other.surface.outside ? std::max(end, other.surface.center[a])
+                                  : std::min(end, other.surface.center[a]);
+      inside[a] = 0.5 * (low[a] + high[a]);
+    }
+  const Surface& s = part.surface;
+  const bool flat = s.radius == 0;
+  const double largest = flat ? domain->prd[0] : s.radius, axes = flat ? 1 : s.axes == 7 ? 3 : 2;
+  for (const double share : {0.6, 0.3, 0.1, 0.03, 0.01}) {
+    const double distance = s.law == Surface::kIndenter ? -0.4 * largest
+                                                        : share * std::min(s.cutoff, largest),
+                 from_center = s.outside ? s.radius + distance : s.radius - distance;
+    for (int a = 0; a < 3; ++a)
+      x[a] = s.axes >> a & 1u ? s.center[a] + (flat ? (s.outside ? distance : -distance)
+                                                    : from_center / std::sqrt(axes))
+                              : inside[a];
+    if (!is_behind(part.fix, x)) return true;
+  }
+  return false;
+}
+
+// One atom is moved to where a surface has a force.
 void SurfaceFixes::check(Refusals& refusals) {
   if (atom->nlocal == 0) return;
   evaluate();
@@ -231,20 +274,11 @@ void SurfaceFixes::check(Refusals& refusals) {
   const double home[3] = {x[0], x[1], x[2]};
   const int mask = atom->mask[0];
   for (const Part& part : parts_) {
-    const Surface& s = part.surface;
-    const bool flat = s.radius == 0;
-    const double largest = flat ? domain->prd[0] : s.radius,
-                 distance = s.law == Surface::kIndenter ? -0.4 * largest
-                                                        : 0.6 * std::min(s.cutoff, largest),
-                 from_center = s.outside ? s.radius + distance : s.radius - distance,
-                 axes = flat          ? 1
-                        : s.axes == 7 ? 3
-                                      : 2;
+    double place[3];
+    if (!find_place(part, place))
+      return refusals.add(name_of(part.fix) + " whose surfaces leave no place between them");
+    std::copy_n(place, 3, x);
     atom->mask[0] = part.fix->groupbit;
-    for (int a = 0; a < 3; ++a)
-      x[a] = s.axes >> a & 1u ? s.center[a] + (flat ? (s.outside ? distance : -distance)
-                                                    : from_center / std::sqrt(axes))
-                              : part.inside[a];
     bool same = acts_as_read(part.fix);
     std::copy_n(home, 3, x);
     atom->mask[0] = mask;

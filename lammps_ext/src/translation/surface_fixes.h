@@ -59,6 +59,9 @@ class SurfaceFixes : protected Pointers {
   void add_block(const Part& like, const Region& region, unsigned axes);
   Part part_in_box(Fix* fix) const;
   void add_force_of(const Part& part, const double x[3], double sum[3]) const;
+  // Puts x where a surface acts and LAMMPS accepts an atom. Whether there is such a place.
+  bool find_place(const Part& part, double x[3]) const;
+  bool is_behind(const Fix* fix, const double x[3]) const;
   bool acts_as_read(Fix* fix) const;
 
   const StepVariables variables_;

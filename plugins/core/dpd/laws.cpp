@@ -238,14 +238,13 @@ void place_surface(const Box& box, const double center[3], double radius,
   typename P::Unsigned near[3];
   double offset[3] = {0, 0, 0};
   for (int a = 0; a < 3; ++a) {
-    double f = (center[a] - box.low[a]) / box.extent[a];
-    if (!box.periodic[a]) {  // from the middle of the box
-      offset[a] = center[a] - (box.low[a] + 0.5 * box.extent[a]);
-      f = 0.5;
-    }
-    f -= std::floor(f);
-    const double at = std::floor(f * units<P>);
-    near[a] = at < units<P> ? static_cast<typename P::Unsigned>(at) : ~typename P::Unsigned(0);
+    const double fraction = (center[a] - box.low[a]) / box.extent[a];
+    const bool periodic = box.periodic[a];
+    const double at =
+        units<P> * (periodic ? fraction - std::floor(fraction) : fused(0.5, fraction, 0.25));
+    near[a] = at >= units<P> ? ~typename P::Unsigned(0)
+                             : static_cast<typename P::Unsigned>(std::max(at, 0.0));
+    offset[a] = (at - static_cast<double>(near[a])) * (periodic ? 1 : 2) * box.extent[a] / units<P>;
   }
   surface.near_center.x = near[0];
   surface.near_center.y = near[1];

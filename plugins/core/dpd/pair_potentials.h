@@ -3,6 +3,8 @@
 // those of LAMMPS' pair styles lj/cut, morse, soft and table.
 #pragma once
 
+#include <limits>
+
 #include "model.h"
 #include "pair_forces.h"
 
@@ -79,9 +81,10 @@ MM_HD PairForce<F> lennard_jones(F first, F second, F shift, F squared) {
           fused(sixth, repulsion - first, -shift)};
 }
 
-// Particles that are closer than the first distance of their table are pushed out of the box, so
-// that the run ends with an error.
-constexpr double kForbidden = 1e30;
+// The force of particles that are closer than the first distance of their table, or behind a
+// surface: not a number. No other force, limit or fix can undo it, so that drift() finds the
+// particle lost.
+constexpr double kForbidden = std::numeric_limits<double>::quiet_NaN();
 
 // The force over distance and the energy of a table.
 template <class F>

@@ -245,9 +245,11 @@ MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
     if (!b.everywhere && (r.x < b.low[0] || r.x > b.high[0] || r.y < b.low[1] || r.y > b.high[1] ||
                           r.z < b.low[2] || r.z > b.high[2]))
       continue;
-    force.x = b.replaced & 1u ? b.force.x : force.x + b.force.x;
-    force.y = b.replaced & 2u ? b.force.y : force.y + b.force.y;
-    force.z = b.replaced & 4u ? b.force.z : force.z + b.force.z;
+    // The factor 0 keeps forces that are not numbers (kForbidden).
+    using Real = typename P::Real;
+    force.x = fused(b.replaced & 1u ? Real(0) : Real(1), force.x, b.force.x);
+    force.y = fused(b.replaced & 2u ? Real(0) : Real(1), force.y, b.force.y);
+    force.z = fused(b.replaced & 4u ? Real(0) : Real(1), force.z, b.force.z);
   }
   return force;
 }
@@ -277,19 +279,31 @@ MM_HD void add_thermostats(const Motion<P>& motion, const typename P::Position& 
 }
 
 // Half a step of the velocity: v += f dt / 2m (Eq. 1 by velocity Verlet). limits: whether speeds
-// may be limited; a speed beyond the limit is scaled down to it.
+// may be limited; a speed beyond the limit is scaled down to it. A force that is not a number
+// (kForbidden) makes such a velocity also of particles that do not move.
 template <bool limits, Precision P>
 MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename P::Velocity& v,
                 const Vector<typename P::Real>& force) {
-  if (!(r.kind >> 16 & kIntegrated)) return;
+  if (!(r.kind >> 16 & kIntegrated)) {
+    if (force.x != force.x) v.x = force.x;
+    return;
+  }
   const auto half = motion.half_kicks ? motion.half_kicks[r.kind & 0xffffu] : motion.half_kick;
   v.x = fused(half, force.x, v.x);
   v.y = fused(half, force.y, v.y);
   v.z = fused(half, force.z, v.z);
   if (!limits || !(r.kind >> 16 & motion.limited)) return;
   using Real = typename P::Real;
+  // Velocities whose squares would be infinite have the components of their directions instead.
+  const Real largest = max_of(abs_of(v.x), max_of(abs_of(v.y), abs_of(v.z)));
+  const bool huge = largest > Real(1e18);
+  if (huge) {
+    v.x /= largest;
+    v.y /= largest;
+    v.z /= largest;
+  }
   const Real squared = dot(Vector<Real>{v.x, v.y, v.z}, Vector<Real>{v.x, v.y, v.z});
-  if (!(squared > motion.limit_squared)) return;
+  if (!huge && !(squared > motion.limit_squared)) return;
   const Real scale = square_root(motion.limit_squared / squared);
   v.x *= scale;
   v.y *= scale;
@@ -330,7 +344,10 @@ MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
                           typename P::Velocity& v) {
   using Real = typename P::Real;
   FaceCrossings crossing;
-  if (!(r.kind >> 16 & kIntegrated)) return crossing;
+  if (!(r.kind >> 16 & kIntegrated)) {
+    crossing.lost = v.x != v.x;
+    return crossing;
+  }
   const CoordinateFrame<P>& frame = motion.frame;
   const Real x = motion.time_step * v.x, y = motion.time_step * v.y, z = motion.time_step * v.z;
   Real a = x * frame.to.xx, b = y * frame.to.yy;

@@ -11,8 +11,8 @@ namespace manymove::dpd {
 template <Precision P>
 struct SurfaceOfStep {
   using Real = typename P::Real;
-  // The center is at an offset from this place, because differences of places beyond a face of the
-  // box would wrap.
+  // The center is at an offset from this place: what is left of its rounding to units of the frame,
+  // and of a distance from the frame.
   typename P::Position near_center;
   Vector<Real> offset;
   Real radius, cutoff, first, second;
@@ -49,13 +49,26 @@ MM_HD Real surface_force_over(const auto& surface, const Vector<Real>& apart) {
          from_center;
 }
 
-// Adds the force of a surface on a particle.
+// r - center in units of the frame along one axis. Where the box is not periodic (`open`), the
+// difference does not wrap, wherever in the frame the two are.
+template <Precision P>
+MM_HD typename P::Real apart_along(bool open, typename P::Unsigned r, typename P::Unsigned center) {
+  using Real = typename P::Real;
+  if (!open) return static_cast<Real>(static_cast<typename P::Signed>(r - center));
+  return r >= center ? static_cast<Real>(r - center) : -static_cast<Real>(center - r);
+}
+
+// Adds the force of a surface on a particle in an upright box.
 template <Precision P>
 MM_HD void add_surface(const CoordinateFrame<P>& frame, const SurfaceOfStep<P>& surface,
                        const typename P::Position& r, Vector<typename P::Real>& force) {
   using Real = typename P::Real;
   if (!(r.kind >> 16 & surface.flag)) return;
-  Vector<Real> apart = separation(frame, r, surface.near_center) - surface.offset;
+  const typename P::Position& center = surface.near_center;
+  Vector<Real> apart = frame.edges.times(apart_along<P>(frame.open & 1u, r.x, center.x),
+                                         apart_along<P>(frame.open & 2u, r.y, center.y),
+                                         apart_along<P>(frame.open & 4u, r.z, center.z), false) -
+                       surface.offset;
   if (!(surface.axes & 1u)) apart.x = 0;
   if (!(surface.axes & 2u)) apart.y = 0;
   if (!(surface.axes & 4u)) apart.z = 0;

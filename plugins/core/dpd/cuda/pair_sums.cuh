@@ -25,12 +25,27 @@ struct BlockForces {
   static constexpr float kMany = 0x1p20f;  // units
   Triplets units, many;                    // the latter of what is too large for the former
 };
+// The same where forces may be kForbidden, which is not a number, so that integers have no sum for
+// it: a bit of each particle that has such a force.
+struct MarkedBlockForces : BlockForces {
+  unsigned forbidden[kThreads / 32];
+
+  __device__ void forbid(unsigned k) { atomicOr(&forbidden[k / 32], 1u << k % 32); }
+  __device__ bool is_forbidden(unsigned k) const { return forbidden[k / 32] >> k % 32 & 1u; }
+};
 
 // One thread's own particle, `mine` of its block, feels a pair force (in units), and particle
 // `other` of the block the reverse; or a particle elsewhere, where other is not below the tile. 255
 // pairs are within the range of integers.
-__device__ inline void give(BlockForces& block, int3& own, unsigned mine, unsigned other,
-                            unsigned tile, float x, float y, float z) {
+template <class Forces>
+__device__ inline void give(Forces& block, int3& own, unsigned mine, unsigned other, unsigned tile,
+                            float x, float y, float z) {
+  if constexpr (std::is_same_v<Forces, MarkedBlockForces>)
+    if (x != x) {
+      block.forbid(mine);
+      if (other < tile) block.forbid(other);
+      return;
+    }
   // Beyond 2^23 units a pair would use up the integers: 255 2^23 < 2^31. This is rare.
   if (fmaxf(fmaxf(fabsf(x), fabsf(y)), fabsf(z)) > 0x1p23f) {
     // f = n + 2^20 m with integers: m = round(f / 2^20), and n is what is left of f.
@@ -72,6 +87,7 @@ struct StepVariant {
   static constexpr int lanes = lanes_per_particle;
   static constexpr Extra extra = extra_;
   static constexpr bool sheared = may_be_sheared(plain, extra), upright = is_upright(plain, extra);
+  static constexpr bool may_be_forbidden = kIntegers<P> && extra == Extra::potential;
   // Where latency counts most, the threads of a warp share its hits equally.
   static constexpr bool shared_hits = kIntegers<P> && !reading && lanes == 4;
   // Hits that a thread can keep, and those of the last ones that are computed when a thread is
@@ -84,7 +100,9 @@ struct StepVariant {
   static constexpr bool early_sphere = early && (lanes > 2 || !kIntegers<P>);  // registers are left
 
   // Shared memory. Sums in double precision are of the threads' own.
-  using BlockSums = std::conditional_t<kIntegers<P>, BlockForces, int>;
+  using BlockSums =
+      std::conditional_t<kIntegers<P>,
+                         std::conditional_t<may_be_forbidden, MarkedBlockForces, BlockForces>, int>;
   using Hits = std::conditional_t<shared_hits, SharedHits<P, kThreads / lanes, kHits>, int>;
 };
 

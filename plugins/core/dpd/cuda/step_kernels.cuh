@@ -154,6 +154,8 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
   if constexpr (kIntegers<P>) {
     // All sums begin at 0 before a thread of the block adds to one.
     for (Triplets* t : {&block.units, &block.many}) t->x[thread] = t->y[thread] = t->z[thread] = 0;
+    if constexpr (V::may_be_forbidden)
+      if (thread < kThreads / 32) block.forbidden[thread] = 0;
     __syncthreads();
   }
   const int readable = own.here ? own.i : 0;
@@ -191,6 +193,9 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
     // Pairs within the tile have given their reaction to particles of other warps.
     __syncthreads();
     sum.force = force_of<P>(block, own.i - own.first, s.unit);
+    if constexpr (V::may_be_forbidden)
+      if (block.is_forbidden(static_cast<unsigned>(own.i - own.first)))
+        sum.force.x = sum.force.y = sum.force.z = static_cast<typename P::Real>(kForbidden);
   }
   add_over<kIntegers<P>>(sum, lanes, reading);
 
