@@ -164,6 +164,28 @@ def test_a_candidate_without_enough_memory_is_skipped(monkeypatch, tmp_path):
     assert c.pilot == a.pilot and state(c) == state(a)
 
 
+def test_the_next_best_candidate_is_used_if_memory_has_become_too_small(monkeypatch):
+    choose = Adsorption._choose_trials
+
+    def late(a):
+        refuse_above(monkeypatch, 4)
+        choose(a)
+
+    monkeypatch.setattr(Adsorption, "_choose_trials", late)
+    a = opened()
+    a.equilibrate_loading(400)
+    refused = [row.get("refused") for row in a.pilot["rows"]]
+    assert "16 trial positions are too many" in refused  # the best one
+    assert numbers(a) in ((1, 1), (4, 1))
+    assert numbers(a)[0] == a.pilot["rows"][a.pilot["chosen"]]["trial_positions"]
+
+
+def test_the_reason_is_given_if_all_candidates_are_refused(monkeypatch):
+    refuse_above(monkeypatch, 0)
+    with pytest.raises(ValueError, match="1 trial positions are too many"):
+        opened().equilibrate_loading(400)
+
+
 @on_gpu
 def test_a_candidate_beyond_the_shared_memory_of_a_gpu_is_skipped():
     """The systems have room for as many molecules as fit into the shared memory of a block without
