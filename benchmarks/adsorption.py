@@ -148,6 +148,11 @@ def run(
             f"{'--raspa' if raspa else '--merit'} is for methane and rigid molecules; "
             f"{adsorbate} is a flexible chain"
         )
+    if raspa and (force_field != "TraPPE-zeo" or framework_charges):
+        raise ValueError(
+            "--raspa is run with the force field TraPPE-zeo and its charges: leave out "
+            "--force-field and --framework-charges"
+        )
     devices = [device, *(["cpu"] if cpu and on_gpu(device) else [])]
     about = {"framework": framework, "adsorbate": adsorbate, **settings, "equilibrate": equilibrate}
     if framework_charges and not guest:

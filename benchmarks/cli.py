@@ -309,11 +309,11 @@ def adsorption(
         return context.get_parameter_source(name).name == "COMMANDLINE"
 
     if world.size == 1 and not ranks and not weak:
-        if fugacity is not None:
-            if not is_given("raspa"):
-                options["raspa"] = False
-            if not is_given("molecules"):
-                options["molecules"] = molecules[:1]
+        other_charges = is_given("force_field") or is_given("framework_charges")
+        if (fugacity is not None or other_charges) and not is_given("raspa"):
+            options["raspa"] = False
+        if fugacity is not None and not is_given("molecules"):
+            options["molecules"] = molecules[:1]
         return _timed("adsorption", options)
     for name in ("temperature", "exchange", "reinsertion", "raspa"):
         if is_given(name) and options[name] is not False:

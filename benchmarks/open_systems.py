@@ -16,6 +16,7 @@ from typing import Any
 
 from benchmarks import graspa, kups, raspa
 from benchmarks.series import row_of_processes
+from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.input import OPEN_METHODS, arguments_of
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.simulation import Adsorption
@@ -140,12 +141,18 @@ def run(
     gRASPA may have several processes, which run at the same time.
 
     Raises:
-        ValueError: an argument is out of range, or a program of `peers` is not installed.
+        ValueError: an argument is out of range, or a program of `peers` is not installed or would
+            have other charges.
     """
     chosen = [method for method in methods if method in OPEN_METHODS]
     if not chosen:
         raise ValueError(f"--fugacity needs one of --methods {', '.join(OPEN_METHODS)}")
     found = [] if merit is None else _found(peers)
+    if "raspa" in found:
+        raspa.refuse_other_charges(
+            read_framework(framework), settings["adsorbates"], settings["force_field"],
+            settings.get("framework_charges"),
+        )  # fmt: skip
     report = Report(TABLE, json_file, **about, fugacity_bar=fugacity)
     timed = []
     for method in chosen:

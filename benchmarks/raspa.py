@@ -18,10 +18,12 @@ import numpy as np
 
 from benchmarks.series import Series
 from manymove.adsorption.adsorbates import METHANE
+from manymove.adsorption.charges import Given, charges_of_framework
 from manymove.adsorption.force_field import TRAPPE_ZEO, ForceField
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.molecules import Molecule
 from manymove.bench.harness import Variant
+from manymove.warned import collected
 
 _LEAST = 20  # moves in one of its cycles
 
@@ -129,6 +131,31 @@ def molecule_system(
         field, None, external_temperature=300.0, framework_components=crystal, components=[guest],
         initial_number_of_molecules=[molecules],
     )  # fmt: skip
+
+
+def refuse_other_charges(
+    framework: Framework, molecule: Molecule, force_field: ForceField, given: Given
+) -> None:
+    """Refuse charges of the framework that are not those of the force field, which `open_series`
+    has.
+
+    Args:
+        framework, molecule, force_field: the system.
+        given: argument `framework_charges` of `Adsorption`.
+
+    Raises:
+        ValueError: the molecule has charges, and those of an atom differ.
+    """
+    if not any(site.charge for site in molecule.sites):
+        return
+    with collected():  # the engine warns, too
+        found = charges_of_framework(framework, force_field, given)
+    own = [force_field.charges.get(element, 0.0) for element in framework.elements]
+    if (found or [0.0] * len(own)) != own:
+        raise ValueError(
+            "RASPA3 is run with the charges of the force field, and the framework has others: "
+            "leave out --framework-charges, or name other programs with --peers"
+        )
 
 
 def open_series(

@@ -125,7 +125,8 @@ _OWN = {
     "the run.",
     "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
     "cpu": "Time the CPU engine as well as the GPU engine.",
-    "raspa": "Time RASPA3 as well, if raspalib is installed; not with --fugacity.",
+    "raspa": "Time RASPA3 as well, if raspalib is installed; not with --fugacity, --force-field "
+    "and --framework-charges.",
     "lammps": "LAMMPS executables whose styles for GPUs, such as dpd/kk, are timed as well "
     "(default none).",
     "launcher": "Launcher of MPI processes (default mpiexec).",

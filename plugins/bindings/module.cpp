@@ -67,10 +67,10 @@ NB_MODULE(_core, module) {
       "driver.");
   module.def("why_no_cuda_devices", &manymove::why_no_cuda_devices,
              "Why there is none; empty where there are devices.");
-  module.def(
-      "sleep_while_waiting", &manymove::sleep_while_waiting, nb::arg("device"),
-      "From now on, threads of this process sleep while they wait for a CUDA device, instead "
-      "of polling it.");
+  module.def("sleep_while_waiting", &manymove::sleep_while_waiting, nb::arg("device"),
+             nb::arg("sleeps"),
+             "Whether threads of this process sleep from now on while they wait for a CUDA device, "
+             "instead of polling it.");
   module.def("copied_bytes", &manymove::copied_bytes,
              "Bytes copied between host and devices by the engines of this process until now.");
   module.def(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
 import re
 import signal
@@ -319,6 +320,25 @@ def test_points_continue_in_memory_as_from_a_checkpoint(tmp_path, monkeypatch):
     held = [(tmp_path / name / "pressure_20" / "checkpoint-0.state").read_bytes()
             for name in ("memory", "files")]  # fmt: skip
     assert held[0] == held[1]
+
+
+def test_one_point_at_a_time_is_in_memory(tmp_path, monkeypatch):
+    load, alive = Adsorption.load, []
+
+    def counted(path, *given, **named):
+        gc.collect()
+        alive.append(sum(isinstance(one, Adsorption) for one in gc.get_objects()) - before)
+        return load(path, *given, **named)
+
+    monkeypatch.setattr(Adsorption, "load", counted)
+    words = (*DENSE, "1,20", "--systems", 4, "--output", tmp_path, "--device", "auto")
+    gc.collect()
+    before = sum(isinstance(one, Adsorption) for one in gc.get_objects())
+    assert adsorption(*words, "--steps", 10) == 0
+    assert not alive
+    assert cli.run(["adsorption", "--resume", "--steps", "20", "--quiet", "--output",
+                    str(tmp_path)]) == 0  # fmt: skip
+    assert alive == [0, 0]
 
 
 def test_a_resumed_isotherm_keeps_the_rows_that_it_has_not_come_to_again(tmp_path, monkeypatch):

@@ -69,6 +69,17 @@ def test_a_run_may_end_after_a_fiftieth_of_its_length(words, tmp_path):
     assert 40 <= steps[0] < 200 <= steps[1]
 
 
+def test_a_run_that_has_seen_no_molecule_does_not_end_early(words, tmp_path):
+    words[words.index("1", words.index("1e-9"))] = "1e-9"  # the pressure
+    words[words.index("1e-9")] = "0.02"
+    assert cli.run([*words, "--steps", "1000", "--output", str(tmp_path)]) == 0
+    (point,) = summary_of(tmp_path)["runs"]
+    assert point["loading_molecules"] == [0] == point["loading_error_molecules"]
+    assert point["test_molecules_loading"][0] > 0
+    assert (point["steps"], point["target_reached"]) == (1000, False)
+    assert any("target error not reached" in one for one in point["warnings"])
+
+
 def test_the_end_is_tested_also_in_a_run_that_is_resumed_there(words, tmp_path):
     """90 steps are no multiple of the last records of four steps."""
     found = []
@@ -81,9 +92,9 @@ def test_the_end_is_tested_also_in_a_run_that_is_resumed_there(words, tmp_path):
     assert found[0][0] is False
 
 
-def test_it_is_for_a_target_error(words, capsys):
+def test_early_needs_a_target_error(words, capsys):
     while "--target-error" in words:
         at = words.index("--target-error")
         del words[at : at + 2]
     assert cli.run(words) == 2
-    assert "--early is for --target-error" in capsys.readouterr().err
+    assert "--early needs --target-error" in capsys.readouterr().err

@@ -164,19 +164,61 @@ def test_a_candidate_without_enough_memory_is_skipped(monkeypatch, tmp_path):
     assert c.pilot == a.pilot and state(c) == state(a)
 
 
-@on_gpu
-def test_a_candidate_beyond_the_shared_memory_of_a_gpu_is_skipped():
-    """The systems have room for as many molecules as fit into the shared memory of a block without
-    trials, which leaves none for 256 of them."""
+def test_the_next_best_candidate_is_used_if_memory_has_become_too_small(monkeypatch):
+    choose = Adsorption._choose_trials
+
+    def late(a):
+        refuse_above(monkeypatch, 4)
+        choose(a)
+
+    monkeypatch.setattr(Adsorption, "_choose_trials", late)
+    a = opened()
+    a.equilibrate_loading(400)
+    refused = [row.get("refused") for row in a.pilot["rows"]]
+    assert "16 trial positions are too many" in refused  # the best one
+    assert numbers(a) in ((1, 1), (4, 1))
+    assert numbers(a)[0] == a.pilot["rows"][a.pilot["chosen"]]["trial_positions"]
+
+
+def test_the_reason_is_given_if_all_candidates_are_refused(monkeypatch):
+    refuse_above(monkeypatch, 0)
+    with pytest.raises(ValueError, match="1 trial positions are too many"):
+        opened().equilibrate_loading(400)
+
+
+def largest_capacity(positions: int) -> int:
+    """Number of molecules, within 8, for which the shared memory of a GPU has room beside this
+    number of trial positions."""
     fits, too_many = 100, 10_000
     while too_many - fits > 8:
         between = (fits + too_many) // 2
         try:
-            opened(capacity=between, device="cuda", systems=2, trial_positions=1)
+            opened(capacity=between, device="cuda", systems=2, trial_positions=positions)
             fits = between
         except ValueError:
             too_many = between
-    a = opened(capacity=fits, device="cuda")
+    return fits
+
+
+@on_gpu
+def test_more_trials_must_also_fit_after_the_systems_have_grown():
+    fits = largest_capacity(256)
+    for capacity, is_refused in ((fits, True), (fits // 2, False)):
+        a = opened(capacity=capacity, device="cuda", systems=2, trial_positions=1)
+        if is_refused:
+            with pytest.raises(ValueError, match="too many for this GPU's shared memory"):
+                a._engine.set_trials(256, 1)
+            assert list(a.capacity) == [capacity]
+        else:
+            a._engine.set_trials(256, 1)
+        a.run(10)
+
+
+@on_gpu
+def test_a_candidate_beyond_the_shared_memory_of_a_gpu_is_skipped():
+    """The systems have room for as many molecules as fit into the shared memory of a block without
+    trials, which leaves none for 256 of them."""
+    a = opened(capacity=largest_capacity(1), device="cuda")
     a.equilibrate_loading(400)
     assert "too many for this GPU's shared memory" in a.pilot["rows"][-1]["refused"]
     assert "refused" not in a.pilot["rows"][0]

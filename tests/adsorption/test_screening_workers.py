@@ -332,3 +332,18 @@ def test_the_points_of_an_isotherm_share_the_grid_of_the_henry_coefficient(
     assert screened(cifs / "wide.cif", tmp_path / "other") == 0
     assert asked
     assert table(tmp_path / "other") == table(tmp_path / "out")
+
+
+def test_the_process_waits_as_before_after_the_last_of_several_crews(monkeypatch):
+    calls, before = [], sys.getswitchinterval()
+    monkeypatch.setattr(crew._core, "sleep_while_waiting", lambda *given: calls.append(given))
+    waits, one, other = crew.Waits(), object(), object()
+    waits.begin(one, ["cuda:0", "cpu"])
+    waits.begin(other, ["cuda:0", "cuda:1"])
+    assert sorted(calls) == [(0, True), (1, True)]
+    waits.end(one)
+    waits.end(one)
+    assert len(calls) == 2 and sys.getswitchinterval() == pytest.approx(crew._SWITCH)
+    waits.end(other)
+    assert sorted(calls[2:]) == [(0, False), (1, False)]
+    assert sys.getswitchinterval() == before

@@ -14,7 +14,7 @@ import pytest
 from scipy.signal import lfilter
 
 from manymove.adsorption import averages
-from manymove.adsorption.averages import Averages
+from manymove.adsorption.averages import Averages, Comparison
 
 RUNS, LENGTH, RECORDS, FIRST = 250, 2000, 200, 20
 MANY = 1000  # records of a run of the maximum length in a screening
@@ -105,3 +105,45 @@ def test_no_run_ends_before_20_correlation_times(monkeypatch):
     monkeypatch.setattr(averages, "ENOUGH", 0)
     _, shorter = stopped(tau, 64, 0.2)
     assert shorter.mean() < 0.6 * lengths.mean()
+
+
+class Constant:
+    """The engine's sums over 2,000 states, with a mean of each row for each system."""
+
+    counters = (0, 0, 0, 0, 0, 0, LENGTH)
+
+    def __init__(self, rows: dict[int, np.ndarray]) -> None:
+        self._sums = np.zeros((averages._SUMS, 32))
+        for row, values in rows.items():
+            self._sums[row] = LENGTH * values
+
+    def sums(self) -> np.ndarray:
+        return self._sums.ravel()
+
+
+@pytest.mark.parametrize("kinds", [1, 2])
+def test_a_species_that_was_never_there_is_no_result(kinds):
+    """The last species has no molecules. In a mixture the loading of the first one is known."""
+    run, value = Averages(), 5 + 0.01 * np.random.default_rng(1).normal(size=32)
+    first = {averages._OF_SPECIES: value, averages._PLAIN: value, averages._NUMBER: value}
+    first |= dict.fromkeys(SQUARED, value**2 + 1)
+    run._engine = Constant(first if kinds == 2 else {})
+    run._parameters = {"systems": 32, "exchange": 0.5, "species": [{}] * kinds}
+    run._about = {"method": "plj"}
+    run._comparison = Comparison(np.zeros((2, kinds, 32)))
+    assert not run._systems_reach(0.02)
+    run._comparison.moments = 20
+    run._comparison.sums[1, :-1] = 5
+    assert run._systems_reach(0.02)  # no test molecule of the last species found a place
+    run._comparison.sums[1, -1, 3] = 1e-9
+    assert not run._systems_reach(0.02)
+
+
+def test_numbers_that_never_change_have_no_error():
+    run, four = Averages(), np.full(32, 4.0)
+    run._engine = Constant({averages._OF_SPECIES: four, averages._NUMBER: four,
+                            averages._NUMBER_SQUARED: four**2})  # fmt: skip
+    run._parameters = {"systems": 32, "exchange": 0.5, "species": [{}]}
+    run._about, run._comparison = {"method": "plj"}, Comparison(np.zeros((2, 1, 32)))
+    assert run.loading[0].error == 0
+    assert not run._systems_reach(0.02)

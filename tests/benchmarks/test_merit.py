@@ -221,6 +221,20 @@ def test_the_programs_get_the_force_field_and_charges_of_the_command(program, py
     assert given["laws"]["Si"] == pytest.approx([epsilon, sigma])
 
 
+def test_raspa_is_refused_with_other_charges_than_those_of_the_force_field(monkeypatch, capsys):
+    monkeypatch.setattr(raspa, "module", lambda: raspa)  # as if it were installed
+    options = ["--fugacity", "1", "--merit", "0.3", "--peers", "raspa"]
+    assert bench([*WORDS, *options, "--framework-charges", "zero"]) == 2
+    assert "RASPA3 is run with the charges of the force field" in capsys.readouterr().err
+    framework = read_framework("LTA")
+    raspa.refuse_other_charges(framework, CO2, TRAPPE_ZEO, None)
+    raspa.refuse_other_charges(framework, CO2, TRAPPE_ZEO, {"O": -0.75, "Si": 1.5})
+    raspa.refuse_other_charges(framework, CO2, ForceField.read("UFF"), None)  # no charges at all
+    charged = replace(framework, charges=np.tile([0.5, -0.5], len(framework.elements) // 2))
+    with pytest.raises(ValueError, match="and the framework has others"):
+        raspa.refuse_other_charges(charged, CO2, ForceField.read("UFF"), None)
+
+
 def test_a_program_without_a_measurement_is_an_error(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match=r"printed no measurement(.|\n)*no such device"):
         graspa.read_output("", 0, "no such device")
@@ -368,6 +382,8 @@ def test_the_command_measures_both_programs(program, python, tmp_path):
         (["--merit", "1", "--fugacity", "1", "--graspa-processes", "0"], "must be at least 1, got"),
         (["--fugacity", "1", "--adsorbate", "methane", "--force-field", "UFF"], "--force-field is"),
         (["--adsorbate", "methane", "--framework-charges", "zero"], "--framework-charges is for m"),
+        (["--raspa", "--force-field", "UFF"], "--raspa is run with the force field TraPPE-zeo"),
+        (["--raspa", "--framework-charges", "zero"], "leave out --force-field and --framework-ch"),
         (["--merit", "1", "--fugacity", "1", "--kups-systems", "0"], "--kups-systems must be at"),
         (["--merit", "1", "--fugacity", "1", "--kups-seconds", "0"], "--kups-seconds must be posi"),
         (["--merit", "1", "--fugacity", "1", "--adsorbate", "methane"], "needs a rigid molecule"),

@@ -66,6 +66,9 @@ void each_slot_array(State& s, const auto& visit) {
 
 }  // namespace
 
+// A capacity grows by half and 16 slots.
+static int growth(int capacity) { return capacity / 2 + 16; }
+
 void make_room(State& s) {
   const std::vector<int> all = capacities(s);
   s.slots = std::accumulate(all.begin(), all.end(), 0);
@@ -75,18 +78,38 @@ void make_room(State& s) {
   for (std::size_t i = 0; i < s.data.orientations.size(); i += 4) s.data.orientations[i] = 1;
 }
 
+void if_grown(State& s, const std::function<void()>& visit) {
+  const std::vector<int> before = capacities(s);
+  const int slots = s.slots;
+  const auto restore = [&] {
+    for (std::size_t b = 0; b < before.size(); ++b) s.parameters.species[b].capacity = before[b];
+    s.slots = slots;
+  };
+  for (std::size_t b = 0; b < before.size(); ++b) {
+    s.parameters.species[b].capacity += growth(before[b]);
+    s.slots += growth(before[b]);
+  }
+  try {
+    if (s.slots <= kMostSlots) visit();
+  } catch (...) {
+    restore();
+    throw;
+  }
+  restore();
+}
+
 void grow(State& s, unsigned full) {
   const std::vector<int> before = capacities(s);
   const int slots = s.slots;
   std::int64_t wanted = 0;
-  // Bit b of `full`: species b needs room, and its capacity grows by half and 16 slots.
+  // Bit b of `full`: species b needs room.
   for (std::size_t b = 0; b < before.size(); ++b)
-    wanted += before[b] + (full >> b & 1u ? before[b] / 2 + 16 : 0);
+    wanted += before[b] + (full >> b & 1u ? growth(before[b]) : 0);
   if (wanted > kMostSlots)
     throw std::runtime_error(text_of("a system needs room for more than ", kMostSlots,
                                      " molecules: take fewer unit cells"));
   for (std::size_t b = 0; b < before.size(); ++b)
-    if (full >> b & 1u) s.parameters.species[b].capacity += before[b] / 2 + 16;
+    if (full >> b & 1u) s.parameters.species[b].capacity += growth(before[b]);
   s.slots = static_cast<int>(wanted);
   each_slot_array(s, [&](auto& array, std::size_t width) {
     const auto old = array;

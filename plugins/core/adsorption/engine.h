@@ -225,7 +225,8 @@ class MANYMOVE_API Engine {
   virtual double max_displacement() const = 0;
   // Numbers of trials in the following steps, of molecules of a force field; the state and the
   // averages continue. Throws std::invalid_argument, with the numbers as they were, if they are out
-  // of range or too many for the memory of the device.
+  // of range or too many for the memory of the device. More trials than before in an open system
+  // must also fit after all species have grown once.
   virtual void set_trials(int positions, int orientations) = 0;
   // Molecules elsewhere, [systems][molecules][3] in angstrom; counters and averages continue.
   // Throws PlaceError for one in a pocket or on a hill, with the state as it was.

@@ -2,6 +2,7 @@
 // What the engines have in common.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,14 @@ class EngineBase : public Engine {
     reset_averages();
   }
   void set_trials(int positions, int orientations) final {
-    adsorption::set_trials(state_, positions, orientations, [&] { resize_scratch(); });
+    const Parameters& p = state_.parameters;
+    const auto trials = [&p] { return std::int64_t{p.trial_positions} * p.trial_orientations; };
+    const std::int64_t held = trials();
+    adsorption::set_trials(state_, positions, orientations, [&] {
+      // More trials must also fit when the systems have grown once.
+      if (p.exchange > 0 && trials() > held) if_grown(state_, [&] { resize_scratch(); });
+      resize_scratch();
+    });
   }
   Counters counters() const final { return state_.data.counters; }
   GridInfo grid_info() const final { return state_.grid->info; }

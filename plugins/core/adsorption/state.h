@@ -177,6 +177,9 @@ inline constexpr int kMostSlots = 16384;  // of a system
 int estimated_capacity(const State& state, int species, const std::vector<bool>& open);
 // After the capacities have changed: arrays with slots for them, without molecules.
 void make_room(State& state);
+// Calls visit() while the state has the numbers of slots that it will have when all species have
+// grown once, unless they are too many. The arrays stay as they are.
+void if_grown(State& state, const std::function<void()>& visit);
 // More slots for the species of these bits, with the molecules where they are.
 void grow(State& state, unsigned full);
 std::vector<int> capacities(const State& state);

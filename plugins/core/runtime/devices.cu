@@ -148,10 +148,11 @@ void wait_for_device(int device) {
   check(cudaDeviceSynchronize(), "work of the device");
 }
 
-void sleep_while_waiting(int device) {
+void sleep_while_waiting(int device, bool sleeps) {
   const DeviceGuard guard(existing_device(device));
+  const unsigned flag = sleeps ? cudaDeviceScheduleBlockingSync : cudaDeviceScheduleAuto;
   // If the flag is refused, threads poll, which is slower but no error.
-  if (cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync) != cudaSuccess) cudaGetLastError();
+  if (cudaSetDeviceFlags(flag) != cudaSuccess) cudaGetLastError();
 }
 
 }  // namespace manymove

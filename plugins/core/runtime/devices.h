@@ -49,8 +49,9 @@ MANYMOVE_API std::shared_ptr<void> device_memory(int device, std::size_t bytes,
                                                  const void* content = nullptr);
 // Waits for all work of a CUDA device.
 MANYMOVE_API void wait_for_device(int device);
-// From now on, threads of this process sleep while they wait for this CUDA device. By default they
-// poll it, which answers sooner but keeps a core busy for each thread.
-MANYMOVE_API void sleep_while_waiting(int device);
+// From now on, threads of this process sleep while they wait for this CUDA device. If `sleeps` is
+// false, they poll it again, as by default, which answers sooner but keeps a core busy for each
+// thread.
+MANYMOVE_API void sleep_while_waiting(int device, bool sleeps);
 
 }  // namespace manymove

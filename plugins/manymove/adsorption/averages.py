@@ -357,7 +357,8 @@ class Averages(Loadings):
         """Whether the loadings of open systems, or the energy of closed ones, have this relative
         error. The steps must be as many as 20 integrated correlation times of the energy and of the
         number of molecules. The mean of n steps has 2 tau / n times the variance of a single
-        state."""
+        state. An error of zero is no estimate, because nothing was exchanged. A species that
+        was never there counts only if no test molecule found a place."""
         if not self._samples or self._systems < FEWEST:
             return False
         means, is_open = self._means(), bool(self._parameters["exchange"])
@@ -366,8 +367,18 @@ class Averages(Loadings):
             variance = means[squared].mean() - means[row].mean() ** 2
             if variance < ENOUGH / 2 * means[row].var(ddof=1):
                 return False
-        found = self.loading if is_open else [self.energy_average]
-        return all(each.error <= target * abs(each.value) for each in found)
+        if not is_open:
+            energy = self.energy_average
+            return energy.error <= target * abs(energy.value)
+        return all(
+            0 < one.error <= target * one.value or (one.value == 0 and self._has_no_place(kind))
+            for kind, one in enumerate(self.loading)
+        )
+
+    def _has_no_place(self, species: int) -> bool:
+        """Whether test molecules were inserted, and the weight exp(-U / T) of each is exactly 0, as
+        in a framework whose pores are blocked or too narrow."""
+        return self._moments > 0 and not self._comparison.sums[1, species].any()
 
     @property
     def _loadings_of_systems(self) -> np.ndarray:  # type: ignore[override]

@@ -136,14 +136,28 @@ class Pilot(MonteCarlo, Averages):
                 "merit": accepted / max(1, exchanges) / operations,
                 **({} if why is None else {"refused": why}),
             })  # fmt: skip
-        # Of equal merits the one with the fewest trials.
-        possible = [index for index, row in enumerate(rows) if "refused" not in row]
-        chosen = max(possible, key=lambda index: (rows[index]["merit"], -index))
-        self._use_trials(*tried[chosen])
+        chosen = self._use_best(rows)
         self._pilot_is({
             "round": pilot["round"], "rows": rows, "chosen": chosen, "loading": now,
             "before": pilot["loading"],
         })  # fmt: skip
+
+    def _use_best(self, rows: list[dict[str, Any]]) -> int:
+        """Use the candidate with the largest merit for which there is enough memory, and return its
+        index.
+
+        Raises:
+            ValueError: all candidates are refused.
+        """
+        possible = [index for index, row in enumerate(rows) if "refused" not in row]
+        # Of equal merits the one with the fewest trials.
+        for index in sorted(possible, key=lambda index: (-rows[index]["merit"], index)):
+            try:
+                self._use_trials(*self._about["candidates"][index])
+                return index
+            except (ValueError, MemoryError) as error:  # the systems may have grown since its piece
+                rows[index]["refused"] = text_of(error)
+        raise ValueError(rows[0]["refused"])
 
     def _same_loading(self, errors: float) -> bool:
         """Whether the mean loadings of the last two rounds agree within so many standard errors.

@@ -29,6 +29,7 @@ from manymove.adsorption.structures import check_pdb, element_of, write_structur
 from manymove.adsorption.trajectory import frame_of
 from manymove.analysis.autocorrelation import FEWEST
 from manymove.analysis.notation import Estimate
+from manymove.devices import resolve
 from manymove.io import FrameWriter
 from manymove.jobs import limits, replica
 from manymove.jobs.options import least, of_option, refuse_shorter
@@ -196,6 +197,7 @@ class Replica(replica.Replica):
             a = self._ended(s.start / self._state.name)
             a.set_fugacity(s.fugacity)
             return a
+        self._taken()
         with of_option("--framework"):
             framework = read_framework(s.framework)
         given = {
@@ -212,15 +214,25 @@ class Replica(replica.Replica):
     def _ended(self, state: Path) -> Adsorption:
         """The systems at the end of the job with this checkpoint, from memory if they are kept: a
         new engine would allocate memory, which on a GPU waits for the kernels of all structures."""
-        for held in self._kept:
-            if isinstance(held, Ended) and held.state == state:
-                if held.systems.device == self._device:
-                    held.systems._restart_clock()
-                    return held.systems
-        return Adsorption.load(state, self._device, self._threads)
+        a = self._taken(state)
+        if a is None:
+            return Adsorption.load(state, self._device, self._threads)
+        a._restart_clock()
+        return a
+
+    def _taken(self, state: Path | None = None) -> Adsorption | None:
+        """Remove all systems from those kept, so that they free their memory before another engine
+        allocates some, and return the ones of this checkpoint."""
+        ended = [one for one in self._kept if isinstance(one, Ended)]
+        self._kept[:] = [one for one in self._kept if not isinstance(one, Ended)]
+        for held in ended:
+            if held.state == state and held.systems.device == resolve(self._device, several=True):
+                return held.systems
+        return None
 
     def _resumed(self) -> Adsorption:
         records_file, state = self._newest()
+        self._taken()
         a = Adsorption.load(state, device=self._device, threads=self._threads)
         records, about = checkpoint.read_records(records_file, columns=3)
         self._mark = about.get("trajectory")

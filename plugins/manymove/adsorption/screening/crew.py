@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,7 @@ from manymove.jobs.world import World
 
 _AGAIN = 1.0  # seconds between two attempts to take a structure that another worker has
 _WAIT = 0.2  # seconds between two looks at a request to stop
+_SWITCH = 5e-4  # seconds after which a thread releases the lock of the interpreter
 _MOST = 32  # structures that run at the same time by default
 
 
@@ -70,6 +72,49 @@ def places_of(screening: Screening, world: World, structures: int) -> list[Place
     ]
 
 
+class Waits:
+    """How the threads of this process wait while there are crews, which may overlap. The last one
+    restores what was there before the first one.
+
+    Threads need the lock of the interpreter between short calls of engines, for which they would
+    wait longer than a call takes with the default interval. While they wait for a GPU they sleep,
+    because there may be more of them than cores.
+    """
+
+    def __init__(self) -> None:
+        self._guard, self._interval = Lock(), 0.0
+        self._gpus: dict[object, set[str]] = {}  # of each crew
+
+    def begin(self, crew: object, places: Sequence[str]) -> None:
+        """A crew begins, whose threads wait for these devices."""
+        with self._guard:
+            self._sleep({*places} - {"cpu"} - self._in_use, True)
+            if not self._gpus:
+                self._interval = sys.getswitchinterval()
+                sys.setswitchinterval(_SWITCH)
+            self._gpus[crew] = {*places} - {"cpu"}
+
+    def end(self, crew: object) -> None:
+        """A crew has ended. A second call has no effect."""
+        with self._guard:
+            if (gpus := self._gpus.pop(crew, None)) is None:
+                return
+            self._sleep(gpus - self._in_use, False)
+            if not self._gpus:
+                sys.setswitchinterval(self._interval)
+
+    @property
+    def _in_use(self) -> set[str]:
+        return {gpu for gpus in self._gpus.values() for gpu in gpus}
+
+    def _sleep(self, gpus: set[str], sleeps: bool) -> None:
+        for gpu in gpus:
+            _core.sleep_while_waiting(devices.first_index(gpu), sleeps)
+
+
+_waits = Waits()  # of this process
+
+
 class Crew:
     """Threads that check and run structures until each of them has ended, in this worker or in
     another one.
@@ -95,8 +140,7 @@ class Crew:
         self._stop = StopRequest()
         self._guard, self._working = Lock(), len(places)
         self._is_alone = len(places) == 1  # whether a single thread runs structures
-        for device in {place.device for place in places if not self._is_alone} - {"cpu"}:
-            _core.sleep_while_waiting(devices.first_index(device))  # maybe more threads than cores
+        _waits.begin(self, [] if self._is_alone else [place.device for place in places])
         self._threads = [Thread(target=self._work, args=(place,), daemon=True) for place in places]
         for thread in self._threads:
             thread.start()
@@ -127,6 +171,7 @@ class Crew:
         for thread in self._threads:
             while thread.is_alive():
                 thread.join(_WAIT)
+        _waits.end(self)
 
     def _work(self, place: Place) -> None:
         try:

@@ -27,7 +27,6 @@ from manymove.jobs.progress import StopRequest, time_left
 from manymove.jobs.team import Place
 from manymove.jobs.world import World
 
-_SWITCH = 5e-4  # seconds after which a thread releases the lock of the interpreter
 _EVERY = 10.0  # minimum time between two writes of the tables during a run, in seconds
 _OPENING, _LOOK = 10.0, 0.1  # seconds that another process has to enter its options, and of a look
 _GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are spread evenly between 0 and 1
@@ -141,10 +140,7 @@ class Job:
         """The results of the structures that are left, as they end in this or another process."""
         tasks = [self._tasks[index] for index in pending]
         crew = Crew(tasks, places, self._first(len(tasks)), since, self._finished)
-        began, count, before = time.monotonic(), 0, sys.getswitchinterval()
-        # Threads need the lock of the interpreter between short calls of engines. With the default
-        # interval they would wait for it longer than a call takes.
-        sys.setswitchinterval(_SWITCH)
+        began, count = time.monotonic(), 0
         try:
             each = crew.results()
             while (one := self._next(crew, each, pending)) is not None:
@@ -156,7 +152,6 @@ class Job:
                 yield found
         finally:
             crew.stop()
-            sys.setswitchinterval(before)
 
     def _next(
         self,
