@@ -245,11 +245,13 @@ MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
     if (!b.everywhere && (r.x < b.low[0] || r.x > b.high[0] || r.y < b.low[1] || r.y > b.high[1] ||
                           r.z < b.low[2] || r.z > b.high[2]))
       continue;
-    // The factor 0 keeps forces that are not numbers (kForbidden).
-    using Real = typename P::Real;
-    force.x = fused(b.replaced & 1u ? Real(0) : Real(1), force.x, b.force.x);
-    force.y = fused(b.replaced & 2u ? Real(0) : Real(1), force.y, b.force.y);
-    force.z = fused(b.replaced & 4u ? Real(0) : Real(1), force.z, b.force.z);
+    // Forces that are not numbers (kForbidden) are not replaced.
+    const auto with = [](bool replaced, auto mine, auto its) {
+      return replaced && mine == mine ? its : mine + its;
+    };
+    force.x = with(b.replaced & 1u, force.x, b.force.x);
+    force.y = with(b.replaced & 2u, force.y, b.force.y);
+    force.z = with(b.replaced & 4u, force.z, b.force.z);
   }
   return force;
 }

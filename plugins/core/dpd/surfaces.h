@@ -42,7 +42,9 @@ MM_HD Real surface_force_over(const auto& surface, const Vector<Real>& apart) {
   const Real from_center =
       flat ? apart.x + apart.y + apart.z
            : square_root(fused(apart.x, apart.x, fused(apart.y, apart.y, apart.z * apart.z)));
-  if (from_center == Real(0)) return Real(0);
+  // On a plane, or on the axis of a cylinder, where the force has no direction.
+  if (from_center == Real(0))
+    return flat && surface.law != Surface::kIndenter ? static_cast<Real>(kForbidden) : Real(0);
   const Real distance = surface.side * (from_center - surface.radius);
   return surface.side *
          surface_force(surface.law, surface.first, surface.second, surface.cutoff, distance) /

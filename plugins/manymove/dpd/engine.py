@@ -146,26 +146,25 @@ class Engine:
 
         LAMMPS computes the forces with velocities of the full step, while those within a run are
         computed with velocities of the half step. The latter may be given, in the order of the
-        numbers."""
-        self._records = self.records()
-        if self._is_charged:
-            self._refuse_other_charges()
-        self.command("run 0 post no")
-        self._table.read()  # a record whose forces do not belong to a run
-        self.command("atom_modify sort 0 0")  # sums depend on the order
-        if forces is not None:
-            self._array("f")[:] = forces[self._array("id") - 1]
+        numbers.
 
-    def _refuse_other_charges(self) -> None:
-        """Raise ValueError if the run style warns that only LAMMPS can compute these charges."""
+        Raises:
+            ValueError: the run style warns that only LAMMPS can compute these charges.
+        """
+        self._records = self.records()
+        # One setup, because each one without steps takes the next random numbers.
         with tempfile.TemporaryFile("w+") as log:  # without a name, as the records
-            self.command(f"log /proc/self/fd/{log.fileno()}\nrun 0 post no\nlog none")
-            self._table.read()
+            name = f"/proc/self/fd/{log.fileno()}" if self._is_charged else "none"
+            self.command(f"log {name}\nrun 0 post no\nlog none")
+            self._table.read()  # a record whose forces do not belong to a run
             said = re.search(r"cannot keep the particles on the device: (.+?)\. Pair", log.read())
         if said:
             raise ValueError(
                 f"these charges are not possible: {said.group(1)}; give other electrostatics"
             )
+        self.command("atom_modify sort 0 0")  # sums depend on the order
+        if forces is not None:
+            self._array("f")[:] = forces[self._array("id") - 1]
 
     def call_every(self, intervals: Set[int]) -> None:
         """Let the following runs call a function at multiples of these numbers of steps.
