@@ -115,6 +115,22 @@ def test_the_order_of_uneven_charges_does_not_matter(tmp_path):
     assert loaded.charge_energy == fluid.charge_energy
 
 
+def test_a_stopped_fluid_continues_with_the_same_random_numbers(tmp_path):
+    def stop(fluid: DPDFluid) -> None:
+        if fluid.steps == 20:
+            raise KeyboardInterrupt
+
+    stopped, whole = ions(), ions()
+    with pytest.raises(KeyboardInterrupt):
+        stopped.run(40, [(10, stop)])
+    stopped.save(tmp_path / "fluid")
+    loaded = DPDFluid.load(tmp_path / "fluid", device="cpu")
+    for fluid in (stopped, loaded):
+        fluid.run(20)
+    whole.run(40)
+    assert stopped.state_hash == loaded.state_hash == whole.state_hash
+
+
 def test_a_coarse_mesh_and_one_that_is_not_possible(tmp_path):
     coarse = ions(electrostatics=Electrostatics(accuracy=0.01))
     coarse.run(10)
