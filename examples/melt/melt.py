@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="Threads of each process.")
     options = script.parse(parser, "melt", {"steps": 2000, "settle": 100})
     # Two rows of averages, and two frames.
-    script.at_least(options, steps=2000, settle=0, ranks=1, threads=1)
+    script.at_least(options, steps=2000, settle=0, ranks=1)
     if options.draw:
         folder = options.draw[0].parent
         script.picture(options, draw(script.read(options)[0], folder))
