@@ -19,7 +19,7 @@ from documents import PAGES, ROOT, anchors, blocks, commands, links, name, prose
 from structure import PRIVATE_WORDS
 
 PLACES = ("README.md", "CHANGELOG.md", "docs", "examples", "plugins", "hoomd_ext", "lammps_ext")
-SUFFIXES = (".py", ".md", ".cpp", ".h", ".cuh", ".cu")
+SUFFIXES = (".py", ".md", ".cpp", ".cc", ".h", ".cuh", ".cu")
 PLUS_OR_MINUS = re.compile(r"[\d}] ?(\+-|\+/-|±) ?[\d{]")
 COMMIT = re.compile(r"(?<![\w/.-])(?=\d*[a-f])(?=[a-f]*\d)[\da-f]{7,8}(?![\w-])")
 HISTORY = ("CHANGELOG.md", "NOTICES.md")  # may speak of the past, or quote
