@@ -169,6 +169,8 @@ inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   *p = {"device", device, 0, 100, 1};
   return cudaSuccess;
 }
+constexpr unsigned cudaDeviceScheduleAuto = 0, cudaDeviceScheduleBlockingSync = 4;
+inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSynchronize() { return fake::call("wait for the device"); }
 inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* memory) {
   const auto at = fake::runtime.device_of.find(memory);
