@@ -22,7 +22,6 @@ from hoomd.variant import Variant
 _EXCLUSIONS = (
     "bond", "angle", "dihedral", "special_pair", "constraint", "body", "1-3", "1-4",
 )  # fmt: skip
-_FILTERS = (hoomd.filter.ParticleFilter, hoomd.filter.CustomFilter)
 _PRECISIONS = ("mixed", "double")
 _NAME = "hoomd.manymove.DPD"
 
@@ -146,7 +145,8 @@ class DPD(OfThreads, Integrator):
             raise ValueError(f'precision must be "mixed" or "double", got {precision!r}')
         self._precision = precision
         self._filter = hoomd.filter.All() if filter is None else filter
-        if not isinstance(self._filter, _FILTERS):
+        filters = hoomd.filter.ParticleFilter, hoomd.filter.CustomFilter
+        if not isinstance(self._filter, filters):
             raise TypeError(f"filter must be a filter of hoomd.filter, got {filter!r}")
         self.forces = forces
         self.exclusions = exclusions

@@ -17,7 +17,8 @@ from manymove.lammps import host
 
 SMALL = ["--device", "cpu", "--seconds", "0.01"]
 SIZES = {"disks": 2500, "spheres": 500, "component": 2500, "dpd": 600}
-SIZES |= {"bonded": 600, "electrolyte": 512, "tree": 512, "adsorption": 3}
+SIZES |= {"mixture": 500, "bonded": 600, "sheared": 600}
+SIZES |= {"electrolyte": 512, "tree": 512, "adsorption": 3}
 
 
 def scaling(*arguments):
@@ -25,13 +26,13 @@ def scaling(*arguments):
 
 
 def needs(algorithm):
-    if algorithm in ("disks", "spheres", "component", "adsorption"):
+    if algorithm in ("disks", "spheres", "mixture", "component", "adsorption"):
         pytest.importorskip("mpi4py")
         if MPIEXEC is None:
             pytest.skip("no mpiexec")
     if algorithm == "component":
         pytest.importorskip("hoomd.manymove")
-    if algorithm in ("dpd", "bonded") and host.missing():
+    if algorithm in ("dpd", "bonded", "sheared") and host.missing():
         pytest.skip(host.missing())
 
 

@@ -60,7 +60,7 @@ struct Surface {
   enum Law : int { kIndenter, kHarmonic, kPowers93, kPowers126 } law;
   unsigned axes;  // bit a: the distance from the center has a component along axis a: one bit for a
                   // plane, two for a cylinder, three for a sphere
-  bool outside;      // the particles are outside of the radius, or above a plane
+  bool outside;   // the particles are outside of the radius, or above a plane
   double center[3];  // Cartesian, along these axes; for a plane, its position
   double radius;     // 0 for a plane
   double first, second, cutoff;

@@ -306,7 +306,7 @@ struct TileWalls : TileField<D> {
 // where this is possible. F: TileField<D> or TileWalls<D>.
 template <int D, class F>
 struct WayInFields {
-  struct End {  // of a trial move
+  struct End {     // of a trial move
     bool free;     // whether it is within the clearance
     float energy;  // estimated change since the beginning
   };
