@@ -200,10 +200,25 @@ def test_particles_closer_than_a_table_begins_end_the_run(precision, device, tmp
     script += KINDS["table linear"].replace("double", precision).replace("pair_coeff 2 2", "#")
     script += "set atom 2 vx -60.0\n" + resident(device) + "run 3\n"
     assert "was lost before step 2" in run_lammps(script, tmp_path, fails=True).output
+    last = script.replace("run 3", "run 1")
+    assert "was lost in step 1" in run_lammps(last, tmp_path, fails=True).output
     assert "fix nve all nve\n" in script
     script = script.replace("all nve\n", "all nve/limit 0.6\n").replace("vx -60.0", "vx -600.0")
     script = script.replace("timestep 0.02", "timestep 0.002").replace("run 3", "run 9")
     assert "was lost before step" in run_lammps(script, tmp_path, fails=True).output
+
+
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+def test_a_limited_speed_separates_particles_at_nearly_one_place(precision, tmp_path):
+    """Their force is infinite in float32, except on GPUs, which sum integers."""
+    script = one_type("create_atoms 1 single 4 4 4\ncreate_atoms 1 single 4.0002 4 4")
+    script += "pair_style hybrid/overlay manymove/dpd 0.0 1.0 4711 precision double lj/cut 1.12\n"
+    script += "pair_coeff * * manymove/dpd 0.0 0.0\npair_coeff * * lj/cut 1.0 1.0\n"
+    script = script.replace("double", precision).replace("all nve\n", "all nve/limit 0.05\n")
+    end = THERMO + "run 3\n" + END
+    ours = run_lammps(script + resident("cpu") + end, tmp_path)
+    assert_stays(ours)
+    assert_same_steps(ours, run_lammps(script + end, tmp_path), 1e-6)
 
 
 @pytest.mark.parametrize("reason", OTHERS)

@@ -230,6 +230,20 @@ void DeviceSession::accept_changes() {
   body_.clear();
 }
 
+void DeviceSession::check_velocities() {
+  std::int64_t lost = 0;
+  for (int i = 0; i < atom->nlocal; ++i)
+    if (std::isnan(atom->v[i][0])) lost = std::max<std::int64_t>(lost, atom->tag[i]);
+  guarded([&] {
+    communicator_.maximum(&lost, 1);
+    if (lost)
+      throw manymove::dpd::LostParticle("particle " + std::to_string(lost) + " was lost in step " +
+                                        std::to_string(update->ntimestep) +
+                                        ": a pair is closer than its table, or a particle is " +
+                                        "behind a wall");
+  });
+}
+
 manymove::dpd::EngineCounters DeviceSession::counters() const {
   manymove::dpd::EngineCounters counters = engine_->counters();
   counters.steps += earlier_.steps;

@@ -43,6 +43,10 @@ class DeviceSession : private DevicePhase {
   void remember(unsigned what);
   void accept_changes();
 
+  // After the last step of a run, for whose forces no step of the engine follows: an error, as in
+  // advance(), if the velocity of a particle is not a number. The host has the velocities.
+  void check_velocities();
+
   manymove::dpd::EngineCounters counters() const;
 
  private:

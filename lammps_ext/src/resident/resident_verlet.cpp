@@ -305,6 +305,7 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
     what = stop == last || !in_time ? kEverything : what_is_read(script);
     if (script.shearing().set_before(update->ntimestep) && comm->nprocs > 1) follow_atoms(session);
     read(script, session, what);
+    if (stop == last) session.check_velocities();
     script.shearing().set_after_step();
     if (script.velocities().act_at(update->ntimestep)) session.change_velocities(what);
     timer->stamp(Timer::COMM);

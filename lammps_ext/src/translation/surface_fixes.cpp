@@ -295,18 +295,20 @@ bool SurfaceFixes::acts_as_read(Fix* fix) const {
   std::fill_n(f, values, 0.0);
   fix->post_force(0);
   double largest = 0, difference = 0;
+  bool known = true;  // the engine's force is a number
   for (int i = 0; i < atom->nlocal; ++i) {
     double expected[3] = {0, 0, 0};
     for (const Part& part : parts_)
       if (part.fix == fix && (atom->mask[i] & fix->groupbit))
         add_force_of(part, atom->x[i], expected);
     for (int a = 0; a < 3; ++a) {
+      known = known && !std::isnan(expected[a]);
       largest = std::max(largest, std::fabs(expected[a]));
       difference = std::max(difference, std::fabs(atom->f[i][a] - expected[a]));
     }
   }
   std::ranges::copy(before, f);
-  return difference <= 1e-9 * largest;
+  return known && difference <= 1e-9 * largest;
 }
 
 // ---- the description for the engine ----

@@ -300,9 +300,12 @@ MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename
   const Real largest = max_of(abs_of(v.x), max_of(abs_of(v.y), abs_of(v.z)));
   const bool huge = largest > Real(1e18);
   if (huge) {
-    v.x /= largest;
-    v.y /= largest;
-    v.z /= largest;
+    const auto part = [largest](Real c) {  // infinite components are the largest, too
+      return abs_of(c) == largest ? (c > Real(0) ? Real(1) : Real(-1)) : c / largest;
+    };
+    v.x = part(v.x);
+    v.y = part(v.y);
+    v.z = part(v.z);
   }
   const Real squared = dot(Vector<Real>{v.x, v.y, v.z}, Vector<Real>{v.x, v.y, v.z});
   if (!huge && !(squared > motion.limit_squared)) return;

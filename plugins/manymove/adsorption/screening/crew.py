@@ -74,7 +74,7 @@ def places_of(screening: Screening, world: World, structures: int) -> list[Place
 
 class Waits:
     """How the threads of this process wait while there are crews, which may overlap. The last one
-    restores what was there before the first one.
+    restores the interpreter's interval, and CUDA's default for GPUs.
 
     Threads need the lock of the interpreter between short calls of engines, for which they would
     wait longer than a call takes with the default interval. While they wait for a GPU they sleep,
@@ -83,16 +83,17 @@ class Waits:
 
     def __init__(self) -> None:
         self._guard, self._interval = Lock(), 0.0
-        self._gpus: dict[object, set[str]] = {}  # of each crew
+        self._gpus: dict[object, set[int]] = {}  # indices, of each crew
 
     def begin(self, crew: object, places: Sequence[str]) -> None:
         """A crew begins, whose threads wait for these devices."""
         with self._guard:
-            self._sleep({*places} - {"cpu"} - self._in_use, True)
+            gpus = {devices.first_index(place) for place in places if place != "cpu"}
+            self._sleep(gpus - self._in_use, True)
             if not self._gpus:
                 self._interval = sys.getswitchinterval()
                 sys.setswitchinterval(_SWITCH)
-            self._gpus[crew] = {*places} - {"cpu"}
+            self._gpus[crew] = gpus
 
     def end(self, crew: object) -> None:
         """A crew has ended. A second call has no effect."""
@@ -104,12 +105,12 @@ class Waits:
                 sys.setswitchinterval(self._interval)
 
     @property
-    def _in_use(self) -> set[str]:
+    def _in_use(self) -> set[int]:
         return {gpu for gpus in self._gpus.values() for gpu in gpus}
 
-    def _sleep(self, gpus: set[str], sleeps: bool) -> None:
+    def _sleep(self, gpus: set[int], sleeps: bool) -> None:
         for gpu in gpus:
-            _core.sleep_while_waiting(devices.first_index(gpu), sleeps)
+            _core.sleep_while_waiting(gpu, sleeps)
 
 
 _waits = Waits()  # of this process
@@ -168,10 +169,12 @@ class Crew:
     def stop(self) -> None:
         """End the structures that are run, with a checkpoint of each, and wait for the threads."""
         self._stop.request()
-        for thread in self._threads:
-            while thread.is_alive():
-                thread.join(_WAIT)
-        _waits.end(self)
+        try:
+            for thread in self._threads:
+                while thread.is_alive():
+                    thread.join(_WAIT)
+        finally:  # also after a second Ctrl-C
+            _waits.end(self)
 
     def _work(self, place: Place) -> None:
         try:
