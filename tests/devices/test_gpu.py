@@ -15,7 +15,7 @@ from documents import ROOT
 from electrolytes import trivalent
 from hard_disks import lattice
 from machine import GPU
-from processes import LIMITED, run, with_support
+from processes import LIMITED, SOON, run, with_support
 
 from manymove import Adsorption, EnergyGrid, HardDisks, Interactions, _core
 from manymove.lammps import host
@@ -259,9 +259,9 @@ def watch(tmp_path_factory) -> Path:
 @pytest.mark.parametrize(
     "other, message, most",
     [
-        ("is silent", "no device has decided a trial for 2 s (MANYMOVE_TIMEOUT)", 5),
-        ("traps", "cuda:0: ", 5),
-        ("counts slowly", "", 10),
+        ("is silent", "no device has decided a trial for 2 s (MANYMOVE_TIMEOUT)", SOON),
+        ("traps", "cuda:0: ", SOON),
+        ("counts slowly", "", 2 * SOON),
     ],
 )
 def test_kernels_that_wait_for_another_device_are_watched(watch, other, message, most):

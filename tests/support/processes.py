@@ -27,7 +27,7 @@ LIMITED = {"MANYMOVE_TIMEOUT": str(LIMIT)}
 def run(command: Iterable[object], **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a program to its end. The test fails if the program hangs. The environment is that at the
     start of the tests unless `env` is given."""
-    defaults = {"env": CLEAN, "capture_output": True, "text": True, "timeout": 100}
+    defaults = {"env": CLEAN, "capture_output": True, "text": True, "timeout": 300}
     return subprocess.run([*map(str, command)], **{**defaults, **options})
 
 
