@@ -67,6 +67,7 @@ def ended(
         run._engine.samples = record * LENGTH // records
         run._comparison.moments += 1
         run._comparison.spread += run._engine.present.var(ddof=1)
+        run._comparison.sums[0] += run._engine.present
         if record >= FIRST and run._systems_reach(target, before):
             break
     return run

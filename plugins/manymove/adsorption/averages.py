@@ -32,7 +32,7 @@ _EXPECTED, _EXPECTED_ENERGY, _CHOICE, _TEST, _TESTED, _PRESENT, _MOVES = 13, 17,
 _ENERGY_OF, _PRODUCTS = 38, 42  # of open mixtures
 _REGROWTHS, _SUMS = 52, 54
 FEWEST = 10  # systems from whose spread an error is reliable
-_SEEN = 100  # molecules in the states of all comparisons whose variance is known well
+_MANY = 50  # molecules of all systems from whose numbers a spread is known well
 NOISE = 0.03  # largest relative error of the loading with which a comparison is decided
 
 
@@ -385,22 +385,30 @@ class Averages(Loadings):
         )
 
     def _share_of_mean(self) -> float:
-        """The larger `share_of_mean` of the energy and of the numbers of molecules. The variance of
-        a number is that over the systems at the same step, because a drift from the start of the
-        run would add to that over the steps. The latter is used for numbers that the comparisons
-        with test molecules have seldom found, or if there were none."""
-        means, now = self._means(), self._comparison
-        is_open = bool(self._parameters["exchange"])
+        """The largest `share_of_mean` of the energy and of the numbers of molecules. With few
+        molecules, or without comparisons with test molecules, the variance of a state is that of
+        their sum over the steps, to which a drift adds."""
+        means, is_open = self._means(), bool(self._parameters["exchange"])
         rows = [(_PLAIN, _SQUARED), (_NUMBER, _NUMBER_SQUARED)]
         shares = [
             share_of_mean(means[row], float(means[squared].mean() - means[row].mean() ** 2))
             for row, squared in rows[: 1 + is_open]
         ]
-        spread = np.ravel(now.spread)
-        if is_open and (spread * self._systems > _SEEN).all():
-            numbers = means[_OF_SPECIES : _OF_SPECIES + spread.size]
-            shares[1:] = map(share_of_mean, numbers, spread / now.moments)
+        if is_open and self._known_spread():
+            shares[1:] = self._shares_of_numbers(self._loadings_of_systems)
         return max(shares)
+
+    def _known_spread(self) -> bool:
+        """Whether the systems had many molecules of each species at the comparisons with test
+        molecules, so that the spread of their numbers is known well."""
+        now = self._comparison
+        return now.moments > 0 and bool((now.sums[0].sum(axis=1) >= _MANY * now.moments).all())
+
+    def _shares_of_numbers(self, means: np.ndarray) -> list[float]:
+        """The `share_of_mean` of the number of molecules of each species, whose means are an array
+        (species, systems). The variance of a state is that over the systems at the same step."""
+        spread = np.ravel(self._comparison.spread) / self._comparison.moments
+        return [share_of_mean(*each) for each in zip(means, spread, strict=True)]
 
     def _has_no_place(self, species: int) -> bool:
         """Whether test molecules were inserted, and the weight exp(-U / T) of each is exactly 0, as

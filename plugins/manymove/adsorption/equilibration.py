@@ -10,7 +10,7 @@ import numpy as np
 from manymove import arguments
 from manymove.adsorption.averages import FEWEST, Comparison
 from manymove.adsorption.pilot import PIECES, Pilot
-from manymove.analysis.stopping import are_settled, share_of_mean
+from manymove.analysis.stopping import are_settled
 from manymove.runs import Callbacks
 
 _MOMENTS = 100  # comparisons of loading and test molecules in a round of the equilibration
@@ -73,9 +73,10 @@ class Equilibration(Pilot):
         previous round within two standard errors, and if the error is below 3 % of the loading or
         below 1.5 times the error that independent states would have.
 
-        Test molecules in dense systems are noisy. Therefore a round is also the last one if it is
-        at least four correlation times of the numbers of molecules long, and both sides do not
-        disagree by three standard errors. The steps before it are then long enough for the start.
+        Test molecules in dense systems are noisy. Therefore a round is also the last one if the
+        standard error of the comparison is above 3 %, both sides agree within three standard
+        errors, and the round, which must not be the first one, is at least four correlation times
+        of the numbers of molecules long. The steps before it are then enough for the start.
 
         Args:
             steps: number of steps of every system in the first round, at least 1.
@@ -109,7 +110,7 @@ class Equilibration(Pilot):
                     self.compare_loading(test_molecules(length // _MOMENTS))
             self._choose_trials()
             agree = self.loading_agrees(_AGREEMENT)
-            if agree is not True and self._is_settled() and self.loading_agrees() is not False:
+            if self.loading_agrees() is None and self._is_settled():
                 agree, ends = None, True
             else:
                 ends = agree or (agree is None and self._same_loading(_AGREEMENT))
@@ -119,14 +120,12 @@ class Equilibration(Pilot):
             self._forget_comparison(first=now.first, round=now.round + 1, began=self.elapsed)
 
     def _is_settled(self) -> bool:
-        """Whether the round is at least four correlation times of the number of molecules long."""
-        now, systems = self._comparison, self._systems
-        if systems < FEWEST:
+        """Whether the round is at least four correlation times of the numbers of molecules long.
+        The first round contains the start."""
+        now = self._comparison
+        if not now.round or self._systems < FEWEST or not self._known_spread():
             return False
-        means, spread = now.sums[0] / now.moments, np.ravel(now.spread) / now.moments
-        return spread.size == len(means) and all(
-            are_settled(share_of_mean(*each)) for each in zip(means, spread, strict=True)
-        )
+        return all(map(are_settled, self._shares_of_numbers(now.sums[0] / now.moments)))
 
     @property
     def first_round(self) -> int:
