@@ -247,6 +247,7 @@ def test_an_interrupted_pilot_run_continues(tmp_path):
 
 def test_an_undecided_equilibration_ends_at_a_constant_loading(monkeypatch):
     monkeypatch.setattr(Adsorption, "loading_agrees", lambda *_: None)
+    monkeypatch.setattr(Adsorption, "_is_settled", lambda _: False)
     a, b = opened(systems=64), opened(systems=64, trial_positions=16)
     assert [one.equilibrate_loading(50) for one in (a, b)] == [None, None]
     assert b.steps == 63 * 50
@@ -258,6 +259,14 @@ def test_an_undecided_equilibration_ends_at_a_constant_loading(monkeypatch):
     c = opened(systems=64)
     assert c.equilibrate_loading(20) is False
     assert c.steps == 63 * 20
+
+
+def test_an_undecided_equilibration_ends_after_four_correlation_times(monkeypatch):
+    monkeypatch.setattr(Adsorption, "loading_agrees", lambda *_: None)
+    short, long = (opened(systems=64, trial_positions=16) for _ in range(2))
+    assert short.equilibrate_loading(2) is None
+    assert long.equilibrate_loading(100) is None
+    assert 30 <= short.steps <= 126 and long.steps == 300
 
 
 def test_rare_molecules_need_no_more_rounds():

@@ -214,7 +214,7 @@ def test_the_table_has_a_row_for_each_structure_pressure_and_species(cifs, tmp_p
     neutral = "Si1 Si 0.1 0.1 0.1 1\nO1 O 0.28 0.1 0.1 1\nO2 O 0.1 0.28 0.1 1"
     for name in ("wide", "narrow"):
         write(cifs, name, 9.0 if name == "wide" else 8.5, neutral)
-    code = screened(cifs, tmp_path / "out", *words, "--rank-by", "selectivity", "--steps", "100")
+    code = screened(cifs, tmp_path / "out", *words, "--rank-by", "selectivity", "--steps", "400")
     table = rows(tmp_path / "out")
     assert code == 0 and [*table[0]] == [*COLUMNS]
     assert len(table) == 3 * 2 * 2

@@ -17,8 +17,8 @@ from manymove import arguments
 from manymove.adsorption.estimates import Profile, controlled, heats, mean_and_error, ratio
 from manymove.adsorption.gas import AVOGADRO, BOLTZMANN, GAS_CONSTANT
 from manymove.adsorption.loadings import Loadings, in_all_units
-from manymove.analysis.blocking import ENOUGH
 from manymove.analysis.notation import Estimate
+from manymove.analysis.stopping import are_long_enough, share_of_mean
 from manymove.tables import dataframe
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _EXPECTED, _EXPECTED_ENERGY, _CHOICE, _TEST, _TESTED, _PRESENT, _MOVES = 13, 17,
 _ENERGY_OF, _PRODUCTS = 38, 42  # of open mixtures
 _REGROWTHS, _SUMS = 52, 54
 FEWEST = 10  # systems from whose spread an error is reliable
+_MANY = 50  # molecules of all systems from whose numbers a spread is known well
 NOISE = 0.03  # largest relative error of the loading with which a comparison is decided
 
 
@@ -43,6 +44,8 @@ class Comparison:
         sums: sums over the comparisons, (2, species, systems): numbers of molecules, and
             beta f V <exp(-U / T)>.
         moments: number of comparisons.
+        spread: sums over the comparisons of the variance of the number of molecules over the
+            systems, (species,).
         first: steps of the first round of the equilibration; 0 if there was none.
         round: index of the present round; None when the equilibration is over.
         began: step at which the round began.
@@ -50,14 +53,16 @@ class Comparison:
 
     sums: np.ndarray
     moments: int = 0
+    spread: Any = 0.0
     first: int = 0
     round: int | None = None
     began: int = 0
 
     @property
     def header(self) -> dict[str, Any]:
-        """The values for the header of a checkpoint: all except the array."""
-        return {name: getattr(self, name) for name in ("moments", "first", "round", "began")}
+        """The values for the header of a checkpoint: all except the sums."""
+        known = {name: getattr(self, name) for name in ("moments", "first", "round", "began")}
+        return {**known, "spread": np.asarray(self.spread).tolist()}
 
     def restore(self, header: dict[str, Any], sums: np.ndarray) -> None:
         """Take the values from a checkpoint."""
@@ -66,6 +71,7 @@ class Comparison:
             int(header[name]) for name in ("moments", "first", "began")
         )
         self.round = None if header["round"] is None else int(header["round"])
+        self.spread = np.array(header.get("spread", 0.0))
 
 
 # The source of the averages of a run: the parameters of the engine, the other arguments of the
@@ -353,20 +359,23 @@ class Averages(Loadings):
         means = self._means()
         return [mean_and_error(means[_OF_SPECIES + kind]) for kind in range(len(species))]
 
-    def _systems_reach(self, target: float) -> bool:
+    def _systems_reach(self, target: float, before: int) -> bool:
         """Whether the loadings of open systems, or the energy of closed ones, have this relative
-        error. The steps must be as many as 20 integrated correlation times of the energy and of the
-        number of molecules. The mean of n steps has 2 tau / n times the variance of a single
-        state. An error of zero is no estimate, because nothing was exchanged. A species that
-        was never there counts only if no test molecule found a place."""
+        error, and the run is `are_long_enough` for the energy and for the number of molecules. An
+        error of zero is no estimate, because nothing was exchanged. A species that was never there
+        counts only if no test molecule found a place.
+
+        Args:
+            target: relative standard error.
+            before: number of steps of the equilibration.
+        """
         if not self._samples or self._systems < FEWEST:
             return False
-        means, is_open = self._means(), bool(self._parameters["exchange"])
-        rows = [(_PLAIN, _SQUARED), (_NUMBER, _NUMBER_SQUARED)][: 1 + is_open]
-        for row, squared in rows:
-            variance = means[squared].mean() - means[row].mean() ** 2
-            if variance < ENOUGH / 2 * means[row].var(ddof=1):
-                return False
+        if not are_long_enough(
+            self._share_of_mean(), self._systems, self._samples, before, target
+        ):  # fmt: skip
+            return False
+        is_open = bool(self._parameters["exchange"])
         if not is_open:
             energy = self.energy_average
             return energy.error <= target * abs(energy.value)
@@ -374,6 +383,32 @@ class Averages(Loadings):
             0 < one.error <= target * one.value or (one.value == 0 and self._has_no_place(kind))
             for kind, one in enumerate(self.loading)
         )
+
+    def _share_of_mean(self) -> float:
+        """The largest `share_of_mean` of the energy and of the numbers of molecules. With few
+        molecules, or without comparisons with test molecules, the variance of a state is that of
+        their sum over the steps, to which a drift adds."""
+        means, is_open = self._means(), bool(self._parameters["exchange"])
+        rows = [(_PLAIN, _SQUARED), (_NUMBER, _NUMBER_SQUARED)]
+        shares = [
+            share_of_mean(means[row], float(means[squared].mean() - means[row].mean() ** 2))
+            for row, squared in rows[: 1 + is_open]
+        ]
+        if is_open and self._known_spread():
+            shares[1:] = self._shares_of_numbers(self._loadings_of_systems)
+        return max(shares)
+
+    def _known_spread(self) -> bool:
+        """Whether the systems had many molecules of each species at the comparisons with test
+        molecules, so that the spread of their numbers is known well."""
+        now = self._comparison
+        return now.moments > 0 and bool((now.sums[0].sum(axis=1) >= _MANY * now.moments).all())
+
+    def _shares_of_numbers(self, means: np.ndarray) -> list[float]:
+        """The `share_of_mean` of the number of molecules of each species, whose means are an array
+        (species, systems). The variance of a state is that over the systems at the same step."""
+        spread = np.ravel(self._comparison.spread) / self._comparison.moments
+        return [share_of_mean(*each) for each in zip(means, spread, strict=True)]
 
     def _has_no_place(self, species: int) -> bool:
         """Whether test molecules were inserted, and the weight exp(-U / T) of each is exactly 0, as

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments
-from manymove.adsorption.averages import Comparison
+from manymove.adsorption.averages import FEWEST, Comparison
 from manymove.adsorption.pilot import PIECES, Pilot
+from manymove.analysis.stopping import are_settled
 from manymove.runs import Callbacks
 
 _MOMENTS = 100  # comparisons of loading and test molecules in a round of the equilibration
@@ -32,7 +33,7 @@ class Equilibration(Pilot):
 
     def _forget_comparison(self, **known: Any) -> None:
         shape = (2, len(self._parameters["species"]), self._parameters["systems"])
-        self._comparison = Comparison(np.zeros(shape), **known)
+        self._comparison = Comparison(np.zeros(shape), spread=np.zeros(shape[1]), **known)
 
     def compare_loading(self, insertions: int) -> None:
         """Compare the present loading with test molecules, for `loading_from_test_molecules`.
@@ -47,7 +48,10 @@ class Equilibration(Pilot):
         p = self._parameters
         if not p["exchange"]:
             raise ValueError("the systems are closed: their loading is fixed; give a fugacity")
-        self._comparison.sums[0] += self.counts.T
+        counts = self.counts
+        self._comparison.sums[0] += counts.T
+        if self._systems > 1:
+            self._comparison.spread += counts.var(axis=0, ddof=1)
         for kind, species in enumerate(p["species"]):
             sums = self._engine.insert_test_molecules(insertions, kind, False)
             mean = sums.reshape(-1, 2)[:, 0] / insertions
@@ -68,6 +72,11 @@ class Equilibration(Pilot):
         round whose comparison is undecided is also the last one if its loading is that of the
         previous round within two standard errors, and if the error is below 3 % of the loading or
         below 1.5 times the error that independent states would have.
+
+        Test molecules in dense systems are noisy. Therefore a round is also the last one if the
+        standard error of the comparison is above 3 %, both sides agree within three standard
+        errors, and the round, which must not be the first one, is at least four correlation times
+        of the numbers of molecules long. The steps before it are then enough for the start.
 
         Args:
             steps: number of steps of every system in the first round, at least 1.
@@ -101,11 +110,22 @@ class Equilibration(Pilot):
                     self.compare_loading(test_molecules(length // _MOMENTS))
             self._choose_trials()
             agree = self.loading_agrees(_AGREEMENT)
-            ends = agree or (agree is None and self._same_loading(_AGREEMENT))
+            if self.loading_agrees() is None and self._is_settled():
+                agree, ends = None, True
+            else:
+                ends = agree or (agree is None and self._same_loading(_AGREEMENT))
             if ends or now.round + 1 == _ROUNDS or self._systems == 1:
                 self._forget_comparison(first=now.first)
                 return agree
             self._forget_comparison(first=now.first, round=now.round + 1, began=self.elapsed)
+
+    def _is_settled(self) -> bool:
+        """Whether the round is at least four correlation times of the numbers of molecules long.
+        The first round contains the start."""
+        now = self._comparison
+        if not now.round or self._systems < FEWEST or not self._known_spread():
+            return False
+        return all(map(are_settled, self._shares_of_numbers(now.sums[0] / now.moments)))
 
     @property
     def first_round(self) -> int:

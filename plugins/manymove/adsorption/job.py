@@ -194,19 +194,27 @@ def _equilibration(settings: Settings, results: list[Result], pooled: Pooled) ->
     """The entries `equilibrated`, `relaxation_time` and `warnings`. They follow from the energy
     and, for open systems, from the loading, which is compared with that from test molecules. The
     equilibration of open systems lasts until these agree. Its steps count as well, because errors
-    are computed over independent systems."""
+    are computed over independent systems. A run that has reached its target error is long enough
+    (`are_long_enough`), also where the test molecules are too noisy to tell."""
     is_open = settings.pressure is not None
+    reached = settings.target_error is not None and all(r.reached for r in results)
     energies = _energy_records(results)
     every = float(energies[0, 0]) if len(energies) else 1.0
+    change = drift([energies[:, 1]])
+    if settings.systems >= FEWEST and all(r.samples for r in results):
+        # The halves of a run have twice the variance of the mean each.
+        change = Estimate(change.value, 2 * pooled.energy_plain.error)
+    length = min(r.steps if is_open else r.samples for r in results)
     found = report.equilibration(
-        min(r.steps if is_open else r.samples for r in results),
-        "steps",
+        math.inf if reached else length, "steps",
         {"the energy": relaxation_time([energies[:, 1]], every)},
-        [("the energy", drift([energies[:, 1]]), " K")],
+        [("the energy", change, " K")],
         None,
-    )
+    )  # fmt: skip
     if is_open:
         agrees = pooled.loading_agrees()
+        if agrees is None and reached:
+            agrees = True
         if agrees is not True:
             unknown = _TOO_NOISY if any(r.comparisons for r in results) else _NOTHING_YET
             found["warnings"].append(unknown if agrees is None else _DISAGREES)

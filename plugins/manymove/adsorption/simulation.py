@@ -400,7 +400,7 @@ class Adsorption(Places, Equilibration):
             course.run(steps, lambda some: self._engine.run(some, True))
 
     def _is_reached(self, target: float) -> bool:
-        return self._systems_reach(target)
+        return self._systems_reach(target, self.equilibration_steps)
 
     def reset_averages(self) -> None:
         self._engine.reset_averages()

@@ -32,13 +32,16 @@ from manymove.jobs.world import World
 _AGAIN = 1.0  # seconds between two attempts to take a structure that another worker has
 _WAIT = 0.2  # seconds between two looks at a request to stop
 _SWITCH = 5e-4  # seconds after which a thread releases the lock of the interpreter
-_MOST = 32  # structures that run at the same time by default
+# Structures that run at the same time by default. The steps of a system follow each other, so that
+# it takes many systems to fill a GPU.
+_MOST_ON_CPU, _MOST_ON_GPU = 32, 128
+_CONNECTIONS = 32  # of a process to a GPU, the most that CUDA has
 
 
 def open_connections() -> None:
-    """Give CUDA a connection to a GPU for each structure, because streams that share one of the
+    """Give CUDA as many connections to a GPU as it can have, because streams that share one of the
     default eight wait for each other. Call this before the first call of CUDA."""
-    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", str(_MOST))
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", str(_CONNECTIONS))
 
 
 def devices_of(screening: Screening, world: World) -> list[str]:
@@ -61,10 +64,10 @@ def places_of(screening: Screening, world: World, structures: int) -> list[Place
     found, s = devices_of(screening, world), screening
     cores = world.threads(s.threads) or world.cores
     if found == ["cpu"]:
-        at_once = s.at_once or min(cores, _MOST)
+        at_once = s.at_once or min(cores, _MOST_ON_CPU)
     else:
         filling = filling_systems(s.method, 1, found[0], s.options["precision"])
-        at_once = s.at_once or min(math.ceil(filling / s.systems), _MOST)
+        at_once = s.at_once or min(math.ceil(filling / s.systems), _MOST_ON_GPU)
     count = max(1, min(at_once * len(found), structures))
     return [
         Place(slot, found[slot % len(found)], max(1, cores // count + (slot < cores % count)))

@@ -32,7 +32,7 @@ class Screening(Settings):
         seed: Seed of the random number generator. The seed of each structure is computed from it
             and the name of the structure.
         at_once: Number of structures that run at the same time on each device (default one per
-            core, or as many as fill a GPU, at most 32).
+            core, at most 32, or as many as fill a GPU, at most 128).
         time_limit: Maximum time for each structure in seconds; its remaining points are left out
             (default none).
         insertions: Number of test molecules of each species, and of helium, in each of 64 sets in
