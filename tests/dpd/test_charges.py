@@ -278,18 +278,19 @@ fix nve all nve
 
 
 @pytest.mark.parametrize(("ranks", "mesh"), [(2, USUAL), (4, USUAL), (2, EWALD)])
-def test_forces_of_charges_are_the_same_bits_on_ranks_and_threads(ranks, mesh, tmp_path):
+def test_forces_of_charges_are_the_same_bits_on_ranks_and_threads(ranks, mesh, device, tmp_path):
+    """Ranks share a GPU."""
     law = "0.0 0.0"
     start = run_lammps(ions(law=law) + "run 0\nwrite_restart half\n", tmp_path)
     # Particles at rest, because LAMMPS computes the first forces, in an order of its own.
     at_rest, end = "unfix nve\n", THERMO + "thermo 1\nrun 2\n" + END
     one, several, threads = (
         run_lammps(
-            restarted(start, "cpu", law, more).replace(USUAL, mesh) + at_rest + end,
+            restarted(start, on, law, more).replace(USUAL, mesh) + at_rest + end,
             tmp_path,
             ranks=number,
         )
-        for more, number in (("", 1), ("", ranks), ("threads 3", 1))
+        for on, more, number in (("cpu", "", 1), (device, "", ranks), ("cpu", "threads 3", 1))
     )
     assert_stays(several)
     assert (state(threads) == state(one)).all()
@@ -415,14 +416,26 @@ def test_factors_of_charged_special_neighbors_are_those_of_lammps(case, device, 
     assert abs(whole.thermo()["E_coul"][0] - host.thermo()["E_coul"][0]) > 0.5
 
 
-def test_charged_special_neighbors_on_ranks(tmp_path):
+def test_charged_special_neighbors_on_ranks(device, tmp_path):
     start = run_lammps(SPECIAL["long"] + "run 0\nwrite_restart half\n", tmp_path)
     one, several = (
-        run_lammps(restarted(start, "cpu") + "run 4\n" + END, tmp_path, ranks=ranks)
+        run_lammps(restarted(start, device) + "run 4\n" + END, tmp_path, ranks=ranks)
         for ranks in (1, 2)
     )
     assert_stays(several)
     assert_close(state(several), state(one), 1e-9)
+
+
+@pytest.mark.parametrize("case", ["usual", "slab", "waves one by one", "many bodies"])
+def test_charges_that_change_their_ranks(case, device, tmp_path):
+    """In 90 steps lists are built several times, and particles cross the faces between ranks."""
+    script = CASES[case].replace("timestep 0.001", "timestep 0.005") + resident(device) + THERMO
+    several, one = (
+        run_lammps(script + "thermo 30\nrun 60\nrun 30\n" + END, tmp_path, ranks=ranks)
+        for ranks in (4, 1)
+    )
+    assert_stays(several)
+    assert_same_steps(several, one, 1e-8)
 
 
 def test_long_waves_of_the_charge_are_screened(device, tmp_path):

@@ -252,13 +252,7 @@ void ChargePlan::make_waves(const Settings& s) {
   waves.count = static_cast<int>(wave.size());
 }
 
-std::vector<TaggedCharge> ChargePlan::charges_of(int count, const Topology& topology) {
-  std::vector<TaggedCharge> charges;
-  for (int i = 0; topology.charge && i < count; ++i)
-    if (topology.charge[i] != 0) charges.push_back({topology.tag[i], topology.charge[i]});
-  return charges;
-}
-
+// With factors other than 1.
 std::vector<SpecialLink> ChargePlan::links_of(int count, const Topology& t) const {
   std::vector<SpecialLink> links;
   for (int i = 0; t.charge && t.first_special && i < count; ++i)
@@ -268,11 +262,20 @@ std::vector<SpecialLink> ChargePlan::links_of(int count, const Topology& t) cons
   return links;
 }
 
-void ChargePlan::take(const std::vector<TaggedCharge>& charges,
-                      const std::vector<SpecialLink>& links) {
+void ChargePlan::take(int count, const Topology& topology, Communicator* communicator) {
+  charge.clear();
+  for (int i = 0; topology.charge && i < count; ++i)
+    if (topology.charge[i] != 0) charge.push_back({topology.tag[i], topology.charge[i]});
+  std::vector<SpecialLink> links = links_of(count, topology);
+  if (communicator) {
+    charge = collect(*communicator, std::move(charge));
+    links = collect(*communicator, std::move(links));
+  }
+  std::sort(charge.begin(), charge.end(),
+            [](const TaggedCharge& a, const TaggedCharge& b) { return a.tag < b.tag; });
   double largest = 0, sum = 0;
   squares_ = 0;
-  for (const TaggedCharge& each : charges) {
+  for (const TaggedCharge& each : charge) {
     largest = std::max(largest, std::fabs(each.charge));
     sum += each.charge;
     squares_ += each.charge * each.charge;
@@ -291,40 +294,38 @@ void ChargePlan::take(const std::vector<TaggedCharge>& charges,
   if (slab_) law.slab_force = -4 * kPi * per_volume_ * law.dipole_unit * law.edge[2];
   waves.force_scale = 1 / law.force_unit;
   // Cells of half the cutoff, but not many more than charges.
-  const double most = std::cbrt(4.0 * static_cast<double>(charges.size()) + 64),
+  const double most = std::cbrt(4.0 * static_cast<double>(charge.size()) + 64),
                mean = std::cbrt(frame_[0] * frame_[1] * frame_[2]);
   for (int a = 0; a < 3; ++a)
     law.cells[a] = std::clamp(
         static_cast<int>(std::min(2 * frame_[a] / cutoff_, most * frame_[a] / mean)), 1, 1000);
-  take_links(charges, links);
+  take_links(links);
 }
 
-void ChargePlan::take_links(const std::vector<TaggedCharge>& charges,
-                            const std::vector<SpecialLink>& links) {
+void ChargePlan::take_links(const std::vector<SpecialLink>& links) {
   first_special.clear();
   special.clear();
   if (links.empty()) return;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> number_of;
-  for (const TaggedCharge& each : charges)
-    number_of.push_back({each.tag, static_cast<std::uint32_t>(number_of.size())});
-  std::sort(number_of.begin(), number_of.end());
-  std::vector<std::pair<std::uint32_t, SpecialCharge>> pairs;  // without neutral partners
-  const auto find = [&](std::uint32_t tag) {
-    const auto found = std::lower_bound(number_of.begin(), number_of.end(), std::pair{tag, 0u});
-    return found != number_of.end() && found->first == tag ? &found->second : nullptr;
-  };
-  first_special.assign(charges.size() + 1, 0);
+  std::vector<std::pair<int, SpecialCharge>> pairs;  // without neutral partners
+  first_special.assign(charge.size() + 1, 0);
   for (const SpecialLink& link : links) {
-    const std::uint32_t *const i = find(link.tag), *const j = find(link.partner);
-    if (!i || !j) continue;
-    pairs.push_back({*i, {*j, link.left_out}});
-    ++first_special[*i + 1];
+    const int i = number_of(link.tag), j = number_of(link.partner);
+    if (i < 0 || j < 0) continue;
+    pairs.push_back({i, {static_cast<std::uint32_t>(j), link.left_out}});
+    ++first_special[static_cast<std::size_t>(i) + 1];
   }
   std::partial_sum(first_special.begin(), first_special.end(), first_special.begin());
   std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {
     return std::pair{a.first, a.second.number} < std::pair{b.first, b.second.number};
   });
   for (const auto& [i, j] : pairs) special.push_back(j);
+}
+
+int ChargePlan::number_of(std::uint32_t tag) const {
+  const auto found =
+      std::lower_bound(charge.begin(), charge.end(), tag,
+                       [](const TaggedCharge& a, std::uint32_t b) { return a.tag < b; });
+  return found != charge.end() && found->tag == tag ? static_cast<int>(found - charge.begin()) : -1;
 }
 
 EnergySum ChargePlan::of_pairs(const ChargeSums& sums) const {
