@@ -52,6 +52,8 @@ struct ChargePlan {
 
  private:
   void make_waves(const Settings& settings);
+  // The wave vector of so many periods along each edge.
+  void find_wave(const int (&n)[3], double (&k)[3]) const;
   void make_mesh(const Settings& settings);
   std::vector<SpecialLink> links_of(int count, const Topology& topology) const;
   void take_links(const std::vector<SpecialLink>& links);
@@ -59,10 +61,11 @@ struct ChargePlan {
   double cutoff_, splitting_;
   double left_out_[4] = {};                          // by kind of special neighbors
   double per_volume_ = 0, period_[3], quarter_ = 0;  // of waves: coupling / V, and 1 / (4 alpha^2)
+  ReciprocalLattice lattice_{};
   bool slab_ = false;
   double largest_force_ = 0, largest_energy_ = 0;  // of two unit charges
   double squares_ = 0;                             // sum of q^2
-  std::array<double, 3> frame_;                    // edges
+  std::array<double, 3> frame_, frame_widths_;     // edges, and distances of opposite faces
 };
 
 }  // namespace manymove::dpd

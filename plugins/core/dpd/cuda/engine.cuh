@@ -419,8 +419,7 @@ class CudaEngine final : public DeviceEngine<P> {
     kernel<<<list_grid(), kThreads, 0, stream_>>>(arguments, p_.present().velocity.data());
     check_launch();
     links_.follow(p_.count, p_.slot.data(), stream_);
-    if (charges_)
-      charges_->follow(p_.count, p_.present().velocity.data(), charged_.data());
+    if (charges_) charges_->follow(p_.count, p_.present().velocity.data(), charged_.data());
     ++counters_.builds;
   }
 
@@ -439,7 +438,7 @@ class CudaEngine final : public DeviceEngine<P> {
   SortedLinks links_;
   std::optional<DeviceCharges<P>> charges_;
   DeviceBuffer<Vector<typename P::Real>> charged_;  // forces by charges
-  OnDevice::BetweenCalls between_calls_{*this};  // the last member
+  OnDevice::BetweenCalls between_calls_{*this};     // the last member
 };
 
 }  // namespace manymove::dpd

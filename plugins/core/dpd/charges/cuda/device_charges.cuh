@@ -53,7 +53,8 @@ class DeviceCharges {
   void follow(int count, const typename P::Velocity* velocity, Vector<typename P::Real>* force);
   // Launches the forces of a step: first finds the places of own charges, then, when those of all
   // ranks are there, the forces.
-  void locate(const typename P::Position* position, const ChargeStep& step, int owned, bool reading);
+  void locate(const typename P::Position* position, const ChargeStep& step, int owned,
+              bool reading);
   void launch(bool reading);
   // Waits for the sums of the last launch that was reading.
   void set_sums(EnergyAndVirial& sums) const;
