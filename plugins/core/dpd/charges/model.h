@@ -59,15 +59,23 @@ struct ChargeSums {
   std::int64_t force[3] = {}, energy = 0, virial[6] = {};
 };
 
+MM_HD Vector<double> separation(const ChargeLaw& law, const ChargedPlace& i,
+                                const ChargedPlace& j) {
+  const auto along = [](std::uint32_t a, std::uint32_t b) {
+    return static_cast<double>(static_cast<std::int32_t>(a - b));
+  };
+  return law.edges.times(along(i.x, j.x), along(i.y, j.y), along(i.z, j.z), law.tilted);
+}
+MM_HD bool are_near(const ChargeLaw& law, const ChargedPlace& i, const ChargedPlace& j) {
+  const Vector<double> r = separation(law, i, j);
+  return (dot(r, r) < law.cutoff_squared) & (i.number != j.number);
+}
+
 // Adds a pair by the law of these tables, times a factor.
 template <bool reading>
 MM_HD void add_pair(const ChargeLaw& law, const Cubic* force, const Cubic* energy, double factor,
                     const ChargedPlace& i, const ChargedPlace& j, ChargeSums& sums) {
-  const auto along = [](std::uint32_t a, std::uint32_t b) {
-    return static_cast<double>(static_cast<std::int32_t>(a - b));
-  };
-  const auto [x, y, z] =
-      law.edges.times(along(i.x, j.x), along(i.y, j.y), along(i.z, j.z), law.tilted);
+  const auto [x, y, z] = separation(law, i, j);
   const double squared = fused(x, x, fused(y, y, z * z));
   if (!(squared < law.cutoff_squared) || i.number == j.number) return;
   const double at = square_root(squared) * law.intervals;
@@ -102,12 +110,11 @@ MM_HD CellSpan span_around(int cell, int cells) {
   return {cell < kReach ? cell - kReach + cells : cell - kReach, 2 * kReach + 1};
 }
 
-// The pairs of one charge, in those rows of cells that lane `lane` of `lanes` has. start: [cells +
-// 1], of the places of each cell.
-template <bool reading>
-MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPlace* place,
-                         const ChargedPlace& i, int lane = 0, int lanes = 1) {
-  ChargeSums sums;
+// Calls visit(first, last) for the places within reach of a charge, in those rows of cells that
+// lane `lane` of `lanes` has. start: [cells + 1], of the places of each cell.
+template <class Visit>
+MM_HD void for_places_around(const ChargeLaw& law, const int* start, const ChargedPlace& i,
+                             int lane, int lanes, const Visit& visit) {
   const auto span = [&](std::uint32_t u, int a) {
     return span_around(static_cast<int>(bin_of(u, static_cast<std::uint32_t>(law.cells[a]))),
                        law.cells[a]);
@@ -120,11 +127,39 @@ MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPl
                     law.cells[0];
     // Cells of a row follow each other in memory; behind the last one comes the first one.
     const int end = x.first + x.count, inner = end < law.cells[0] ? end : law.cells[0];
-    for (int k = start[row + x.first]; k < start[row + inner]; ++k)
-      add_pair<reading>(law, law.force, law.energy, 1, i, place[k], sums);
-    for (int k = start[row]; k < start[row + end - inner]; ++k)
-      add_pair<reading>(law, law.force, law.energy, 1, i, place[k], sums);
+    visit(start[row + x.first], start[row + inner]);
+    if (end > inner) visit(start[row], start[row + end - inner]);
   }
+}
+
+// Room for indices of places, `apart` words from one to the next.
+struct NearPlaces {
+  int* first;
+  int apart;
+};
+
+// The pairs of one charge, in the rows of for_places_around(). Near places are collected first,
+// `most` at a time: a CPU cannot predict which are near, and threads of a GPU would wait for those
+// whose place is near.
+template <bool reading, int most>
+MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPlace* place,
+                         const ChargedPlace& i, const NearPlaces& near, int lane = 0,
+                         int lanes = 1) {
+  ChargeSums sums;
+  int count = 0;
+  const auto add = [&] {
+    for (int n = 0; n < count; ++n)
+      add_pair<reading>(law, law.force, law.energy, 1, i, place[near.first[n * near.apart]], sums);
+    count = 0;
+  };
+  for_places_around(law, start, i, lane, lanes, [&](int first, int last) {
+    for (int k = first; k < last; ++k) {
+      near.first[count * near.apart] = k;
+      count += are_near(law, i, place[k]);
+      if (count == most) add();
+    }
+  });
+  add();
   return sums;
 }
 

@@ -284,8 +284,12 @@ __global__ void __launch_bounds__(kThreads)
   const int carrier = k < a.charges ? a.carrier[p.number] : -1;
   const bool here = carrier >= 0;
   if (!__any_sync(kWholeWarp, here)) return;
-  ChargeSums sums = sums_of<reading>(a.law, reinterpret_cast<const int*>(a.start), a.place, p, lane,
-                                     kLanesOfCharge);
+  // A lane has a few of them on average.
+  constexpr int kMostNear = 16;
+  __shared__ int near[kMostNear * kThreads];
+  ChargeSums sums = sums_of<reading, kMostNear>(
+      a.law, reinterpret_cast<const int*>(a.start), a.place, p,
+      {near + threadIdx.x, static_cast<int>(kThreads)}, lane, kLanesOfCharge);
   leave_out_specials<reading>(a.law, a.special, p, sums, lane, kLanesOfCharge);
   if constexpr (order == 0) add_waves(a.waves, p, sums, lane, kLanesOfCharge);
   for (std::int64_t& sum : sums.force) add_over_lanes(sum);
