@@ -175,8 +175,8 @@ class CpuCharges {
   ThreadPool& pool_;
   Communicator* const communicator_;
   const ChargeKernels kernels_;
-  std::vector<Carrier> carrier_;      // the rank's charged particles
-  std::vector<std::uint8_t> own_;     // by number: whether the rank has it
+  std::vector<Carrier> carrier_;   // the rank's charged particles
+  std::vector<std::uint8_t> own_;  // by number: whether the rank has it
   std::vector<ChargedPlace> place_, by_number_;
   std::vector<int> start_;
   std::vector<Vector<double>> force_;  // by number
