@@ -119,17 +119,106 @@ fix 1 all nve
 timestep 0.005
 """
 
-DECKS = {"ionic fluid": IONIC_FLUID, "bulk": BULK, "chains": CHAINS, "walls": WALLS}
-LENGTH, CHAIN_COUNT, EDGE, WATER = 8, 12, 7.0, 700
+# An ionic surfactant: a charged head, four beads of a tail that repels water, and counterions.
+SURFACTANT = """
+units lj
+atom_style full
+bond_style harmonic
+angle_style harmonic
+read_data chains.data
+comm_modify mode single vel yes
+neigh_modify delay 0 every 1
+special_bonds lj 1 1 1 coul 1 1 1
+pair_style hybrid/overlay DPD 0 1.0 92894 TAIL coul/slater/long 0.67 3.0
+pair_coeff * * DPD 25.0 4.5
+pair_coeff 1*3 4 DPD 80.0 4.5
+pair_coeff 1*2 1*2 coul/slater/long
+kspace_style pppm 1e-4
+dielectric 0.6
+velocity all create 1.0 4928459
+fix 1 all nve
+timestep 0.005
+"""
+
+# A polyelectrolyte brush with counterions between walls. The grafted ends are frozen.
+BRUSH = """
+units lj
+boundary p p f
+atom_style full
+bond_style harmonic
+angle_style harmonic
+read_data chains.data
+comm_modify mode single vel yes
+special_bonds lj 1 1 1 coul 1 1 1
+group mobile type 1 2 3
+pair_style hybrid/overlay DPD 0 1.0 92894 TAIL coul/slater/long 0.25 2.5
+pair_coeff * * DPD 25.0 4.5
+pair_coeff 1*2 1*2 coul/slater/long
+kspace_style pppm 1e-4
+kspace_modify slab 3.0
+velocity mobile create 1.0 4928459
+fix walls mobile wall/reflect zlo EDGE zhi EDGE
+fix 1 mobile nve
+timestep 0.005
+"""
+
+# Electroosmotic flow: counterions in a field, which acts on them alone, between charged walls of
+# frozen beads.
+ELECTROOSMOSIS = """
+units lj
+boundary p p f
+atom_style charge
+region box block 0 6 0 6 0 8
+create_box 3 box
+region lower block INF INF INF INF 0.2 0.8
+region upper block INF INF INF INF 7.2 7.8
+region middle block INF INF INF INF 0.8 7.2
+create_atoms 3 random 60 11 lower
+create_atoms 3 random 60 12 upper
+create_atoms 1 random 560 13 middle
+create_atoms 2 random 60 14 middle
+set type 2 charge 1.0
+set type 3 charge -0.5
+group ions type 2
+group mobile type 1 2
+mass * 1.0
+comm_modify mode single vel yes
+pair_style hybrid/overlay DPD 0 1.0 92894 TAIL coul/slater/long 0.25 2.5
+pair_coeff * * DPD 25.0 4.5
+pair_coeff 2*3 2*3 coul/slater/long
+kspace_style pppm 1e-4
+kspace_modify slab 3.0
+velocity mobile create 1.0 4928459
+fix field ions addforce 0.3 0.0 0.0
+fix walls mobile wall/reflect zlo EDGE zhi EDGE
+fix 1 mobile nve
+timestep 0.005
+"""
+
+DECKS = {
+    "ionic fluid": IONIC_FLUID,
+    "bulk": BULK,
+    "chains": CHAINS,
+    "walls": WALLS,
+    "surfactant": SURFACTANT,
+    "brush": BRUSH,
+    "electroosmosis": ELECTROOSMOSIS,
+}
+# Charges of the beads of a chain, of type 1, or 4 if they are neutral.
+BEADS = {"surfactant": (-1, 0, 0, 0, 0), "brush": (0, *7 * [-1])}
+CHAIN_COUNT, EDGE, WATER = 12, 7.0, 700
 
 
-def chains(random: np.random.Generator) -> str:
-    """A data file of chains with negative beads, counterions and water."""
+def chains(random: np.random.Generator, beads: tuple[int, ...], grafted: bool) -> str:
+    """A data file of chains with negative beads, counterions and water. grafted: chains begin next
+    to the lower wall."""
     atoms, bonds, angles = [], [], []
     for chain in range(CHAIN_COUNT):
         place = random.uniform(0.5, EDGE - 0.5, 3)
-        for bead in range(LENGTH):
-            atoms.append((chain + 1, 1, -1, place))
+        if grafted:
+            place[2] = 0.2
+        for bead, charge in enumerate(beads):
+            atoms.append((chain + 1, 1 if charge else 4, charge, place))
             number = len(atoms)
             if bead:
                 bonds.append((number - 1, number))
@@ -138,15 +227,14 @@ def chains(random: np.random.Generator) -> str:
             step = random.normal(size=3)
             place = place + 0.6 * step / (step**2).sum() ** 0.5
             # A mirror keeps chains inside the box.
-            place = EDGE / 2 - abs(abs(place - EDGE / 2) - EDGE + 1) + EDGE / 2 - 1
-            place = abs(place - 0.5) + 0.5
-    for kind, charge, count in ((2, 1, CHAIN_COUNT * LENGTH), (3, 0, WATER)):
+            place = EDGE - 0.5 - abs(EDGE - 1 - abs(place - 0.5))
+    for kind, charge, count in ((2, 1, -CHAIN_COUNT * sum(beads)), (3, 0, WATER)):
         atoms += [(0, kind, charge, random.uniform(0.1, EDGE - 0.1, 3)) for _ in range(count)]
     lines = [
         "chains\n", f"{len(atoms)} atoms", f"{len(bonds)} bonds", f"{len(angles)} angles",
-        "3 atom types", "1 bond types", "1 angle types",
+        "4 atom types", "1 bond types", "1 angle types",
         *(f"0 {EDGE} {a}lo {a}hi" for a in "xyz"),
-        "\nMasses\n", "1 1", "2 1", "3 1", "\nBond Coeffs\n", "1 100 0.5",
+        "\nMasses\n", "1 1", "2 1", "3 1", "4 1", "\nBond Coeffs\n", "1 100 0.5",
         "\nAngle Coeffs\n", "1 5 150", "\nAtoms\n",
         *(
             f"{k} {m} {kind} {q} " + " ".join(f"{x:.15g}" for x in place)
@@ -158,14 +246,19 @@ def chains(random: np.random.Generator) -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("name", DECKS)
-def test_scripts_with_charges_stay_and_have_lammps_steps(name, device, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "ranks"),
+    [*((name, 1) for name in DECKS), *((n, 2) for n in ("surfactant", "brush", "electroosmosis"))],
+)
+def test_scripts_with_charges_stay_and_have_lammps_steps(name, ranks, device, tmp_path):
     path = tmp_path / "chains.data"
-    path.write_text(chains(np.random.default_rng(5)))
+    beads = BEADS.get(name, (-1,) * 8)
+    path.write_text(chains(np.random.default_rng(5), beads, name == "brush"))
     script = DECKS[name].replace("chains.data", str(path))
-    theirs = run_lammps(script.replace("DPD", "dpd").replace("TAIL", "") + OUTPUT + END, tmp_path)
+    theirs = script.replace("DPD", "dpd").replace("TAIL", "")
+    theirs = run_lammps(theirs + OUTPUT + END, tmp_path, ranks=ranks)
     ours = script.replace("DPD", "manymove/dpd").replace("TAIL", "precision double")
-    ours = run_lammps(ours + resident(device) + OUTPUT + END, tmp_path)
+    ours = run_lammps(ours + resident(device) + OUTPUT + END, tmp_path, ranks=ranks)
     assert_stays(ours)
     assert_same_steps(ours, theirs, 1e-5)
     assert abs(theirs.thermo()["E_coul"]).max() > 0.1

@@ -101,18 +101,27 @@ def test_a_loaded_fluid_has_the_same_charges_and_bits(device, tmp_path):
     assert other.set_temperature == 0.5 and (other.charges == CHARGES).all()
 
 
-def test_the_order_of_uneven_charges_does_not_matter(tmp_path):
+def test_the_order_of_uneven_charges_does_not_matter(device, tmp_path):
     charges = np.random.default_rng(4).uniform(0.3, 1.7, N)
     charges[1::2] = -charges[:-1:2]
     charges[-1] = 0  # N is odd
-    fluid = ions(charges=charges)
+    fluid = ions(charges=charges, device=device)
     fluid.run(37)
     fluid.save(tmp_path / "ions")
-    loaded = DPDFluid.load(tmp_path / "ions", device="cpu")
+    loaded = DPDFluid.load(tmp_path / "ions", device=device)
     for one in (fluid, loaded):
         one.run(60)
     assert loaded.state_hash == fluid.state_hash
     assert loaded.charge_energy == fluid.charge_energy
+
+
+def test_the_skin_of_a_long_cutoff_is_that_of_the_model():
+    count, far = 3000, Electrostatics(cutoff=3.0)
+    charges = np.resize([1.0, -1.0], count)
+    fluid = DPDFluid(count, (6.0,) * 3, seed=1, device="cpu", charges=charges, electrostatics=far)
+    fluid.run(1)
+    with pytest.raises(ValueError, match=r"neighbors within 3\.4, but LAMMPS' lists allow"):
+        DPDFluid(2 * count, (6.0,) * 3, seed=1, charges=np.tile(charges, 2), electrostatics=far)
 
 
 def test_a_stopped_fluid_continues_with_the_same_random_numbers(tmp_path):

@@ -47,15 +47,17 @@ def ions(
     more: str = "",
     boundary: str = "p p p",
     style: str = "charge",
+    tilt: str = "",
 ) -> str:
     """A random configuration of neutral particles, and of ions of charges 1 and -1."""
     name = coulomb.split()[0]
+    shape = "prism" if tilt else "block"
     return f"""
 units lj
 atom_style {style}
 boundary {boundary}
 comm_modify vel yes
-region box block 0 {EDGE} 0 {EDGE} 0 {EDGE}
+region box {shape} 0 {EDGE} 0 {EDGE} 0 {EDGE} {tilt}
 create_box 3 box
 create_atoms 1 random {atoms} 11 NULL
 create_atoms 2 random {pairs} 12 NULL
@@ -103,15 +105,20 @@ write_dump all custom end id q xu yu zu fx fy fz modify sort id format float %.1
 
 
 def ewald_and_slater(
-    places: np.ndarray, charges: np.ndarray, alpha: float = 2.6, longest: float = 30.0
+    places: np.ndarray,
+    charges: np.ndarray,
+    box: np.ndarray,
+    alpha: float = 2.6,
+    longest: float = 30.0,
 ) -> tuple[np.ndarray, float, np.ndarray]:
-    """Forces, energy and virial tensor of smeared charges in a cube with conducting surroundings:
-    Ewald's sum of point charges, and the difference of the two laws, which decays with exp(-2 r /
-    lambda)."""
+    """Forces, energy and virial tensor of smeared charges with conducting surroundings: Ewald's sum
+    of point charges, and the difference of the two laws, which decays with exp(-2 r / lambda). The
+    rows of box are its edges."""
+    inverse, volume = np.linalg.inv(box), np.linalg.det(box)
     forces, energy, virial = np.zeros_like(places), 0.0, np.zeros((3, 3))
     for i in range(len(charges) - 1):
         d = places[i] - places[i + 1 :]
-        d -= EDGE * np.rint(d / EDGE)
+        d -= np.rint(d @ inverse) @ box
         r = np.linalg.norm(d, axis=1)
         x = r / SMEARING
         erfc = np.array([math.erfc(alpha * one) for one in r])
@@ -123,12 +130,12 @@ def ewald_and_slater(
         forces[i] += pair.sum(axis=0)
         forces[i + 1 :] -= pair
         virial += d.T @ pair
-    most = int(longest * EDGE / (2 * math.pi))
+    most = int(longest * np.linalg.norm(box, axis=1).max() / (2 * math.pi))
     n = np.stack(np.meshgrid(*3 * [np.arange(-most, most + 1)], indexing="ij"), axis=-1)
-    k = n.reshape(-1, 3) * (2 * math.pi / EDGE)
+    k = 2 * math.pi * n.reshape(-1, 3) @ inverse.T
     squares = (k**2).sum(axis=1)
     k, squares = (values[(squares > 0) & (squares < longest**2)] for values in (k, squares))
-    strength = COUPLING * 2 * math.pi / EDGE**3
+    strength = COUPLING * 2 * math.pi / volume
     for some in np.array_split(np.arange(len(k)), 1 + len(k) // 4000):
         phase = np.exp(1j * places @ k[some].T)
         rho = charges @ phase
@@ -142,25 +149,34 @@ def ewald_and_slater(
     return forces, energy, virial
 
 
+TILT = (2.0, -1.0, 1.5)
+TILTED = " ".join(map(str, TILT))
+
+
 @pytest.fixture(scope="module")
-def tight() -> dict[str, Run]:
-    """Charges without other forces, by device."""
+def tight() -> dict[tuple[str, str], Run]:
+    """Charges without other forces, by device and tilt."""
     return {}
 
 
-def run_tight(device: str, known: dict[str, Run], tmp_path) -> Run:
-    script = ions(LONG + " 3.4", TIGHT, law="0.0 0.0") + THERMO + resident(device) + "run 1\n"
-    if device not in known:
-        known[device] = run_lammps(script + CHARGES, tmp_path)
-        assert_stays(known[device])
-    return known[device]
+def run_tight(device: str, tilt: str, known: dict[tuple[str, str], Run], tmp_path) -> Run:
+    script = ions(f"{LONG} {3.2 if tilt else 3.4}", TIGHT, law="0.0 0.0", tilt=tilt)
+    script += THERMO + resident(device) + "run 1\n"
+    if (device, tilt) not in known:
+        known[device, tilt] = run_lammps(script + CHARGES, tmp_path)
+        assert_stays(known[device, tilt])
+    return known[device, tilt]
 
 
-def test_forces_energy_and_stress_are_those_of_ewalds_sum(device, tight, tmp_path):
-    run = run_tight(device, tight, tmp_path)
+@pytest.mark.parametrize("tilt", ["", TILTED])
+def test_forces_energy_and_stress_are_those_of_ewalds_sum(tilt, device, tight, tmp_path):
+    run = run_tight(device, tilt, tight, tmp_path)
     places, charges = places_of(run)
     charged = charges != 0
-    forces, energy, virial = ewald_and_slater(places[charged], charges[charged])
+    box = EDGE * np.eye(3)
+    if tilt:
+        box[[1, 2, 2], [0, 0, 1]] = TILT
+    forces, energy, virial = ewald_and_slater(places[charged], charges[charged], box)
     found = pick(run, "fx", "fy", "fz")
     assert (found[~charged] == 0).all()
     assert_close(found[charged], forces, 1e-6)
@@ -174,8 +190,9 @@ def test_forces_energy_and_stress_are_those_of_ewalds_sum(device, tight, tmp_pat
         assert abs(velocities) < 1  # of 1000 particles: the sum of v_a v_b has this scale
 
 
-def test_the_sum_of_forces_is_zero(device, tight, tmp_path):
-    forces = pick(run_tight(device, tight, tmp_path), "fx", "fy", "fz")
+@pytest.mark.parametrize("tilt", ["", TILTED])
+def test_the_sum_of_forces_is_zero(tilt, device, tight, tmp_path):
+    forces = pick(run_tight(device, tilt, tight, tmp_path), "fx", "fy", "fz")
     assert np.abs(forces.sum(axis=0)).max() < 1e-10 * np.abs(forces).sum()
 
 
@@ -190,6 +207,9 @@ CASES = {
     "slab of waves": ions(mesh=EWALD + "kspace_modify slab 3.0\n", boundary="p p f"),
     "cutoff": ions("coul/slater/cut 0.3 3.0", mesh=""),
     "short cutoff": ions("coul/slater/cut 0.3 0.8", mesh=""),
+    "tilted": ions(tilt=TILTED),
+    "tilted waves": ions(mesh=EWALD, tilt=TILTED),
+    "tilted cutoff": ions("coul/slater/cut 0.3 3.0", mesh="", tilt=TILTED),
     "coefficients of ions alone": ions().replace(
         "pair_coeff * * coul/slater/long", "pair_coeff 2*3 2*3 coul/slater/long"
     ),
@@ -278,18 +298,19 @@ fix nve all nve
 
 
 @pytest.mark.parametrize(("ranks", "mesh"), [(2, USUAL), (4, USUAL), (2, EWALD)])
-def test_forces_of_charges_are_the_same_bits_on_ranks_and_threads(ranks, mesh, tmp_path):
+def test_forces_of_charges_are_the_same_bits_on_ranks_and_threads(ranks, mesh, device, tmp_path):
+    """Ranks share a GPU."""
     law = "0.0 0.0"
     start = run_lammps(ions(law=law) + "run 0\nwrite_restart half\n", tmp_path)
     # Particles at rest, because LAMMPS computes the first forces, in an order of its own.
     at_rest, end = "unfix nve\n", THERMO + "thermo 1\nrun 2\n" + END
     one, several, threads = (
         run_lammps(
-            restarted(start, "cpu", law, more).replace(USUAL, mesh) + at_rest + end,
+            restarted(start, on, law, more).replace(USUAL, mesh) + at_rest + end,
             tmp_path,
             ranks=number,
         )
-        for more, number in (("", 1), ("", ranks), ("threads 3", 1))
+        for on, more, number in (("cpu", "", 1), (device, "", ranks), ("cpu", "threads 3", 1))
     )
     assert_stays(several)
     assert (state(threads) == state(one)).all()
@@ -366,11 +387,14 @@ def test_what_is_not_served_is_named_and_runs_on_the_host(why, tmp_path):
     assert why in warning, warning
 
 
-def test_a_tilted_box_with_charges_is_refused(tmp_path):
-    script = ions().replace(f"block 0 {EDGE} 0 {EDGE} 0 {EDGE}", "prism 0 7 0 7 0 7 1 0 0")
+def test_charges_in_a_sheared_box_are_refused(tmp_path):
+    script = ions(tilt="1 0 0").replace(
+        "fix nve all nve",
+        "fix nve all nvt/sllod temp 1 1 1\nfix shear all deform 1 xy erate 0.1 remap v",
+    )
     output = run_lammps(script + resident("cpu") + "run 2\n", tmp_path).output
     (warning,) = (line for line in output.splitlines() if WARNING in line)
-    assert "charges in a tilted or sheared box" in warning
+    assert "charges in a sheared box" in warning
 
 
 def bonded_ions(
@@ -415,14 +439,29 @@ def test_factors_of_charged_special_neighbors_are_those_of_lammps(case, device, 
     assert abs(whole.thermo()["E_coul"][0] - host.thermo()["E_coul"][0]) > 0.5
 
 
-def test_charged_special_neighbors_on_ranks(tmp_path):
+def test_charged_special_neighbors_on_ranks(device, tmp_path):
     start = run_lammps(SPECIAL["long"] + "run 0\nwrite_restart half\n", tmp_path)
     one, several = (
-        run_lammps(restarted(start, "cpu") + "run 4\n" + END, tmp_path, ranks=ranks)
+        run_lammps(restarted(start, device) + "run 4\n" + END, tmp_path, ranks=ranks)
         for ranks in (1, 2)
     )
     assert_stays(several)
     assert_close(state(several), state(one), 1e-9)
+
+
+@pytest.mark.parametrize("case", ["usual", "slab", "waves one by one", "many bodies", "tilted"])
+def test_charges_that_change_their_ranks(case, device, tmp_path):
+    """In 90 steps lists are built several times, and particles cross the faces between ranks."""
+    script = CASES[case].replace("timestep 0.001", "timestep 0.005")
+    # On ranks the same commands create atoms with other numbers.
+    start = run_lammps(script + "run 0\nwrite_restart half\n", tmp_path)
+    script = f"read_restart {start.directory}/half\ncomm_modify vel yes\n" + "".join(
+        script.partition("pair_style")[1:]
+    )
+    script += resident(device) + THERMO + "thermo 30\nrun 60\nrun 30\n" + END
+    several, one = (run_lammps(script, tmp_path, ranks=ranks) for ranks in (4, 1))
+    assert_stays(several)
+    assert_same_steps(several, one, 1e-8)
 
 
 def test_long_waves_of_the_charge_are_screened(device, tmp_path):

@@ -225,8 +225,6 @@ void VerletManymove::choose_place() {
   if (any && !gpu) no_gpu = ": no CUDA device (" + why_no_gpus() + "), ";
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;
   std::string unserved = script_->unserved();
-  if (unserved.empty() && gpu && comm->nprocs > 1 && script_->charges().any())
-    unserved = "charges on several GPUs (instead: device cpu)";
   const std::string risk = any && !gpu && unserved.empty() ? script_->risk() : "";
   if (unserved.empty() && risk.empty()) unserved = script_->take_thermostat();
   resident_ = unserved.empty() && risk.empty();

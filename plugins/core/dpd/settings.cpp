@@ -20,6 +20,8 @@ void widths_of(const Box& box, double width[3]) {
   width[2] = e[2];
 }
 
+bool is_upright(const Box& box) { return box.tilt[0] == 0 && box.tilt[1] == 0 && box.tilt[2] == 0; }
+
 namespace {
 
 void check_positive(double value, const char* name) {
@@ -139,8 +141,6 @@ void check_thermostat(const Settings& s) {
   check_positive(chain.degrees_of_freedom, "number of degrees of freedom");
   check_positive(chain.temperature_of_sum, "temperature of a sum of m v^2");
 }
-
-bool is_upright(const Box& box) { return box.tilt[0] == 0 && box.tilt[1] == 0 && box.tilt[2] == 0; }
 
 void check_walls(const Settings& s) {
   if (s.walls.size() > kMostWalls)

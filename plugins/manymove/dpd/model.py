@@ -108,21 +108,37 @@ def check_lists(model: Model, particles: int, edges: Sequence[float] | np.ndarra
     Raises:
         ValueError: the lists or the cells are too large for this cutoff.
     """
-    reach = (1 + SKIN) * model.cutoff
-    neighbors = 4 / 3 * math.pi * particles * math.prod(reach / edge for edge in edges)
-    cells = math.prod(math.ceil(edge / (reach / 2)) for edge in edges)
-    what = f"{particles} particles in a box of {' x '.join(f'{edge:.4g}' for edge in edges)}"
-    if neighbors / 2 > _MOST_NEIGHBORS:  # each pair is in one list
-        raise ValueError(
-            f"the cutoff {model.cutoff:g} is too long for {what}: a particle has about "
-            f"{neighbors:.3g} neighbors within {1 + SKIN:g} cutoffs, but LAMMPS' lists allow for "
-            f"at most {2 * _MOST_NEIGHBORS}"
-        )
+    check_neighbors(model, model.cutoff, particles, edges)
+    cells = math.prod(math.ceil(edge / ((1 + SKIN) * model.cutoff / 2)) for edge in edges)
     if cells > _MOST_EMPTY_CELLS + 64 * particles:
         raise ValueError(
-            f"the cutoff {model.cutoff:g} is too short for {what}: LAMMPS would divide it into "
-            f"{cells:.3g} cells"
+            f"the cutoff {model.cutoff:g} is too short for {_in_box(particles, edges)}: LAMMPS "
+            f"would divide it into {cells:.3g} cells"
         )
+
+
+def check_neighbors(
+    model: Model, cutoff: float, particles: int, edges: Sequence[float] | np.ndarray
+) -> None:
+    """Refuse particles with more neighbors than the lists of LAMMPS allow for.
+
+    The lists reach as far as the cutoff and the skin of the model.
+
+    Raises:
+        ValueError: the lists are too large for this cutoff.
+    """
+    reach = cutoff + SKIN * model.cutoff
+    neighbors = 4 / 3 * math.pi * particles * math.prod(reach / edge for edge in edges)
+    if neighbors / 2 > _MOST_NEIGHBORS:  # each pair is in one list
+        raise ValueError(
+            f"the cutoff {cutoff:g} is too long for {_in_box(particles, edges)}: a particle has "
+            f"about {neighbors:.3g} neighbors within {reach:g}, but LAMMPS' lists allow for at "
+            f"most {2 * _MOST_NEIGHBORS}"
+        )
+
+
+def _in_box(particles: int, edges: Sequence[float] | np.ndarray) -> str:
+    return f"{particles} particles in a box of {' x '.join(f'{edge:.4g}' for edge in edges)}"
 
 
 def _threads_of_rank(model: Model, ranks: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from numbers import Integral
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -462,8 +462,7 @@ def _charges(
             f"box must be at least twice the cutoff of charges {forces.cutoff:g} along each axis, "
             f"got {tuple(edges.tolist())}"
         )
-    longest = replace(model, cutoff=max(forces.cutoff, model.cutoff))
-    fluid.check_lists(longest, int(np.count_nonzero(charges)), edges)
+    fluid.check_neighbors(model, forces.cutoff, int(np.count_nonzero(charges)), edges)
     return charges
 
 

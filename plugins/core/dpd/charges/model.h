@@ -15,6 +15,7 @@
 #include "../../runtime/fft.h"
 #include "../../runtime/macros.h"
 #include "../cells.h"
+#include "../fixed_point.h"
 
 namespace manymove::dpd {
 
@@ -37,7 +38,8 @@ MM_HD double value_of(const Cubic& p, double t) {
 }
 
 struct ChargeLaw {
-  double edge[3];  // lengths of a unit of the frame
+  Matrix<double> edges;  // from units of the frame to lengths
+  bool tilted;
   double cutoff_squared;
   double intervals;  // of the tables, per length
   double coupling;
@@ -57,14 +59,23 @@ struct ChargeSums {
   std::int64_t force[3] = {}, energy = 0, virial[6] = {};
 };
 
+MM_HD Vector<double> separation(const ChargeLaw& law, const ChargedPlace& i,
+                                const ChargedPlace& j) {
+  const auto along = [](std::uint32_t a, std::uint32_t b) {
+    return static_cast<double>(static_cast<std::int32_t>(a - b));
+  };
+  return law.edges.times(along(i.x, j.x), along(i.y, j.y), along(i.z, j.z), law.tilted);
+}
+MM_HD bool are_near(const ChargeLaw& law, const ChargedPlace& i, const ChargedPlace& j) {
+  const Vector<double> r = separation(law, i, j);
+  return (dot(r, r) < law.cutoff_squared) & (i.number != j.number);
+}
+
 // Adds a pair by the law of these tables, times a factor.
 template <bool reading>
 MM_HD void add_pair(const ChargeLaw& law, const Cubic* force, const Cubic* energy, double factor,
                     const ChargedPlace& i, const ChargedPlace& j, ChargeSums& sums) {
-  const auto along = [&](std::uint32_t a, std::uint32_t b, int axis) {
-    return static_cast<double>(static_cast<std::int32_t>(a - b)) * law.edge[axis];
-  };
-  const double x = along(i.x, j.x, 0), y = along(i.y, j.y, 1), z = along(i.z, j.z, 2);
+  const auto [x, y, z] = separation(law, i, j);
   const double squared = fused(x, x, fused(y, y, z * z));
   if (!(squared < law.cutoff_squared) || i.number == j.number) return;
   const double at = square_root(squared) * law.intervals;
@@ -99,12 +110,11 @@ MM_HD CellSpan span_around(int cell, int cells) {
   return {cell < kReach ? cell - kReach + cells : cell - kReach, 2 * kReach + 1};
 }
 
-// The pairs of one charge, in those rows of cells that lane `lane` of `lanes` has. start: [cells +
-// 1], of the places of each cell.
-template <bool reading>
-MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPlace* place,
-                         const ChargedPlace& i, int lane = 0, int lanes = 1) {
-  ChargeSums sums;
+// Calls visit(first, last) for the places within reach of a charge, in those rows of cells that
+// lane `lane` of `lanes` has. start: [cells + 1], of the places of each cell.
+template <class Visit>
+MM_HD void for_places_around(const ChargeLaw& law, const int* start, const ChargedPlace& i,
+                             int lane, int lanes, const Visit& visit) {
   const auto span = [&](std::uint32_t u, int a) {
     return span_around(static_cast<int>(bin_of(u, static_cast<std::uint32_t>(law.cells[a]))),
                        law.cells[a]);
@@ -117,11 +127,39 @@ MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPl
                     law.cells[0];
     // Cells of a row follow each other in memory; behind the last one comes the first one.
     const int end = x.first + x.count, inner = end < law.cells[0] ? end : law.cells[0];
-    for (int k = start[row + x.first]; k < start[row + inner]; ++k)
-      add_pair<reading>(law, law.force, law.energy, 1, i, place[k], sums);
-    for (int k = start[row]; k < start[row + end - inner]; ++k)
-      add_pair<reading>(law, law.force, law.energy, 1, i, place[k], sums);
+    visit(start[row + x.first], start[row + inner]);
+    if (end > inner) visit(start[row], start[row + end - inner]);
   }
+}
+
+// Room for indices of places, `apart` words from one to the next.
+struct NearPlaces {
+  int* first;
+  int apart;
+};
+
+// The pairs of one charge, in the rows of for_places_around(). Near places are collected first,
+// `most` at a time: a CPU cannot predict which are near, and threads of a GPU would wait for those
+// whose place is near.
+template <bool reading, int most>
+MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPlace* place,
+                         const ChargedPlace& i, const NearPlaces& near, int lane = 0,
+                         int lanes = 1) {
+  ChargeSums sums;
+  int count = 0;
+  const auto add = [&] {
+    for (int n = 0; n < count; ++n)
+      add_pair<reading>(law, law.force, law.energy, 1, i, place[near.first[n * near.apart]], sums);
+    count = 0;
+  };
+  for_places_around(law, start, i, lane, lanes, [&](int first, int last) {
+    for (int k = first; k < last; ++k) {
+      near.first[count * near.apart] = k;
+      count += are_near(law, i, place[k]);
+      if (count == most) add();
+    }
+  });
+  add();
   return sums;
 }
 
@@ -150,6 +188,21 @@ MM_HD void leave_out_specials(const ChargeLaw& law, const SpecialCharges& specia
   }
 }
 
+// Wave vectors of a periodic box with the edges L, an upper triangular matrix: k = 2 pi L^-T n.
+struct ReciprocalLattice {
+  Matrix<double> to;  // 2 pi L^-1
+  bool tilted;
+
+  MM_HD void wave(const double (&n)[3], double (&k)[3]) const {
+    k[0] = n[0] * to.xx;
+    k[1] = n[1] * to.yy;
+    k[2] = n[2] * to.zz;
+    if (!tilted) return;
+    k[1] = fused(n[0], to.xy, k[1]);
+    k[2] = fused(n[0], to.xz, fused(n[1], to.yz, k[2]));
+  }
+};
+
 // ---- the mesh ----
 
 constexpr int kMostOrder = 7;
@@ -157,11 +210,12 @@ constexpr int kMostOrder = 7;
 struct ChargeMesh {
   int points[3], order;
   double scale[3], shift[3];  // from units of the frame to units of the mesh, plus order / 2
-  double wave_number[3];      // 2 pi over the period along each edge
-  double charge_unit;         // of the sums of integers
-  double per_volume;          // coupling over the volume of the mesh
-  double quarter;             // 1 / (4 alpha^2)
-  // Influence function by |k|, [points[2] / 2 + 1][points[1] / 2 + 1][points[0] / 2 + 1].
+  ReciprocalLattice lattice;
+  double charge_unit;  // of the sums of integers
+  double per_volume;   // coupling over the volume of the mesh
+  double quarter;      // 1 / (4 alpha^2)
+  // Influence function by |n|, [points[2] / 2 + 1][points[1] / 2 + 1][points[0] / 2 + 1]; in a
+  // tilted box by n, [z][y][x].
   const double* influence;
   FftPlan plan[3];
   const Wave* twiddle[3];
@@ -360,20 +414,25 @@ template <bool reading>
 MM_HD WaveFields solve_wave(const ChargeMesh& mesh, int x, int y, int z, const Wave& rho,
                             WaveSums& sums) {
   const int at[3] = {x, y, z};
-  double k[3], slope[3];
+  double n_of[3], differentiated[3], slope[3];
   int mirrored[3];
   MM_UNROLL for (int a = 0; a < 3; ++a) {
     const int n = mesh.points[a];
-    k[a] = (2 * at[a] < n ? at[a] : at[a] - n) * mesh.wave_number[a];
-    mirrored[a] = 2 * at[a] <= n ? at[a] : n - at[a];
+    n_of[a] = 2 * at[a] < n ? at[a] : at[a] - n;
+    mirrored[a] = mesh.lattice.tilted || 2 * at[a] <= n ? at[a] : n - at[a];
     // The highest wave of an even number of points has no derivative.
-    slope[a] = 2 * at[a] == n ? 0.0 : k[a];
+    differentiated[a] = 2 * at[a] == n ? 0.0 : n_of[a];
   }
-  const int half_x = mesh.points[0] / 2 + 1, half_y = mesh.points[1] / 2 + 1;
+  mesh.lattice.wave(differentiated, slope);
+  const auto along = [&](int a) {
+    return mesh.lattice.tilted ? mesh.points[a] : mesh.points[a] / 2 + 1;
+  };
   const double g =
-      mesh.influence[(static_cast<std::int64_t>(mirrored[2]) * half_y + mirrored[1]) * half_x +
+      mesh.influence[(static_cast<std::int64_t>(mirrored[2]) * along(1) + mirrored[1]) * along(0) +
                      mirrored[0]];
   if constexpr (reading) {
+    double k[3];
+    mesh.lattice.wave(n_of, k);
     add_energy(g * (rho.re * rho.re + rho.im * rho.im), k, mesh.quarter, sums);
   }
   const double scale = g * mesh.per_volume, a = rho.re * scale, b = rho.im * scale;

@@ -94,10 +94,38 @@ double period_of(const Settings& s, int a) {
   return s.box.extent[a] * (a == 2 ? s.charges.slab : 1);
 }
 
+// Distances between opposite faces.
+std::array<double, 3> exact_widths_of(const Box& box) {
+  std::array<double, 3> width;
+  if (is_upright(box))
+    std::copy_n(box.extent, 3, width.begin());
+  else
+    widths_of(box, width.data());
+  return width;
+}
+
+// Vectors of the periodic box.
+ReciprocalLattice lattice_of(const Settings& s) {
+  const double x = period_of(s, 0), y = period_of(s, 1), z = period_of(s, 2), xy = s.box.tilt[0],
+               xz = s.box.tilt[1], yz = s.box.tilt[2], turn = 2 * kPi;
+  return {{turn / x, turn / y, turn / z, -turn * xy / (x * y),
+           turn * (xy * yz - xz * y) / (x * y * z), -turn * yz / (y * z)},
+          !is_upright(s.box)};
+}
+
+// Of the waves up to the largest one, the most periods along each edge.
+std::array<double, 3> most_periods_of(const Settings& s) {
+  const auto& [xy, xz, yz] = s.box.tilt;
+  const double edge[3] = {period_of(s, 0), std::hypot(xy, period_of(s, 1)),
+                          std::hypot(xz, yz, period_of(s, 2))};
+  std::array<double, 3> most;
+  for (int a = 0; a < 3; ++a) most[a] = s.charges.largest_wave_number * edge[a] / (2 * kPi);
+  return most;
+}
+
 void check_waves(const Settings& s) {
   double waves = 2 * kPi / 3;  // half of a sphere
-  for (int a = 0; a < 3; ++a)
-    waves *= s.charges.largest_wave_number * period_of(s, a) / (2 * kPi) + 1;
+  for (const double periods : most_periods_of(s)) waves *= periods + 1;
   if (!(s.charges.largest_wave_number > 0) || !(waves < kMostWaves))
     refuse("the sum over waves has about ", waves, " waves, but at most ", kMostWaves,
            " are possible: use kspace_style pppm or a lower accuracy");
@@ -109,42 +137,63 @@ constexpr int kAliases = 2;  // on both sides; the Gaussian and the splines leav
 // points along each edge: 4 pi sum over aliases of (k . k_m) / (k^2 k_m^2) exp(-k_m^2 / 4 alpha^2)
 // W^2(k_m) over the square of the sum of W^2.
 std::vector<double> influence_of(const ChargeMesh& mesh) {
+  const bool tilted = mesh.lattice.tilted;
   struct Line {  // of one wave number along an edge
-    double k, squares, alias[2 * kAliases + 1], weight[2 * kAliases + 1];
+    double n, squares, alias[2 * kAliases + 1], weight[2 * kAliases + 1];
   };
   std::vector<Line> line[3];
+  const double length[3] = {mesh.lattice.to.xx, mesh.lattice.to.yy, mesh.lattice.to.zz};
   for (int a = 0; a < 3; ++a)
-    for (int p = 0; p <= mesh.points[a] / 2; ++p) {
-      Line one{p * mesh.wave_number[a],
-               sum_of_squares(2 * kPi * p / mesh.points[a], mesh.order),
-               {},
-               {}};
+    for (int p = 0, points = mesh.points[a]; p < (tilted ? points : points / 2 + 1); ++p) {
+      const int n = 2 * p <= points ? p : p - points;
+      Line one{static_cast<double>(n), sum_of_squares(2 * kPi * n / points, mesh.order), {}, {}};
       for (int m = -kAliases; m <= kAliases; ++m) {
-        const double k = (p + m * mesh.points[a]) * mesh.wave_number[a];
-        one.alias[m + kAliases] = k;
-        one.weight[m + kAliases] =
-            exponential(-k * k * mesh.quarter) *
-            power_of_sinc(kPi * p / mesh.points[a] + kPi * m, 2 * mesh.order);
+        const double alias = one.alias[m + kAliases] = n + m * points, k = alias * length[a];
+        one.weight[m + kAliases] = power_of_sinc(kPi * n / points + kPi * m, 2 * mesh.order);
+        // In a tilted box the Gaussian is not a product.
+        if (!tilted) one.weight[m + kAliases] *= exponential(-k * k * mesh.quarter);
       }
       line[a].push_back(one);
     }
+  const auto dot = [](const double (&a)[3], const double (&b)[3]) {
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+  };
   std::vector<double> influence;
   for (const Line& z : line[2])
     for (const Line& y : line[1])
       for (const Line& x : line[0]) {
-        const double squared = x.k * x.k + y.k * y.k + z.k * z.k,
-                     squares = x.squares * y.squares * z.squares;
-        double sum = 0;
+        double k[3], sum = 0;
+        mesh.lattice.wave({x.n, y.n, z.n}, k);
+        const double squared = dot(k, k), squares = x.squares * y.squares * z.squares;
         for (int c = 0; squared > 0 && c <= 2 * kAliases; ++c)
           for (int b = 0; b <= 2 * kAliases; ++b)
             for (int a = 0; a <= 2 * kAliases; ++a) {
-              const double kx = x.alias[a], ky = y.alias[b], kz = z.alias[c];
-              sum += (x.k * kx + y.k * ky + z.k * kz) / (kx * kx + ky * ky + kz * kz) *
-                     (x.weight[a] * y.weight[b] * z.weight[c]);
+              double of_alias[3], weight = x.weight[a] * y.weight[b] * z.weight[c];
+              mesh.lattice.wave({x.alias[a], y.alias[b], z.alias[c]}, of_alias);
+              const double exponent = dot(of_alias, of_alias) * mesh.quarter;
+              if (tilted) weight *= exponent < 100 ? exponential(-exponent) : 0;
+              sum += dot(k, of_alias) / dot(of_alias, of_alias) * weight;
             }
         influence.push_back(squared > 0 ? 4 * kPi * sum / (squared * squares * squares) : 0);
       }
   return influence;
+}
+
+// In a tilted box: for the highest wave of an even number of points, the mean of n and -n, which
+// are the same point of the mesh, so that fields are real.
+void average_highest_waves(const ChargeMesh& mesh, std::vector<double>& influence) {
+  const auto& n = mesh.points;
+  const auto at = [&](int x, int y, int z) -> double& {
+    return influence[static_cast<std::size_t>((z * n[1] + y) * n[0] + x)];
+  };
+  const auto negative = [&](int p, int a) { return p == 0 ? 0 : n[a] - p; };
+  for (int z = 0; z < n[2]; ++z)
+    for (int y = 0; y < n[1]; ++y)
+      for (int x = 0; x < n[0]; ++x)
+        if (2 * x == n[0] || 2 * y == n[1] || 2 * z == n[2]) {
+          double &here = at(x, y, z), &there = at(negative(x, 0), negative(y, 1), negative(z, 2));
+          here = there = 0.5 * (here + there);
+        }
 }
 
 }  // namespace
@@ -156,11 +205,11 @@ void check_charges(const Settings& s) {
       !(c.coupling > 0) || !std::isfinite(c.coupling) || !(c.splitting >= 0) ||
       !std::isfinite(c.splitting))
     refuse("coefficients of charges are out of range");
-  if (s.shear.rate != 0 || s.box.tilt[0] != 0 || s.box.tilt[1] != 0 || s.box.tilt[2] != 0)
-    refuse("charges in a tilted or sheared box");
+  if (s.shear.rate != 0) refuse("charges in a sheared box");
+  const std::array<double, 3> width = exact_widths_of(s.box);
   for (int a = 0; a < 3; ++a)
-    if (s.box.periodic[a] && s.box.extent[a] < 2 * c.cutoff)
-      refuse("the periodic box is ", s.box.extent[a], " wide along ", "xyz"[a],
+    if (s.box.periodic[a] && width[a] < 2 * c.cutoff)
+      refuse("the periodic box is ", width[a], " wide along ", "xyz"[a],
              ", less than twice the cutoff of charges ", c.cutoff);
   for (const double factor : c.special)
     if (!std::isfinite(factor)) refuse("the Coulomb factors of special neighbors must be finite");
@@ -168,6 +217,7 @@ void check_charges(const Settings& s) {
   const bool slab = c.slab != 1;
   if (!s.box.periodic[0] || !s.box.periodic[1] || s.box.periodic[2] == slab)
     refuse("waves of charges need a box that is periodic, or, with a slab, along x and y only");
+  if (slab && !is_upright(s.box)) refuse("a slab of charges in a tilted box");
   if (!(c.slab >= 1) || !std::isfinite(c.slab)) refuse("the slab is out of range: ", c.slab);
   if (!c.has_mesh()) return check_waves(s);
   if (c.order < 2 || c.order > kMostOrder)
@@ -181,10 +231,17 @@ void check_charges(const Settings& s) {
 ChargePlan::ChargePlan(const Settings& s)
     : cutoff_(s.charges.cutoff), splitting_(s.charges.splitting) {
   const ChargeSettings& c = s.charges;
+  const std::array<double, 3> width = exact_widths_of(s.box);
+  double unit[3];  // of the frame, in edges of the box
   for (int a = 0; a < 3; ++a) {
-    frame_[a] = s.box.extent[a] * (s.box.periodic[a] ? 1 : 2);
-    law.edge[a] = frame_[a] * 0x1p-32;
+    const double span = s.box.periodic[a] ? 1 : 2;
+    frame_[a] = s.box.extent[a] * span;
+    frame_widths_[a] = width[a] * span;
+    unit[a] = span * 0x1p-32;
   }
+  law.edges = {s.box.extent[0] * unit[0], s.box.extent[1] * unit[1], s.box.extent[2] * unit[2],
+               s.box.tilt[0] * unit[1],   s.box.tilt[1] * unit[2],   s.box.tilt[2] * unit[2]};
+  law.tilted = !is_upright(s.box);
   law.cutoff_squared = cutoff_ * cutoff_;
   law.intervals = kTableIntervals / cutoff_;
   law.coupling = c.coupling;
@@ -208,6 +265,7 @@ ChargePlan::ChargePlan(const Settings& s)
   slab_ = c.slab != 1;
   quarter_ = 0.25 / (splitting_ * splitting_);
   for (int a = 0; a < 3; ++a) period_[a] = period_of(s, a);
+  lattice_ = lattice_of(s);
   per_volume_ = c.coupling / (period_[0] * period_[1] * period_[2]);
   if (c.has_mesh())
     make_mesh(s);
@@ -224,26 +282,34 @@ void ChargePlan::make_mesh(const Settings& s) {
     mesh.scale[a] = n * periods * 0x1p-32;
     // The box is the middle half of the frame where it is not periodic.
     mesh.shift[a] = 0.5 * c.order - (s.box.periodic[a] ? 0 : 0.25 * n * periods);
-    mesh.wave_number[a] = 2 * kPi / period_[a];
     mesh.plan[a] = fft_plan(n);
     twiddle[a] = fft_twiddles(n);
   }
   mesh.per_volume = per_volume_;
   mesh.quarter = quarter_;
+  mesh.lattice = lattice_;
   influence = influence_of(mesh);
+  if (lattice_.tilted) average_highest_waves(mesh, influence);
+}
+
+void ChargePlan::find_wave(const int (&n)[3], double (&k)[3]) const {
+  for (int a = 0; a < 3; ++a) k[a] = 2 * kPi * n[a] / period_[a];
+  if (!lattice_.tilted) return;
+  k[1] += n[0] * lattice_.to.xy;
+  k[2] += n[0] * lattice_.to.xz + n[1] * lattice_.to.yz;
 }
 
 void ChargePlan::make_waves(const Settings& s) {
   int most[3];
   for (int a = 0; a < 3; ++a) {
-    most[a] = static_cast<int>(s.charges.largest_wave_number * period_[a] / (2 * kPi));
+    most[a] = static_cast<int>(most_periods_of(s)[a]);
     waves.turn[a] = frame_[a] / period_[a];
   }
   for (int z = 0; z <= most[2]; ++z)
     for (int y = z ? -most[1] : 0; y <= most[1]; ++y)
       for (int x = z || y ? -most[0] : 1; x <= most[0]; ++x) {
-        const double k[3] = {2 * kPi * x / period_[0], 2 * kPi * y / period_[1],
-                             2 * kPi * z / period_[2]};
+        double k[3];
+        find_wave({x, y, z}, k);
         const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
         if (squared > s.charges.largest_wave_number * s.charges.largest_wave_number) continue;
         const double g = 8 * kPi * per_volume_ * exponential(-squared * quarter_) / squared;
@@ -252,13 +318,7 @@ void ChargePlan::make_waves(const Settings& s) {
   waves.count = static_cast<int>(wave.size());
 }
 
-std::vector<TaggedCharge> ChargePlan::charges_of(int count, const Topology& topology) {
-  std::vector<TaggedCharge> charges;
-  for (int i = 0; topology.charge && i < count; ++i)
-    if (topology.charge[i] != 0) charges.push_back({topology.tag[i], topology.charge[i]});
-  return charges;
-}
-
+// With factors other than 1.
 std::vector<SpecialLink> ChargePlan::links_of(int count, const Topology& t) const {
   std::vector<SpecialLink> links;
   for (int i = 0; t.charge && t.first_special && i < count; ++i)
@@ -268,11 +328,20 @@ std::vector<SpecialLink> ChargePlan::links_of(int count, const Topology& t) cons
   return links;
 }
 
-void ChargePlan::take(const std::vector<TaggedCharge>& charges,
-                      const std::vector<SpecialLink>& links) {
+void ChargePlan::take(int count, const Topology& topology, Communicator* communicator) {
+  charge.clear();
+  for (int i = 0; topology.charge && i < count; ++i)
+    if (topology.charge[i] != 0) charge.push_back({topology.tag[i], topology.charge[i]});
+  std::vector<SpecialLink> links = links_of(count, topology);
+  if (communicator) {
+    charge = collect(*communicator, std::move(charge));
+    links = collect(*communicator, std::move(links));
+  }
+  std::sort(charge.begin(), charge.end(),
+            [](const TaggedCharge& a, const TaggedCharge& b) { return a.tag < b.tag; });
   double largest = 0, sum = 0;
   squares_ = 0;
-  for (const TaggedCharge& each : charges) {
+  for (const TaggedCharge& each : charge) {
     largest = std::max(largest, std::fabs(each.charge));
     sum += each.charge;
     squares_ += each.charge * each.charge;
@@ -288,43 +357,42 @@ void ChargePlan::take(const std::vector<TaggedCharge>& charges,
   mesh.charge_unit = waves.unit = unit_of(largest, 40);
   law.dipole_unit = unit_of(largest, 8);
   // F_z = -4 pi q M / V (Yeh and Berkowitz).
-  if (slab_) law.slab_force = -4 * kPi * per_volume_ * law.dipole_unit * law.edge[2];
+  if (slab_) law.slab_force = -4 * kPi * per_volume_ * law.dipole_unit * law.edges.zz;
   waves.force_scale = 1 / law.force_unit;
   // Cells of half the cutoff, but not many more than charges.
-  const double most = std::cbrt(4.0 * static_cast<double>(charges.size()) + 64),
+  const double most = std::cbrt(4.0 * static_cast<double>(charge.size()) + 64),
                mean = std::cbrt(frame_[0] * frame_[1] * frame_[2]);
   for (int a = 0; a < 3; ++a)
     law.cells[a] = std::clamp(
-        static_cast<int>(std::min(2 * frame_[a] / cutoff_, most * frame_[a] / mean)), 1, 1000);
-  take_links(charges, links);
+        static_cast<int>(std::min(2 * frame_widths_[a] / cutoff_, most * frame_[a] / mean)), 1,
+        1000);
+  take_links(links);
 }
 
-void ChargePlan::take_links(const std::vector<TaggedCharge>& charges,
-                            const std::vector<SpecialLink>& links) {
+void ChargePlan::take_links(const std::vector<SpecialLink>& links) {
   first_special.clear();
   special.clear();
   if (links.empty()) return;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> number_of;
-  for (const TaggedCharge& each : charges)
-    number_of.push_back({each.tag, static_cast<std::uint32_t>(number_of.size())});
-  std::sort(number_of.begin(), number_of.end());
-  std::vector<std::pair<std::uint32_t, SpecialCharge>> pairs;  // without neutral partners
-  const auto find = [&](std::uint32_t tag) {
-    const auto found = std::lower_bound(number_of.begin(), number_of.end(), std::pair{tag, 0u});
-    return found != number_of.end() && found->first == tag ? &found->second : nullptr;
-  };
-  first_special.assign(charges.size() + 1, 0);
+  std::vector<std::pair<int, SpecialCharge>> pairs;  // without neutral partners
+  first_special.assign(charge.size() + 1, 0);
   for (const SpecialLink& link : links) {
-    const std::uint32_t *const i = find(link.tag), *const j = find(link.partner);
-    if (!i || !j) continue;
-    pairs.push_back({*i, {*j, link.left_out}});
-    ++first_special[*i + 1];
+    const int i = number_of(link.tag), j = number_of(link.partner);
+    if (i < 0 || j < 0) continue;
+    pairs.push_back({i, {static_cast<std::uint32_t>(j), link.left_out}});
+    ++first_special[static_cast<std::size_t>(i) + 1];
   }
   std::partial_sum(first_special.begin(), first_special.end(), first_special.begin());
   std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {
     return std::pair{a.first, a.second.number} < std::pair{b.first, b.second.number};
   });
   for (const auto& [i, j] : pairs) special.push_back(j);
+}
+
+int ChargePlan::number_of(std::uint32_t tag) const {
+  const auto found =
+      std::lower_bound(charge.begin(), charge.end(), tag,
+                       [](const TaggedCharge& a, std::uint32_t b) { return a.tag < b; });
+  return found != charge.end() && found->tag == tag ? static_cast<int>(found - charge.begin()) : -1;
 }
 
 EnergySum ChargePlan::of_pairs(const ChargeSums& sums) const {
@@ -338,11 +406,9 @@ EnergySum ChargePlan::of_pairs(const ChargeSums& sums) const {
 WaveSums ChargePlan::add_waves(const std::int64_t* sum) const {
   WaveSums all;
   for (int n = 0; n < waves.count; ++n) {
-    double k[3], squared = 0;
-    for (int a = 0; a < 3; ++a) {
-      k[a] = 2 * kPi * wave[n].n[a] / period_[a];
-      squared += k[a] * k[a];
-    }
+    double k[3];
+    find_wave(wave[n].n, k);
+    const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
     const double re = static_cast<double>(sum[2 * n]) * waves.unit,
                  im = static_cast<double>(sum[2 * n + 1]) * waves.unit,
                  g = 8 * kPi * exponential(-squared * quarter_) / squared;
@@ -356,7 +422,7 @@ EnergySum ChargePlan::of_waves(const WaveSums& sums, std::int64_t dipole) const 
   EnergySum all;
   const double half = 0.5 * per_volume_, units = static_cast<double>(dipole);
   all.energy = half * sums.energy - law.coupling * splitting_ * squares_ / kRootOfPi -
-               0.5 * law.slab_force * units * units * (law.dipole_unit * law.edge[2]);
+               0.5 * law.slab_force * units * units * (law.dipole_unit * law.edges.zz);
   // As in LAMMPS, the correction of a slab has no virial.
   for (int a = 0; a < 6; ++a) all.virial[a] = half * sums.virial[a];
   return all;

@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "../../parallel/communicator.h"
 #include "../engine.h"
 #include "model.h"
 
@@ -22,12 +23,12 @@ struct SpecialLink {
 
 struct ChargePlan {
   explicit ChargePlan(const Settings& settings);
-  // Charges of this rank's particles, and their special neighbors with factors other than 1.
-  static std::vector<TaggedCharge> charges_of(int count, const Topology& topology);
-  std::vector<SpecialLink> links_of(int count, const Topology& topology) const;
-  // Takes the charges and links of all ranks. Throws std::invalid_argument for a net charge with
+  // Takes the charges and special neighbors of these particles and of those of all other ranks;
+  // communicator: null for one rank. Collective. Throws std::invalid_argument for a net charge with
   // waves, because a sum over all periodic images needs a neutral box.
-  void take(const std::vector<TaggedCharge>& charges, const std::vector<SpecialLink>& links);
+  void take(int count, const Topology& topology, Communicator* communicator);
+  // Of the charge of a particle, or -1.
+  int number_of(std::uint32_t tag) const;
 
   // The sums of a state; pairs and waves are sums over charges and waves, in the units of the law.
   EnergySum of_pairs(const ChargeSums& sums) const;
@@ -44,22 +45,27 @@ struct ChargePlan {
   std::vector<double> influence;                                // of the mesh
   std::vector<Wave> twiddle[3];
   std::vector<ChargeWave> wave;
-  // Special neighbors by the number of a charge, its place in the charges of take().
+  std::vector<TaggedCharge> charge;  // of all ranks, by number, in the order of tags
+  // Special neighbors by number.
   std::vector<int> first_special;  // empty if there are none
   std::vector<SpecialCharge> special;
 
  private:
   void make_waves(const Settings& settings);
+  // The wave vector of so many periods along each edge.
+  void find_wave(const int (&n)[3], double (&k)[3]) const;
   void make_mesh(const Settings& settings);
-  void take_links(const std::vector<TaggedCharge>& charges, const std::vector<SpecialLink>& links);
+  std::vector<SpecialLink> links_of(int count, const Topology& topology) const;
+  void take_links(const std::vector<SpecialLink>& links);
 
   double cutoff_, splitting_;
   double left_out_[4] = {};                          // by kind of special neighbors
   double per_volume_ = 0, period_[3], quarter_ = 0;  // of waves: coupling / V, and 1 / (4 alpha^2)
+  ReciprocalLattice lattice_{};
   bool slab_ = false;
   double largest_force_ = 0, largest_energy_ = 0;  // of two unit charges
   double squares_ = 0;                             // sum of q^2
-  std::array<double, 3> frame_;                    // edges
+  std::array<double, 3> frame_, frame_widths_;     // edges, and distances of opposite faces
 };
 
 }  // namespace manymove::dpd

@@ -43,7 +43,7 @@ class CudaEngine final : public DeviceEngine<P> {
         drops_(settings.velocity_changes.size()),
         intervals_(stream_) {
     const DeviceGuard here = use();
-    if (settings.charges.any()) charges_.emplace(settings, stream_);
+    if (settings.charges.any()) charges_.emplace(settings, stream_, nullptr);
     base_.status = {device_status_.data(), host_status_.get()};
   }
 
@@ -79,7 +79,10 @@ class CudaEngine final : public DeviceEngine<P> {
     const auto n = static_cast<std::size_t>(p_.count);
     allocate(n);
     if (p_.count == 0) return;
-    if (charges_) charges_->take(p_.count, topology);
+    if (charges_) {
+      charges_->take(p_.count, topology);
+      allocate_each(n, charged_);
+    }
     p_.now = 0;
     const unsigned bad = enter_particles<P>(arrays, topology, frame_, p_, resting(), stream_);
     if (bad != kNoneBad) {
@@ -181,7 +184,11 @@ class CudaEngine final : public DeviceEngine<P> {
   void launch_step(std::int64_t number, bool reading) {
     Step<P> s = step_of(number);
     bonded_.launch(s, constants_.bonded_terms(table_of(number)), 0, p_.block(), reading, stream_);
-    if (charges_) s.charged = charges_->launch(s.position, {s.status, number}, reading);
+    if (charges_) {
+      charges_->locate(s.position, {s.status, number}, charges_->arrays().charges, reading);
+      charges_->launch(reading);
+      s.charged = charged_.data();
+    }
     // The changes of the last step are left to change_velocities().
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
     const unsigned blocks = static_cast<unsigned>(this->blocks());
@@ -412,7 +419,7 @@ class CudaEngine final : public DeviceEngine<P> {
     kernel<<<list_grid(), kThreads, 0, stream_>>>(arguments, p_.present().velocity.data());
     check_launch();
     links_.follow(p_.count, p_.slot.data(), stream_);
-    if (charges_) charges_->follow(p_.count, p_.slot.data());
+    if (charges_) charges_->follow(p_.count, p_.present().velocity.data(), charged_.data());
     ++counters_.builds;
   }
 
@@ -430,7 +437,8 @@ class CudaEngine final : public DeviceEngine<P> {
   CellSorter<P> sorter_;
   SortedLinks links_;
   std::optional<DeviceCharges<P>> charges_;
-  OnDevice::BetweenCalls between_calls_{*this};  // the last member
+  DeviceBuffer<Vector<typename P::Real>> charged_;  // forces by charges
+  OnDevice::BetweenCalls between_calls_{*this};     // the last member
 };
 
 }  // namespace manymove::dpd

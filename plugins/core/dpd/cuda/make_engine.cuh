@@ -9,7 +9,6 @@ namespace manymove::dpd {
 template <Precision P>
 std::unique_ptr<Engine> make_cuda_engine(const Settings& settings, int device,
                                          Communicator* communicator) {
-  if (communicator && settings.charges.any()) refuse("charges on several GPUs are not possible");
   if (communicator) return std::make_unique<DistributedEngine<P>>(settings, device, *communicator);
   return std::make_unique<CudaEngine<P>>(settings, device);
 }

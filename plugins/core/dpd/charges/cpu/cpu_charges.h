@@ -38,31 +38,20 @@ class CpuCharges {
 
   // Throws std::invalid_argument for charges that do not fit a mesh.
   void take(const HostArrays& arrays, const Topology& topology) {
-    charge_ = ChargePlan::charges_of(arrays.count, topology);
-    std::vector<SpecialLink> links = plan_.links_of(arrays.count, topology);
-    if (communicator_) {
-      charge_ = collect(*communicator_, std::move(charge_));
-      links = collect(*communicator_, std::move(links));
-    }
-    std::sort(charge_.begin(), charge_.end(),
-              [](const TaggedCharge& a, const TaggedCharge& b) { return a.tag < b.tag; });
-    plan_.take(charge_, links);
-    force_.resize(charge_.size());
-    if (!plan_.special.empty()) by_number_.resize(charge_.size());
+    plan_.take(arrays.count, topology, communicator_);
+    force_.resize(plan_.charge.size());
+    if (!plan_.special.empty()) by_number_.resize(plan_.charge.size());
   }
 
   // Finds the charges among the first `count` particles.
   template <class Velocity>
   void find(int count, const std::vector<Velocity>& velocity) {
     carrier_.clear();
-    own_.assign(charge_.size(), 0);
+    own_.assign(plan_.charge.size(), 0);
     for (int i = 0; i < count; ++i) {
-      const std::uint32_t tag = velocity[i].tag;
-      const auto found =
-          std::lower_bound(charge_.begin(), charge_.end(), tag,
-                           [](const TaggedCharge& a, std::uint32_t b) { return a.tag < b; });
-      if (found == charge_.end() || found->tag != tag) continue;
-      carrier_.push_back({i, static_cast<std::uint32_t>(found - charge_.begin())});
+      const int number = plan_.number_of(velocity[i].tag);
+      if (number < 0) continue;
+      carrier_.push_back({i, static_cast<std::uint32_t>(number)});
       own_[carrier_.back().number] = 1;
     }
   }
@@ -109,7 +98,8 @@ class CpuCharges {
     for (std::size_t k = 0; k < mine.size(); ++k) {
       const auto [index, number] = carrier_[k];
       const Position& p = position[index];
-      mine[k] = {high_word(p.x), high_word(p.y), high_word(p.z), number, charge_[number].charge};
+      mine[k] = {high_word(p.x), high_word(p.y), high_word(p.z), number,
+                 plan_.charge[number].charge};
     }
     if (communicator_) mine = collect(*communicator_, std::move(mine));
     start_.assign(static_cast<std::size_t>(plan_.cells()) + 1, 0);
@@ -185,9 +175,8 @@ class CpuCharges {
   ThreadPool& pool_;
   Communicator* const communicator_;
   const ChargeKernels kernels_;
-  std::vector<TaggedCharge> charge_;  // of all ranks, by tag
-  std::vector<Carrier> carrier_;      // the rank's charged particles
-  std::vector<std::uint8_t> own_;     // by number: whether the rank has it
+  std::vector<Carrier> carrier_;   // the rank's charged particles
+  std::vector<std::uint8_t> own_;  // by number: whether the rank has it
   std::vector<ChargedPlace> place_, by_number_;
   std::vector<int> start_;
   std::vector<Vector<double>> force_;  // by number

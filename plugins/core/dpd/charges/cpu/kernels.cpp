@@ -9,13 +9,15 @@ namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
 using Lines = Complex<DoubleLanes>;
+constexpr int kMostNear = 256;
 
 template <int order, bool reading>
 void add_forces(const ChargeArguments& a, int first, int last, ChargeSums* sums) {
   for (int k = first; k < last; ++k) {
     const ChargedPlace p = a.place[k];
     if (!a.own[p.number]) continue;
-    ChargeSums of_pairs = sums_of<reading>(a.law, a.start, a.place, p);
+    int near[kMostNear];
+    ChargeSums of_pairs = sums_of<reading, kMostNear>(a.law, a.start, a.place, p, {near, 1});
     leave_out_specials<reading>(a.law, a.special, p, of_pairs);
     add_waves(a.waves, p, of_pairs);
     const Vector<double> force{static_cast<double>(of_pairs.force[0]) * a.law.force_unit,
@@ -108,11 +110,14 @@ void transform(const ChargeArguments& arguments, Wave* values, int axis, int gro
   const MeshLines along(m.points, axis);
   auto *a = reinterpret_cast<Lines*>(memory), *b = a + length;
   const int some = lines - group * kDoubles < kDoubles ? lines - group * kDoubles : kDoubles;
-  for (int lane = 0; lane < kDoubles; ++lane) {
-    const Wave* const line = values + along.begin(group * kDoubles + (lane < some ? lane : 0));
-    for (int k = 0; k < length; ++k) {
-      a[k].re[lane] = line[static_cast<std::int64_t>(k) * along.stride].re;
-      a[k].im[lane] = line[static_cast<std::int64_t>(k) * along.stride].im;
+  Wave* line[kDoubles];
+  for (int lane = 0; lane < kDoubles; ++lane)
+    line[lane] = values + along.begin(group * kDoubles + (lane < some ? lane : 0));
+  for (int k = 0; k < length; ++k) {
+    const std::int64_t at = static_cast<std::int64_t>(k) * along.stride;
+    for (int lane = 0; lane < kDoubles; ++lane) {
+      a[k].re[lane] = line[lane][at].re;
+      a[k].im[lane] = line[lane][at].im;
     }
   }
   const FftPlan& plan = m.plan[axis];
@@ -125,10 +130,9 @@ void transform(const ChargeArguments& arguments, Wave* values, int axis, int gro
     a = b;
     b = other;
   }
-  for (int lane = 0; lane < some; ++lane) {
-    Wave* const line = values + along.begin(group * kDoubles + lane);
-    for (int k = 0; k < length; ++k)
-      line[static_cast<std::int64_t>(k) * along.stride] = {a[k].re[lane], a[k].im[lane]};
+  for (int k = 0; k < length; ++k) {
+    const std::int64_t at = static_cast<std::int64_t>(k) * along.stride;
+    for (int lane = 0; lane < some; ++lane) line[lane][at] = {a[k].re[lane], a[k].im[lane]};
   }
 }
 

@@ -12,12 +12,12 @@ struct ChargeArguments {
   ChargeLaw law;
   ChargeMesh mesh;    // of order 0: none
   ChargeWaves waves;  // without a mesh
-  SpecialCharges special;
+  SpecialCharges special{};
   const int* start;           // of each cell in `place`, and the end
   const ChargedPlace* place;  // of all ranks, in the order of cells
   int charges;                // of all ranks
   const std::uint8_t* own;    // by number: whether this rank has it
-  std::int64_t dipole;        // of all
+  std::int64_t dipole = 0;    // of all
   bool shared;                // several threads add to the mesh at a time
   Vector<double>* force;      // by number
 };

@@ -18,25 +18,47 @@ __device__ void add_integer(Counter* to, std::int64_t value) {
 
 // One thread per particle.
 template <Precision P>
-__global__ void follow_kernel(int count, const unsigned* slot, DeviceChargeArrays<P> a) {
+__global__ void follow_kernel(int count, const typename P::Velocity* velocity,
+                              const __grid_constant__ DeviceChargeArrays<P> a) {
   const int i = index_of_thread();
   if (i >= count) return;
   a.force[i] = {0, 0, 0};
-  const int number = a.number[slot[i]];
-  if (number >= 0) a.carrier[number] = i;
+  const std::uint32_t tag = velocity[i].tag;
+  int number = 0;
+  for (int end = a.charges; number < end;) {
+    const int middle = number + (end - number) / 2;
+    if (a.charge[middle].tag < tag)
+      number = middle + 1;
+    else
+      end = middle;
+  }
+  if (number == a.charges || a.charge[number].tag != tag) return;
+  a.carrier[number] = i;
+  a.own[atomicAdd(a.owned, 1)] = number;
 }
 
-// One thread per charge: where it is, and how many there are in each cell.
 template <Precision P>
-__global__ void locate_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
-  const int k = index_of_thread();
-  if (k >= a.charges || a.step.is_stale()) return;
-  const typename P::Position p = a.position[a.carrier[k]];
-  const ChargedPlace place{high_word(p.x), high_word(p.y), high_word(p.z),
-                           static_cast<std::uint32_t>(k), a.charge[k]};
-  a.found[k] = place;
+__device__ void enter_cell(const DeviceChargeArrays<P>& a, const ChargedPlace& place) {
   if (a.law.slab_force != 0) add_integer(&a.sums[7], dipole_of(a.law, place));
   atomicAdd(&a.filling[cell_of(a.law, place)], 1u);
+}
+// One thread per charge of this rank: where it is, and how many there are in each cell.
+template <Precision P>
+__global__ void locate_kernel(int owned, const __grid_constant__ DeviceChargeArrays<P> a) {
+  const int k = index_of_thread();
+  if (k >= owned || a.step.is_stale()) return;
+  const int number = a.own[k];
+  const typename P::Position p = a.position[a.carrier[number]];
+  const ChargedPlace place{high_word(p.x), high_word(p.y), high_word(p.z),
+                           static_cast<std::uint32_t>(number), a.charge[number].charge};
+  a.found[number] = place;
+  if (a.alone) enter_cell(a, place);
+}
+// One thread per charge of all ranks.
+template <Precision P>
+__global__ void enter_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
+  const int k = index_of_thread();
+  if (k < a.charges && !a.step.is_stale()) enter_cell(a, a.found[k]);
 }
 
 // One thread per charge: to its cell, in any order. All numbers of cells are 0 again.
@@ -258,10 +280,16 @@ __global__ void __launch_bounds__(kThreads)
     force_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   if (a.step.is_stale()) return;
   const int thread = index_of_thread(), k = thread / kLanesOfCharge, lane = thread % kLanesOfCharge;
-  const bool here = k < a.charges;
-  const ChargedPlace p = a.place[here ? k : 0];
-  ChargeSums sums = sums_of<reading>(a.law, reinterpret_cast<const int*>(a.start), a.place, p, lane,
-                                     kLanesOfCharge);
+  const ChargedPlace p = a.place[min(k, a.charges - 1)];
+  const int carrier = k < a.charges ? a.carrier[p.number] : -1;
+  const bool here = carrier >= 0;
+  if (!__any_sync(kWholeWarp, here)) return;
+  // A lane has a few of them on average.
+  constexpr int kMostNear = 16;
+  __shared__ int near[kMostNear * kThreads];
+  ChargeSums sums = sums_of<reading, kMostNear>(
+      a.law, reinterpret_cast<const int*>(a.start), a.place, p,
+      {near + threadIdx.x, static_cast<int>(kThreads)}, lane, kLanesOfCharge);
   leave_out_specials<reading>(a.law, a.special, p, sums, lane, kLanesOfCharge);
   if constexpr (order == 0) add_waves(a.waves, p, sums, lane, kLanesOfCharge);
   for (std::int64_t& sum : sums.force) add_over_lanes(sum);
@@ -272,7 +300,7 @@ __global__ void __launch_bounds__(kThreads)
   if constexpr (order > 0) field = field_of_lanes<order>(a.mesh, p, lane);
   force = force + force_in(a.law, field, static_cast<std::int64_t>(a.sums[7]), p);
   if (!here) return;
-  if (lane == 0) a.force[a.carrier[p.number]] = vector_of<typename P::Real>(force);
+  if (lane == 0) a.force[carrier] = vector_of<typename P::Real>(force);
   if constexpr (reading) {
     add_integer(&a.sums[0], sums.energy);
     for (int w = 0; w < 6; ++w) add_integer(&a.sums[1 + w], sums.virial[w]);
@@ -289,8 +317,10 @@ int lines_of_block(int length, int arrays) {
 }  // namespace
 
 template <Precision P>
-DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& stream)
+DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& stream,
+                                Communicator* communicator)
     : stream_(stream),
+      communicator_(communicator),
       plan_(settings),
       force_table_(on_device(plan_.force, stream)),
       energy_table_(on_device(plan_.energy, stream)),
@@ -311,21 +341,15 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
 
 template <Precision P>
 void DeviceCharges<P>::take(int count, const Topology& topology) {
-  const std::vector<TaggedCharge> tagged = ChargePlan::charges_of(count, topology);
-  std::vector<double> charges;
-  for (const TaggedCharge& each : tagged) charges.push_back(each.charge);
-  std::vector<int> number(static_cast<std::size_t>(count), -1);
-  for (int i = 0, next = 0; topology.charge && i < count; ++i)
-    if (topology.charge[i] != 0) number[static_cast<std::size_t>(i)] = next++;
-  plan_.take(tagged, plan_.links_of(count, topology));
+  plan_.take(count, topology, communicator_);
   first_special_ = on_device(plan_.first_special, stream_);
   special_ = on_device(plan_.special, stream_);
-  charge_ = on_device(charges, stream_);
-  number_ = on_device(number, stream_);
-  allocate_each(charges.size(), carrier_, found_, place_);
-  allocate_each(static_cast<std::size_t>(count), force_);
+  charge_ = on_device(plan_.charge, stream_);
+  allocate_each(plan_.charge.size(), carrier_, own_, found_, place_);
+  allocate_each(1, owned_);
   allocate_each(static_cast<std::size_t>(plan_.cells()) + 1, filling_, start_);
   filling_.clear(stream_);
+  found_.clear(stream_);
   sums_.clear(stream_);
   if (plan_.mesh.order) mesh_charge_.clear(stream_);
   exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1, stream_);
@@ -335,11 +359,13 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.law = plan_.law;
   a.mesh = plan_.mesh;
   a.waves = plan_.waves;
-  a.charges = static_cast<int>(charges.size());
+  a.charges = static_cast<int>(plan_.charge.size());
   a.cells = plan_.cells();
+  a.alone = !communicator_;
   a.charge = charge_.data();
   a.carrier = carrier_.data();
-  a.number = number_.data();
+  a.own = own_.data();
+  a.owned = owned_.data();
   a.found = found_.data();
   a.place = place_.data();
   a.filling = filling_.data();
@@ -347,7 +373,6 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.sums = sums_.data();
   a.of_row = of_row_.data();
   a.of_plane = of_plane_.data();
-  a.force = force_.data();
   a.law.force = force_table_.data();
   a.law.energy = energy_table_.data();
   a.law.whole_force = whole_force_.data();
@@ -363,18 +388,27 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
 }
 
 template <Precision P>
-void DeviceCharges<P>::follow(int count, const unsigned* slot) {
-  launch_each(count, stream_, &follow_kernel<P>, count, slot, arrays_);
+void DeviceCharges<P>::follow(int count, const typename P::Velocity* velocity,
+                              Vector<typename P::Real>* force) {
+  arrays_.force = force;
+  owned_.clear(stream_);
+  check(cudaMemsetAsync(carrier_.data(), 0xff, carrier_.size() * sizeof(int), stream_), "clear");
+  launch_each(count, stream_, &follow_kernel<P>, count, velocity, arrays_);
 }
 
 template <Precision P>
-const Vector<typename P::Real>* DeviceCharges<P>::launch(const typename P::Position* position,
-                                                         const ChargeStep& step, bool reading) {
+void DeviceCharges<P>::locate(const typename P::Position* position, const ChargeStep& step,
+                              int owned, bool reading) {
   arrays_.position = position;
   arrays_.step = step;
-  const int charges = arrays_.charges;
   if (reading || arrays_.law.slab_force != 0) sums_.clear(stream_);
-  launch_each(charges, stream_, &locate_kernel<P>, arrays_);
+  launch_each(owned, stream_, &locate_kernel<P>, owned, arrays_);
+}
+
+template <Precision P>
+void DeviceCharges<P>::launch(bool reading) {
+  const int charges = arrays_.charges;
+  if (!arrays_.alone) launch_each(charges, stream_, &enter_kernel<P>, arrays_);
   exclusive_sum(sum_memory_.data(), sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1,
                 stream_);
   launch_each(charges, stream_, &place_kernel<P>, arrays_);
@@ -391,7 +425,6 @@ const Vector<typename P::Real>* DeviceCharges<P>::launch(const typename P::Posit
                 reading ? &force_kernel<P, order(), true> : &force_kernel<P, order(), false>,
                 arrays_);
   });
-  return force_.data();
 }
 
 template <Precision P>

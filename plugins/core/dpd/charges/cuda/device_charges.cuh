@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Electrostatic forces on one GPU, with the operations of the CPU in another order where the order
-// does not matter: the forces are the same bits.
+// Electrostatic forces on a GPU, with the operations of the CPU in another order where the order
+// does not matter: the forces are the same bits. Of several ranks each knows the places of all
+// charges and has the whole mesh, as on CPUs (cuda/distributed/charge_exchange.cuh).
 #pragma once
 
 #include <optional>
@@ -28,10 +29,11 @@ struct DeviceChargeArrays {
   ChargeWaves waves;  // without a mesh
   SpecialCharges special;
   int charges, cells;  // numbers of them
+  bool alone;          // without other ranks
   const typename P::Position* position;
-  const double* charge;             // by number
-  int* carrier;                     // by number: the particle
-  const int* number;                // by slot: of its charge, or -1
+  const TaggedCharge* charge;       // by number
+  int* carrier;                     // by number: the particle, or -1 if another rank has it
+  int *own, *owned;                 // numbers of this rank's charges in any order; how many
   ChargedPlace *found, *place;      // by number, and in the order of cells
   unsigned *filling, *start;        // by cell
   unsigned long long* sums;         // [8]: ChargeSums without forces, then the dipole moment
@@ -42,17 +44,22 @@ struct DeviceChargeArrays {
 template <Precision P>
 class DeviceCharges {
  public:
-  DeviceCharges(const Settings& settings, const EngineStream& stream);
+  // communicator: null for one rank.
+  DeviceCharges(const Settings& settings, const EngineStream& stream, Communicator* communicator);
 
-  // For particles in the order of their slots. Throws std::invalid_argument for a net charge.
+  // Throws std::invalid_argument for a net charge. Collective.
   void take(int count, const Topology& topology);
-  // After a sort: slots of the particles.
-  void follow(int count, const unsigned* slot);
-  // Launches the forces of a step at these positions, which are returned for all particles.
-  const Vector<typename P::Real>* launch(const typename P::Position* position,
-                                         const ChargeStep& step, bool reading);
+  // After a sort: the particles of this rank. force: room for their forces.
+  void follow(int count, const typename P::Velocity* velocity, Vector<typename P::Real>* force);
+  // Launches the forces of a step: first finds the places of own charges, then, when those of all
+  // ranks are there, the forces.
+  void locate(const typename P::Position* position, const ChargeStep& step, int owned,
+              bool reading);
+  void launch(bool reading);
   // Waits for the sums of the last launch that was reading.
   void set_sums(EnergyAndVirial& sums) const;
+
+  const DeviceChargeArrays<P>& arrays() const { return arrays_; }
 
  private:
   void solve(bool reading) const;
@@ -61,23 +68,24 @@ class DeviceCharges {
   void launch_lines(int axis, int arrays, int buffers, const auto& launch) const;
 
   const EngineStream& stream_;
+  Communicator* const communicator_;
   ChargePlan plan_;
   DeviceChargeArrays<P> arrays_{};
   DeviceBuffer<Cubic> force_table_, energy_table_, whole_force_, whole_energy_;
-  DeviceBuffer<double> influence_, charge_;
+  DeviceBuffer<double> influence_;
+  DeviceBuffer<TaggedCharge> charge_;
   DeviceBuffer<Wave> twiddle_[3], first_, second_;
   DeviceBuffer<ChargeWave> wave_;
   DeviceBuffer<std::int64_t> mesh_charge_, wave_sum_;
   DeviceBuffer<int> first_special_;
   DeviceBuffer<SpecialCharge> special_;
-  DeviceBuffer<int> carrier_, number_;
+  DeviceBuffer<int> carrier_, own_, owned_;
   DeviceBuffer<ChargedPlace> found_, place_;
   DeviceBuffer<unsigned> filling_, start_;
   DeviceBuffer<char> sum_memory_;
   std::size_t sum_bytes_ = 0;
   DeviceBuffer<unsigned long long> sums_;
   DeviceBuffer<WaveSums> of_row_, of_plane_;
-  DeviceBuffer<Vector<typename P::Real>> force_;
 };
 
 }  // namespace manymove::dpd

@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "../device_engine.cuh"
+#include "charge_exchange.cuh"
 #include "ghosts.cuh"
 #include "host_transfer.cuh"
 #include "migration.cuh"
@@ -49,6 +50,7 @@ class DistributedEngine final : public DeviceEngine<P> {
         lists_(c_),
         transfer_(c_) {
     const DeviceGuard here = use();
+    if (settings.charges.any()) charges_.emplace(settings, c_);
     stream_.finish("start");
   }
 
@@ -78,6 +80,7 @@ class DistributedEngine final : public DeviceEngine<P> {
       s_.reserve(std::max(s_.count, mean), 0);
       s_.reserve_lists(expected_entries(settings_, all_));
     });
+    if (charges_) check_together([&] { charges_->take(arrays.count, topology); });
     transfer_.take_links(topology);
     choose_kernels();
     check_together([&] {
@@ -160,6 +163,7 @@ class DistributedEngine final : public DeviceEngine<P> {
     step_ = to;
     frame_.box.tilt[0] = tilt(step_);
     read_sums(blocks_of(0, s_.count), s_.links.bonds > 0);
+    if (charges_) charges_->set_sums(energy_and_virial_);
   }
 
   const State& after() const { return s_.state[s_.now == 0 ? 1 : 0]; }
@@ -169,6 +173,7 @@ class DistributedEngine final : public DeviceEngine<P> {
     Step<P> s = step_to(after(), number, table_of(number));
     s.count = last;
     s.bonds = s_.links.bonds > 0 ? s_.bonds() : Bonds{};  // may have grown
+    if (charges_) s.charged = charges_->forces();
     if (reading) s.next_velocity = s_.rest.data();
     return s;
   }
@@ -186,6 +191,7 @@ class DistributedEngine final : public DeviceEngine<P> {
   // Each part waits for those of the last step that have its neighbors, or that read what it
   // writes. Far particles leave outer ones alone but for bonds, which may be of any length.
   void take_step(std::int64_t step, bool reading) {
+    if (charges_) launch_charges(step, reading);
     if (settings_.pairs.has_densities()) return take_step_with_densities(step, reading);
     const bool bonds = s_.links.bonds > 0, overlap = c_.streams.overlap;
     const cudaStream_t main = c_.streams.main, first = c_.streams.ahead();
@@ -195,6 +201,8 @@ class DistributedEngine final : public DeviceEngine<P> {
       ghosts_there_.hold(outer);
       far_done_.hold(first);
       (bonds ? ghosts_there_ : near_done_).hold(main);
+      if (charges_)
+        for (const cudaStream_t stream : {outer, first}) charged_.hold(stream);
     }
     // Whole blocks: those near ones that share a block with outer or far ones wait for both.
     const int block = s_.block(), outer_end = s_.outer / block * block,
@@ -233,6 +241,12 @@ class DistributedEngine final : public DeviceEngine<P> {
     if (reading) return;
     go_on();
     if (step + 1 != until_) refresh_ghosts();
+  }
+  // All parts of the step wait for these forces, which wait for all parts of the last step.
+  void launch_charges(std::int64_t step, bool reading) {
+    join();
+    charges_->launch(s_.present().position.data(), {base_.status, step}, reading);
+    charged_.record(c_.streams.main);
   }
   int blocks_of(int first, int last) const { return blocks_for(last - first, s_.block()); }
 
@@ -445,11 +459,13 @@ class DistributedEngine final : public DeviceEngine<P> {
     built_cells_ = c_.cells;
     c_.report.forget();
     migration_.settle(lists_.range);
+    if (charges_) charges_->follow();
     joined_.record(c_.streams.main);
     lists_.list(true);
     c_.streams.work = c_.streams.ahead();
     joined_.hold(c_.streams.work);
     ghosts_.find(lists_hold_, lists_.ghost_range);
+    if (charges_) charges_->count();
     lists_.list(false);
     s_.copy_images(s_.image, s_.built_image, c_.streams.work);
     c_.streams.work = c_.streams.main;
@@ -473,9 +489,11 @@ class DistributedEngine final : public DeviceEngine<P> {
   GhostExchange<P> ghosts_;
   RankLists<P> lists_;
   HostTransfer<P> transfer_;
+  std::optional<ChargeExchange<P>> charges_;
   // Of the last step or refresh: what the next ones wait for.
   Event outer_done_, near_done_, far_done_, ghosts_there_, joined_, looked_;
   Event outer_densities_, densities_;  // of this step, of outer and of all particles
+  Event charged_;                      // forces of charges of this step
   DeviceBuffer<unsigned> soonest_{1};
   double all_ = 0;            // particles of all ranks
   bool changed_ = false;      // velocities or the series, since the last build
