@@ -68,7 +68,8 @@ struct Workspace {
 // The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8). The neighbors that a visit
 // can reach are listed once, by each thread a share of what is in the cells around, from Runs runs
 // of cells at a time, of each of which a thread loads AtOnce at once. Then the threads have equal
-// shares of the neighbors, K of them in registers. F: NoField, TileField<D> or TileWalls<D>.
+// shares of the neighbors, K of them in registers. F: NoField, TileField<D>, TileWalls<D> or
+// TileSteps<D>.
 template <int D, Contact C, bool Sums, int K, int Lanes, int Runs, int AtOnce, class F>
 struct Visit {
   static constexpr bool kSums = Sums;
@@ -84,24 +85,21 @@ struct Visit {
   static constexpr int kMine = kCalls * kMovesPerCall<D>, kMoves = kMine * Lanes;
   // Neighbors that a thread has room to list, twice what is expected at high densities; what is
   // loaded at once may not be any. An odd number of 32-bit words, so that threads use all banks.
-  static constexpr int kExpected = (C == Contact::one_size ? 20 : 40) / Lanes + Runs * AtOnce + 5;
+  static constexpr int kExpected = (F::kSteps                ? 80
+                                    : C == Contact::one_size ? 20
+                                                             : 40) /
+                                       Lanes +
+                                   Runs * AtOnce + 5;
   static constexpr int kRoom =
       (kExpected > kRuns * AtOnce + 3 ? kExpected : kRuns * AtOnce + 3) / 4 * 4 + 2;
   static_assert(K <= kRoom && kRuns % Runs == 0);
   using T = Tile<D, C>;
 
-  // Whether the particle at r is apart from those of its neighbors that this thread has listed,
-  // exactly. A list that is too short for them is not asked.
-  static __device__ __noinline__ bool exactly_free(const T& tile, std::uint32_t self, float4 r,
-                                                   int cell, const std::uint16_t* list, int listed,
-                                                   int room) {
-    bool free = true;
-    const auto look = [&](std::uint32_t j) {
-      const float4 q = tile.spheres[j];
-      if (j != self &&
-          !apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
-        free = false;
-    };
+  // Calls look(j) for the neighbors that this thread has listed, and for the particle itself or
+  // not. A list that is too short for them is not asked.
+  static __device__ __forceinline__ void for_listed(const T& tile, int cell,
+                                                    const std::uint16_t* list, int listed, int room,
+                                                    auto&& look) {
     if (listed <= room)
       for (int k = 0; k < listed; ++k) look(list[k]);
     else
@@ -109,11 +107,41 @@ struct Visit {
         const auto [begin, end] = tile.run(cell, row);
         for (std::uint32_t j = begin + (threadIdx.x + row) % Lanes; j < end; j += Lanes) look(j);
       }
+  }
+
+  // Whether the particle at r is apart from its listed neighbors, exactly.
+  static __device__ __noinline__ bool exactly_free(const T& tile, std::uint32_t self, float4 r,
+                                                   int cell, const std::uint16_t* list, int listed,
+                                                   int room) {
+    bool free = true;
+    for_listed(tile, cell, list, listed, room, [&](std::uint32_t j) {
+      const float4 q = tile.spheres[j];
+      if (j != self &&
+          !apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
+        free = false;
+    });
     return free;
   }
 
-  // Lists this thread's share of the particles closer than the contact distance plus `reach`;
-  // returns how many there are, or more than `room` if there may not be room for all.
+  // The energy of the particle at r, whose label r has, in the steps of its listed neighbors.
+  static __device__ __forceinline__ std::int64_t pairs_of(const T& tile, const StepView& steps,
+                                                          std::uint32_t self, const float4& r,
+                                                          int cell, const std::uint16_t* list,
+                                                          int listed, int room) {
+    std::int64_t sum = 0;
+    const int mine = label_of(r).type;
+    for_listed(tile, cell, list, listed, room, [&](std::uint32_t j) {
+      const float4 q = tile.spheres[j];
+      if (j != self)
+        sum += pair_energy(steps, mine, label_of(q).type, q.x - r.x, q.y - r.y,
+                           D == 3 ? q.z - r.z : 0.0f);
+    });
+    return sum;
+  }
+
+  // Lists this thread's share of the particles closer than the contact distance of `law`, or with
+  // steps the range, plus `reach`; returns how many there are, or more than `room` if there may not
+  // be room for all.
   static __device__ int list_neighbors(const T& tile, const Law& law, int cell, std::uint32_t self,
                                        const float4& p, float reach, std::uint16_t* list,
                                        int room) {
@@ -258,7 +286,7 @@ struct Visit {
       if constexpr (F::kIs) {
         static_assert(kMoves % 4 == 0);
         const float r[3] = {p.x, p.y, p.z};
-        way.begin(field, tile.id(self), r, reach);
+        if constexpr (!F::kSteps) way.begin(field, tile.id(self), r, reach);
         if (!F::kSoft) return;
         const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
         // The moves themselves have been written by other lanes.
@@ -276,23 +304,35 @@ struct Visit {
     // Whether a move is accepted, by the energies. Arguments are passed by value: a tile whose
     // address is taken would be in local memory, and the compiler would not know that its particles
     // are in shared memory.
+    template <class... Rise>
     static __device__ __noinline__ bool exactly(F field, Words words, std::uint32_t id, int move,
-                                                float4 from, float4 to) {
+                                                float4 from, float4 to, Rise... rise) {
       const float r[2][3] = {{from.x, from.y, from.z}, {to.x, to.y, to.z}};
       bool forbidden = false;
       double energy = F::kSoft ? field.energy(id, r[0], forbidden) : 0;
-      return field.accepts(id, r[1], energy, __float_as_uint(to.w), [&] {
+      const auto second = [&] {
         std::uint32_t second[4];
         words.draw(second, kSecondWord + field_call(move));
         const int m = move % 4;
         return m == 0 ? second[0] : m == 1 ? second[1] : m == 2 ? second[2] : second[3];
-      });
+      };
+      return field.accepts(id, r[1], energy, __float_as_uint(to.w), second, rise...);
     }
 
-    // Whether the fields accept a move of the particle from p + u to p + `to`.
+    // Whether the fields accept a move of the particle from p + u to p + `to`; with steps also by
+    // `rise`, the change of the energies of pairs.
     __device__ bool accepts(std::uint32_t self, int move, const float4& p, const float (&u)[3],
-                            const float (&to)[3], float word) {
-      if constexpr (F::kIs) {
+                            const float (&to)[3], float word, double rise) {
+      if constexpr (F::kSteps) {
+        if (field.f.number == 0) {
+          if (!(rise > 0)) return true;
+          const Decision decision = estimated(static_cast<float>(rise), __float_as_uint(word));
+          if (decision != Decision::unknown) return decision == Decision::accepted;
+        }
+        return exactly(field, words, tile.id(self), move,
+                       make_float4(p.x + u[0], p.y + u[1], p.z + u[2], 0.0f),
+                       make_float4(p.x + to[0], p.y + to[1], p.z + to[2], word), rise);
+      } else if constexpr (F::kIs) {
         typename WayInFields<D, F>::End end;
         const Decision decision = way.decide(to, __float_as_uint(word), end);
         if (decision == Decision::rejected) return false;
@@ -365,7 +405,9 @@ struct Visit {
       // All moves of the list are known, and with them how far the particle can come.
       const float reach = reach_of(tile, at, p, up, down, middle) + 4e-6f * law.largest;
       in_field.begin(made, self, p, reach, moves);
-      const int listed = list_neighbors(tile, law, cell, self, p, reach, list, room);
+      Law listing = law;
+      if constexpr (F::kSteps) listing.sigmas = field.f.steps.reaches;
+      const int listed = list_neighbors(tile, listing, cell, self, p, reach, list, room);
       // The lanes of a cell read each other's lists.
       __syncwarp();
       const Lists near(list - lane * room, room, listed > room ? 0 : listed);
@@ -400,6 +442,14 @@ struct Visit {
 #pragma unroll
       for (int a = 0; a < D; ++a) half[a] = in_register(g.half[a]);
       float u[3] = {0, 0, 0};
+      // With steps: the energy of the particle where it is, and of a trial move.
+      std::int64_t here = 0, there = 0;
+      const auto pairs_at = [&](const float (&u)[3]) {
+        return warp_sum<Lanes>(pairs_of(tile, field.f.steps, self,
+                                        make_float4(p.x + u[0], p.y + u[1], p.z + u[2], p.w), cell,
+                                        list, listed, room));
+      };
+      if constexpr (F::kSteps) here = pairs_at(u);
       const int end = min(kMoves, g.moves_per_cell - made);
 #pragma unroll 2
       for (int move = 0; move < end; ++move) {
@@ -441,7 +491,12 @@ struct Visit {
           free = exactly_free(tile, self, r, cell, list, listed, room);
           if (Lanes > 1) free = __all_sync(group, free);
         }
-        if (inside && free && in_field.accepts(self, made + move, p, u, to, by.w)) {
+        if constexpr (F::kSteps)
+          if (__any_sync(kWholeWarp, inside && free)) there = pairs_at(to);
+        if (inside && free &&
+            in_field.accepts(self, made + move, p, u, to, by.w,
+                             kQuantum * static_cast<double>(there - here))) {
+          here = there;
 #pragma unroll
           for (int a = 0; a < D; ++a) u[a] = to[a];
           ++accepted;
