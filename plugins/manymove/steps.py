@@ -73,7 +73,7 @@ def read(given: Any, types: int) -> tuple[tuple[Step, ...], dict[str, Any]]:
             if np.shape(value) not in ((), (types, types)):
                 raise ParameterError(
                     name,
-                    f"must be a number or a table of {types} by {types} for the pairs of types, got "
+                    f"must be a number or a table of {types} by {types} for pairs of types, got "
                     f"a table of shape {np.shape(value)}",
                 )
     listed = [
@@ -86,12 +86,18 @@ def read(given: Any, types: int) -> tuple[tuple[Step, ...], dict[str, Any]]:
     return steps, {"steps": listed} if listed else {}
 
 
+def reach(steps: tuple[Step, ...], contact: float) -> float:
+    """The largest range of the steps, or the largest contact distance, which is given."""
+    ranges = (np.max(np.where(np.asarray(step.energy) != 0, step.range, 0)) for step in steps)
+    return float(max(contact, *ranges)) if steps else contact
+
+
 def of_checkpoint(parameters: dict[str, Any]) -> tuple[Step, ...]:
     """The steps of the parameters that `read` returned."""
 
     def table(flat: list[float]) -> float | Table:
         types = round(len(flat) ** 0.5)
-        return flat[0] if types == 1 else _numbers("table", np.reshape(flat, (types, types)))
+        return flat[0] if len(set(flat)) == 1 else _numbers("", np.reshape(flat, (types, types)))
 
     return tuple(
         Step(table(each["ranges"]), table(each["energies"])) for each in parameters.get("steps", [])

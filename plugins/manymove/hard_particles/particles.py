@@ -751,7 +751,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             "parameters": {
                 **self._parameters,
                 **{name: self._grid[name] for name in chosen},
-                "cell_width": self._parameters["cell_width"] or self._sizes.largest(),
+                "cell_width": self._parameters["cell_width"]
+                or pair_steps.reach(self._steps, self._sizes.largest()),
             },
             "particles": self.N,
             "origin": state["origin"][: self._DIMENSIONS],
