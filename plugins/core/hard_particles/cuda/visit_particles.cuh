@@ -123,22 +123,6 @@ struct Visit {
     return free;
   }
 
-  // The energy of the particle at r, whose label r has, in the steps of its listed neighbors.
-  static __device__ __forceinline__ std::int64_t pairs_of(const T& tile, const StepView& steps,
-                                                          std::uint32_t self, const float4& r,
-                                                          int cell, const std::uint16_t* list,
-                                                          int listed, int room) {
-    std::int64_t sum = 0;
-    const int mine = label_of(r).type;
-    for_listed(tile, cell, list, listed, room, [&](std::uint32_t j) {
-      const float4 q = tile.spheres[j];
-      if (j != self)
-        sum += pair_energy(steps, mine, label_of(q).type, q.x - r.x, q.y - r.y,
-                           D == 3 ? q.z - r.z : 0.0f);
-    });
-    return sum;
-  }
-
   // Lists this thread's share of the particles closer than the contact distance of `law`, or with
   // steps the range, plus `reach`; returns how many there are, or more than `room` if there may not
   // be room for all.
@@ -224,6 +208,69 @@ struct Visit {
     }
   };
 
+  // This thread's share of the neighbors, seen from where the particle was when they were listed.
+  struct Nearest {
+    const T& tile;
+    const Law& law;
+    const float4& p;
+    const Lists& near;
+    float x[K], y[K], z[K], gap[K];
+
+    __device__ __forceinline__ void take(std::uint32_t j, float& x, float& y, float& z,
+                                         float& gap) const {
+      const float4 q = tile.spheres[j];
+      x = q.x - p.x;
+      y = q.y - p.y;
+      z = q.z - p.z;
+      const float sigma = local_sigma<C, Sums>(law, p, q);
+      // |r_j - r_i|^2 - sigma_ij^2, negative where they overlap.
+      gap = fmaf(x, x, fmaf(y, y, D == 3 ? z * z : 0.0f)) - sigma * sigma;
+    }
+
+    // Takes K of them into registers. The lanes of a group have its neighbors in turn; an empty
+    // place has the particle itself.
+    __device__ __forceinline__ void take_all(std::uint32_t self) {
+      const int lane = threadIdx.x % Lanes;
+      std::uint32_t name[K];
+#pragma unroll
+      for (int k = 0; k < K; ++k) {
+        const int at = lane + k * Lanes;
+        const std::uint32_t its = near[max(min(at, near.total - 1), 0)];
+        name[k] = at < near.total ? its : self;
+      }
+#pragma unroll
+      for (int k = 0; k < K; ++k) {
+        take(name[k], x[k], y[k], z[k], gap[k]);
+        if (lane + k * Lanes >= near.total) gap[k] = kNone;
+      }
+    }
+
+    // The least |d_j - u|^2 - sigma_j^2 = gap_j - 2 d_j . u + |u|^2 of a trial move to u.
+    __device__ __forceinline__ float least(const float (&to)[3]) const {
+      const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
+      const auto term = [&](float x, float y, float z, float gap) {
+        const float t = fmaf(x, ax, fmaf(y, ay, gap));
+        return D == 3 ? fmaf(z, az, t) : t;
+      };
+      // Two chains of minima, so that none waits for the one before it.
+      float even = kNone, odd = kNone;
+#pragma unroll
+      for (int k = 0; k < K; ++k) {
+        float& least = k % 2 ? odd : even;
+        const float t = term(x[k], y[k], z[k], gap[k]);
+        least = k < 2 ? t : fminf(least, t);
+      }
+#pragma unroll 1
+      for (int k = K * Lanes + static_cast<int>(threadIdx.x % Lanes); k < near.total; k += Lanes) {
+        float x, y, z, gap;
+        take(near[k], x, y, z, gap);
+        even = fminf(even, term(x, y, z, gap));
+      }
+      // min_j (|d_j - u|^2 - sigma_j^2) = min_j (gap_j - 2 d_j . u) + |u|^2 (section 1.3).
+      return fminf(even, odd) + squared_length<D>(to);
+    }
+  };
+
   // Draws the next moves of a cell, by each of its threads a share, into shared memory. up and
   // down: the sums of this thread's moves to either side. Returns the word that chooses the
   // particle, which the first thread has.
@@ -278,6 +325,8 @@ struct Visit {
     const T& tile;
     Words words;
     WayInFields<D, F> way{};
+    // With steps, the energies of pairs where the particle is and where it was tried last.
+    std::int64_t here = 0, there = 0;
 
     // Called before the next moves, after `made` others; reach: the longest displacement by them.
     // Each thread draws a share of their random words, which become their fourth components.
@@ -319,19 +368,42 @@ struct Visit {
       return field.accepts(id, r[1], energy, __float_as_uint(to.w), second, rise...);
     }
 
-    // Whether the fields accept a move of the particle from p + u to p + `to`; with steps also by
-    // `rise`, the change of the energies of pairs.
+    // With steps, tries the particle at r, whose label r has: returns the least squared distance
+    // less the squared contact distance of the neighbors that this thread has listed.
+    __device__ __forceinline__ float meet(std::uint32_t self, const float4& r, int cell,
+                                          const std::uint16_t* list, int listed, int room) {
+      float least = kNone;
+      std::int64_t energy = 0;
+      for_listed(tile, cell, list, listed, room, [&](std::uint32_t j) {
+        const float4 q = tile.spheres[j];
+        if (j == self) return;
+        const float d[3] = {q.x - r.x, q.y - r.y, D == 3 ? q.z - r.z : 0.0f};
+        const float sigma = local_sigma<C, Sums>(tile.law, r, q);
+        least = fminf(least, squared_length<D>(d) - sigma * sigma);
+        energy += pair_energy(field.f.steps, label_of(r).type, label_of(q).type, d[0], d[1], d[2]);
+      });
+      there = warp_sum<Lanes>(energy);
+      return least;
+    }
+
+    // Whether the fields accept a move of the particle from p + u to p + `to`, and with steps those
+    // that it has met there.
     __device__ bool accepts(std::uint32_t self, int move, const float4& p, const float (&u)[3],
-                            const float (&to)[3], float word, double rise) {
+                            const float (&to)[3], float word) {
       if constexpr (F::kSteps) {
-        if (field.f.number == 0) {
-          if (!(rise > 0)) return true;
-          const Decision decision = estimated(static_cast<float>(rise), __float_as_uint(word));
-          if (decision != Decision::unknown) return decision == Decision::accepted;
-        }
-        return exactly(field, words, tile.id(self), move,
-                       make_float4(p.x + u[0], p.y + u[1], p.z + u[2], 0.0f),
-                       make_float4(p.x + to[0], p.y + to[1], p.z + to[2], word), rise);
+        const double rise = kQuantum * static_cast<double>(there - here);
+        Decision decision = rise > 0 ? Decision::unknown : Decision::accepted;
+        if (field.f.number > 0)
+          decision = Decision::unknown;
+        else if (rise > 0)
+          decision = estimated(static_cast<float>(rise), __float_as_uint(word));
+        if (decision == Decision::unknown &&
+            exactly(field, words, tile.id(self), move,
+                    make_float4(p.x + u[0], p.y + u[1], p.z + u[2], 0.0f),
+                    make_float4(p.x + to[0], p.y + to[1], p.z + to[2], word), rise))
+          decision = Decision::accepted;
+        if (decision != Decision::accepted) return false;
+        here = there;
       } else if constexpr (F::kIs) {
         typename WayInFields<D, F>::End end;
         const Decision decision = way.decide(to, __float_as_uint(word), end);
@@ -412,74 +484,35 @@ struct Visit {
       __syncwarp();
       const Lists near(list - lane * room, room, listed > room ? 0 : listed);
 
-      float x[K], y[K], z[K], gap[K];
-      const auto take = [&](std::uint32_t j, float& x, float& y, float& z, float& gap) {
-        const float4 q = tile.spheres[j];
-        x = q.x - p.x;
-        y = q.y - p.y;
-        z = q.z - p.z;
-        const float sigma = local_sigma<C, Sums>(law, p, q);
-        // |r_j - r_i|^2 - sigma_ij^2, negative where they overlap.
-        gap = fmaf(x, x, fmaf(y, y, D == 3 ? z * z : 0.0f)) - sigma * sigma;
-      };
-      std::uint32_t name[K];
-#pragma unroll
-      for (int k = 0; k < K; ++k) {
-        // The lanes of a group have its neighbors in turn; an empty place has the particle itself.
-        const int at = lane + k * Lanes;
-        const std::uint32_t its = near[max(min(at, near.total - 1), 0)];
-        name[k] = at < near.total ? its : self;
-      }
-#pragma unroll
-      for (int k = 0; k < K; ++k) {
-        take(name[k], x[k], y[k], z[k], gap[k]);
-        if (lane + k * Lanes >= near.total) gap[k] = kNone;
-      }
+      Nearest nearest{tile, law, p, near};
+      if constexpr (!F::kSteps) nearest.take_all(self);
 
       // What is below -margin overlaps and what is above `sure` does not.
-      const float margin = law.margin, sure = listed > room ? 0.5f * kFar : margin;
+      const float margin = law.margin, sure = !F::kSteps && listed > room ? 0.5f * kFar : margin;
       float half[D];
 #pragma unroll
       for (int a = 0; a < D; ++a) half[a] = in_register(g.half[a]);
       float u[3] = {0, 0, 0};
-      // With steps: the energy of the particle where it is, and of a trial move.
-      std::int64_t here = 0, there = 0;
-      const auto pairs_at = [&](const float (&u)[3]) {
-        return warp_sum<Lanes>(pairs_of(tile, field.f.steps, self,
-                                        make_float4(p.x + u[0], p.y + u[1], p.z + u[2], p.w), cell,
-                                        list, listed, room));
-      };
-      if constexpr (F::kSteps) here = pairs_at(u);
+      if constexpr (F::kSteps) {
+        in_field.meet(self, p, cell, list, listed, room);
+        in_field.here = in_field.there;
+      }
       const int end = min(kMoves, g.moves_per_cell - made);
 #pragma unroll 2
       for (int move = 0; move < end; ++move) {
         const float4 by = moves[move * groups];
-        // |d_j - u|^2 - sigma_j^2 = gap_j - 2 d_j . u + |u|^2 with u from where the list was made.
+        // From where the list was made.
         const float to[3] = {u[0] + by.x, u[1] + by.y, u[2] + by.z};
         bool inside = true;
 #pragma unroll
         for (int a = 0; a < D; ++a) inside &= fabsf(to[a] - middle[a]) < half[a];
-        const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
-        const auto term = [&](float x, float y, float z, float gap) {
-          const float t = fmaf(x, ax, fmaf(y, ay, gap));
-          return D == 3 ? fmaf(z, az, t) : t;
-        };
-        // Two chains of minima, so that none waits for the one before it.
-        float even = kNone, odd = kNone;
-#pragma unroll
-        for (int k = 0; k < K; ++k) {
-          float& least = k % 2 ? odd : even;
-          const float t = term(x[k], y[k], z[k], gap[k]);
-          least = k < 2 ? t : fminf(least, t);
+        float least;
+        if constexpr (F::kSteps) {
+          const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], p.w);
+          least = in_field.meet(self, r, cell, list, listed, room);
+        } else {
+          least = nearest.least(to);
         }
-#pragma unroll 1
-        for (int k = K * Lanes + lane; k < near.total; k += Lanes) {
-          float x, y, z, gap;
-          take(near[k], x, y, z, gap);
-          even = fminf(even, term(x, y, z, gap));
-        }
-        // min_j (|d_j - u|^2 - sigma_j^2) = min_j (gap_j - 2 d_j . u) + |u|^2 (section 1.3).
-        const float least = fminf(even, odd) + squared_length<D>(to);
         bool free = least > sure, overlaps = least < -margin;
         if (Lanes > 1) {
           free = (__ballot_sync(kWholeWarp, !free) & group) == 0;
@@ -491,12 +524,7 @@ struct Visit {
           free = exactly_free(tile, self, r, cell, list, listed, room);
           if (Lanes > 1) free = __all_sync(group, free);
         }
-        if constexpr (F::kSteps)
-          if (__any_sync(kWholeWarp, inside && free)) there = pairs_at(to);
-        if (inside && free &&
-            in_field.accepts(self, made + move, p, u, to, by.w,
-                             kQuantum * static_cast<double>(there - here))) {
-          here = there;
+        if (inside && free && in_field.accepts(self, made + move, p, u, to, by.w)) {
 #pragma unroll
           for (int a = 0; a < D; ++a) u[a] = to[a];
           ++accepted;
