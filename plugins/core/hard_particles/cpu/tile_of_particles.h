@@ -254,8 +254,20 @@ struct ParticleVisit {
     for (int k = 0; k < listed; k += kLanes) {
       FloatLanes d[D];
       for (int a = 0; a < D; ++a) d[a] = load(w.near[a] + k) - u[a];
-      std::uint32_t near = lane_bits(squared_length<D>(d) < steps.farthest2);
+      const FloatLanes square = squared_length<D>(d);
+      std::uint32_t near = lane_bits(square < steps.farthest2);
       if (listed - k < kLanes) near &= (1u << (listed - k)) - 1;
+      // Pairs of a single type are counted, but for those near the end of a step.
+      if (steps.types == 1) {
+        std::uint32_t unsure = 0;
+        for (int s = 0; s < steps.number; ++s)
+          unsure |= lane_bits(square >= steps.bounds[s] - steps.margin) &
+                    lane_bits(square <= steps.bounds[s] + steps.margin) & near;
+        near &= ~unsure;
+        for (int s = 0; s < steps.number; ++s)
+          sum += steps.energies[s] * __builtin_popcount(lane_bits(square < steps.bounds[s]) & near);
+        near = unsure;
+      }
       for (; near; near &= near - 1) {
         const int j = k + __builtin_ctz(near);
         sum += pair_energy(steps, mine, w.near_type[j], w.near[0][j] - u[0], w.near[1][j] - u[1],
