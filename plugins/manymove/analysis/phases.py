@@ -53,9 +53,7 @@ def _real_roots(polynomial: Any, low: float, high: float) -> list[float]:
     """The real roots in an interval, in their order."""
     roots = polynomial.roots()
     return sorted(
-        float(each.real)
-        for each in roots[abs(np.imag(roots)) < 1e-9]
-        if low <= each.real <= high
+        float(each.real) for each in roots[abs(np.imag(roots)) < 1e-9] if low <= each.real <= high
     )
 
 

@@ -22,6 +22,7 @@ from manymove.errors import ParameterError
 from manymove.fields import Springs
 from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
+from manymove.settings import Grid
 
 REFERENCES = ("molecule", "crystal")
 
@@ -143,12 +144,11 @@ class EinsteinCrystal:
             options: seed, device and threads of the class.
         """
         kind = HardDisks if self.D == 2 else HardSpheres
-        pinned = None
-        if self.reference == "molecule":
-            pinned = np.arange(self.N) == 0
+        pinned = np.arange(self.N) == 0 if self.reference == "molecule" else None
         step = min(0.75 * (self._shells[0] - 1), 1.5 / math.sqrt(spring_constant), 0.5)
+        # In short cycles, displacements are read as often as they change.
         return kind(
-            self.sites, self.box, max_displacement=step, pinned=pinned,
+            self.sites, self.box, max_displacement=step, pinned=pinned, grid=Grid(rounds=1),
             fields=Springs(spring_constant, self.sites), **options,
         )  # fmt: skip
 
@@ -216,22 +216,27 @@ class EinsteinCrystal:
         return (0 - sum(terms[1:], terms[0])) / self.N
 
 
-def extrapolated(sizes: Sequence[int], free_energies: Sequence[Estimate]) -> tuple[Estimate, float]:
-    """F / (N kT) for infinitely many particles, by a straight line in 1/N.
+def extrapolated(
+    sizes: Sequence[int], free_energies: Sequence[Estimate], dimensions: int = 3
+) -> tuple[Estimate, float]:
+    """F / (N kT) for infinitely many particles.
+
+    F / (N kT) + (D / 2 - 1) ln(N) / N is a straight line in 1/N, because the longest waves of the
+    crystal are missing in a finite box (Polson et al., J. Chem. Phys. 112, 5339, 2000).
 
     Args:
-        sizes: numbers of particles, two or more.
+        sizes: numbers of particles, two or more different ones.
         free_energies: F / (N kT) of each.
+        dimensions: D.
 
     Returns:
         the value at 1/N = 0 with its error, and chi^2 per degree of freedom (NaN for two sizes).
     """
-    x, errors = 1 / np.array(sizes, dtype=float), np.array([f.error for f in free_energies])
-    y = np.array([f.value for f in free_energies])
-    design = np.stack([np.ones_like(x), x], axis=1) / errors[:, None]
+    N, errors = np.array(sizes, dtype=float), np.array([f.error for f in free_energies])
+    y = np.array([f.value for f in free_energies]) + (dimensions / 2 - 1) * np.log(N) / N
+    design = np.stack([np.ones_like(N), 1 / N], axis=1) / errors[:, None]
     covariance = np.linalg.inv(design.T @ design)
     fit = covariance @ design.T @ (y / errors)
-    freedom = len(x) - 2
-    squares = float(((design @ fit - y / errors) ** 2).sum())
-    value = Estimate(float(fit[0]), float(math.sqrt(covariance[0, 0])))
+    squares, freedom = float(((design @ fit - y / errors) ** 2).sum()), len(N) - 2
+    value = Estimate(float(fit[0]), math.sqrt(covariance[0, 0]))
     return value, squares / freedom if freedom else math.nan
