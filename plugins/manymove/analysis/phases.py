@@ -299,17 +299,25 @@ def coexistence(fluid: Branch, crystal: Branch, *, seed: int = 1) -> Coexistence
                 f"equations of state contain, from {low:.6g} to {high:.6g}"
             )
         pressure = _root(difference, low, high)
-        phi = [each.at_pressure(pressure) for each in (one, other)]
+        phi = [float(each.at_pressure(pressure)) for each in (one, other)]
         return pressure, *phi, one.chemical_potential(phi[0])
 
     random = np.random.default_rng(seed)
-    draws = [solve(fluid.drawn(random), crystal.drawn(random)) for _ in range(_DRAWS)]
-    return _of_draws(solve(fluid, crystal), np.array(draws))
+    return _of_draws(
+        solve(fluid, crystal), lambda: solve(fluid.drawn(random), crystal.drawn(random))
+    )
 
 
-def _of_draws(found: Sequence[float], draws: np.ndarray) -> Coexistence:
-    """The results of the given data, with the standard deviations of the results of others."""
-    errors = draws.std(axis=0, ddof=1).tolist()
+def _of_draws(found: Sequence[float], draw: Callable[[], Sequence[float]]) -> Coexistence:
+    """The results of the given data, with the standard deviations of the results of others.
+
+    Raises:
+        ValueError: the errors of the data are so large that others have no coexistence.
+    """
+    try:
+        errors = np.std([draw() for _ in range(_DRAWS)], axis=0, ddof=1).tolist()
+    except ValueError as error:
+        raise ValueError(f"the errors of the data are too large: {error}") from None
     pressure, low, high, *others = map(Estimate, found, errors)
     return Coexistence(pressure, (low, high), *others)
 
@@ -377,5 +385,4 @@ def maxwell_construction(
         return pressure, 1 / dilute, 1 / dense
 
     random = np.random.default_rng(seed)
-    draws = [solve(values + widths * random.normal(size=len(phi))) for _ in range(_DRAWS)]
-    return _of_draws(solve(values), np.array(draws))
+    return _of_draws(solve(values), lambda: solve(values + widths * random.normal(size=len(phi))))

@@ -30,6 +30,7 @@ from manymove.hard_particles.spheres import HardSpheres
 from manymove.hard_particles.systems import Settings, System, measured
 from manymove.jobs import figures, report
 from manymove.jobs.options import OPTIONS_FILE, least, of_option
+from manymove.settings import Grid
 
 _SEED_OF_CRYSTALS = 1000  # more than there are packing fractions
 
@@ -148,7 +149,13 @@ def _system(settings: CoexistenceSettings, solid: bool, index: int, phi: float) 
     return System(
         f"{'crystal' if solid else 'fluid'} {phi:g}",
         settings.seed + index + (_SEED_OF_CRYSTALS if solid else 0),
-        partial(make, settings.particles, phi, max_displacement=min(0.5, 0.5 * gap)),
+        partial(
+            make,
+            settings.particles,
+            phi,
+            max_displacement=min(0.5, 0.5 * gap),
+            grid=Grid(rounds=2),  # a sample in about seven sweeps
+        ),
         settings.particles,
     )
 
