@@ -11,23 +11,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
+from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
 from manymove.errors import ParameterError
 from manymove.fields import Springs
 from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
+from manymove.replicas import Replicas
 from manymove.settings import Grid
 
 REFERENCES = ("molecule", "crystal")
 
 _OVERLAPS = 0.05  # expected number of overlapping pairs at the largest spring constant
 _WIDTHS = 6.0  # of the displacements in half the shortest edge, which the springs hardly reach
+_SAMPLES = 20_000  # of the displacements of independent oscillators
 _PAIRS = 1 << 22  # of particles in a piece of an array
 
 
@@ -214,6 +217,46 @@ class EinsteinCrystal:
             for weight, each in zip(self._quadrature[1].tolist(), displacements, strict=True)
         ]
         return (0 - sum(terms[1:], terms[0])) / self.N
+
+    def terms(self, displacements: Sequence[Estimate], *, seed: int) -> dict[str, Estimate]:
+        """The terms of F / (N kT): `ideal`, `hardness`, `release`, and their sum `free_energy`.
+
+        Args:
+            displacements: mean of `displacement` at each of the `spring_constants`.
+            seed: seed of the 20,000 displacements of `hardness`.
+        """
+        found = {
+            "ideal": Estimate(self.ideal(), 0.0),
+            "hardness": self.hardness(_SAMPLES, seed),
+            "release": self.release(displacements),
+        }
+        return {**found, "free_energy": found["ideal"] + found["hardness"] + found["release"]}
+
+    def measure(
+        self, sweeps: float, *, equilibrate: float, seed: int, **place: Any
+    ) -> dict[str, Estimate]:
+        """Simulate the particles at all spring constants at the same time.
+
+        Args:
+            sweeps: length of each run in sweeps.
+            equilibrate: length of the equilibration before it in sweeps.
+            seed: seed of the first run; each following run has the next integer.
+            place: device and threads of `Replicas`.
+
+        Returns:
+            the `terms`.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C. `manymove free-energy` keeps the finished runs.
+        """
+        made = [partial(self.simulation, k) for k in self.spring_constants.tolist()]
+        replicas = Replicas(made, seed=seed, **place)
+        records: dict[int, list[float]] = {seed + index: [] for index in range(self.points)}
+        replicas.run(equilibrate)
+        replicas.run(
+            sweeps, [(1, lambda one: records[one.seed].append(self.displacement(one.positions)))]
+        )
+        return self.terms([estimate(np.array(each)) for each in records.values()], seed=seed)
 
 
 def extrapolated(

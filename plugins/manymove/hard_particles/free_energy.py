@@ -18,7 +18,6 @@ from manymove.jobs import figures, report
 from manymove.jobs.options import least, one_of, positive
 
 _BASIS = {"fcc": 1, "hcp": 2}  # sites of the primitive cell
-_HARDNESS_SAMPLES = 20_000
 _SEEDS = 1000  # between the seeds of two sizes, more than there are points
 _TERMS = ("ideal", "hardness", "release", "free_energy")
 
@@ -103,12 +102,7 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
         displacements = [
             found[f"{path.N} particles, spring {index}"] for index in range(path.points)
         ]
-        terms = {
-            "ideal": Estimate(path.ideal(), 0.0),
-            "hardness": path.hardness(_HARDNESS_SAMPLES, settings.seed),
-            "release": path.release(displacements),
-        }
-        terms["free_energy"] = terms["ideal"] + terms["hardness"] + terms["release"]
+        terms = path.terms(displacements, seed=settings.seed)
         rows.append(
             {
                 "N": path.N,
