@@ -6,6 +6,7 @@ A comparison with a standard error fails for one seed in 150,000 (4.5 errors); s
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -26,9 +27,11 @@ def pair(D, **options):
     return EinsteinCrystal(sites, BOXES[D], "molecule", **options)
 
 
-def around(path, bins):
+@functools.cache
+def around(D, bins):
     """Squared displacements of the second particle at the points of a grid in the box where it does
     not overlap with the first one, and the volume of a point."""
+    path = pair(D)
     edges = np.array(path.box)
     axes = [(np.arange(bins) + 0.5) / bins * edge - edge / 2 for edge in edges]
     places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, path.D)
@@ -42,8 +45,8 @@ def around(path, bins):
     return squares(path.sites[1])[free], path.volume / bins**path.D
 
 
-def exact_displacement(path, k, bins):
-    squares, _ = around(path, bins)
+def exact_displacement(D, k, bins):
+    squares, _ = around(D, bins)
     weights = np.exp(-k * squares / 2)
     return float((weights * squares).sum() / weights.sum())
 
@@ -52,22 +55,20 @@ def differs(found, expected, error=0.0):
     return abs(float(found) - expected) / math.hypot(found.error, error)
 
 
-@pytest.mark.parametrize(("D", "bins"), [(2, 1200), (3, 140)])
+@pytest.mark.parametrize(("D", "bins"), [(2, 800), (3, 90)])
 def test_two_particles_have_their_free_volume(D, bins):
-    """Exact displacements at the 24 spring constants give F = -ln(V (V - v) / 2) / 2, where v is
+    """Exact displacements at the 16 spring constants give F = -ln(V (V - v) / 2) / 2, where v is
     the volume that a particle excludes."""
-    path = pair(D, points=24)
-    found = [
-        Estimate(exact_displacement(path, k, bins), 0.0) for k in path.spring_constants.tolist()
-    ]
+    path = pair(D, points=16)
+    found = [Estimate(exact_displacement(D, k, bins), 0.0) for k in path.spring_constants.tolist()]
     terms = path.terms(found, seed=1)
     excluded = math.pi if D == 2 else 4 * math.pi / 3
     exact = -math.log(path.volume * (path.volume - excluded) / 2) / 2
-    assert terms["free_energy"].value == pytest.approx(exact, abs=SIGMAS * 4e-4)
-    assert 0 < terms["hardness"].error < 4e-4
+    assert terms["free_energy"].value == pytest.approx(exact, abs=SIGMAS * 5e-4)
+    assert 0 < terms["hardness"].error < 5e-4
 
 
-@pytest.mark.parametrize(("D", "bins"), [(2, 800), (3, 100)])
+@pytest.mark.parametrize(("D", "bins"), [(2, 800), (3, 90)])
 @pytest.mark.parametrize("point", [2, 4, 7])
 def test_displacements_of_two_particles(device, D, bins, point):
     path = pair(D, points=8)
@@ -75,16 +76,16 @@ def test_displacements_of_two_particles(device, D, bins, point):
     particles = path.simulation(k, seed=point, device=device)
     particles.run(500)
     records = []
-    particles.run(12_000, [(1, lambda one: records.append(path.displacement(one.positions)))])
+    particles.run(20_000, [(1, lambda one: records.append(path.displacement(one.positions)))])
     found = estimate(np.array(records))
-    assert differs(found, exact_displacement(path, k, bins)) < SIGMAS
-    assert found.error < 0.05 * found.value
+    assert differs(found, exact_displacement(D, k, bins)) < SIGMAS
+    assert found.error < 0.08 * found.value
 
 
 def test_hardness_of_two_oscillators():
     """p is the share of a Gaussian outside the exclusion disk, on a grid."""
     path = pair(2)
-    squares, volume = around(path, 1500)
+    squares, volume = around(2, 800)
     density = np.exp(-path.stiffness * squares / 2) * path.stiffness / (2 * math.pi)
     p = density.sum() * volume
     found = path.hardness(20_000, seed=3)
@@ -124,7 +125,7 @@ def test_the_integral_of_springs_in_parallel(reference):
 def test_both_references_have_the_same_free_energy(device):
     path = [EinsteinCrystal(*fcc_packing(32, 0.545), name) for name in ("molecule", "crystal")]
     one, other = (
-        each.measure(3000, equilibrate=300, seed=5, device=device)["free_energy"] for each in path
+        each.measure(2000, equilibrate=200, seed=5, device=device)["free_energy"] for each in path
     )
     assert differs(one, other.value, other.error) < SIGMAS
     assert max(one.error, other.error) < 0.05
@@ -134,7 +135,7 @@ def test_disks_of_a_hexagonal_crystal(device):
     """Both references agree in two dimensions, where their ideal terms differ by ln(N) / N."""
     sites, box = hexagonal_packing(64, 0.75)
     one, other = (
-        EinsteinCrystal(sites, box, name).measure(3000, equilibrate=300, seed=7, device=device)
+        EinsteinCrystal(sites, box, name).measure(2000, equilibrate=200, seed=7, device=device)
         for name in ("molecule", "crystal")
     )
     apart = one["ideal"].value - other["ideal"].value
@@ -189,7 +190,7 @@ def test_bad_input(changes, message):
 
 
 def test_overlapping_oscillators_are_refused():
-    path = pair(2)
-    path.__dict__["stiffness"] = 1e-9
+    path = EinsteinCrystal(*fcc_packing(108, 0.545))
+    path.__dict__["stiffness"] = 10.0
     with pytest.raises(ValueError, match="all of the sampled displacements"):
-        path.hardness(1, seed=4)
+        path.hardness(10, seed=4)

@@ -27,7 +27,8 @@ B = TypeVar("B", bound="Branch")
 _VIRIAL = {2: (2.0, 16 / 3 - 4 * math.sqrt(3) / math.pi - 2), 3: (4.0, 6.0)}
 _CLOSE_PACKED = {2: math.pi / math.sqrt(12), 3: CLOSE_PACKED}
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
-_HALVINGS = 60  # of an interval, to the rounding error
+_STEPS = 100  # of a root, of which about ten are needed
+_CORRECTIONS = 4
 _DRAWS = 200  # sets of data with the errors of the given ones
 
 
@@ -38,15 +39,22 @@ def _integral(function: Callable[[np.ndarray], np.ndarray], low: float, high: fl
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """The root between two arguments at which the function has different signs."""
-    sign = function(low)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if (function(middle) > 0) == (sign > 0):
-            low = middle
+    """The root between two arguments at which the function has different signs, by false position
+    (the Illinois variant)."""
+    at_low, at_high = function(low), function(high)  # `high` is the last argument from here on
+    for _ in range(_STEPS):
+        if at_low == at_high:
+            break
+        middle = (low * at_high - high * at_low) / (at_high - at_low)
+        value = function(middle)
+        if value == 0 or abs(middle - high) <= 1e-13 * abs(middle):
+            return middle
+        if (value > 0) != (at_high > 0):
+            low, at_low = high, at_high
         else:
-            high = middle
-    return (low + high) / 2
+            at_low /= 2
+        high, at_high = middle, value
+    return high
 
 
 def _real_roots(polynomial: Any, low: float, high: float) -> list[float]:
@@ -187,12 +195,15 @@ class FluidBranch(Branch):
     def _correction(self, factors: np.ndarray) -> np.ndarray | float:
         if self.N is None:
             return 0.0
-        fit, phi = self._fitted(factors), self.packing_fractions
+        phi, correction = self.packing_fractions, np.zeros(len(factors))
         free = 1 - phi
         x = phi / free  # whose derivatives are free^-2 and 2 free^-3
-        slope = fit.deriv()(x) / free**2
-        bend = fit.deriv(2)(x) / free**4 + 2 * fit.deriv()(x) / free**3
-        return phi * (2 * slope + phi * bend) / (fit(x) + phi * slope) / (2 * self.N)
+        for _ in range(_CORRECTIONS):  # of the fit to corrected factors
+            fit = self._fitted(factors + correction)
+            slope = fit.deriv()(x) / free**2
+            bend = fit.deriv(2)(x) / free**4 + 2 * fit.deriv()(x) / free**3
+            correction = phi * (2 * slope + phi * bend) / (fit(x) + phi * slope) / (2 * self.N)
+        return correction
 
     def _fitted(self, factors: np.ndarray) -> Polynomial:
         x = self.packing_fractions / (1 - self.packing_fractions)

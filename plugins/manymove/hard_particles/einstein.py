@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from manymove import arguments
 from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
 from manymove.errors import ParameterError
@@ -62,6 +63,11 @@ class EinsteinCrystal:
     basis: int = 1
 
     def __post_init__(self) -> None:
+        sites = np.ascontiguousarray(self.sites, dtype=np.float64)
+        if sites.ndim != 2 or sites.shape[1] not in (2, 3) or not np.isfinite(sites).all():
+            raise ParameterError("sites", "must be finite coordinates, (N, D)")
+        object.__setattr__(self, "sites", sites)
+        object.__setattr__(self, "box", arguments.edges(self.box, sites.shape[1]))
         if self.reference not in REFERENCES:
             raise ParameterError("reference", f"must be {' or '.join(REFERENCES)}")
         if self.points < 2:
