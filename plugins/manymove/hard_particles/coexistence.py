@@ -64,9 +64,12 @@ class CoexistenceSettings(Settings):
         super().__post_init__()
         if self.loop is not None and self.free_energy is not None:
             raise ValueError("--loop has both phases: leave out --free-energy")
-        for option, found, least_number in (("--fluid", self.fluid, 4), ("--solid", self.solid, 3)):
-            if len(found) < least_number or len(found) >= _SEED_OF_CRYSTALS:
-                raise ValueError(f"{option} has {len(found)} values; it must have {least_number}")
+        for option, found, fewest in (("--fluid", self.fluid, 4), ("--solid", self.solid, 3)):
+            if not fewest <= len(found) < _SEED_OF_CRYSTALS:
+                raise ValueError(
+                    f"{option} has {len(found)} values; it must have at least {fewest} and less "
+                    f"than {_SEED_OF_CRYSTALS}"
+                )
         for phi in self.fluid:
             check_random(3, phi)
         for phi in self.solid:

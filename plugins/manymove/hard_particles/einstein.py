@@ -31,7 +31,7 @@ REFERENCES = ("molecule", "crystal")
 
 _OVERLAPS = 0.05  # expected number of overlapping pairs at the largest spring constant
 _WIDTHS = 6.0  # of the displacements in half the shortest edge, which the springs hardly reach
-_SAMPLES = 20_000  # of the displacements of independent oscillators
+_SAMPLES = 4000  # of the displacements of independent oscillators
 _PAIRS = 1 << 22  # of particles in a piece of an array
 
 
@@ -229,7 +229,7 @@ class EinsteinCrystal:
 
         Args:
             displacements: mean of `displacement` at each of the `spring_constants`.
-            seed: seed of the 20,000 displacements of `hardness`.
+            seed: seed of the 4,000 displacements of `hardness`.
         """
         found = {
             "ideal": Estimate(self.ideal(), 0.0),

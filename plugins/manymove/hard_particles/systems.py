@@ -19,6 +19,7 @@ from manymove.analysis.notation import Estimate
 from manymove.devices import on_gpu
 from manymove.errors import ParameterError
 from manymove.hard_particles.particles import HardParticles
+from manymove.hard_particles.spheres import HardSpheres
 from manymove.jobs import output_folder
 from manymove.jobs.options import OPTIONS_FILE, check_declared, least
 from manymove.jobs.progress import MovesBar
@@ -65,8 +66,9 @@ class Settings(Session):
         Raises:
             FileExistsError: the folder has results, and neither `resume` nor `overwrite` is set.
             FileNotFoundError: there is nothing to resume.
-            OSError, ValueError: an error of `output_folder.claim`.
+            OSError, ValueError: an error of `output_folder.claim`, or of the device.
         """
+        HardSpheres.fcc(108, 0.5, seed=0, device=self.device, threads=self.threads)
         if self.resume and not (self.output / OPTIONS_FILE).is_file():
             raise FileNotFoundError(f"--resume: no run in {self.output}")
         output_folder.claim(self.output, resume=self.resume, overwrite=self.overwrite)
