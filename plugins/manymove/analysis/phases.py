@@ -22,13 +22,15 @@ from manymove.errors import ParameterError
 
 B = TypeVar("B", bound="Branch")
 
-# Coefficients of x and x^2 of Z(x) for disks and spheres, which the second and the third virial
-# coefficient determine: Z = 1 + b_2 phi + b_3 phi^2 + ... with phi = x / (1 + x).
-_VIRIAL = {2: (2.0, 16 / 3 - 4 * math.sqrt(3) / math.pi - 2), 3: (4.0, 6.0)}
+# Coefficients b_2 to b_6 of Z = 1 + b_2 phi + b_3 phi^2 + ... of disks and spheres (N. Clisby and
+# B. M. McCoy, J. Stat. Phys. 122, 15, 2006).
+_VIRIAL = {
+    2: (2.0, 3.128018, 4.257854, 5.336897, 6.362960),
+    3: (4.0, 10.0, 18.364768, 28.224512, 39.815148),
+}
 _CLOSE_PACKED = {2: math.pi / math.sqrt(12), 3: CLOSE_PACKED}
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 _STEPS = 100  # of a root, of which about ten are needed
-_CORRECTIONS = 4
 _DRAWS = 200  # sets of data with the errors of the given ones
 
 
@@ -172,13 +174,24 @@ class Branch(ABC):
         return replace(self, pressures=self.pressures + self.errors * noise)
 
 
+def _virial_polynomial(dimensions: int) -> Polynomial:
+    """The virial series in x: phi^n = (x / (1 + x))^n has (-1)^(k - n) binomial(k - 1, n - 1) as
+    the coefficient of x^k."""
+    virial = _VIRIAL[dimensions]
+    coefficients = [
+        sum((-1) ** (k - n) * math.comb(k - 1, n - 1) * virial[n - 1] for n in range(1, k + 1))
+        for k in range(1, len(virial) + 1)
+    ]
+    return Polynomial([1.0, *coefficients])
+
+
 @dataclass(frozen=True, eq=False)
 class FluidBranch(Branch):
     """The equation of state of a fluid, integrated from the ideal gas.
 
     Z is a polynomial of x = phi / (1 - phi), as that of Kolafa, Labik and Malijevsky (Phys. Chem.
-    Chem. Phys. 6, 2335, 2004). The coefficients of x and x^2 are exact, from the second and the
-    third virial coefficient; those of the next `terms` powers are fitted.
+    Chem. Phys. 6, 2335, 2004). The coefficients up to x^5 follow from the virial coefficients up to
+    the sixth one; those of the next `terms` powers are fitted.
 
     Args:
         N: number of particles of the simulations, with which the pressures are corrected to
@@ -187,7 +200,7 @@ class FluidBranch(Branch):
             1673, 1961).
     """
 
-    terms: int = 4
+    terms: int = 2
     N: int | None = None
 
     _NAME: ClassVar[str] = "fluid"
@@ -195,19 +208,16 @@ class FluidBranch(Branch):
     def _correction(self, factors: np.ndarray) -> np.ndarray | float:
         if self.N is None:
             return 0.0
-        phi, correction = self.packing_fractions, np.zeros(len(factors))
+        fit, phi = self._fitted(factors), self.packing_fractions
         free = 1 - phi
         x = phi / free  # whose derivatives are free^-2 and 2 free^-3
-        for _ in range(_CORRECTIONS):  # of the fit to corrected factors
-            fit = self._fitted(factors + correction)
-            slope = fit.deriv()(x) / free**2
-            bend = fit.deriv(2)(x) / free**4 + 2 * fit.deriv()(x) / free**3
-            correction = phi * (2 * slope + phi * bend) / (fit(x) + phi * slope) / (2 * self.N)
-        return correction
+        slope = fit.deriv()(x) / free**2
+        bend = fit.deriv(2)(x) / free**4 + 2 * fit.deriv()(x) / free**3
+        return phi * (2 * slope + phi * bend) / (fit(x) + phi * slope) / (2 * self.N)
 
     def _fitted(self, factors: np.ndarray) -> Polynomial:
         x = self.packing_fractions / (1 - self.packing_fractions)
-        exact = Polynomial([1.0, *_VIRIAL[self.dimensions]])
+        exact = _virial_polynomial(self.dimensions)
         design = x[:, None] ** (len(exact.coef) + np.arange(self.terms))
         return Polynomial([*exact.coef, *self._least_squares(design, factors - exact(x))])
 

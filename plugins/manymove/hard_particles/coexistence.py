@@ -52,11 +52,11 @@ class CoexistenceSettings(Settings):
     """
 
     particles: Annotated[int, least(32)] = 1372
-    fluid: tuple[float, ...] = (0.15, 0.25, 0.32, 0.38, 0.42, 0.45, 0.47, 0.485, 0.495, 0.505)
-    solid: tuple[float, ...] = (0.53, 0.54, 0.545, 0.55, 0.56, 0.575)
+    fluid: tuple[float, ...] = (0.25, 0.32, 0.38, 0.42, 0.45, 0.47, 0.485, 0.5)
+    solid: tuple[float, ...] = (0.53, 0.545, 0.56, 0.575)
     free_energy: Path | None = None
     loop: Path | None = None
-    sweeps: Annotated[int, least(1)] = 10_000
+    sweeps: Annotated[int, least(1)] = 20_000
     equilibrate: Annotated[int, least(0)] = 2000
     output: Path = Path("out/coexistence")
 
