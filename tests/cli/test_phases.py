@@ -113,9 +113,13 @@ def test_the_table(whole, capsys):
     command = ["free-energy", "--resume", "--output", str(whole)]
     assert run(command) == 0
     out = capsys.readouterr().out
-    title, *_, small, large, infinite, _ = out[out.index("FCC crystal") :].splitlines()
+    title, _, _, *rows = out[out.index("FCC crystal") :].splitlines()
     assert "packing fraction 0.544993 (rho d^3 = 1.04086)" in title
-    assert [line.split()[0] for line in (small, large, infinite)] == ["32", "108", "infinite"]
+    assert [line.split()[0] for line in rows[:3]] == ["32", "108", "infinite"]
+    warned = summary_of(whole)["warnings"]
+    assert [line for line in rows if line.startswith("warning")] == [
+        f"warning: {t}" for t in warned
+    ]
 
 
 # ---- coexistence ----
@@ -203,6 +207,7 @@ BAD = [
     ("free-energy --reference atom", "--reference is atom; it must be molecule or crystal"),
     ("free-energy --points 1", "--points is 1; it must be at least 2"),
     ("free-energy --points 1000", "--points is 1000; it must be less than 1000"),
+    ("free-energy --sweeps 99999999999999", "trial moves take about 3.2e+02 years"),
     ("free-energy --sweeps 0", "--sweeps is 0; it must be at least 1"),
     ("free-energy --resume", "--resume: no run in"),
     ("free-energy --device cuda:77", "CUDA"),

@@ -178,7 +178,7 @@ def test_extrapolation(D):
     [
         ({"reference": "solid"}, "reference must be molecule or crystal"),
         ({"points": 1}, "points must be at least 2, got 1"),
-        ({"sites": np.zeros((1, 3))}, "N must be at least 2, got 1"),
+        ({"sites": np.zeros((1, 3))}, "N must be from 2 to 16384, got 1"),
         ({"sites": np.array([[0, 0, 0], [1, 0, 0]])}, "leaves a distance of 1 diameters"),
     ],
     ids=lambda each: str(each)[:12],

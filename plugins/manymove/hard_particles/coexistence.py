@@ -27,7 +27,7 @@ from manymove.hard_particles.compression import check_random
 from manymove.hard_particles.crystals import crystal
 from manymove.hard_particles.free_energy import FreeEnergySettings
 from manymove.hard_particles.spheres import HardSpheres
-from manymove.hard_particles.systems import Settings, System, measured
+from manymove.hard_particles.systems import Settings, System, measured, warnings
 from manymove.jobs import figures, report
 from manymove.jobs.options import OPTIONS_FILE, least, of_option
 from manymove.settings import Grid
@@ -91,10 +91,10 @@ def run(settings: CoexistenceSettings) -> dict[str, Any]:
     """
     if settings.loop is not None:
         found = _of_loop(settings.loop)
-        settings.claim()
+        settings.claim(0)
     else:
         given = None if settings.free_energy is None else _read(settings.free_energy)
-        settings.claim()
+        settings.claim(settings.particles * (len(settings.fluid) + len(settings.solid)))
         found = _of_phases(settings, given or _free_energy(settings))
     summary = {"complete": True, **found, **report.made_by()}
     report.write_json(settings.output / "summary.json", summary)
@@ -130,7 +130,9 @@ def _read(folder: Path) -> dict[str, Any]:
         OSError, ValueError: there are none, or they do not have what is needed.
     """
     found = _json("--free-energy", folder / "summary.json" if folder.is_dir() else folder)
-    if not isinstance(found.get("free_energy"), float) or found.get("crystal") != "fcc":
+    names = ("free_energy", "free_energy_error", "packing_fraction")
+    numbers = all(isinstance(found.get(name), float) for name in names)
+    if not numbers or found.get("crystal") != "fcc":
         raise ValueError(
             f"--free-energy: {folder} has no free energy of infinitely many particles in an FCC "
             "crystal: give --particles of manymove free-energy at least two numbers"
@@ -204,6 +206,7 @@ def _of_phases(settings: CoexistenceSettings, anchor: dict[str, Any]) -> dict[st
             }
             for name, branch in (("fluid", fluid), ("crystal", solid))
         },
+        "warnings": warnings(found),
         "sweeps": settings.sweeps,
         "equilibrate": settings.equilibrate,
         "seed": settings.seed,
@@ -230,6 +233,7 @@ def _of_loop(path: Path) -> dict[str, Any]:
     return {
         "N": found.get("N"),
         **_entries(result),
+        "warnings": [],
         "loop": dict(zip(names, lists, strict=True)),
     }
 
@@ -267,4 +271,4 @@ def table(summary: dict[str, Any]) -> str:
     ]
     if "chemical_potential" in summary:
         rows.append(("chemical potential mu / kT", shown("chemical_potential")))
-    return report.lines(rows)
+    return report.lines([*rows, *report.warning_rows(summary)])

@@ -32,6 +32,7 @@ REFERENCES = ("molecule", "crystal")
 _OVERLAPS = 0.05  # expected number of overlapping pairs at the largest spring constant
 _WIDTHS = 6.0  # of the displacements in half the shortest edge, which the springs hardly reach
 _SAMPLES = 4000  # of the displacements of independent oscillators
+_MOST = 16_384  # particles, because the distances of all pairs of sites are computed
 _PAIRS = 1 << 22  # of particles in a piece of an array
 
 
@@ -72,8 +73,8 @@ class EinsteinCrystal:
             raise ParameterError("reference", f"must be {' or '.join(REFERENCES)}")
         if self.points < 2:
             raise ParameterError("points", f"must be at least 2, got {self.points}")
-        if self.N < 2:
-            raise ParameterError("N", f"must be at least 2, got {self.N}")
+        if not 2 <= self.N <= _MOST:
+            raise ParameterError("N", f"must be from 2 to {_MOST}, got {self.N}")
         if not self._shells[0] > 1 + 1e-6:
             raise ParameterError(
                 "packing_fraction",

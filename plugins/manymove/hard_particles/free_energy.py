@@ -13,7 +13,7 @@ from manymove.analysis.notation import Estimate
 from manymove.errors import ParameterError
 from manymove.hard_particles.crystals import crystal
 from manymove.hard_particles.einstein import REFERENCES, EinsteinCrystal, extrapolated
-from manymove.hard_particles.systems import Settings, System, measured
+from manymove.hard_particles.systems import Settings, System, measured, warnings
 from manymove.jobs import figures, report
 from manymove.jobs.options import least, one_of, positive
 
@@ -84,7 +84,7 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
         KeyboardInterrupt: Ctrl-C. With `resume` the job continues with the next systems.
     """
     paths = references(settings)
-    settings.claim()
+    settings.claim(settings.points * sum(settings.particles))
     systems = [
         System(
             f"{path.N} particles, spring {index}",
@@ -121,6 +121,7 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
         "sweeps": settings.sweeps,
         "equilibrate": settings.equilibrate,
         "seed": settings.seed,
+        "warnings": warnings(found),
         "sizes": rows,
         **_infinite(rows),
         **report.made_by(),
@@ -163,4 +164,4 @@ def table(summary: dict[str, Any]) -> str:
         lines.append(f"{row['N']:>8}  {row['ideal']:>12.6f}  {rest}")
     if summary["free_energy"] is not None:
         lines.append(f"{'infinite':>8}  {shown(summary, 'free_energy'):>54}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"warning: {text}" for text in summary["warnings"])])

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from manymove.devices import on_gpu
 from manymove.errors import ParameterError
 from manymove.hard_particles.particles import HardParticles
 from manymove.hard_particles.spheres import HardSpheres
-from manymove.jobs import output_folder
+from manymove.jobs import limits, output_folder
 from manymove.jobs.options import OPTIONS_FILE, check_declared, least
 from manymove.jobs.progress import MovesBar
 from manymove.jobs.replica import Session
@@ -60,14 +60,20 @@ class Settings(Session):
     def __post_init__(self) -> None:
         check_declared(self)
 
-    def claim(self) -> None:
+    def claim(self, particles: int) -> None:
         """Take the folder of the results, and write the options there.
+
+        Args:
+            particles: number of particles of all systems together.
 
         Raises:
             FileExistsError: the folder has results, and neither `resume` nor `overwrite` is set.
             FileNotFoundError: there is nothing to resume.
-            OSError, ValueError: an error of `output_folder.claim`, or of the device.
+            OSError, ValueError: an error of `output_folder.claim` or of the device, or the run
+                takes more than a year.
         """
+        work = particles * (self.sweeps + self.equilibrate)
+        limits.refuse(f"--sweeps {self.sweeps}", 0, work, "trial moves", self.device)
         HardSpheres.fcc(108, 0.5, seed=0, device=self.device, threads=self.threads)
         if self.resume and not (self.output / OPTIONS_FILE).is_file():
             raise FileNotFoundError(f"--resume: no run in {self.output}")
@@ -134,6 +140,17 @@ def measured(systems: Sequence[System], settings: Settings, title: str) -> dict[
             before += sum(moves[each.name] for each in some)
             write_json(settings.output / FILE, done)
     return {each.name: _estimate(done[each.name]) for each in systems}
+
+
+def warnings(found: Mapping[str, Estimate]) -> list[str]:
+    """The warning of averages whose errors are not reliable."""
+    count = sum(not each.converged for each in found.values())
+    if not count:
+        return []
+    return [
+        f"error not converged in {count} of {len(found)} systems: the runs are too short for "
+        "reliable errors: raise --sweeps"
+    ]
 
 
 def _show(bar: MovesBar, before: int, moves: int) -> None:
