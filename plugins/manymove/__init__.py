@@ -8,6 +8,7 @@ from manymove.dpd import DPDFluid
 from manymove.electrolyte import Electrolyte, IonOverlapError, PairCorrelations, Salt, Species
 from manymove.exchange import ReplicaExchange
 from manymove.hard_particles import (
+    EinsteinCrystal,
     HardDisks,
     HardSpheres,
     OverlapError,
@@ -55,6 +56,7 @@ __all__ = [
     "ConstantPressure",
     "DPDFluid",
     "Displacements",
+    "EinsteinCrystal",
     "Electrolyte",
     "Electrostatics",
     "EnergyGrid",

@@ -34,6 +34,7 @@ PUBLISHED = {
     "-1984.8(15)": "RASPA3's manual",
     "20.33(10)": "gRASPA's examples",
     "11.5727(10)": "Fernandez et al. (2012)",
+    "4.9590(2)": "Vega and Noya (2007)",
 }
 # Examples of how numbers are written.
 NOTATION = {"2.613(6)", "9.200(8)", "4.568(6)e-07", "9.2(?)"}

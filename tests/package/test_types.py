@@ -21,12 +21,13 @@ from pathlib import Path
 
 import manymove
 from manymove import (
-    METHANE, Adsorbate, Adsorption, Brush, ConstantPressure, DPDFluid, Displacements, Electrolyte,
-    Electrostatics, EnergyGrid, Estimate, Ewald, Forces, Framework, Grid, HardDisks, HardSpheres,
-    Interactions, IonOverlapError, Ions, Mixture, Molecules, OverlapError, PairCorrelations,
-    Profile, ProfileAxis, RankLost, Ranks, ReplicaExchange, Replicas, Salt, Species, Sphere, Start,
-    Steps, Supercell, Swaps, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing,
-    random_packing, random_sphere_packing, read_framework, replicate, square_packing,
+    METHANE, Adsorbate, Adsorption, Brush, ConstantPressure, DPDFluid, Displacements,
+    EinsteinCrystal, Electrolyte, Electrostatics, EnergyGrid, Estimate, Ewald, Forces,
+    Framework, Grid, HardDisks, HardSpheres, Interactions, IonOverlapError, Ions, Mixture,
+    Molecules, OverlapError, PairCorrelations, Profile, ProfileAxis, RankLost, Ranks,
+    ReplicaExchange, Replicas, Salt, Species, Sphere, Start, Steps, Supercell, Swaps, Tuning,
+    bcc_packing, fcc_packing, hcp_packing, hexagonal_packing, random_packing,
+    random_sphere_packing, read_framework, replicate, square_packing,
 )
 from manymove.analysis import autocorrelation_time, charge_density
 from manymove.io import Frame, TrajectoryWriter, read_frame

@@ -8,11 +8,19 @@ from manymove.analysis.dressed_ion import (
     dressed_ions,
     potential_of_mean_force,
 )
+from manymove.analysis.insertions import WidomInsertions
 from manymove.analysis.ornstein_zernike import (
     IntegralEquation,
     Screening,
     continue_pair_correlations,
     hypernetted_chain,
+)
+from manymove.analysis.phases import (
+    Coexistence,
+    CrystalBranch,
+    FluidBranch,
+    coexistence,
+    maxwell_construction,
 )
 from manymove.analysis.pressure import (
     BINS,
@@ -29,19 +37,25 @@ __all__ = [
     "BINS",
     "DEGREE",
     "DELTA_R",
+    "Coexistence",
+    "CrystalBranch",
     "DoublePoiseuille",
     "DressedIons",
+    "FluidBranch",
     "IntegralEquation",
     "Screening",
+    "WidomInsertions",
     "autocorrelation_time",
     "blocking_error",
     "charge_density",
+    "coexistence",
     "continue_pair_correlations",
     "dressed_ions",
     "drift",
     "estimate",
     "green_kubo_viscosity",
     "hypernetted_chain",
+    "maxwell_construction",
     "pool",
     "potential_of_mean_force",
     "pressure_from_histogram",

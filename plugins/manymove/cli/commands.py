@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from manymove.adsorption.replica import Settings as Adsorbates
-from manymove.cli import adsorbents, bench, screening
+from manymove.cli import adsorbents, bench, phases, screening
 from manymove.cli.options import (
     STOPPED,
     OptionsOf,
@@ -47,6 +47,7 @@ app = typer.Typer(
 app.add_typer(bench.app)
 app.add_typer(adsorbents.app)
 app.add_typer(screening.app)
+app.add_typer(phases.app)
 
 PAPER_FRACTIONS = (0.698, 0.702, 0.706, 0.710, 0.714, 0.718)
 SPHERE_FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.45, 0.49)

@@ -252,7 +252,7 @@ def command(
         if changeable is not None:
             given = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY)
             found["context"] = given.replace(annotation=typer.Context)
-        name = function.__name__.rstrip("_")
+        name = function.__name__.rstrip("_").replace("_", "-")
         help_ = dict(texts or {})
         help_ |= {o[len(name) + 1 :]: t for o, t in help_.items() if o.startswith(f"{name}.")}
         for each in (*like, function):
@@ -382,7 +382,7 @@ def gathered(names: dict[str, Any]) -> dict[str, Any]:
 # ---- the options of the run that --resume continues ----------------------------------------------
 
 _OF_A_SESSION = ("context", "output", "resume", "overwrite", "quiet")
-_PATHS = ("input", "force_field")
+_PATHS = ("input", "force_field", "free_energy", "loop")
 _DERIVED = ("--checkpoint-steps",)  # stored with the options, but none of them
 
 

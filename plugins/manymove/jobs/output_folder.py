@@ -19,6 +19,7 @@ _FILES = (
     "equation_of_state.png", "energy.png", "autocorrelation.png", "g.png", "far_field.png",
     "valences.png", "thermo.png", "profile.png", "isotherm.png",
     "density.csv", "density.png", "structure.cif", "structure.pdb",
+    "free_energy.png", "coexistence.png",
     "screen.csv", "screen.parquet", "screen.png",
     "structure.json", "framework.json", "isotherm*.aif",
     "checkpoint-exchange/exchange.json", "checkpoint-exchange/states-*/replica*",

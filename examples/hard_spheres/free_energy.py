@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The free energy of the FCC crystal, and chemical potentials of the fluid by test insertions.
+
+Springs to the sites of the crystal are weakened to zero, with a pinned sphere (Einstein molecule)
+or relative to the center of mass (Einstein crystal). At rho d^3 = 1.04086, infinitely many spheres
+have F / (N kT) = 4.9590(2) (Vega and Noya, J. Chem. Phys. 127, 154113, 2007). Excess chemical
+potentials are compared with Carnahan and Starling (J. Chem. Phys. 51, 635, 1969).
+
+    python free_energy.py --sizes 108 256 500 --sweeps 20000
+    python free_energy.py --draw out/free_energy/summary.json
+
+The finished parts are kept, so that the same command continues after an interruption.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove import EinsteinCrystal, Estimate, HardSpheres, fcc_packing, script
+from manymove.analysis import WidomInsertions
+from manymove.hard_particles import extrapolated
+from manymove.jobs.figures import new_panels, write_picture
+
+PUBLISHED = Estimate(4.9590, 2e-4)
+PACKING_FRACTION = 1.04086 * math.pi / 6
+FLUIDS = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3]
+
+
+def free_energy(N: int, reference: str, options: argparse.Namespace) -> dict[str, Any]:
+    sites, box = fcc_packing(N, PACKING_FRACTION)
+    terms = EinsteinCrystal(sites, box, reference).measure(
+        options.sweeps, equilibrate=options.equilibrate, seed=options.seed, device=options.device
+    )
+    print(f"{N:6} spheres, {reference:8}  F / (N kT) = {terms['free_energy']}", flush=True)
+    return {"N": N, "reference": reference, **{name: [*each] for name, each in terms.items()}}
+
+
+def chemical_potential(phi: float, options: argparse.Namespace) -> dict[str, Any]:
+    spheres = HardSpheres.random(
+        options.spheres, phi, seed=options.seed, device=options.device, max_displacement=0.3
+    )
+    widom = WidomInsertions(10_000, seed=options.seed)
+    spheres.run(options.equilibrate)
+    spheres.run(options.insertion_sweeps, [(2, widom)])
+    found = widom.excess_chemical_potential
+    print(f"packing fraction {phi:g}  mu_ex / kT = {found}, {carnahan_starling(phi):.4f}")
+    return {"packing_fraction": phi, "excess": [*found]}
+
+
+def carnahan_starling(phi: Any) -> Any:
+    """mu_ex / kT of the equation of state of Carnahan and Starling."""
+    return (8 * phi - 9 * phi**2 + 3 * phi**3) / (1 - phi) ** 3
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    parts = script.Parts(options, without=("device",))
+    rows = [
+        parts.run(f"{N} {reference}", lambda N=N, name=reference: free_energy(N, name, options))  # type: ignore[misc]
+        for reference in options.references
+        for N in options.sizes
+    ]
+    fluids = [
+        parts.run(f"fluid {phi:g}", lambda phi=phi: chemical_potential(phi, options))  # type: ignore[misc]
+        for phi in FLUIDS[: options.fluids]
+    ]
+    infinite = {}
+    for reference in options.references:
+        some = [row for row in rows if row["reference"] == reference]
+        values = [Estimate(*row["free_energy"]) for row in some]
+        value, squares = extrapolated([row["N"] for row in some], values)
+        infinite[reference] = {
+            "free_energy": [*value],
+            "chi_squared": None if math.isnan(squares) else squares,
+        }
+        print(f"infinitely many, {reference:8}  F / (N kT) = {value}, published {PUBLISHED}")
+    return script.save(options, {"results": rows, "infinite": infinite, "insertions": fluids})
+
+
+def plot(picture: Path, report: dict[str, Any]) -> None:
+    figure, panels = new_panels((9.0, 3.6), (1, 2))
+    crystal, fluid = panels[0]
+    for color, (reference, found) in zip(("C0", "C3"), report["infinite"].items(), strict=False):
+        rows = [row for row in report["results"] if row["reference"] == reference]
+        N = np.array([row["N"] for row in rows])
+        values, errors = np.array([row["free_energy"] for row in rows]).T
+        x = np.concatenate(([0], 1 / N)) * (1 if reference == "molecule" else 1.02)
+        value, error = found["free_energy"]
+        crystal.errorbar(
+            x, [value, *values + np.log(N) / (2 * N)], [error, *errors], fmt="o", ms=4, capsize=2,
+            color=color, label=f"Einstein {reference}, {Estimate(value, error)}",
+        )  # fmt: skip
+    crystal.axhline(PUBLISHED.value, color="k", lw=0.8, label=f"published, {PUBLISHED}")
+    crystal.set(xlabel="$1/N$", ylabel=r"$F/NkT + \ln(N)/2N$")
+    phi = np.array([row["packing_fraction"] for row in report["insertions"]])
+    if len(phi):
+        values, errors = np.array([row["excess"] for row in report["insertions"]]).T
+        known = carnahan_starling(phi)
+        fluid.errorbar(phi, values - known, errors, fmt="o", ms=4, capsize=2, label="insertions")
+    fluid.axhline(0, color="k", lw=0.8, label="Carnahan and Starling")
+    fluid.set(xlabel=r"packing fraction $\phi$", ylabel=r"$\Delta\mu_\mathrm{ex} / kT$")
+    for axes in (crystal, fluid):
+        axes.legend(fontsize=8)
+    write_picture(picture, figure, dpi=110)
+
+
+def main() -> None:
+    """See above."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[108, 256, 500])
+    parser.add_argument(
+        "--references", nargs="+", choices=("molecule", "crystal"), default=["molecule", "crystal"]
+    )
+    parser.add_argument("--sweeps", type=int, default=20_000, help="of each spring constant")
+    parser.add_argument("--equilibrate", type=int, default=2000)
+    parser.add_argument("--spheres", type=int, default=1372, help="in the fluid")
+    parser.add_argument("--fluids", type=int, default=6, help="number of packing fractions")
+    parser.add_argument("--insertion-sweeps", type=int, default=2000, help="of each of them")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="auto")
+    quick = {
+        "sizes": [32, 108], "sweeps": 200, "equilibrate": 50, "spheres": 256, "fluids": 2,
+        "insertion_sweeps": 100,
+    }  # fmt: skip
+    options = script.parse(parser, "free_energy", quick)
+    script.at_least(options, fluids=0, sweeps=1)
+    report = script.read(options)[0] if options.draw else run(options)
+    plot(options.output / "picture.png", report)
+    print(f"results in {options.output}/")
+
+
+if __name__ == "__main__":
+    script.run_script(main)

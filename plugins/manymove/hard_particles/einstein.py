@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Free energies of crystals of hard particles from springs whose free energy is known.
+
+The springs have the energy k u^2 / 2 at the displacement u of a particle from its site. A path of
+decreasing k leads from independent oscillators to the crystal (Frenkel and Ladd, J. Chem. Phys. 81,
+3188, 1984). docs/theory/free_energies.md has the derivation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from manymove import arguments
+from manymove.analysis.blocking import estimate
+from manymove.analysis.notation import Estimate
+from manymove.errors import ParameterError
+from manymove.fields import Springs
+from manymove.hard_particles.simulation import HardDisks
+from manymove.hard_particles.spheres import HardSpheres
+from manymove.replicas import Replicas
+from manymove.settings import Grid
+
+REFERENCES = ("molecule", "crystal")
+
+_OVERLAPS = 0.05  # expected number of overlapping pairs at the largest spring constant
+_WIDTHS = 6.0  # of the displacements in half the shortest edge, which the springs hardly reach
+_SAMPLES = 4000  # of the displacements of independent oscillators
+_MOST = 16_384  # particles, because the distances of all pairs of sites are computed
+_PAIRS = 1 << 22  # of particles in a piece of an array
+
+
+@dataclass(frozen=True)
+class EinsteinCrystal:
+    """A path from independent oscillators to a crystal of equal hard particles.
+
+    With the reference "molecule" the first particle is pinned to its site, and the others are on
+    springs (Einstein molecule; Vega and Noya, J. Chem. Phys. 127, 154113, 2007). With "crystal" all
+    particles are on springs, and displacements are those relative to the center of mass, which is
+    independent of them (Einstein crystal; Polson et al., J. Chem. Phys. 112, 5339, 2000). Both give
+    the same free energy for every number of particles. The integrand of "crystal" varies less.
+
+    Attributes:
+        sites: sites of the crystal, (N, D), in the unit of the diameter.
+        box: edges of the periodic box, (D,).
+        reference: "molecule" or "crystal".
+        points: number of spring constants (Gauss-Legendre points).
+        basis: number of sites in the primitive cell of the crystal.
+
+    Raises:
+        ValueError: the particles touch, or an argument is out of range.
+    """
+
+    sites: np.ndarray
+    box: tuple[float, ...]
+    reference: str = "crystal"
+    points: int = 12
+    basis: int = 1
+
+    def __post_init__(self) -> None:
+        sites = np.ascontiguousarray(self.sites, dtype=np.float64)
+        if sites.ndim != 2 or sites.shape[1] not in (2, 3) or not np.isfinite(sites).all():
+            raise ParameterError("sites", "must be finite coordinates, (N, D)")
+        object.__setattr__(self, "sites", sites)
+        object.__setattr__(self, "box", arguments.edges(self.box, sites.shape[1]))
+        if self.reference not in REFERENCES:
+            raise ParameterError("reference", f"must be {' or '.join(REFERENCES)}")
+        if self.points < 2:
+            raise ParameterError("points", f"must be at least 2, got {self.points}")
+        if not 2 <= self.N <= _MOST:
+            raise ParameterError("N", f"must be from 2 to {_MOST}, got {self.N}")
+        if not self._shells[0] > 1 + 1e-6:
+            raise ParameterError(
+                "packing_fraction",
+                f"leaves a distance of {self._shells[0]:.7g} diameters between neighbors; it must "
+                "be more than 1",
+            )
+
+    @property
+    def N(self) -> int:
+        """Number of particles."""
+        return len(self.sites)
+
+    @property
+    def D(self) -> int:
+        """Number of dimensions."""
+        return len(self.box)
+
+    @property
+    def volume(self) -> float:
+        """Volume (area) of the box."""
+        return math.prod(self.box)
+
+    def _separations(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Indices (i, j) with i < j and distances of pairs of sites, in pieces."""
+        rows, edges = max(1, _PAIRS // self.N), np.array(self.box)
+        for first in range(0, self.N, rows):
+            apart = self.sites[first : first + rows, None] - self.sites
+            apart -= np.rint(apart / edges) * edges
+            distances = np.sqrt((apart**2).sum(axis=2))
+            i, j = np.triu_indices(len(apart), first + 1, self.N)
+            yield np.stack([i + first, j]), distances[i, j]
+
+    @cached_property
+    def _shells(self) -> tuple[float, float]:
+        """The distance of nearest neighbors, and the number of nearest neighbors of a particle."""
+        nearest = min(d.min(initial=math.inf) for _, d in self._separations())
+        bonds = sum((d < nearest * (1 + 1e-6)).sum() for _, d in self._separations())
+        return float(nearest), 2 * float(bonds) / self.N
+
+    @cached_property
+    def stiffness(self) -> float:
+        """The largest spring constant in kT per squared diameter. Independent oscillators have
+        about 0.05 overlaps there."""
+        gap, neighbors = self._shells[0] - 1, self._shells[1]
+        share = min(0.25, 2 * _OVERLAPS / (self.N * neighbors))
+        of_gap = 2 * (NormalDist().inv_cdf(1 - share) / gap) ** 2
+        return max(of_gap, (2 * _WIDTHS / min(self.box)) ** 2)
+
+    @cached_property
+    def _scale(self) -> float:
+        """Spring constant k_0 below which the hard particles determine the displacements. Those
+        relative to a pinned particle contain the displacement of all others together."""
+        scale = self.D / (2 * (self._shells[0] - 1) ** 2)
+        return scale / self.N if self.reference == "molecule" else scale
+
+    @cached_property
+    def spring_constants(self) -> np.ndarray:
+        """Spring constants of the simulations, float64 (points,), the Gauss-Legendre points of the
+        variable ln(k + k_0)."""
+        return self._quadrature[0]
+
+    @cached_property
+    def _quadrature(self) -> tuple[np.ndarray, np.ndarray]:
+        """Spring constants, and weights of an integral over them."""
+        low, high = math.log(self._scale), math.log(self.stiffness + self._scale)
+        x, weights = np.polynomial.legendre.leggauss(self.points)
+        shifted = np.exp(low + (high - low) * (x + 1) / 2)
+        return shifted - self._scale, weights * shifted * (high - low) / 2
+
+    # ---- simulations -----------------------------------------------------------------------------
+
+    def simulation(self, spring_constant: float, **options: Any) -> HardDisks | HardSpheres:
+        """The particles on springs.
+
+        Args:
+            spring_constant: k in kT per squared diameter.
+            options: seed, device and threads of the class.
+        """
+        kind = HardDisks if self.D == 2 else HardSpheres
+        pinned = np.arange(self.N) == 0 if self.reference == "molecule" else None
+        step = min(0.75 * (self._shells[0] - 1), 1.5 / math.sqrt(spring_constant), 0.5)
+        # In short cycles, displacements are read as often as they change.
+        return kind(
+            self.sites, self.box, max_displacement=step, pinned=pinned, grid=Grid(rounds=1),
+            fields=Springs(spring_constant, self.sites), **options,
+        )  # fmt: skip
+
+    def displacement(self, positions: np.ndarray) -> float:
+        """Sum of the squared displacements of the reference for positions (N, D), in squared
+        diameters."""
+        away = np.asarray(positions) - self.sites
+        away -= np.rint(away / np.array(self.box)) * np.array(self.box)
+        if self.reference == "crystal":
+            away -= away.mean(axis=0)
+        return float((away**2).sum())
+
+    # ---- terms of F / (N kT) ---------------------------------------------------------------------
+
+    def ideal(self) -> float:
+        """Free energy of the oscillators without overlaps, F / (N kT) with a thermal wavelength of
+        a diameter."""
+        N, D = self.N, self.D
+        states = math.log(self.basis * self.volume / N)
+        states += D * (N - 1) / 2 * math.log(2 * math.pi / self.stiffness)
+        if self.reference == "crystal":
+            states += D / 2 * math.log(N)
+        return -states / N
+
+    def hardness(self, samples: int, seed: int) -> Estimate:
+        """Free energy F / (N kT) of the condition that no oscillators overlap at the largest spring
+        constant, -ln(p) / N. p is the share of independent Gaussian displacements without overlaps.
+
+        Args:
+            samples: number of displacements of all particles.
+            seed: seed of the random number generator.
+        """
+        width = 1 / math.sqrt(self.stiffness)
+        # Displacements of a pair add up to more than 9 of their widths once in 1e17 cases.
+        reach = 1 + 9 * math.sqrt(2) * width
+        found = [pairs[:, d < reach] for pairs, d in self._separations()]
+        i, j = np.concatenate(found, axis=1)
+        random, edges = np.random.default_rng(seed), np.array(self.box)
+        free = 0
+        for _ in range(samples):
+            places = self.sites + random.normal(0, width, self.sites.shape)
+            if self.reference == "molecule":
+                places[0] = self.sites[0]
+            apart = places[i] - places[j]
+            apart -= np.rint(apart / edges) * edges
+            free += bool(((apart**2).sum(axis=1) >= 1).all())
+        if not free:
+            raise ValueError("all of the sampled displacements of the oscillators overlap")
+        share = free / samples
+        # With an occurrence more and one of the other kind, so that none is not taken for certain.
+        likely = (free + 1) / (samples + 2)
+        error = math.sqrt((1 - likely) / (likely * samples))
+        return Estimate(-math.log(share) / self.N, error / self.N)
+
+    def release(self, displacements: Sequence[Estimate]) -> Estimate:
+        """Change of F / (N kT) from the largest spring constant to none.
+
+        Args:
+            displacements: mean of `displacement` at each of the `spring_constants`.
+        """
+        terms = [
+            weight / 2 * each
+            for weight, each in zip(self._quadrature[1].tolist(), displacements, strict=True)
+        ]
+        return (0 - sum(terms[1:], terms[0])) / self.N
+
+    def terms(self, displacements: Sequence[Estimate], *, seed: int) -> dict[str, Estimate]:
+        """The terms of F / (N kT): `ideal`, `hardness`, `release`, and their sum `free_energy`.
+
+        Args:
+            displacements: mean of `displacement` at each of the `spring_constants`.
+            seed: seed of the 4,000 displacements of `hardness`.
+        """
+        found = {
+            "ideal": Estimate(self.ideal(), 0.0),
+            "hardness": self.hardness(_SAMPLES, seed),
+            "release": self.release(displacements),
+        }
+        return {**found, "free_energy": found["ideal"] + found["hardness"] + found["release"]}
+
+    def measure(
+        self, sweeps: float, *, equilibrate: float, seed: int, **place: Any
+    ) -> dict[str, Estimate]:
+        """Simulate the particles at all spring constants at the same time.
+
+        Args:
+            sweeps: length of each run in sweeps.
+            equilibrate: length of the equilibration before it in sweeps.
+            seed: seed of the first run; each following run has the next integer.
+            place: device and threads of `Replicas`.
+
+        Returns:
+            the `terms`.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C. `manymove free-energy` keeps the finished runs.
+        """
+        made = [partial(self.simulation, k) for k in self.spring_constants.tolist()]
+        replicas = Replicas(made, seed=seed, **place)
+        records: dict[int, list[float]] = {seed + index: [] for index in range(self.points)}
+        replicas.run(equilibrate)
+        replicas.run(
+            sweeps, [(1, lambda one: records[one.seed].append(self.displacement(one.positions)))]
+        )
+        return self.terms([estimate(np.array(each)) for each in records.values()], seed=seed)
+
+
+def extrapolated(
+    sizes: Sequence[int], free_energies: Sequence[Estimate], dimensions: int = 3
+) -> tuple[Estimate, float]:
+    """F / (N kT) for infinitely many particles.
+
+    F / (N kT) + (D / 2 - 1) ln(N) / N is a straight line in 1/N, because the longest waves of the
+    crystal are missing in a finite box (Polson et al., J. Chem. Phys. 112, 5339, 2000).
+
+    Args:
+        sizes: numbers of particles, two or more different ones.
+        free_energies: F / (N kT) of each.
+        dimensions: D.
+
+    Returns:
+        the value at 1/N = 0 with its error, and chi^2 per degree of freedom (NaN for two sizes).
+    """
+    N, errors = np.array(sizes, dtype=float), np.array([f.error for f in free_energies])
+    y = np.array([f.value for f in free_energies]) + (dimensions / 2 - 1) * np.log(N) / N
+    design = np.stack([np.ones_like(N), 1 / N], axis=1) / errors[:, None]
+    covariance = np.linalg.inv(design.T @ design)
+    fit = covariance @ design.T @ (y / errors)
+    squares, freedom = float(((design @ fit - y / errors) ** 2).sum()), len(N) - 2
+    value = Estimate(float(fit[0]), math.sqrt(covariance[0, 0]))
+    return value, squares / freedom if freedom else math.nan

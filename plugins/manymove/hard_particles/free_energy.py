@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The job of `manymove free-energy`: the free energy of a crystal of hard spheres."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from manymove.analysis.notation import Estimate
+from manymove.errors import ParameterError
+from manymove.hard_particles.crystals import crystal
+from manymove.hard_particles.einstein import REFERENCES, EinsteinCrystal, extrapolated
+from manymove.hard_particles.systems import Settings, System, measured, warnings
+from manymove.jobs import figures, report
+from manymove.jobs.options import least, one_of, positive
+
+_BASIS = {"fcc": 1, "hcp": 2}  # sites of the primitive cell
+_SEEDS = 1000  # between the seeds of two sizes, more than there are points
+_TERMS = ("ideal", "hardness", "release", "free_energy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FreeEnergySettings(Settings):
+    """The settings of `manymove free-energy`. Those under the title of a group are options.
+
+    System:
+        packing_fraction: Packing fraction N pi d^3 / (6 V) of the crystal.
+        crystal: Crystal: fcc or hcp.
+        particles: Numbers of particles; from two different ones, the free energy of infinitely many
+            is extrapolated.
+
+    Run:
+        reference: Reference: molecule (one particle is pinned) or crystal (relative to the center
+            of mass).
+        points: Number of spring constants, up to 999.
+    """
+
+    packing_fraction: Annotated[float, positive] = 0.544993
+    crystal: Annotated[str, one_of(*_BASIS)] = "fcc"
+    particles: tuple[int, ...] = (108, 256, 500)
+    reference: Annotated[str, one_of(*REFERENCES)] = "molecule"
+    points: Annotated[int, least(2)] = 12
+    sweeps: Annotated[int, least(1)] = 20_000
+    equilibrate: Annotated[int, least(0)] = 2000
+    output: Path = Path("out/free_energy")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.points >= _SEEDS:
+            raise ValueError(f"--points is {self.points}; it must be less than {_SEEDS}")
+
+
+def references(settings: FreeEnergySettings) -> list[EinsteinCrystal]:
+    """The path from oscillators to the crystal for each number of particles.
+
+    Raises:
+        ValueError: a number of particles fills no such crystal, or it is too dense.
+    """
+    found = []
+    for N in sorted(settings.particles):
+        sites, box = crystal(settings.crystal, N, settings.packing_fraction)
+        if min(box) < 3:
+            raise ParameterError("N", f"is {N}; the box must be at least three diameters wide")
+        found.append(
+            EinsteinCrystal(
+                sites, box, settings.reference, settings.points, _BASIS[settings.crystal]
+            )
+        )
+    return found
+
+
+def run(settings: FreeEnergySettings) -> dict[str, Any]:
+    """Measure the free energy of the crystal for each number of particles.
+
+    Returns:
+        the content of summary.json.
+
+    Raises:
+        FileExistsError: the folder contains results, and neither `resume` nor `overwrite` is set.
+        ValueError: an option is out of range.
+        KeyboardInterrupt: Ctrl-C. With `resume` the job continues with the next systems.
+    """
+    paths = references(settings)
+    settings.claim(settings.points * sum(settings.particles))
+    systems = [
+        System(
+            f"{path.N} particles, spring {index}",
+            settings.seed + size * _SEEDS + index,
+            partial(path.simulation, k),
+            path.N,
+            path.displacement,
+        )
+        for size, path in enumerate(paths)
+        for index, k in enumerate(path.spring_constants.tolist())
+    ]
+    found = measured(systems, settings, "free energy")
+    rows = []
+    for path in paths:
+        displacements = [
+            found[f"{path.N} particles, spring {index}"] for index in range(path.points)
+        ]
+        terms = path.terms(displacements, seed=settings.seed)
+        rows.append(
+            {
+                "N": path.N,
+                "largest_spring_constant": path.stiffness,
+                **{key: value for name in _TERMS for key, value in _entries(name, terms[name])},
+                "spring_constants": path.spring_constants.tolist(),
+                **report.values_and_errors("squared_displacement", "", displacements),
+            }
+        )
+    summary = {
+        "complete": True,
+        "packing_fraction": settings.packing_fraction,
+        "density": 6 * settings.packing_fraction / math.pi,
+        "crystal": settings.crystal,
+        "reference": settings.reference,
+        "sweeps": settings.sweeps,
+        "equilibrate": settings.equilibrate,
+        "seed": settings.seed,
+        "warnings": warnings(found),
+        "sizes": rows,
+        **_infinite(rows),
+        **report.made_by(),
+    }
+    report.write_json(settings.output / "summary.json", summary)
+    with figures.pictures(settings.quiet):
+        from manymove.hard_particles import phase_plots
+
+        phase_plots.free_energy(settings.output / "free_energy.png", summary)
+    return summary
+
+
+def _entries(name: str, found: Estimate) -> list[tuple[str, float | None]]:
+    return [(name, report.number(found.value)), (f"{name}_error", report.number(found.error))]
+
+
+def _infinite(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The entries of a summary about infinitely many particles."""
+    if len(rows) < 2:
+        return {"free_energy": None, "free_energy_error": None, "chi_squared": None}
+    found = [Estimate(row["free_energy"], row["free_energy_error"]) for row in rows]
+    value, squares = extrapolated([row["N"] for row in rows], found)
+    return {**dict(_entries("free_energy", value)), "chi_squared": report.number(squares)}
+
+
+def table(summary: dict[str, Any]) -> str:
+    """The lines that the command prints."""
+
+    def shown(row: dict[str, Any], name: str) -> str:
+        return str(Estimate(row[name], row[f"{name}_error"]))
+
+    lines = [
+        f"{summary['crystal'].upper()} crystal of hard spheres, packing fraction "
+        f"{summary['packing_fraction']:g} (rho d^3 = {summary['density']:.5f})",
+        "F / (N kT), with a thermal wavelength of a diameter:",
+        f"{'N':>8}  {'oscillators':>12}  {'hardness':>12}  {'release':>12}  {'F / (N kT)':>12}",
+    ]
+    for row in summary["sizes"]:
+        rest = "  ".join(f"{shown(row, name):>12}" for name in _TERMS[1:])
+        lines.append(f"{row['N']:>8}  {row['ideal']:>12.6f}  {rest}")
+    if summary["free_energy"] is not None:
+        lines.append(f"{'infinite':>8}  {shown(summary, 'free_energy'):>54}")
+    return "\n".join([*lines, *(f"warning: {text}" for text in summary["warnings"])])

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`manymove free-energy` and `manymove coexistence`: results, interruptions and bad options."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import subprocess
+import time
+
+import pictures
+import pytest
+from commands import CLEAN, COMMAND, arguments, summary_of
+
+from manymove import Estimate
+from manymove.analysis.sphere_reference import fluid_factor, solid_factor
+from manymove.cli import run
+from manymove.hard_particles import systems
+
+CRYSTAL = "--particles 32,108 --sweeps 300 --equilibrate 100 --points 4"
+PRESSURES = (
+    "--particles 108 --sweeps 8000 --equilibrate 300 --fluid 0.2,0.35,0.45,0.49,0.52 "
+    "--solid 0.52,0.55,0.6"
+)
+LOOP = {
+    "packing_fractions": [0.698, 0.702, 0.706, 0.71, 0.714, 0.718],
+    "pressure": [9.16934, 9.1882, 9.1859, 9.1842, 9.1819, 9.1951],
+    "pressure_error": [4e-5, 3e-4, 3e-4, 3e-4, 4e-4, 4e-4],
+}
+
+
+def result(folder):
+    """The summary without the date, and the hashes of all systems."""
+    summary = summary_of(folder)
+    del summary["date"]
+    return summary, json.loads((folder / systems.FILE).read_text())
+
+
+@pytest.fixture(autouse=True)
+def without_pictures(monkeypatch):
+    pictures.leave_out(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("free_energy") / "whole"
+    with pytest.MonkeyPatch.context() as patch:
+        pictures.leave_out(patch)
+        assert run(arguments("free-energy", CRYSTAL, folder)) == 0
+    return folder
+
+
+def test_the_summary_has_all_terms(whole):
+    summary, found = result(whole)
+    assert summary["complete"] and summary["density"] == pytest.approx(1.04086, abs=1e-5)
+    assert [row["N"] for row in summary["sizes"]] == [32, 108]
+    for row in summary["sizes"]:
+        terms = [row[name] for name in ("ideal", "hardness", "release")]
+        assert row["free_energy"] == pytest.approx(sum(terms))
+        errors = [row[f"{name}_error"] for name in ("ideal", "hardness", "release")]
+        assert row["free_energy_error"] == pytest.approx(math.hypot(*errors))
+        assert len(row["spring_constants"]) == len(row["squared_displacement"]) == 4
+        assert abs(row["free_energy"] - 4.9) < 0.5
+    assert summary["free_energy_error"] > row["free_energy_error"] and len(found) == 8
+    assert len({each["state_hash"] for each in found.values()}) == 8
+
+
+def test_threads_do_not_change_the_results(whole, tmp_path):
+    given = arguments("free-energy", CRYSTAL, tmp_path / "two")
+    given[given.index("--threads") + 1] = "2"
+    assert run(given) == 0
+    assert result(tmp_path / "two") == result(whole)
+
+
+def test_a_stopped_run_is_resumed(whole, tmp_path, monkeypatch, capsys):
+    write, done = systems.write_json, []
+
+    def stopped(path, content):
+        write(path, content)
+        if path.name == systems.FILE:
+            done.append(len(content))
+            if len(done) == 3:
+                raise KeyboardInterrupt
+
+    folder = tmp_path / "stopped"
+    with monkeypatch.context() as patch:
+        patch.setattr(systems, "write_json", stopped)
+        assert run(arguments("free-energy", CRYSTAL, folder)) == 130
+    assert f"manymove free-energy --resume --output {folder}" in capsys.readouterr().err
+    assert not (folder / "summary.json").exists() and done == [1, 2, 3]
+    assert run(["free-energy", "--resume", "--quiet", "--output", str(folder)]) == 0
+    assert result(folder) == result(whole)
+
+
+@pytest.mark.waits
+@pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGKILL])
+def test_a_killed_run_is_resumed(whole, signal_, tmp_path):
+    folder = tmp_path / "killed"
+    command = [*COMMAND, *arguments("free-energy", CRYSTAL, folder)]
+    process = subprocess.Popen(command, env=CLEAN, stderr=subprocess.PIPE)
+    end = time.monotonic() + 60
+    while not (folder / systems.FILE).exists() and time.monotonic() < end:
+        time.sleep(0.005)
+    process.send_signal(signal_)
+    process.communicate(timeout=60)
+    assert process.returncode in (130 if signal_ == signal.SIGINT else -signal_, 0)
+    assert run(["free-energy", "--resume", "--quiet", "--output", str(folder)]) == 0
+    assert result(folder) == result(whole)
+
+
+def test_the_table(whole, capsys):
+    command = ["free-energy", "--resume", "--output", str(whole)]
+    assert run(command) == 0
+    out = capsys.readouterr().out
+    title, _, _, *rows = out[out.index("FCC crystal") :].splitlines()
+    assert "packing fraction 0.544993 (rho d^3 = 1.04086)" in title
+    assert [line.split()[0] for line in rows[:3]] == ["32", "108", "infinite"]
+    warned = summary_of(whole)["warnings"]
+    assert [line for line in rows if line.startswith("warning")] == [
+        f"warning: {t}" for t in warned
+    ]
+
+
+# ---- coexistence ----
+
+
+@pytest.fixture
+def anchor(tmp_path):
+    """A file as `free-energy` writes it, with the published value."""
+    content = {"crystal": "fcc", "packing_fraction": 0.544993}
+    path = tmp_path / "anchor.json"
+    path.write_text(json.dumps(content | {"free_energy": 4.9590, "free_energy_error": 2e-4}))
+    return path
+
+
+def test_fluid_and_crystal(anchor, tmp_path):
+    """One seed in 5,000 is farther from the published pressure than 3.7 errors."""
+    folder = tmp_path / "both"
+    options = f"{PRESSURES} --free-energy {anchor}"
+    assert run(arguments("coexistence", options, folder)) == 0
+    summary, found = result(folder)
+    assert len(found) == 8 and summary["N"] == 108
+    assert summary["pressure"] == pytest.approx(11.57, abs=3.7 * summary["pressure_error"])
+    assert 0.05 < summary["pressure_error"] < 0.8
+    assert summary["freezing"] == pytest.approx(0.492, abs=0.02)
+    assert summary["melting"] == pytest.approx(0.543, abs=0.02)
+    assert summary["crystal"]["packing_fractions"] == [0.52, 0.55, 0.6]
+    for name in ("fluid", "crystal"):
+        branch = summary[name]
+        assert all(0 < each < 0.5 for each in branch["pressure_error"])
+        assert branch["fit"][0][0] >= branch["packing_fractions"][0]
+
+
+def test_a_loop(tmp_path, capsys):
+    path = tmp_path / "loop.json"
+    path.write_text(json.dumps(LOOP))
+    command = ["coexistence", "--loop", str(path), "--output", str(tmp_path / "out")]
+    assert run(command) == 0
+    summary = summary_of(tmp_path / "out")
+    assert summary["pressure"] == pytest.approx(9.185, abs=5e-4) and summary["loop"] == LOOP
+    assert "pressure P*        9.1850" in capsys.readouterr().out
+    assert run([*command[:2], str(path), "--resume", *command[3:]]) == 0
+    assert run(command) == 2 and "holds results" in capsys.readouterr().err
+
+
+def test_the_free_energy_is_measured_without_a_file(anchor, tmp_path, monkeypatch):
+    """With the default options of `free-energy`, and with the seed and the device of the command.
+    Pressures are those of published equations of state, which coexist at 11.57."""
+    from manymove.hard_particles import coexistence
+
+    asked = []
+
+    def measured(settings):
+        asked.append(settings)
+        return json.loads(anchor.read_text())
+
+    def of_equations_of_state(systems, *_):
+        found = {}
+        for one in systems:
+            phase, phi = one.name.split()
+            factor = fluid_factor if phase == "fluid" else solid_factor
+            pressure = 6 * float(phi) / math.pi * factor(float(phi))
+            found[one.name] = Estimate(pressure, 1e-4 * pressure)
+        return found
+
+    monkeypatch.setattr(coexistence.free_energy, "run", measured)
+    monkeypatch.setattr(coexistence, "measured", of_equations_of_state)
+    folder = tmp_path / "both"
+    assert run(arguments("coexistence", "--particles 32000 --seed 3", folder)) == 0
+    summary = summary_of(folder)
+    assert summary["pressure"] == pytest.approx(11.5727, abs=0.01)
+    assert (summary["freezing"], summary["melting"]) == pytest.approx((0.4917, 0.5433), abs=3e-4)
+    (settings,) = asked
+    assert settings.output == folder / "free_energy" and settings.seed == 3
+    assert settings.particles == (108, 256, 500) and settings.device == "cpu"
+
+
+BAD = [
+    ("free-energy --particles 100", "100 spheres fill no FCC crystal"),
+    ("free-energy --particles 4", "the box must be at least three diameters wide"),
+    ("free-energy --particles 32,32", "a value occurs twice"),
+    ("free-energy --packing-fraction 0.75", "the FCC crystal of touching spheres has 0.740"),
+    ("free-energy --packing-fraction 0.74048048", "leaves a distance of 1"),
+    ("free-energy --packing-fraction -1", "--packing-fraction is -1.0; it must be positive"),
+    ("free-energy --crystal bcc", "--crystal is bcc; it must be fcc or hcp"),
+    ("free-energy --reference atom", "--reference is atom; it must be molecule or crystal"),
+    ("free-energy --points 1", "--points is 1; it must be at least 2"),
+    ("free-energy --points 1000", "--points is 1000; it must be less than 1000"),
+    ("free-energy --sweeps 99999999999999", "trial moves take about 3.2e+02 years"),
+    ("free-energy --sweeps 0", "--sweeps is 0; it must be at least 1"),
+    ("free-energy --resume", "--resume: no run in"),
+    ("free-energy --device cuda:77", "CUDA"),
+    ("coexistence --particles 100", "100 spheres fill no FCC crystal"),
+    ("coexistence --fluid 0.1,0.2,0.3", "--fluid has 3 values; it must have at least 4"),
+    ("coexistence --solid 0.5,0.6", "--solid has 2 values; it must have at least 3"),
+    ("coexistence --fluid 0.1,0.2,0.3,0.7", "random packings go up to"),
+    ("coexistence --solid 0.5,0.6,0.75", "the FCC crystal of touching spheres has 0.740"),
+    ("coexistence --loop none.json", "--loop: none.json: No such file"),
+    ("coexistence --loop none.json --free-energy none", "--loop has both phases"),
+    ("coexistence --free-energy none", "--free-energy: none: No such file"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD, ids=[options for options, _ in BAD])
+def test_bad_options(options, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(options.split()) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "message"),
+    [
+        ("--loop", "[1]", "is not a summary"),
+        ("--loop", '{"pressure": [1, 2, 3, 4]}', "must have lists of at least four numbers"),
+        ("--loop", "{", "--loop: "),
+        ("--free-energy", '{"crystal": "hcp", "free_energy": 4.9}', "has no free energy"),
+        ("--free-energy", '{"crystal": "fcc", "free_energy": null}', "has no free energy"),
+    ],
+)
+def test_bad_files(option, content, message, tmp_path, capsys):
+    path = tmp_path / "given.json"
+    path.write_text(content)
+    assert run(["coexistence", option, str(path), "--output", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+def test_a_damaged_file_is_refused(whole, tmp_path, capsys):
+    folder = tmp_path / "damaged"
+    folder.mkdir()
+    for name in ("options.json",):
+        (folder / name).write_bytes((whole / name).read_bytes())
+    (folder / systems.FILE).write_text('{"a": 1')
+    assert run(["free-energy", "--resume", "--output", str(folder)]) == 2
+    assert f"{folder / systems.FILE} is damaged" in capsys.readouterr().err
