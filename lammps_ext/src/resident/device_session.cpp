@@ -111,6 +111,20 @@ void DeviceSession::change_velocities(unsigned what) {
   if (what & kVelocities) download(kVelocities);
 }
 
+std::array<double, 6> DeviceSession::kinetic_sums() {
+  std::array<double, 6> sums;
+  guarded([&] { sums = engine_->kinetic_sums(); });
+  return sums;
+}
+
+void DeviceSession::follow(const Barostat::Change& change) {
+  guarded([&] {
+    const double* by = change.factor;
+    if (by[0] != 1 || by[1] != 1 || by[2] != 1) engine_->scale_velocities(by);
+    engine_->set_box(change.way, change.next);
+  });
+}
+
 // What the engine's thermostats did since the last time.
 void DeviceSession::count_drops() {
   std::vector<double> more = engine_->temperature_drops();

@@ -29,6 +29,9 @@ class DeviceSession : private DevicePhase {
   // Makes the engine's changes of velocities at the end of the present step, of which the host has
   // the arrays `what`.
   void change_velocities(unsigned what);
+  // For fixes that change the box; as those of the engine.
+  std::array<double, 6> kinetic_sums();
+  void follow(const Barostat::Change& change);
   // Some of ReadArrays; forces come from pairs and bonds alone.
   void download(unsigned what);
   // The same where the positions of the arrays are still those of the step.

@@ -227,6 +227,8 @@ void VerletManymove::choose_place() {
   std::string unserved = script_->unserved();
   if (unserved.empty() && gpu && comm->nprocs > 1 && script_->charges().any())
     unserved = "charges on several GPUs (instead: device cpu)";
+  if (unserved.empty() && gpu && comm->nprocs > 1 && script_->barostat().fix())
+    unserved = "a box that changes on several GPUs (instead: device cpu)";
   const std::string risk = any && !gpu && unserved.empty() ? script_->risk() : "";
   if (unserved.empty() && risk.empty()) unserved = script_->take_thermostat();
   resident_ = unserved.empty() && risk.empty();
@@ -287,7 +289,9 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
   std::uint64_t copied_in_steps = 0;
   unsigned what = kEverything;
   while (update->ntimestep < last) {
-    if (timer->is_timeout()) {
+    const bool stepwise = script.barostat().fix() != nullptr;
+    if (stepwise ? timer->check_timeout(static_cast<int>(update->ntimestep - first))
+                 : timer->is_timeout()) {
       if (what != kEverything) read(script, session, kEverything);
       update->nsteps = static_cast<int>(update->ntimestep - first);
       break;
@@ -295,6 +299,7 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
     if (script.adapting().stops_at(update->ntimestep + 1)) adapt(script, session, what);
     const bigint stop = next_stop(script, last);
     const std::uint64_t copied = manymove::copied_bytes();
+    if (stepwise) begin_step(script, session);
     update->ntimestep = session.advance(stop);
     script.draw();  // counts the draws of the steps just made
     copied_in_steps += manymove::copied_bytes() - copied;
@@ -302,12 +307,13 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
     timer->stamp(Timer::PAIR);
     const bool in_time = update->ntimestep == stop;
     ev_set(update->ntimestep);
+    const bool changed = stepwise && end_step(script, session);
     what = stop == last || !in_time ? kEverything : what_is_read(script);
     if (script.shearing().set_before(update->ntimestep) && comm->nprocs > 1) follow_atoms(session);
     read(script, session, what);
     if (stop == last) session.check_velocities();
     script.shearing().set_after_step();
-    if (script.velocities().act_at(update->ntimestep)) session.change_velocities(what);
+    if (!changed && script.velocities().act_at(update->ntimestep)) session.change_velocities(what);
     timer->stamp(Timer::COMM);
     if (in_time) let_others_act(script, session, what);
   }
@@ -324,12 +330,32 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
 // The next step in which anybody may look at the particles.
 bigint VerletManymove::next_stop(const ScriptTranslation& script, bigint last) const {
   const bigint now = update->ntimestep;
+  if (script.barostat().fix()) return now + 1;
   bigint stop = std::min(last, std::max(output->next, now + 1));
   for (const Fix* fix : script.end_of_step()) {
     const bigint every = std::max(fix->nevery, 1);
     stop = std::min(stop, (now / every + 1) * every);
   }
   return std::min(stop, script.adapting().last_step_before(now));
+}
+
+// The first half of the next step of a fix that changes the box.
+void VerletManymove::begin_step(const ScriptTranslation& script, DeviceSession& session) {
+  if (!script.barostat().integrates()) return;
+  ++update->ntimestep;
+  ev_set(update->ntimestep);
+  session.follow(script.barostat().begin_step(session.kinetic_sums()));
+  --update->ntimestep;
+}
+
+// The end of a step of such a fix. Returns whether velocities have also changed as they do at the
+// end of steps, which is before the box does.
+bool VerletManymove::end_step(const ScriptTranslation& script, DeviceSession& session) {
+  const bool integrates = script.barostat().integrates();
+  if (!integrates && script.velocities().act_at(update->ntimestep)) session.change_velocities(0);
+  take_sums(script, session);
+  session.follow(script.barostat().end_step(session.kinetic_sums()));
+  return !integrates;
 }
 
 // Lets fix adapt act before the forces of the next step, with variables that may depend on the
@@ -368,7 +394,11 @@ void VerletManymove::read(const ScriptTranslation& script, DeviceSession& sessio
   if (densities) script.dpd()->update_densities();
   if (what & kForces) script.forces().add_on_host(vflag);
   if (per_atom) return tally_per_atom(script);
+  take_sums(script, session);
+}
 
+// Energies and virials of the present step.
+void VerletManymove::take_sums(const ScriptTranslation& script, const DeviceSession& session) {
   const manymove::dpd::EnergyAndVirial sums = session.energy_and_virial();
   force->pair->eng_vdwl = sums.pairs.energy;
   force->pair->eng_coul = 0;

@@ -42,6 +42,9 @@ class VerletManymove : public Verlet {
   bool wants_values_per_atom() const;
   unsigned what_is_read(const ScriptTranslation& script) const;
   void read(const ScriptTranslation& script, DeviceSession& session, unsigned what);
+  void take_sums(const ScriptTranslation& script, const DeviceSession& session);
+  void begin_step(const ScriptTranslation& script, DeviceSession& session);
+  bool end_step(const ScriptTranslation& script, DeviceSession& session);
   void tally_per_atom(const ScriptTranslation& script);
   void refresh_neighbors(DeviceSession* session);
   void migrate_to_owners(DeviceSession& session);

@@ -48,6 +48,7 @@ ScriptTranslation::ScriptTranslation(LAMMPS* lmp, const LastSetup& last_setup)
       classes_(lmp, true),
       topology_(lmp),
       shearing_(lmp),
+      barostat_(lmp),
       adapting_(lmp),
       readers_(lmp) {
   if (comm->nprocs > 1 && comm->layout == Comm::LAYOUT_TILED)
@@ -72,7 +73,9 @@ ScriptTranslation::ScriptTranslation(LAMMPS* lmp, const LastSetup& last_setup)
 // What the engine says of the settings; empty if it takes them.
 std::string ScriptTranslation::why_no_engine() {
   try {
-    manymove::dpd::check_settings(settings());
+    const Settings all = settings();
+    manymove::dpd::check_settings(all);
+    if (barostat_.fix()) manymove::dpd::check_dilation(all, all.box);
   } catch (const std::invalid_argument& refusal) {
     return refusal.what();
   }
@@ -94,14 +97,25 @@ void ScriptTranslation::find_classes() {
 
 void ScriptTranslation::check_fixes() {
   for (int k = 0; k < modify->nfix; ++k) check_fix(modify->fix[k], modify->fmask[k]);
-  for (int k = 0; k < modify->nfix; ++k)
-    if ((modify->fmask[k] & FixConst::END_OF_STEP) && modify->fix[k] != shearing_.fix() &&
-        !engine_changes_velocities(modify->fix[k]))
-      end_of_step_.push_back(modify->fix[k]);
+  bool pressed = false;  // by a fix that changes the box at the end of steps
+  for (int k = 0; k < modify->nfix; ++k) {
+    Fix* const fix = modify->fix[k];
+    if (!(modify->fmask[k] & FixConst::END_OF_STEP) || fix == shearing_.fix()) continue;
+    if (fix == barostat_.fix()) {
+      pressed = true;
+      if (!end_of_step_.empty())
+        refusals_.add(name_of(fix) + " after " + name_of(end_of_step_[0]) +
+                      " (instead: before it)");
+    } else if (pressed || !engine_changes_velocities(fix)) {
+      end_of_step_.push_back(fix);
+    }
+  }
   adapting_.find_whether_known_ahead();
   // nvt/sllod acts on the flow of a fix deform that is served, and nvt without a flow.
   if (chain_ && ChainThermostat::is_sllod(chain_) != (shearing_.fix() != nullptr))
     refusals_.add(name_of(chain_));
+  if (barostat_.fix() && (forces_.has_moves() || shearing_.fix() || chain_))
+    refusals_.add(name_of(barostat_.fix()) + " with fix move, deform or nvt");
   if (!shearing_.fix()) return;
   const auto is_left_out = [this](int mask) {
     return !(forces_.flags_of(mask) & manymove::dpd::kIntegrated);
@@ -113,6 +127,13 @@ void ScriptTranslation::check_fixes() {
 
 void ScriptTranslation::check_fix(Fix* fix, int mask) {
   const std::string style = fix->style;
+  if (Barostat::is_one(fix)) {
+    if (const std::string why = barostat_.take(fix); !why.empty())
+      refusals_.add(name_of(fix) + " with " + why);
+    else if (barostat_.integrates())
+      forces_.take_nve(fix);
+    return;
+  }
   if (FixNH* const chain = ChainThermostat::of(fix); chain && !chain_) {
     chain_ = chain;
     forces_.take_nve(fix);

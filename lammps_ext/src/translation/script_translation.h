@@ -10,6 +10,7 @@
 #include "pointers.h"
 #include "translation/adapting_fixes.h"
 #include "translation/atom_topology.h"
+#include "translation/barostat.h"
 #include "translation/bonded_styles.h"
 #include "translation/chain_thermostat.h"
 #include "translation/charge_styles.h"
@@ -88,6 +89,7 @@ class ScriptTranslation : protected Pointers {
   const VelocityFixes& velocities() const { return velocities_; }
   const ChainThermostat& thermostat() const { return thermostat_; }
   const ShearingBox& shearing() const { return shearing_; }
+  const Barostat& barostat() const { return barostat_; }
   const AdaptingFixes& adapting() const { return adapting_; }
   const Readers& readers() const { return readers_; }
   const ChargeStyles& charges() const { return charges_; }
@@ -113,6 +115,7 @@ class ScriptTranslation : protected Pointers {
   ParticleClasses classes_;
   AtomTopology topology_;
   ShearingBox shearing_;
+  Barostat barostat_;
   AdaptingFixes adapting_;
   Readers readers_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;

@@ -151,12 +151,14 @@ class CpuEngine final : public EngineBase {
   void take(std::int64_t steps, bool (*interrupted)()) override {
     stretched_ = broken_ = 0;
     follow_shear();
+    if (is_dilated()) arguments_.motion.frame = frame_of<P>(frame_.box);
     move_from_rest();
     // At the top of the loop positions are those of the next step, velocities those half a step
     // before them.
     for (bool last = false; !last; ++counters_.steps) {
       ++step_;
       follow_shear();
+      follow_dilation();
       last = --steps == 0 || (interrupted && interrupted());
       if (ranks_) vote(last);
       judge_bonds(stretched_, broken_);
@@ -179,9 +181,18 @@ class CpuEngine final : public EngineBase {
     });
     if (lists_built_ >= 0 && shear_ends_lists(lists_built_, step_)) expired_ = true;
     frame_.box.tilt[0] = tilt(step_);
-    sheared_ = frame_of_step<P>(step_, 0);
+    present_ = frame_of_step<P>(step_, 0);
     arguments_.motion.frame = frame_of_step<P>(step_, 1);
     tilt_cells(arguments_.cells, step_);
+  }
+
+  void follow_dilation() {
+    if (!is_dilated()) return;
+    if (dilation_ends_lists(step_)) expired_ = true;
+    frame_.box = box_of_step(step_);
+    present_ = arguments_.motion.frame = frame_of<P>(frame_.box);
+    arguments_.cells.edges = frame_of<Mixed>(frame_.box).edges;
+    terms_.edges = bonded_terms_of<P>(frame_.box).edges;
   }
 
   void take_coefficients() override {
@@ -201,7 +212,14 @@ class CpuEngine final : public EngineBase {
   }
 
   Moments own_moments(std::uint32_t flag) override {
-    return moments_of(pool_, count_, flag, moment_units_.by_type(), position_, velocity_);
+    return sum_of_moments(pool_, count_, [&](Moments& sums, int i) {
+      add_moments(sums, flag, moment_units_.by_type().data(), position_[i], velocity_[i]);
+    });
+  }
+  Moments own_products(bool mixed) override {
+    return sum_of_moments(pool_, count_, [&](Moments& sums, int i) {
+      add_products(sums, mixed, moment_units_.by_type().data(), position_[i], velocity_[i]);
+    });
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
     for_each_index(pool_, count_, [&](int i) { apply(map, flag, position_[i], velocity_[i]); });
@@ -256,7 +274,7 @@ class CpuEngine final : public EngineBase {
     choose_laws(table_of(step_));
     set_noise(arguments_.forces, step_);
     // Forces are those of the box at this step; the drift ends in the box of the next one.
-    if (is_sheared()) arguments_.forces.frame = sheared_;
+    if (is_sheared() || is_dilated()) arguments_.forces.frame = present_;
     arguments_.limit = limit_of(settings_.cutoff);
     point_at_particles();
     // Out of place: other threads still read the velocities of this step, on which friction
@@ -352,6 +370,7 @@ class CpuEngine final : public EngineBase {
   void build() {
     if (!expired_) return;
     look_for_escaped();
+    if (is_dilated()) fit_to_box();
     if (ranks_)
       migrate();
     else if (lists_built_ >= 0)
@@ -392,6 +411,14 @@ class CpuEngine final : public EngineBase {
     arguments_.cells = cells_of(settings_of_tilted_box(), static_cast<double>(everywhere_),
                                 ranks_ ? &ranks_->here() : nullptr);
     find_bounding_spheres(arguments_.cells, 0);
+  }
+
+  // Cells and the parts of ranks for the present box.
+  void fit_to_box() {
+    fit_cells(arguments_.cells, step_, static_cast<double>(everywhere_), nullptr);
+    if (!ranks_) return;
+    *ranks_ = decomposition_of(settings_, *communicator_, beyond_lists());
+    set_cells();
   }
 
   void note_coarse_positions() {
@@ -558,7 +585,7 @@ class CpuEngine final : public EngineBase {
   const std::vector<Real> half_kicks_, thermostats_;
   BondedTerms terms_;
   StepArguments<P> arguments_ = {};
-  CoordinateFrame<P> sheared_{};  // of the present step
+  CoordinateFrame<P> present_{};  // of a box that changes, at the present step
   int count_ = 0;
   std::int64_t everywhere_ = 0;    // particles of all ranks
   std::int64_t lists_built_ = -1;  // at this step

@@ -26,16 +26,13 @@ T over_all(ThreadPool& pool, int count, const PartOf& part_of, const Add& add) {
   return all;
 }
 
-template <class Position, class Velocity>
-Moments moments_of(ThreadPool& pool, int count, std::uint32_t flag,
-                   const std::vector<double>& units, const std::vector<Position>& position,
-                   const std::vector<Velocity>& velocity) {
+// add(sums, i) adds what particle i has.
+Moments sum_of_moments(ThreadPool& pool, int count, const auto& add) {
   return over_all<Moments>(
       pool, count,
       [&](int first, int last) {
         Moments part;
-        for (int i = first; i < last; ++i)
-          add_moments(part, flag, units.data(), position[i], velocity[i]);
+        for (int i = first; i < last; ++i) add(part, i);
         return part;
       },
       [](Moments& all, const Moments& part) {
