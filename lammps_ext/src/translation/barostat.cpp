@@ -95,7 +95,8 @@ std::string Barostat::take(Fix* fix) {
   const Compute *temperature = modify->get_compute_by_id(std::string(fix->id) + "_temp"),
                 *pressure = modify->get_compute_by_id(std::string(fix->id) + "_press");
   if (!temperature || std::string(temperature->style) != "temp" || temperature->igroup != 0 ||
-      temperature->*(&OfCompute::dynamic) || !pressure || std::string(pressure->style) != "pressure")
+      temperature->*(&OfCompute::dynamic) || !pressure ||
+      std::string(pressure->style) != "pressure")
     return "another temperature or pressure than its own";
   for (int k = 0; k < modify->nfix; ++k)
     if (modify->fix[k]->thermo_virial && modify->fix[k]->virial_global_flag)

@@ -169,8 +169,9 @@ void EngineBase::change_velocities_guarded() {
   for (std::size_t k = 0; k < settings_.velocity_changes.size(); ++k) {
     const VelocityChange& change = settings_.velocity_changes[k];
     if (step_ % change.every != 0) continue;
-    const VelocityMap map = map_of(change, moment_units_.scale(),
-                                   of_all_ranks(own_moments(change.measured)), target_of(k, step_), temperature_drops_[k]);
+    const VelocityMap map =
+        map_of(change, moment_units_.scale(), of_all_ranks(own_moments(change.measured)),
+               target_of(k, step_), temperature_drops_[k]);
     // In the order of the settings: the next change measures what this one has left.
     if (map.changes_something()) apply_map(map, change.flag);
   }

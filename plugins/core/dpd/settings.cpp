@@ -35,8 +35,8 @@ void check_dilation(const Settings& s, const Box& box) {
   if (s.shear.rate != 0 || s.charges.any() || regions || !s.walls.empty() || !s.surfaces.empty())
     refuse("a box that changes cannot be combined with shear, charges, walls, surfaces or regions");
   for (int a = 0; a < 3; ++a)
-    if (!box.periodic[a] || box.tilt[a] != 0 || !(box.extent[a] > 0) || !std::isfinite(box.low[a]) ||
-        !std::isfinite(box.extent[a]))
+    if (!box.periodic[a] || box.tilt[a] != 0 || !(box.extent[a] > 0) ||
+        !std::isfinite(box.low[a]) || !std::isfinite(box.extent[a]))
       refuse("a box that changes has to be periodic, upright and finite");
 }
 

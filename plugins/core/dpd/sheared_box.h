@@ -187,7 +187,7 @@ class ShearedBox : protected StepParameters {
                         : first;
   }
 
-  std::int64_t periods_ = 0;   // periods_of_tilt() of the positions
+  std::int64_t periods_ = 0;    // periods_of_tilt() of the positions
   double share_of_strain_ = 0;  // in the skin of the present lists
   bool dilated_ = false;
   std::int64_t begin_ = 0;  // positions are in frame_.box until the step after this one

@@ -30,12 +30,12 @@ class CudaEngine final : public DeviceEngine<P> {
   using Base::base_, Base::bonded_, Base::built_, Base::choose_plain, Base::constants_,
       Base::bonded_terms, Base::box_of_step, Base::counters_, Base::dilation_ends_lists,
       Base::draw_of, Base::energy_and_virial_, Base::find_bounding_spheres, Base::fit_cells,
-      Base::frame_, Base::is_dilated, Base::is_sheared, Base::launch_first, Base::lists_end_after, Base::lists_hold_,
-      Base::look_at_bonds, Base::lose_particle, Base::moment_units_, Base::only_change_of,
-      Base::plain_, Base::read_sums, Base::refuse_particle, Base::replace_box, Base::settings_,
-      Base::settings_of_tilted_box, Base::step_, Base::step_to, Base::stream_, Base::table_of,
-      Base::tables, Base::target_of, Base::temperature_drops_, Base::tilt, Base::tilt_cells,
-      Base::use, Base::velocity_sums_;
+      Base::frame_, Base::is_dilated, Base::is_sheared, Base::launch_first, Base::lists_end_after,
+      Base::lists_hold_, Base::look_at_bonds, Base::lose_particle, Base::moment_units_,
+      Base::only_change_of, Base::plain_, Base::read_sums, Base::refuse_particle, Base::replace_box,
+      Base::settings_, Base::settings_of_tilted_box, Base::step_, Base::step_to, Base::stream_,
+      Base::table_of, Base::tables, Base::target_of, Base::temperature_drops_, Base::tilt,
+      Base::tilt_cells, Base::use, Base::velocity_sums_;
 
  public:
   CudaEngine(const Settings& settings, int device)
@@ -221,11 +221,11 @@ class CudaEngine final : public DeviceEngine<P> {
   // Whether such a kernel serves the particles and their forces.
   void find_interval() {
     intervals_.give_up();
-    const bool simple = plain_ && !is_sheared() && !is_dilated() && !settings_.pairs.has_densities() &&
-                        !settings_.pairs.transverse && !charges_ && !links_.any_bonds() &&
-                        !bonded_.wanted() && settings_.velocity_changes.empty() &&
-                        settings_.body_forces.empty() && settings_.surfaces.empty() &&
-                        tables().size() == 1;
+    const bool simple = plain_ && !is_sheared() && !is_dilated() &&
+                        !settings_.pairs.has_densities() && !settings_.pairs.transverse &&
+                        !charges_ && !links_.any_bonds() && !bonded_.wanted() &&
+                        settings_.velocity_changes.empty() && settings_.body_forces.empty() &&
+                        settings_.surfaces.empty() && tables().size() == 1;
     if constexpr (kIntegers<P>)
       if (simple) intervals_.look(p_.count, p_.lanes);
   }
