@@ -70,6 +70,7 @@ void DeviceSession::upload(bool other_coefficients) {
       from.force = reinterpret_cast<double (*)[3]>(force.data());
     }
     body_.clear();
+    find_rank_with_atoms();
     engine_->upload(from, script_.topology(), {update->ntimestep, script_.draw()});
     if (script_.thermostat().present()) engine_->set_thermostat(script_.thermostat().state());
   });
@@ -191,7 +192,14 @@ void DeviceSession::set_origins() {
   guarded([&] {
     script_.read_tags();
     engine_->set_origins(atom->nlocal, script_.tags().data());
+    find_rank_with_atoms();
   });
+}
+
+void DeviceSession::find_rank_with_atoms() {
+  std::int64_t ranks_before = atom->nlocal < 3 ? -comm->nprocs : -comm->me;
+  communicator_.maximum(&ranks_before, 1);
+  rank_with_atoms_ = -ranks_before == comm->nprocs ? -1 : static_cast<int>(-ranks_before);
 }
 
 // ---- what others change ----

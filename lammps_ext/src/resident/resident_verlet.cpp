@@ -2,6 +2,7 @@
 #include "resident/resident_verlet.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@
 #include "timer.h"
 #include "translation/dpd_pairs.h"
 #include "translation/script_translation.h"
+#include "translation/velocities_of_sums.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
@@ -308,7 +310,7 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
     const bool in_time = update->ntimestep == stop;
     ev_set(update->ntimestep);
     const bool changed = stepwise && end_step(script, session);
-    what = stop == last || !in_time ? kEverything : what_is_read(script);
+    what = stop == last || !in_time ? kEverything : what_is_read(script, session);
     if (script.shearing().set_before(update->ntimestep) && comm->nprocs > 1) follow_atoms(session);
     read(script, session, what);
     if (stop == last) session.check_velocities();
@@ -372,7 +374,8 @@ bool VerletManymove::wants_values_per_atom() const {
 }
 
 // What output and fixes at the end of steps read in the present step.
-unsigned VerletManymove::what_is_read(const ScriptTranslation& script) const {
+unsigned VerletManymove::what_is_read(const ScriptTranslation& script,
+                                      const DeviceSession& session) const {
   const bigint now = update->ntimestep;
   if (wants_values_per_atom() || output->next_dump_any == now || output->next_restart == now)
     return kEverything;
@@ -380,7 +383,9 @@ unsigned VerletManymove::what_is_read(const ScriptTranslation& script) const {
       output->next == now ? script.readers().of_thermo(script.forces().has_body_forces()) : 0;
   for (const Fix* fix : script.end_of_step())
     if (is_due(fix, now)) what |= script.readers().of(fix, script.forces().has_body_forces());
-  return what;
+  if ((what & kSums) && (script.shearing().fix() || session.rank_with_atoms() < 0))
+    what |= kVelocities;
+  return what & kVelocities ? what & kEverything : what;
 }
 
 // Makes the host's arrays and sums those of the present step.
@@ -501,14 +506,17 @@ void VerletManymove::follow_atoms(DeviceSession& session) {
 void VerletManymove::let_others_act(const ScriptTranslation& script, DeviceSession& session,
                                     unsigned what) {
   const bigint step = update->ntimestep;
-  const auto& fixes = script.end_of_step();
-  if (std::ranges::any_of(fixes, [&](const Fix* fix) { return is_due(fix, step); })) {
-    session.remember(what);
-    for (Fix* fix : fixes)
-      if (is_due(fix, step)) fix->end_of_step();
-    session.accept_changes();
-    timer->stamp(Timer::MODIFY);
-  }
+  std::optional<VelocitiesOfSums> few;
+  if (what & kSums)
+    few.emplace(atom, session.kinetic_sums(), comm->me == session.rank_with_atoms(), rows_);
+  std::vector<Fix*> due;
+  for (Fix* fix : script.end_of_step())
+    if (is_due(fix, step)) due.push_back(fix);
+  const bool may_change = !std::ranges::all_of(due, &Readers::only_reads);
+  if (may_change) session.remember(what);
+  for (Fix* fix : due) fix->end_of_step();
+  if (may_change) session.accept_changes();
+  if (!due.empty()) timer->stamp(Timer::MODIFY);
   if (step == output->next) {
     output->write(step);
     timer->stamp(Timer::OUTPUT);

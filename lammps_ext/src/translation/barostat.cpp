@@ -11,6 +11,7 @@
 #include "fix_nh.h"
 #include "modify.h"
 #include "translation/box.h"
+#include "translation/velocities_of_sums.h"
 
 using namespace LAMMPS_NS;
 
@@ -24,20 +25,18 @@ struct OfNH : FixNH {
 };
 
 // LAMMPS' arrays are those of four atoms without forces while this object lives. On the first rank,
-// the first three have the kinetic energies of all particles along x, y and z. The velocity of the
-// last one is too small to count: it shows the factors.
+// the first three have the kinetic energies of all particles. The velocity of the last one is too
+// small to count: it shows the factors.
 class FewAtoms : protected Pointers {
  public:
   FewAtoms(LAMMPS* lmp, const std::array<double, 6>& kinetic) : Pointers(lmp), own_(arrays()) {
-    const double mass = atom->rmass ? 1.0 : atom->mass[1];
+    const double mass = atom->rmass ? 1.0 : atom->mass[1], masses[3] = {mass, mass, mass};
     std::fill_n(mask_, kCount, ~0);
     std::fill_n(type_, kCount, 1);
     std::fill_n(rmass_, kCount, mass);
     for (int i = 0; i < kCount; ++i) x_row_[i] = x_[i], v_row_[i] = v_[i], f_row_[i] = f_[i];
-    for (int a = 0; a < 3; ++a) {
-      if (comm->me == 0) v_[a][a] = std::sqrt(kinetic[static_cast<std::size_t>(a)] / mass);
-      v_[3][a] = kTiny;
-    }
+    if (comm->me == 0) set_velocities(kinetic, masses, v_row_);
+    std::fill_n(v_[3], 3, kTiny);
     set({kCount, x_row_, v_row_, f_row_, mask_, type_, atom->rmass ? rmass_ : nullptr});
   }
   ~FewAtoms() { set(own_); }

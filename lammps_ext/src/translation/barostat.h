@@ -32,8 +32,7 @@ class Barostat : protected Pointers {
   bool integrates() const { return integrates_; }
 
   // The parts of a step: before its motion, and at its end. LAMMPS' time step is that of the step,
-  // and its virials are those of the latest forces. kinetic: the sums of m v_x^2, m v_y^2 and m
-  // v_z^2 of all particles, then others. Collective.
+  // and its virials are those of the latest forces. kinetic: as Engine::kinetic_sums(). Collective.
   Change begin_step(const std::array<double, 6>& kinetic) const;
   Change end_step(const std::array<double, 6>& kinetic) const;
 
