@@ -13,6 +13,7 @@
 #include "domain.h"
 #include "error.h"
 #include "timer.h"
+#include "translation/box.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
@@ -39,8 +40,18 @@ void DeviceSession::make_engine() {
   if (engine_) earlier_ = counters();
   engine_.reset();
   time_step_ = update->dt;
+  cuts_ = cuts();
   guarded([&] { engine_ = engine_of(script_.settings()); });
   drops_.assign(engine_->temperature_drops().size(), 0.0);
+}
+
+std::vector<double> DeviceSession::cuts() const {
+  manymove::dpd::Settings settings;
+  describe_box(lmp, settings);
+  std::vector<double> all;
+  for (const std::vector<double>& cut : settings.grid.cut)
+    all.insert(all.end(), cut.begin(), cut.end());
+  return all;
 }
 
 HostArrays DeviceSession::arrays_with_images() {
@@ -53,7 +64,7 @@ HostArrays DeviceSession::arrays_with_images() {
 void DeviceSession::upload(bool other_coefficients) {
   bool changed = false;
   guarded([&] { changed = script_.has_new_classes(communicator_); });
-  if (other_coefficients || changed || update->dt != time_step_) make_engine();
+  if (other_coefficients || changed || update->dt != time_step_ || cuts() != cuts_) make_engine();
   guarded([&] {
     script_.read_particles(communicator_);
     HostArrays from = arrays_with_images();

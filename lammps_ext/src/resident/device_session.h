@@ -58,6 +58,7 @@ class DeviceSession : private DevicePhase {
   // Hash of the velocities, or of all else that the engine takes from the host's arrays.
   std::uint64_t fingerprint(bool of_velocities) const;
   void make_engine();
+  std::vector<double> cuts() const;
   void find_rank_with_atoms();
   void find_body_forces();
   // Velocities that differ from the host's: under shear, those relative to the flow; those of fix
@@ -73,6 +74,7 @@ class DeviceSession : private DevicePhase {
   ScriptTranslation& script_;
   std::unique_ptr<manymove::dpd::Engine> engine_;
   double time_step_ = 0;                       // of engine_
+  std::vector<double> cuts_;                   // of its sub-domains
   bool warned_ = false;                        // of stretched bonds
   std::vector<std::array<int, 3>> image_;      // LAMMPS' images, unpacked
   std::vector<std::array<double, 3>> body_;    // body forces within atom->f

@@ -298,6 +298,11 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
       update->nsteps = static_cast<int>(update->ntimestep - first);
       break;
     }
+    if (script.next_step_of_host() == update->ntimestep + 1) {
+      step_on_host(script, session);
+      what = kEverything;
+      continue;
+    }
     if (script.adapting().stops_at(update->ntimestep + 1)) adapt(script, session, what);
     const bigint stop = next_stop(script, last);
     const std::uint64_t copied = manymove::copied_bytes();
@@ -333,12 +338,23 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
 bigint VerletManymove::next_stop(const ScriptTranslation& script, bigint last) const {
   const bigint now = update->ntimestep;
   if (script.barostat().fix()) return now + 1;
-  bigint stop = std::min(last, std::max(output->next, now + 1));
+  bigint stop = std::min({last, std::max(output->next, now + 1), script.next_step_of_host() - 1});
   for (const Fix* fix : script.end_of_step()) {
     const bigint every = std::max(fix->nevery, 1);
     stop = std::min(stop, (now / every + 1) * every);
   }
   return std::min(stop, script.adapting().last_step_before(now));
+}
+
+// A step in which a fix of LAMMPS acts on the atoms before the forces.
+void VerletManymove::step_on_host(const ScriptTranslation& script, DeviceSession& session) {
+  read(script, session, kEverything, true);
+  {
+    const NameForFixes name(update);
+    Verlet::run(1);
+  }
+  stale_ = false;
+  session.upload(script.adapting().any());
 }
 
 // The first half of the next step of a fix that changes the box.
@@ -389,12 +405,15 @@ unsigned VerletManymove::what_is_read(const ScriptTranslation& script,
 }
 
 // Makes the host's arrays and sums those of the present step.
-void VerletManymove::read(const ScriptTranslation& script, DeviceSession& session, unsigned what) {
+// ghosts: also ghost atoms and neighbor lists.
+void VerletManymove::read(const ScriptTranslation& script, DeviceSession& session, unsigned what,
+                          bool ghosts) {
   session.download(what);
   const bool per_atom = wants_values_per_atom(),
              densities = what == kEverything && script.dpd()->has_densities_of_atoms();
-  if (what == kEverything && (per_atom || densities || script.readers().read_neighbors() ||
-                              output->next_dump_any == update->ntimestep))
+  if (what == kEverything &&
+      (ghosts || per_atom || densities || script.readers().read_neighbors() ||
+       output->next_dump_any == update->ntimestep))
     refresh_neighbors(&session);
   if (densities) script.dpd()->update_densities();
   if (what & kForces) script.forces().add_on_host(vflag);

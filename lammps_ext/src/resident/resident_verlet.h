@@ -41,7 +41,9 @@ class VerletManymove : public Verlet {
   bigint next_stop(const ScriptTranslation& script, bigint last) const;
   bool wants_values_per_atom() const;
   unsigned what_is_read(const ScriptTranslation& script, const DeviceSession& session) const;
-  void read(const ScriptTranslation& script, DeviceSession& session, unsigned what);
+  void read(const ScriptTranslation& script, DeviceSession& session, unsigned what,
+            bool ghosts = false);
+  void step_on_host(const ScriptTranslation& script, DeviceSession& session);
   void take_sums(const ScriptTranslation& script, const DeviceSession& session);
   void begin_step(const ScriptTranslation& script, DeviceSession& session);
   bool end_step(const ScriptTranslation& script, DeviceSession& session);

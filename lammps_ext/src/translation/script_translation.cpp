@@ -2,6 +2,8 @@
 #include "translation/script_translation.h"
 
 #include <algorithm>
+#include <limits>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -26,6 +28,9 @@ namespace {
 constexpr bigint kLongestSeries = 4096;  // steps whose changing forces are known ahead
 // Of pairs and bonded terms in a series, with the nodes of tables.
 constexpr bigint kMostCoefficients = 1'000'000;
+
+// These act in the steps in which they want new neighbor lists, before these are built.
+const std::set<std::string> kBeforeExchange{"balance", "deposit", "evaporate"};
 
 // When fixes act while the particles are with the engine.
 constexpr int kWithinStep = FixConst::INITIAL_INTEGRATE | FixConst::POST_INTEGRATE |
@@ -114,6 +119,8 @@ void ScriptTranslation::check_fixes() {
   // nvt/sllod acts on the flow of a fix deform that is served, and nvt without a flow.
   if (chain_ && ChainThermostat::is_sllod(chain_) != (shearing_.fix() != nullptr))
     refusals_.add(name_of(chain_));
+  if (!before_exchange_.empty() && (barostat_.fix() || shearing_.fix()))
+    refusals_.add(name_of(before_exchange_[0]) + " in a box that changes");
   if (barostat_.fix() && (forces_.has_moves() || shearing_.fix() || chain_))
     refusals_.add(name_of(barostat_.fix()) + " with fix move, deform or nvt");
   if (!shearing_.fix()) return;
@@ -139,6 +146,7 @@ void ScriptTranslation::check_fix(Fix* fix, int mask) {
     forces_.take_nve(fix);
     return;
   }
+  if (kBeforeExchange.count(style)) return before_exchange_.push_back(fix);
   const bool taken = forces_.take(fix, refusals_);
   if (style == "enforce2d" && domain->dimension == 2)
     return;                      // ServedCommands looks whether it is for all
@@ -166,6 +174,13 @@ bool ScriptTranslation::engine_changes_velocities(Fix* fix) {
     return false;
   velocities_.take(fix, forces_);
   return true;
+}
+
+bigint ScriptTranslation::next_step_of_host() const {
+  bigint next = std::numeric_limits<bigint>::max();
+  for (const Fix* fix : before_exchange_)
+    if (fix->next_reneighbor > update->ntimestep) next = std::min(next, fix->next_reneighbor);
+  return next;
 }
 
 std::string ScriptTranslation::take_thermostat() {

@@ -93,6 +93,9 @@ class ScriptTranslation : protected Pointers {
   const AdaptingFixes& adapting() const { return adapting_; }
   const Readers& readers() const { return readers_; }
   const ChargeStyles& charges() const { return charges_; }
+  // The next step that the host makes, because a fix of it inserts or deletes atoms or changes the
+  // sub-domains before the forces.
+  bigint next_step_of_host() const;
   // Other fixes that act at the end of steps that are multiples of their nevery.
   const std::vector<Fix*>& end_of_step() const { return end_of_step_; }
 
@@ -119,7 +122,7 @@ class ScriptTranslation : protected Pointers {
   AdaptingFixes adapting_;
   Readers readers_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;
-  std::vector<Fix*> end_of_step_;
+  std::vector<Fix*> end_of_step_, before_exchange_;  // of the host
   bool adapted_ = false;  // fixes have changed coefficients that are not in a series yet
   FixNH* chain_ = nullptr;
   std::vector<std::uint32_t> flags_;
