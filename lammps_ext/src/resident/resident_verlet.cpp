@@ -349,6 +349,7 @@ bigint VerletManymove::next_stop(const ScriptTranslation& script, bigint last) c
 // A step in which a fix of LAMMPS acts on the atoms before the forces.
 void VerletManymove::step_on_host(const ScriptTranslation& script, DeviceSession& session) {
   read(script, session, kEverything, true);
+  script.thermostat().set_up();
   {
     const NameForFixes name(update);
     Verlet::run(1);
