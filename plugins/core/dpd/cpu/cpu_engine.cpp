@@ -212,14 +212,10 @@ class CpuEngine final : public EngineBase {
   }
 
   Moments own_moments(std::uint32_t flag) override {
-    return sum_of_moments(pool_, count_, [&](Moments& sums, int i) {
-      add_moments(sums, flag, moment_units_.by_type().data(), position_[i], velocity_[i]);
-    });
+    return moments_of(pool_, count_, flag, moment_units_.by_type(), position_, velocity_);
   }
   Moments own_products(bool mixed) override {
-    return sum_of_moments(pool_, count_, [&](Moments& sums, int i) {
-      add_products(sums, mixed, moment_units_.by_type().data(), position_[i], velocity_[i]);
-    });
+    return products_of(pool_, count_, mixed, moment_units_.by_type(), position_, velocity_);
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
     for_each_index(pool_, count_, [&](int i) { apply(map, flag, position_[i], velocity_[i]); });
@@ -243,10 +239,6 @@ class CpuEngine final : public EngineBase {
     }
   }
 
-  template <class T>
-  static std::uint32_t* words(std::vector<T>& values) {
-    return reinterpret_cast<std::uint32_t*>(values.data());
-  }
   void point_at_particles() {
     set_time(arguments_.motion, step_);
     // Where lists have expired anyway, no margin of a sphere is read any more.
@@ -335,15 +327,6 @@ class CpuEngine final : public EngineBase {
 
   // ---- lists ----
 
-  template <class T>
-  void reorder(std::vector<T>& values, std::vector<T>& spare,
-               const std::vector<std::uint32_t>& order) {
-    spare.resize(values.size());
-    for_each_index(pool_, static_cast<int>(order.size()),
-                   [&](int i) { spare[i] = values[order[i]]; });
-    values.swap(spare);
-  }
-
   // Spheres of particles from first to before last, and their places in memory; then their order.
   void find_keys(int first, int last) {
     point_at_particles();
@@ -370,7 +353,8 @@ class CpuEngine final : public EngineBase {
   void build() {
     if (!expired_) return;
     look_for_escaped();
-    if (is_dilated()) fit_to_box();
+    if (is_dilated()) fit_cells(arguments_.cells, step_, static_cast<double>(everywhere_), nullptr);
+    if (ranks_ && is_dilated()) share_box();
     if (ranks_)
       migrate();
     else if (lists_built_ >= 0)
@@ -395,10 +379,10 @@ class CpuEngine final : public EngineBase {
   // Sorts the particles by cell; ghosts follow them.
   void arrange() {
     const auto& order = order_of(0, count_);
-    reorder(position_, next_position_, order);
-    reorder(velocity_, next_velocity_, order);
-    reorder(image_, next_image_, order);
-    reorder(origin_, next_origin_, order);
+    reorder(pool_, position_, next_position_, order);
+    reorder(pool_, velocity_, next_velocity_, order);
+    reorder(pool_, image_, next_image_, order);
+    reorder(pool_, origin_, next_origin_, order);
     links_.reorder(pool_, order);
     if (ranks_) find_ghosts();
     // Spheres and keys again, in the new order and with the ghosts at the end.
@@ -413,11 +397,9 @@ class CpuEngine final : public EngineBase {
     find_bounding_spheres(arguments_.cells, 0);
   }
 
-  // Cells and the parts of ranks for the present box.
-  void fit_to_box() {
-    fit_cells(arguments_.cells, step_, static_cast<double>(everywhere_), nullptr);
-    if (!ranks_) return;
-    *ranks_ = decomposition_of(settings_, *communicator_, beyond_lists());
+  // Cells and the parts of ranks for the box of the settings, and for the ranks' reach.
+  void share_box() {
+    *ranks_ = decomposition_of(settings_of_tilted_box(), *communicator_, beyond_lists());
     set_cells();
   }
 
@@ -425,9 +407,6 @@ class CpuEngine final : public EngineBase {
     coarse_.resize(position_.size());
     for_each_index(pool_, static_cast<int>(coarse_.size()),
                    [&](int i) { coarse_[i] = coarse_position_of(position_[i]); });
-  }
-  static CoarsePosition coarse_position_of(const Position& p) {
-    return {high_word(p.x), high_word(p.y), high_word(p.z), 0};
   }
 
   void list_neighbors() {
@@ -452,7 +431,7 @@ class CpuEngine final : public EngineBase {
     for_all_chunks([&](Chunk& chunk, int k, int thread) {
       try {
         const Candidates candidates = candidates_[thread].with_room_for(static_cast<int>(most));
-        chunk.entries = list_chunk(chunk, candidates, list_[k]);
+        chunk.entries = list_chunk(kernels_, arguments_, chunk, candidates, list_[k]);
       } catch (const std::bad_alloc&) {
         out_of_memory = true;
       }
@@ -460,22 +439,6 @@ class CpuEngine final : public EngineBase {
     if (out_of_memory) throw std::bad_alloc();
     counters_.neighbors = 0;
     for (const Chunk& chunk : chunk_) counters_.neighbors += chunk.entries;
-  }
-
-  std::int64_t list_chunk(const Chunk& chunk, const Candidates& candidates,
-                          std::vector<std::uint32_t>& list) {
-    for (;;) {
-      const auto room = static_cast<std::int64_t>(list.size()) - kReadAhead;
-      const std::int64_t wanted =
-          kernels_.list(arguments_, chunk.first, chunk.last, candidates, list.data(), room);
-      if (wanted <= room) {
-        // Steps read beyond the last entry; index 0 there is that of a particle.
-        std::fill_n(list.begin() + wanted, kReadAhead, 0u);
-        return wanted;
-      }
-      // A quarter more at least: the chunk is listed again, which should be rare.
-      list.resize(static_cast<std::size_t>(std::max(wanted, 5 * room / 4) + 16 * kChunk));
-    }
   }
 
   // ---- several ranks ----
@@ -549,8 +512,7 @@ class CpuEngine final : public EngineBase {
 
   // After reach_farther().
   void know_more() {
-    *ranks_ = decomposition_of(settings_of_tilted_box(), *communicator_, beyond_lists());
-    set_cells();
+    share_box();
     if (is_sheared()) tilt_cells(arguments_.cells, step_);
     // The ghosts of the build that is repeated are dropped.
     position_.resize(static_cast<std::size_t>(count_));

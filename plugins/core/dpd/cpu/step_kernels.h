@@ -4,7 +4,7 @@
 // Each particle has a full list and adds up its own forces, in the order of the GPU's threads.
 #pragma once
 
-#include "motion_kernels.h"
+#include "row_sums.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
@@ -382,20 +382,7 @@ class StepLoop {
   int add_rows(int n, int end) {
     Rows only = row_[0];
     const auto add = [&](int pair, FourInts row) {
-      // row = (x, y, z, f / r) of a pair: sum += (f / r) r_ij for three components at a time.
-      FourFloats r = reinterpret_cast<FourFloats>(row);
-      const FourFloats over = {r[3], r[3], r[3], r[3]};
-      Rows& sum = one_lane ? only : row_[lane_[pair]];
-      sum.force = fused(r, over, sum.force);
-      if constexpr (reading) {
-        // As add_energy(): 1 times the energy is added to the sum beside xx, yy and zz.
-        FourFloats f = r * over;
-        r[3] = 1;
-        f[3] = energy_[pair];
-        sum.diagonal = fused(r, f, sum.diagonal);
-        sum.others =
-            fused(FourFloats{r[0], r[0], r[1], 0}, FourFloats{f[1], f[2], f[2], 0}, sum.others);
-      }
+      (one_lane ? only : row_[lane_[pair]]).add(row, reading ? energy_[pair] : Real(0));
     };
     for (; n < end; n += kGroup) {
       const auto at = [n](const Real* from) {
@@ -431,14 +418,7 @@ class StepLoop {
       const Rows sum = row_[0];
       for (int lane = 0; lane < s_.lanes; ++lane) row_[lane] = Rows{};
       if (simple_ && move_simply(i, sum.force)) return;
-      sum_[0].force = {sum.force[0], sum.force[1], sum.force[2]};
-      if constexpr (reading) {
-        sum_[0].energy = sum.diagonal[3];
-        for (int a = 0; a < 3; ++a) {
-          sum_[0].virial[a] = sum.diagonal[a];
-          sum_[0].virial[3 + a] = sum.others[a];
-        }
-      }
+      sum.leave(sum_[0]);
       return move(i);
     }
     for (int distance = s_.lanes / 2; distance > 0; distance /= 2)
@@ -558,16 +538,7 @@ class StepLoop {
     Real y_noise[kHits], z_noise[kHits];
   };
   struct Nothing {};
-  // Sums in rows of four: forces; the virials xx, yy and zz, and the energy; xy, xz and yz.
-  struct Rows {
-    FourFloats force, diagonal, others;
-    void add(const Rows& b) {
-      force += b.force;
-      if constexpr (!reading) return;
-      diagonal += b.diagonal;
-      others += b.others;
-    }
-  };
+  using Rows = RowSums<reading>;
 
   const StepArguments<P>& s_;
   Chunk& chunk_;
