@@ -77,7 +77,6 @@ OTHERS = {
     "fix g nvt": two_types()
     + fluid()
     + "group t type 1\nfix g t nvt temp 1.0 1.0 0.2\ngroup u type 2\nfix nve u nve\n",
-    "fix p npt": two_types() + fluid() + "fix p all npt temp 1.0 1.0 0.2 iso 20.0 20.0 2.0\n",
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from dpd_scripts import (
@@ -81,6 +83,24 @@ def test_thermodynamic_output_alone(columns, device, tmp_path):
     ours, host = compare(SCRIPTS["bonds"], more, device, tmp_path)
     for column, values in host.thermo().items():
         assert ours.thermo()[column] == pytest.approx(values, rel=1e-8, abs=1e-9), column
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_temperatures_and_pressures_need_sums_only(ranks, device, tmp_path):
+    # A variable makes LAMMPS read the particles themselves.
+    more = "thermo_style custom step temp press ke etotal enthalpy pxx pyy pzz pxy pxz pyz lx\n"
+    more += "thermo_modify format float %.16g\nthermo 1\n" + resident(device)
+    sums, particles = (
+        run_lammps(SCRIPTS["bonds"] + variable + more + "run 8\n", tmp_path, ranks)
+        for variable in ("", "variable x equal step\n")
+    )
+    assert_stays(sums)
+    for column, values in particles.thermo().items():
+        assert sums.thermo()[column] == pytest.approx(values, rel=1e-12, abs=1e-11), column
+    copied = [
+        int(n) for run in (sums, particles) for n in re.findall(r"(\d+) for what", run.output)
+    ]
+    assert not copied or copied[0] < copied[1] / 4
 
 
 def test_a_fix_that_changes_the_time_step(device, tmp_path):

@@ -166,6 +166,10 @@ void ChainThermostat::set_state(const NoseHooverState& state) const {
   fix_->*(&OfNH::t_current) = state.temperature;
 }
 
+void ChainThermostat::set_up() const {
+  if (fix_) fix_->setup(0);
+}
+
 // Lets the fix make the first half of a step on the atoms, without forces.
 bool ChainThermostat::acts_as_read(double rate) const {
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);

@@ -34,6 +34,8 @@ class ChainThermostat : protected Pointers {
   // The state of the fix.
   manymove::dpd::NoseHooverState state() const;
   void set_state(const manymove::dpd::NoseHooverState& state) const;
+  // Gives the fix what follows from its state, so that it can make a step on the atoms.
+  void set_up() const;
 
  private:
   bool read();

@@ -17,6 +17,17 @@ __global__ void __launch_bounds__(kThreads)
   sums.add(i < count, position[readable], velocity[readable]);
 }
 
+// One thread per particle: add_products().
+template <class Position, class Velocity>
+__global__ void __launch_bounds__(kThreads)
+    products_kernel(int count, bool mixed, MomentSums sums, const Position* position,
+                    const Velocity* velocity) {
+  const int i = index_of_thread();
+  Moments own;
+  if (i < count) add_products(own, mixed, sums.units, position[i], velocity[i]);
+  sums.add(own);
+}
+
 // A change of velocities in stride. drop: by how much it has lowered the temperature.
 struct Drive {
   VelocityChange change;
@@ -41,7 +52,7 @@ __global__ void __launch_bounds__(kThreads)
       double drop = blockIdx.x == 0 ? *drive.drop : 0;
       bad =
           make_map(drive.change, drive.scale, sums, drive.target, drop, map) != ChangeState::kMade;
-      found[0] = map.scale;
+      found[0] = map.scale[0];
       for (int a = 0; a < 3; ++a) found[1 + a] = map.shift[a];
       if (blockIdx.x == 0) {
         *drive.drop = drop;
@@ -52,7 +63,7 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   const int i = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
   if (i >= s.count || bad) return;
-  const VelocityMap map = {found[0], {found[1], found[2], found[3]}};
+  const VelocityMap map = {{found[0], found[0], found[0]}, {found[1], found[2], found[3]}};
   typename P::Position r = s.position[i];
   typename P::Velocity v = s.next_velocity[i];
   // lambda v + shift of make_map(): the velocity at the end of the step becomes scale v + shift;
@@ -99,6 +110,14 @@ class VelocitySums {
     if (count == 0) return {};
     launch_each(count, stream, &moments_kernel<Position, Velocity>, count,
                 of_step(0, flag, Moments::kSums, stream), position, velocity);
+    return fetch(0, stream);
+  }
+  template <class Position, class Velocity>
+  Moments of_products(int count, bool mixed, const Position* position, const Velocity* velocity,
+                      const EngineStream& stream) const {
+    if (count == 0) return {};
+    launch_each(count, stream, &products_kernel<Position, Velocity>, count, mixed,
+                of_step(0, 0, 3, stream), position, velocity);
     return fetch(0, stream);
   }
 
