@@ -392,7 +392,7 @@ void DeviceCharges<P>::follow(int count, const typename P::Velocity* velocity,
                               Vector<typename P::Real>* force) {
   arrays_.force = force;
   owned_.clear(stream_);
-  check(cudaMemsetAsync(carrier_.data(), 0xff, carrier_.size() * sizeof(int), stream_), "clear");
+  carrier_.clear(stream_, 0xff);
   launch_each(count, stream_, &follow_kernel<P>, count, velocity, arrays_);
 }
 
