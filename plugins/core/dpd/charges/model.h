@@ -110,8 +110,8 @@ MM_HD CellSpan span_around(int cell, int cells) {
   return {cell < kReach ? cell - kReach + cells : cell - kReach, 2 * kReach + 1};
 }
 
-// Whether one thread of a warp of a GPU has it, all of which call this; on a CPU, whether this one
-// has.
+// On a GPU, whether the condition holds for a thread of the warp, all threads of which must call
+// this function; on a CPU, the condition itself.
 MM_HD bool any_of_warp(bool here) {
 #if defined(__CUDA_ARCH__)
   return __any_sync(0xffffffffu, here);
