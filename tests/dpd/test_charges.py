@@ -331,7 +331,10 @@ def test_forces_of_charges_are_the_same_bits_on_ranks_and_threads(
     )
     assert_stays(several)
     assert (state(threads) == state(one)).all()
-    assert (state(several) == state(one)).all()
+    # LAMMPS sends atoms of a tilted box to other ranks in fractions of its edges, which rounds.
+    same = slice(3 if tilt else 0, None)
+    assert (state(several)[:, same] == state(one)[:, same]).all()
+    assert_close(state(several)[:, :3], state(one)[:, :3], 1e-15)
     for name in ("E_coul", "E_long"):
         assert (several.thermo()[name][1:] == one.thermo()[name][1:]).all(), name
 
