@@ -110,26 +110,14 @@ MM_HD CellSpan span_around(int cell, int cells) {
   return {cell < kReach ? cell - kReach + cells : cell - kReach, 2 * kReach + 1};
 }
 
-// Calls visit(first, last) for the places within reach of a charge, in those rows of cells that
-// lane `lane` of `lanes` has. start: [cells + 1], of the places of each cell.
-template <class Visit>
-MM_HD void for_places_around(const ChargeLaw& law, const int* start, const ChargedPlace& i,
-                             int lane, int lanes, const Visit& visit) {
-  const auto span = [&](std::uint32_t u, int a) {
-    return span_around(static_cast<int>(bin_of(u, static_cast<std::uint32_t>(law.cells[a]))),
-                       law.cells[a]);
-  };
-  const auto wrapped = [](int c, int cells) { return c < cells ? c : c - cells; };
-  const CellSpan x = span(i.x, 0), y = span(i.y, 1), z = span(i.z, 2);
-  for (int r = lane; r < y.count * z.count; r += lanes) {
-    const int row = (wrapped(z.first + r / y.count, law.cells[2]) * law.cells[1] +
-                     wrapped(y.first + r % y.count, law.cells[1])) *
-                    law.cells[0];
-    // Cells of a row follow each other in memory; behind the last one comes the first one.
-    const int end = x.first + x.count, inner = end < law.cells[0] ? end : law.cells[0];
-    visit(start[row + x.first], start[row + inner]);
-    if (end > inner) visit(start[row], start[row + end - inner]);
-  }
+// On a GPU, whether the condition holds for a thread of the warp, all threads of which must call
+// this function; on a CPU, the condition itself.
+MM_HD bool any_of_warp(bool here) {
+#if defined(__CUDA_ARCH__)
+  return __any_sync(0xffffffffu, here);
+#else
+  return here;
+#endif
 }
 
 // Room for indices of places, `apart` words from one to the next.
@@ -138,9 +126,10 @@ struct NearPlaces {
   int apart;
 };
 
-// The pairs of one charge, in the rows of for_places_around(). Near places are collected first,
-// `most` at a time: a CPU cannot predict which are near, and threads of a GPU would wait for those
-// whose place is near.
+// The pairs of one charge, in those rows of cells that lane `lane` of `lanes` has. start: [cells +
+// 1], of the places of each cell. Near places are collected first, at most `most` at a time: a CPU
+// cannot predict which are near, and the threads of a warp, all of which call this, would wait for
+// those whose place is near.
 template <bool reading, int most>
 MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPlace* place,
                          const ChargedPlace& i, const NearPlaces& near, int lane = 0,
@@ -152,13 +141,32 @@ MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPl
       add_pair<reading>(law, law.force, law.energy, 1, i, place[near.first[n * near.apart]], sums);
     count = 0;
   };
-  for_places_around(law, start, i, lane, lanes, [&](int first, int last) {
+  const auto collect = [&](int first, int last) {
     for (int k = first; k < last; ++k) {
       near.first[count * near.apart] = k;
       count += are_near(law, i, place[k]);
       if (count == most) add();
     }
-  });
+  };
+  const auto span = [&](std::uint32_t u, int a) {
+    return span_around(static_cast<int>(bin_of(u, static_cast<std::uint32_t>(law.cells[a]))),
+                       law.cells[a]);
+  };
+  const auto wrapped = [](int c, int cells) { return c < cells ? c : c - cells; };
+  const CellSpan x = span(i.x, 0), y = span(i.y, 1), z = span(i.z, 2);
+  const int rows = y.count * z.count;  // the same for all charges
+  for (int first = 0; first < rows; first += lanes) {
+    if (const int r = first + lane; r < rows) {
+      const int row = (wrapped(z.first + r / y.count, law.cells[2]) * law.cells[1] +
+                       wrapped(y.first + r % y.count, law.cells[1])) *
+                      law.cells[0];
+      // Cells of a row follow each other in memory; behind the last one comes the first one.
+      const int end = x.first + x.count, inner = end < law.cells[0] ? end : law.cells[0];
+      collect(start[row + x.first], start[row + inner]);
+      if (end > inner) collect(start[row], start[row + end - inner]);
+    }
+    if (any_of_warp(count > most / 2)) add();
+  }
   add();
   return sums;
 }

@@ -292,6 +292,8 @@ void ChargePlan::make_mesh(const Settings& s) {
   if (lattice_.tilted) average_highest_waves(mesh, influence);
 }
 
+// As ReciprocalLattice::wave(), but with a diagonal that is multiplied before it is divided: the
+// results of `kspace_style ewald` have the bits of this order.
 void ChargePlan::find_wave(const int (&n)[3], double (&k)[3]) const {
   for (int a = 0; a < 3; ++a) k[a] = 2 * kPi * n[a] / period_[a];
   if (!lattice_.tilted) return;

@@ -284,8 +284,8 @@ __global__ void __launch_bounds__(kThreads)
   const int carrier = k < a.charges ? a.carrier[p.number] : -1;
   const bool here = carrier >= 0;
   if (!__any_sync(kWholeWarp, here)) return;
-  // A lane has a few of them on average.
-  constexpr int kMostNear = 16;
+  // Where a tenth of the particles is charged, a lane has four of them in all.
+  constexpr int kMostNear = 24;
   __shared__ int near[kMostNear * kThreads];
   ChargeSums sums = sums_of<reading, kMostNear>(
       a.law, reinterpret_cast<const int*>(a.start), a.place, p,
@@ -392,7 +392,7 @@ void DeviceCharges<P>::follow(int count, const typename P::Velocity* velocity,
                               Vector<typename P::Real>* force) {
   arrays_.force = force;
   owned_.clear(stream_);
-  check(cudaMemsetAsync(carrier_.data(), 0xff, carrier_.size() * sizeof(int), stream_), "clear");
+  carrier_.clear(stream_, 0xff);
   launch_each(count, stream_, &follow_kernel<P>, count, velocity, arrays_);
 }
 

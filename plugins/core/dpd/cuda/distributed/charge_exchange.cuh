@@ -53,14 +53,13 @@ class ChargeExchange {
   // Collective. After follow(), when the host has waited for it.
   void count() {
     const auto ranks = static_cast<std::size_t>(c_.ranks.ranks());
-    to_.assign(ranks, *owned_);
-    to_[static_cast<std::size_t>(c_.ranks.rank())] = 0;
-    from_.assign(ranks, 0);
-    c_.communicator().transpose(to_.data(), from_.data());
-    from_[static_cast<std::size_t>(c_.ranks.rank())] = 0;
-    static_cast<void>(total_of(from_, sizeof(PlaceRecord)));
-    const std::int64_t most =
-        std::max<std::int64_t>(*owned_, *std::max_element(from_.begin(), from_.end()));
+    const auto self = static_cast<std::size_t>(c_.ranks.rank());
+    const std::int64_t own = *owned_;
+    from_.resize(ranks);
+    c_.communicator().gather(&own, from_.data(), sizeof own);
+    const std::int64_t most = *std::max_element(from_.begin(), from_.end());
+    to_.assign(ranks, own);
+    to_[self] = from_[self] = 0;
     c_.transport->expect(static_cast<std::size_t>(most) * sizeof(PlaceRecord));
   }
   // Collective: launches the forces of a step in streams.main, and the exchange in streams.ahead().
