@@ -7,6 +7,8 @@ import itertools
 
 import hoomd
 import numpy as np
+from hoomd.data.typeconverter import RequiredArg
+from hoomd.error import IncompleteSpecificationError
 
 # Classes are compared by name, because a HOOMD-blue without HPMC does not have them. Potentials of
 # hoomd.md have the same attributes and other energies.
@@ -72,10 +74,14 @@ def _of_pair(potential, pair, diameters):
     params = potential.params[pair]
     if params is None:
         return []
+    if params is RequiredArg:
+        raise IncompleteSpecificationError(
+            f"pair_potentials: Step.params[{pair}] is missing: set it, or set it to None"
+        )
     energies = [*map(float, params["epsilon"]), 0.0]
     if len(params["r"]) + 1 != len(energies):
         raise ValueError(f"pair_potentials: Step.params[{pair}] must have as many r as epsilon")
-    if list(params["r"]) != sorted(params["r"]):
+    if list(params["r"]) != sorted(set(params["r"])):
         raise ValueError(f"pair_potentials: Step.params[{pair}] must have ascending r")
     contact = sum(diameters[name] for name in pair) / 2
     return [

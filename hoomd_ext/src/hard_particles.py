@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import weakref
 
 from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
@@ -367,8 +368,11 @@ class HardParticles(OfThreads, Integrator):
         of the paper). If the configuration has been changed, it is read and repaired first, as
         before a step. The value is linear in the counts of pairs, so that the mean over
         configurations is the estimate from all of them. Configurations a sweep apart are
-        correlated; one in 10 to 100 is enough.
+        correlated; one in 10 to 100 is enough. The value is NaN with `pair_potentials`, whose terms
+        are not sampled.
         """
+        if self._steps:
+            return math.nan
         counts = self._cpp_obj.contact_histogram(_pressure.DELTA_R, _pressure.BINS)
         return float(
             _pressure.pressure_from_histogram(
@@ -382,7 +386,8 @@ class HardParticles(OfThreads, Integrator):
 
     @log(requires_run=True)
     def betaP(self):
-        r"""float: :math:`\beta P` of the present configuration :math:`[\mathrm{length}^{-D}]`."""
+        r"""float: :math:`\beta P` of the present configuration :math:`[\mathrm{length}^{-D}]`, or
+        NaN as `pressure` is."""
         return self.pressure / self._cpp_obj.diameter**self._DIMENSIONS
 
     @log(category="string", requires_run=True)

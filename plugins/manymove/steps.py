@@ -22,12 +22,20 @@ Table = tuple[tuple[float, ...], ...]
 
 def _numbers(name: str, value: Any) -> float | Table:
     """A check of a number, or of a table of them for the pairs of types."""
-    found = np.asarray(value, dtype=np.float64)
-    if found.ndim not in (0, 2) or not np.isfinite(found).all():
-        raise ParameterError(name, f"must be a finite number or a table of them, got {value!r}")
+    try:
+        found = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        found = np.empty(0)
+    if found.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must be a number or a table of numbers, got {value!r}")
+    square = found.ndim == 2 and found.shape[0] == found.shape[1] > 0
+    if not (found.ndim == 0 or square) or not np.isfinite(found).all():
+        raise ParameterError(
+            name, f"must be a finite number or a square table of them, got {value!r}"
+        )
     if found.ndim == 0:
         return float(found)
-    return tuple(tuple(row) for row in found.tolist())
+    return tuple(tuple(map(float, row)) for row in found)
 
 
 def _lengths(name: str, value: Any) -> float | Table:
@@ -45,7 +53,12 @@ class Step(Group):
         range: distance of the centers below which a pair has the energy, above the contact
             distance; a number, or a symmetric table for the pairs of T types, (T, T).
         energy: energy in kT, at most 1000 in magnitude, which is rounded to a multiple of 2**-32; a
-            number, or a symmetric table (T, T), in which pairs with the energy 0 have no step.
+            number, or a symmetric table (T, T), in which pairs with the energy 0 have no step. A
+            trial move that would raise the energy by more than 45 kT is rejected.
+
+    Raises:
+        TypeError: an argument is not made of numbers.
+        ValueError: a number is not finite, a range is not positive, or a table is not square.
     """
 
     range: Annotated[float | Table, _lengths]
@@ -53,7 +66,8 @@ class Step(Group):
 
 
 def read(given: Any, types: int) -> tuple[tuple[Step, ...], dict[str, Any]]:
-    """The steps, and the parameters that the engine has of them.
+    """The steps, and the parameters that the engine has of them. Tables of equal numbers become
+    numbers, as in a checkpoint, which does not distinguish them.
 
     Args:
         given: argument of the class.
@@ -83,7 +97,8 @@ def read(given: Any, types: int) -> tuple[tuple[Step, ...], dict[str, Any]]:
         }
         for step in steps
     ]
-    return steps, {"steps": listed} if listed else {}
+    parameters = {"steps": listed} if listed else {}
+    return of_checkpoint(parameters), parameters
 
 
 def reach(steps: tuple[Step, ...], contact: float) -> float:
@@ -95,9 +110,9 @@ def reach(steps: tuple[Step, ...], contact: float) -> float:
 def of_checkpoint(parameters: dict[str, Any]) -> tuple[Step, ...]:
     """The steps of the parameters that `read` returned."""
 
-    def table(flat: list[float]) -> float | Table:
+    def table(flat: list[float]) -> Any:
         types = round(len(flat) ** 0.5)
-        return flat[0] if len(set(flat)) == 1 else _numbers("", np.reshape(flat, (types, types)))
+        return flat[0] if len(set(flat)) == 1 else np.reshape(flat, (types, types))
 
     return tuple(
         Step(table(each["ranges"]), table(each["energies"])) for each in parameters.get("steps", [])

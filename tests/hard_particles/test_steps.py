@@ -172,13 +172,14 @@ def test_500_square_well_spheres_have_the_energy_of_a_serial_simulation():
 
 
 def test_a_shoulder_without_energy_is_no_shoulder():
-    """Its cells are as wide as without steps, and the decisions are those of a table."""
+    """It is dropped and counts for no limit, and its cells are as wide as without steps."""
     box = (8.0, 8.0, 8.0)
     table = {"types": np.zeros(216, dtype=int), "contacts": [[1.0]]}
-    runs = [make((sites(box, 6), box), **table, steps=s) for s in (None, Step(2.5, 0.0))]
+    runs = [make((sites(box, 6), box), **table, steps=s) for s in (None, 9 * [Step(2.5, 0.0)])]
     for run in runs:
         run.run_cycles(20)
     assert runs[0].state_hash == runs[1].state_hash
+    assert not runs[1].step_energies.any()
 
 
 def test_steps_and_fields_act_together(device):
@@ -244,6 +245,7 @@ def test_a_run_continues_from_a_checkpoint(device, dimensions, sizes, tmp_path):
     assert other.steps == loaded.steps
     other.run_cycles(1)
     assert_valid(other)
+    assert other.step_energies == pytest.approx(energies(other), abs=1e-7)
 
 
 def test_pinned_particles_have_energies_but_stay(device):
@@ -278,11 +280,11 @@ MIXED = np.linspace(0.8, 1.0, 27)
         ({"pressure": 1.0}, "steps cannot be combined with constant pressure"),
         ({"swaps": 2, "diameter": MIXED}, "steps cannot be combined with swap moves"),
         ({"diameter": MIXED}, "steps cannot be combined with diameters by particle"),
-        ({"steps": 9 * [Step(1.2, 1.0)]}, "steps must be at most 8, got 9"),
+        ({"steps": 9 * [Step(1.2, 1.0)]}, "steps must have at most 8 steps in all, got 9"),
         ({"steps": Step(0.9, 1.0)}, "must have ranges above the contact distance 1, got 0.9"),
         ({"steps": Step(1.0, 1.0)}, "must have ranges above the contact distance 1, got 1"),
-        ({"steps": Step(1.2, 1001.0)}, "must have energies of at most 1000 kT, got 1001"),
-        ({"steps": Step(2.6, 1.0)}, "three times the largest range of the steps are 7.8"),
+        ({"steps": Step(1.2, 1001.0)}, "at most 1000 kT in magnitude in each step, got 1001"),
+        ({"steps": Step(2.6, 1.0)}, "three times the largest range of an energy are 7.8"),
         (
             {"steps": Step([[1.2, 1.3], [1.3, 1.4]], 1.0)},
             r"range must be a number or a table of 1 by 1 for pairs of types, got .* \(2, 2\)",
@@ -314,6 +316,39 @@ def test_tables_are_for_the_types():
 def test_bad_numbers_are_refused(given):
     with pytest.raises(ValueError, match="must be"):
         Step(*given)
+
+
+@pytest.mark.parametrize("bad", ["1.5", "abc", True, None, [[True]], [["1.5"]]])
+def test_what_is_no_number_is_refused_by_the_name_of_the_argument(bad):
+    for name in ("range", "energy"):
+        with pytest.raises(TypeError, match=f"^{name} must be a number or a table of numbers"):
+            Step(**{"range": 1.5, "energy": -1.0} | {name: bad})
+
+
+@pytest.mark.parametrize("bad", [[[1.2], [1.3, 1.4]], [[]], [], [1.2], [[1.2, 1.3]]])
+def test_a_table_that_is_not_square_is_refused(bad):
+    for name in ("range", "energy"):
+        with pytest.raises(ValueError, match=f"^{name} must be a finite number or a square table"):
+            Step(**{"range": 1.5, "energy": -1.0} | {name: bad})
+
+
+def test_a_checkpoint_has_tables_of_equal_numbers_as_numbers(tmp_path):
+    """A table of one type, and one that says nothing, are the numbers in them."""
+    types = {"types": np.arange(27) % 2, "contacts": [[1.0, 0.9], [0.9, 0.8]]}
+    given = [Step(2 * [2 * [1.5]], -1.0), Step(1.3, [[0.0, -1.0], [-1.0, 0.0]]), Step(1.4, 0.0)]
+    saved = make((sites((5.0,) * 3), (5.0,) * 3), steps=given, **types)
+    assert saved.steps == (Step(1.5, -1.0), *given[1:])
+    saved.save(tmp_path / "state")
+    assert type(saved).load(tmp_path / "state", device="cpu").steps == saved.steps
+
+
+def test_a_few_small_particles_with_a_wide_range_have_room():
+    """The narrowest tile has room for millions of particles of their size."""
+    box = (12.0, 12.0, 12.0)
+    types = {"types": np.arange(27) % 2, "contacts": [[1.0, 0.55], [0.55, 0.1]]}
+    few = make((sites(box), box), steps=Step(3.9, -0.1), **types)
+    few.run_cycles(20)
+    assert few.step_energies == pytest.approx(energies(few), abs=1e-7)
 
 
 def test_what_is_not_a_step_is_refused():

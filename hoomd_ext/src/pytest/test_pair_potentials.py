@@ -123,13 +123,50 @@ def test_what_steps_do_not_have_is_refused_by_name(start):
     well.params[("A", "A")] = dict(epsilon=[-0.5], r=[1.2])
     mc.pair_potentials = [well]
     simulation.run(1)
+    sdf = hoomd.manymove.compute.SDF(xmax=0.02, dx=1e-4)
+    simulation.operations.computes.append(sdf)
+    simulation.run(1)
     with pytest.raises(ValueError, match="pair_potentials has a term for each step"):
-        _ = mc.pressure
+        _ = sdf.betaP
     mc.box_moves = {"betaP": 1.0}
     with pytest.raises(ValueError, match="pair_potentials cannot be combined with constant"):
         simulation.run(1)
     mc.box_moves = None
-    for r, message in (([1.2, 1.4], "as many r as"), ([1.9], "largest range of the steps")):
-        well.params[("A", "A")] = dict(epsilon=[-0.5], r=r)
+    for epsilon, r, message in (
+        ([-0.5], [1.2, 1.4], "as many r as"),
+        ([-0.5, 1.0], [1.4, 1.2], "must have ascending r"),
+        ([-0.5, 1.0], [1.2, 1.2], "must have ascending r"),
+        ([-0.5], [1.9], "three times the largest range of an energy"),
+        (list(range(12)), np.linspace(1.1, 1.3, 12).tolist(), "at most 8 steps in all"),
+        ([1e4, -1.0], [1.1, 1.2], "at most 1000 kT in magnitude in each step"),
+    ):
+        well.params[("A", "A")] = dict(epsilon=epsilon, r=r)
         with pytest.raises(ValueError, match=message):
             simulation.run(1)
+
+
+def test_a_pair_without_params_is_refused_by_its_name(start):
+    mc = hoomd.manymove.HardSpheres(default_d=0.2)
+    simulation = start(mc)
+    well = hpmc.pair.Step()
+    well.params[("A", "A")] = dict(epsilon=[-0.5], r=[1.2])
+    mc.pair_potentials = [well]
+    with pytest.raises(ValueError, match=r"Step.params\[\('A', 'B'\)\] is missing"):
+        simulation.run(1)
+
+
+def test_a_logger_of_all_quantities_has_no_pressure(start):
+    """`logger.add(mc)` of a usual script works, and the pressure is NaN with steps only."""
+    mc = hoomd.manymove.HardSpheres(default_d=0.2)
+    simulation = start(mc)
+    logger = hoomd.logging.Logger(["scalar"])
+    logger.add(mc)
+    found = []
+    for potentials in ([], [step()]):
+        mc.pair_potentials = potentials
+        simulation.run(2)
+        logged = logger.log()["manymove"]["hard_spheres"]["HardSpheres"]
+        found.append([logged[name][0] for name in ("pressure", "betaP", "pair_energy")])
+    assert np.isfinite(found[0]).all()
+    assert np.isnan(found[1][:2]).all()
+    assert found[1][2] == mc.pair_energy

@@ -159,6 +159,18 @@ int default_tile(const int* cells) {
   return best;
 }
 
+// The most particles of a tile with its far border by packing bounds, which the width of tiles is
+// chosen by, for any number of particles in the box.
+double packed_in_tile(const State& s) {
+  double edges[3];
+  for (int a = 0; a < s.dimensions(); ++a)  // at constant pressure for all volumes
+    edges[a] = s.constant_pressure()
+                   ? kWidestCell * s.distances.largest * (s.geometry.tile[a] + 1)
+                   : s.parameters.box[a] / s.geometry.cells[a] *
+                         std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
+  return std::min(1e9, most_in_box(s.distances, edges, s.dimensions()));
+}
+
 // The tiles of a mixture in three dimensions if cubes would be between two and three for each
 // multiprocessor of an H100, which then waits for those with three: at most two for each, in
 // numbers per axis that leave most cells active.
@@ -185,7 +197,7 @@ void balance_tiles(State& state) {
   const std::array<int, 3> cubic = state.parameters.tile;
   for (int a = 0; a < 3; ++a) state.parameters.tile[a] = (g.cells[a] + best[a] - 1) / best[a];
   set_tile(state, state.parameters.tile);
-  if (expected_in_tile(state) > kExpectedInTile || most_in_tile(state) > kMostInTile)
+  if (expected_in_tile(state) > kExpectedInTile || packed_in_tile(state) > kMostInTile)
     state.parameters.tile = cubic;
 }
 
@@ -210,7 +222,7 @@ void choose_tile(State& state) {
     };
     // Particles of mixtures are many in a cell.
     for (set(width); width > 3 && expected_in_tile(state) > kExpectedInTile;) set(width - 1);
-    while (width > 2 && most_in_tile(state) > kMostInTile) set(width - 1);
+    while (width > 2 && packed_in_tile(state) > kMostInTile) set(width - 1);
     if (D == 3 && state.distances.contact != Contact::one_size) balance_tiles(state);
   }
   set_tile(state, p.tile);
@@ -229,14 +241,9 @@ void choose_tile(State& state) {
 }  // namespace
 
 int most_in_tile(const State& s) {
-  double edges[3];
-  for (int a = 0; a < s.dimensions(); ++a)  // at constant pressure for all volumes
-    edges[a] = s.constant_pressure()
-                   ? kWidestCell * s.distances.largest * (s.geometry.tile[a] + 1)
-                   : s.parameters.box[a] / s.geometry.cells[a] *
-                         std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
-  // Particles of a small box are there twice, as their own images.
-  return static_cast<int>(std::min(1e9, most_in_box(s.distances, edges, s.dimensions())));
+  // Particles of a small box are there twice along an axis, as their own images.
+  const double all = std::ldexp(static_cast<double>(s.particles), s.dimensions());
+  return static_cast<int>(std::min(all, packed_in_tile(s)));
 }
 
 int expected_in_tile(const State& s) {
@@ -264,7 +271,7 @@ namespace {
 
 // For messages: what cells are as wide as.
 const char* interaction(const State& state) {
-  return state.parameters.steps.empty() ? "contact distance" : "range of the steps";
+  return state.parameters.steps.empty() ? "contact distance" : "range of an energy";
 }
 
 // Cells, integer units and the unit of length at constant volume.

@@ -148,8 +148,8 @@ int row_of(const State& state, const Snapshot& data, std::int64_t place);
 // docs/theory/hard_spheres.md).
 double most_in_cell(const Distances& distances, const double* edges, int dimensions);
 
-// The most particles of a tile with its far border by these bounds; and as many as are expected
-// there in a homogeneous system, with room for fluctuations.
+// The most particles of a tile with its far border by these bounds, or by the number of particles;
+// and as many as are expected there in a homogeneous system, with room for fluctuations.
 int most_in_tile(const State& state);
 int expected_in_tile(const State& state);
 

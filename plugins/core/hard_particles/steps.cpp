@@ -33,8 +33,6 @@ double settle_steps(State& state) {
   Parameters& p = state.parameters;
   double reach = state.distances.largest;
   if (p.steps.empty()) return reach;
-  if (p.steps.size() > kMostSteps)
-    refuse(kName, "must be at most ", kMostSteps, ", got ", p.steps.size());
   if (state.constant_pressure())
     refuse(kName, "cannot be combined with constant pressure, where a change of the box changes ",
            "the energies of all pairs");
@@ -53,8 +51,8 @@ double settle_steps(State& state) {
     check_table("energies", step.energies, types);
     for (std::size_t k = 0; k < types * types; ++k) {
       if (std::abs(step.energies[k]) > kLargestEnergy)
-        refuse(kName, "must have energies of at most ", kLargestEnergy, " kT, got ",
-               step.energies[k]);
+        refuse(kName, "must have energies of at most ", kLargestEnergy,
+               " kT in magnitude in each step, got ", step.energies[k]);
       if (step.energies[k] == 0) continue;
       if (!(step.ranges[k] > p.contacts[k]))
         refuse(kName, "must have ranges above the contact distance ", p.contacts[k], ", got ",
@@ -62,6 +60,13 @@ double settle_steps(State& state) {
       reach = std::max(reach, step.ranges[k]);
     }
   }
+  // Without energies they would cost time only.
+  std::erase_if(p.steps, [](const PairStep& step) {
+    return std::all_of(step.energies.begin(), step.energies.end(),
+                       [](double energy) { return energy == 0; });
+  });
+  if (p.steps.size() > kMostSteps)
+    refuse(kName, "must have at most ", kMostSteps, " steps in all, got ", p.steps.size());
   return reach;
 }
 
