@@ -27,7 +27,7 @@ class FreeEnergySettings(Settings):
     """The settings of `manymove free-energy`. Those under the title of a group are options.
 
     System:
-        packing_fraction: Packing fraction N pi d^3 / (6 V) of the crystal.
+        packing_fraction: Packing fraction, N pi d^3 / (6 V) of the crystal.
         crystal: Crystal: fcc or hcp.
         particles: Numbers of particles; from two different ones, the free energy of infinitely many
             is extrapolated.

@@ -38,7 +38,7 @@ class Settings(Session):
     """The settings of a job that measures many systems.
 
     Run:
-        sweeps: Length of each run in sweeps, without the equilibration.
+        sweeps: Length of the measurement of each run in sweeps.
         equilibrate: Length of the equilibration of each run in sweeps.
 
     Files:
