@@ -149,6 +149,12 @@ void HardParticles::set_fields(const pybind11::list& fields) {
   stale_ = true;
 }
 
+void HardParticles::set_steps(const Steps& steps) {
+  steps_.clear();
+  for (const auto& [ranges, energies] : steps) steps_.push_back({ranges, energies});
+  stale_ = true;
+}
+
 double HardParticles::max_displacement(const std::string& type) const {
   return max_displacement_.at(m_pdata->getTypeByName(type));
 }
@@ -273,6 +279,7 @@ std::string HardParticles::name_of(const Parameter& parameter) const {
       {"swap_range", "swap['range']"},
       {"pinned", "a d of 0"},
       {"fields", "external_potentials"},
+      {"steps", "pair_potentials"},
       {"volume_delta", moves + "['delta']"},
       {"box_volume_delta", "box_moves['volume']['delta']"},
       {"box_length_delta", "box_moves['length']['delta']"},
@@ -333,10 +340,16 @@ hard_particles::Parameters HardParticles::parameters() const {
   parameters.dimensions = dimensions_;
   const auto edges = box();
   std::copy_n(edges.begin(), dimensions_, parameters.box);
-  if (one_size())
+  parameters.steps = steps_;
+  if (!steps_.empty() && diameter_.size() > 1) {  // steps belong to pairs of types
+    parameters.types = types_by_tag();
+    for (const double a : diameter_)
+      for (const double b : diameter_) parameters.contacts.push_back(0.5 * (a + b));
+  } else if (one_size()) {
     parameters.diameter = diameter_.at(0);
-  else
+  } else {
     parameters.diameters = diameters_by_tag();
+  }
   if (pins()) parameters.pinned = pinned_by_tag();
   parameters.fields = fields_by_tag();
   parameters.beta_pressure = beta_pressure_;
@@ -389,7 +402,8 @@ std::string HardParticles::try_engine() {
     complete.first_cycle = std::max(timestep_ << 20, so_far.cycles);
     engine = engine_with(r, particles, complete, device, threads_, ranks_.get(), repaired);
     if (swap_rounds_) engine->set_type_diameters(diameter_);
-    if (!one_size()) mean = mean_of(complete.diameters, dimensions_);
+    if (!one_size())
+      mean = mean_of(complete.types.empty() ? complete.diameters : diameters_by_tag(), dimensions_);
   } catch (const ParameterError& error) {
     refuse(": " + name_of(error.about) + ' ' + error.problem);
   } catch (const ParticleError& error) {
@@ -528,6 +542,7 @@ std::size_t HardParticles::overlaps() {
 }
 
 std::vector<std::uint64_t> HardParticles::nearest_contacts(double bin_width, int bins) {
+  check_no_steps();
   check_system();
   const std::vector<double> r = positions_on_first();
   const hard_particles::Parameters sizes = parameters();
@@ -549,12 +564,27 @@ double HardParticles::field_energy() {
   return sum;
 }
 
+double HardParticles::pair_energy() {
+  prepare();
+  double sum = 0;
+  for (const double energy : engine_->step_energies()) sum += energy;
+  return sum / 2;
+}
+
+void HardParticles::check_no_steps() const {
+  if (!steps_.empty())
+    refuse(
+        ": the pressure of particles with pair_potentials has a term for each step, which is "
+        "not sampled");
+}
+
 std::uint64_t HardParticles::state_hash() {
   prepare();
   return engine_->state_hash();
 }
 
 std::vector<std::uint64_t> HardParticles::contact_histogram(double bin_width, int bins) {
+  check_no_steps();
   prepare();
   return engine_->contact_histogram(bin_width, bins);
 }

@@ -61,8 +61,12 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   // External fields, each a dictionary with the members of ExternalField; `strengths` are by type,
   // and those of hard walls half the diameters.
   void set_fields(const pybind11::list& fields);
-  // Energy of all particles in the fields in kT. Collective.
+  // Steps of the energies of pairs: ranges and energies by pairs of types.
+  using Steps = std::vector<std::pair<std::vector<double>, std::vector<double>>>;
+  void set_steps(const Steps& steps);
+  // Energies of all particles in the fields, and of all pairs in the steps, in kT. Collective.
   double field_energy();
+  double pair_energy();
   double repair_depth() const { return repair_depth_; }
   void set_repair_depth(double depth) { set(repair_depth_, depth); }
 
@@ -132,12 +136,14 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   bool one_size() const;  // whether all types have the same diameter
   // The engine compares HOOMD-blue's types only of other particles.
   bool plain_disks() const {
-    return dimensions_ == 2 && one_size() && beta_pressure_ == 0 && !pins() && fields_.empty();
+    return dimensions_ == 2 && one_size() && beta_pressure_ == 0 && !pins() && fields_.empty() &&
+           steps_.empty();
   }
   bool pins() const;  // whether the particles of some type never move
   // Parameters of the box, the sizes and the pressure.
   hard_particles::Parameters parameters() const;
   void check_swaps() const;
+  void check_no_steps() const;  // for the pressure
   // Gives HOOMD-blue the box of an engine at constant pressure; `scale`: and its particles the
   // places that correspond to theirs. Collective.
   void follow_box(bool scale);
@@ -149,6 +155,7 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   double common_displacement() const;
   // Collective, as parameters() of a mixture or with pinned particles is: [N], on all ranks.
   std::vector<double> diameters_by_tag() const;
+  std::vector<std::int32_t> types_by_tag() const;
   std::vector<std::uint8_t> pinned_by_tag() const;
   std::vector<hard_particles::ExternalField> fields_by_tag() const;
   // Collective: [N][D] by tag, on the first rank; empty on the others.
@@ -211,6 +218,7 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   int swap_rounds_ = 0, swap_every_ = 1;
   double swap_range_ = 0;
   std::vector<hard_particles::ExternalField> fields_;  // with values by type
+  std::vector<hard_particles::PairStep> steps_;
 
   std::unique_ptr<hard_particles::Engine> engine_;
   bool stale_ = true;                    // a parameter has changed since the engine was made

@@ -44,6 +44,12 @@ std::vector<double> HardParticles::diameters_by_tag() const {
   return by_tag([&](std::size_t type) { return diameter_.at(type); });
 }
 
+std::vector<std::int32_t> HardParticles::types_by_tag() const {
+  const std::vector<double> types =
+      by_tag([](std::size_t type) { return static_cast<double>(type); });
+  return {types.begin(), types.end()};
+}
+
 std::vector<std::uint8_t> HardParticles::pinned_by_tag() const {
   const std::vector<double> pinned =
       by_tag([&](std::size_t type) { return max_displacement_.at(type) == 0; });

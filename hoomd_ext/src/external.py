@@ -1,6 +1,9 @@
-"""External fields of the integrators, which are objects of `hoomd.hpmc.external`."""
+"""External fields and steps of the integrators, which are objects of `hoomd.hpmc.external` and
+`hoomd.hpmc.pair`."""
 
 from __future__ import annotations
+
+import itertools
 
 import hoomd
 import numpy as np
@@ -35,6 +38,49 @@ def check(name, potential):
             f"{name}: hoomd.manymove has the WallPotential, Linear and Harmonic of "
             f"hoomd.hpmc.external, got {potential!r}"
         )
+
+
+def check_pair(potential):
+    """Refuse what is none of the pair potentials that the integrators have."""
+    kinds = {f"{kind.__module__}.{kind.__name__}" for kind in type(potential).__mro__}
+    if "hoomd.hpmc.pair.step.Step" not in kinds:
+        raise TypeError(
+            f"pair_potentials: hoomd.manymove has the Step of hoomd.hpmc.pair, got {potential!r}"
+        )
+
+
+def steps(potentials, diameters):
+    """The steps of pair potentials as the C++ object has them: ranges and energies of all pairs of
+    types, whose energies add up.
+
+    Args:
+        potentials: objects of `hoomd.hpmc.pair.Step`.
+        diameters: diameter of each particle type, by its name.
+    """
+    pairs = list(itertools.product(diameters, repeat=2))
+    found = []
+    for potential in potentials:
+        tables = [_of_pair(potential, pair, diameters) for pair in pairs]
+        for k in range(max(map(len, tables))):
+            each = [table[k] if k < len(table) else (1.0, 0.0) for table in tables]
+            found.append(([one[0] for one in each], [one[1] for one in each]))
+    return found
+
+
+def _of_pair(potential, pair, diameters):
+    """Ranges and energies of a pair of types. Values inside the contact distance are never met."""
+    params = potential.params[pair]
+    if params is None:
+        return []
+    energies = [*map(float, params["epsilon"]), 0.0]
+    if len(params["r"]) + 1 != len(energies):
+        raise ValueError(f"pair_potentials: Step.params[{pair}] must have as many r as epsilon")
+    if list(params["r"]) != sorted(params["r"]):
+        raise ValueError(f"pair_potentials: Step.params[{pair}] must have ascending r")
+    contact = sum(diameters[name] for name in pair) / 2
+    return [
+        (float(r), energies[k] - energies[k + 1]) for k, r in enumerate(params["r"]) if r > contact
+    ]
 
 
 def _fields(potential, types, dimensions):

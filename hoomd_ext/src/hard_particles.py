@@ -57,7 +57,6 @@ _ONLY_HPMC = frozenset(
         "kT",
         "map_overlaps",
         "pair_potential",
-        "pair_potentials",
         "rotate_moves",
         "translation_move_probability",
     ]
@@ -100,7 +99,8 @@ class HardParticles(OfThreads, Integrator):
         self.swap = swap
         self.external_potential = None
         self.external_potentials = ()
-        self._fields = []
+        self.pair_potentials = ()
+        self._fields, self._steps = [], []
         self._param_dict.update(
             ParameterDict(
                 nselect=count("nselect", 1024),
@@ -145,7 +145,7 @@ class HardParticles(OfThreads, Integrator):
     def _only_hpmc(self, name):
         return (
             f"hoomd.manymove.{type(self).__name__} has no {name}: it moves hard particles without "
-            "orientation, depletants or pair potentials (hoomd.hpmc.integrate.Sphere has it)"
+            "orientation or depletants (hoomd.hpmc.integrate.Sphere has it)"
         )
 
     @property
@@ -196,8 +196,19 @@ class HardParticles(OfThreads, Integrator):
             external.check("external_potentials", each)
         self._external_potentials = tuple(value)
 
+    @property
+    def pair_potentials(self):
+        return self._pair_potentials
+
+    @pair_potentials.setter
+    def pair_potentials(self, value):
+        for each in value:
+            external.check_pair(each)
+        self._pair_potentials = tuple(value)
+
     def _set_fields(self):
-        """Give the C++ object the fields, which may have changed since the last run."""
+        """Give the C++ object the fields and the steps, which may have changed since the last
+        run."""
         if not self._attached:
             return
         one = self._external_potential
@@ -207,6 +218,11 @@ class HardParticles(OfThreads, Integrator):
         if fields != self._fields:
             self._cpp_obj.setFields(fields)
         self._fields = fields
+        diameters = {name: self.shape[name]["diameter"] for name in types}
+        steps = external.steps(self._pair_potentials, diameters)
+        if steps != self._steps:
+            self._cpp_obj.setSteps(steps)
+        self._steps = steps
 
     def _set_moves(self):
         if not self._attached:
@@ -257,7 +273,7 @@ class HardParticles(OfThreads, Integrator):
             self._use_count -= 1
             raise
         super()._attach_hook()
-        self._fields = []  # of the new C++ object
+        self._fields, self._steps = [], []  # of the new C++ object
         self._cpp_obj.setCheck(functools.partial(_check_operations, weakref.ref(self)))
         self._cpp_obj.setTile(self._tile or 0)
         self._set_moves()
@@ -330,6 +346,11 @@ class HardParticles(OfThreads, Integrator):
     def external_energy(self):
         r"""float: Energy of all particles in the external potentials :math:`[kT]`."""
         return self._cpp_obj.external_energy
+
+    @log(requires_run=True)
+    def pair_energy(self):
+        r"""float: Energy of all pairs in the pair potentials :math:`[kT]`."""
+        return self._cpp_obj.pair_energy
 
     @log(requires_run=True)
     def overlaps(self):

@@ -99,6 +99,8 @@ PYBIND11_MODULE(_manymove, module) {
       .def("setBoxMoves", &HardParticles::set_box_moves)
       .def("setSwap", &HardParticles::set_swap)
       .def("setFields", &HardParticles::set_fields)
+      .def("setSteps", &HardParticles::set_steps)
+      .def_property_readonly("pair_energy", &HardParticles::pair_energy)
       .def_property_readonly("external_energy", &HardParticles::field_energy)
       .def("resize", &HardParticles::resize)
       .def_property_readonly("volume_moves", &HardParticles::volume_moves)

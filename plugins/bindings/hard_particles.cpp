@@ -117,6 +117,15 @@ std::vector<ExternalField> fields_of(const nb::dict& d) {
   return fields;
 }
 
+std::vector<PairStep> steps_of(const nb::dict& d) {
+  std::vector<PairStep> steps;
+  if (!d.contains("steps")) return steps;
+  for (const nb::handle each : d["steps"])
+    steps.push_back({nb::cast<std::vector<double>>(each["ranges"]),
+                     nb::cast<std::vector<double>>(each["energies"])});
+  return steps;
+}
+
 Parameters parameters_from(const nb::dict& d) {
   Parameters p;
   const auto box = nb::cast<std::vector<double>>(d["box"]);
@@ -130,6 +139,7 @@ Parameters parameters_from(const nb::dict& d) {
   p.contacts = optional_array<double, 2>(d, "contacts");
   p.pinned = optional_array<std::uint8_t>(d, "pinned");
   p.fields = fields_of(d);
+  p.steps = steps_of(d);
   if (p.diameters.empty() && p.types.empty() && p.contacts.empty())
     p.diameter = nb::cast<double>(d["diameter"]);
   p.max_displacement = nb::cast<double>(d["max_displacement"]);
@@ -348,6 +358,10 @@ void bind_running(nb::class_<Engine>& engine) {
           [](const Engine& e) { return array_of(released([&] { return e.field_energies(); })); },
           "The energy of each particle in the external fields in kT, float64 (N).")
       .def(
+          "step_energies",
+          [](const Engine& e) { return array_of(released([&] { return e.step_energies(); })); },
+          "The energy of each particle in the steps of its pairs in kT, float64 (N).")
+      .def(
           "diameters",
           [](const Engine& e) { return array_of(released([&] { return e.diameters(); })); },
           "With swap moves the present diameters, float64 (N).")
@@ -391,8 +405,8 @@ void bind_hard_particles(nb::module_& module) {
       "box (D edges); diameter, or diameters (float64 N), or types (int32 N) and contacts (float64 "
       "T by T), where the others are missing or None; pinned (uint8 N, not 0 for "
       "particles that never move, or None); fields (a list of dictionaries, as "
-      "manymove.fields makes them) with field_values and field_points; max_displacement, "
-      "cell_width, "
+      "manymove.fields makes them) with field_values and field_points; steps (a list of "
+      "dictionaries with ranges and energies, T * T numbers each); max_displacement, cell_width, "
       "moves_per_cell, rounds, tile (0: chosen); seed, first_cycle, repair_depth; at constant "
       "pressure beta_pressure, ln_volume, edges_apart, volume_delta, edge_shares, volume_repeats, "
       "volume_every (0: chosen), and for several kinds of box moves box_weights and box_deltas (of "

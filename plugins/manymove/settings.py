@@ -359,8 +359,8 @@ class Grid(Group):
         tile: maximum width of a tile in cells, or except for equal disks at constant area one width
             for each axis (default from N and the box). A GPU block or a CPU thread works on one
             tile during a cycle; narrower tiles allow more ranks.
-        cell_width: desired width of a cell, from the largest contact distance (default) to below
-            4/3 of it, or below sqrt(2) of it for equal disks at constant area.
+        cell_width: desired width of a cell, from the largest contact distance or range of a step
+            (default) to below 4/3 of it, or below sqrt(2) of it for equal disks at constant area.
     """
 
     moves_per_cell: Annotated[int | None, arguments.count] = None

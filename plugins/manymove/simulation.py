@@ -32,7 +32,7 @@ T = TypeVar("T")
 # Arguments that say where an object runs. For a checkpoint they are arguments of `load`.
 _PLACE = {"device", "threads", "comm"}
 # Arguments that a checkpoint has as its state.
-_STATE = {"positions", "velocities", "diameter", "pinned", "fields"}
+_STATE = {"positions", "velocities", "diameter", "pinned", "fields", "steps"}
 _STATE |= {"charges", "ions", "boundary", "molecules"}
 
 

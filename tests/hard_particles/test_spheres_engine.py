@@ -29,6 +29,25 @@ BINARY = [[1.0, 0.75], [0.75, 0.5]]
 UNLIKE = [[0.7, 1.0, 0.5], [1.0, 0.6, 0.8], [0.5, 0.8, 0.4]]  # not additive
 
 
+def step(ranges, energies):
+    """A step as the binding takes it."""
+    return {"ranges": np.ravel(ranges).tolist(), "energies": np.ravel(energies).tolist()}
+
+
+WELL = [step(1.3, -0.8)]
+STAIRS = [step(1.1, -1.0 / 3), step(1.6, 0.25), step(1.35, 1.7)]
+OF_TYPES = [
+    step(
+        [[1.3, 1.1, 0.9], [1.1, 0.65, 1.0], [0.9, 1.0, 0.9]],
+        [[-1.0, 0.5, 0.0], [0.5, 2.0, -3.0], [0.0, -3.0, 1.0]],
+    ),
+    step(
+        [[0.8, 1.05, 1.2], [1.05, 1.5, 1.0], [1.2, 1.0, 0.6]],
+        [[0.7, -2.0, 1.0], [-2.0, 0.0, 0.0], [1.0, 0.0, -1.0]],
+    ),
+]
+
+
 def cubic(per_edge, gap, dimensions=3, **settings):
     """A lattice of particles whose neighbors are `gap` largest contact distances from contact."""
     edge = per_edge * (1 + gap)
@@ -77,9 +96,9 @@ def crowded(per_edge):
     return sites(box, per_edge), box, {"diameters": diameters, "moves_per_cell": 5}
 
 
-def dimers(dimensions, **settings):
-    """Pairs in random directions, 1e-7 from contact; moves are of a few units, so that the
-    float32 estimate leaves most decisions to exact arithmetic."""
+def dimers(dimensions, apart=1.0, **settings):
+    """Pairs in random directions, 1e-7 from contact or from a multiple of it; moves are of a few
+    units, so that the float32 estimate leaves most decisions to exact arithmetic."""
     box = (9.3,) * dimensions
     g = np.random.default_rng(8)
     first = sites(box)
@@ -88,7 +107,8 @@ def dimers(dimensions, **settings):
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     start = np.concatenate([first, first])
     contact = np.diag(contact_table(count, settings), len(first))
-    start[len(first) :] += directions * contact[:, None] * (1 + 1e-7)
+    start[len(first) :] += directions * contact[:, None] * apart * (1 + 1e-7)
+    start -= np.rint(start / box) * box
     return start, box, {"max_displacement": 4e-6, "repair_depth": 1e-5, "rounds": 9, **settings}
 
 
@@ -112,6 +132,13 @@ SYSTEMS = {
         6, 0.03, 2, types=np.arange(36) % 2, contacts=BINARY, moves_per_cell=2, rounds=16
     ),
     "small among large": small_among_large,
+    "a square well": lambda: cubic(5, 0.05, steps=WELL, moves_per_cell=21),
+    "steps of disks": lambda: cubic(6, 0.1, 2, steps=STAIRS, tile=2),
+    "steps of types": lambda: cubic(
+        4, 0.06, types=np.arange(64) % 3, contacts=UNLIKE, steps=OF_TYPES
+    ),
+    "dimers at the end of a well": lambda: dimers(3, 1.3, steps=WELL),
+    "dimers of disks at the end of a shoulder": lambda: dimers(2, 1.6, steps=STAIRS),
 }
 
 
@@ -140,6 +167,12 @@ LARGE = {
         50, 0.04, 2, types=np.arange(2500) % 2, contacts=BINARY, tile=7
     ),
     "a slab": lambda: on_lattice((30.0, 3.3, 16.0), (28, 3, 15)),
+    "3375 spheres with wells": lambda: cubic(15, 0.05, steps=WELL, tile=4),
+    "1728 spheres of three types with steps": lambda: cubic(
+        12, 0.03, types=np.arange(12**3) % 3, contacts=UNLIKE, steps=OF_TYPES
+    ),
+    "1600 disks with steps": lambda: cubic(40, 0.06, 2, steps=STAIRS, tile=5),
+    "a wide range": lambda: cubic(10, 0.05, steps=[step(2.9, -0.05), step(1.2, -0.5)]),
 }
 
 
@@ -163,6 +196,7 @@ def trajectory(start, box, settings, cycles=30, device="cpu", threads=1):
         rows.tobytes(),
         ends.tolist(),
         spheres.max_overlap(),
+        spheres.step_energies().tobytes(),
     )
 
 

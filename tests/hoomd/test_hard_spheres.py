@@ -399,7 +399,6 @@ def test_a_script_for_hpmc_runs_with_one_line_changed(dimensions, module):
         "interaction_matrix",
         "kT",
         "map_overlaps",
-        "pair_potentials",
         "translation_move_probability",
     ],
 )

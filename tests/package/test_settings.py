@@ -30,11 +30,11 @@ GROUPS = [
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
-def test_a_class_has_at_most_fourteen_arguments_which_its_page_describes(kind):
+def test_a_class_has_at_most_fifteen_arguments_which_its_page_describes(kind):
     # Of the class itself, Python 3.10 gives the signature of __new__ where a base has __init__.
     names = dict(inspect.signature(kind.__init__).parameters)
     del names["self"]
-    assert len(names) <= 14
+    assert len(names) <= 15
     described = inspect.getdoc(kind).partition("\nArgs:\n")[2]
     for name, argument in names.items():
         assert f"\n    {name}: " in f"\n{described}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -147,7 +147,20 @@ class Model:
         self.extent = [2 * h * n for h, n in zip(self.half, self.cells, strict=True)]
         self.step = grid["max_displacement"] / grid["unit"] / 16383.5
         self.step = round(self.step * 2**13) / 2**13
-        self.squares = (contact_table(len(self.places), settings) / grid["unit"]) ** 2
+        N, unit = len(self.places), grid["unit"]
+        self.squares = (contact_table(N, settings) / unit) ** 2
+        types = np.asarray(settings.get("types", np.zeros(N)), dtype=int)
+        # Of each step the squared ranges of all pairs, and their energies in units of 2**-32 kT.
+        self.steps = [
+            (
+                (np.reshape(step["ranges"], 2 * (number,))[np.ix_(types, types)] / unit) ** 2,
+                np.rint(2.0**32 * np.reshape(step["energies"], 2 * (number,)))[
+                    np.ix_(types, types)
+                ],
+            )
+            for step in settings.get("steps", [])
+            for number in [math.isqrt(len(step["ranges"]))]
+        ]
 
     def words(self, where: int, purpose: int, round_: int, call: int) -> list[int]:
         number = purpose << 28 | round_ << 16 | call
@@ -187,20 +200,42 @@ class Model:
                 by += [value[0:2] + value[4:5], value[2:4] + value[5:6]]
         return by[: self.moves], choice
 
-    def is_free(self, i: int, place: list[int]) -> bool:
+    def squares_from(self, i: int, place: list[int]) -> Iterator[tuple[int, int]]:
+        """The other particles, and their squared distances from a place of particle i."""
         for j, other in enumerate(self.places):
             square = 0
             for a in range(self.D):
                 d = (place[a] - other[a]) % self.extent[a]
                 square += min(d, self.extent[a] - d) ** 2
-            if j != i and square < self.squares[i, j]:
-                return False
-        return True
+            if j != i:
+                yield j, square
+
+    def is_free(self, i: int, place: list[int]) -> bool:
+        return all(square >= self.squares[i, j] for j, square in self.squares_from(i, place))
+
+    def energy(self, i: int, place: list[int]) -> int:
+        """The energy of particle i at a place in the steps, in units of 2**-32 kT."""
+        return sum(
+            int(energies[i, j])
+            for j, square in self.squares_from(i, place)
+            for ranges, energies in self.steps
+            if square < ranges[i, j]
+        )
+
+    def allowed(self, i: int, to: list[int], where: int, round_: int, move: int) -> bool:
+        """Whether the energies accept a move, with a random word of 64 bits."""
+        if not self.steps:
+            return True
+        rise = (self.energy(i, to) - self.energy(i, self.places[i])) / 2**32
+        if not 0 < rise <= 45:
+            return rise <= 0
+        upper, lower = (self.words(where, 8, round_, c + move // 4)[move % 4] for c in (0, 0x8000))
+        return (upper << 32 | lower) < 2.0**64 * math.exp(-rise)
 
     def visit(self, where: int, round_: int, low: list[int], members: list[int]) -> None:
         by, choice = self.displacements(where, round_)
         i = members[choice * len(members) >> 32]
-        for move in by:
+        for number, move in enumerate(by):
             self.trial_moves += 1
             to = [(x + d) % e for x, d, e in zip(self.places[i], move, self.extent, strict=True)]
             inside = all(
@@ -209,7 +244,7 @@ class Model:
                     self.places[i], move, self.origin, self.extent, self.half, low, strict=True
                 )
             )
-            if inside and self.is_free(i, to):
+            if inside and self.is_free(i, to) and self.allowed(i, to, where, round_, number):
                 self.places[i] = to
                 self.accepted_moves += 1
 

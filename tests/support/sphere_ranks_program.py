@@ -18,6 +18,7 @@ from flat_settings import of_hard_particles
 from ranks_program import digest
 
 from manymove import Grid, HardDisks, HardSpheres, Mixture, fields
+from manymove.steps import Step
 
 TABLE = [[0.7, 1.0, 0.5], [1.0, 0.6, 0.8], [0.5, 0.8, 0.4]]  # not additive
 # The last edge is so little above 72 diameters that the number of cells along it changes.
@@ -39,6 +40,8 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "disks, pinned": (2, "one", {"tile": 6, "pinned": 7}),
     "spheres, fields": (3, "one", {"tile": 5, "fields": 3}),
     "disks, additive, fields": (2, "additive", {"tile": 6, "fields": 2}),
+    "spheres, steps": (3, "one", {"steps": [Step(1.2, -0.5), Step(1.4, 0.3)], "tile": 3}),
+    "disks, a table, steps": (2, "table", {"steps": [Step(1.3, -0.7)], "tile": 4}),
     "spheres, swaps": (3, "additive", {"tile": 5, "swap_rounds": 3, "swap_range": 0.3}),
     "disks, swaps": (2, "additive", {"tile": 6, "swap_rounds": 2, "swap_every": 3}),
     "spheres, pressure": (3, "one", {"tile": 5, **PRESSURE}),
@@ -94,7 +97,7 @@ def trajectory(name: str, device: str, comm: Any = None) -> dict[str, Any]:
     engine.run(10.5)
     if "pressure" in settings:
         engine.sample_volume(record=1e-9)  # each cycle
-    elif "fields" not in settings:
+    elif "fields" not in settings and "steps" not in settings:
         engine.sample_pressure(every=1e-9, record=1e-9)
     engine.run_cycles(25)
     engine.run_until(engine.sweeps + 7)
@@ -108,6 +111,8 @@ def trajectory(name: str, device: str, comm: Any = None) -> dict[str, Any]:
         }
     elif "fields" in settings:
         found = {"energies": digest(engine.field_energies)}
+    elif "steps" in settings:
+        found = {"energies": digest(engine.step_energies)}
     else:
         found = {
             "histogram": digest(engine.pair_histogram),
@@ -135,6 +140,7 @@ def trajectories(comm: Any, folder: Path) -> dict[str, Any]:
 SAVED: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("table", {}),
     "fields": ("additive", {"fields": 3}),
+    "steps": ("one", {"steps": [Step(1.3, -0.5)]}),
     "edges apart": ("one", APART),
     "pressure": ("additive", {"swap_rounds": 2, **PRESSURE}),
 }

@@ -96,7 +96,7 @@ def test_what_can_be_logged():
     )
 
 
-@pytest.mark.parametrize("name", ["a", "kT", "depletant_fugacity", "pair_potentials"])
+@pytest.mark.parametrize("name", ["a", "kT", "depletant_fugacity"])
 def test_what_only_hpmc_has_is_refused_by_name(name):
     mc = hoomd.manymove.HardSpheres()
     with pytest.raises(AttributeError, match=f"HardSpheres has no {name}"):

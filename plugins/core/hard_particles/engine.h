@@ -70,6 +70,14 @@ struct ExternalField {
 };
 inline constexpr int kMostFields = 8;
 
+// A step of the energies of pairs: those closer than their range have the energy, in kT. The
+// energies of several steps add up.
+struct PairStep {
+  std::vector<double> ranges;    // [T][T], symmetric, above the contact distances
+  std::vector<double> energies;  // [T][T], symmetric; where it is 0, the range does not matter
+};
+inline constexpr int kMostSteps = 8;
+
 // Zero means: choose from the input. Two particles overlap if they are closer than their contact
 // distance, which is
 // - the diameter, if neither diameters nor types are given;
@@ -86,8 +94,8 @@ struct Parameters {
   // [N] or empty: particles that are not 0 never move. Their trial moves are rejected. Not at
   // constant pressure nor with swap moves.
   std::vector<std::uint8_t> pinned;
-  // Wanted width of a cell: at least the largest contact distance; of equal disks below sqrt(2)
-  // diameters, otherwise below 4/3 of the largest contact distance.
+  // Wanted width of a cell: at least the largest contact distance or range of a step; of equal
+  // disks below sqrt(2) diameters, otherwise below 4/3 of that length.
   double cell_width = 0;
   int moves_per_cell = 0;  // n_m, trial moves per visit of a cell
   int rounds = 0;          // passes over the 2^D checkerboard sets between two grid shifts
@@ -116,11 +124,15 @@ struct Parameters {
   double swap_range = 0;
   // External fields, at most kMostFields. Not at constant pressure nor with swap moves.
   std::vector<ExternalField> fields;
+  // Steps of the energies of pairs, at most kMostSteps, where T is 1 if all particles have one
+  // diameter. Not with diameters [N], at constant pressure nor with swap moves.
+  std::vector<PairStep> steps;
 
   // Whether the policy is that of equal disks.
   bool equal_disks() const {
     return dimensions == 2 && diameters.empty() && types.empty() && contacts.empty() &&
-           beta_pressure == 0 && swap_rounds == 0 && pinned.empty() && fields.empty();
+           beta_pressure == 0 && swap_rounds == 0 && pinned.empty() && fields.empty() &&
+           steps.empty();
   }
   bool several_box_moves() const {
     return box_weights[0] != 0 || box_weights[1] != 0 || box_weights[2] != 0;
@@ -319,6 +331,9 @@ class MANYMOVE_API Engine {
   virtual TrialCounters swap_counters() const = 0;
   // The energy of each particle in all fields [N], in kT, on all ranks.
   virtual std::vector<double> field_energies() const = 0;
+  // The energy of each particle in the steps of its pairs [N], in kT, on all ranks. The sum counts
+  // each pair twice.
+  virtual std::vector<double> step_energies() const = 0;
   // With swap moves the present diameters [N], on all ranks.
   virtual std::vector<double> diameters() const = 0;
   // With swap moves: the diameters of a host program's particle types, no two of them equal. From
@@ -391,12 +406,12 @@ MANYMOVE_API void check_snapshot(const Snapshot& snapshot, std::size_t particles
 // dimensions. Parameters, those by particle included, are the same on all ranks, and the
 // communicator must outlive the engine. The trajectory is that of an engine of the whole. This
 // call, start(), enqueue(), positions(), bond_order(), contact_histogram(), max_overlap(),
-// field_energies(), diameters(), snapshot() and state_hash() are collective: all ranks succeed or
-// all throw the same error, which is a RankFailure unless it is std::invalid_argument because the
-// ranks cannot share the box or use these devices. They answer for the whole, but the arrays of
-// snapshot() are on rank 0 only. A host program's particles are not supported (std::logic_error).
-// The ranks' devices are all CPUs or all GPUs; the environment variable MANYMOVE_TRANSPORT chooses
-// how rows go from GPU to GPU, see parallel/transport.cuh.
+// field_energies(), step_energies(), diameters(), snapshot() and state_hash() are collective: all
+// ranks succeed or all throw the same error, which is a RankFailure unless it is
+// std::invalid_argument because the ranks cannot share the box or use these devices. They answer
+// for the whole, but the arrays of snapshot() are on rank 0 only. A host program's particles are
+// not supported (std::logic_error). The ranks' devices are all CPUs or all GPUs; the environment
+// variable MANYMOVE_TRANSPORT chooses how rows go from GPU to GPU, see parallel/transport.cuh.
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads,

@@ -197,6 +197,8 @@ InWalls in_walls(const State& state, const Snapshot& data) {
 
 FieldView field_view(const State& state) {
   FieldView view{};
+  view.steps = step_view(state);
+  view.soft = view.steps.number > 0;
   for (const ExternalField& field : state.parameters.fields) {
     const FieldTerm& term = view.terms[view.number++] = term_of(field);
     view.soft |= field.kind != FieldKind::wall;

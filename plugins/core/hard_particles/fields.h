@@ -10,6 +10,7 @@
 #include "../runtime/logarithm.h"
 #include "engine.h"
 #include "particles.h"
+#include "steps.h"
 
 namespace manymove::hard_particles {
 
@@ -34,13 +35,14 @@ struct FieldTerm {
 // integer units.
 struct FieldView {
   int number;
-  bool soft;      // whether there is any field besides hard walls
+  bool soft;      // whether there is anything besides hard walls
   bool jumps[3];  // whether a field differs between the two sides of a face of the box
   double largest_unit;
   double origin[3];
   double extent[3];
   double unit[3];
   FieldTerm terms[kMostFields];
+  StepView steps;
 };
 
 // ---- energies (docs/theory/external_fields.md, section 1) ----
@@ -232,12 +234,12 @@ MM_HD FieldsNear fields_near(const FieldView& f, std::uint32_t id, const double 
 
 // Nothing: the policy of a system without fields, whose kernels have no trace of them.
 struct NoField {
-  static constexpr bool kIs = false;
+  static constexpr bool kIs = false, kSteps = false;
 };
 
 template <int D>
 struct TileField {
-  static constexpr bool kIs = true, kSoft = true;  // there may be any field
+  static constexpr bool kIs = true, kSteps = false, kSoft = true;  // there may be any field
   const FieldView& f;
   const Geometry& g;
   const TileBounds& b;
@@ -284,13 +286,15 @@ struct TileField {
   }
 
   // Whether a trial move of a particle to r, relative to the tile's center, is accepted; then
-  // `energy` becomes that of the new place. word: the move's, if a field is soft.
-  template <class Second>
+  // `energy` becomes that of the new place. word: the move's, if a field is soft. rise: with
+  // steps, the change of the energies of pairs.
+  template <class Second, class... Rise>
   MM_HD bool accepts(std::uint32_t id, const float r[D], double& energy, std::uint32_t word,
-                     const Second& second) const {
+                     const Second& second, Rise... rise) const {
     bool forbidden = false;
     const double there = this->energy(id, r, forbidden);
-    if (forbidden || (f.soft && !accepts_rise(there - energy, word, second))) return false;
+    if (forbidden || (f.soft && !accepts_rise(((there - energy) + ... + rise), word, second)))
+      return false;
     energy = there;
     return true;
   }
@@ -300,6 +304,12 @@ struct TileField {
 template <int D>
 struct TileWalls : TileField<D> {
   static constexpr bool kSoft = false;
+};
+
+// The same in systems with steps, with or without fields.
+template <int D>
+struct TileSteps : TileField<D> {
+  static constexpr bool kSteps = true;
 };
 
 // The displacement of a particle from a place by several moves, which are decided without energies

@@ -262,12 +262,17 @@ double most_in_cell(const Distances& d, const double* edges, int dimensions) {
 
 namespace {
 
+// For messages: what cells are as wide as.
+const char* interaction(const State& state) {
+  return state.parameters.steps.empty() ? "contact distance" : "range of the steps";
+}
+
 // Cells, integer units and the unit of length at constant volume.
 void choose_cells(State& state) {
   Parameters& p = state.parameters;
   Geometry& g = state.geometry;
   const int D = p.dimensions;
-  const double sigma = state.distances.largest;
+  const double reach = state.distances.reach;
   const GridRules rules = state.rules();
   double width[3] = {0, 0, 0}, all = 1;
   for (int a = 0; a < 3; ++a) {
@@ -276,7 +281,7 @@ void choose_cells(State& state) {
     double cells = std::max(3.0, std::floor(p.box[a] / p.cell_width));
     // The width must be below that for which the slots of a cell suffice; few cells may come out
     // much wider than wanted.
-    while (p.box[a] / cells >= rules.widest_cell * sigma) ++cells;
+    while (p.box[a] / cells >= rules.widest_cell * reach) ++cells;
     if (cells > 30000)
       refuse("box edge ", "xyz"[a], " holds more than 30000 cells: use a smaller box");
     g.cells[a] = static_cast<int>(cells);
@@ -313,7 +318,7 @@ void choose_slots(State& state) {
     const double slots = std::min(most_in_cell(state.distances, width, state.dimensions()),
                                   static_cast<double>(state.particles));
     if (slots > kMaxSlots)
-      refuse("a cell as wide as the largest contact distance ", state.distances.largest,
+      refuse("a cell as wide as the largest ", interaction(state), " ", state.distances.reach,
              " has room for ", slots, " of the smallest particles (contact distance ",
              state.distances.smallest, "); at most ", kMaxSlots, " are supported");
     return std::max(1, static_cast<int>(slots));
@@ -386,23 +391,25 @@ void choose_grid(State& state) {
   const bool disks = state.equal_disks();
   const GridRules rules = state.rules();
   state.distances = distances_of(p, state.particles);
-  const double sigma = state.distances.largest;
+  state.distances.reach = settle_steps(state);
+  const double sigma = state.distances.largest, reach = state.distances.reach;
   for (int a = 0; a < D; ++a) {
     check_positive("box", p.box[a]);
     // Three cells along an edge: the two neighbors of a cell are then different cells.
-    if (p.box[a] < 3 * sigma)
+    if (p.box[a] < 3 * reach)
       refuse("box too small for the checkerboard: edge ", "xyz"[a], " is ", p.box[a],
-             disks ? ", three diameters are " : ", three times the largest contact distance are ",
-             3 * sigma);
+             disks ? ", three diameters are "
+                   : text_of(", three times the largest ", interaction(state), " are "),
+             3 * reach);
   }
   check_pinned(state);
-  if (p.cell_width == 0) p.cell_width = sigma;
-  if (!(p.cell_width >= sigma) || !(p.cell_width < rules.widest_cell * sigma)) {
+  if (p.cell_width == 0) p.cell_width = reach;
+  if (!(p.cell_width >= reach) || !(p.cell_width < rules.widest_cell * reach)) {
     if (disks)
       refuse(Parameter{"cell_width"},
              "must be at least one diameter and below sqrt(2) diameters, got ", p.cell_width);
-    refuse(Parameter{"cell_width"}, "must be at least the largest contact distance ", sigma,
-           " and below ", kWidestCell * sigma, ", got ", p.cell_width);
+    refuse(Parameter{"cell_width"}, "must be at least the largest ", interaction(state), " ", reach,
+           " and below ", kWidestCell * reach, ", got ", p.cell_width);
   }
   if (state.constant_pressure() && p.edges_apart) {
     choose_edges(state);
@@ -421,7 +428,7 @@ void choose_grid(State& state) {
   check_dilution(static_cast<double>(state.cells()), 2.0 * static_cast<double>(bytes),
                  state.particles);
 
-  double narrow = sigma;  // as narrow as cells become
+  double narrow = reach;  // as narrow as cells become
   if (!state.constant_pressure()) {
     narrow = p.box[0] / g.cells[0];
     for (int a = 1; a < D; ++a) narrow = std::min(narrow, p.box[a] / g.cells[a]);
@@ -456,6 +463,7 @@ void choose_grid(State& state) {
   if (!(p.swap_range >= 0)) refuse(Parameter{"swap_range"}, "must be positive, got ", p.swap_range);
   if (p.swap_every == 0) p.swap_every = 1;
   fill_contacts(state);
+  fill_steps(state);
   fill_diameters(state);
   for (const std::int32_t type : p.types) {
     Label label{};
@@ -493,12 +501,12 @@ void follow_box(State& state) {
 
 Law law_of(const State& s) {
   Law law{};
-  const double largest = s.distances.largest / s.unit;
+  const double largest = s.distances.largest / s.unit, reach = s.distances.reach / s.unit;
   // sigma^2 in units, for the exact predicate r^2 >= sigma^2.
   law.contact = largest * largest;
-  law.largest = static_cast<float>(largest);
-  // The estimate's error is proportional to sigma^2.
-  law.margin = static_cast<float>(kEstimateError * largest * largest);
+  law.largest = static_cast<float>(reach);
+  // The estimate's error is in proportion to the square of a cell's width.
+  law.margin = static_cast<float>(kEstimateError * reach * reach);
   law.diameters = s.diameters.data();
   law.labels = s.labels.data();
   law.types = static_cast<int>(s.distances.of_types.size());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Overlaps in float64, independent of the engine's grid, and the repair of shallow ones.
+// Overlaps in float64, independent of the engine's grid, the repair of shallow ones, and the
+// energies of pairs.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -123,6 +124,41 @@ std::vector<std::uint64_t> nearest_contacts(const double* coordinates, std::size
   for (const double x : nearest)
     if (x / bin_width < bins) ++counts[static_cast<std::size_t>(x / bin_width)];
   return counts;
+}
+
+std::vector<double> step_energies_at(const State& state, const double* coordinates) {
+  std::vector<double> energies(state.particles, 0.0);
+  if (state.parameters.steps.empty()) return energies;
+  const StepView view = step_view(state);
+  const auto D = static_cast<std::size_t>(state.dimensions());
+  std::vector<std::int64_t> places(state.particles * D);
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    const std::size_t a = k % D;
+    // Coordinates are those of integers, in which distances are exact.
+    places[k] = std::llround((coordinates[k] / state.parameters.box[a] + 0.5) *
+                             static_cast<double>(state.extent[a]));
+  }
+  for_close_pairs(
+      state, coordinates, state.distances.reach * (1 + 1e-5), [&](std::size_t i, std::size_t j) {
+        double square = 0;
+        for (std::size_t a = 0; a < D; ++a) {
+          const std::int64_t edge = state.extent[a];
+          std::int64_t d = std::abs(places[i * D + a] - places[j * D + a]);
+          d = std::min(d, edge - d);
+          // Beyond 2^25 pairs are farther apart than any range.
+          square += static_cast<double>(d) * static_cast<double>(d);
+        }
+        for (int k = 0; k < view.number; ++k) {
+          const std::size_t at =
+              static_cast<std::size_t>((k * view.types + state.parameters.types[i]) * view.types +
+                                       state.parameters.types[j]);
+          if (!(square < view.squares[at])) continue;
+          const double energy = kQuantum * static_cast<double>(view.energies[at]);
+          energies[i] += energy;
+          energies[j] += energy;
+        }
+      });
+  return energies;
 }
 
 bool push_apart(const State& s, std::vector<double>& r, double margin) {

@@ -19,7 +19,7 @@ namespace manymove::hard_particles {
 inline constexpr int kMaxTile = 16;
 inline constexpr std::int64_t kMaxHalfWidth = 986894;  // even, 17 H < 2^24
 // Error of the float32 estimate of a squared distance less the squared contact distance, in squares
-// of the largest contact distance: the proven bound (section 1.3) is 1.3e-5.
+// of the largest contact distance or range of a step: the proven bound (section 1.3) is 1.3e-5.
 inline constexpr double kEstimateError = 2e-5;
 
 // How the contact distance of a pair follows from its particles.
@@ -42,7 +42,7 @@ MM_HD Label radius_in_units(double diameter, double unit) {
 // Contact distances in units. Arrays by particle are in the memory of the engine's device.
 struct Law {
   double contact;           // one_size: sigma^2
-  float largest;            // the largest sigma
+  float largest;            // the largest sigma, or range of steps
   float margin;             // kEstimateError in units
   const double* diameters;  // additive, by particle
   const Label* labels;      // by particle

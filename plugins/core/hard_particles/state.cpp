@@ -185,11 +185,12 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
            walled.depth > most ? text_of(", more than repair_depth = ", most) : why);
   };
   if (walled.depth > most) complain_of_wall("");
-  // Pairs are pushed a little farther apart than contact, so that rounding to the grid makes no new
-  // overlap.
+  // Pairs are pushed a little farther apart than contact, so that rounding to the grid, whose unit
+  // is in proportion to the reach, makes no new overlap.
+  const double wide = s.distances.reach / s.distances.largest;
   const double* const box = s.parameters.box;
   for (const double margin :
-       s.equal_disks() ? std::vector{4e-6, 2e-6, 1e-6} : std::vector{8e-6, 4e-6}) {
+       s.equal_disks() ? std::vector{4e-6, 2e-6, 1e-6} : std::vector{8e-6 * wide, 4e-6 * wide}) {
     std::vector<double> r(coordinates, coordinates + particles * s.dimensions());
     if (s.equal_disks())
       relax_overlaps(r, box[0], box[1], parameters.diameter * (1 + margin), 2000);

@@ -26,6 +26,7 @@ class HandOver;  // hand_over.h
 struct Distances {
   Contact contact = Contact::one_size;
   double largest = 0, smallest = 0;
+  double reach = 0;  // the largest range of a step, or `largest`: as far as particles interact
   // The least distance of two particles of a type, for each type; one entry without types.
   std::vector<double> of_types;
 };
@@ -60,6 +61,10 @@ struct State {
   std::vector<double> diameters, contacts;
   std::vector<float> sigmas, radii;  // radii: only if all contact distances of types are sums
   std::vector<Label> labels;
+  // And behind the steps.
+  std::vector<double> step_squares;
+  std::vector<float> step_bounds, step_reaches;
+  std::vector<std::int64_t> step_energies;
 
   int dimensions() const { return parameters.dimensions; }
   bool equal_disks() const { return parameters.equal_disks(); }
@@ -70,6 +75,8 @@ struct State {
   }
   bool constant_pressure() const { return parameters.beta_pressure != 0; }
   bool swaps() const { return parameters.swap_rounds != 0; }
+  // Whether trial moves are decided by energies.
+  bool has_energies() const { return !parameters.fields.empty() || !parameters.steps.empty(); }
   std::size_t cells() const {
     const int* n = geometry.cells;
     return static_cast<std::size_t>(n[0]) * n[1] * n[2];

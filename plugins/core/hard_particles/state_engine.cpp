@@ -153,6 +153,12 @@ std::vector<double> StateEngine::field_energies() const {
   return energies_at(state_, r.data());
 }
 
+std::vector<double> StateEngine::step_energies() const {
+  std::vector<double> r(state_.particles * static_cast<std::size_t>(state_.dimensions()));
+  positions(r.data());
+  return step_energies_at(state_, r.data());
+}
+
 std::vector<double> StateEngine::diameters() const {
   return on_all([&] { return diameters_of_all(placed()); });
 }

@@ -42,6 +42,7 @@ class StateEngine : public Engine {
   void positions(double* coordinates) const final;
   std::vector<ParticlePosition> own_positions() const final;
   std::vector<double> field_energies() const final;
+  std::vector<double> step_energies() const final;
   std::vector<double> diameters() const final;
   void set_type_diameters(const std::vector<double>& diameters) override {
     state_.type_diameters = diameters;

@@ -58,8 +58,8 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
     header, arrays = checkpoint.read(path, kind, {}, _TYPES | _SAMPLES)
     with checkpoint.refused(path, kind):
         constant_pressure = "beta_pressure" in header["parameters"]
-        fields = "fields" in header["parameters"]
-        general = kind == "hard spheres" or constant_pressure or fields
+        energies = not {"fields", "steps"}.isdisjoint(header["parameters"])
+        general = kind == "hard spheres" or constant_pressure or energies
         general = general or bool(_BY_PARTICLE & arrays.keys())
         state: dict[str, Any] = {
             **{name: arrays[name] for name in (("places",) if general else ("cells", "ids"))},

@@ -13,6 +13,7 @@ import numpy as np
 
 from manymove import arguments, devices
 from manymove import fields as external_fields
+from manymove import steps as pair_steps
 from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
 from manymove.checkpoint import PathLike
@@ -88,6 +89,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         start: Annotated[Start | None, group(Start)] = None,
         pinned: Any = None,
         fields: Any = None,
+        steps: Any = None,
         comm: Any = None,
         device: str = "auto",
         threads: int | None = None,
@@ -124,6 +126,10 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
                 energies add up (default none). A particle must be at least 1e-5 contact distances
                 farther from a hard wall than it may be, so that it does not touch the wall after
                 rounding. This cannot be combined with constant pressure or swap moves.
+            steps: square wells and shoulders of the energies of pairs, one `manymove.steps.Step` or
+                a sequence of up to eight, whose energies add up (default none). The edges of the
+                box must then be at least three times the largest range each. This cannot be
+                combined with diameters by particle, constant pressure or swap moves.
             comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`, which share
                 the system in strips along y or slabs along z. The trajectory equals that of one
                 rank, bit for bit. Only the `positions` of rank 0 are read; other ranks may pass
@@ -136,6 +142,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         self._fields, of_fields, self._of_fields = external_fields.read(
             fields, self._sizes.radii, D
         )
+        self._steps, of_steps = pair_steps.read(steps, self._sizes.kinds)
         grid, start = grid or Grid(), start or Start()
         self._parameters: dict[str, Any] = constant_pressure.read(
             pressure,  # type: ignore[arg-type]
@@ -143,7 +150,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             D,
         ) | swap_moves.read(swaps, self._sizes)  # type: ignore[arg-type]
         contacts = self._sizes.contacts
-        self._parameters |= of_fields
+        self._parameters |= of_fields | of_steps
         self._parameters |= {
             "box": arguments.edges(box, D),
             "diameter": self._sizes.diameter,
@@ -235,7 +242,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             self._DIMENSIONS == 3
             or self._sizes.mixed
             or self._pinned is not None
-            or "fields" in self._parameters
+            or not {"fields", "steps"}.isdisjoint(self._parameters)
             or self._parameters.get("beta_pressure", 0)
         ) != 0
 
@@ -435,6 +442,18 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             return self._engine.field_energies()
 
     @property
+    def steps(self) -> tuple[pair_steps.Step, ...]:
+        """Steps of the energies of pairs, empty without them."""
+        return self._steps
+
+    @property
+    def step_energies(self) -> np.ndarray:
+        """Energy of each particle in the steps of all its pairs in kT, float64 (N,). Half their sum
+        is the energy of the system, in which each pair counts once."""
+        with self._on_all_ranks():
+            return self._engine.step_energies()
+
+    @property
     def contacts(self) -> np.ndarray | None:
         """Table of the contact distances of pairs of types, float64 (T, T); None if only diameters
         were given."""
@@ -540,12 +559,17 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         Raises:
             ValueError: a number is not positive or not below 1e15.
             RuntimeError: the pressure is constant, or there are external fields, in which it
-                differs from place to place.
+                differs from place to place, or steps, whose contributions are not sampled.
         """
         self._refuse_at_constant_pressure()
         if self._fields:
             raise RuntimeError(
                 "the pressure differs from place to place in external fields: use positions"
+            )
+        if self._steps:
+            raise RuntimeError(
+                "the pressure of particles with steps has a term for each step, which is not "
+                "sampled: use positions"
             )
         for name, value in (("every", every), ("record", record)):
             if value is not None and not 0 < arguments.number(name, value) < 1e15:
@@ -727,7 +751,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             "parameters": {
                 **self._parameters,
                 **{name: self._grid[name] for name in chosen},
-                "cell_width": self._parameters["cell_width"] or self._sizes.largest(),
+                "cell_width": self._parameters["cell_width"]
+                or pair_steps.reach(self._steps, self._sizes.largest()),
             },
             "particles": self.N,
             "origin": state["origin"][: self._DIMENSIONS],
@@ -759,7 +784,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         pinned = None if self._pinned is None else self.pinned
         return {
             "positions": self.positions, "box": self.box, "diameter": diameter, "pinned": pinned,
-            "fields": self._fields,
+            "fields": self._fields, "steps": self._steps,
         }  # fmt: skip
 
     def _continued(self) -> dict[str, Any]:
@@ -815,6 +840,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             start=Start(repair_depth=p["repair_depth"]),
             pinned=self._pinned,
             fields=self._fields,
+            steps=self._steps,
             device=self._device,
             threads=self._threads or None,
         )

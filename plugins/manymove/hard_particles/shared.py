@@ -12,6 +12,7 @@ import numpy as np
 
 from manymove import _core, checkpoint
 from manymove import fields as external_fields
+from manymove import steps as pair_steps
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
 from manymove.hard_particles.checkpoints import Contents, read_checkpoint
@@ -30,6 +31,7 @@ class SharedParticles(SharedSimulation):
     _pinned: np.ndarray | None
     _DIMENSIONS: ClassVar[int]
     _fields: tuple[external_fields.Field, ...]
+    _steps: tuple[pair_steps.Step, ...]
     _of_fields: dict[str, np.ndarray | None]  # what the engine has of each particle of them
     _repaired: tuple[int, float]
     _general: bool  # whether the engine takes spheres and mixtures
@@ -173,7 +175,8 @@ class SharedParticles(SharedSimulation):
         return read
 
     def _restore_fields(self) -> None:
-        """The fields of the parameters and arrays of a checkpoint."""
+        """The fields and steps of the parameters and arrays of a checkpoint."""
+        self._steps = pair_steps.of_checkpoint(self._parameters)
         self._fields = external_fields.of_checkpoint(
             self._parameters, self._of_fields, self._DIMENSIONS
         )

@@ -49,7 +49,7 @@ class CpuEngine : public StateEngine {
   // A cycle of a tile by a thread.
   virtual void run_tile(const Draw& draw, int tile, const TileBounds& bounds,
                         const CycleArrays& arrays, int thread) = 0;
-  // The fields in the grid of the next cycle, whose origin the state has; null: none.
+  // The fields and the steps in the grid of the next cycle, whose origin the state has; null: none.
   virtual const FieldView* fields() { return nullptr; }
   // Swap moves and trial changes of the box.
   virtual void change_between_cycles() {}

@@ -15,7 +15,7 @@ struct CycleArrays {
   const std::uint32_t* old_counts;
   Sphere* new_spheres;
   std::uint32_t* new_counts;
-  const FieldView* fields;  // null: none
+  const FieldView* fields;  // null: no fields and no steps
 };
 
 namespace equal_disks {
@@ -47,6 +47,7 @@ struct Workspace {
   // squared distance less squared contact distance.
   float *near[3], *gap;
   std::uint32_t* near_id;
+  std::int32_t* near_type;  // with steps
 };
 inline constexpr int kMostLanes = 16;
 
@@ -54,11 +55,12 @@ struct ParticleKernels {
   // How many particles a tile holds with its far border, for which a workspace needs room.
   std::size_t (*count)(const Geometry& g, const Draw& d, const TileBounds& bounds,
                        const CycleArrays& b, std::uint32_t* first);
-  // After count(), whose `first` the workspace has; the second one with external fields.
+  // After count(), whose `first` the workspace has; the second one with external fields, and the
+  // third one with steps, which a contact law may not have.
   using RunTile = void (*)(const Geometry& g, const Law& law, const Draw& d, int tile,
                            const TileBounds& bounds, const CycleArrays& b, const Workspace& w,
                            MoveCounts& counts);
-  RunTile run_tile, run_tile_in_fields;
+  RunTile run_tile, run_tile_in_fields, run_tile_with_steps;
 };
 struct Kernels {
   equal_disks::RunTile disks;

@@ -25,7 +25,7 @@ struct alignas(128) TileMemory {
     if (room >= wanted) return work;
     by_particle = {};
     for (int a = 0; a < 3; ++a) by_particle.make(wanted, work.at[a], work.near[a]);
-    by_particle.make(wanted, work.label, work.id, work.gap, work.near_id);
+    by_particle.make(wanted, work.label, work.id, work.gap, work.near_id, work.near_type);
     room = wanted;
     return work;
   }
@@ -53,12 +53,14 @@ class CpuParticles final : public CpuEngine {
                 int thread) override {
     TileMemory& memory = memory_[thread];
     const std::size_t n = kernels_.count(local_, draw, bounds, arrays, memory.work.first);
-    const auto run = arrays.fields ? kernels_.run_tile_in_fields : kernels_.run_tile;
+    const auto run = !arrays.fields                ? kernels_.run_tile
+                     : arrays.fields->steps.number ? kernels_.run_tile_with_steps
+                                                   : kernels_.run_tile_in_fields;
     run(local_, law_, draw, tile, bounds, arrays, memory.with_room(n), workers_[thread].moves);
   }
 
   const FieldView* fields() override {
-    if (state_.parameters.fields.empty()) return nullptr;
+    if (!state_.has_energies()) return nullptr;
     view_ = field_view(state_);
     return &view_;
   }

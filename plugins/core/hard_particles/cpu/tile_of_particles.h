@@ -114,8 +114,9 @@ struct VisitInField {
   const F& field;
   const Geometry& g;
   const VisitWords& words;
-  double energy = 0;  // of the particle
-  int first = 0;      // move of the chunk
+  double energy = 0;       // of the particle
+  std::int64_t pairs = 0;  // the same in the steps
+  int first = 0;           // move of the chunk
   std::uint32_t word[kChunk + 4] = {};
 
   void begin(std::uint32_t id, const float r[D]) {
@@ -133,12 +134,21 @@ struct VisitInField {
         if (m + k >= 0) word[m + k] = four[k];
     }
   }
-  bool accepts(int m, std::uint32_t id, const float r[D]) {
-    return field.accepts(id, r, energy, word[m], [&] {
-      std::uint32_t second[4];
-      words.draw(second, g, Purpose::field, kSecondWord + field_call(first + m));
-      return second[(first + m) % 4];
-    });
+  // to: the energy in the steps at r.
+  bool accepts(int m, std::uint32_t id, const float r[D], std::int64_t to) {
+    const auto second = [&] {
+      std::uint32_t words_of_four[4];
+      words.draw(words_of_four, g, Purpose::field, kSecondWord + field_call(first + m));
+      return words_of_four[(first + m) % 4];
+    };
+    if constexpr (F::kSteps) {
+      const double rise = kQuantum * static_cast<double>(to - pairs);
+      if (!field.accepts(id, r, energy, word[m], second, rise)) return false;
+      pairs = to;
+      return true;
+    } else {
+      return field.accepts(id, r, energy, word[m], second);
+    }
   }
 };
 
@@ -150,7 +160,7 @@ struct VisitInField<D, NoField> {
   const VisitWords& words;
 };
 
-// One particle's visit. F: NoField, or TileField<D>.
+// One particle's visit. F: NoField, TileField<D> or TileSteps<D>.
 template <int D, Contact C, class F>
 struct ParticleVisit {
   const Geometry& g;
@@ -166,9 +176,12 @@ struct ParticleVisit {
     return r;
   }
 
-  // Lists the particles that can be met on the way, which leads at most `reach` away.
+  // Lists the particles that can be met on the way, which leads at most `reach` away, and with
+  // steps those whose energies can be.
   inline __attribute__((always_inline)) void list(const TileBounds& b, const int cell[3],
-                                                  float reach) {
+                                                  float reach, const F& field) {
+    Law ranges = law;
+    if constexpr (F::kSteps) ranges.sigmas = field.f.steps.reaches;
     float from[D];
     for (int a = 0; a < D; ++a) from[a] = w.at[a][self];
     const Label mine = C == Contact::one_size ? Label{} : w.label[self];
@@ -184,7 +197,8 @@ struct ParticleVisit {
           const FloatLanes square = squared_length<D>(d);
           const FloatLanes sigma = sigmas_of<C>(law, mine, w.label + j);
           // |d_j| >= sigma_j + reach: particle j cannot be met on the way.
-          const FloatLanes far = sigma + reach;
+          const FloatLanes far =
+              (F::kSteps ? sigmas_of<C>(ranges, mine, w.label + j) : sigma) + reach;
           std::uint32_t near = lane_bits(square < far * far);
           // Not beyond the run's end, and not the particle itself.
           if (end - j < static_cast<std::uint32_t>(kLanes)) near &= (1u << (end - j)) - 1;
@@ -198,6 +212,8 @@ struct ParticleVisit {
             for (int a = 0; a < D; ++a) w.near[a][listed] = from_here[a][lane];
             w.gap[listed] = from_here[D][lane];
             w.near_id[listed] = w.id[j + static_cast<std::uint32_t>(lane)];
+            if constexpr (F::kSteps)
+              w.near_type[listed] = w.label[j + static_cast<std::uint32_t>(lane)].type;
           }
         }
       }
@@ -231,6 +247,36 @@ struct ParticleVisit {
     return true;
   }
 
+  // The energy of the particle, moved by u, in the steps of all pairs.
+  std::int64_t pairs(const StepView& steps, const float u[D]) const {
+    const std::int32_t mine = w.label[self].type;
+    std::int64_t sum = 0;
+    for (int k = 0; k < listed; k += kLanes) {
+      FloatLanes d[D];
+      for (int a = 0; a < D; ++a) d[a] = load(w.near[a] + k) - u[a];
+      const FloatLanes square = squared_length<D>(d);
+      std::uint32_t near = lane_bits(square < steps.farthest2);
+      if (listed - k < kLanes) near &= (1u << (listed - k)) - 1;
+      // Pairs of a single type are counted, but for those near the end of a step.
+      if (steps.types == 1) {
+        std::uint32_t unsure = 0;
+        for (int s = 0; s < steps.number; ++s)
+          unsure |= lane_bits(square >= steps.bounds[s] - steps.margin) &
+                    lane_bits(square <= steps.bounds[s] + steps.margin) & near;
+        near &= ~unsure;
+        for (int s = 0; s < steps.number; ++s)
+          sum += steps.energies[s] * __builtin_popcount(lane_bits(square < steps.bounds[s]) & near);
+        near = unsure;
+      }
+      for (; near; near &= near - 1) {
+        const int j = k + __builtin_ctz(near);
+        sum += pair_energy(steps, mine, w.near_type[j], w.near[0][j] - u[0], w.near[1][j] - u[1],
+                           D == 3 ? w.near[D - 1][j] - u[D - 1] : 0.0f);
+      }
+    }
+    return sum;
+  }
+
   inline __attribute__((always_inline)) int moves(const TileBounds& b, const int cell[3],
                                                   const float (*by)[D], int count,
                                                   VisitInField<D, F>& in_field) {
@@ -251,8 +297,9 @@ struct ParticleVisit {
       const float most = up > down ? up : down;
       reach2 += most * most;
     }
-    list(b, cell, square_root(reach2) * (1 + 4e-6f) + 4e-6f * law.largest);
+    list(b, cell, square_root(reach2) * (1 + 4e-6f) + 4e-6f * law.largest, in_field.field);
     float u[D] = {};
+    if constexpr (F::kSteps) in_field.pairs = pairs(in_field.field.f.steps, u);
     int accepted = 0;
     for (int m = 0; m < count; ++m) {
       float to[D];
@@ -266,7 +313,9 @@ struct ParticleVisit {
       if constexpr (F::kIs) {
         float r[D];
         for (int a = 0; a < D; ++a) r[a] = w.at[a][self] + to[a];
-        if (!in_field.accepts(m, w.id[self], r)) continue;
+        std::int64_t there = 0;
+        if constexpr (F::kSteps) there = pairs(in_field.field.f.steps, to);
+        if (!in_field.accepts(m, w.id[self], r, there)) continue;
       }
       for (int a = 0; a < D; ++a) u[a] = to[a];
       ++accepted;
@@ -363,7 +412,10 @@ void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const 
 
 template <int D, Contact C>
 ParticleKernels kernels_of() {
-  return {&count<D>, &run_tile<D, C, NoField>, &run_tile<D, C, TileField<D>>};
+  ParticleKernels kernels{&count<D>, &run_tile<D, C, NoField>, &run_tile<D, C, TileField<D>>,
+                          nullptr};
+  if constexpr (C == Contact::table) kernels.run_tile_with_steps = &run_tile<D, C, TileSteps<D>>;
+  return kernels;
 }
 template <int D>
 void use_dimension(ParticleKernels to[3]) {

@@ -7,7 +7,8 @@
 namespace manymove::hard_particles {
 namespace {
 
-// F: NoField, or TileField<D>. Systems: whether many systems that share launches can use it, too.
+// F: NoField, TileField<D> or TileSteps<D>. Systems: whether many systems that share launches can
+// use it, too.
 template <int D, Contact C, bool Sums, class F, int K, int Lanes, int Runs, int AtOnce, int Threads,
           int Blocks, bool Systems = false>
 CycleKernel cycle() {

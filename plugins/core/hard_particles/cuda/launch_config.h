@@ -140,7 +140,7 @@ struct System {
   }
 };
 
-// A kernel for each number of threads that visit a cell together, without or with fields.
+// A kernel for each number of threads that visit a cell together, without or with energies.
 struct CycleKernel {
   void (*run)(Geometry, Law, Draw, LaunchArrays, LaunchConfig, VolumeChoice);
   void (*run_in_fields)(Geometry, Law, Draw, LaunchArrays, LaunchConfig, FieldView);
@@ -166,6 +166,7 @@ template <Contact C, bool Sums = false>
 KernelsOfLaw kernels_of(int dimensions);
 template <Contact C, bool Sums = false>
 CycleKernels cycles_in_fields(int dimensions);
+CycleKernels cycles_with_steps(int dimensions);  // of a table
 
 // Cells of one set in a tile, at most.
 MM_HD int set_cells(const Geometry& g, int dimensions) {

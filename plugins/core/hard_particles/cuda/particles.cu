@@ -35,6 +35,9 @@ KernelsOfLaw kernels_of_law(const State& state) {
 }
 
 KernelsOfLaw choose_kernels(const State& state) {
+  if (!state.parameters.steps.empty())
+    return {cycles_with_steps(state.dimensions()),
+            kernels_of<Contact::table>(state.dimensions()).histogram, nullptr};
   if (!state.radii.empty()) return kernels_of_law<Contact::table, true>(state);
   return with_particles(state.dimensions(), state.distances.contact, [&](auto policy) {
     return kernels_of_law<decltype(policy)::kContact, false>(state);
@@ -385,6 +388,10 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       values_.push_back(on_device(field.values, stream_));
       points_.push_back(on_device(field.points, stream_));
     }
+    step_squares_ = on_device(state_.step_squares, stream_);
+    step_bounds_ = on_device(state_.step_bounds, stream_);
+    step_reaches_ = on_device(state_.step_reaches, stream_);
+    step_energies_ = on_device(state_.step_energies, stream_);
     place_law();
   }
   void place_law() {
@@ -406,6 +413,10 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       if (term.values) term.values = values_[k].data();
       term.points = points_[k].data();
     }
+    view.steps.squares = step_squares_.data();
+    view.steps.bounds = step_bounds_.data();
+    view.steps.reaches = step_reaches_.data();
+    view.steps.energies = step_energies_.data();
     return view;
   }
 
@@ -552,10 +563,13 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   DeviceBuffer<float> sigmas_, radii_;
   DeviceBuffer<std::uint8_t> pinned_;
   std::vector<DeviceBuffer<double>> values_, points_;  // of each field
-  std::optional<BoxMoves> box_moves_;                  // at constant pressure
-  bool rescales_ = false;                              // before the next cycle, in a group
-  PairSearch search_{};                                // of the last cycle
-  DeviceBuffer<double> reference_;                     // the diameters in the caller's unit
+  DeviceBuffer<double> step_squares_;
+  DeviceBuffer<float> step_bounds_, step_reaches_;
+  DeviceBuffer<std::int64_t> step_energies_;
+  std::optional<BoxMoves> box_moves_;             // at constant pressure
+  bool rescales_ = false;                         // before the next cycle, in a group
+  PairSearch search_{};                           // of the last cycle
+  DeviceBuffer<double> reference_;                // the diameters in the caller's unit
   DeviceBuffer<double> row_diameters_;            // [stored cells][slots], with swap moves on ranks
   DeviceBuffer<double> type_diameters_;           // of a host program's types
   DeviceBuffer<unsigned long long> swap_counts_;  // trials, accepted

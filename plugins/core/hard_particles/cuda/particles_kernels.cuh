@@ -371,7 +371,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
         __syncthreads();
       }
   };
-  if constexpr (!V::Field::kIs)
+  if constexpr (!V::Field::kIs || V::Field::kSteps)
     visit_all(field);
   else if (field.is_far())
     visit_all(NoField{});

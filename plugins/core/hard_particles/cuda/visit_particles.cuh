@@ -68,7 +68,8 @@ struct Workspace {
 // The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8). The neighbors that a visit
 // can reach are listed once, by each thread a share of what is in the cells around, from Runs runs
 // of cells at a time, of each of which a thread loads AtOnce at once. Then the threads have equal
-// shares of the neighbors, K of them in registers. F: NoField, TileField<D> or TileWalls<D>.
+// shares of the neighbors, K of them in registers. F: NoField, TileField<D>, TileWalls<D> or
+// TileSteps<D>.
 template <int D, Contact C, bool Sums, int K, int Lanes, int Runs, int AtOnce, class F>
 struct Visit {
   static constexpr bool kSums = Sums;
@@ -84,24 +85,21 @@ struct Visit {
   static constexpr int kMine = kCalls * kMovesPerCall<D>, kMoves = kMine * Lanes;
   // Neighbors that a thread has room to list, twice what is expected at high densities; what is
   // loaded at once may not be any. An odd number of 32-bit words, so that threads use all banks.
-  static constexpr int kExpected = (C == Contact::one_size ? 20 : 40) / Lanes + Runs * AtOnce + 5;
+  static constexpr int kExpected = (F::kSteps                ? 80
+                                    : C == Contact::one_size ? 20
+                                                             : 40) /
+                                       Lanes +
+                                   Runs * AtOnce + 5;
   static constexpr int kRoom =
       (kExpected > kRuns * AtOnce + 3 ? kExpected : kRuns * AtOnce + 3) / 4 * 4 + 2;
   static_assert(K <= kRoom && kRuns % Runs == 0);
   using T = Tile<D, C>;
 
-  // Whether the particle at r is apart from those of its neighbors that this thread has listed,
-  // exactly. A list that is too short for them is not asked.
-  static __device__ __noinline__ bool exactly_free(const T& tile, std::uint32_t self, float4 r,
-                                                   int cell, const std::uint16_t* list, int listed,
-                                                   int room) {
-    bool free = true;
-    const auto look = [&](std::uint32_t j) {
-      const float4 q = tile.spheres[j];
-      if (j != self &&
-          !apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
-        free = false;
-    };
+  // Calls look(j) for the neighbors that this thread has listed, and for the particle itself or
+  // not. A list that is too short for them is not asked.
+  static __device__ __forceinline__ void for_listed(const T& tile, int cell,
+                                                    const std::uint16_t* list, int listed, int room,
+                                                    auto&& look) {
     if (listed <= room)
       for (int k = 0; k < listed; ++k) look(list[k]);
     else
@@ -109,11 +107,25 @@ struct Visit {
         const auto [begin, end] = tile.run(cell, row);
         for (std::uint32_t j = begin + (threadIdx.x + row) % Lanes; j < end; j += Lanes) look(j);
       }
+  }
+
+  // Whether the particle at r is apart from its listed neighbors, exactly.
+  static __device__ __noinline__ bool exactly_free(const T& tile, std::uint32_t self, float4 r,
+                                                   int cell, const std::uint16_t* list, int listed,
+                                                   int room) {
+    bool free = true;
+    for_listed(tile, cell, list, listed, room, [&](std::uint32_t j) {
+      const float4 q = tile.spheres[j];
+      if (j != self &&
+          !apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
+        free = false;
+    });
     return free;
   }
 
-  // Lists this thread's share of the particles closer than the contact distance plus `reach`;
-  // returns how many there are, or more than `room` if there may not be room for all.
+  // Lists this thread's share of the particles closer than the contact distance of `law`, or with
+  // steps the range, plus `reach`; returns how many there are, or more than `room` if there may not
+  // be room for all.
   static __device__ int list_neighbors(const T& tile, const Law& law, int cell, std::uint32_t self,
                                        const float4& p, float reach, std::uint16_t* list,
                                        int room) {
@@ -196,6 +208,69 @@ struct Visit {
     }
   };
 
+  // This thread's share of the neighbors, seen from where the particle was when they were listed.
+  struct Nearest {
+    const T& tile;
+    const Law& law;
+    const float4& p;
+    const Lists& near;
+    float x[K], y[K], z[K], gap[K];
+
+    __device__ __forceinline__ void take(std::uint32_t j, float& x, float& y, float& z,
+                                         float& gap) const {
+      const float4 q = tile.spheres[j];
+      x = q.x - p.x;
+      y = q.y - p.y;
+      z = q.z - p.z;
+      const float sigma = local_sigma<C, Sums>(law, p, q);
+      // |r_j - r_i|^2 - sigma_ij^2, negative where they overlap.
+      gap = fmaf(x, x, fmaf(y, y, D == 3 ? z * z : 0.0f)) - sigma * sigma;
+    }
+
+    // Takes K of them into registers. The lanes of a group have its neighbors in turn; an empty
+    // place has the particle itself.
+    __device__ __forceinline__ void take_all(std::uint32_t self) {
+      const int lane = threadIdx.x % Lanes;
+      std::uint32_t name[K];
+#pragma unroll
+      for (int k = 0; k < K; ++k) {
+        const int at = lane + k * Lanes;
+        const std::uint32_t its = near[max(min(at, near.total - 1), 0)];
+        name[k] = at < near.total ? its : self;
+      }
+#pragma unroll
+      for (int k = 0; k < K; ++k) {
+        take(name[k], x[k], y[k], z[k], gap[k]);
+        if (lane + k * Lanes >= near.total) gap[k] = kNone;
+      }
+    }
+
+    // The least |d_j - u|^2 - sigma_j^2 = gap_j - 2 d_j . u + |u|^2 of a trial move to u.
+    __device__ __forceinline__ float least(const float (&to)[3]) const {
+      const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
+      const auto term = [&](float x, float y, float z, float gap) {
+        const float t = fmaf(x, ax, fmaf(y, ay, gap));
+        return D == 3 ? fmaf(z, az, t) : t;
+      };
+      // Two chains of minima, so that none waits for the one before it.
+      float even = kNone, odd = kNone;
+#pragma unroll
+      for (int k = 0; k < K; ++k) {
+        float& least = k % 2 ? odd : even;
+        const float t = term(x[k], y[k], z[k], gap[k]);
+        least = k < 2 ? t : fminf(least, t);
+      }
+#pragma unroll 1
+      for (int k = K * Lanes + static_cast<int>(threadIdx.x % Lanes); k < near.total; k += Lanes) {
+        float x, y, z, gap;
+        take(near[k], x, y, z, gap);
+        even = fminf(even, term(x, y, z, gap));
+      }
+      // min_j (|d_j - u|^2 - sigma_j^2) = min_j (gap_j - 2 d_j . u) + |u|^2 (section 1.3).
+      return fminf(even, odd) + squared_length<D>(to);
+    }
+  };
+
   // Draws the next moves of a cell, by each of its threads a share, into shared memory. up and
   // down: the sums of this thread's moves to either side. Returns the word that chooses the
   // particle, which the first thread has.
@@ -250,6 +325,8 @@ struct Visit {
     const T& tile;
     Words words;
     WayInFields<D, F> way{};
+    // With steps, the energies of pairs where the particle is and where it was tried last.
+    std::int64_t here = 0, there = 0;
 
     // Called before the next moves, after `made` others; reach: the longest displacement by them.
     // Each thread draws a share of their random words, which become their fourth components.
@@ -258,7 +335,7 @@ struct Visit {
       if constexpr (F::kIs) {
         static_assert(kMoves % 4 == 0);
         const float r[3] = {p.x, p.y, p.z};
-        way.begin(field, tile.id(self), r, reach);
+        if constexpr (!F::kSteps) way.begin(field, tile.id(self), r, reach);
         if (!F::kSoft) return;
         const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
         // The moves themselves have been written by other lanes.
@@ -276,23 +353,58 @@ struct Visit {
     // Whether a move is accepted, by the energies. Arguments are passed by value: a tile whose
     // address is taken would be in local memory, and the compiler would not know that its particles
     // are in shared memory.
+    template <class... Rise>
     static __device__ __noinline__ bool exactly(F field, Words words, std::uint32_t id, int move,
-                                                float4 from, float4 to) {
+                                                float4 from, float4 to, Rise... rise) {
       const float r[2][3] = {{from.x, from.y, from.z}, {to.x, to.y, to.z}};
       bool forbidden = false;
       double energy = F::kSoft ? field.energy(id, r[0], forbidden) : 0;
-      return field.accepts(id, r[1], energy, __float_as_uint(to.w), [&] {
+      const auto second = [&] {
         std::uint32_t second[4];
         words.draw(second, kSecondWord + field_call(move));
         const int m = move % 4;
         return m == 0 ? second[0] : m == 1 ? second[1] : m == 2 ? second[2] : second[3];
-      });
+      };
+      return field.accepts(id, r[1], energy, __float_as_uint(to.w), second, rise...);
     }
 
-    // Whether the fields accept a move of the particle from p + u to p + `to`.
+    // With steps, tries the particle at r, whose label r has: returns the least squared distance
+    // less the squared contact distance of the neighbors that this thread has listed.
+    __device__ __forceinline__ float meet(std::uint32_t self, const float4& r, int cell,
+                                          const std::uint16_t* list, int listed, int room) {
+      float least = kNone;
+      std::int64_t energy = 0;
+      for_listed(tile, cell, list, listed, room, [&](std::uint32_t j) {
+        const float4 q = tile.spheres[j];
+        if (j == self) return;
+        const float d[3] = {q.x - r.x, q.y - r.y, D == 3 ? q.z - r.z : 0.0f};
+        const float sigma = local_sigma<C, Sums>(tile.law, r, q);
+        least = fminf(least, squared_length<D>(d) - sigma * sigma);
+        energy += pair_energy(field.f.steps, label_of(r).type, label_of(q).type, d[0], d[1], d[2]);
+      });
+      there = warp_sum<Lanes>(energy);
+      return least;
+    }
+
+    // Whether the fields accept a move of the particle from p + u to p + `to`, and with steps those
+    // that it has met there.
     __device__ bool accepts(std::uint32_t self, int move, const float4& p, const float (&u)[3],
                             const float (&to)[3], float word) {
-      if constexpr (F::kIs) {
+      if constexpr (F::kSteps) {
+        const double rise = kQuantum * static_cast<double>(there - here);
+        Decision decision = rise > 0 ? Decision::unknown : Decision::accepted;
+        if (field.f.number > 0)
+          decision = Decision::unknown;
+        else if (rise > 0)
+          decision = estimated(static_cast<float>(rise), __float_as_uint(word));
+        if (decision == Decision::unknown &&
+            exactly(field, words, tile.id(self), move,
+                    make_float4(p.x + u[0], p.y + u[1], p.z + u[2], 0.0f),
+                    make_float4(p.x + to[0], p.y + to[1], p.z + to[2], word), rise))
+          decision = Decision::accepted;
+        if (decision != Decision::accepted) return false;
+        here = there;
+      } else if constexpr (F::kIs) {
         typename WayInFields<D, F>::End end;
         const Decision decision = way.decide(to, __float_as_uint(word), end);
         if (decision == Decision::rejected) return false;
@@ -365,71 +477,42 @@ struct Visit {
       // All moves of the list are known, and with them how far the particle can come.
       const float reach = reach_of(tile, at, p, up, down, middle) + 4e-6f * law.largest;
       in_field.begin(made, self, p, reach, moves);
-      const int listed = list_neighbors(tile, law, cell, self, p, reach, list, room);
+      Law listing = law;
+      if constexpr (F::kSteps) listing.sigmas = field.f.steps.reaches;
+      const int listed = list_neighbors(tile, listing, cell, self, p, reach, list, room);
       // The lanes of a cell read each other's lists.
       __syncwarp();
       const Lists near(list - lane * room, room, listed > room ? 0 : listed);
 
-      float x[K], y[K], z[K], gap[K];
-      const auto take = [&](std::uint32_t j, float& x, float& y, float& z, float& gap) {
-        const float4 q = tile.spheres[j];
-        x = q.x - p.x;
-        y = q.y - p.y;
-        z = q.z - p.z;
-        const float sigma = local_sigma<C, Sums>(law, p, q);
-        // |r_j - r_i|^2 - sigma_ij^2, negative where they overlap.
-        gap = fmaf(x, x, fmaf(y, y, D == 3 ? z * z : 0.0f)) - sigma * sigma;
-      };
-      std::uint32_t name[K];
-#pragma unroll
-      for (int k = 0; k < K; ++k) {
-        // The lanes of a group have its neighbors in turn; an empty place has the particle itself.
-        const int at = lane + k * Lanes;
-        const std::uint32_t its = near[max(min(at, near.total - 1), 0)];
-        name[k] = at < near.total ? its : self;
-      }
-#pragma unroll
-      for (int k = 0; k < K; ++k) {
-        take(name[k], x[k], y[k], z[k], gap[k]);
-        if (lane + k * Lanes >= near.total) gap[k] = kNone;
-      }
+      Nearest nearest{tile, law, p, near};
+      if constexpr (!F::kSteps) nearest.take_all(self);
 
       // What is below -margin overlaps and what is above `sure` does not.
-      const float margin = law.margin, sure = listed > room ? 0.5f * kFar : margin;
+      const float margin = law.margin, sure = !F::kSteps && listed > room ? 0.5f * kFar : margin;
       float half[D];
 #pragma unroll
       for (int a = 0; a < D; ++a) half[a] = in_register(g.half[a]);
       float u[3] = {0, 0, 0};
+      if constexpr (F::kSteps) {
+        in_field.meet(self, p, cell, list, listed, room);
+        in_field.here = in_field.there;
+      }
       const int end = min(kMoves, g.moves_per_cell - made);
 #pragma unroll 2
       for (int move = 0; move < end; ++move) {
         const float4 by = moves[move * groups];
-        // |d_j - u|^2 - sigma_j^2 = gap_j - 2 d_j . u + |u|^2 with u from where the list was made.
+        // From where the list was made.
         const float to[3] = {u[0] + by.x, u[1] + by.y, u[2] + by.z};
         bool inside = true;
 #pragma unroll
         for (int a = 0; a < D; ++a) inside &= fabsf(to[a] - middle[a]) < half[a];
-        const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
-        const auto term = [&](float x, float y, float z, float gap) {
-          const float t = fmaf(x, ax, fmaf(y, ay, gap));
-          return D == 3 ? fmaf(z, az, t) : t;
-        };
-        // Two chains of minima, so that none waits for the one before it.
-        float even = kNone, odd = kNone;
-#pragma unroll
-        for (int k = 0; k < K; ++k) {
-          float& least = k % 2 ? odd : even;
-          const float t = term(x[k], y[k], z[k], gap[k]);
-          least = k < 2 ? t : fminf(least, t);
+        float least;
+        if constexpr (F::kSteps) {
+          const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], p.w);
+          least = in_field.meet(self, r, cell, list, listed, room);
+        } else {
+          least = nearest.least(to);
         }
-#pragma unroll 1
-        for (int k = K * Lanes + lane; k < near.total; k += Lanes) {
-          float x, y, z, gap;
-          take(near[k], x, y, z, gap);
-          even = fminf(even, term(x, y, z, gap));
-        }
-        // min_j (|d_j - u|^2 - sigma_j^2) = min_j (gap_j - 2 d_j . u) + |u|^2 (section 1.3).
-        const float least = fminf(even, odd) + squared_length<D>(to);
         bool free = least > sure, overlaps = least < -margin;
         if (Lanes > 1) {
           free = (__ballot_sync(kWholeWarp, !free) & group) == 0;
