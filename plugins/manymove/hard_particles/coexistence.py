@@ -204,7 +204,7 @@ def _of_phases(settings: CoexistenceSettings, anchor: dict[str, Any]) -> dict[st
         )
         for name, some in pressures.items()
     }
-    start = Estimate(anchor["free_energy"], anchor["free_energy_error"])
+    start = Estimate(float(anchor["free_energy"]), float(anchor["free_energy_error"]))
     summary: dict[str, Any] = {
         "N": settings.particles,
         "dimensions": 3,
