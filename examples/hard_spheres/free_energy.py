@@ -36,7 +36,9 @@ def free_energy(N: int, reference: str, options: argparse.Namespace) -> dict[str
     terms = EinsteinCrystal(sites, box, reference).measure(
         options.sweeps, equilibrate=options.equilibrate, seed=options.seed, device=options.device
     )
-    print(f"{N:6} spheres, {reference:8}  F / (N kT) = {terms['free_energy']}", flush=True)
+    found = terms["free_energy"]
+    doubt = "" if found.converged else ", error not converged: raise --sweeps"
+    print(f"{N:6} spheres, {reference:8}  F / (N kT) = {found}{doubt}", flush=True)
     return {"N": N, "reference": reference, **{name: [*each] for name, each in terms.items()}}
 
 
@@ -71,6 +73,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     infinite = {}
     for reference in options.references:
         some = [row for row in rows if row["reference"] == reference]
+        if len(some) < 2:
+            continue
         values = [Estimate(*row["free_energy"]) for row in some]
         value, squares = extrapolated([row["N"] for row in some], values)
         infinite[reference] = {
@@ -84,16 +88,17 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 def plot(picture: Path, report: dict[str, Any]) -> None:
     figure, panels = new_panels((9.0, 3.6), (1, 2))
     crystal, fluid = panels[0]
-    for color, (reference, found) in zip(("C0", "C3"), report["infinite"].items(), strict=False):
+    for color, reference in zip(("C0", "C3"), report["references"], strict=False):
         rows = [row for row in report["results"] if row["reference"] == reference]
         N = np.array([row["N"] for row in rows])
         values, errors = np.array([row["free_energy"] for row in rows]).T
-        x = np.concatenate(([0], 1 / N)) * (1 if reference == "molecule" else 1.02)
-        value, error = found["free_energy"]
-        crystal.errorbar(
-            x, [value, *values + np.log(N) / (2 * N)], [error, *errors], fmt="o", ms=4, capsize=2,
-            color=color, label=f"Einstein {reference}, {Estimate(value, error)}",
-        )  # fmt: skip
+        x, y, label = 1 / N, values + np.log(N) / (2 * N), f"Einstein {reference}"
+        if found := report["infinite"].get(reference):
+            value, error = found["free_energy"]
+            x, y, errors = np.append(x, 0), np.append(y, value), np.append(errors, error)
+            label += f", {Estimate(value, error)}"
+        x = x * (1 if reference == "molecule" else 1.02)
+        crystal.errorbar(x, y, errors, fmt="o", ms=4, capsize=2, color=color, label=label)
     crystal.axhline(PUBLISHED.value, color="k", lw=0.8, label=f"published, {PUBLISHED}")
     crystal.set(xlabel="$1/N$", ylabel=r"$F/NkT + \ln(N)/2N$")
     phi = np.array([row["packing_fraction"] for row in report["insertions"]])
@@ -113,7 +118,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[108, 256, 500])
     parser.add_argument(
-        "--references", nargs="+", choices=("molecule", "crystal"), default=["molecule", "crystal"]
+        "--references", nargs="+", choices=("molecule", "crystal"), default=["crystal"]
     )
     parser.add_argument("--sweeps", type=int, default=20_000, help="of each spring constant")
     parser.add_argument("--equilibrate", type=int, default=2000)
@@ -127,7 +132,9 @@ def main() -> None:
         "insertion_sweeps": 100,
     }  # fmt: skip
     options = script.parse(parser, "free_energy", quick)
-    script.at_least(options, fluids=0, sweeps=1)
+    script.at_least(options, fluids=0, sweeps=100)
+    if len(set(options.sizes)) < len(options.sizes):
+        parser.error("--sizes has a number twice")
     report = script.read(options)[0] if options.draw else run(options)
     plot(options.output / "picture.png", report)
     print(f"results in {options.output}/")

@@ -18,7 +18,7 @@ from manymove.analysis.sphere_reference import fluid_factor, solid_factor
 from manymove.cli import run
 from manymove.hard_particles import systems
 
-CRYSTAL = "--particles 32,108 --sweeps 300 --equilibrate 100 --points 4"
+CRYSTAL = "--particles 32,108 --sweeps 300 --equilibrate 100 --points 6"
 PRESSURES = (
     "--particles 108 --sweeps 8000 --equilibrate 300 --fluid 0.2,0.35,0.45,0.49,0.52 "
     "--solid 0.52,0.55,0.6"
@@ -27,6 +27,14 @@ LOOP = {
     "packing_fractions": [0.698, 0.702, 0.706, 0.71, 0.714, 0.718],
     "pressure": [9.16934, 9.1882, 9.1859, 9.1842, 9.1819, 9.1951],
     "pressure_error": [4e-5, 3e-4, 3e-4, 3e-4, 4e-4, 4e-4],
+}
+
+
+ANCHOR = {
+    "crystal": "fcc",
+    "packing_fraction": 0.544993,
+    "free_energy": 4.9590,
+    "free_energy_error": 2e-4,
 }
 
 
@@ -60,10 +68,15 @@ def test_the_summary_has_all_terms(whole):
         assert row["free_energy"] == pytest.approx(sum(terms))
         errors = [row[f"{name}_error"] for name in ("ideal", "hardness", "release")]
         assert row["free_energy_error"] == pytest.approx(math.hypot(*errors))
-        assert len(row["spring_constants"]) == len(row["squared_displacement"]) == 4
+        assert len(row["spring_constants"]) == len(row["squared_displacement"]) == 6
         assert abs(row["free_energy"] - 4.9) < 0.5
-    assert summary["free_energy_error"] > row["free_energy_error"] and len(found) == 8
-    assert len({each["state_hash"] for each in found.values()}) == 8
+    assert summary["free_energy_error"] > row["free_energy_error"] and len(found) == 12
+    assert len({each["state_hash"] for each in found.values()}) == 12
+    assert [row["converged"] for row in summary["sizes"]] == [
+        all(each["converged"] for name, each in found.items() if name.startswith(f"{N} "))
+        for N in (32, 108)
+    ]
+    assert summary["reference"] == "crystal"
 
 
 def test_threads_do_not_change_the_results(whole, tmp_path):
@@ -128,10 +141,20 @@ def test_the_table(whole, capsys):
 @pytest.fixture
 def anchor(tmp_path):
     """A file as `free-energy` writes it, with the published value."""
-    content = {"crystal": "fcc", "packing_fraction": 0.544993}
     path = tmp_path / "anchor.json"
-    path.write_text(json.dumps(content | {"free_energy": 4.9590, "free_energy_error": 2e-4}))
+    path.write_text(json.dumps(ANCHOR))
     return path
+
+
+def of_equations_of_state(systems, *_):
+    """Pressures of published equations of state, which coexist at 11.57."""
+    found = {}
+    for one in systems:
+        phase, phi = one.name.split()
+        factor = fluid_factor if phase == "fluid" else solid_factor
+        pressure = 6 * float(phi) / math.pi * factor(float(phi))
+        found[one.name] = Estimate(pressure, 1e-4 * pressure)
+    return found
 
 
 def test_fluid_and_crystal(anchor, tmp_path):
@@ -165,8 +188,7 @@ def test_a_loop(tmp_path, capsys):
 
 
 def test_the_free_energy_is_measured_without_a_file(anchor, tmp_path, monkeypatch):
-    """With the default options of `free-energy`, and with the seed and the device of the command.
-    Pressures are those of published equations of state, which coexist at 11.57."""
+    """With the default options of `free-energy`, and the seed and device of the command."""
     from manymove.hard_particles import coexistence
 
     asked = []
@@ -174,15 +196,6 @@ def test_the_free_energy_is_measured_without_a_file(anchor, tmp_path, monkeypatc
     def measured(settings):
         asked.append(settings)
         return json.loads(anchor.read_text())
-
-    def of_equations_of_state(systems, *_):
-        found = {}
-        for one in systems:
-            phase, phi = one.name.split()
-            factor = fluid_factor if phase == "fluid" else solid_factor
-            pressure = 6 * float(phi) / math.pi * factor(float(phi))
-            found[one.name] = Estimate(pressure, 1e-4 * pressure)
-        return found
 
     monkeypatch.setattr(coexistence.free_energy, "run", measured)
     monkeypatch.setattr(coexistence, "measured", of_equations_of_state)
@@ -196,25 +209,108 @@ def test_the_free_energy_is_measured_without_a_file(anchor, tmp_path, monkeypatc
     assert settings.particles == (108, 256, 500) and settings.device == "cpu"
 
 
+def test_an_anchor_is_a_number_and_passes_its_warnings_on(tmp_path, monkeypatch):
+    from manymove.hard_particles import coexistence
+
+    monkeypatch.setattr(coexistence, "measured", of_equations_of_state)
+    path = tmp_path / "anchor.json"
+    path.write_text(json.dumps({**ANCHOR, "free_energy": 5, "warnings": ["too short"]}))
+    folder = tmp_path / "both"
+    options = f"--particles 32000 --free-energy {path}"
+    assert run(arguments("coexistence", options, folder)) == 0
+    summary = summary_of(folder)
+    assert summary["free_energy"] == [5.0, 2e-4] and summary["dimensions"] == 3
+    assert summary["warnings"] == ["free energy: too short"]
+
+
+def test_pressures_are_kept_if_the_phases_do_not_meet(tmp_path, monkeypatch, capsys):
+    from manymove.hard_particles import coexistence
+
+    monkeypatch.setattr(coexistence, "measured", of_equations_of_state)
+    path = tmp_path / "anchor.json"
+    path.write_text(json.dumps({**ANCHOR, "free_energy": 9.0}))
+    folder = tmp_path / "both"
+    options = f"--particles 32000 --free-energy {path}"
+    assert run(arguments("coexistence", options, folder)) == 2
+    assert "do not have the same chemical potential" in capsys.readouterr().err
+    summary = summary_of(folder)
+    assert not summary["complete"] and len(summary["fluid"]["pressure"]) == 8
+
+
+def test_a_loop_is_for_new_runs_only(tmp_path, capsys):
+    folder, path = tmp_path / "both", tmp_path / "loop.json"
+    folder.mkdir()
+    path.write_text(json.dumps(LOOP))
+    (folder / "options.json").write_text(json.dumps({"loop": None, "free_energy": None}))
+    for option in ("--loop", "--free-energy"):
+        command = ["coexistence", "--resume", option, str(path), "--output", str(folder)]
+        assert run(command) == 2
+        assert f"has no {option}, which is the start of a new run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("D", "given"), [(2, {}), (3, {"dimensions": 3})])
+def test_densities_of_a_loop(D, given, tmp_path, capsys):
+    path = tmp_path / "loop.json"
+    path.write_text(json.dumps({**LOOP, **given}))
+    assert run(["coexistence", "--loop", str(path), "--output", str(tmp_path / "out")]) == 0
+    freezing = summary_of(tmp_path / "out")["freezing"]
+    out = capsys.readouterr().out
+    assert f"densities rho d^{D}  {2 * D / math.pi * freezing:.4f}" in out
+    assert "as many coefficients as there are pressures" in out
+
+
+def test_results_of_other_options_are_refused(tmp_path):
+    """Also from Python, where no options are stored."""
+    from manymove.hard_particles.free_energy import FreeEnergySettings
+    from manymove.hard_particles.free_energy import run as job
+
+    given = {"particles": (32,), "points": 6, "sweeps": 100, "equilibrate": 10, "quiet": True}
+    given |= {"output": tmp_path / "out", "device": "cpu", "threads": 1}
+    job(FreeEnergySettings(**given))
+    for change in ({"packing_fraction": 0.6}, {"seed": 2}, {"sweeps": 200}):
+        with pytest.raises(ValueError, match="results of other options: 32 particles, spring 0"):
+            job(FreeEnergySettings(**{**given, **change}, resume=True))
+
+
+@pytest.mark.parametrize("particles", [(), (108, 108), (108, 108, 32)])
+def test_numbers_of_particles_are_different(particles):
+    from manymove.hard_particles.free_energy import FreeEnergySettings
+
+    with pytest.raises(ValueError, match="--particles must be different numbers"):
+        FreeEnergySettings(particles=particles)
+
+
+def test_a_gpu_runs_one_number_of_particles_at_a_time(monkeypatch):
+    from manymove.hard_particles.free_energy import FreeEnergySettings
+
+    some = [systems.System(f"{i}", i, None, N, {}) for i, N in enumerate((32, 32, 108, 108, 108))]
+    monkeypatch.setattr(systems, "on_gpu", lambda device: True)
+    batches = systems._batches(some, FreeEnergySettings(device="cpu"))
+    assert [[each.N for each in batch] for batch in batches] == [[32, 32], [108, 108, 108]]
+
+
 BAD = [
     ("free-energy --particles 100", "100 spheres fill no FCC crystal"),
     ("free-energy --particles 4", "the box must be at least three diameters wide"),
     ("free-energy --particles 32,32", "a value occurs twice"),
     ("free-energy --packing-fraction 0.75", "the FCC crystal of touching spheres has 0.740"),
     ("free-energy --packing-fraction 0.74048048", "leaves a distance of 1"),
-    ("free-energy --packing-fraction -1", "--packing-fraction is -1.0; it must be positive"),
+    ("free-energy --packing-fraction 0.1", "--packing-fraction is 0.1; it must be at least 0.5"),
+    ("free-energy --seed 99999999999999999999", "it must be in [0, 9223372036854775808)"),
     ("free-energy --crystal bcc", "--crystal is bcc; it must be fcc or hcp"),
     ("free-energy --reference atom", "--reference is atom; it must be molecule or crystal"),
-    ("free-energy --points 1", "--points is 1; it must be at least 2"),
-    ("free-energy --points 1000", "--points is 1000; it must be less than 1000"),
+    ("free-energy --points 1", "--points is 1; it must be at least 6"),
+    ("free-energy --points 33", "--points must be from 6 to 32, got 33"),
     ("free-energy --sweeps 99999999999999", "trial moves take about 3.2e+02 years"),
-    ("free-energy --sweeps 0", "--sweeps is 0; it must be at least 1"),
+    ("free-energy --sweeps 1", "--sweeps is 1; it must be at least 100"),
     ("free-energy --resume", "--resume: no run in"),
     ("free-energy --device cuda:77", "CUDA"),
     ("coexistence --particles 100", "100 spheres fill no FCC crystal"),
     ("coexistence --fluid 0.1,0.2,0.3", "--fluid has 3 values; it must have at least 4"),
     ("coexistence --solid 0.5,0.6", "--solid has 2 values; it must have at least 3"),
-    ("coexistence --fluid 0.1,0.2,0.3,0.7", "random packings go up to"),
+    ("coexistence --fluid 0.1,0.2,0.3,0.7", "--fluid has 0.7; it must be positive and at most 0.5"),
+    ("coexistence --solid 0.2,0.55,0.6", "--solid is 0.2; it must be at least 0.5"),
+    ("coexistence --solid 0.55,0.56,0.6", "it must contain 0.544993"),
     ("coexistence --solid 0.5,0.6,0.75", "the FCC crystal of touching spheres has 0.740"),
     ("coexistence --loop none.json", "--loop: none.json: No such file"),
     ("coexistence --loop none.json --free-energy none", "--loop has both phases"),
@@ -237,6 +333,13 @@ def test_bad_options(options, message, tmp_path, capsys, monkeypatch):
         ("--loop", "[1]", "is not a summary"),
         ("--loop", '{"pressure": [1, 2, 3, 4]}', "must have lists of at least four numbers"),
         ("--loop", "{", "--loop: "),
+        ("--loop", json.dumps({**LOOP, "complete": False}), "a run that was stopped early"),
+        (
+            "--loop",
+            json.dumps({**LOOP, "pressure_error": [4e-5, 3e-4, None, 3e-4, 4e-4, 4e-4]}),
+            "has no pressure with an error at 0.706",
+        ),
+        ("--free-energy", json.dumps({**ANCHOR, "packing_fraction": 0.65}), "must contain 0.65"),
         ("--free-energy", '{"crystal": "hcp", "free_energy": 4.9}', "has no free energy"),
         ("--free-energy", '{"crystal": "fcc", "free_energy": null}', "has no free energy"),
     ],
@@ -248,11 +351,12 @@ def test_bad_files(option, content, message, tmp_path, capsys):
     assert message in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
-def test_a_damaged_file_is_refused(whole, tmp_path, capsys):
+@pytest.mark.parametrize("content", ['{"a": 1', '{"a": {"value": 1}}', '{"a": 1}', "[1]"])
+def test_a_damaged_file_is_refused(content, whole, tmp_path, capsys):
     folder = tmp_path / "damaged"
     folder.mkdir()
     for name in ("options.json",):
         (folder / name).write_bytes((whole / name).read_bytes())
-    (folder / systems.FILE).write_text('{"a": 1')
+    (folder / systems.FILE).write_text(content)
     assert run(["free-energy", "--resume", "--output", str(folder)]) == 2
     assert f"{folder / systems.FILE} is damaged" in capsys.readouterr().err

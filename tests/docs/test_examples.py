@@ -40,6 +40,7 @@ FIGURES = {
     "dpd_viscosity/viscosity.py": "cpu-dpd-viscosities",
     "hard_spheres/binary_disks.py": "cpu-binary-disks",
     "hard_spheres/coexistence.py": "cpu-spheres-coexistence",
+    "hard_spheres/free_energy.py": "cpu-spheres-free-energy",
     "hard_spheres/equation_of_state.py": "h100-spheres-equation-of-state",
     "hard_disks/rank_scaling.py": "h200x4-disks-ranks",
     "hard_spheres/constant_pressure.py": "cpu-constant-pressure",

@@ -7,15 +7,17 @@ A comparison with a standard error fails for one seed in 150,000 (4.5 errors); s
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from laws import assert_binomial
 
-from manymove import HardDisks, HardSpheres, Mixture
+from manymove import HardDisks, HardSpheres, Mixture, Replicas
 from manymove.analysis import WidomInsertions
 from manymove.analysis.insertions import fit
 from manymove.fields import Linear
+from manymove.steps import Step
 
 SIGMAS = 4.5
 
@@ -121,6 +123,18 @@ def test_errors():
     typed = HardDisks.random(64, 0.1, seed=1, diameter=Mixture(np.arange(64) % 2, [[1, 1], [1, 1]]))
     with pytest.raises(ValueError, match="type must be a type of the mixture, from 0 to 1"):
         WidomInsertions(seed=1, type=2)(typed)
-    for options in ({"pressure": 1.0}, {"fields": Linear(1.0)}):
-        with pytest.raises(RuntimeError, match="constant volume without external fields"):
+    for options, name in (
+        ({"pressure": 1.0}, "constant pressure"),
+        ({"fields": Linear(1.0)}, "external fields"),
+        ({"steps": Step(1.5, -1.0)}, "steps"),
+        ({"pinned": np.arange(64) == 0}, "pinned particles"),
+    ):
+        with pytest.raises(RuntimeError, match=f"not possible with {name}"):
             widom(HardSpheres.random(64, 0.1, seed=1, **options))
+
+
+def test_an_object_belongs_to_one_simulation():
+    widom = WidomInsertions(100, seed=1)
+    replicas = Replicas(partial(HardSpheres.random, 64, 0.1), 2, seed=1, device="cpu")
+    with pytest.raises(RuntimeError, match="belong to one simulation"):
+        replicas.run(100, [(2, widom)])

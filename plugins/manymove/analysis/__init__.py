@@ -16,6 +16,7 @@ from manymove.analysis.ornstein_zernike import (
     hypernetted_chain,
 )
 from manymove.analysis.phases import (
+    Branch,
     Coexistence,
     CrystalBranch,
     FluidBranch,
@@ -37,6 +38,7 @@ __all__ = [
     "BINS",
     "DEGREE",
     "DELTA_R",
+    "Branch",
     "Coexistence",
     "CrystalBranch",
     "DoublePoiseuille",

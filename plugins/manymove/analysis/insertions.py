@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ class WidomInsertions:
     It is mu_ex = -kT ln(p), where p is the probability that a particle at a random place of the box
     overlaps with no other particle. The object is a callback of `HardDisks.run` and
     `HardSpheres.run` at constant volume; each call makes test insertions and records their share
-    without overlaps.
+    without overlaps. An object belongs to one simulation; `Replicas` need one for each.
 
     Args:
         trials: number of test insertions of a call.
@@ -54,16 +55,30 @@ class WidomInsertions:
         self._diameter = diameter
         self._type = type
         self._shares: list[float] = []
+        self._lock = Lock()
+        self._simulation: tuple[Any, ...] | None = None
 
     def __call__(self, particles: Any) -> None:
         """Make the test insertions in the present configuration of a simulation.
 
         Raises:
-            RuntimeError: the particles have external fields or constant pressure.
+            RuntimeError: the particles have external fields, steps, pinned particles or constant
+                pressure, or another simulation was recorded before.
             ValueError: the particles are a mixture, and neither `diameter` nor `type` fits it.
         """
-        if particles.fields or particles.constant_pressure is not None:
-            raise RuntimeError("test insertions need a constant volume without external fields")
+        for name, found in (
+            ("external fields", particles.fields),
+            ("steps", particles.steps),
+            ("pinned particles", particles.pinned.any()),
+            ("constant pressure", particles.constant_pressure is not None),
+        ):
+            if found:
+                raise RuntimeError(f"test insertions are not possible with {name}")
+        simulation = particles.seed, particles.N, tuple(particles.box)
+        with self._lock:
+            if self._simulation not in (None, simulation):
+                raise RuntimeError("WidomInsertions belong to one simulation: make one for each")
+            self._simulation = simulation
         box = np.array(particles.box)
         places = self._random.uniform(-0.5, 0.5, (self._trials, len(box))) * box
         free = fit(places, particles.positions, self._contacts(particles), box)

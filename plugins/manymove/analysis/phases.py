@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.polynomial import Polynomial
 
+from manymove import arguments
 from manymove.analysis.notation import Estimate
 from manymove.analysis.sphere_reference import CLOSE_PACKED
 from manymove.errors import ParameterError
@@ -78,10 +79,13 @@ class Branch(ABC):
         errors: standard errors of the pressures, (n,).
         dimensions: 2 or 3.
         terms: number of coefficients that are fitted.
+        N: number of particles of the simulations, with which the pressures are corrected to
+            infinitely many particles (default no correction).
 
     Raises:
-        ValueError: the arrays differ in length, have fewer points than terms, or hold a number that
-            is not positive.
+        ValueError: the arrays differ in length, have fewer different packing fractions than terms,
+            or hold a number that is not positive; a packing fraction is not less than that of close
+            packing; or a number is out of range.
     """
 
     packing_fractions: np.ndarray
@@ -89,6 +93,7 @@ class Branch(ABC):
     errors: np.ndarray
     dimensions: int = 3
     terms: int = 3
+    N: int | None = None
     _factors: np.ndarray = field(init=False, repr=False)
     _fit: Polynomial = field(init=False, repr=False)
 
@@ -102,14 +107,23 @@ class Branch(ABC):
             object.__setattr__(self, name, given)
         if not len(self.packing_fractions) == len(self.pressures) == len(self.errors):
             raise ParameterError("pressures", "must have a value and an error for each density")
-        if len(self.pressures) < self.terms:
-            raise ParameterError(
-                "pressures", f"must be at least {self.terms} for a fit, got {len(self.pressures)}"
-            )
         if self.dimensions not in _VIRIAL:
             raise ParameterError("dimensions", f"must be 2 or 3, got {self.dimensions}")
+        if not self.packing_fractions.max(initial=0) < (most := _CLOSE_PACKED[self.dimensions]):
+            raise ParameterError(
+                "packing_fractions", f"must be less than {most:.6g}, that of close packing"
+            )
+        different = len(np.unique(self.packing_fractions))
+        if different < arguments.count("terms", self.terms):
+            raise ParameterError(
+                "pressures",
+                f"must be at least {self.terms} for a fit, got {different} packing fractions",
+            )
+        if self.N is not None and arguments.count("N", self.N) < 2:
+            raise ParameterError("N", f"must be at least 2, got {self.N}")
         factors = self.pressures / self._density(self.packing_fractions)
-        factors = factors + self._correction(factors)
+        if self.N is not None:
+            factors = factors + self._correction(factors, self.N)
         object.__setattr__(self, "_factors", factors)
         object.__setattr__(self, "_fit", self._fitted(factors))
 
@@ -117,9 +131,19 @@ class Branch(ABC):
         """rho d^D."""
         return 2 * self.dimensions * packing_fraction / math.pi
 
-    def _correction(self, factors: np.ndarray) -> np.ndarray | float:
-        """What a finite system has of Z too little."""
-        return 0.0
+    def _check_range(self, packing_fraction: float, low: float) -> None:
+        """Refuse a packing fraction to which the fit would be extrapolated."""
+        high = self.packing_fractions.max()
+        if not low <= packing_fraction <= high:
+            raise ParameterError(
+                "packing_fraction",
+                f"must be from {low:.6g} to {high:.6g}, the range of the {self._NAME}, got "
+                f"{packing_fraction:.6g}",
+            )
+
+    @abstractmethod
+    def _correction(self, factors: np.ndarray, N: int) -> np.ndarray:
+        """Difference between Z of infinitely many particles and Z of N particles."""
 
     @abstractmethod
     def _fitted(self, factors: np.ndarray) -> Polynomial:
@@ -136,7 +160,11 @@ class Branch(ABC):
 
     @abstractmethod
     def free_energy(self, packing_fraction: float) -> float:
-        """F / (N kT) at a packing fraction."""
+        """F / (N kT) at a packing fraction.
+
+        Raises:
+            ValueError: the packing fraction is not in the range of the equation of state.
+        """
 
     def pressure(self, packing_fraction: Any) -> Any:
         """P* at packing fractions."""
@@ -158,9 +186,14 @@ class Branch(ABC):
         """The packing fraction at a pressure P*, in the range of the data.
 
         Raises:
-            ValueError: the pressure is not in the range of the data.
+            ValueError: the pressure is not in the range of the data, or the fit decreases there.
         """
         low, high = self.packing_fractions.min(), self.packing_fractions.max()
+        if not (np.diff(self.pressure(np.linspace(low, high, 65))) > 0).all():
+            raise ValueError(
+                f"the fit of the pressures of the {self._NAME} does not increase with density: "
+                "fewer terms or smaller errors"
+            )
         if not self.pressure(low) <= pressure <= self.pressure(high):
             raise ValueError(
                 f"a pressure of {pressure:.6g} is not between {self.pressure(low):.6g} and "
@@ -191,29 +224,22 @@ class FluidBranch(Branch):
 
     Z is a polynomial of x = phi / (1 - phi), as that of Kolafa, Labik and Malijevsky (Phys. Chem.
     Chem. Phys. 6, 2335, 2004). The coefficients up to x^5 follow from the virial coefficients up to
-    the sixth one; those of the next `terms` powers are fitted.
-
-    Args:
-        N: number of particles of the simulations, with which the pressures are corrected to
-            infinitely many particles (default no correction). N particles have P - (rho^2 / 2 N)
-            P'' / P', with derivatives with respect to rho (Lebowitz and Percus, Phys. Rev. 124,
-            1673, 1961).
+    the sixth one; those of the next `terms` powers are fitted. N particles have
+    P - (rho^2 / 2 N) P'' / P', with derivatives with respect to rho (Lebowitz and Percus, Phys.
+    Rev. 124, 1673, 1961).
     """
 
     terms: int = 2
-    N: int | None = None
 
     _NAME: ClassVar[str] = "fluid"
 
-    def _correction(self, factors: np.ndarray) -> np.ndarray | float:
-        if self.N is None:
-            return 0.0
+    def _correction(self, factors: np.ndarray, N: int) -> np.ndarray:
         fit, phi = self._fitted(factors), self.packing_fractions
         free = 1 - phi
         x = phi / free  # whose derivatives are free^-2 and 2 free^-3
         slope = fit.deriv()(x) / free**2
         bend = fit.deriv(2)(x) / free**4 + 2 * fit.deriv()(x) / free**3
-        return phi * (2 * slope + phi * bend) / (fit(x) + phi * slope) / (2 * self.N)
+        return phi * (2 * slope + phi * bend) / (fit(x) + phi * slope) / (2 * N)
 
     def _fitted(self, factors: np.ndarray) -> Polynomial:
         x = self.packing_fractions / (1 - self.packing_fractions)
@@ -226,6 +252,7 @@ class FluidBranch(Branch):
         return self._fit(phi / (1 - phi))
 
     def free_energy(self, packing_fraction: float) -> float:
+        self._check_range(packing_fraction, 5e-324)
         ideal = math.log(self._density(packing_fraction)) - 1
         excess = Polynomial(self._fit.coef[1:])  # (Z - 1) / x; d phi / phi is d x / (x (1 + x))
         x = packing_fraction / (1 - packing_fraction)
@@ -237,10 +264,11 @@ class CrystalBranch(Branch):
     """The equation of state of a crystal, integrated from a density with a known free energy.
 
     Z is that of free volume, D / (1 - z) with z = phi / phi_cp, plus a polynomial of z with `terms`
-    coefficients.
+    coefficients. N particles have Z - (Z - 1) / N to first order, because the center of mass is
+    that of an ideal gas.
 
     Args:
-        start: packing fraction at which the free energy is known.
+        start: packing fraction at which the free energy is known, in the range of the data.
         start_free_energy: F / (N kT) there.
     """
 
@@ -248,6 +276,20 @@ class CrystalBranch(Branch):
     start_free_energy: Estimate = field(kw_only=True)
 
     _NAME: ClassVar[str] = "crystal"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        low, high = self.packing_fractions.min(), self.packing_fractions.max()
+        if not low <= arguments.number("start", self.start) <= high:
+            raise ParameterError(
+                "start", f"must be from {low:.6g} to {high:.6g}, the range of the data"
+            )
+        known = self.start_free_energy
+        if not (isinstance(known, Estimate) and math.isfinite(known.value) and known.error >= 0):
+            raise ParameterError("start_free_energy", "must be an Estimate with its error")
+
+    def _correction(self, factors: np.ndarray, N: int) -> np.ndarray:
+        return (factors - 1) / (N - 1)
 
     def _fitted(self, factors: np.ndarray) -> Polynomial:
         z = self._share(self.packing_fractions)
@@ -264,6 +306,7 @@ class CrystalBranch(Branch):
         return self.dimensions / (1 - z) + self._fit(z)
 
     def free_energy(self, packing_fraction: float) -> float:
+        self._check_range(packing_fraction, self.packing_fractions.min())
         change = _integral(lambda phi: self.factor(phi) / phi, self.start, packing_fraction)
         return float(self.start_free_energy) + change
 
@@ -282,11 +325,14 @@ class Coexistence:
         packing_fractions: packing fractions of the less dense and of the denser phase.
         chemical_potential: mu / kT with a thermal wavelength of a diameter; None if it is not
             known, after `maxwell_construction`.
+        chi_squared: chi^2 per degree of freedom of the polynomial of `maxwell_construction`; NaN
+            without a degree of freedom, and after `coexistence`, whose branches have their own.
     """
 
     pressure: Estimate
     packing_fractions: tuple[Estimate, Estimate]
     chemical_potential: Estimate | None = None
+    chi_squared: float = math.nan
 
 
 def coexistence(fluid: Branch, crystal: Branch, *, seed: int = 1) -> Coexistence:
@@ -300,8 +346,11 @@ def coexistence(fluid: Branch, crystal: Branch, *, seed: int = 1) -> Coexistence
         seed: seed of the random number generator for the errors.
 
     Raises:
-        ValueError: the phases do not coexist at a pressure in the range of both.
+        ValueError: the phases do not coexist at a pressure in the range of both, or have different
+            dimensions.
     """
+    if fluid.dimensions != crystal.dimensions:
+        raise ParameterError("dimensions", "of fluid and crystal must be the same")
 
     def solve(one: Branch, other: Branch) -> tuple[float, ...]:
         ends = [
@@ -356,7 +405,8 @@ def maxwell_construction(
     At constant volume, the pressure of a finite system with two phases has a loop (Mayer and Wood,
     J. Chem. Phys. 42, 4268, 1965). A polynomial in the volume per particle is fitted to the
     pressures. The pressure of coexistence cuts off equal areas above and below itself, so that both
-    phases have the same chemical potential.
+    phases have the same chemical potential. The errors are those of the pressures; they do not
+    contain the choice of the polynomial. Its `chi_squared` should be near 1.
 
     Args:
         packing_fractions: packing fractions from one phase to the other, (n,).
@@ -406,4 +456,8 @@ def maxwell_construction(
         return pressure, 1 / dilute, 1 / dense
 
     random = np.random.default_rng(seed)
-    return _of_draws(solve(values), lambda: solve(values + widths * random.normal(size=len(phi))))
+    found = _of_draws(solve(values), lambda: solve(values + widths * random.normal(size=len(phi))))
+    deviations = (Polynomial.fit(volumes, values, degree, w=1 / widths)(volumes) - values) / widths
+    freedom = len(phi) - degree - 1
+    squares = float((deviations**2).sum()) / freedom if freedom else math.nan
+    return replace(found, chi_squared=squares)

@@ -382,7 +382,8 @@ def gathered(names: dict[str, Any]) -> dict[str, Any]:
 # ---- the options of the run that --resume continues ----------------------------------------------
 
 _OF_A_SESSION = ("context", "output", "resume", "overwrite", "quiet")
-_PATHS = ("input", "force_field", "free_energy", "loop")
+_STARTS = ("input", "free_energy", "loop")
+_PATHS = (*_STARTS, "force_field")
 _DERIVED = ("--checkpoint-steps",)  # stored with the options, but none of them
 
 
@@ -417,7 +418,7 @@ def _continued(options: dict[str, Any], changeable: list[str]) -> dict[str, Any]
         held = parameters[flag].process_value(context, held if several else _typed(held))
         asked = options[name]
         given = context.get_parameter_source(name).name == "COMMANDLINE"
-        if given and held is None and name == "input":  # the run has not begun from a file
+        if given and held is None and name in _STARTS:  # the run has not begun from a file
             raise ValueError(f"--resume: {path} has no {flag}, which is the start of a new run")
         if given and (name in changeable or held is None):
             continue

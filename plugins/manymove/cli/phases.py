@@ -48,11 +48,12 @@ def free_energy(**common: Any) -> int:
     to the sites of the crystal are weakened to zero (Einstein molecule and Einstein crystal). The
     free energy is F / (N kT) with a thermal wavelength of a diameter. The command writes
     summary.json with all terms and free_energy.png into --output. Ctrl-C stops it; --resume
-    continues with the systems that are not finished.
+    continues with the systems that are not finished. On a GPU, systems with the same number of
+    particles run, and are kept, together.
 
     Examples:
       manymove free-energy --particles 108,256 --sweeps 5000
-      manymove free-energy --packing-fraction 0.57 --reference crystal --output dense
+      manymove free-energy --packing-fraction 0.57 --output dense
       manymove free-energy --resume --output dense
     """
     from manymove.hard_particles import free_energy as job
@@ -69,7 +70,8 @@ def coexistence(**common: Any) -> int:
     its free energy at one density and from pressures. With --loop, the command simulates nothing
     and applies Maxwell's construction to pressures of a finite system, such as those of
     "manymove disks --equation-of-state". It writes summary.json and coexistence.png into --output.
-    Ctrl-C stops it; --resume continues with the systems that are not finished.
+    Ctrl-C stops it; --resume continues with the systems that are not finished. On a GPU, all
+    densities run, and are kept, together.
 
     Examples:
       manymove coexistence --particles 500 --sweeps 5000

@@ -21,9 +21,8 @@ from manymove.analysis.phases import (
     coexistence,
     maxwell_construction,
 )
-from manymove.analysis.sphere_reference import CLOSE_PACKED
+from manymove.analysis.sphere_reference import CLOSE_PACKED, published
 from manymove.hard_particles import free_energy
-from manymove.hard_particles.compression import check_random
 from manymove.hard_particles.crystals import crystal
 from manymove.hard_particles.free_energy import FreeEnergySettings
 from manymove.hard_particles.spheres import HardSpheres
@@ -32,6 +31,7 @@ from manymove.jobs import figures, report
 from manymove.jobs.options import OPTIONS_FILE, least, of_option
 from manymove.settings import Grid
 
+_CHI_SQUARED = 4.0  # per degree of freedom, above which a warning is written
 _SEED_OF_CRYSTALS = 1000  # more than there are packing fractions
 
 
@@ -56,7 +56,7 @@ class CoexistenceSettings(Settings):
     solid: tuple[float, ...] = (0.53, 0.545, 0.56, 0.575)
     free_energy: Path | None = None
     loop: Path | None = None
-    sweeps: Annotated[int, least(1)] = 20_000
+    sweeps: Annotated[int, least(100)] = 20_000
     equilibrate: Annotated[int, least(0)] = 2000
     output: Path = Path("out/coexistence")
 
@@ -70,9 +70,16 @@ class CoexistenceSettings(Settings):
                     f"{option} has {len(found)} values; it must have at least {fewest} and less "
                     f"than {_SEED_OF_CRYSTALS}"
                 )
+            if len(set(found)) < len(found):
+                raise ValueError(f"{option} has a value twice")
         for phi in self.fluid:
-            check_random(3, phi)
+            if not 0 < phi <= (most := published()["fluid"]["largest"]):
+                raise ValueError(
+                    f"--fluid has {phi}; it must be positive and at most {most}, because denser "
+                    "fluids crystallize"
+                )
         for phi in self.solid:
+            free_energy.check_stable("--solid", phi)
             crystal("fcc", self.particles, phi)
 
 
@@ -86,7 +93,7 @@ def run(settings: CoexistenceSettings) -> dict[str, Any]:
         FileExistsError: the folder contains results, and neither `resume` nor `overwrite` is set.
         OSError: a file cannot be read or written.
         ValueError: an option is out of range, a file does not have what is read from it, or the
-            phases do not coexist in the range of the data.
+            phases do not coexist in the range of the data (summary.json has the pressures then).
         KeyboardInterrupt: Ctrl-C. With `resume` the job continues with the next systems.
     """
     if settings.loop is not None:
@@ -94,6 +101,7 @@ def run(settings: CoexistenceSettings) -> dict[str, Any]:
         settings.claim(0)
     else:
         given = None if settings.free_energy is None else _read(settings.free_energy)
+        _check_anchor(settings, given or {"packing_fraction": FreeEnergySettings.packing_fraction})
         settings.claim(settings.particles * (len(settings.fluid) + len(settings.solid)))
         found = _of_phases(settings, given or _free_energy(settings))
     summary = {"complete": True, **found, **report.made_by()}
@@ -131,13 +139,26 @@ def _read(folder: Path) -> dict[str, Any]:
     """
     found = _json("--free-energy", folder / "summary.json" if folder.is_dir() else folder)
     names = ("free_energy", "free_energy_error", "packing_fraction")
-    numbers = all(isinstance(found.get(name), float) for name in names)
-    if not numbers or found.get("crystal") != "fcc":
+    if not all(map(_finite, map(found.get, names))) or found.get("crystal") != "fcc":
         raise ValueError(
             f"--free-energy: {folder} has no free energy of infinitely many particles in an FCC "
             "crystal: give --particles of manymove free-energy at least two numbers"
         )
     return found
+
+
+def _check_anchor(settings: CoexistenceSettings, anchor: dict[str, Any]) -> None:
+    """Refuse a free energy at a density to which the pressures would be extrapolated."""
+    low, high = min(settings.solid), max(settings.solid)
+    if not low <= (phi := anchor["packing_fraction"]) <= high:
+        raise ValueError(
+            f"--solid is from {low} to {high}; it must contain {phi}, the packing fraction of the "
+            "free energy"
+        )
+
+
+def _finite(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _json(option: str, path: Path) -> dict[str, Any]:
@@ -152,7 +173,7 @@ def _system(settings: CoexistenceSettings, solid: bool, index: int, phi: float) 
     gap = (CLOSE_PACKED / phi) ** (1 / 3) - 1  # between neighbors in a crystal
     make = HardSpheres.fcc if solid else HardSpheres.random
     return System(
-        f"{'crystal' if solid else 'fluid'} {phi:g}",
+        f"{'crystal' if solid else 'fluid'} {phi}",
         settings.seed + index + (_SEED_OF_CRYSTALS if solid else 0),
         partial(
             make,
@@ -162,6 +183,7 @@ def _system(settings: CoexistenceSettings, solid: bool, index: int, phi: float) 
             grid=Grid(rounds=2),  # a sample in about seven sweeps
         ),
         settings.particles,
+        {"packing_fraction": phi},
     )
 
 
@@ -182,35 +204,43 @@ def _of_phases(settings: CoexistenceSettings, anchor: dict[str, Any]) -> dict[st
         )
         for name, some in pressures.items()
     }
-    start = Estimate(anchor["free_energy"], anchor["free_energy_error"])
-    fluid = FluidBranch(*data["fluid"], N=settings.particles)
-    solid = CrystalBranch(
-        *data["crystal"], start=anchor["packing_fraction"], start_free_energy=start
-    )
-    result = coexistence(fluid, solid, seed=settings.seed)
-    phi = np.linspace(phases["fluid"][0], phases["crystal"][-1], 201)
-    return {
+    start = Estimate(float(anchor["free_energy"]), float(anchor["free_energy_error"]))
+    summary: dict[str, Any] = {
         "N": settings.particles,
-        **_entries(result),
+        "dimensions": 3,
         "free_energy": list(start),
         "free_energy_packing_fraction": anchor["packing_fraction"],
         **{
             name: {
                 "packing_fractions": phases[name],
                 **report.values_and_errors("pressure", "", pressures[name]),
-                "chi_squared": report.number(branch.chi_squared),
-                "fit": [
-                    [round(float(x), 5), float(branch.pressure(x))]
-                    for x in phi[(phi >= phases[name][0]) & (phi <= phases[name][-1])]
-                ],
             }
-            for name, branch in (("fluid", fluid), ("crystal", solid))
+            for name in phases
         },
-        "warnings": warnings(found),
+        "warnings": [
+            *(f"free energy: {text}" for text in anchor.get("warnings", ())),
+            *warnings(found),
+        ],
         "sweeps": settings.sweeps,
         "equilibrate": settings.equilibrate,
         "seed": settings.seed,
     }
+    try:
+        fluid = FluidBranch(*data["fluid"], N=settings.particles)
+        solid = CrystalBranch(
+            *data["crystal"], N=settings.particles, start=anchor["packing_fraction"],
+            start_free_energy=start,
+        )  # fmt: skip
+        result = coexistence(fluid, solid, seed=settings.seed)
+    except ValueError as error:
+        path = settings.output / "summary.json"
+        report.write_json(path, {"complete": False, **summary, **report.made_by()})
+        raise ValueError(f"{error}; the measured pressures are in {path}") from None
+    for name, branch in (("fluid", fluid), ("crystal", solid)):
+        phi = np.linspace(phases[name][0], phases[name][-1], 101)
+        fit = np.stack([phi, branch.pressure(phi)], axis=1).tolist()
+        summary[name] |= {"chi_squared": report.number(branch.chi_squared), "fit": fit}
+    return {**summary, **_entries(result)}
 
 
 # ---- loops ---------------------------------------------------------------------------------------
@@ -226,14 +256,31 @@ def _of_loop(path: Path) -> dict[str, Any]:
     names = ("packing_fractions", "pressure", "pressure_error")
     lists: list[Sequence[Any]] = [found.get(name, ()) for name in names]
     usable = all(isinstance(each, list) and len(each) == len(lists[0]) > 3 for each in lists)
-    if not usable or not all(isinstance(x, int | float) for each in lists for x in each):
+    if found.get("complete") is False:
+        raise ValueError(f"--loop: {path} is the summary of a run that was stopped early")
+    if not usable:
         raise ValueError(f"--loop: {path} must have lists of at least four numbers: {names}")
+    for phi, *others in zip(*lists, strict=True):
+        if not all(map(_finite, (phi, *others))):
+            raise ValueError(f"--loop: {path} has no pressure with an error at {phi}")
+    box = found["runs"][0]["box"] if found.get("runs") else (0, 0)
+    dimensions = found.get("dimensions", len(box))
+    if dimensions not in (2, 3):
+        raise ValueError(f"--loop: {path} has {dimensions} dimensions; it must have 2 or 3")
     with of_option("--loop"):
         result = maxwell_construction(*lists, degree=min(5, len(lists[0]) - 1))
+    squares = result.chi_squared
+    warned = []
+    if math.isnan(squares):
+        warned = ["the polynomial has as many coefficients as there are pressures: more densities"]
+    elif squares > _CHI_SQUARED:
+        warned = [f"the polynomial does not fit: chi^2 per degree of freedom is {squares:.3g}"]
     return {
         "N": found.get("N"),
+        "dimensions": dimensions,
         **_entries(result),
-        "warnings": [],
+        "chi_squared": report.number(squares),
+        "warnings": warned,
         "loop": dict(zip(names, lists, strict=True)),
     }
 
@@ -255,7 +302,7 @@ def _entries(found: Coexistence) -> dict[str, Any]:
 
 def table(summary: dict[str, Any]) -> str:
     """The lines that the command prints."""
-    dimensions = 2 if "loop" in summary else 3
+    dimensions = summary["dimensions"]
     per_phi = 2 * dimensions / math.pi
 
     def shown(name: str, factor: float = 1.0) -> str:

@@ -29,6 +29,10 @@ from manymove.settings import Grid
 
 REFERENCES = ("molecule", "crystal")
 
+# With fewer points, the quadrature has an error of 0.002 or more. With more of them, the center of
+# mass leaves the box at the smallest spring constant.
+POINTS = (6, 32)
+
 _OVERLAPS = 0.05  # expected number of overlapping pairs at the largest spring constant
 _WIDTHS = 6.0  # of the displacements in half the shortest edge, which the springs hardly reach
 _SAMPLES = 4000  # of the displacements of independent oscillators
@@ -50,8 +54,9 @@ class EinsteinCrystal:
         sites: sites of the crystal, (N, D), in the unit of the diameter.
         box: edges of the periodic box, (D,).
         reference: "molecule" or "crystal".
-        points: number of spring constants (Gauss-Legendre points).
-        basis: number of sites in the primitive cell of the crystal.
+        points: number of spring constants (Gauss-Legendre points), 6 to 32.
+        basis: number of sites in the primitive cell of the crystal (default 1; an HCP crystal has
+            2).
 
     Raises:
         ValueError: the particles touch, or an argument is out of range.
@@ -71,8 +76,10 @@ class EinsteinCrystal:
         object.__setattr__(self, "box", arguments.edges(self.box, sites.shape[1]))
         if self.reference not in REFERENCES:
             raise ParameterError("reference", f"must be {' or '.join(REFERENCES)}")
-        if self.points < 2:
-            raise ParameterError("points", f"must be at least 2, got {self.points}")
+        low, high = POINTS
+        if not low <= arguments.integer("points", self.points) <= high:
+            raise ParameterError("points", f"must be from {low} to {high}, got {self.points}")
+        arguments.count("basis", self.basis)
         if not 2 <= self.N <= _MOST:
             raise ParameterError("N", f"must be from 2 to {_MOST}, got {self.N}")
         if not self._shells[0] > 1 + 1e-6:
@@ -152,7 +159,11 @@ class EinsteinCrystal:
         Args:
             spring_constant: k in kT per squared diameter.
             options: seed, device and threads of the class.
+
+        Raises:
+            ValueError: the spring constant is not positive and finite.
         """
+        arguments.positive_and_finite("spring_constant", spring_constant)
         kind = HardDisks if self.D == 2 else HardSpheres
         pinned = np.arange(self.N) == 0 if self.reference == "molecule" else None
         step = min(0.75 * (self._shells[0] - 1), 1.5 / math.sqrt(spring_constant), 0.5)
@@ -165,8 +176,10 @@ class EinsteinCrystal:
     def displacement(self, positions: np.ndarray) -> float:
         """Sum of the squared displacements of the reference for positions (N, D), in squared
         diameters."""
-        away = np.asarray(positions) - self.sites
-        away -= np.rint(away / np.array(self.box)) * np.array(self.box)
+        away, edges = np.asarray(positions) - self.sites, np.array(self.box)
+        if self.reference == "crystal":
+            away -= away[0].copy()  # so that no face of the box is between the particles
+        away -= np.rint(away / edges) * edges
         if self.reference == "crystal":
             away -= away.mean(axis=0)
         return float((away**2).sum())
@@ -190,7 +203,11 @@ class EinsteinCrystal:
         Args:
             samples: number of displacements of all particles.
             seed: seed of the random number generator.
+
+        Raises:
+            ValueError: the oscillators overlap in all samples, or an argument is out of range.
         """
+        arguments.count("samples", samples)
         width = 1 / math.sqrt(self.stiffness)
         # Displacements of a pair add up to more than 9 of their widths once in 1e17 cases.
         reach = 1 + 9 * math.sqrt(2) * width
@@ -251,7 +268,7 @@ class EinsteinCrystal:
             place: device and threads of `Replicas`.
 
         Returns:
-            the `terms`.
+            the `terms`; `converged` of an estimate tells whether its error is reliable.
 
         Raises:
             KeyboardInterrupt: Ctrl-C. `manymove free-energy` keeps the finished runs.
@@ -281,12 +298,23 @@ def extrapolated(
 
     Returns:
         the value at 1/N = 0 with its error, and chi^2 per degree of freedom (NaN for two sizes).
+
+    Raises:
+        ValueError: there are fewer than two sizes, a size occurs twice, or a free energy has no
+            finite positive error.
     """
+    if len(sizes) != len(free_energies):
+        raise ParameterError("free_energies", "must have an estimate for each size")
+    if len(set(sizes)) != len(sizes) or len(sizes) < 2 or not min(sizes) > 1:
+        raise ParameterError("sizes", f"must be two or more different ones, got {[*sizes]}")
+    if not all(math.isfinite(f.value) and 0 < f.error < math.inf for f in free_energies):
+        raise ParameterError("free_energies", "must be finite and have positive errors")
     N, errors = np.array(sizes, dtype=float), np.array([f.error for f in free_energies])
     y = np.array([f.value for f in free_energies]) + (dimensions / 2 - 1) * np.log(N) / N
     design = np.stack([np.ones_like(N), 1 / N], axis=1) / errors[:, None]
     covariance = np.linalg.inv(design.T @ design)
     fit = covariance @ design.T @ (y / errors)
     squares, freedom = float(((design @ fit - y / errors) ** 2).sum()), len(N) - 2
-    value = Estimate(float(fit[0]), math.sqrt(covariance[0, 0]))
+    converged = all(each.converged for each in free_energies)
+    value = Estimate(float(fit[0]), math.sqrt(covariance[0, 0]), converged)
     return value, squares / freedom if freedom else math.nan

@@ -12,13 +12,14 @@ from typing import Annotated, Any
 from manymove.analysis.notation import Estimate
 from manymove.errors import ParameterError
 from manymove.hard_particles.crystals import crystal
-from manymove.hard_particles.einstein import REFERENCES, EinsteinCrystal, extrapolated
+from manymove.hard_particles.einstein import POINTS, REFERENCES, EinsteinCrystal, extrapolated
 from manymove.hard_particles.systems import Settings, System, measured, warnings
 from manymove.jobs import figures, report
-from manymove.jobs.options import least, one_of, positive
+from manymove.jobs.options import least, one_of
 
 _BASIS = {"fcc": 1, "hcp": 2}  # sites of the primitive cell
 _SEEDS = 1000  # between the seeds of two sizes, more than there are points
+STABLE = 0.5  # packing fraction below which crystals melt during a run
 _TERMS = ("ideal", "hardness", "release", "free_energy")
 
 
@@ -27,30 +28,44 @@ class FreeEnergySettings(Settings):
     """The settings of `manymove free-energy`. Those under the title of a group are options.
 
     System:
-        packing_fraction: Packing fraction N pi d^3 / (6 V) of the crystal.
+        packing_fraction: Packing fraction, N pi d^3 / (6 V) of the crystal, at least 0.5.
         crystal: Crystal: fcc or hcp.
         particles: Numbers of particles; from two different ones, the free energy of infinitely many
             is extrapolated.
 
     Run:
-        reference: Reference: molecule (one particle is pinned) or crystal (relative to the center
-            of mass).
-        points: Number of spring constants, up to 999.
+        reference: Reference: crystal (relative to the center of mass) or molecule (one particle is
+            pinned; needs much longer runs).
+        points: Number of spring constants, 6 to 32.
     """
 
-    packing_fraction: Annotated[float, positive] = 0.544993
+    packing_fraction: float = 0.544993
     crystal: Annotated[str, one_of(*_BASIS)] = "fcc"
     particles: tuple[int, ...] = (108, 256, 500)
-    reference: Annotated[str, one_of(*REFERENCES)] = "molecule"
-    points: Annotated[int, least(2)] = 12
-    sweeps: Annotated[int, least(1)] = 20_000
+    reference: Annotated[str, one_of(*REFERENCES)] = "crystal"
+    points: Annotated[int, least(POINTS[0])] = 12
+    sweeps: Annotated[int, least(100)] = 20_000
     equilibrate: Annotated[int, least(0)] = 2000
     output: Path = Path("out/free_energy")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.points >= _SEEDS:
-            raise ValueError(f"--points is {self.points}; it must be less than {_SEEDS}")
+        check_stable("--packing-fraction", self.packing_fraction)
+        if not self.particles or len(set(self.particles)) < len(self.particles):
+            raise ValueError(f"--particles must be different numbers, got {self.particles}")
+
+
+def check_stable(option: str, packing_fraction: float) -> None:
+    """Refuse a crystal that melts.
+
+    Raises:
+        ValueError: the packing fraction is too small, or no number.
+    """
+    if not packing_fraction >= STABLE:
+        raise ValueError(
+            f"{option} is {packing_fraction}; it must be at least {STABLE}, because crystals of "
+            "hard spheres melt at smaller ones"
+        )
 
 
 def references(settings: FreeEnergySettings) -> list[EinsteinCrystal]:
@@ -91,6 +106,7 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
             settings.seed + size * _SEEDS + index,
             partial(path.simulation, k),
             path.N,
+            {"packing_fraction": settings.packing_fraction, "spring_constant": k},
             path.displacement,
         )
         for size, path in enumerate(paths)
@@ -108,6 +124,7 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
                 "N": path.N,
                 "largest_spring_constant": path.stiffness,
                 **{key: value for name in _TERMS for key, value in _entries(name, terms[name])},
+                "converged": terms["free_energy"].converged,
                 "spring_constants": path.spring_constants.tolist(),
                 **report.values_and_errors("squared_displacement", "", displacements),
             }
@@ -121,7 +138,10 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
         "sweeps": settings.sweeps,
         "equilibrate": settings.equilibrate,
         "seed": settings.seed,
-        "warnings": warnings(found),
+        "warnings": warnings(
+            found,
+            "raise --sweeps" if settings.reference == "crystal" else "use --reference crystal",
+        ),
         "sizes": rows,
         **_infinite(rows),
         **report.made_by(),

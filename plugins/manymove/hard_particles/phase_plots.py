@@ -18,11 +18,11 @@ def free_energy(path: Path, summary: dict[str, Any]) -> None:
     N = np.array([row["N"] for row in summary["sizes"]])
     shift = np.log(N) / (2 * N)
     values = np.array([row["free_energy"] for row in summary["sizes"]]) + shift
-    errors = [row["free_energy_error"] for row in summary["sizes"]]
+    errors = np.array([row["free_energy_error"] for row in summary["sizes"]])
     axes.errorbar(1 / N, values, errors, fmt="o", capsize=3, label="simulations")
     if summary["free_energy"] is not None:
         value, error = summary["free_energy"], summary["free_energy_error"]
-        slope = ((values - value) / N).sum() / (1 / N**2).sum()
+        slope = ((values - value) / N / errors**2).sum() / (1 / (N * errors) ** 2).sum()
         x = np.array([0, 1.05 / N.min()])
         axes.plot(x, value + slope * x, color="C0", lw=1)
         label = f"infinitely many: {Estimate(value, error)}"

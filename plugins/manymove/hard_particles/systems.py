@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +31,7 @@ from manymove.replicas import Replicas
 from manymove.runs import Call
 
 FILE = "checkpoint-systems.json"  # in the output folder
+_SEEDS = 2**63  # so that the seeds of all systems are less than 2^64
 _SHOWN_EVERY = 64  # cycles between two updates of the progress bar
 
 
@@ -38,7 +40,7 @@ class Settings(Session):
     """The settings of a job that measures many systems.
 
     Run:
-        sweeps: Length of each run in sweeps, without the equilibration.
+        sweeps: Length of the measurement of each run in sweeps.
         equilibrate: Length of the equilibration of each run in sweeps.
 
     Files:
@@ -50,7 +52,7 @@ class Settings(Session):
         given: the options of the command, stored for `--resume`.
     """
 
-    sweeps: Annotated[int, least(1)]
+    sweeps: Annotated[int, least(100)]
     equilibrate: Annotated[int, least(0)]
     output: Path
     resume: bool = False
@@ -59,6 +61,8 @@ class Settings(Session):
 
     def __post_init__(self) -> None:
         check_declared(self)
+        if not 0 <= self.seed < _SEEDS:
+            raise ValueError(f"--seed is {self.seed}; it must be in [0, {_SEEDS})")
 
     def claim(self, particles: int) -> None:
         """Take the folder of the results, and write the options there.
@@ -91,6 +95,7 @@ class System:
         make: function that is called as ``make(seed=..., device=..., threads=...)`` and returns the
             particles.
         N: number of particles.
+        about: parameters of the system, which are stored with its result.
         read: function of the positions (N, D), whose mean over all cycles is measured; None for the
             pressure.
     """
@@ -99,22 +104,36 @@ class System:
     seed: int
     make: Callable[..., HardParticles]
     N: int
+    about: Mapping[str, float]
     read: Callable[[np.ndarray], float] | None = None
 
 
-def finished(folder: Path) -> dict[str, dict[str, Any]]:
-    """The results of the finished systems in a folder.
+def finished(systems: Sequence[System], settings: Settings) -> dict[str, dict[str, Any]]:
+    """The results of the finished systems in the folder.
 
     Raises:
-        ValueError: the file is damaged.
+        ValueError: the file is damaged, or has results of other systems or options.
     """
-    path = folder / FILE
+    path = settings.output / FILE
     if not path.exists():
         return {}
+    of = {each.name: _options(each, settings) for each in systems}
     try:
-        return {name: {**found} for name, found in json.loads(path.read_text()).items()}
-    except (ValueError, TypeError, AttributeError) as error:
+        done = {name: {**found} for name, found in json.loads(path.read_text()).items()}
+        other = [name for name, found in done.items() if found["options"] != of.get(name)]
+        for found in done.values():
+            _estimate(found)
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise ValueError(f"--resume: {path} is damaged: {error}") from None
+    if other:
+        raise ValueError(f"--resume: {path} has results of other options: {other[0]}")
+    return done
+
+
+def _options(system: System, settings: Settings) -> dict[str, float]:
+    """What determines the result of a system."""
+    lengths = {"sweeps": settings.sweeps, "equilibrate": settings.equilibrate}
+    return {"N": system.N, "seed": system.seed, **lengths, **system.about}
 
 
 def measured(systems: Sequence[System], settings: Settings, title: str) -> dict[str, Estimate]:
@@ -128,28 +147,28 @@ def measured(systems: Sequence[System], settings: Settings, title: str) -> dict[
 
     Raises:
         KeyboardInterrupt: Ctrl-C. The folder has the systems that were finished.
+        ValueError: an error of `finished`.
     """
-    done = finished(settings.output)
+    done = finished(systems, settings)
     moves = {each.name: each.N * (settings.sweeps + settings.equilibrate) for each in systems}
     before = sum(count for name, count in moves.items() if name in done)
     left = [each for each in systems if each.name not in done]
     with closing(MovesBar(title, sum(moves.values()), done=before, quiet=settings.quiet)) as bar:
-        for first in range(0, len(left), count := _at_once(len(left), settings)):
-            some = left[first : first + count]
+        for some in _batches(left, settings):
             done |= _Batch(some, settings, partial(_show, bar, before)).results()
             before += sum(moves[each.name] for each in some)
             write_json(settings.output / FILE, done)
     return {each.name: _estimate(done[each.name]) for each in systems}
 
 
-def warnings(found: Mapping[str, Estimate]) -> list[str]:
+def warnings(found: Mapping[str, Estimate], advice: str = "raise --sweeps") -> list[str]:
     """The warning of averages whose errors are not reliable."""
     count = sum(not each.converged for each in found.values())
     if not count:
         return []
     return [
         f"error not converged in {count} of {len(found)} systems: the runs are too short for "
-        "reliable errors: raise --sweeps"
+        f"reliable errors: {advice}"
     ]
 
 
@@ -157,13 +176,17 @@ def _show(bar: MovesBar, before: int, moves: int) -> None:
     bar.show(before + moves)
 
 
-def _at_once(systems: int, settings: Settings) -> int:
-    """Number of systems that run at the same time: all of them on a GPU, and one on each thread of
-    a CPU."""
+def _batches(systems: Sequence[System], settings: Settings) -> Iterator[list[System]]:
+    """The systems that run at the same time: those with the same number of particles on a GPU, and
+    one on each thread of a CPU."""
     world = World()
     if on_gpu(world.device(settings.device)):
-        return max(1, systems)
-    return world.threads(settings.threads) or world.cores
+        for _, some in itertools.groupby(systems, lambda each: each.N):
+            yield [*some]
+        return
+    count = world.threads(settings.threads) or world.cores
+    for first in range(0, len(systems), count):
+        yield [*systems[first : first + count]]
 
 
 class _Batch:
@@ -223,7 +246,11 @@ class _Batch:
             raise ParameterError("sweeps", "must be more than one cycle")
         else:
             found = estimate(np.array(self._records[one.seed]))
-        about = {"acceptance": one.acceptance, "state_hash": one.state_hash}
+        about = {
+            "acceptance": one.acceptance,
+            "state_hash": one.state_hash,
+            "options": _options(system, self._run),
+        }
         return system.name, {**found.to_dict(), **about}
 
 
