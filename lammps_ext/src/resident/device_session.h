@@ -11,6 +11,7 @@
 
 #include "core/dpd/engine.h"
 #include "resident/device_phase.h"
+#include "styles/scalars_of_atoms.h"
 #include "translation/script_translation.h"
 
 namespace LAMMPS_NS {
@@ -63,6 +64,8 @@ class DeviceSession : private DevicePhase {
   void warn_of_stretched_bonds();
   void count_drops();
   manymove::dpd::HostArrays arrays_with_images();
+  // Room for the scalars of atoms, where they have some.
+  void add_scalars(manymove::dpd::HostArrays& arrays);
 
   ScriptTranslation& script_;
   std::unique_ptr<manymove::dpd::Engine> engine_;
@@ -70,6 +73,7 @@ class DeviceSession : private DevicePhase {
   bool warned_ = false;                        // of stretched bonds
   std::vector<std::array<int, 3>> image_;      // LAMMPS' images, unpacked
   std::vector<std::array<double, 3>> body_;    // body forces within atom->f
+  ScalarArrays scalars_, flux_;
   std::uint64_t velocities_ = 0, others_ = 0;  // fingerprints
   bool only_velocities_ = false;               // may have changed
   std::vector<double> drops_;                  // of the engine's temperatures, counted

@@ -227,6 +227,8 @@ void VerletManymove::choose_place() {
   std::string unserved = script_->unserved();
   if (unserved.empty() && gpu && comm->nprocs > 1 && script_->charges().any())
     unserved = "charges on several GPUs (instead: device cpu)";
+  if (unserved.empty() && gpu && comm->nprocs > 1 && script_->dpd()->scalars())
+    unserved = "pair_style " + script_->dpd()->style() + " on several GPUs (instead: device cpu)";
   const std::string risk = any && !gpu && unserved.empty() ? script_->risk() : "";
   if (unserved.empty() && risk.empty()) unserved = script_->take_thermostat();
   resident_ = unserved.empty() && risk.empty();
@@ -387,11 +389,19 @@ void VerletManymove::tally_per_atom(const ScriptTranslation& script) {
   const auto values = 3 * static_cast<std::size_t>(n);
   const std::vector<double> velocity(atom->v[0], atom->v[0] + values),
       total_force(atom->f[0], atom->f[0] + values);
+  ScalarArrays scalars, flux;
+  const bool carry = script.dpd()->scalars() != manymove::dpd::kNoScalars;
+  if (carry) read_scalars(*atom, n, false, scalars);
+  if (carry) read_scalars(*atom, n, true, flux);
   for (int i = 0; i < n; ++i) {
     if (!script.is_integrated(i)) continue;
     const double mass = atom->rmass ? atom->rmass[i] : atom->mass[atom->type[i]];
     const double half_kick = 0.5 * update->dt * force->ftm2v / mass;
     for (int a = 0; a < 3; ++a) atom->v[i][a] -= half_kick * atom->f[i][a];
+    for (int k = 0; carry && k < manymove::dpd::kScalars; ++k)
+      if (const double* const rate = scalar_of_atom(*atom, i, k, true))
+        *scalar_of_atom(*atom, i, k, false) -=
+            0.5 * update->dt / (atom->edpd_flag ? atom->edpd_cv[i] : 1) * *rate;
   }
   comm->forward_comm();
   force_clear();
@@ -403,6 +413,8 @@ void VerletManymove::tally_per_atom(const ScriptTranslation& script) {
   if (force->kspace) force->kspace->compute(eflag, vflag);
   std::ranges::copy(velocity, atom->v[0]);
   std::ranges::copy(total_force, atom->f[0]);
+  if (carry) write_scalars(*atom, n, false, scalars);
+  if (carry) write_scalars(*atom, n, true, flux);
   comm->forward_comm();
 }
 

@@ -10,13 +10,16 @@
 #include "domain.h"
 #include "fix.h"
 #include "fix_addforce.h"
+#include "fix_edpd_source.h"
 #include "fix_langevin.h"
 #include "fix_setforce.h"
+#include "fix_tdpd_source.h"
 #include "fix_wall_reflect.h"
 #include "force.h"
 #include "modify.h"
 #include "region.h"
 #include "styles/fix_manymove_wall.h"
+#include "styles/scalars_of_atoms.h"
 #include "translation/integrators.h"
 #include "translation/lammps_members.h"
 #include "translation/probed_fixes.h"
@@ -54,6 +57,18 @@ struct OfSetForce : FixSetForce {
   using FixSetForce::xstyle, FixSetForce::ystyle, FixSetForce::zstyle;
   using FixSetForce::xvalue, FixSetForce::yvalue, FixSetForce::zvalue;
 };
+
+// FixEDPDSource or FixTDPDSource
+template <class Source>
+struct OfSource : Source {
+  using Source::center, Source::dLx, Source::dLy, Source::dLz, Source::option, Source::region,
+      Source::value;
+  static int scalar(const Source& fix) {
+    if constexpr (requires { &OfSource::cc_index; }) return fix.*(&OfSource::cc_index) - 1;
+    return 0;
+  }
+};
+constexpr int kCuboid = 1, kRegion = 2;  // of OfSource::option
 
 // FixAddForce::varflag and FixSetForce::varflag; other values vary between atoms.
 constexpr int kConstant = 1, kEqual = 2;
@@ -106,6 +121,10 @@ bool ForceFixes::take(Fix* fix, Refusals& refusals) {
     take_move(fix, refusals);
   } else if (style == "wall/reflect") {
     take_reflecting_walls(fix, refusals);
+  } else if (style == "edpd/source") {
+    take_source(static_cast<FixEDPDSource*>(fix), refusals);
+  } else if (style == "tdpd/source") {
+    take_source(static_cast<FixTDPDSource*>(fix), refusals);
   } else if (surfaces_.take(fix, refusals)) {
     surface_fixes_.push_back({fix, body_forces_.size()});
   } else {
@@ -257,6 +276,48 @@ void ForceFixes::take_body_force(const BodyForce& body, bool in_region, Refusals
   body_forces_.push_back(body);
 }
 
+// As in Integrators::why_not_nve(), what is read is checked by what the fix does.
+template <class Own>
+void ForceFixes::take_source(Own* fix, Refusals& refusals) {
+  using Of = OfSource<Own>;
+  Source source{fix, Of::scalar(*fix), fix->*(&Of::value), {}, {}};
+  const int option = fix->*(&Of::option);
+  Region* const region = fix->*(&Of::region);
+  if (option == kRegion ? !is_block(region) : option != kCuboid)
+    return refusals.add(name_of(fix) + " that is neither a cuboid nor a fixed block");
+  if (domain->triclinic) return refusals.add(name_of(fix) + " in a triclinic box");
+  const double length[3] = {fix->*(&Of::dLx), fix->*(&Of::dLy), fix->*(&Of::dLz)};
+  for (int a = 0; a < 3; ++a) {
+    const double center = (fix->*(&Of::center))[a];
+    source.low[a] = option == kRegion ? extent(region, a, false) : center - 0.5 * length[a];
+    source.high[a] = option == kRegion ? extent(region, a, true) : center + 0.5 * length[a];
+  }
+  sources_.push_back(source);
+}
+
+// Lets the fixes act once more, and expects what was read.
+bool ForceFixes::sources_act_as_read() {
+  ScalarArrays before, expected, found;
+  read_scalars(*atom, atom->nlocal, true, before);
+  for (const Source& source : sources_) {
+    expected = before;
+    const auto at = static_cast<std::size_t>(source.scalar);
+    for (int i = 0; i < atom->nlocal; ++i) {
+      bool acts = atom->mask[i] & source.fix->groupbit;
+      for (int a = 0; a < 3; ++a)
+        acts = acts && atom->x[i][a] >= source.low[a] && atom->x[i][a] <= source.high[a];
+      if (acts)
+        expected[static_cast<std::size_t>(i)][at] +=
+            source.rate * (atom->edpd_flag ? atom->edpd_cv[i] : 1);
+    }
+    source.fix->post_force(0);
+    read_scalars(*atom, atom->nlocal, true, found);
+    write_scalars(*atom, atom->nlocal, true, before);
+    if (found != expected) return false;
+  }
+  return true;
+}
+
 // Whether region is what its bounding box says, faces included.
 bool ForceFixes::is_block(Region* region) const {
   const auto regions = domain->get_region_list();
@@ -309,6 +370,14 @@ void ForceFixes::check(Refusals& refusals) {
   }
   if (!body_forces_.empty() && (!same || !body_forces_act_as_read()))
     refusals.add("fix addforce or setforce of another kind");
+  for (const Source& source : sources_) {
+    atom->mask[0] = source.fix->groupbit;
+    for (int a = 0; a < 3; ++a) x[a] = 0.5 * source.low[a] + 0.5 * source.high[a];
+    same = sources_act_as_read();
+    std::copy_n(home, 3, x);
+    atom->mask[0] = mask;
+    if (!same) return refusals.add(name_of(source.fix) + " of another kind");
+  }
   if (refusals.empty()) surfaces_.check(refusals);
   for (const Wall& wall : walls_) {
     atom->mask[0] = wall.fix->groupbit;
@@ -483,6 +552,16 @@ void ForceFixes::describe(manymove::dpd::Settings& settings, const std::vector<i
     force.flag = flag_of(move.fix->groupbit);
     settings.body_forces.push_back(force);
   }
+  for (const Source& source : sources_) {
+    manymove::dpd::BodyForce body{};
+    body.force[0] = source.rate;
+    body.in_block = true;
+    std::copy_n(source.low, 3, body.low);
+    std::copy_n(source.high, 3, body.high);
+    body.flag = flag_of(source.fix->groupbit);
+    body.scalar = source.scalar;
+    settings.body_forces.push_back(body);
+  }
   if (limiter_)
     settings.speed_limit = {largest_step_ / settings.time_step, flag_of(limiter_->groupbit)};
 }
@@ -522,6 +601,7 @@ void ForceFixes::add_to_series(std::vector<double>& values) {
   for (const BodyForce& body : body_forces_)
     values.insert(values.end(), body.force, body.force + 3);
   values.insert(values.end(), 3 * moves_.size(), 0.0);
+  for (const Source& source : sources_) values.insert(values.end(), {source.rate, 0, 0});
   surfaces_.add_to_series(values);
 }
 
@@ -551,7 +631,8 @@ double ForceFixes::noise_of(const Langevin& thermostat, int type, double mass) c
 
 bool ForceFixes::acts_before_body_forces(const Fix* fix) const {
   return std::ranges::find(thermostats_, fix, &Langevin::fix) != thermostats_.end() ||
-         std::ranges::find(viscous_, fix, &Viscous::fix) != viscous_.end();
+         std::ranges::find(viscous_, fix, &Viscous::fix) != viscous_.end() ||
+         std::ranges::find(sources_, fix, &Source::fix) != sources_.end();
 }
 
 void ForceFixes::add_on_host(int vflag) const {

@@ -58,6 +58,11 @@ class ForceFixes : protected Pointers {
   // Gives moved atoms their velocity. velocity: [3 nlocal]
   void prescribe(std::vector<double>& velocity) const;
 
+  // Whether all integrators also integrate scalars of atoms.
+  bool integrate_scalars() const {
+    return std::ranges::all_of(integrators_, &LAMMPS_NS::integrates_scalars);
+  }
+
   bool has_body_forces() const { return !body_forces_.empty() || surfaces_.any(); }
   // Evaluates the forces of the present step, which body_force() is about.
   void evaluate();
@@ -82,6 +87,11 @@ class ForceFixes : protected Pointers {
     std::vector<double> ratio;  // by type
     int seed;
     std::size_t replaced_before;  // body forces that act before it
+  };
+  struct Source {  // of a scalar, per unit of time
+    Fix* fix;
+    int scalar;
+    double rate, low[3], high[3];
   };
   struct Viscous {
     Fix* fix;
@@ -113,6 +123,9 @@ class ForceFixes : protected Pointers {
   void take_move(Fix* fix, Refusals& refusals);
   bool take_variables(const std::array<const char*, 3>& name, BodyForce& body,
                       Refusals& refusals) const;
+  template <class Own>
+  void take_source(Own* fix, Refusals& refusals);
+  bool sources_act_as_read();
   bool acts_before_body_forces(const Fix* fix) const;
   double friction_of(const Langevin& thermostat, int type, double mass) const;
   double noise_of(const Langevin& thermostat, int type, double mass) const;
@@ -137,6 +150,7 @@ class ForceFixes : protected Pointers {
   std::vector<Langevin> thermostats_;
   std::vector<Viscous> viscous_;
   std::vector<Move> moves_;
+  std::vector<Source> sources_;
   SurfaceFixes surfaces_;
   std::vector<SurfaceFix> surface_fixes_;
   std::vector<std::pair<int, std::uint32_t>> group_flags_;  // group's bit, particle's flag

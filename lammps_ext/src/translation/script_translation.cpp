@@ -99,6 +99,10 @@ void ScriptTranslation::check_fixes() {
         !engine_changes_velocities(modify->fix[k]))
       end_of_step_.push_back(modify->fix[k]);
   adapting_.find_whether_known_ahead();
+  if (const PairManymoveDPD* const dpd = pairs_.dpd();
+      dpd && dpd->scalars() && !forces_.integrate_scalars())
+    refusals_.add("pair_style " + dpd->style() + " with another integrator than fix mvv/" +
+                  (dpd->scalars() == manymove::dpd::kTemperature ? "edpd" : "tdpd"));
   // nvt/sllod acts on the flow of a fix deform that is served, and nvt without a flow.
   if (chain_ && ChainThermostat::is_sllod(chain_) != (shearing_.fix() != nullptr))
     refusals_.add(name_of(chain_));

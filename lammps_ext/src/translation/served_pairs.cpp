@@ -36,7 +36,8 @@ namespace {
 
 // LAMMPS' pair styles that also exist as manymove/...
 const std::set<std::string> kPairsOfDPD{"dpd",     "dpd/coul/slater/long", "dpd/tstat",
-                                        "dpd/ext", "dpd/ext/tstat",        "mdpd"};
+                                        "dpd/ext", "dpd/ext/tstat",        "mdpd",
+                                        "edpd",    "tdpd"};
 
 const std::set<std::string> kCharges{"coul/slater/long", "coul/slater/cut"};
 

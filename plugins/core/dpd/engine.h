@@ -41,13 +41,15 @@ struct Wall {
 };
 
 // A constant force on the particles in a block (everywhere without one). It is added to the forces
-// on them, body forces before it included; its components in `replaced` replace these forces.
+// on them, body forces before it included; its components in `replaced` replace these forces. With
+// a scalar it is a source of this scalar instead: per unit of time it grows by force[0].
 struct BodyForce {
   double force[3];
   unsigned replaced;  // bit a: component a
   bool in_block;
   double low[3], high[3];  // inclusive; of positions wrapped into the box
   std::uint32_t flag;      // for particles with this bit in their flags
+  int scalar = -1;         // index of a scalar; -1: a force
 };
 
 // A plane, cylinder or sphere. Its force on a particle is normal to the surface, and a function of
@@ -219,6 +221,10 @@ struct HostArrays {
   double (*velocity)[3];
   double (*force)[3];  // of pairs, bonded terms and Langevin thermostats, without body forces
   int (*image)[3];     // times that a periodic face was crossed
+  // Of PairTable::scalars; without them unused. The flux is what changes them: per unit of time
+  // heat, or amounts of species, those of sources included.
+  double (*scalars)[kScalars] = nullptr;
+  double (*flux)[kScalars] = nullptr;
 };
 
 // The kind of an entry of Topology::bond_type: a bond has its type alone. Other terms have an entry

@@ -57,15 +57,15 @@ class CpuEngine final : public EngineBase {
     const auto stays = [&](int i) { return !ranks_ || origin_[i].rank == rank(); };
     for_each_index(pool_, count_, [&](int i) {
       if (stays(i))
-        enter_host<P>(frame_, origin_[i].index, position_[i], velocity_[i], force_[i], image_[i],
-                      arrays);
+        enter_host<P>(frame_, origin_[i].index, position_[i], velocity_[i], force_[i], flux_of(i),
+                      image_[i], arrays);
     });
     if (!ranks_) return;
     std::vector<std::vector<Arrival>> leaving(ranks_->ranks());
     for (int i = 0; i < count_; ++i)
       if (!stays(i))
         leaving[static_cast<std::size_t>(origin_[i].rank)].push_back(arrival_of<P>(
-            frame_, origin_[i].index, position_[i], velocity_[i], force_[i], image_[i]));
+            frame_, origin_[i].index, position_[i], velocity_[i], force_[i], flux_of(i), image_[i]));
     for (const Arrival& arrival : deliver(*communicator_, std::move(leaving)))
       arrival.enter(arrays);
   }
@@ -80,6 +80,10 @@ class CpuEngine final : public EngineBase {
   EngineCounters counters() const override { return counters_; }
 
  private:
+  Vector<double> flux_of(int i) const {
+    return has_scalars<P> ? vector_of<double>(flux_[static_cast<std::size_t>(i)])
+                          : Vector<double>{0, 0, 0};
+  }
   void take_particles(const HostArrays& arrays, const Topology& topology) override {
     const auto n = static_cast<std::size_t>(std::max(arrays.count, 0));
     count_ = 0;  // none, if one of them is refused
@@ -87,6 +91,7 @@ class CpuEngine final : public EngineBase {
       position_.resize(n);
       velocity_.resize(n);
       force_.assign(n, Force{});
+      flux_.assign(has_scalars<P> ? n : 0, Force{});
       image_.resize(n);
       origin_.resize(n);
       for (std::size_t i = 0; i < n; ++i) {
@@ -101,6 +106,10 @@ class CpuEngine final : public EngineBase {
         velocity_[i] = {v.x, v.y, v.z, topology.tag[i]};
         origin_[i] = {rank(), static_cast<std::int32_t>(i)};
         if (arrays.force) force_[i] = vector_from<Real>(arrays.force[i]);
+        if constexpr (has_scalars<P>) {
+          velocity_[i].scalars = vector_from<Real>(arrays.scalars[i]);
+          flux_[i] = vector_from<Real>(arrays.flux[i]);
+        }
       }
     });
     if (charges_) check_together([&] { charges_->take(arrays, topology); });
@@ -132,7 +141,9 @@ class CpuEngine final : public EngineBase {
       });
     }
     for_each_value(hosted, velocity, [&](int i, const double v[3]) {
-      velocity_[i] = {Real(v[0]), Real(v[1]), Real(v[2]), velocity_[i].tag};
+      velocity_[i].x = Real(v[0]);
+      velocity_[i].y = Real(v[1]);
+      velocity_[i].z = Real(v[2]);
     });
     return misplaced;
   }
@@ -239,6 +250,7 @@ class CpuEngine final : public EngineBase {
     arguments_.number = number_.data();
     arguments_.image = image_.data();
     arguments_.force = force_.data();
+    arguments_.flux = flux_.data();
   }
 
   void move_from_rest() {
@@ -490,6 +502,7 @@ class CpuEngine final : public EngineBase {
     position_.resize(n);
     velocity_.resize(n);
     force_.resize(n);
+    flux_.resize(has_scalars<P> ? n : 0);
     image_.resize(n);
     origin_.resize(n);
     for (const Migrant<P>& migrant : arrived) settle(stay++, migrant);
@@ -570,7 +583,7 @@ class CpuEngine final : public EngineBase {
   std::vector<CoarsePosition> coarse_, next_coarse_;  // in double precision
   std::vector<Image> image_, next_image_;
   std::vector<Origin> origin_, next_origin_;
-  std::vector<Force> force_;
+  std::vector<Force> force_, flux_;  // the latter of scalars
   std::vector<Force> charged_;  // by charges
   bool has_densities_ = false;
   std::vector<Real> density_;
@@ -592,6 +605,8 @@ class CpuEngine final : public EngineBase {
 
 std::unique_ptr<Engine> make_cpu_engine(const Settings& settings, int threads,
                                         Communicator* communicator) {
+  if (settings.pairs.scalars)
+    return std::make_unique<CpuEngine<DoubleWithScalars>>(settings, threads, communicator);
   if (settings.pairs.double_precision)
     return std::make_unique<CpuEngine<Double>>(settings, threads, communicator);
   return std::make_unique<CpuEngine<Mixed>>(settings, threads, communicator);

@@ -28,14 +28,14 @@ struct Lengths : Matrix<float> {
 };
 
 // The purpose of a pass over the pairs: forces (plain: as in is_plain()), or densities.
-enum class Pass { plain, general, many_body, transverse, potential, density };
+enum class Pass { plain, general, many_body, transverse, potential, scalars, density };
 
 template <Precision P, Pass pass, bool reading>
 class StepLoop {
   using Real = typename P::Real;
   static constexpr bool plain = pass == Pass::plain, many_body = pass == Pass::many_body,
                         transverse = pass == Pass::transverse, potential = pass == Pass::potential,
-                        density = pass == Pass::density;
+                        scalars = pass == Pass::scalars, density = pass == Pass::density;
   static constexpr int kHits = 128;  // of a batch
   static_assert(kHits <= kBatch && kHits % kLanes == 0);
   // Forces are added up by add_rows().
@@ -139,6 +139,9 @@ class StepLoop {
     if constexpr (density) {
       weigh();
     } else {
+      if constexpr (scalars)
+        draw_vectors(s_.forces.scalars.noise, count_, tag_i_, tag_j_, scalars_.noise[0],
+                     scalars_.noise[1], scalars_.noise[2]);
       if constexpr (transverse)
         draw_vectors(s_.forces.noise, count_, tag_i_, tag_j_, noise_, across_.y_noise,
                      across_.z_noise);
@@ -193,6 +196,10 @@ class StepLoop {
             across_.law.set(n, across);
           } else if constexpr (!plain) {
             law_.set(n, law_of_pair(s_.forces, r.kind, other.kind, hit_[n]));
+            if constexpr (scalars) {
+              scalars_.set(n, v.scalars, moves.scalars);
+              types_[n] = types_of(s_.forces.types, r.kind, other.kind);
+            }
             if constexpr (potential) {
               types_[n] = types_of(s_.forces.types, r.kind, other.kind);
               if (s_.forces.lennard_jones)
@@ -283,6 +290,8 @@ class StepLoop {
   void evaluate() {
     if constexpr (transverse)
       evaluate_vectors<general_exponent>();
+    else if constexpr (scalars)
+      evaluate_scalars();
     else
       evaluate_central<general_exponent>();
   }
@@ -341,6 +350,28 @@ class StepLoop {
     });
   }
 
+  // Forces, and what the first particle of each pair receives of its scalars.
+  void evaluate_scalars() {
+    const Real cutoff_squared = s_.forces.cutoff_squared;
+    for (int n = 0; n < count_; ++n) {
+      Vector<Real> flux = {0, 0, 0};
+      const PairForce<Real> f = scalar_pair(s_.forces.scalars.kind, law_.of(n),
+                                            s_.forces.scalars.laws[types_[n]],
+                                            {scalars_.mine[n],
+                                             scalars_.other[n],
+                                             squared_[n],
+                                             approach_[n],
+                                             noise_[n],
+                                             {scalars_.noise[0][n], scalars_.noise[1][n],
+                                              scalars_.noise[2][n]}},
+                                            flux);
+      const bool within = squared_[n] < cutoff_squared;
+      force_[n] = within ? f.over_distance : Real(0);
+      scalars_.flux[n] = within ? flux : Vector<Real>{0, 0, 0};
+      if constexpr (reading) energy_[n] = within ? f.energy : Real(0);
+    }
+  }
+
   // f_i += (f / r) r_ij for pairs of the present particle, in the lane that the GPU's thread would
   // be, because the order of the sums determines their rounding.
   template <bool one_lane>
@@ -362,16 +393,17 @@ class StepLoop {
       return end;
     }
     if constexpr (in_rows) return add_rows<one_lane>(n, end);
-    if constexpr (one_lane && !reading) {
+    if constexpr (one_lane && !reading && !scalars) {
       Sum<Real> sum = sum_[0];
       for (; n < end; ++n) add_scaled(sum.force, {x_[n], y_[n], z_[n]}, force_[n]);
       sum_[0].force = sum.force;
       return end;
     }
     for (; n < end; ++n) {
-      Sum<Real>& sum = sum_[one_lane ? 0 : lane_[n]];
+      SumOf<P>& sum = sum_[one_lane ? 0 : lane_[n]];
       const Vector<Real> r = {x_[n], y_[n], z_[n]};
       add_scaled(sum.force, r, force_[n]);
+      if constexpr (scalars) sum.flux = sum.flux + scalars_.flux[n];
       if constexpr (reading) add_energy(sum, r, force_[n], energy_[n]);
     }
     return end;
@@ -406,8 +438,9 @@ class StepLoop {
     return end;
   }
 
-  static void add(Sum<Real>& a, const Sum<Real>& b) {
+  static void add(SumOf<P>& a, const SumOf<P>& b) {
     a.force = a.force + b.force;
+    if constexpr (scalars) a.flux = a.flux + b.flux;
     if constexpr (!reading && !density) return;
     a.energy += b.energy;
     for (int k = 0; k < 6; ++k) a.virial[k] += b.virial[k];
@@ -499,6 +532,15 @@ class StepLoop {
     if constexpr (!plain) add_thermostats(s_.motion, r, v, bonded.force);
     const Vector<Real> force = with_body_forces(s_.motion, r, bonded.force);
     kick<!plain>(s_.motion, r, v, force);
+    if constexpr (scalars) {
+      Vector<Real>& flux = sum_[0].flux;
+      add_sources(s_.motion, r, v, flux);
+      kick_scalars(s_.motion, r, v, flux);
+      if constexpr (reading)
+        s_.flux[i] = flux;
+      else
+        kick_scalars(s_.motion, r, v, flux);
+    }
     if constexpr (reading) {
       s_.force[i] = bonded.force;
       s_.next_velocity[i] = v;
@@ -541,6 +583,15 @@ class StepLoop {
     TransverseLawArrays<Real, kHits> law;
     Real y_noise[kHits], z_noise[kHits];
   };
+  struct ScalarArrays {
+    Vector<Real> mine[kHits], other[kHits], flux[kHits];
+    Real noise[kScalars][kHits];
+
+    MM_LANES void set(int n, const Vector<Real>& of_i, const Vector<Real>& of_j) {
+      mine[n] = of_i;
+      other[n] = of_j;
+    }
+  };
   struct Nothing {};
 
   const StepArguments<P>& s_;
@@ -551,7 +602,7 @@ class StepLoop {
   int count_ = 0, segments_ = 0;
   Segment segment_[kChunk];
   bool simple_ = false;  // whether move_simply() serves
-  Sum<Real> sum_[4];
+  SumOf<P> sum_[4];
   FourFloats row_[4] = {};                      // of add_rows()
   static constexpr int kRoom = kHits + kGroup;  // what gather_four() reads and writes
   std::uint32_t hit_[kRoom] = {};
@@ -563,7 +614,8 @@ class StepLoop {
   std::conditional_t<plain || density, Nothing, LawArrays<Real, kHits>> law_;
   std::conditional_t<density || many_body, Densities, Nothing> density_;
   std::conditional_t<transverse, Across, Nothing> across_;
-  std::uint32_t types_[potential ? kHits : 1];  // places in tables of laws
+  std::conditional_t<scalars, ScalarArrays, Nothing> scalars_;
+  std::uint32_t types_[potential || scalars ? kHits : 1];  // places in tables of laws
   PotentialArrays<Real, potential ? kHits : 1> potentials_;
 };
 
@@ -576,7 +628,9 @@ void step(const StepArguments<P>& arguments, bool reading, const std::uint32_t* 
     else
       StepLoop<P, pass(), false>(arguments, chunk).run(entries);
   };
-  if (arguments.density)
+  if constexpr (has_scalars<P>)
+    take(std::integral_constant<Pass, Pass::scalars>{});
+  else if (arguments.density)
     take(std::integral_constant<Pass, Pass::many_body>{});
   else if (arguments.transverse)
     take(std::integral_constant<Pass, Pass::transverse>{});

@@ -71,7 +71,8 @@ class CudaEngine final : public DeviceEngine<P> {
             p_.image.data(),
             p_.present().position.data(),
             resting(),
-            p_.force.data()};
+            p_.force.data(),
+            p_.flux.data()};
   }
   void take_particles(const HostArrays& arrays, const Topology& topology) override {
     p_.count = arrays.count;
@@ -113,6 +114,7 @@ class CudaEngine final : public DeviceEngine<P> {
       allocate_each(n, p_.slot, p_.slot_there, p_.image, p_.force, p_.sphere, p_.number,
                     p_.staging);
       allocate_each(settings_.pairs.has_densities() ? n : 0, p_.density);
+      allocate_each(has_scalars<P> ? n : 0, p_.flux);
       allocate_each(static_cast<std::size_t>(blocks()) * kStepSums, p_.partial);
       p_.sphere.clear(stream_);  // the first step looks, though lists are built after it anyway
       p_.list_capacity = 0;
@@ -185,12 +187,13 @@ class CudaEngine final : public DeviceEngine<P> {
     // The changes of the last step are left to change_velocities().
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
     const unsigned blocks = static_cast<unsigned>(this->blocks());
-    if (settings_.pairs.has_densities()) {
-      const auto kernel = density_kernel_of<P, AllParticles>(plain_, p_.lanes);
-      kernel<<<blocks, kThreads, 0, stream_>>>(s, AllParticles{}, p_.density.data());
-      check_launch();
-      s.density = p_.density.data();
-    }
+    if constexpr (!has_scalars<P>)
+      if (settings_.pairs.has_densities()) {
+        const auto kernel = density_kernel_of<P, AllParticles>(plain_, p_.lanes);
+        kernel<<<blocks, kThreads, 0, stream_>>>(s, AllParticles{}, p_.density.data());
+        check_launch();
+        s.density = p_.density.data();
+      }
     // What a build wrote is read before the kernel waits for the one before it.
     const bool early = overlap_ && number != built_;
     if (change < 0) {
@@ -249,7 +252,7 @@ class CudaEngine final : public DeviceEngine<P> {
 
   bool changes_in_stride() const override {
     const Extra extra = extra_of(settings_);
-    return extra == Extra::none || extra == Extra::shear;
+    return (extra == Extra::none || extra == Extra::shear) && !has_scalars<P>;
   }
   // The host makes the change that the device could not make, which throws.
   [[noreturn]] void refuse_change(std::int64_t number) {
