@@ -12,6 +12,7 @@
 #include "core/runtime/digest.h"
 #include "domain.h"
 #include "error.h"
+#include "styles/pair_manymove_dpd.h"
 #include "timer.h"
 #include "update.h"
 

@@ -12,6 +12,7 @@
 
 #include "core/dpd/engine.h"
 #include "pointers.h"
+#include "translation/integrators.h"
 #include "translation/refusals.h"
 #include "translation/step_variables.h"
 #include "translation/surface_fixes.h"
