@@ -31,6 +31,9 @@ create_box 2 box
 create_atoms 1 random {3 * size**3} 276438 NULL
 set type 1 type/fraction 2 0.4 1234
 {masses}
+pair_style zero 1.5
+pair_coeff * *
+reset_atoms id sort yes
 """
 
 
@@ -62,3 +65,236 @@ pair_coeff 1 2 {25.0 * HEAVY} {3.5 * HEAVY} 0.8 1.0 2.45e-25 1.5 1.0
 pair_coeff 2 2 {12.0 * HEAVY} {6.5 * HEAVY} 2.0 1.1 0.45e-25 1.0 1.1
 """,
 }
+
+SOURCES = """
+region upper block 1 7 4 7 1 7
+group first type 1
+fix up all {0}source {1} region upper 0.02
+fix down first {0}source {2} cuboid 4.0 2.5 4.0 6.0 3.0 5.0 -0.03
+"""
+
+QUIET_TDPD = (
+    atoms("tdpd", "mass * 1.0")
+    + """
+variable c atom 1.0+0.3*sin(x)*cos(y)+0.1*z/8
+variable d atom 2.0+0.5*cos(z)
+set atom * cc 1 v_c cc 2 v_d
+velocity all create 1.0 432982 loop geom
+timestep 0.01
+fix i all mvv/tdpd
+compute s all tdpd/cc/atom 1
+compute u all tdpd/cc/atom 2
+pair_style tdpd 0.0 1.2 9872598
+pair_coeff 1 1 18.75 4.5 0.41 1.2 1.1 1.0 0.0 2.0 3.0 0.0 1.5
+pair_coeff 1 2 25.0 3.5 0.8 1.0 1.0 2.0 0.0 1.5 0.0 0.0 2.0
+pair_coeff 2 2 12.0 6.5 2.0 1.1 0.9 0.5 0.0 1.0 1.0 0.0 1.0
+"""
+)
+QUIET = {
+    "edpd series": QUIET_EDPD + LAWS_OF_EDPD["series"],
+    "edpd types": QUIET_EDPD + LAWS_OF_EDPD["types"],
+    "edpd sources": QUIET_EDPD + LAWS_OF_EDPD["types"] + SOURCES.format("edpd/", "", ""),
+    "tdpd": QUIET_TDPD,
+    "tdpd sources": QUIET_TDPD + SOURCES.format("tdpd/", "1", "2"),
+}
+
+
+def kind_of(script: str) -> str:
+    return "tdpd" if "atom_style tdpd" in script else "edpd"
+
+
+def end_of(script: str) -> str:
+    return END.replace("fz modify", f"fz {SCALARS[kind_of(script)]} modify")
+
+
+def ours(script: str) -> str:
+    """The script with the pair style of this package."""
+    kind = kind_of(script)
+    return script.replace(f"pair_style {kind}", f"pair_style {kind}/manymove")
+
+
+def assert_equal(run, reference, tolerance: float) -> None:
+    kind = "tdpd" if "c_u" in reference.dump("end") else "edpd"
+    for names in (("xu", "yu", "zu"), ("vx", "vy", "vz"), ("fx", "fy", "fz"), SCALARS[kind].split()):
+        assert_close(pick(run, *names), pick(reference, *names), tolerance)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("name", QUIET)
+def test_steps_are_those_of_lammps(name, ranks, device, tmp_path):
+    """Forces and exchange without noise agree to 12 digits."""
+    end = THERMO + "thermo 1\nrun 3\nrun 2\n" + end_of(QUIET[name])
+    host = run_lammps(QUIET[name] + end, tmp_path, ranks)
+    run = run_lammps(ours(QUIET[name]) + resident(device) + end, tmp_path, ranks)
+    if ranks == 1 or device == "cpu":
+        assert_stays(run)
+    assert_equal(run, host, 2e-12)
+    for column in ("E_pair", "PotEng", "Press", "Pxy"):
+        if column in host.thermo():
+            expected = host.thermo()[column]
+            scale = abs(host.thermo()["Press"]).max()
+            assert run.thermo()[column] == pytest.approx(expected, rel=1e-11, abs=1e-12 * scale)
+
+
+@pytest.mark.parametrize("name", ["edpd series", "tdpd"])
+def test_the_host_computes_the_same_pairs(name, tmp_path):
+    end = "thermo 1\nrun 5\n" + end_of(QUIET[name])
+    host = run_lammps(QUIET[name] + end, tmp_path)
+    assert_equal(run_lammps(ours(QUIET[name]) + end, tmp_path), host, 2e-12)
+
+
+# ---- noise ----
+
+NOISY_EDPD = (
+    atoms("edpd", "mass * 1.0")
+    + """
+set atom * edpd/temp 1.0 edpd/cv 200.0
+velocity all create 1.0 432982 loop geom
+timestep 0.01
+pair_style edpd 1.2 9872598
+pair_coeff * * 18.75 4.5 0.41 1.2 1.0e-3 2.0 1.2
+fix i all mvv/edpd
+compute s all edpd/temp/atom
+"""
+)
+NOISY_TDPD = (
+    atoms("tdpd", "mass * 1.0")
+    + """
+set atom * cc 1 1.0 cc 2 2.0
+velocity all create 1.0 432982 loop geom
+timestep 0.01
+pair_style tdpd 1.0 1.2 9872598
+pair_coeff * * 18.75 4.5 0.41 1.2 1.2 0.0 0.01 2.0 1.0 0.02 1.0
+fix i all mvv/tdpd
+compute s all tdpd/cc/atom 1
+compute u all tdpd/cc/atom 2
+"""
+)
+NOISY = {"edpd": NOISY_EDPD, "tdpd": NOISY_TDPD}
+
+
+def test_temperatures_fluctuate_as_in_equilibrium(device, tmp_path):
+    """The variance of a temperature is T^2 / C, in units of k_B: 8 independent records of 1,536
+    particles have a standard deviation of sqrt(2 / 12,288) = 1.3 %."""
+    script = ours(NOISY_EDPD) + resident(device) + "thermo_style custom step temp\nthermo 20\n"
+    run = run_lammps(
+        script + "run 400\ndump d all custom 100 dump id c_s\nrun 800\n", tmp_path
+    )
+    assert_stays(run)
+    frames = np.array([run.dump(frame=k)["c_s"] for k in range(1, 9)])
+    assert frames.mean() == pytest.approx(1, abs=2e-3)
+    assert frames.var(axis=1).mean() == pytest.approx(1 / 200, rel=0.07)
+    assert run.thermo()["Temp"].mean() == pytest.approx(1, abs=0.03)
+
+
+def test_kinetic_and_internal_energy_are_exchanged(device, tmp_path):
+    """With C = 1 the equations of LAMMPS conserve the sum of both; what a particle receives from
+    friction and noise is then half of what the pair loses."""
+    script = NOISY_EDPD.replace("edpd/temp 1.0 edpd/cv 200.0", "edpd/temp 4.0 edpd/cv 1.0")
+    script = script.replace("18.75 4.5", "0.0 4.5").replace("1.0e-3 2.0", "0.0 2.0")
+    script = ours(script).replace("timestep 0.01", "timestep 1e-4") + resident(device)
+    script += (
+        "compute t all reduce sum c_s\nthermo_style custom step ke c_t\n"
+        "thermo_modify norm no format float %.16g\nthermo 20\nrun 20\n"
+    )
+    run = run_lammps(script, tmp_path)
+    assert_stays(run)
+    kinetic, internal = (np.diff(run.thermo()[name])[0] for name in ("KinEng", "c_t"))
+    assert kinetic > 60
+    assert abs(kinetic + internal) < 0.05 * kinetic
+
+
+def test_species_are_conserved_and_fluctuate_as_in_lammps(device, tmp_path):
+    """Each variance of 1,536 concentrations has a standard deviation of 3.6 %."""
+    end = "run 50\n" + end_of(NOISY_TDPD)
+    host = run_lammps(NOISY_TDPD + end, tmp_path)
+    run = run_lammps(ours(NOISY_TDPD) + resident(device) + end, tmp_path)
+    assert_stays(run)
+    for name, mean in (("c_s", 1.0), ("c_u", 2.0)):
+        found, expected = pick(run, name), pick(host, name)
+        assert found.sum() == pytest.approx(1536 * mean, rel=1e-12)
+        assert found.var() == pytest.approx(expected.var(), rel=0.25)
+    fluctuations = pick(run, "c_s", "c_u") - pick(run, "c_s", "c_u").mean(axis=0)
+    assert abs(np.corrcoef(fluctuations.T)[0, 1]) < 0.13  # five standard deviations
+
+
+def test_images_of_a_particle_have_noise_of_their_own(tmp_path):
+    """In a box narrower than twice the cutoff, which the host alone serves, sums are conserved."""
+    script = ours(NOISY_TDPD).replace("region box block 0 8", "region box block 0 2")
+    run = run_lammps(script.replace(" 1536 ", " 384 ") + "run 20\n" + end_of(NOISY_TDPD), tmp_path)
+    assert pick(run, "c_s").sum() == pytest.approx(384, rel=1e-12)
+    assert pick(run, "c_s").var() > 1e-6
+
+
+# ---- the same on any machine ----
+
+
+@pytest.mark.parametrize("kind", NOISY)
+def test_ranks_and_threads_do_not_count(kind, tmp_path):
+    end = THERMO + "thermo 10\nrun 20\nrun 10\n" + end_of(NOISY[kind])
+    one, many, two = (
+        run_lammps(ours(NOISY[kind]) + resident("cpu", more) + end, tmp_path, ranks)
+        for more, ranks in (("", 1), ("threads 3", 1), ("", 2))
+    )
+    names = ("vx", "fx", *SCALARS[kind].split())
+    assert (pick(many, *names) == pick(one, *names)).all()
+    assert STAYS in two.output
+    assert_equal(two, one, 1e-9)
+
+
+@pytest.mark.parametrize("kind", NOISY)
+def test_a_restart_continues(kind, device, tmp_path):
+    rest = "".join(
+        line + "\n" for line in NOISY[kind].splitlines() if line.startswith(("fix", "compute"))
+    )
+    assert_restart_continues(ours(NOISY[kind]), rest, device, tmp_path)
+
+
+@pytest.mark.parametrize("kind", NOISY)
+def test_scalars_continue_after_restarts_and_changes(kind, device, tmp_path):
+    """A restart file has the scalars, and a command between runs may change them."""
+    change = {"edpd": "set type 2 edpd/temp 1.2\n", "tdpd": "set type 2 cc 1 1.3\n"}[kind]
+    script = ours(NOISY[kind]) + resident(device) + "run 8\n"
+    rest = "".join(
+        line + "\n" for line in NOISY[kind].splitlines() if line.startswith(("fix", "compute"))
+    )
+    end = change + "run 8\n" + end_of(NOISY[kind])
+    whole = run_lammps(script + "write_restart half\n" + end, tmp_path)
+    resumed = run_lammps(
+        f"read_restart {whole.directory / 'half'}\ncomm_modify vel yes\nneigh_modify every 1 "
+        f"delay 0 check yes\ntimestep 0.01\n{rest}{resident(device)}{end}",
+        tmp_path,
+    )
+    assert_stays(resumed)
+    assert_equal(resumed, whole, 1e-9)
+
+
+@on_gpu
+@pytest.mark.parametrize("kind", NOISY)
+def test_cpu_and_gpu_have_the_same_bits(kind, tmp_path):
+    script = ours(NOISY[kind]) + SOURCES.format(
+        f"{kind}/", *(("", "") if kind == "edpd" else ("1", "2"))
+    )
+    end = THERMO + "run 200\n" + end_of(script)
+    cpu, cuda = (run_lammps(script + resident(d) + end, tmp_path) for d in ("cpu", "cuda"))
+    assert_stays(cuda)
+    names = ("xu", "vx", "fx", *SCALARS[kind].split())
+    assert (pick(cuda, *names) == pick(cpu, *names)).all()
+    for column in ("PotEng", "Pxx", "Pxy"):
+        assert cuda.thermo()[column] == pytest.approx(cpu.thermo()[column], rel=1e-11, abs=1e-11)
+
+
+def test_stresses_of_particles_leave_the_scalars_as_they_are(device, tmp_path):
+    script = ours(QUIET["edpd series"]) + resident(device)
+    tail = "thermo 2\nrun 4\nrun 3\n" + end_of(QUIET_EDPD)
+    per_atom = (
+        "compute p all stress/atom NULL virial\ncompute sum all reduce sum c_p[1]\n"
+        "compute v all pressure NULL virial\nthermo_style custom step c_v[1] c_sum vol\n"
+        "thermo_modify format float %.16g norm no\n"
+    )
+    plain, tallied = (run_lammps(script + more + tail, tmp_path) for more in ("", per_atom))
+    assert_stays(tallied)
+    assert_equal(tallied, plain, 1e-12)
+    table = tallied.thermo()
+    expected = -table["c_sum"] / table["Volume"]
+    assert table["c_v[1]"] == pytest.approx(expected, rel=1e-9)
