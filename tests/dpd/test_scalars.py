@@ -115,7 +115,12 @@ def ours(script: str) -> str:
 
 def assert_equal(run, reference, tolerance: float) -> None:
     kind = "tdpd" if "c_u" in reference.dump("end") else "edpd"
-    for names in (("xu", "yu", "zu"), ("vx", "vy", "vz"), ("fx", "fy", "fz"), SCALARS[kind].split()):
+    for names in (
+        ("xu", "yu", "zu"),
+        ("vx", "vy", "vz"),
+        ("fx", "fy", "fz"),
+        SCALARS[kind].split(),
+    ):
         assert_close(pick(run, *names), pick(reference, *names), tolerance)
 
 
@@ -177,9 +182,7 @@ def test_temperatures_fluctuate_as_in_equilibrium(device, tmp_path):
     """The variance of a temperature is T^2 / C, in units of k_B: 8 independent records of 1,536
     particles have a standard deviation of sqrt(2 / 12,288) = 1.3 %."""
     script = ours(NOISY_EDPD) + resident(device) + "thermo_style custom step temp\nthermo 20\n"
-    run = run_lammps(
-        script + "run 400\ndump d all custom 100 dump id c_s\nrun 800\n", tmp_path
-    )
+    run = run_lammps(script + "run 400\ndump d all custom 100 dump id c_s\nrun 800\n", tmp_path)
     assert_stays(run)
     frames = np.array([run.dump(frame=k)["c_s"] for k in range(1, 9)])
     assert frames.mean() == pytest.approx(1, abs=2e-3)
@@ -298,3 +301,132 @@ def test_stresses_of_particles_leave_the_scalars_as_they_are(device, tmp_path):
     table = tallied.thermo()
     expected = -table["c_sum"] / table["Volume"]
     assert table["c_v[1]"] == pytest.approx(expected, rel=1e-9)
+
+
+# ---- examples of LAMMPS ----
+
+
+def profile(run, name: str) -> np.ndarray:
+    """The values of each bin in the last average of fix ave/chunk, without numbers and places."""
+    rows = [line.split() for line in (run.directory / name).read_text().splitlines()]
+    return np.array([[float(w) for w in row[3:]] for row in rows if len(row) > 3 and row[0] != "#"])
+
+
+def example(kind: str, size: str, source: str, value: float, columns: str) -> str:
+    """Half of the box is heated and the other half is cooled, as in the examples of LAMMPS'
+    DPD-MESO, in a smaller box."""
+    start = atoms(kind, "mass * 1.0").replace("block 0 8 0 8 0 8", size).replace("1536", "1200")
+    ours_only = {
+        "edpd": "set atom * edpd/temp 1.0 edpd/cv 1.0e5\npair_style edpd 1.58 98\npair_coeff * * "
+        "18.75 4.5 0.41 1.58 1.41e-5 2.0 1.58 power 10.54 -3.66 3.44 -4.1 &\n"
+        "  kappa -0.44 -3.21 5.04 0.0\n",
+        "tdpd": "set atom * cc 1 1.0 cc 2 1.0\npair_style tdpd 1.0 1.58 98\npair_coeff * * 18.75 "
+        "4.5 0.41 1.58 1.58 1.0 1.0e-5 2.0 3.0 1.0e-5 2.0\n",
+    }[kind]
+    return (
+        f"{start}{ours_only}velocity all create 1.0 432982 loop geom\ntimestep 0.01\n"
+        "region upper block INF INF 0 5 INF INF\nregion lower block INF INF -5 0 INF INF\n"
+        f"fix i all mvv/{kind}\nfix up all {source} region upper {value}\n"
+        f"fix down all {source} region lower {-value}\n{columns}"
+        "compute bins all chunk/atom bin/1d y -5.0 1.0\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "columns", "names"),
+    [
+        ("edpd", 0.04, "compute s all edpd/temp/atom\n", "c_s"),
+        (
+            "tdpd",
+            0.04,
+            "compute s all tdpd/cc/atom 1\ncompute u all tdpd/cc/atom 2\n",
+            "c_s c_u",
+        ),
+    ],
+)
+def test_profiles_of_the_examples_are_those_of_lammps(
+    kind, value, columns, names, device, tmp_path
+):
+    source = "edpd/source" if kind == "edpd" else "tdpd/source 1"
+    script = example(kind, "block 0 8 -5 5 0 5", source, value, columns)
+    end = f"run 250\nfix p all ave/chunk 5 50 250 bins {names} norm sample file profile\nrun 250\n"
+    host = profile(run_lammps(script + end, tmp_path), "profile")
+    run = run_lammps(ours(script) + resident(device) + end, tmp_path)
+    assert_stays(run)
+    found = profile(run, "profile")
+    assert found.shape == host.shape == (10, len(names.split()))
+    assert np.ptp(host[:, 0]) > 0.05
+    assert abs(found - host).max() < 0.01
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (
+            NOISY_EDPD.replace("mvv/edpd", "nve"),
+            "manymove/edpd with another integrator than fix mvv",
+        ),
+        (
+            NOISY_TDPD.replace("mvv/tdpd", "mvv/tdpd 0.6"),
+            "mvv/tdpd with another parameter than 0.5",
+        ),
+        (
+            NOISY_EDPD + "fix q all edpd/source sphere 4.0 4.0 4.0 2.0 0.1\n",
+            "edpd/source that is neither a cuboid nor a fixed block",
+        ),
+        (
+            NOISY_TDPD + "region b sphere 4 4 4 2\nfix q all tdpd/source 1 region b 0.1\n",
+            "tdpd/source that is neither a cuboid nor a fixed block",
+        ),
+    ],
+)
+def test_what_stays_with_the_host_is_named(script, reason, tmp_path):
+    host = run_lammps(ours(script) + "run 4\n" + end_of(script), tmp_path)
+    run = run_lammps(ours(script) + resident("cpu") + "run 4\n" + end_of(script), tmp_path)
+    (warning,) = (line for line in run.output.splitlines() if "cannot keep" in line)
+    assert reason in warning and "goes through the host" in warning
+    assert_equal(run, host, 1e-10)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("2.0 1.2\n", "2.0 1.3\n", "cutoff 1.3 of the exchange of types 1 1 must not be larger"),
+        ("4.5 0.41", "-4.5 0.41", "gamma -4.5 must not be negative"),
+        ("1.0e-3 2.0 1.2", "-1.0e-3 2.0 1.2", "kappa -1.0e-3 must not be negative"),
+        ("2.0 1.2\n", "2.0 1.2 power 1 2 3\n", "pair_coeff (manymove/edpd) power"),
+        ("2.0 1.2\n", "2.0 1.2 cooling 1 2 3 4\n", "unexpected argument cooling"),
+        ("9872598", "9872598 precision double", "unexpected argument precision"),
+        ("9872598", "0", "seed 0 must be positive"),
+        ("1.0e-3 2.0 1.2", "1.0e-3", "cutoff kappa power_T cutoff_T"),
+    ],
+)
+def test_bad_coefficients_are_errors(old, new, message, tmp_path):
+    assert NOISY_EDPD.count(old) == 1
+    script = ours(NOISY_EDPD).replace(old, new) + "run 0\n"
+    assert message in run_lammps(script, tmp_path, fails=True).output
+
+
+def test_other_atoms_are_errors(tmp_path):
+    script = ours(NOISY_EDPD).replace("atom_style edpd", "atom_style atomic")
+    script = "\n".join(
+        line for line in script.splitlines() if not line.startswith(("set atom", "fix", "compute"))
+    )
+    output = run_lammps(script + "\nrun 0\n", tmp_path, fails=True).output
+    assert "Pair style manymove/edpd needs atom_style edpd" in output
+    many = (
+        ours(NOISY_TDPD)
+        .replace("tdpd 2\n", "tdpd 4\n")
+        .replace("0.02 1.0\n", "0.02 1.0 0 0 1 0 0 1\n")
+    )
+    output = run_lammps(many + "run 0\n", tmp_path, fails=True).output
+    assert "at most 3 species, not 4" in output
+
+
+def test_a_negative_temperature_ends_the_run(tmp_path):
+    script = ours(NOISY_EDPD) + "fix q all edpd/source cuboid 4 4 4 9 9 9 -30.0\n"
+    output = run_lammps(script + resident("cpu") + "run 40\n", tmp_path, fails=True).output
+    assert "Lost atoms: particle" in output

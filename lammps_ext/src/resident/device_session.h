@@ -69,10 +69,10 @@ class DeviceSession : private DevicePhase {
 
   ScriptTranslation& script_;
   std::unique_ptr<manymove::dpd::Engine> engine_;
-  double time_step_ = 0;                       // of engine_
-  bool warned_ = false;                        // of stretched bonds
-  std::vector<std::array<int, 3>> image_;      // LAMMPS' images, unpacked
-  std::vector<std::array<double, 3>> body_;    // body forces within atom->f
+  double time_step_ = 0;                     // of engine_
+  bool warned_ = false;                      // of stretched bonds
+  std::vector<std::array<int, 3>> image_;    // LAMMPS' images, unpacked
+  std::vector<std::array<double, 3>> body_;  // body forces within atom->f
   ScalarArrays scalars_, flux_;
   std::uint64_t velocities_ = 0, others_ = 0;  // fingerprints
   bool only_velocities_ = false;               // may have changed

@@ -67,8 +67,7 @@ void PairManymoveScalars::allocate() {
 void PairManymoveScalars::settings(int narg, char** arg) {
   const int count = is_thermal() ? 2 : 3;
   if (narg < count) utils::missing_cmd_args(FLERR, "pair_style " + style_, error);
-  if (narg > count)
-    error->all(FLERR, "Pair style {}: unexpected argument {}", style_, arg[count]);
+  if (narg > count) error->all(FLERR, "Pair style {}: unexpected argument {}", style_, arg[count]);
   char zero[] = "0";
   std::vector<char*> of_dpd(arg, arg + narg);
   if (is_thermal()) of_dpd.insert(of_dpd.begin(), zero);
@@ -79,7 +78,8 @@ void PairManymoveScalars::settings(int narg, char** arg) {
 // [kappa c1 c2 c3 c4], or a gamma power_f cutoff cutoff_C and for each species kappa epsilon power
 void PairManymoveScalars::coeff(int narg, char** arg) {
   refuse_name_of_style(narg, arg);
-  const int species = is_thermal() ? 1 : atom->cc_species, fixed = is_thermal() ? 9 : 7 + 3 * species;
+  const int species = is_thermal() ? 1 : atom->cc_species,
+            fixed = is_thermal() ? 9 : 7 + 3 * species;
   if (narg < fixed)
     utils::missing_cmd_args(
         FLERR,
@@ -92,8 +92,8 @@ void PairManymoveScalars::coeff(int narg, char** arg) {
   const auto set = [&](int array, const char* name, const char* text) {
     value[static_cast<std::size_t>(array)] = not_negative("Pair coeff", name, text);
   };
-  value[kCutoff] = positive("Pair coeff", is_thermal() ? "cutoff_T" : "cutoff_C",
-                            arg[is_thermal() ? 8 : 6]);
+  value[kCutoff] =
+      positive("Pair coeff", is_thermal() ? "cutoff_T" : "cutoff_C", arg[is_thermal() ? 8 : 6]);
   if (is_thermal()) {
     set(kConductance, "kappa", arg[6]);
     set(kExponent, "power_T", arg[7]);
@@ -113,7 +113,8 @@ void PairManymoveScalars::coeff(int narg, char** arg) {
     for (int k = 0; k < 4; ++k) {
       const double each = utils::numeric(FLERR, arg[next + 1 + k], false, lmp);
       if (!std::isfinite(each))
-        error->all(FLERR, "Pair coeff {}: {} {} must be finite", style_, keyword, arg[next + 1 + k]);
+        error->all(FLERR, "Pair coeff {}: {} {} must be finite", style_, keyword,
+                   arg[next + 1 + k]);
       value[static_cast<std::size_t>(
           (keyword == "power" ? kSeriesOfExponent : kSeriesOfConductance) + k)] = each;
     }
@@ -141,10 +142,8 @@ void PairManymoveScalars::check_cutoff(int i, int j) const {
 void PairManymoveScalars::init_style() {
   if (!(is_thermal() ? atom->edpd_flag : atom->tdpd_flag))
     error->all(FLERR, "Pair style {} needs atom_style {}", style_, is_thermal() ? "edpd" : "tdpd");
-  if (atom->molecular)
-    error->all(FLERR, "Pair style {} does not work with bonds", style_);
-  if (atom->rmass)
-    error->all(FLERR, "Pair style {} does not work with masses by atom", style_);
+  if (atom->molecular) error->all(FLERR, "Pair style {} does not work with bonds", style_);
+  if (atom->rmass) error->all(FLERR, "Pair style {} does not work with masses by atom", style_);
   PairManymoveDPD::init_style();
 }
 

@@ -15,7 +15,8 @@ using ScalarArrays = std::vector<std::array<double, manymove::dpd::kScalars>>;
 
 // The k-th scalar of atom i, or its flux; null if there is none.
 inline double* scalar_of_atom(const Atom& atom, int i, int k, bool flux) {
-  if (!atom.edpd_flag) return k < atom.cc_species ? (flux ? atom.cc_flux : atom.cc)[i] + k : nullptr;
+  if (!atom.edpd_flag)
+    return k < atom.cc_species ? (flux ? atom.cc_flux : atom.cc)[i] + k : nullptr;
   if (k == 1 && !flux) return atom.edpd_cv + i;
   return k == 0 ? (flux ? atom.edpd_flux : atom.edpd_temp) + i : nullptr;
 }

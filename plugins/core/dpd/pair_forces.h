@@ -80,7 +80,7 @@ struct PairTable {
   ManyBodyCoefficients many_body = {};
   bool transverse = false;
   ScalarKind scalars = kNoScalars;  // in double precision only
-  NoiseRamp ramp = {};  // used by engines only; PairForces has no time
+  NoiseRamp ramp = {};              // used by engines only; PairForces has no time
 
   bool has_densities() const { return many_body.cutoff > 0; }
   bool has_potentials() const {
@@ -125,7 +125,7 @@ struct PairResult {
   int reacting;        // only particles j below it (all or the owned) feel the reaction
   double (*force)[3];  // is added to
   double* energy;      // of all pairs, half of it for those with j >= reacting; may be null
-  const PairCallback* callback;  // may be null; with it there is one thread
+  const PairCallback* callback;        // may be null; with it there is one thread
   double (*flux)[kScalars] = nullptr;  // like force, of scalars; with it there is one thread
 };
 

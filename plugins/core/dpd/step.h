@@ -72,8 +72,8 @@ struct SumWithFlux : Sum<Real> {
   Vector<Real> flux = {0, 0, 0};  // of scalars
 };
 template <Precision P>
-using SumOf = std::conditional_t<has_scalars<P>, SumWithFlux<typename P::Real>,
-                                 Sum<typename P::Real>>;
+using SumOf =
+    std::conditional_t<has_scalars<P>, SumWithFlux<typename P::Real>, Sum<typename P::Real>>;
 
 // The energy of a pair, and its virial W_ab = r_a f_b in LAMMPS' order xx, yy, zz, xy, xz, yz,
 // which matters for a force that is not along r: its virial has no symmetry.
@@ -164,9 +164,8 @@ MM_HD void add_pair(SumOf<P>& sum, const Forces<P>& f, const typename P::Positio
     const auto noise = static_cast<Real>(pair_noise<Math>(f.noise, vi.tag, vj.tag));
     PairForce<Real> pair;
     if constexpr (has_scalars<P>) {
-      const Vector<Real> exchanged =
-          vector_of<Real>(transverse_noise<Math>(f.scalars.noise, vi.tag, vj.tag,
-                                                 turn_of_pair(vi.tag, vj.tag)));
+      const Vector<Real> exchanged = vector_of<Real>(
+          transverse_noise<Math>(f.scalars.noise, vi.tag, vj.tag, turn_of_pair(vi.tag, vj.tag)));
       pair = scalar_pair<Math>(f.scalars.kind, law_of_pair(f, i.kind, j.kind, entry),
                                f.scalars.laws[types_of(f.types, i.kind, j.kind)],
                                {vi.scalars, vj.scalars, squared, approach, noise, exchanged},

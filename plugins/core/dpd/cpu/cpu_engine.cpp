@@ -64,8 +64,9 @@ class CpuEngine final : public EngineBase {
     std::vector<std::vector<Arrival>> leaving(ranks_->ranks());
     for (int i = 0; i < count_; ++i)
       if (!stays(i))
-        leaving[static_cast<std::size_t>(origin_[i].rank)].push_back(arrival_of<P>(
-            frame_, origin_[i].index, position_[i], velocity_[i], force_[i], flux_of(i), image_[i]));
+        leaving[static_cast<std::size_t>(origin_[i].rank)].push_back(
+            arrival_of<P>(frame_, origin_[i].index, position_[i], velocity_[i], force_[i],
+                          flux_of(i), image_[i]));
     for (const Arrival& arrival : deliver(*communicator_, std::move(leaving)))
       arrival.enter(arrays);
   }
@@ -584,7 +585,7 @@ class CpuEngine final : public EngineBase {
   std::vector<Image> image_, next_image_;
   std::vector<Origin> origin_, next_origin_;
   std::vector<Force> force_, flux_;  // the latter of scalars
-  std::vector<Force> charged_;  // by charges
+  std::vector<Force> charged_;       // by charges
   bool has_densities_ = false;
   std::vector<Real> density_;
   std::vector<BoundingSphere> sphere_;

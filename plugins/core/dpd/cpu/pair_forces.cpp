@@ -82,10 +82,10 @@ double add_scalar_pairs(const PairTable& table, const Particles& particles,
       const int j = list.first[i][n] & kIndexMask;
       const PairCoefficients& c =
           table.coefficients[particles.type[i] * (table.types + 1) + particles.type[j]];
-      Vector<double> r = vector_from<double>(particles.position[i]) -
-                         vector_from<double>(particles.position[j]);
-      const Vector<double> v = vector_from<double>(particles.velocity[i]) -
-                               vector_from<double>(particles.velocity[j]);
+      Vector<double> r =
+          vector_from<double>(particles.position[i]) - vector_from<double>(particles.position[j]);
+      const Vector<double> v =
+          vector_from<double>(particles.velocity[i]) - vector_from<double>(particles.velocity[j]);
       if (!(dot(r, r) < table.largest_cutoff * table.largest_cutoff)) continue;
       const std::uint32_t tag_i = particles.tag[i], tag_j = particles.tag[j];
       // As in PairLoop::draw_transverse().
@@ -226,8 +226,7 @@ PairForces::~PairForces() = default;
 void PairForces::add(const PairTable& table, const Particles& particles, const NeighborList& list,
                      std::uint64_t seed, std::uint64_t draw, const PairResult& result) {
   if (table.scalars) {
-    const double energy =
-        add_scalar_pairs(table, particles, list, noise_key(seed, draw), result);
+    const double energy = add_scalar_pairs(table, particles, list, noise_key(seed, draw), result);
     if (result.energy) *result.energy = energy;
     return;
   }

@@ -355,16 +355,15 @@ class StepLoop {
     const Real cutoff_squared = s_.forces.cutoff_squared;
     for (int n = 0; n < count_; ++n) {
       Vector<Real> flux = {0, 0, 0};
-      const PairForce<Real> f = scalar_pair(s_.forces.scalars.kind, law_.of(n),
-                                            s_.forces.scalars.laws[types_[n]],
-                                            {scalars_.mine[n],
-                                             scalars_.other[n],
-                                             squared_[n],
-                                             approach_[n],
-                                             noise_[n],
-                                             {scalars_.noise[0][n], scalars_.noise[1][n],
-                                              scalars_.noise[2][n]}},
-                                            flux);
+      const PairForce<Real> f =
+          scalar_pair(s_.forces.scalars.kind, law_.of(n), s_.forces.scalars.laws[types_[n]],
+                      {scalars_.mine[n],
+                       scalars_.other[n],
+                       squared_[n],
+                       approach_[n],
+                       noise_[n],
+                       {scalars_.noise[0][n], scalars_.noise[1][n], scalars_.noise[2][n]}},
+                      flux);
       const bool within = squared_[n] < cutoff_squared;
       force_[n] = within ? f.over_distance : Real(0);
       scalars_.flux[n] = within ? flux : Vector<Real>{0, 0, 0};

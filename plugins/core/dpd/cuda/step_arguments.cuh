@@ -85,8 +85,8 @@ struct Step {
   ShortPosition* next_short;
   Vector<typename P::Real>* force;
   Vector<typename P::Real>* flux;  // of scalars
-  double* partial;  // [blocks][kStepSums]
-  bool ends_lists;  // under shear: the lists do not hold in the next step
+  double* partial;                 // [blocks][kStepSums]
+  bool ends_lists;                 // under shear: the lists do not hold in the next step
 };
 
 constexpr int kStepSums = 14;

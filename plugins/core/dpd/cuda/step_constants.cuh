@@ -40,8 +40,8 @@ class StepConstants {
                          on_device(laws.potentials, stream), on_device(laws.harmonic, stream),
                          on_device(laws.bonds, stream), on_device(laws.angles, stream),
                          on_device(laws.impropers, stream), on_device(laws.dihedrals, stream),
-                         on_device(laws.nodes, stream), on_device(laws.scalars, stream), laws.forces,
-                         static_cast<Real>(unit)});
+                         on_device(laws.nodes, stream), on_device(laws.scalars, stream),
+                         laws.forces, static_cast<Real>(unit)});
       tables_.back().forces.laws = tables_.back().pairs.data();
       tables_.back().forces.laws_across = tables_.back().across.data();
       tables_.back().forces.nodes = tables_.back().nodes.data();

@@ -254,9 +254,8 @@ StepKernel<P, Who> kernel_of_step(bool plain, bool reading, int lanes) {
   return for_constant<1, 2, 4>(lanes, [=](auto per_particle) {
     return for_constant<false, true>(plain, [=](auto is_plain) {
       return for_constant<false, true>(reading, [=](auto is_reading) -> StepKernel<P, Who> {
-        constexpr bool plain_kernel =
-            is_plain && (kIntegers<P> || extra == Extra::none) && extra != Extra::potential &&
-            !has_scalars<P>;
+        constexpr bool plain_kernel = is_plain && (kIntegers<P> || extra == Extra::none) &&
+                                      extra != Extra::potential && !has_scalars<P>;
         constexpr bool reading_kernel = is_reading && !Who::with_moments;
         return &step_kernel<P, plain_kernel, reading_kernel, per_particle, Who, extra>;
       });
@@ -282,7 +281,8 @@ StepKernel<P, Who> step_kernel_of(Extra extra, bool plain, bool reading, int lan
   if constexpr (!has_scalars<P>)
     if (extra != Extra::none)
       return for_constant<Extra::many_body, Extra::transverse, Extra::potential, Extra::shear>(
-          extra, [=](auto with) { return step_kernel_with<P, Who, with()>(plain, reading, lanes); });
+          extra,
+          [=](auto with) { return step_kernel_with<P, Who, with()>(plain, reading, lanes); });
   return kernel_of_step<P, Who>(plain, reading, lanes);
 }
 
