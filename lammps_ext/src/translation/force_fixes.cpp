@@ -10,16 +10,14 @@
 #include "domain.h"
 #include "fix.h"
 #include "fix_addforce.h"
-#include "fix_edpd_source.h"
 #include "fix_langevin.h"
 #include "fix_setforce.h"
-#include "fix_tdpd_source.h"
 #include "fix_wall_reflect.h"
 #include "force.h"
 #include "modify.h"
 #include "region.h"
 #include "styles/fix_manymove_wall.h"
-#include "styles/scalars_of_atoms.h"
+#include "translation/blocks.h"
 #include "translation/integrators.h"
 #include "translation/lammps_members.h"
 #include "translation/probed_fixes.h"
@@ -44,31 +42,12 @@ namespace {
 
 constexpr std::uint32_t kLastFlag = 0x80;
 
-double extent(const Region* region, int axis, bool high) {
-  const double extents[3][2] = {{region->extent_xlo, region->extent_xhi},
-                                {region->extent_ylo, region->extent_yhi},
-                                {region->extent_zlo, region->extent_zhi}};
-  return extents[axis][high];
-}
-
 struct OfSetForce : FixSetForce {
   using FixSetForce::idregion, FixSetForce::region, FixSetForce::varflag;
   using FixSetForce::xstr, FixSetForce::ystr, FixSetForce::zstr;
   using FixSetForce::xstyle, FixSetForce::ystyle, FixSetForce::zstyle;
   using FixSetForce::xvalue, FixSetForce::yvalue, FixSetForce::zvalue;
 };
-
-// FixEDPDSource or FixTDPDSource
-template <class Source>
-struct OfSource : Source {
-  using Source::center, Source::dLx, Source::dLy, Source::dLz, Source::option, Source::region,
-      Source::value;
-  static int scalar(const Source& fix) {
-    if constexpr (requires { &OfSource::cc_index; }) return fix.*(&OfSource::cc_index) - 1;
-    return 0;
-  }
-};
-constexpr int kCuboid = 1, kRegion = 2;  // of OfSource::option
 
 // FixAddForce::varflag and FixSetForce::varflag; other values vary between atoms.
 constexpr int kConstant = 1, kEqual = 2;
@@ -121,10 +100,8 @@ bool ForceFixes::take(Fix* fix, Refusals& refusals) {
     take_move(fix, refusals);
   } else if (style == "wall/reflect") {
     take_reflecting_walls(fix, refusals);
-  } else if (style == "edpd/source") {
-    take_source(static_cast<FixEDPDSource*>(fix), refusals);
-  } else if (style == "tdpd/source") {
-    take_source(static_cast<FixTDPDSource*>(fix), refusals);
+  } else if (sources_.take(fix, refusals)) {
+    // Its group has a flag.
   } else if (surfaces_.take(fix, refusals)) {
     surface_fixes_.push_back({fix, body_forces_.size()});
   } else {
@@ -269,74 +246,11 @@ void ForceFixes::take_move(Fix* fix, Refusals& refusals) {
 void ForceFixes::take_body_force(const BodyForce& body, bool in_region, Refusals& refusals) {
   if (domain->dimension == 2 && (body.force[2] != 0 || body.variable[2] >= 0))
     return refusals.add(name_of(body.fix) + " out of the plane");
-  if (in_region && !is_block(body.block))
+  if (in_region && !is_fixed_block(lmp, body.block))
     return refusals.add(name_of(body.fix) + " in a region that is not a fixed block");
   if (in_region && (domain->xy != 0 || domain->xz != 0 || domain->yz != 0))
     return refusals.add(name_of(body.fix) + " in a region of a tilted box");
   body_forces_.push_back(body);
-}
-
-// As in Integrators::why_not_nve(), what is read is checked by what the fix does.
-template <class Own>
-void ForceFixes::take_source(Own* fix, Refusals& refusals) {
-  using Of = OfSource<Own>;
-  Source source{fix, Of::scalar(*fix), fix->*(&Of::value), {}, {}};
-  const int option = fix->*(&Of::option);
-  Region* const region = fix->*(&Of::region);
-  if (option == kRegion ? !is_block(region) : option != kCuboid)
-    return refusals.add(name_of(fix) + " that is neither a cuboid nor a fixed block");
-  if (domain->triclinic) return refusals.add(name_of(fix) + " in a triclinic box");
-  const double length[3] = {fix->*(&Of::dLx), fix->*(&Of::dLy), fix->*(&Of::dLz)};
-  for (int a = 0; a < 3; ++a) {
-    const double center = (fix->*(&Of::center))[a];
-    source.low[a] = option == kRegion ? extent(region, a, false) : center - 0.5 * length[a];
-    source.high[a] = option == kRegion ? extent(region, a, true) : center + 0.5 * length[a];
-  }
-  sources_.push_back(source);
-}
-
-// Lets the fixes act once more, and expects what was read.
-bool ForceFixes::sources_act_as_read() {
-  ScalarArrays before, expected, found;
-  read_scalars(*atom, atom->nlocal, true, before);
-  for (const Source& source : sources_) {
-    expected = before;
-    const auto at = static_cast<std::size_t>(source.scalar);
-    for (int i = 0; i < atom->nlocal; ++i) {
-      bool acts = atom->mask[i] & source.fix->groupbit;
-      for (int a = 0; a < 3; ++a)
-        acts = acts && atom->x[i][a] >= source.low[a] && atom->x[i][a] <= source.high[a];
-      if (acts)
-        expected[static_cast<std::size_t>(i)][at] +=
-            source.rate * (atom->edpd_flag ? atom->edpd_cv[i] : 1);
-    }
-    source.fix->post_force(0);
-    read_scalars(*atom, atom->nlocal, true, found);
-    write_scalars(*atom, atom->nlocal, true, before);
-    if (found != expected) return false;
-  }
-  return true;
-}
-
-// Whether region is what its bounding box says, faces included.
-bool ForceFixes::is_block(Region* region) const {
-  const auto regions = domain->get_region_list();
-  if (std::ranges::find(regions, region) == regions.end()) return false;
-  if (std::string(region->style) != "block" || !region->bboxflag || !region->interior ||
-      region->varshape || region->dynamic || region->dynamic_check())
-    return false;
-  for (int corner = 0; corner < 8; ++corner) {
-    double at[3];
-    for (int a = 0; a < 3; ++a) at[a] = extent(region, a, corner >> a & 1);
-    if (!region->match(at[0], at[1], at[2])) return false;
-    for (int a = 0; a < 3; ++a) {
-      const double inside = at[a];
-      at[a] = std::nextafter(inside, corner >> a & 1 ? HUGE_VAL : -HUGE_VAL);
-      if (region->match(at[0], at[1], at[2])) return false;
-      at[a] = inside;
-    }
-  }
-  return true;
 }
 
 // ---- whether they do what was read ----
@@ -370,15 +284,8 @@ void ForceFixes::check(Refusals& refusals) {
   }
   if (!body_forces_.empty() && (!same || !body_forces_act_as_read()))
     refusals.add("fix addforce or setforce of another kind");
-  for (const Source& source : sources_) {
-    atom->mask[0] = source.fix->groupbit;
-    for (int a = 0; a < 3; ++a) x[a] = 0.5 * source.low[a] + 0.5 * source.high[a];
-    same = sources_act_as_read();
-    std::copy_n(home, 3, x);
-    atom->mask[0] = mask;
-    if (!same) return refusals.add(name_of(source.fix) + " of another kind");
-  }
   if (refusals.empty()) surfaces_.check(refusals);
+  if (refusals.empty()) sources_.check(refusals);
   for (const Wall& wall : walls_) {
     atom->mask[0] = wall.fix->groupbit;
     const double across = 0.25 * domain->prd[wall.axis];
@@ -552,16 +459,7 @@ void ForceFixes::describe(manymove::dpd::Settings& settings, const std::vector<i
     force.flag = flag_of(move.fix->groupbit);
     settings.body_forces.push_back(force);
   }
-  for (const Source& source : sources_) {
-    manymove::dpd::BodyForce body{};
-    body.force[0] = source.rate;
-    body.in_block = true;
-    std::copy_n(source.low, 3, body.low);
-    std::copy_n(source.high, 3, body.high);
-    body.flag = flag_of(source.fix->groupbit);
-    body.scalar = source.scalar;
-    settings.body_forces.push_back(body);
-  }
+  sources_.describe(settings, [this](int groupbit) { return flag_of(groupbit); });
   if (limiter_)
     settings.speed_limit = {largest_step_ / settings.time_step, flag_of(limiter_->groupbit)};
 }
@@ -601,7 +499,7 @@ void ForceFixes::add_to_series(std::vector<double>& values) {
   for (const BodyForce& body : body_forces_)
     values.insert(values.end(), body.force, body.force + 3);
   values.insert(values.end(), 3 * moves_.size(), 0.0);
-  for (const Source& source : sources_) values.insert(values.end(), {source.rate, 0, 0});
+  sources_.add_to_series(values);
   surfaces_.add_to_series(values);
 }
 
@@ -629,15 +527,14 @@ double ForceFixes::noise_of(const Langevin& thermostat, int type, double mass) c
       {thermostat.period, thermostat.ratio[static_cast<std::size_t>(type)]}, mass, update->dt);
 }
 
-bool ForceFixes::acts_before_body_forces(const Fix* fix) const {
+bool ForceFixes::is_added_by_engine(const Fix* fix) const {
   return std::ranges::find(thermostats_, fix, &Langevin::fix) != thermostats_.end() ||
-         std::ranges::find(viscous_, fix, &Viscous::fix) != viscous_.end() ||
-         std::ranges::find(sources_, fix, &Source::fix) != sources_.end();
+         std::ranges::find(viscous_, fix, &Viscous::fix) != viscous_.end() || sources_.has(fix);
 }
 
 void ForceFixes::add_on_host(int vflag) const {
   for (int k = 0; k < modify->nfix; ++k)
-    if ((modify->fmask[k] & FixConst::POST_FORCE) && !acts_before_body_forces(modify->fix[k]))
+    if ((modify->fmask[k] & FixConst::POST_FORCE) && !is_added_by_engine(modify->fix[k]))
       modify->fix[k]->post_force(vflag);
 }
 

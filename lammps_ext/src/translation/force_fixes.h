@@ -14,6 +14,7 @@
 #include "pointers.h"
 #include "translation/integrators.h"
 #include "translation/refusals.h"
+#include "translation/source_fixes.h"
 #include "translation/step_variables.h"
 #include "translation/surface_fixes.h"
 
@@ -25,7 +26,8 @@ class Region;
 
 class ForceFixes : protected Pointers {
  public:
-  explicit ForceFixes(class LAMMPS* lmp) : Pointers(lmp), variables_(lmp), surfaces_(lmp) {}
+  explicit ForceFixes(class LAMMPS* lmp)
+      : Pointers(lmp), variables_(lmp), surfaces_(lmp), sources_(lmp) {}
 
   // Takes a fix if it is one of those that act on particles within a step, and returns whether it
   // is. What no engine serves is appended to the refusals.
@@ -89,11 +91,6 @@ class ForceFixes : protected Pointers {
     int seed;
     std::size_t replaced_before;  // body forces that act before it
   };
-  struct Source {  // of a scalar, per unit of time
-    Fix* fix;
-    int scalar;
-    double rate, low[3], high[3];
-  };
   struct Viscous {
     Fix* fix;
     std::vector<double> friction;  // by type
@@ -124,10 +121,7 @@ class ForceFixes : protected Pointers {
   void take_move(Fix* fix, Refusals& refusals);
   bool take_variables(const std::array<const char*, 3>& name, BodyForce& body,
                       Refusals& refusals) const;
-  template <class Own>
-  void take_source(Own* fix, Refusals& refusals);
-  bool sources_act_as_read();
-  bool acts_before_body_forces(const Fix* fix) const;
+  bool is_added_by_engine(const Fix* fix) const;
   double friction_of(const Langevin& thermostat, int type, double mass) const;
   double noise_of(const Langevin& thermostat, int type, double mass) const;
   bool acts_as_read(const Langevin& thermostat);
@@ -139,7 +133,6 @@ class ForceFixes : protected Pointers {
   bool reflects_as_read(Fix* fix);
   bool acts_on(const BodyForce& body, int i) const;
   void check_integrated_once(Refusals& refusals) const;
-  bool is_block(Region* region) const;
 
   const StepVariables variables_;
   std::vector<Fix*> integrators_;
@@ -151,7 +144,7 @@ class ForceFixes : protected Pointers {
   std::vector<Langevin> thermostats_;
   std::vector<Viscous> viscous_;
   std::vector<Move> moves_;
-  std::vector<Source> sources_;
+  SourceFixes sources_;
   SurfaceFixes surfaces_;
   std::vector<SurfaceFix> surface_fixes_;
   std::vector<std::pair<int, std::uint32_t>> group_flags_;  // group's bit, particle's flag

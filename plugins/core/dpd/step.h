@@ -373,6 +373,19 @@ MM_HD void kick_scalars(const Motion<P>& motion, const typename P::Position& r,
     add_scaled(v.scalars, flux, half);
 }
 
+// The scalars at the end of a step, after a flux from pairs: they come to rest, and `at_rest`
+// receives the whole flux; or they go on to the middle of the next step.
+template <bool rests, Precision P>
+MM_HD void step_scalars(const Motion<P>& motion, const typename P::Position& r,
+                        typename P::Velocity& v, Vector<double> flux, Vector<double>& at_rest) {
+  add_sources(motion, r, v, flux);
+  kick_scalars(motion, r, v, flux);
+  if constexpr (rests)
+    at_rest = flux;
+  else
+    kick_scalars(motion, r, v, flux);
+}
+
 struct FaceCrossings {
   int x = 0, y = 0, z = 0;  // of periodic faces
   bool lost = false;

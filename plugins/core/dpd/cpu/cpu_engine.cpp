@@ -81,10 +81,7 @@ class CpuEngine final : public EngineBase {
   EngineCounters counters() const override { return counters_; }
 
  private:
-  Vector<double> flux_of(int i) const {
-    return has_scalars<P> ? vector_of<double>(flux_[static_cast<std::size_t>(i)])
-                          : Vector<double>{0, 0, 0};
-  }
+  Vector<double> flux_of(int i) const { return flux_.empty() ? Vector<double>{} : flux_[i]; }
   void take_particles(const HostArrays& arrays, const Topology& topology) override {
     const auto n = static_cast<std::size_t>(std::max(arrays.count, 0));
     count_ = 0;  // none, if one of them is refused
@@ -92,7 +89,7 @@ class CpuEngine final : public EngineBase {
       position_.resize(n);
       velocity_.resize(n);
       force_.assign(n, Force{});
-      flux_.assign(has_scalars<P> ? n : 0, Force{});
+      flux_.resize(has_scalars<P> ? n : 0);
       image_.resize(n);
       origin_.resize(n);
       for (std::size_t i = 0; i < n; ++i) {
@@ -108,8 +105,8 @@ class CpuEngine final : public EngineBase {
         origin_[i] = {rank(), static_cast<std::int32_t>(i)};
         if (arrays.force) force_[i] = vector_from<Real>(arrays.force[i]);
         if constexpr (has_scalars<P>) {
-          velocity_[i].scalars = vector_from<Real>(arrays.scalars[i]);
-          flux_[i] = vector_from<Real>(arrays.flux[i]);
+          velocity_[i].scalars = vector_from<double>(arrays.scalars[i]);
+          flux_[i] = vector_from<double>(arrays.flux[i]);
         }
       }
     });
@@ -141,11 +138,8 @@ class CpuEngine final : public EngineBase {
         misplaced = {velocity_[i].tag, {r[0], r[1], r[2]}};
       });
     }
-    for_each_value(hosted, velocity, [&](int i, const double v[3]) {
-      velocity_[i].x = Real(v[0]);
-      velocity_[i].y = Real(v[1]);
-      velocity_[i].z = Real(v[2]);
-    });
+    for_each_value(hosted, velocity,
+                   [&](int i, const double v[3]) { set_components(velocity_[i], v); });
     return misplaced;
   }
 
@@ -330,15 +324,6 @@ class CpuEngine final : public EngineBase {
 
   // ---- lists ----
 
-  template <class T>
-  void reorder(std::vector<T>& values, std::vector<T>& spare,
-               const std::vector<std::uint32_t>& order) {
-    spare.resize(values.size());
-    for_each_index(pool_, static_cast<int>(order.size()),
-                   [&](int i) { spare[i] = values[order[i]]; });
-    values.swap(spare);
-  }
-
   // Spheres of particles from first to before last, and their places in memory; then their order.
   void find_keys(int first, int last) {
     point_at_particles();
@@ -389,10 +374,10 @@ class CpuEngine final : public EngineBase {
   // Sorts the particles by cell; ghosts follow them.
   void arrange() {
     const auto& order = order_of(0, count_);
-    reorder(position_, next_position_, order);
-    reorder(velocity_, next_velocity_, order);
-    reorder(image_, next_image_, order);
-    reorder(origin_, next_origin_, order);
+    reorder(pool_, position_, next_position_, order);
+    reorder(pool_, velocity_, next_velocity_, order);
+    reorder(pool_, image_, next_image_, order);
+    reorder(pool_, origin_, next_origin_, order);
     links_.reorder(pool_, order);
     if (ranks_) find_ghosts();
     // Spheres and keys again, in the new order and with the ghosts at the end.
@@ -411,9 +396,6 @@ class CpuEngine final : public EngineBase {
     coarse_.resize(position_.size());
     for_each_index(pool_, static_cast<int>(coarse_.size()),
                    [&](int i) { coarse_[i] = coarse_position_of(position_[i]); });
-  }
-  static CoarsePosition coarse_position_of(const Position& p) {
-    return {high_word(p.x), high_word(p.y), high_word(p.z), 0};
   }
 
   void list_neighbors() {
@@ -584,8 +566,9 @@ class CpuEngine final : public EngineBase {
   std::vector<CoarsePosition> coarse_, next_coarse_;  // in double precision
   std::vector<Image> image_, next_image_;
   std::vector<Origin> origin_, next_origin_;
-  std::vector<Force> force_, flux_;  // the latter of scalars
-  std::vector<Force> charged_;       // by charges
+  std::vector<Force> force_;
+  std::vector<Vector<double>> flux_;  // of scalars
+  std::vector<Force> charged_;        // by charges
   bool has_densities_ = false;
   std::vector<Real> density_;
   std::vector<BoundingSphere> sphere_;

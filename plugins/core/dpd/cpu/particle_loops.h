@@ -26,6 +26,26 @@ T over_all(ThreadPool& pool, int count, const PartOf& part_of, const Add& add) {
   return all;
 }
 
+// Value order[i] becomes the i-th. spare: memory for it.
+template <class T>
+void reorder(ThreadPool& pool, std::vector<T>& values, std::vector<T>& spare,
+             const std::vector<std::uint32_t>& order) {
+  spare.resize(values.size());
+  for_each_index(pool, static_cast<int>(order.size()), [&](int i) { spare[i] = values[order[i]]; });
+  values.swap(spare);
+}
+
+void set_components(auto& to, const double from[3]) {
+  using Real = std::remove_cvref_t<decltype(to.x)>;
+  to.x = static_cast<Real>(from[0]);
+  to.y = static_cast<Real>(from[1]);
+  to.z = static_cast<Real>(from[2]);
+}
+
+CoarsePosition coarse_position_of(const auto& p) {
+  return {high_word(p.x), high_word(p.y), high_word(p.z), 0};
+}
+
 template <class Position, class Velocity>
 Moments moments_of(ThreadPool& pool, int count, std::uint32_t flag,
                    const std::vector<double>& units, const std::vector<Position>& position,

@@ -64,7 +64,7 @@ struct StepArguments {
   std::uint32_t* next_near;  // null where near are the positions themselves
   Image* image;
   Vector<typename P::Real>* force;
-  Vector<typename P::Real>* flux;  // of scalars
+  Vector<double>* flux;  // of scalars
 };
 
 // Room for the candidates of a cell's lists.

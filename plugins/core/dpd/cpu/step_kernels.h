@@ -5,27 +5,10 @@
 #pragma once
 
 #include "motion_kernels.h"
+#include "scalar_batch.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
-
-// Lengths of the frame's units, for several at a time.
-struct Lengths : Matrix<float> {
-  bool tilted;
-
-  // |L u|^2 for differences u = (a, b, c) of positions and the matrix L of the edges.
-  template <class Floats, class Ints>
-  MM_LANES Floats squares(Ints a, Ints b, Ints c) const {
-    const Floats v = __builtin_convertvector(b, Floats), w = __builtin_convertvector(c, Floats),
-                 z = w * zz;
-    Floats x = __builtin_convertvector(a, Floats) * xx, y = v * yy;
-    if (tilted) {
-      x += v * xy + w * xz;
-      y += w * yz;
-    }
-    return x * x + y * y + z * z;
-  }
-};
 
 // The purpose of a pass over the pairs: forces (plain: as in is_plain()), or densities.
 enum class Pass { plain, general, many_body, transverse, potential, scalars, density };
@@ -291,7 +274,8 @@ class StepLoop {
     if constexpr (transverse)
       evaluate_vectors<general_exponent>();
     else if constexpr (scalars)
-      evaluate_scalars();
+      scalars_.evaluate(s_.forces, count_, law_, types_,
+                        {squared_, approach_, noise_, force_, energy_});
     else
       evaluate_central<general_exponent>();
   }
@@ -348,27 +332,6 @@ class StepLoop {
       add_potential(s_.forces.potentials[types_[n]], s_.forces.nodes, squared_[n],
                     s_.forces.special.factor[hit_[n] >> 30], f);
     });
-  }
-
-  // Forces, and what the first particle of each pair receives of its scalars.
-  void evaluate_scalars() {
-    const Real cutoff_squared = s_.forces.cutoff_squared;
-    for (int n = 0; n < count_; ++n) {
-      Vector<Real> flux = {0, 0, 0};
-      const PairForce<Real> f =
-          scalar_pair(s_.forces.scalars.kind, law_.of(n), s_.forces.scalars.laws[types_[n]],
-                      {scalars_.mine[n],
-                       scalars_.other[n],
-                       squared_[n],
-                       approach_[n],
-                       noise_[n],
-                       {scalars_.noise[0][n], scalars_.noise[1][n], scalars_.noise[2][n]}},
-                      flux);
-      const bool within = squared_[n] < cutoff_squared;
-      force_[n] = within ? f.over_distance : Real(0);
-      scalars_.flux[n] = within ? flux : Vector<Real>{0, 0, 0};
-      if constexpr (reading) energy_[n] = within ? f.energy : Real(0);
-    }
   }
 
   // f_i += (f / r) r_ij for pairs of the present particle, in the lane that the GPU's thread would
@@ -531,15 +494,7 @@ class StepLoop {
     if constexpr (!plain) add_thermostats(s_.motion, r, v, bonded.force);
     const Vector<Real> force = with_body_forces(s_.motion, r, bonded.force);
     kick<!plain>(s_.motion, r, v, force);
-    if constexpr (scalars) {
-      Vector<Real>& flux = sum_[0].flux;
-      add_sources(s_.motion, r, v, flux);
-      kick_scalars(s_.motion, r, v, flux);
-      if constexpr (reading)
-        s_.flux[i] = flux;
-      else
-        kick_scalars(s_.motion, r, v, flux);
-    }
+    if constexpr (scalars) step_scalars<reading>(s_.motion, r, v, sum_[0].flux, s_.flux[i]);
     if constexpr (reading) {
       s_.force[i] = bonded.force;
       s_.next_velocity[i] = v;
@@ -582,15 +537,6 @@ class StepLoop {
     TransverseLawArrays<Real, kHits> law;
     Real y_noise[kHits], z_noise[kHits];
   };
-  struct ScalarArrays {
-    Vector<Real> mine[kHits], other[kHits], flux[kHits];
-    Real noise[kScalars][kHits];
-
-    MM_LANES void set(int n, const Vector<Real>& of_i, const Vector<Real>& of_j) {
-      mine[n] = of_i;
-      other[n] = of_j;
-    }
-  };
   struct Nothing {};
 
   const StepArguments<P>& s_;
@@ -613,7 +559,7 @@ class StepLoop {
   std::conditional_t<plain || density, Nothing, LawArrays<Real, kHits>> law_;
   std::conditional_t<density || many_body, Densities, Nothing> density_;
   std::conditional_t<transverse, Across, Nothing> across_;
-  std::conditional_t<scalars, ScalarArrays, Nothing> scalars_;
+  std::conditional_t<scalars, ScalarBatch<P, kHits>, Nothing> scalars_;
   std::uint32_t types_[potential || scalars ? kHits : 1];  // places in tables of laws
   PotentialArrays<Real, potential ? kHits : 1> potentials_;
 };

@@ -213,14 +213,8 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
     add_bonded(s, own, reading, bonded);
     if constexpr (!plain) add_thermostats(s.motion, own.r, own.v, bonded.force);
     if constexpr (reading) s.force[own.i] = bonded.force;
-    if constexpr (has_scalars<P>) {
-      add_sources(s.motion, own.r, own.v, sum.flux);
-      kick_scalars(s.motion, own.r, own.v, sum.flux);
-      if constexpr (reading)
-        s.flux[own.i] = sum.flux;
-      else
-        kick_scalars(s.motion, own.r, own.v, sum.flux);
-    }
+    if constexpr (has_scalars<P>)
+      step_scalars<reading>(s.motion, own.r, own.v, sum.flux, s.flux[own.i]);
     at_rest = finish_step<V, Who>(s, own.i, own.r, own.v, bonded.force, sphere);
   }
   if constexpr (Who::with_moments) s.moments.add(mine, own.r, at_rest);
