@@ -272,6 +272,27 @@ def test_scalars_continue_after_restarts_and_changes(kind, device, tmp_path):
     assert_equal(resumed, whole, 1e-9)
 
 
+@pytest.mark.parametrize("name", ["edpd series", "edpd types", "tdpd"])
+def test_a_data_file_has_the_coefficients(name, tmp_path):
+    """Without noise, the forces and the flux of its atoms are those of the first system."""
+    script, kind = ours(QUIET[name]), kind_of(QUIET[name])
+    run = "run 0\nrun 1\n" + end_of(script)
+    whole = run_lammps(script + "write_data half pair ij\n" + run, tmp_path)
+    temperature = "" if kind == "edpd" else "0.0 "
+    again = run_lammps(
+        f"units lj\natom_style {kind}{'' if kind == 'edpd' else ' 2'}\ncomm_modify vel yes\n"
+        f"pair_style {kind}/manymove {temperature}1.2 9872598\n"
+        f"read_data {whole.directory / 'half'}\ntimestep 0.01\nneighbor 0.3 bin\n"
+        + "".join(
+            line + "\n" for line in script.splitlines() if line.startswith(("fix", "compute"))
+        )
+        + run,
+        tmp_path,
+    )
+    for names in (("fx", "fy", "fz"), SCALARS[kind].split()):
+        assert_close(pick(again, *names), pick(whole, *names), 1e-11)
+
+
 @on_gpu
 @pytest.mark.parametrize("kind", NOISY)
 def test_cpu_and_gpu_have_the_same_bits(kind, tmp_path):
@@ -380,6 +401,10 @@ def test_profiles_of_the_examples_are_those_of_lammps(
         (
             NOISY_TDPD + "region b sphere 4 4 4 2\nfix q all tdpd/source 1 region b 0.1\n",
             "tdpd/source that is neither a cuboid nor a fixed block",
+        ),
+        (
+            NOISY_TDPD + "group none empty\nfix q none tdpd/source 3 cuboid 4 4 4 2 2 2 0.1\n",
+            "tdpd/source of a species that atoms do not have",
         ),
     ],
 )

@@ -52,6 +52,9 @@ void SourceFixes::take_source(Own* fix, Refusals& refusals) {
   Region* const region = fix->*(&Of::region);
   if (option == kRegion ? !is_fixed_block(lmp, region) : option != kCuboid)
     return refusals.add(name_of(fix) + " that is neither a cuboid nor a fixed block");
+  const int scalars = atom->edpd_flag ? 1 : std::min(atom->cc_species, manymove::dpd::kScalars);
+  if (source.scalar < 0 || source.scalar >= scalars)
+    return refusals.add(name_of(fix) + " of a species that atoms do not have");
   if (domain->triclinic) return refusals.add(name_of(fix) + " in a triclinic box");
   const double length[3] = {fix->*(&Of::dLx), fix->*(&Of::dLy), fix->*(&Of::dLz)};
   for (int a = 0; a < 3; ++a) {
