@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dpd_comparisons import assert_named, assert_restart_continues
+from dpd_comparisons import assert_restart_continues
 from dpd_scripts import END, STAYS, assert_close, assert_stays, pick, resident
 from lammps_host import THERMO, needs_lammps, run_lammps
-from laws import another
 from machine import on_gpu
 
 pytestmark = needs_lammps
