@@ -450,7 +450,57 @@ def test_other_atoms_are_errors(tmp_path):
     assert "at most 3 species, not 4" in output
 
 
+def test_coefficients_of_species_need_atoms_that_have_them(tmp_path):
+    script = ours(NOISY_TDPD).replace("tdpd 2\n", "atomic\n").replace("set atom", "#")
+    script = script.replace("atom_style tdpd", "atom_style")
+    output = run_lammps(script, tmp_path, fails=True).output
+    assert "Pair style manymove/tdpd needs atom_style tdpd" in output
+
+
+@pytest.mark.parametrize("index", [0, 3])
+def test_a_source_of_a_species_that_atoms_lack_is_named(index, tmp_path):
+    """Before the fix acts: it would write beyond the flux of the atoms."""
+    script = ours(NOISY_TDPD) + "group none empty\n" + resident("cpu")
+    script += f"fix q none tdpd/source {index} cuboid 4 4 4 2 2 2 0.1\nrun 0\n"
+    assert "of a species that atoms do not have" in run_lammps(script, tmp_path).output
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ("edpd/temp 0.0 edpd/cv 200.0", "temperature 0 and the heat capacity 200"),
+        ("edpd/temp -1.0 edpd/cv 200.0", "temperature -1 and the heat capacity 200"),
+        ("edpd/temp 1.0 edpd/cv 0.0", "temperature 1 and the heat capacity 0"),
+    ],
+)
+def test_temperatures_and_heat_capacities_must_be_positive(values, named, device, tmp_path):
+    script = ours(NOISY_EDPD) + f"set atom 7 {values}\n" + resident(device) + "run 4\n"
+    output = run_lammps(script, tmp_path, fails=True).output
+    assert f"the {named} of particle 7 must be positive" in output
+
+
+def test_walls_reflect_velocities(device, tmp_path):
+    """Free particles, of which LAMMPS' fix mvv/tdpd restores the velocities."""
+    script = ours(NOISY_TDPD).replace("boundary p p p", "boundary p p f")
+    script = script.replace("18.75 4.5 0.41", "0.0 0.0 0.41") + resident(device)
+    script += (
+        "fix w all wall/reflect zlo EDGE zhi EDGE
+dump d all custom 20 dump id z vz
+"
+        "dump_modify d sort id format float %.17g
+run 20
+"
+    )
+    run = run_lammps(script, tmp_path)
+    assert_stays(run)
+    before, after = run.dump(frame=0), run.dump(frame=1)
+    free = before["z"] + 0.2 * before["vz"]
+    reflected = (free < 0) | (free > 8)
+    assert reflected.sum() > 20
+    assert_close(after["vz"], np.where(reflected, -before["vz"], before["vz"]), 1e-12)
+
+
 def test_a_negative_temperature_ends_the_run(tmp_path):
     script = ours(NOISY_EDPD) + "fix q all edpd/source cuboid 4 4 4 9 9 9 -30.0\n"
     output = run_lammps(script + resident("cpu") + "run 40\n", tmp_path, fails=True).output
-    assert "Lost atoms: particle" in output
+    assert "Lost atoms: particle" in output and "its temperature is not positive" in output

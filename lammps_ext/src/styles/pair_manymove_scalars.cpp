@@ -78,6 +78,7 @@ void PairManymoveScalars::settings(int narg, char** arg) {
 // [kappa c1 c2 c3 c4], or a gamma power_f cutoff cutoff_C and for each species kappa epsilon power
 void PairManymoveScalars::coeff(int narg, char** arg) {
   refuse_name_of_style(narg, arg);
+  check_atoms();
   const int species = is_thermal() ? 1 : atom->cc_species,
             fixed = is_thermal() ? 9 : 7 + 3 * species;
   if (narg < fixed)
@@ -139,9 +140,13 @@ void PairManymoveScalars::check_cutoff(int i, int j) const {
                style_, value_[kCutoff][i][j], i, j, cut_[i][j]);
 }
 
-void PairManymoveScalars::init_style() {
+void PairManymoveScalars::check_atoms() const {
   if (!(is_thermal() ? atom->edpd_flag : atom->tdpd_flag))
     error->all(FLERR, "Pair style {} needs atom_style {}", style_, is_thermal() ? "edpd" : "tdpd");
+}
+
+void PairManymoveScalars::init_style() {
+  check_atoms();
   if (atom->molecular) error->all(FLERR, "Pair style {} does not work with bonds", style_);
   if (atom->rmass) error->all(FLERR, "Pair style {} does not work with masses by atom", style_);
   PairManymoveDPD::init_style();

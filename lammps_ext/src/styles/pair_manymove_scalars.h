@@ -45,6 +45,7 @@ class PairManymoveScalars : public PairManymoveDPD {
   bool is_noisy(int i, int j) const override;
   ScalarsOnHost scalars_on_host() override;
   void take_flux() override;
+  void check_atoms() const;
   void check_cutoff(int i, int j) const;
 
   const manymove::dpd::ScalarKind kind_;

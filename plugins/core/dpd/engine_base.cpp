@@ -21,6 +21,7 @@ void EngineBase::upload(const HostArrays& arrays, const Topology& topology, Cloc
       // What one rank refuses all ranks refuse, before the engine changes.
       check_topology(settings_, arrays.count, topology);
       check_velocities(arrays.count, topology.tag, arrays.velocity);
+      check_scalars(arrays, topology.tag);
     });
     set_clock(clock);
     set_tilt(step_);
@@ -99,9 +100,22 @@ void EngineBase::check_velocities(int count, const std::uint32_t* tag,
       refuse("the velocity of particle ", tag[i], " is not finite");
 }
 
+void EngineBase::check_scalars(const HostArrays& arrays, const std::uint32_t* tag) const {
+  for (int i = 0; settings_.pairs.scalars && i < arrays.count; ++i) {
+    const double* const s = arrays.scalars[i];
+    if (!std::isfinite(s[0] + s[1] + s[2]))
+      refuse("a scalar of particle ", tag[i], " is not finite");
+    if (settings_.pairs.scalars == kTemperature && !(s[0] > 0 && s[1] > 0))
+      refuse("the temperature ", s[0], " and the heat capacity ", s[1], " of particle ", tag[i],
+             " must be positive");
+  }
+}
+
 void EngineBase::lose_particle(std::uint32_t tag) const {
-  throw LostParticle(text_of("particle ", tag, " was lost before step ", step_,
-                             ": it left the box or moved by a quarter of it in one step"));
+  throw LostParticle(text_of(
+      "particle ", tag, " was lost before step ", step_,
+      ": it left the box or moved by a quarter of it in one step",
+      settings_.pairs.scalars == kTemperature ? ", or its temperature is not positive" : ""));
 }
 
 void EngineBase::judge_bonds_of_all(std::uint32_t stretched, std::uint32_t broken) {

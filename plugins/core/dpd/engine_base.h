@@ -90,6 +90,7 @@ class EngineBase : public Engine, protected ShearedBox {
   int only_change_of(std::int64_t step) const;
   [[noreturn]] static void refuse_particle(std::uint32_t tag, const double r[3]);
   static void check_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]);
+  void check_scalars(const HostArrays& arrays, const std::uint32_t* tag) const;
   [[noreturn]] void lose_particle(std::uint32_t tag) const;
   // The values become their maxima over all ranks, of which each makes the same calls.
   void maximum(std::int64_t* values, std::size_t count) const {

@@ -101,9 +101,9 @@ MM_HD void add_exchange(const ScalarLaw<F>& law, const ScalarPair<F>& pair, Vect
   if (!(inverse > F(0)) || !(w > F(0))) return;
   const auto add = [&](int k, F c_i, F c_j, F zeta, F& sum) {
     const F weight = Math::raise(w, law.weight_exponent[k]);
-    sum = fused(weight,
-                fused(weight * law.conductance[k], c_j - c_i, law.noise[k] * (c_i + c_j) * zeta),
-                sum);
+    // A product of its own: sums of the pairs have the same bits in kernels that add it later.
+    sum +=
+        weight * fused(weight * law.conductance[k], c_j - c_i, law.noise[k] * (c_i + c_j) * zeta);
   };
   add(0, pair.mine.x, pair.other.x, pair.exchanged.x, flux.x);
   add(1, pair.mine.y, pair.other.y, pair.exchanged.y, flux.y);

@@ -420,6 +420,11 @@ MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
                           typename P::Velocity& v) {
   using Real = typename P::Real;
   FaceCrossings crossing;
+  if constexpr (has_scalars<P>)
+    if (motion.scalars == kTemperature && !(v.scalars.x > 0)) {
+      crossing.lost = true;
+      return crossing;
+    }
   if (!(r.kind >> 16 & kIntegrated)) {
     crossing.lost = v.x != v.x;
     return crossing;
