@@ -484,12 +484,8 @@ def test_walls_reflect_velocities(device, tmp_path):
     script = ours(NOISY_TDPD).replace("boundary p p p", "boundary p p f")
     script = script.replace("18.75 4.5 0.41", "0.0 0.0 0.41") + resident(device)
     script += (
-        "fix w all wall/reflect zlo EDGE zhi EDGE
-dump d all custom 20 dump id z vz
-"
-        "dump_modify d sort id format float %.17g
-run 20
-"
+        "fix w all wall/reflect zlo EDGE zhi EDGE\ndump d all custom 20 dump id z vz\n"
+        "dump_modify d sort id format float %.17g\nrun 20\n"
     )
     run = run_lammps(script, tmp_path)
     assert_stays(run)
