@@ -61,6 +61,11 @@ class CudaEngine final : public DeviceEngine<P> {
     stream_.finish("write");
   }
 
+  void set_box(const Box& way, const Box& next) override {
+    Base::set_box(way, next);
+    knows_interval_ = false;  // a kernel of many steps has one box
+  }
+
   // The only host has its particles where they were.
   void set_origins(int, const std::uint32_t*) override {
     throw std::logic_error("particles of one rank stay where they are");
