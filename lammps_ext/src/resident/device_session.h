@@ -29,6 +29,8 @@ class DeviceSession : private DevicePhase {
   // Makes the engine's changes of velocities at the end of the present step, of which the host has
   // the arrays `what`.
   void change_velocities(unsigned what);
+  // Of velocities, in the latest half step of a chain of thermostats.
+  double factor_of_thermostat() const { return engine_->thermostat().factor; }
   // For fixes that change the box; as those of the engine.
   std::array<double, 6> kinetic_sums();
   void follow(const Barostat::Change& change);

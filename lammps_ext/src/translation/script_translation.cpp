@@ -121,6 +121,8 @@ void ScriptTranslation::check_fixes() {
     refusals_.add(name_of(chain_));
   if (!before_exchange_.empty() && (barostat_.fix() || shearing_.fix()))
     refusals_.add(name_of(before_exchange_[0]) + " in a box that changes");
+  if (!before_exchange_.empty() && !modify->get_fix_by_style("^langevin").empty())
+    refusals_.add(name_of(before_exchange_[0]) + " with fix langevin");
   if (barostat_.fix() && (forces_.has_moves() || shearing_.fix() || chain_))
     refusals_.add(name_of(barostat_.fix()) + " with fix move, deform or nvt");
   if (!shearing_.fix()) return;

@@ -174,6 +174,7 @@ struct NoseHoover {
 struct NoseHooverState {
   std::vector<double> position, velocity;  // of each thermostat
   double temperature = 0;                  // that was measured last, scaled by the half steps since
+  double factor = 1;                       // of the velocities, in the latest half step
 };
 
 struct Settings {
@@ -372,7 +373,8 @@ class MANYMOVE_API Engine {
   // By how much each thermostat has lowered its temperature so far, summed over its steps. Local.
   virtual const std::vector<double>& temperature_drops() const = 0;
   // Sums of m v_a v_b over the particles of all ranks at step(), in the order xx, yy, zz, xy, xz,
-  // yz, rounded as those of changes of velocities; under shear, relative to the flow. Collective.
+  // yz; under shear, relative to the flow. Each addend is rounded to 2^-60 of the largest m v^2 or
+  // less, so that the order of particles does not matter. Collective.
   virtual std::array<double, 6> kinetic_sums() = 0;
   // Multiplies the components of the velocities of all particles that move.
   virtual void scale_velocities(const double factor[3]) = 0;

@@ -2,6 +2,7 @@
 #include "engine_base.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
@@ -180,9 +181,16 @@ void EngineBase::change_velocities_guarded() {
 std::array<double, 6> EngineBase::kinetic_sums() {
   std::array<double, 6> all;
   guarded([&] {
+    // Positive numbers have the order of their bits.
+    auto largest = std::bit_cast<std::int64_t>(own_largest_square());
+    maximum(&largest, 1);
+    const auto square = std::bit_cast<double>(largest);
+    const double finer = finer_units(square);
     for (const bool mixed : {false, true}) {
-      const Moments sums = of_all_ranks(own_products(mixed));
-      for (int k = 0; k < 3; ++k) all[3 * mixed + k] = moment_units_.scale().square(sums, k);
+      const Moments sums = of_all_ranks(own_products(mixed, finer));
+      for (int k = 0; k < 3; ++k)
+        all[3 * mixed + k] =
+            std::isfinite(square) ? moment_units_.scale().square(sums, k) / finer : square;
     }
   });
   return all;

@@ -151,7 +151,7 @@ class CpuEngine final : public EngineBase {
   void take(std::int64_t steps, bool (*interrupted)()) override {
     stretched_ = broken_ = 0;
     follow_shear();
-    if (is_dilated()) arguments_.motion.frame = frame_of<P>(frame_.box);
+    if (is_dilated()) move_in_box();
     move_from_rest();
     // At the top of the loop positions are those of the next step, velocities those half a step
     // before them.
@@ -186,12 +186,17 @@ class CpuEngine final : public EngineBase {
     tilt_cells(arguments_.cells, step_);
   }
 
+  // Particles move in the box of the frame, and have left their spheres by its lengths.
+  void move_in_box() {
+    arguments_.motion.frame = frame_of<P>(frame_.box);
+    arguments_.cells.edges = frame_of<Mixed>(frame_.box).edges;
+  }
   void follow_dilation() {
     if (!is_dilated()) return;
     if (dilation_ends_lists(step_)) expired_ = true;
     frame_.box = box_of_step(step_);
-    present_ = arguments_.motion.frame = frame_of<P>(frame_.box);
-    arguments_.cells.edges = frame_of<Mixed>(frame_.box).edges;
+    move_in_box();
+    present_ = arguments_.motion.frame;
     terms_.edges = bonded_terms_of<P>(frame_.box).edges;
   }
 
@@ -214,8 +219,11 @@ class CpuEngine final : public EngineBase {
   Moments own_moments(std::uint32_t flag) override {
     return moments_of(pool_, count_, flag, moment_units_.by_type(), position_, velocity_);
   }
-  Moments own_products(bool mixed) override {
-    return products_of(pool_, count_, mixed, moment_units_.by_type(), position_, velocity_);
+  double own_largest_square() override {
+    return largest_square(pool_, count_, moment_units_.by_type(), position_, velocity_);
+  }
+  Moments own_products(bool mixed, double finer) override {
+    return products_of(pool_, count_, mixed, finer, moment_units_.by_type(), position_, velocity_);
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
     for_each_index(pool_, count_, [&](int i) { apply(map, flag, position_[i], velocity_[i]); });
