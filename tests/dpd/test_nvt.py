@@ -9,6 +9,7 @@ from dpd_comparisons import (
     assert_restart_continues,
     assert_same_bits,
     assert_steps_of_lammps,
+    assert_stresses_of_lammps,
 )
 from dpd_scripts import (
     BONDS,
@@ -50,6 +51,11 @@ def test_a_few_steps_are_those_of_the_host(name, precision, device, tmp_path):
     assert_steps_of_lammps(script, precision, device, tmp_path, table=TABLE)
 
 
+@pytest.mark.parametrize("name", ["nvt", "triclinic"])
+def test_stresses_of_particles(name, device, tmp_path):
+    assert_stresses_of_lammps(SCRIPTS[name], device, tmp_path, TABLE)
+
+
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_several_ranks(ranks, device, tmp_path):
     assert_ranks_of_lammps(SCRIPTS["nvt"], ranks, device, tmp_path, "thermo 10\nrun 20\n")
@@ -77,7 +83,6 @@ OTHERS = {
     "fix g nvt": two_types()
     + fluid()
     + "group t type 1\nfix g t nvt temp 1.0 1.0 0.2\ngroup u type 2\nfix nve u nve\n",
-    "fix p npt": two_types() + fluid() + "fix p all npt temp 1.0 1.0 0.2 iso 20.0 20.0 2.0\n",
 }
 
 

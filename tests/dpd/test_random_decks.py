@@ -45,6 +45,6 @@ def test_the_decks_have_all_words(tmp_path):
     expected |= {f"dihedral {style}" for style in DIHEDRALS}
     expected |= {f"bond {style}" for style in (*BONDS, "zero")} | {"improper harmonic"}
     expected |= {"viscous", "langevin", "addforce", "setforce", "move", "walls"}
-    expected |= {"indent", "wall/lj93"}
+    expected |= {"indent", "wall/lj93", "npt", "nph", "press/berendsen"}
     assert set(words) == expected
     assert min(words.values()) > 10

@@ -139,13 +139,6 @@ def in_table(fix: str) -> str:
     return row
 
 
-def test_fix_balance_sends_every_step_through_the_host(tmp_path):
-    script = SCRIPTS["several types"] + "fix even all balance 10 1.0 shift xyz 10 1.05\n"
-    output = run_lammps(script + resident("cpu") + "run 2\n", tmp_path, ranks=2).output
-    assert in_table("balance") == "host"
-    assert f"{WARNING}: fix even balance. Every step of this run goes through the host" in output
-
-
 @pytest.mark.parametrize("atoms", ["edpd", "tdpd 1"])
 def test_lammps_refuses_its_fix_mvv_with_other_pair_styles(atoms, tmp_path):
     fix = f"mvv/{atoms[:4]}"

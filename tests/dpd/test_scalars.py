@@ -140,6 +140,27 @@ def test_steps_are_those_of_lammps(name, ranks, device, tmp_path):
             assert run.thermo()[column] == pytest.approx(expected, rel=1e-11, abs=1e-12 * scale)
 
 
+OTHER_FIXES = {
+    "evaporate": "region low block INF INF INF INF 0 3\nfix e all evaporate 3 2 low 49\n",
+    "momentum": "fix m all momentum 2 linear 1 1 1\n",
+    "press": "fix p all press/berendsen iso {0} {0} 0.1 modulus {0}\n",
+}
+
+
+@pytest.mark.parametrize("fix", OTHER_FIXES)
+@pytest.mark.parametrize("name", ["edpd types", "tdpd"])
+def test_scalars_go_on_with_other_fixes(name, fix, device, tmp_path):
+    """Also where the host makes steps, where velocities change, and where the box does."""
+    more = OTHER_FIXES[fix].format(20 * HEAVY if name == "edpd types" else 20)
+    script = QUIET[name].replace("map array", "map array sort 0 0.0") + more
+    end = THERMO.replace("press", "press vol") + "thermo 1\nrun 5\nrun 2\n" + end_of(script)
+    host = run_lammps(script + end, tmp_path)
+    run = run_lammps(ours(script) + resident(device) + end, tmp_path)
+    assert_stays(run)
+    assert_equal(run, host, 1e-11)
+    assert run.thermo()["Volume"] == pytest.approx(host.thermo()["Volume"], rel=1e-11)
+
+
 @pytest.mark.parametrize("name", ["edpd series", "tdpd"])
 def test_the_host_computes_the_same_pairs(name, tmp_path):
     end = "thermo 1\nrun 5\n" + end_of(QUIET[name])
@@ -407,6 +428,16 @@ def test_profiles_of_the_examples_are_those_of_lammps(
                 "tdpd/source of a species that atoms do not have",
             )
             for k in (0, 3)
+        ),
+        (
+            NOISY_TDPD
+            + "fix p all press/berendsen iso 20 20 1.0 modulus 20\n"
+            + "fix q all tdpd/source 1 cuboid 4 4 4 2 2 2 0.1\n",
+            "cannot be combined with shear, charges, walls, surfaces or regions",
+        ),
+        (
+            NOISY_EDPD.replace("mvv/edpd", "npt temp 1.0 1.0 0.2 iso 20.0 20.0 0.5"),
+            "manymove/edpd with another integrator than fix mvv",
         ),
     ],
 )

@@ -245,4 +245,25 @@ group lower region lower
             text += "".join(surfaces[word] for word in taken)
         chosen = [word for word in choices if self._chance(0.3)]
         self.words += chosen + ["move"] * moves + ["walls"] * self._closed
-        return text + "".join(choices[word] for word in chosen)
+        text += "".join(choices[word] for word in chosen)
+        if moves or self._closed or self._tilted or "indent" in self.words:
+            return text
+        return self._barostat(text)
+
+    def _barostat(self, text: str) -> str:
+        n = self._number
+        pressures = (
+            f"x {n(0, 9):.3f} {n(0, 9):.3f} {n(0.1, 1):.3f} y 3 {n(0, 9):.3f} {n(0.1, 1):.3f}"
+        )
+        if self._chance(0.5):
+            pressures = f"iso {n(0, 9):.3f} {n(0, 9):.3f} {n(0.1, 1):.3f}"
+        styles = {
+            "npt": f"fix p all npt temp {n(0.5, 2):.3f} {n(0.5, 2):.3f} 0.2 {pressures}\n",
+            "nph": f"fix p all nph {pressures} mtk {self._pick('yes', 'no')}\n",
+            "press/berendsen": f"fix nve all nve\nfix p all press/berendsen {pressures}\n",
+        }
+        word = self._pick(*styles, "")
+        if not word:
+            return text
+        self.words.append(word)
+        return text.replace("fix nve all nve\n", styles[word])

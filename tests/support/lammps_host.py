@@ -49,7 +49,7 @@ class Run:
             words = line.split()
             if words and words[0] == "Step":
                 names, rows = words, []
-            elif rows is not None:
+            elif rows is not None and not line.startswith("WARNING"):
                 try:
                     rows.append([float(word) for word in words])
                 except ValueError:

@@ -14,6 +14,7 @@
 #include "error.h"
 #include "styles/pair_manymove_dpd.h"
 #include "timer.h"
+#include "translation/box.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
@@ -40,8 +41,18 @@ void DeviceSession::make_engine() {
   if (engine_) earlier_ = counters();
   engine_.reset();
   time_step_ = update->dt;
+  cuts_ = cuts();
   guarded([&] { engine_ = engine_of(script_.settings()); });
   drops_.assign(engine_->temperature_drops().size(), 0.0);
+}
+
+std::vector<double> DeviceSession::cuts() const {
+  manymove::dpd::Settings settings;
+  describe_box(lmp, settings);
+  std::vector<double> all;
+  for (const std::vector<double>& cut : settings.grid.cut)
+    all.insert(all.end(), cut.begin(), cut.end());
+  return all;
 }
 
 HostArrays DeviceSession::arrays_with_images() {
@@ -62,7 +73,7 @@ void DeviceSession::add_scalars(HostArrays& arrays) {
 void DeviceSession::upload(bool other_coefficients) {
   bool changed = false;
   guarded([&] { changed = script_.has_new_classes(communicator_); });
-  if (other_coefficients || changed || update->dt != time_step_) make_engine();
+  if (other_coefficients || changed || update->dt != time_step_ || cuts() != cuts_) make_engine();
   guarded([&] {
     script_.read_particles(communicator_);
     HostArrays from = arrays_with_images();
@@ -80,6 +91,7 @@ void DeviceSession::upload(bool other_coefficients) {
       from.force = reinterpret_cast<double (*)[3]>(force.data());
     }
     body_.clear();
+    find_rank_with_atoms();
     engine_->upload(from, script_.topology(), {update->ntimestep, script_.draw()});
     if (script_.thermostat().present()) engine_->set_thermostat(script_.thermostat().state());
   });
@@ -119,6 +131,20 @@ void DeviceSession::change_velocities(unsigned what) {
   guarded([&] { engine_->change_velocities(); });
   count_drops();
   if (what & kVelocities) download(kVelocities);
+}
+
+std::array<double, 6> DeviceSession::kinetic_sums() {
+  std::array<double, 6> sums;
+  guarded([&] { sums = engine_->kinetic_sums(); });
+  return sums;
+}
+
+void DeviceSession::follow(const Barostat::Change& change) {
+  guarded([&] {
+    const double* by = change.factor;
+    if (by[0] != 1 || by[1] != 1 || by[2] != 1) engine_->scale_velocities(by);
+    engine_->set_box(change.way, change.next);
+  });
 }
 
 // What the engine's thermostats did since the last time.
@@ -190,7 +216,14 @@ void DeviceSession::set_origins() {
   guarded([&] {
     script_.read_tags();
     engine_->set_origins(atom->nlocal, script_.tags().data());
+    find_rank_with_atoms();
   });
+}
+
+void DeviceSession::find_rank_with_atoms() {
+  std::int64_t ranks_before = atom->nlocal < 3 ? -comm->nprocs : -comm->me;
+  communicator_.maximum(&ranks_before, 1);
+  rank_with_atoms_ = -ranks_before == comm->nprocs ? -1 : static_cast<int>(-ranks_before);
 }
 
 // ---- what others change ----

@@ -30,6 +30,13 @@ class DeviceSession : private DevicePhase {
   // Makes the engine's changes of velocities at the end of the present step, of which the host has
   // the arrays `what`.
   void change_velocities(unsigned what);
+  // Of velocities, in the latest half step of a chain of thermostats.
+  double factor_of_thermostat() const { return engine_->thermostat().factor; }
+  // For fixes that change the box; as those of the engine.
+  std::array<double, 6> kinetic_sums();
+  void follow(const Barostat::Change& change);
+  // The first rank that has at least three atoms; -1 if there is none.
+  int rank_with_atoms() const { return rank_with_atoms_; }
   // Some of ReadArrays; forces come from pairs and bonds alone.
   void download(unsigned what);
   // The same where the positions of the arrays are still those of the step.
@@ -54,6 +61,8 @@ class DeviceSession : private DevicePhase {
   // Hash of the velocities, or of all else that the engine takes from the host's arrays.
   std::uint64_t fingerprint(bool of_velocities) const;
   void make_engine();
+  std::vector<double> cuts() const;
+  void find_rank_with_atoms();
   void find_body_forces();
   // Velocities that differ from the host's: under shear, those relative to the flow; those of fix
   // move. Empty if there are none.
@@ -70,14 +79,16 @@ class DeviceSession : private DevicePhase {
   ScriptTranslation& script_;
   std::unique_ptr<manymove::dpd::Engine> engine_;
   double time_step_ = 0;                     // of engine_
+  std::vector<double> cuts_;                 // of its sub-domains
   bool warned_ = false;                      // of stretched bonds
   std::vector<std::array<int, 3>> image_;    // LAMMPS' images, unpacked
   std::vector<std::array<double, 3>> body_;  // body forces within atom->f
   ScalarArrays scalars_, flux_;
   std::uint64_t velocities_ = 0, others_ = 0;  // fingerprints
   bool only_velocities_ = false;               // may have changed
-  std::vector<double> drops_;                  // of the engine's temperatures, counted
-  manymove::dpd::EngineCounters earlier_;      // of the engines before this one
+  int rank_with_atoms_ = -1;
+  std::vector<double> drops_;              // of the engine's temperatures, counted
+  manymove::dpd::EngineCounters earlier_;  // of the engines before this one
 };
 
 }  // namespace LAMMPS_NS

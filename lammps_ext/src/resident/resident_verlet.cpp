@@ -2,6 +2,7 @@
 #include "resident/resident_verlet.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@
 #include "timer.h"
 #include "translation/dpd_pairs.h"
 #include "translation/script_translation.h"
+#include "translation/velocities_of_sums.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
@@ -229,6 +231,8 @@ void VerletManymove::choose_place() {
     unserved = "charges on several GPUs (instead: device cpu)";
   if (unserved.empty() && gpu && comm->nprocs > 1 && script_->dpd()->scalars())
     unserved = "pair_style " + script_->dpd()->style() + " on several GPUs (instead: device cpu)";
+  if (unserved.empty() && gpu && comm->nprocs > 1 && script_->barostat().fix())
+    unserved = "a box that changes on several GPUs (instead: device cpu)";
   const std::string risk = any && !gpu && unserved.empty() ? script_->risk() : "";
   if (unserved.empty() && risk.empty()) unserved = script_->take_thermostat();
   resident_ = unserved.empty() && risk.empty();
@@ -289,14 +293,22 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
   std::uint64_t copied_in_steps = 0;
   unsigned what = kEverything;
   while (update->ntimestep < last) {
-    if (timer->is_timeout()) {
+    const bool stepwise = script.barostat().fix() != nullptr;
+    if (stepwise ? timer->check_timeout(static_cast<int>(update->ntimestep - first))
+                 : timer->is_timeout()) {
       if (what != kEverything) read(script, session, kEverything);
       update->nsteps = static_cast<int>(update->ntimestep - first);
       break;
     }
+    if (script.next_step_of_host() == update->ntimestep + 1) {
+      step_on_host(script, session);
+      what = kEverything;
+      continue;
+    }
     if (script.adapting().stops_at(update->ntimestep + 1)) adapt(script, session, what);
     const bigint stop = next_stop(script, last);
     const std::uint64_t copied = manymove::copied_bytes();
+    if (stepwise) begin_step(script, session);
     update->ntimestep = session.advance(stop);
     script.draw();  // counts the draws of the steps just made
     copied_in_steps += manymove::copied_bytes() - copied;
@@ -304,12 +316,18 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
     timer->stamp(Timer::PAIR);
     const bool in_time = update->ntimestep == stop;
     ev_set(update->ntimestep);
-    what = stop == last || !in_time ? kEverything : what_is_read(script);
+    const bool tallied = stepwise && wants_values_per_atom();
+    if (tallied) read(script, session, kEverything);  // as the forces found the particles
+    const bool changed = stepwise && end_step(script, session);
+    what = stop == last || !in_time ? kEverything : what_is_read(script, session);
     if (script.shearing().set_before(update->ntimestep) && comm->nprocs > 1) follow_atoms(session);
-    read(script, session, what);
+    if (tallied)
+      session.download(kVelocities | kPositions);
+    else
+      read(script, session, what);
     if (stop == last) session.check_velocities();
     script.shearing().set_after_step();
-    if (script.velocities().act_at(update->ntimestep)) session.change_velocities(what);
+    if (!changed && script.velocities().act_at(update->ntimestep)) session.change_velocities(what);
     timer->stamp(Timer::COMM);
     if (in_time) let_others_act(script, session, what);
   }
@@ -326,12 +344,44 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
 // The next step in which anybody may look at the particles.
 bigint VerletManymove::next_stop(const ScriptTranslation& script, bigint last) const {
   const bigint now = update->ntimestep;
-  bigint stop = std::min(last, std::max(output->next, now + 1));
+  if (script.barostat().fix()) return now + 1;
+  bigint stop = std::min({last, std::max(output->next, now + 1), script.next_step_of_host() - 1});
   for (const Fix* fix : script.end_of_step()) {
     const bigint every = std::max(fix->nevery, 1);
     stop = std::min(stop, (now / every + 1) * every);
   }
   return std::min(stop, script.adapting().last_step_before(now));
+}
+
+// A step in which a fix of LAMMPS acts on the atoms before the forces.
+void VerletManymove::step_on_host(const ScriptTranslation& script, DeviceSession& session) {
+  read(script, session, kEverything, true);
+  script.thermostat().set_up();
+  {
+    const NameForFixes name(update);
+    Verlet::run(1);
+  }
+  stale_ = false;
+  session.upload(script.adapting().any());
+}
+
+// The first half of the next step of a fix that changes the box.
+void VerletManymove::begin_step(const ScriptTranslation& script, DeviceSession& session) {
+  if (!script.barostat().integrates()) return;
+  ++update->ntimestep;
+  ev_set(update->ntimestep);
+  session.follow(script.barostat().begin_step(session.kinetic_sums()));
+  --update->ntimestep;
+}
+
+// The end of a step of such a fix. Returns whether velocities have also changed as they do at the
+// end of steps, which is before the box does.
+bool VerletManymove::end_step(const ScriptTranslation& script, DeviceSession& session) {
+  const bool integrates = script.barostat().integrates();
+  if (!integrates && script.velocities().act_at(update->ntimestep)) session.change_velocities(0);
+  take_sums(script, session);
+  session.follow(script.barostat().end_step(session.kinetic_sums()));
+  return !integrates;
 }
 
 // Lets fix adapt act before the forces of the next step, with variables that may depend on the
@@ -348,7 +398,8 @@ bool VerletManymove::wants_values_per_atom() const {
 }
 
 // What output and fixes at the end of steps read in the present step.
-unsigned VerletManymove::what_is_read(const ScriptTranslation& script) const {
+unsigned VerletManymove::what_is_read(const ScriptTranslation& script,
+                                      const DeviceSession& session) const {
   const bigint now = update->ntimestep;
   if (wants_values_per_atom() || output->next_dump_any == now || output->next_restart == now)
     return kEverything;
@@ -356,21 +407,30 @@ unsigned VerletManymove::what_is_read(const ScriptTranslation& script) const {
       output->next == now ? script.readers().of_thermo(script.forces().has_body_forces()) : 0;
   for (const Fix* fix : script.end_of_step())
     if (is_due(fix, now)) what |= script.readers().of(fix, script.forces().has_body_forces());
-  return what;
+  if ((what & kSums) && (script.shearing().fix() || session.rank_with_atoms() < 0))
+    what |= kVelocities;
+  return what & kVelocities ? what & kEverything : what;
 }
 
 // Makes the host's arrays and sums those of the present step.
-void VerletManymove::read(const ScriptTranslation& script, DeviceSession& session, unsigned what) {
+// ghosts: also ghost atoms and neighbor lists.
+void VerletManymove::read(const ScriptTranslation& script, DeviceSession& session, unsigned what,
+                          bool ghosts) {
   session.download(what);
   const bool per_atom = wants_values_per_atom(),
              densities = what == kEverything && script.dpd()->has_densities_of_atoms();
-  if (what == kEverything && (per_atom || densities || script.readers().read_neighbors() ||
-                              output->next_dump_any == update->ntimestep))
+  if (what == kEverything &&
+      (ghosts || per_atom || densities || script.readers().read_neighbors() ||
+       output->next_dump_any == update->ntimestep))
     refresh_neighbors(&session);
   if (densities) script.dpd()->update_densities();
   if (what & kForces) script.forces().add_on_host(vflag);
-  if (per_atom) return tally_per_atom(script);
+  if (per_atom) tally_per_atom(script, session);
+  take_sums(script, session);
+}
 
+// Energies and virials of the present step.
+void VerletManymove::take_sums(const ScriptTranslation& script, const DeviceSession& session) {
   const manymove::dpd::EnergyAndVirial sums = session.energy_and_virial();
   force->pair->eng_vdwl = sums.pairs.energy;
   force->pair->eng_coul = 0;
@@ -382,9 +442,9 @@ void VerletManymove::read(const ScriptTranslation& script, DeviceSession& sessio
   set_sums(force->improper, sums.impropers);
 }
 
-// Energies and virials by particle, from the styles of the host. The forces of a step are those at
-// the velocities in its middle.
-void VerletManymove::tally_per_atom(const ScriptTranslation& script) {
+// Energies and virials by particle, from the styles of the host, which also leave sums. The forces
+// of a step are those at the velocities in its middle.
+void VerletManymove::tally_per_atom(const ScriptTranslation& script, const DeviceSession& session) {
   const int n = atom->nlocal;
   const auto values = 3 * static_cast<std::size_t>(n);
   const std::vector<double> velocity(atom->v[0], atom->v[0] + values),
@@ -396,6 +456,9 @@ void VerletManymove::tally_per_atom(const ScriptTranslation& script) {
   for (int i = 0; i < n; ++i) {
     if (!script.is_integrated(i)) continue;
     const double mass = atom->rmass ? atom->rmass[i] : atom->mass[atom->type[i]];
+    if (script.thermostat().present())
+      script.thermostat().undo_half_step(session.factor_of_thermostat(), script.shearing().rate(),
+                                         atom->x[i], atom->v[i]);
     const double half_kick = 0.5 * update->dt * force->ftm2v / mass;
     for (int a = 0; a < 3; ++a) atom->v[i][a] -= half_kick * atom->f[i][a];
     for (int k = 0; carry && k < manymove::dpd::kScalars; ++k)
@@ -483,14 +546,17 @@ void VerletManymove::follow_atoms(DeviceSession& session) {
 void VerletManymove::let_others_act(const ScriptTranslation& script, DeviceSession& session,
                                     unsigned what) {
   const bigint step = update->ntimestep;
-  const auto& fixes = script.end_of_step();
-  if (std::ranges::any_of(fixes, [&](const Fix* fix) { return is_due(fix, step); })) {
-    session.remember(what);
-    for (Fix* fix : fixes)
-      if (is_due(fix, step)) fix->end_of_step();
-    session.accept_changes();
-    timer->stamp(Timer::MODIFY);
-  }
+  std::optional<VelocitiesOfSums> few;
+  if (what & kSums)
+    few.emplace(atom, session.kinetic_sums(), comm->me == session.rank_with_atoms(), rows_);
+  std::vector<Fix*> due;
+  for (Fix* fix : script.end_of_step())
+    if (is_due(fix, step)) due.push_back(fix);
+  const bool may_change = !std::ranges::all_of(due, &Readers::only_reads);
+  if (may_change) session.remember(what);
+  for (Fix* fix : due) fix->end_of_step();
+  if (may_change) session.accept_changes();
+  if (!due.empty()) timer->stamp(Timer::MODIFY);
   if (step == output->next) {
     output->write(step);
     timer->stamp(Timer::OUTPUT);

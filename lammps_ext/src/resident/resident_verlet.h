@@ -40,9 +40,14 @@ class VerletManymove : public Verlet {
   void run_on_device(ScriptTranslation& script, DeviceSession& session, int steps);
   bigint next_stop(const ScriptTranslation& script, bigint last) const;
   bool wants_values_per_atom() const;
-  unsigned what_is_read(const ScriptTranslation& script) const;
-  void read(const ScriptTranslation& script, DeviceSession& session, unsigned what);
-  void tally_per_atom(const ScriptTranslation& script);
+  unsigned what_is_read(const ScriptTranslation& script, const DeviceSession& session) const;
+  void read(const ScriptTranslation& script, DeviceSession& session, unsigned what,
+            bool ghosts = false);
+  void step_on_host(const ScriptTranslation& script, DeviceSession& session);
+  void take_sums(const ScriptTranslation& script, const DeviceSession& session);
+  void begin_step(const ScriptTranslation& script, DeviceSession& session);
+  bool end_step(const ScriptTranslation& script, DeviceSession& session);
+  void tally_per_atom(const ScriptTranslation& script, const DeviceSession& session);
   void refresh_neighbors(DeviceSession* session);
   void migrate_to_owners(DeviceSession& session);
   void follow_atoms(DeviceSession& session);
@@ -64,7 +69,8 @@ class VerletManymove : public Verlet {
       pairs_;             // likewise; of each instance of the pair style
   bigint uploaded_ = -1;  // the step of session_ that has not run yet
   LastSetup last_setup_;
-  bool stale_ = false;  // ghosts and lists of the host belong to an earlier step
+  std::vector<double*> rows_;  // of VelocitiesOfSums
+  bool stale_ = false;         // ghosts and lists of the host belong to an earlier step
 };
 
 }  // namespace LAMMPS_NS

@@ -45,8 +45,11 @@ void Readers::find(const std::vector<Fix*>& end_of_step) {
 
   const std::set<std::string> of_velocities{"temp", "pressure", "pe", "ke"};
   reads_positions_ = false;
-  for (int k = 0; k < modify->ncompute; ++k)
+  of_computes_ = kSums;
+  for (int k = 0; k < modify->ncompute; ++k) {
     if (!of_velocities.count(modify->compute[k]->style)) reads_positions_ = true;
+    if (modify->compute[k]->igroup != 0) of_computes_ = kVelocities;
+  }
   Variable* variables = input->variable;
   const int count = lammps_id_count(lmp, "variable");  // its own name for it has changed
   for (int k = 0; k < count; ++k)
@@ -58,15 +61,19 @@ void Readers::find(const std::vector<Fix*>& end_of_step) {
 // of a fix may be a sum over forces; other columns that are not known read velocities.
 unsigned Readers::of_thermo(bool has_body_forces) const {
   if (reads_positions_ || has_body_forces) return kEverything;
-  const std::set<std::string> of_sums{"Step",    "Time",   "CPU",    "Atoms",  "PotEng",  "E_vdwl",
-                                      "E_coul",  "E_long", "E_pair", "E_bond", "E_angle", "E_dihed",
-                                      "E_impro", "E_mol",  "Volume", "Density"};
+  const std::set<std::string> of_sums{"Step",    "Time",    "CPU",     "Atoms",  "PotEng",
+                                      "E_vdwl",  "E_coul",  "E_long",  "E_pair", "E_bond",
+                                      "E_angle", "E_dihed", "E_impro", "E_mol",  "Volume",
+                                      "Density", "Lx",      "Ly",      "Lz"};
+  const std::set<std::string> of_temperatures{
+      "Temp", "Press", "KinEng", "TotEng", "Enthalpy", "Pxx", "Pyy", "Pzz", "Pxy", "Pxz", "Pyz"};
   const int columns = *static_cast<const int*>(lammps_last_thermo(lmp, "num", 0));
   unsigned what = 0;
   for (int k = 0; k < columns; ++k) {
     const std::string name = static_cast<const char*>(lammps_last_thermo(lmp, "keyword", k));
     if (name == "Fmax" || name == "Fnorm" || name.rfind("f_", 0) == 0) what |= kForces;
-    if (!of_sums.count(name)) what |= kVelocities;
+    const bool of_compute = of_temperatures.count(name) || name.rfind("c_", 0) == 0;
+    if (!of_sums.count(name)) what |= of_compute ? of_computes_ : kVelocities;
   }
   return what;
 }
@@ -76,9 +83,15 @@ unsigned Readers::of_thermo(bool has_body_forces) const {
 // unless there are body forces.
 unsigned Readers::of(const Fix* fix, bool has_body_forces) const {
   const std::string style = fix->style;
-  if (style == "ave/time") return reads_positions_ || has_body_forces ? kEverything : kVelocities;
+  if (style == "ave/time") return reads_positions_ || has_body_forces ? kEverything : of_computes_;
   if (style == "momentum") return kVelocities | kPositions;
   const bool thermostat = style == "temp/berendsen" || style == "temp/csld" ||
                           style == "temp/csvr" || style == "temp/rescale";
   return thermostat && !reads_positions_ ? kVelocities : kEverything;
+}
+
+bool Readers::only_reads(const Fix* fix) {
+  const std::set<std::string> readers{"ave/atom",  "ave/chunk", "ave/correlate",
+                                      "ave/histo", "ave/time",  "vector"};
+  return readers.count(fix->style) != 0;
 }

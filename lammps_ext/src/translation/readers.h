@@ -11,7 +11,14 @@ namespace LAMMPS_NS {
 class Fix;
 
 // What is read from the particles; positions with images.
-enum ReadArrays : unsigned { kVelocities = 1, kForces = 2, kPositions = 4, kEverything = 7 };
+// kSums: sums over velocities, not needed where velocities are read.
+enum ReadArrays : unsigned {
+  kVelocities = 1,
+  kForces = 2,
+  kPositions = 4,
+  kEverything = 7,
+  kSums = 8
+};
 
 class Readers : protected Pointers {
  public:
@@ -26,9 +33,12 @@ class Readers : protected Pointers {
   // that does not need everything changes no more than velocities.
   unsigned of_thermo(bool has_body_forces) const;
   unsigned of(const Fix* fix, bool has_body_forces) const;
+  // Whether a fix at the end of a step leaves the particles as they are.
+  static bool only_reads(const Fix* fix);
 
  private:
   bool reads_neighbors_ = false, reads_positions_ = true;
+  unsigned of_computes_ = kVelocities;  // kSums if that is enough for temperatures and pressures
 };
 
 }  // namespace LAMMPS_NS

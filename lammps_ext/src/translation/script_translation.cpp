@@ -2,6 +2,8 @@
 #include "translation/script_translation.h"
 
 #include <algorithm>
+#include <limits>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -27,6 +29,9 @@ constexpr bigint kLongestSeries = 4096;  // steps whose changing forces are know
 // Of pairs and bonded terms in a series, with the nodes of tables.
 constexpr bigint kMostCoefficients = 1'000'000;
 
+// These act in the steps in which they want new neighbor lists, before these are built.
+const std::set<std::string> kBeforeExchange{"balance", "deposit", "evaporate"};
+
 // When fixes act while the particles are with the engine.
 constexpr int kWithinStep = FixConst::INITIAL_INTEGRATE | FixConst::POST_INTEGRATE |
                             FixConst::PRE_EXCHANGE | FixConst::PRE_NEIGHBOR |
@@ -48,6 +53,7 @@ ScriptTranslation::ScriptTranslation(LAMMPS* lmp, const LastSetup& last_setup)
       classes_(lmp, true),
       topology_(lmp),
       shearing_(lmp),
+      barostat_(lmp),
       adapting_(lmp),
       readers_(lmp) {
   if (comm->nprocs > 1 && comm->layout == Comm::LAYOUT_TILED)
@@ -72,7 +78,9 @@ ScriptTranslation::ScriptTranslation(LAMMPS* lmp, const LastSetup& last_setup)
 // What the engine says of the settings; empty if it takes them.
 std::string ScriptTranslation::why_no_engine() {
   try {
-    manymove::dpd::check_settings(settings());
+    const Settings all = settings();
+    manymove::dpd::check_settings(all);
+    if (barostat_.fix()) manymove::dpd::check_dilation(all, all.box);
   } catch (const std::invalid_argument& refusal) {
     return refusal.what();
   }
@@ -94,10 +102,19 @@ void ScriptTranslation::find_classes() {
 
 void ScriptTranslation::check_fixes() {
   for (int k = 0; k < modify->nfix; ++k) check_fix(modify->fix[k], modify->fmask[k]);
-  for (int k = 0; k < modify->nfix; ++k)
-    if ((modify->fmask[k] & FixConst::END_OF_STEP) && modify->fix[k] != shearing_.fix() &&
-        !engine_changes_velocities(modify->fix[k]))
-      end_of_step_.push_back(modify->fix[k]);
+  bool pressed = false;  // by a fix that changes the box at the end of steps
+  for (int k = 0; k < modify->nfix; ++k) {
+    Fix* const fix = modify->fix[k];
+    if (!(modify->fmask[k] & FixConst::END_OF_STEP) || fix == shearing_.fix()) continue;
+    if (fix == barostat_.fix()) {
+      pressed = true;
+      if (!end_of_step_.empty())
+        refusals_.add(name_of(fix) + " after " + name_of(end_of_step_[0]) +
+                      " (instead: before it)");
+    } else if (pressed || !engine_changes_velocities(fix)) {
+      end_of_step_.push_back(fix);
+    }
+  }
   adapting_.find_whether_known_ahead();
   if (const PairManymoveDPD* const dpd = pairs_.dpd();
       dpd && dpd->scalars() && !forces_.integrate_scalars())
@@ -106,6 +123,12 @@ void ScriptTranslation::check_fixes() {
   // nvt/sllod acts on the flow of a fix deform that is served, and nvt without a flow.
   if (chain_ && ChainThermostat::is_sllod(chain_) != (shearing_.fix() != nullptr))
     refusals_.add(name_of(chain_));
+  if (!before_exchange_.empty() && (barostat_.fix() || shearing_.fix()))
+    refusals_.add(name_of(before_exchange_[0]) + " in a box that changes");
+  if (!before_exchange_.empty() && !modify->get_fix_by_style("^langevin").empty())
+    refusals_.add(name_of(before_exchange_[0]) + " with fix langevin");
+  if (barostat_.fix() && (forces_.has_moves() || shearing_.fix() || chain_))
+    refusals_.add(name_of(barostat_.fix()) + " with fix move, deform or nvt");
   if (!shearing_.fix()) return;
   const auto is_left_out = [this](int mask) {
     return !(forces_.flags_of(mask) & manymove::dpd::kIntegrated);
@@ -117,11 +140,19 @@ void ScriptTranslation::check_fixes() {
 
 void ScriptTranslation::check_fix(Fix* fix, int mask) {
   const std::string style = fix->style;
+  if (Barostat::is_one(fix)) {
+    if (const std::string why = barostat_.take(fix); !why.empty())
+      refusals_.add(name_of(fix) + " with " + why);
+    else if (barostat_.integrates())
+      forces_.take_nve(fix);
+    return;
+  }
   if (FixNH* const chain = ChainThermostat::of(fix); chain && !chain_) {
     chain_ = chain;
     forces_.take_nve(fix);
     return;
   }
+  if (kBeforeExchange.count(style)) return before_exchange_.push_back(fix);
   const bool taken = forces_.take(fix, refusals_);
   if (style == "enforce2d" && domain->dimension == 2)
     return;                      // ServedCommands looks whether it is for all
@@ -149,6 +180,13 @@ bool ScriptTranslation::engine_changes_velocities(Fix* fix) {
     return false;
   velocities_.take(fix, forces_);
   return true;
+}
+
+bigint ScriptTranslation::next_step_of_host() const {
+  bigint next = std::numeric_limits<bigint>::max();
+  for (const Fix* fix : before_exchange_)
+    if (fix->next_reneighbor > update->ntimestep) next = std::min(next, fix->next_reneighbor);
+  return next;
 }
 
 std::string ScriptTranslation::take_thermostat() {

@@ -10,6 +10,7 @@
 #include "pointers.h"
 #include "translation/adapting_fixes.h"
 #include "translation/atom_topology.h"
+#include "translation/barostat.h"
 #include "translation/bonded_styles.h"
 #include "translation/chain_thermostat.h"
 #include "translation/charge_styles.h"
@@ -88,9 +89,13 @@ class ScriptTranslation : protected Pointers {
   const VelocityFixes& velocities() const { return velocities_; }
   const ChainThermostat& thermostat() const { return thermostat_; }
   const ShearingBox& shearing() const { return shearing_; }
+  const Barostat& barostat() const { return barostat_; }
   const AdaptingFixes& adapting() const { return adapting_; }
   const Readers& readers() const { return readers_; }
   const ChargeStyles& charges() const { return charges_; }
+  // The next step that the host makes, because a fix of it inserts or deletes atoms or changes the
+  // sub-domains before the forces.
+  bigint next_step_of_host() const;
   // Other fixes that act at the end of steps that are multiples of their nevery.
   const std::vector<Fix*>& end_of_step() const { return end_of_step_; }
 
@@ -113,10 +118,11 @@ class ScriptTranslation : protected Pointers {
   ParticleClasses classes_;
   AtomTopology topology_;
   ShearingBox shearing_;
+  Barostat barostat_;
   AdaptingFixes adapting_;
   Readers readers_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;
-  std::vector<Fix*> end_of_step_;
+  std::vector<Fix*> end_of_step_, before_exchange_;  // of the host
   bool adapted_ = false;  // fixes have changed coefficients that are not in a series yet
   FixNH* chain_ = nullptr;
   std::vector<std::uint32_t> flags_;

@@ -14,6 +14,7 @@
 // in C order, and belong to the caller; the engine copies what it needs and keeps no pointer.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -175,6 +176,7 @@ struct NoseHoover {
 struct NoseHooverState {
   std::vector<double> position, velocity;  // of each thermostat
   double temperature = 0;                  // that was measured last, scaled by the half steps since
+  double factor = 1;                       // of the velocities, in the latest half step
 };
 
 struct Settings {
@@ -376,6 +378,17 @@ class MANYMOVE_API Engine {
   virtual const NoseHooverState& thermostat() const = 0;
   // By how much each thermostat has lowered its temperature so far, summed over its steps. Local.
   virtual const std::vector<double>& temperature_drops() const = 0;
+  // Sums of m v_a v_b over the particles of all ranks at step(), in the order xx, yy, zz, xy, xz,
+  // yz; under shear, relative to the flow. Each addend is rounded to 2^-60 of the largest m v^2 or
+  // less, so that the order of particles does not matter. Collective.
+  virtual std::array<double, 6> kinetic_sums() = 0;
+  // Multiplies the components of the velocities of all particles that move.
+  virtual void scale_velocities(const double factor[3]) = 0;
+  // The box has other lengths: particles keep their fractions of its edges, and move in `way` from
+  // step() to the next step, whose forces and those of all later steps are those in `next`. Local,
+  // the same on all ranks. Throws std::invalid_argument for a box that is tilted or not periodic,
+  // and with shear, charges, regions or several GPUs.
+  virtual void set_box(const Box& way, const Box& next) = 0;
   // The time step of the present state. Local, as are energy_and_virial() and counters().
   virtual std::int64_t step() const = 0;
   // The tilt xy of the box at a time step. Under shear it is the equivalent tilt whose magnitude is

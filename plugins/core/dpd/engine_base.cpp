@@ -2,6 +2,7 @@
 #include "engine_base.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
@@ -183,15 +184,45 @@ void EngineBase::change_velocities_guarded() {
   for (std::size_t k = 0; k < settings_.velocity_changes.size(); ++k) {
     const VelocityChange& change = settings_.velocity_changes[k];
     if (step_ % change.every != 0) continue;
-    const VelocityMap map = map_of(change, moment_units_.scale(), moments(change.measured),
-                                   target_of(k, step_), temperature_drops_[k]);
+    const VelocityMap map =
+        map_of(change, moment_units_.scale(), of_all_ranks(own_moments(change.measured)),
+               target_of(k, step_), temperature_drops_[k]);
     // In the order of the settings: the next change measures what this one has left.
     if (map.changes_something()) apply_map(map, change.flag);
   }
 }
 
-Moments EngineBase::moments(std::uint32_t flag) {
-  Moments sums = own_moments(flag);
+std::array<double, 6> EngineBase::kinetic_sums() {
+  std::array<double, 6> all;
+  guarded([&] {
+    // Positive numbers have the order of their bits.
+    auto largest = std::bit_cast<std::int64_t>(own_largest_square());
+    maximum(&largest, 1);
+    const auto square = std::bit_cast<double>(largest);
+    const double finer = finer_units(square);
+    for (const bool mixed : {false, true}) {
+      const Moments sums = of_all_ranks(own_products(mixed, finer));
+      for (int k = 0; k < 3; ++k)
+        all[3 * mixed + k] =
+            std::isfinite(square) ? moment_units_.scale().square(sums, k) / finer : square;
+    }
+  });
+  return all;
+}
+
+void EngineBase::scale_velocities(const double factor[3]) {
+  VelocityMap map;
+  std::copy_n(factor, 3, map.scale);
+  guarded([&] { apply_map(map, kIntegrated); });
+}
+
+void EngineBase::set_box(const Box& way, const Box& next) {
+  check_dilation(settings_, way);
+  check_dilation(settings_, next);
+  change_box(way, next);
+}
+
+Moments EngineBase::of_all_ranks(Moments sums) const {
   // Sums of integers: the order of particles and ranks does not matter.
   if (communicator_) communicator_->sum(sums.word, 2 * Moments::kSums);
   return sums;
@@ -199,8 +230,8 @@ Moments EngineBase::moments(std::uint32_t flag) {
 
 void EngineBase::measure_temperature() {
   // N_f k_B T = sum of m v^2, relative to the flow.
-  chain_.measure(settings_.thermostat.temperature_of_sum *
-                 moment_units_.scale().square(moments(kIntegrated)));
+  const Moments sums = of_all_ranks(own_moments(kIntegrated));
+  chain_.measure(settings_.thermostat.temperature_of_sum * moment_units_.scale().square(sums));
 }
 
 void EngineBase::follow_chain() {

@@ -57,6 +57,9 @@ class EngineBase : public Engine, protected ShearedBox {
   const std::vector<double>& temperature_drops() const final { return temperature_drops_; }
   void set_thermostat(NoseHooverState state) final;
   const NoseHooverState& thermostat() const final { return chain_.state(); }
+  std::array<double, 6> kinetic_sums() final;
+  void scale_velocities(const double factor[3]) final;
+  void set_box(const Box& way, const Box& next) override;
 
  protected:
   struct Misplaced {
@@ -79,6 +82,9 @@ class EngineBase : public Engine, protected ShearedBox {
   virtual void guarded(const std::function<void()>& task) { task(); }
   // Sums over this rank's particles with this bit in their flags.
   virtual Moments own_moments(std::uint32_t flag) = 0;
+  // The same of add_products() over all particles of this rank, and the largest square_of().
+  virtual Moments own_products(bool mixed, double finer) = 0;
+  virtual double own_largest_square() = 0;
   virtual void apply_map(const VelocityMap& map, std::uint32_t flag) = 0;
   // tables() has changed.
   virtual void take_coefficients() = 0;
@@ -124,7 +130,8 @@ class EngineBase : public Engine, protected ShearedBox {
   // With a change of velocities in every step, interruption is checked only from time to time.
   void advance_guarded(std::int64_t steps, bool (*interrupted)());
   void change_velocities_guarded();
-  Moments moments(std::uint32_t flag);
+  // Sums over ranks.
+  Moments of_all_ranks(Moments sums) const;
   void measure_temperature();
   void follow_chain();
   std::int64_t next_change() const;

@@ -20,6 +20,26 @@ void widths_of(const Box& box, double width[3]) {
   width[2] = e[2];
 }
 
+// In a narrower box a particle would meet more than the nearest image of another.
+void check_widths(const Settings& s) {
+  double width[3];
+  widths_of(s.box, width);
+  for (int a = 0; a < 3; ++a)
+    if (s.box.periodic[a] && !(width[a] >= 2 * s.cutoff))
+      refuse("the periodic box is ", width[a], " wide along ", "xyz"[a],
+             ", less than twice the largest cutoff ", s.cutoff);
+}
+
+void check_dilation(const Settings& s, const Box& box) {
+  const bool regions = std::ranges::any_of(s.body_forces, &BodyForce::in_block);
+  if (s.shear.rate != 0 || s.charges.any() || regions || !s.walls.empty() || !s.surfaces.empty())
+    refuse("a box that changes cannot be combined with shear, charges, walls, surfaces or regions");
+  for (int a = 0; a < 3; ++a)
+    if (!box.periodic[a] || box.tilt[a] != 0 || !(box.extent[a] > 0) ||
+        !std::isfinite(box.low[a]) || !std::isfinite(box.extent[a]))
+      refuse("a box that changes has to be periodic, upright and finite");
+}
+
 namespace {
 
 void check_positive(double value, const char* name) {
@@ -32,8 +52,6 @@ void check_not_negative(double value, const char* name) {
 }
 
 void check_box_and_step(const Settings& s) {
-  double width[3];
-  widths_of(s.box, width);
   check_positive(s.cutoff, "cutoff");
   check_not_negative(s.skin, "skin");
   check_positive(s.time_step, "time step");
@@ -42,11 +60,8 @@ void check_box_and_step(const Settings& s) {
     check_positive(s.box.extent[a], "box extent");
     if (!std::isfinite(s.box.low[a]) || !std::isfinite(s.box.tilt[a]))
       refuse("the box is not finite");
-    // Otherwise a particle would meet more than the nearest image of another.
-    if (s.box.periodic[a] && width[a] < 2 * s.cutoff)
-      refuse("the periodic box is ", width[a], " wide along ", "xyz"[a],
-             ", less than twice the largest cutoff ", s.cutoff);
   }
+  check_widths(s);
 }
 
 void check_potential(const Settings& s, const PairPotential& p, std::size_t i, std::size_t j) {

@@ -15,6 +15,11 @@ namespace manymove::dpd {
 // Throws std::invalid_argument that names what is wrong.
 MANYMOVE_API void check_settings(const Settings& settings);
 
+// The same of a periodic box that is narrower than twice the cutoff.
+void check_widths(const Settings& settings);
+// The same of a box that replaces that of the settings during a run (Engine::set_box).
+MANYMOVE_API void check_dilation(const Settings& settings, const Box& box);
+
 // The same for a rank's particles. Local: partners of bonds may be on other ranks.
 void check_topology(const Settings& settings, int count, const Topology& topology);
 // List entries have 30 bits for an index: of a rank's own particles and its ghosts together.

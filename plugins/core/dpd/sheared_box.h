@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The box of an engine, which a shear tilts (Lees and Edwards, J. Phys. C 5, 1921 (1972), in the
-// form of a tilted box that is replaced by an equivalent one), and how long neighbor lists hold in
-// it.
+// form of a tilted box that is replaced by an equivalent one), or whose edges change their lengths,
+// and how long neighbor lists hold in it.
 #pragma once
 
 #include <algorithm>
@@ -39,6 +39,46 @@ class ShearedBox : protected StepParameters {
     periods_ = periods_of_tilt(step);
   }
   bool has_tilt_of(std::int64_t step) const { return periods_ == periods_of_tilt(step); }
+
+  // ---- a box whose edges change their lengths ----
+
+  bool is_dilated() const { return dilated_; }
+  // As Engine::set_box().
+  void change_box(const Box& way, const Box& next) {
+    dilated_ = true;
+    begin_ = step_;
+    frame_.box = way;
+    next_ = next;
+  }
+  // The box in which particles are at a step from the present one on.
+  const Box& box_of_step(std::int64_t step) const { return step > begin_ ? next_ : frame_.box; }
+  // The next lists are those of the box at this step. Cells keep what concerns spheres.
+  void fit_cells(Cells& cells, std::int64_t step, double particles, const Brick* here) {
+    settings_.box = box_of_step(step);
+    check_widths(settings_);
+    const Cells fitted = cells_of(settings_, particles, here);
+    std::copy_n(fitted.count, 3, cells.count);
+    std::copy_n(fitted.first, 3, cells.first);
+    std::copy_n(fitted.here, 3, cells.here);
+    cells.fine = fitted.fine;
+    cells.bits = fitted.bits;
+    cells.narrow = fitted.narrow;
+    cells.edges = fitted.edges;
+    cells.to = fitted.to;
+  }
+  // Whether pairs may have come closer, since lists were built in the box of the settings, than
+  // their share of the skin: lengths and the ways of particles have changed by the strain.
+  bool dilation_ends_lists(std::int64_t step) const {
+    if (!is_dilated()) return false;
+    const Box& box = box_of_step(step);
+    double strain = 0;
+    for (int a = 0; a < 3; ++a)
+      strain = std::fmax(strain, std::fabs(box.extent[a] / settings_.box.extent[a] - 1));
+    return strain * (settings_.cutoff + 2 * settings_.skin) > share_of_strain_ * settings_.skin;
+  }
+
+  // ---- shear ----
+
   // Replaces the box by the equivalent one of smaller or larger tilt, as often as the tilt of a
   // step needs. change(smaller) gives the particles their places in it.
   void replace_box(std::int64_t step, const auto& change) {
@@ -72,20 +112,24 @@ class ShearedBox : protected StepParameters {
     cells.to.xy = frame.to.xy;
   }
   // Spheres for the next lists, after some that held for so many steps; zero: there were none.
-  // Under shear they leave a share of the skin to it, by which lists then reach farther.
+  // Under shear and in a box that changes they leave a share of the skin to the strain, by which
+  // lists then reach farther.
   void find_bounding_spheres(Cells& cells, std::int64_t held) {
-    if (is_sheared()) {
-      constexpr double kMost = 0.2, kMargin = 1.25;
-      share_of_shear_ =
+    constexpr double kMost = 0.2, kMargin = 1.25, kOfDilation = 0.05;
+    if (is_sheared())
+      share_of_strain_ =
           held > 0 ? std::min(kMost, kMargin * share_after(static_cast<double>(held))) : kMost;
-      cells.largest_radius = largest_radius_of(settings_, share_of_shear_);
-      lengthen_reach(cells, settings_, share_of_shear_);
+    else if (is_dilated())
+      share_of_strain_ = kOfDilation;
+    if (share_of_strain_ > 0) {
+      cells.largest_radius = largest_radius_of(settings_, share_of_strain_);
+      lengthen_reach(cells, settings_, share_of_strain_);
     }
     look_ahead(cells, settings_.time_step, held);
   }
   // Lists hold until shear has brought places of lists closer than their share of the skin.
   bool shear_ends_lists(std::int64_t built, std::int64_t step) const {
-    return share_after(static_cast<double>(step - built)) > share_of_shear_;
+    return share_after(static_cast<double>(step - built)) > share_of_strain_;
   }
   // Whether they do not hold in the step after this one, because of shear or a flip of the box.
   bool lists_end_after(std::int64_t built, std::int64_t step) const {
@@ -109,6 +153,26 @@ class ShearedBox : protected StepParameters {
     s.shorts.edges.xy *= share;
     s.density_shorts.edges.xy *= share;
   }
+  // The same in a box that changes.
+  template <class Step>
+  void dilate_step(Step& s, std::int64_t number) const {
+    using P = typename Step::Precision;
+    const Box& box = box_of_step(number);
+    s.forces.frame = s.motion.frame = frame_of<P>(box);
+    s.cells.edges = frame_of<Mixed>(box).edges;
+    double ratio[3], longest = 1;
+    for (int a = 0; a < 3; ++a) {
+      ratio[a] = box.extent[a] / settings_.box.extent[a];
+      longest = std::fmax(longest, ratio[a]);
+    }
+    for (auto* shorts : {&s.shorts, &s.density_shorts}) {
+      // In units of zz. The margin for rounding grows with the box.
+      shorts->edges.xx *= static_cast<float>(ratio[0] / ratio[2]);
+      shorts->edges.yy *= static_cast<float>(ratio[1] / ratio[2]);
+      shorts->cutoff_squared *=
+          static_cast<float>(longest * longest / (ratio[2] * ratio[2]) * (1 + 1e-5));
+    }
+  }
 
   BoxFrame frame_;
 
@@ -123,8 +187,11 @@ class ShearedBox : protected StepParameters {
                         : first;
   }
 
-  std::int64_t periods_ = 0;   // periods_of_tilt() of the positions
-  double share_of_shear_ = 0;  // in the skin of the present lists
+  std::int64_t periods_ = 0;    // periods_of_tilt() of the positions
+  double share_of_strain_ = 0;  // in the skin of the present lists
+  bool dilated_ = false;
+  std::int64_t begin_ = 0;  // positions are in frame_.box until the step after this one
+  Box next_{};
 };
 
 }  // namespace manymove::dpd

@@ -3,6 +3,8 @@
 // order, and what they make of a velocity.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -39,7 +41,7 @@ struct Moments {
 // fewer digits there are.
 struct MomentScale {
   double of_square, of_first;  // units per m v^2 and per m v
-  MM_HD double square(const Moments& sums) const { return sums.units(0) / of_square; }
+  MM_HD double square(const Moments& sums, int k = 0) const { return sums.units(k) / of_square; }
   MM_HD double momentum(const Moments& sums, int axis) const {
     return sums.units(1 + axis) / of_first;
   }
@@ -76,18 +78,44 @@ MM_HD void add_moments(Moments& sums, std::uint32_t flag, const double* units, c
   sums.add(3, z * of_type[1]);
 }
 
-// v becomes scale v + shift, with slope times the former v_y added to v_x.
+// m v^2 of a particle in the units of all types.
+MM_HD double square_of(const double* units, const auto& r, const auto& v) {
+  const double x = v.x, y = v.y, z = v.z;
+  return fused(x, x, fused(y, y, z * z)) * units[2 * (r.kind & 0xffffu)];
+}
+
+// Units of sums whose largest addend is that of the largest m v^2, per unit of square_of(): a power
+// of two. It depends on the velocities alone, whatever the time step.
+inline double finer_units(double largest_square) {
+  if (!(largest_square > 0)) return 1;
+  return std::ldexp(1.0, std::min(60 - std::ilogb(largest_square), 900));
+}
+
+// Adds m v_x^2, m v_y^2 and m v_z^2 of a particle to the first three sums, or m v_x v_y, m v_x v_z
+// and m v_y v_z if they are mixed. finer: of finer_units().
+MM_HD void add_products(Moments& sums, bool mixed, double finer, const double* units, const auto& r,
+                        const auto& v) {
+  const double x = v.x, y = v.y, z = v.z, of_type = units[2 * (r.kind & 0xffffu)] * finer;
+  sums.add(0, x * (mixed ? y : x) * of_type);
+  sums.add(1, (mixed ? x : y) * (mixed ? z : y) * of_type);
+  sums.add(2, (mixed ? y : z) * z * of_type);
+}
+
+// Each component of v becomes scale v + shift, with slope times the former v_y added to v_x.
 struct VelocityMap {
-  double scale = 1, shift[3] = {}, slope = 0;
+  double scale[3] = {1, 1, 1}, shift[3] = {}, slope = 0;
+  MM_HD void scale_all(double by) { scale[0] = scale[1] = scale[2] = by; }
   MM_HD bool changes_something() const {
-    return scale != 1 || shift[0] != 0 || shift[1] != 0 || shift[2] != 0 || slope != 0;
+    bool changes = slope != 0;
+    for (int a = 0; a < 3; ++a) changes = changes || scale[a] != 1 || shift[a] != 0;
+    return changes;
   }
   template <class Real>
   MM_HD void act_on(Real& x, Real& y, Real& z) const {
     x = static_cast<Real>(
-        fused(static_cast<double>(x), scale, fused(static_cast<double>(y), slope, shift[0])));
-    y = static_cast<Real>(fused(static_cast<double>(y), scale, shift[1]));
-    z = static_cast<Real>(fused(static_cast<double>(z), scale, shift[2]));
+        fused(static_cast<double>(x), scale[0], fused(static_cast<double>(y), slope, shift[0])));
+    y = static_cast<Real>(fused(static_cast<double>(y), scale[1], shift[1]));
+    z = static_cast<Real>(fused(static_cast<double>(z), scale[2], shift[2]));
   }
 };
 
@@ -95,7 +123,7 @@ struct VelocityMap {
 // `factor`: v_x also loses half a time step times the rate of shear times v_y.
 inline VelocityMap sllod_half_step(double factor, double time_step, double rate) {
   VelocityMap map;
-  map.scale = factor;
+  map.scale_all(factor);
   map.slope = -0.5 * time_step * rate;
   return map;
 }
@@ -112,6 +140,7 @@ enum class ChangeState : int { kMade, kAtRest, kNotFinite };
 MM_HD ChangeState make_map(const VelocityChange& change, const MomentScale& scale,
                            const Moments& sums, double target, double& drop, VelocityMap& map) {
   map = {};
+  double scale_of_all = 1;
   if (change.kind == VelocityChange::kStop) {
     // v -> v - P / M along some axes lowers the sum of m v^2 by P^2 / M for each of them.
     const double before = scale.square(sums);
@@ -122,8 +151,8 @@ MM_HD ChangeState make_map(const VelocityChange& change, const MomentScale& scal
       map.shift[a] = -momentum / change.mass;
       after = fused(map.shift[a], momentum, after);
     }
-    if (change.keeps_energy && after > 0) map.scale = square_root(before / after);
-    for (double& shift : map.shift) shift *= map.scale;
+    if (change.keeps_energy && after > 0) scale_of_all = square_root(before / after);
+    for (double& shift : map.shift) shift *= scale_of_all;
   } else {
     const double now = change.temperature_of_sum * scale.square(sums);
     if (now == 0) return ChangeState::kAtRest;
@@ -133,10 +162,11 @@ MM_HD ChangeState make_map(const VelocityChange& change, const MomentScale& scal
       square = fused(change.rate, target / now - 1.0, 1.0);
     else if (abs_of(now - target) > change.window)
       square = fused(-change.rate, now - target, now) / now;
-    map.scale = square_root(square);
+    scale_of_all = square_root(square);
     drop = fused(now, 1.0 - square, drop);
   }
-  const double all = map.scale + map.shift[0] + map.shift[1] + map.shift[2];
+  map.scale_all(scale_of_all);
+  const double all = scale_of_all + map.shift[0] + map.shift[1] + map.shift[2];
   return all - all == 0 ? ChangeState::kMade : ChangeState::kNotFinite;
 }
 
@@ -152,7 +182,7 @@ inline VelocityMap map_of(const VelocityChange& change, const MomentScale& scale
           "the temperature of a thermostat's particles is 0, or too low for the time step");
     case ChangeState::kNotFinite:
       throw BadVelocityChange(
-          text_of("a velocity change has the factor ", map.scale, ", which is not finite"));
+          text_of("a velocity change has the factor ", map.scale[0], ", which is not finite"));
   }
   return map;
 }

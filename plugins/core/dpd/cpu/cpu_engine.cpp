@@ -157,12 +157,14 @@ class CpuEngine final : public EngineBase {
   void take(std::int64_t steps, bool (*interrupted)()) override {
     stretched_ = broken_ = 0;
     follow_shear();
+    if (is_dilated()) move_in_box();
     move_from_rest();
     // At the top of the loop positions are those of the next step, velocities those half a step
     // before them.
     for (bool last = false; !last; ++counters_.steps) {
       ++step_;
       follow_shear();
+      follow_dilation();
       last = --steps == 0 || (interrupted && interrupted());
       if (ranks_) vote(last);
       judge_bonds(stretched_, broken_);
@@ -185,9 +187,23 @@ class CpuEngine final : public EngineBase {
     });
     if (lists_built_ >= 0 && shear_ends_lists(lists_built_, step_)) expired_ = true;
     frame_.box.tilt[0] = tilt(step_);
-    sheared_ = frame_of_step<P>(step_, 0);
+    present_ = frame_of_step<P>(step_, 0);
     arguments_.motion.frame = frame_of_step<P>(step_, 1);
     tilt_cells(arguments_.cells, step_);
+  }
+
+  // Particles move in the box of the frame, and have left their spheres by its lengths.
+  void move_in_box() {
+    arguments_.motion.frame = frame_of<P>(frame_.box);
+    arguments_.cells.edges = frame_of<Mixed>(frame_.box).edges;
+  }
+  void follow_dilation() {
+    if (!is_dilated()) return;
+    if (dilation_ends_lists(step_)) expired_ = true;
+    frame_.box = box_of_step(step_);
+    move_in_box();
+    present_ = arguments_.motion.frame;
+    terms_.edges = bonded_terms_of<P>(frame_.box).edges;
   }
 
   void take_coefficients() override {
@@ -208,6 +224,12 @@ class CpuEngine final : public EngineBase {
 
   Moments own_moments(std::uint32_t flag) override {
     return moments_of(pool_, count_, flag, moment_units_.by_type(), position_, velocity_);
+  }
+  double own_largest_square() override {
+    return largest_square(pool_, count_, moment_units_.by_type(), position_, velocity_);
+  }
+  Moments own_products(bool mixed, double finer) override {
+    return products_of(pool_, count_, mixed, finer, moment_units_.by_type(), position_, velocity_);
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
     for_each_index(pool_, count_, [&](int i) { apply(map, flag, position_[i], velocity_[i]); });
@@ -231,10 +253,6 @@ class CpuEngine final : public EngineBase {
     }
   }
 
-  template <class T>
-  static std::uint32_t* words(std::vector<T>& values) {
-    return reinterpret_cast<std::uint32_t*>(values.data());
-  }
   void point_at_particles() {
     set_time(arguments_.motion, step_);
     // Where lists have expired anyway, no margin of a sphere is read any more.
@@ -263,7 +281,7 @@ class CpuEngine final : public EngineBase {
     choose_laws(table_of(step_));
     set_noise(arguments_.forces, step_);
     // Forces are those of the box at this step; the drift ends in the box of the next one.
-    if (is_sheared()) arguments_.forces.frame = sheared_;
+    if (is_sheared() || is_dilated()) arguments_.forces.frame = present_;
     arguments_.limit = limit_of(settings_.cutoff);
     point_at_particles();
     // Out of place: other threads still read the velocities of this step, on which friction
@@ -350,6 +368,8 @@ class CpuEngine final : public EngineBase {
   void build() {
     if (!expired_) return;
     look_for_escaped();
+    if (is_dilated()) fit_cells(arguments_.cells, step_, static_cast<double>(everywhere_), nullptr);
+    if (ranks_ && is_dilated()) share_box();
     if (ranks_)
       migrate();
     else if (lists_built_ >= 0)
@@ -392,6 +412,12 @@ class CpuEngine final : public EngineBase {
     find_bounding_spheres(arguments_.cells, 0);
   }
 
+  // Cells and the parts of ranks for the box of the settings, and for the ranks' reach.
+  void share_box() {
+    *ranks_ = decomposition_of(settings_of_tilted_box(), *communicator_, beyond_lists());
+    set_cells();
+  }
+
   void note_coarse_positions() {
     coarse_.resize(position_.size());
     for_each_index(pool_, static_cast<int>(coarse_.size()),
@@ -420,7 +446,7 @@ class CpuEngine final : public EngineBase {
     for_all_chunks([&](Chunk& chunk, int k, int thread) {
       try {
         const Candidates candidates = candidates_[thread].with_room_for(static_cast<int>(most));
-        chunk.entries = list_chunk(chunk, candidates, list_[k]);
+        chunk.entries = list_chunk(kernels_, arguments_, chunk, candidates, list_[k]);
       } catch (const std::bad_alloc&) {
         out_of_memory = true;
       }
@@ -428,22 +454,6 @@ class CpuEngine final : public EngineBase {
     if (out_of_memory) throw std::bad_alloc();
     counters_.neighbors = 0;
     for (const Chunk& chunk : chunk_) counters_.neighbors += chunk.entries;
-  }
-
-  std::int64_t list_chunk(const Chunk& chunk, const Candidates& candidates,
-                          std::vector<std::uint32_t>& list) {
-    for (;;) {
-      const auto room = static_cast<std::int64_t>(list.size()) - kReadAhead;
-      const std::int64_t wanted =
-          kernels_.list(arguments_, chunk.first, chunk.last, candidates, list.data(), room);
-      if (wanted <= room) {
-        // Steps read beyond the last entry; index 0 there is that of a particle.
-        std::fill_n(list.begin() + wanted, kReadAhead, 0u);
-        return wanted;
-      }
-      // A quarter more at least: the chunk is listed again, which should be rare.
-      list.resize(static_cast<std::size_t>(std::max(wanted, 5 * room / 4) + 16 * kChunk));
-    }
   }
 
   // ---- several ranks ----
@@ -518,8 +528,7 @@ class CpuEngine final : public EngineBase {
 
   // After reach_farther().
   void know_more() {
-    *ranks_ = decomposition_of(settings_of_tilted_box(), *communicator_, beyond_lists());
-    set_cells();
+    share_box();
     if (is_sheared()) tilt_cells(arguments_.cells, step_);
     // The ghosts of the build that is repeated are dropped.
     position_.resize(static_cast<std::size_t>(count_));
@@ -554,7 +563,7 @@ class CpuEngine final : public EngineBase {
   const std::vector<Real> half_kicks_, thermostats_;
   BondedTerms terms_;
   StepArguments<P> arguments_ = {};
-  CoordinateFrame<P> sheared_{};  // of the present step
+  CoordinateFrame<P> present_{};  // of a box that changes, at the present step
   int count_ = 0;
   std::int64_t everywhere_ = 0;    // particles of all ranks
   std::int64_t lists_built_ = -1;  // at this step

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <mutex>
 #include <vector>
 
@@ -26,7 +28,18 @@ T over_all(ThreadPool& pool, int count, const PartOf& part_of, const Add& add) {
   return all;
 }
 
-// Value order[i] becomes the i-th. spare: memory for it.
+// The memory of values as 32-bit words.
+template <class T>
+std::uint32_t* words(std::vector<T>& values) {
+  return reinterpret_cast<std::uint32_t*>(values.data());
+}
+
+template <class Position>
+CoarsePosition coarse_position_of(const Position& p) {
+  return {high_word(p.x), high_word(p.y), high_word(p.z), 0};
+}
+
+// Gives values the order of these indices. spare: memory.
 template <class T>
 void reorder(ThreadPool& pool, std::vector<T>& values, std::vector<T>& spare,
              const std::vector<std::uint32_t>& order) {
@@ -42,25 +55,71 @@ void set_components(auto& to, const double from[3]) {
   to.z = static_cast<Real>(from[2]);
 }
 
-CoarsePosition coarse_position_of(const auto& p) {
-  return {high_word(p.x), high_word(p.y), high_word(p.z), 0};
+// add(sums, i) adds what particle i has.
+Moments sum_of_moments(ThreadPool& pool, int count, const auto& add) {
+  return over_all<Moments>(
+      pool, count,
+      [&](int first, int last) {
+        Moments part;
+        for (int i = first; i < last; ++i) add(part, i);
+        return part;
+      },
+      [](Moments& all, const Moments& part) {
+        for (int k = 0; k < 2 * Moments::kSums; ++k) all.word[k] += part.word[k];
+      });
 }
 
 template <class Position, class Velocity>
 Moments moments_of(ThreadPool& pool, int count, std::uint32_t flag,
                    const std::vector<double>& units, const std::vector<Position>& position,
                    const std::vector<Velocity>& velocity) {
-  return over_all<Moments>(
+  return sum_of_moments(pool, count, [&](Moments& sums, int i) {
+    add_moments(sums, flag, units.data(), position[i], velocity[i]);
+  });
+}
+template <class Position, class Velocity>
+Moments products_of(ThreadPool& pool, int count, bool mixed, double finer,
+                    const std::vector<double>& units, const std::vector<Position>& position,
+                    const std::vector<Velocity>& velocity) {
+  return sum_of_moments(pool, count, [&](Moments& sums, int i) {
+    add_products(sums, mixed, finer, units.data(), position[i], velocity[i]);
+  });
+}
+template <class Position, class Velocity>
+double largest_square(ThreadPool& pool, int count, const std::vector<double>& units,
+                      const std::vector<Position>& position,
+                      const std::vector<Velocity>& velocity) {
+  // Positive numbers have the order of their bits, and what is not a number is the largest.
+  return std::bit_cast<double>(over_all<std::uint64_t>(
       pool, count,
       [&](int first, int last) {
-        Moments part;
-        for (int i = first; i < last; ++i)
-          add_moments(part, flag, units.data(), position[i], velocity[i]);
-        return part;
+        std::uint64_t largest = 0;
+        for (int i = first; i < last; ++i) {
+          const double square = std::fabs(square_of(units.data(), position[i], velocity[i]));
+          largest = std::max(largest, std::bit_cast<std::uint64_t>(square));
+        }
+        return largest;
       },
-      [](Moments& all, const Moments& part) {
-        for (int k = 0; k < 2 * Moments::kSums; ++k) all.word[k] += part.word[k];
-      });
+      [](std::uint64_t& all, std::uint64_t part) { all = std::max(all, part); }));
+}
+
+// Lists the neighbors of a chunk; `list` grows if they need it. Returns the number of entries.
+template <Precision P>
+std::int64_t list_chunk(const StepKernels<P>& kernels, const StepArguments<P>& arguments,
+                        const Chunk& chunk, const Candidates& candidates,
+                        std::vector<std::uint32_t>& list) {
+  for (;;) {
+    const auto room = static_cast<std::int64_t>(list.size()) - kReadAhead;
+    const std::int64_t wanted =
+        kernels.list(arguments, chunk.first, chunk.last, candidates, list.data(), room);
+    if (wanted <= room) {
+      // Steps read beyond the last entry; index 0 there is that of a particle.
+      std::fill_n(list.begin() + wanted, kReadAhead, 0u);
+      return wanted;
+    }
+    // A quarter more at least: the chunk is listed again, which should be rare.
+    list.resize(static_cast<std::size_t>(std::max(wanted, 5 * room / 4) + 16 * kChunk));
+  }
 }
 
 // The largest tag of the first `count` particles that are outside the box where it is not periodic.

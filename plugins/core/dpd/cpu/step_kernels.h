@@ -4,7 +4,7 @@
 // Each particle has a full list and adds up its own forces, in the order of the GPU's threads.
 #pragma once
 
-#include "motion_kernels.h"
+#include "row_sums.h"
 #include "scalar_batch.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
@@ -22,7 +22,7 @@ class StepLoop {
   static constexpr int kHits = 128;  // of a batch
   static_assert(kHits <= kBatch && kHits % kLanes == 0);
   // Forces are added up by add_rows().
-  static constexpr bool in_rows = sizeof(Real) == 4 && !reading && !density && !transverse;
+  static constexpr bool in_rows = sizeof(Real) == 4 && !density && !transverse;
 #if defined(__AVX2__)
   static constexpr int kTested = 2 * kGroup;  // entries at a time
 #else
@@ -371,16 +371,12 @@ class StepLoop {
     return end;
   }
 
-  // The same of forces alone, with the three components of a sum in one register. What a row has
-  // in its fourth word is not used.
+  // The same with the components of a sum in registers.
   template <bool one_lane>
   int add_rows(int n, int end) {
-    FourFloats only = row_[0];
+    Rows only = row_[0];
     const auto add = [&](int pair, FourInts row) {
-      // row = (x, y, z, f / r) of a pair: sum += (f / r) r_ij for three components at a time.
-      const FourFloats r = reinterpret_cast<FourFloats>(row), f = {r[3], r[3], r[3], r[3]};
-      FourFloats& sum = one_lane ? only : row_[lane_[pair]];
-      sum = fused(r, f, sum);
+      (one_lane ? only : row_[lane_[pair]]).add(row, reading ? energy_[pair] : Real(0));
     };
     for (; n < end; n += kGroup) {
       const auto at = [n](const Real* from) {
@@ -413,11 +409,11 @@ class StepLoop {
     if constexpr (in_rows) {
       // As __shfl_xor_sync adds them: the same pairs of sums in the same order.
       for (int distance = s_.lanes / 2; distance > 0; distance /= 2)
-        for (int lane = 0; lane < distance; ++lane) row_[lane] += row_[lane + distance];
-      const FourFloats force = row_[0];
-      for (int lane = 0; lane < s_.lanes; ++lane) row_[lane] = FourFloats{};
-      if (simple_ && move_simply(i, force)) return;
-      sum_[0].force = {force[0], force[1], force[2]};
+        for (int lane = 0; lane < distance; ++lane) row_[lane].add(row_[lane + distance]);
+      const Rows sum = row_[0];
+      for (int lane = 0; lane < s_.lanes; ++lane) row_[lane] = Rows{};
+      if (simple_ && move_simply(i, sum.force)) return;
+      sum.leave(sum_[0]);
       return move(i);
     }
     for (int distance = s_.lanes / 2; distance > 0; distance /= 2)
@@ -538,6 +534,7 @@ class StepLoop {
     Real y_noise[kHits], z_noise[kHits];
   };
   struct Nothing {};
+  using Rows = RowSums<reading>;
 
   const StepArguments<P>& s_;
   Chunk& chunk_;
@@ -548,7 +545,7 @@ class StepLoop {
   Segment segment_[kChunk];
   bool simple_ = false;  // whether move_simply() serves
   SumOf<P> sum_[4];
-  FourFloats row_[4] = {};                      // of add_rows()
+  Rows row_[4] = {};                            // of add_rows()
   static constexpr int kRoom = kHits + kGroup;  // what gather_four() reads and writes
   std::uint32_t hit_[kRoom] = {};
   std::uint8_t lane_[kHits];

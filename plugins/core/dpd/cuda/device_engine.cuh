@@ -72,6 +72,14 @@ class DeviceEngine : protected OnDevice, public EngineBase {
     return velocity_sums_.of(particles().count, flag, particles().present().position.data(),
                              resting(), stream_);
   }
+  double own_largest_square() final {
+    return velocity_sums_.largest_square(particles().count, particles().present().position.data(),
+                                         resting(), stream_);
+  }
+  Moments own_products(bool mixed, double finer) final {
+    return velocity_sums_.of_products(particles().count, mixed, finer,
+                                      particles().present().position.data(), resting(), stream_);
+  }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
     launch_each(particles().count, stream_, &map_kernel<typename P::Position, typename P::Velocity>,
                 particles().count, map, flag, particles().present().position.data(), resting());
@@ -85,8 +93,15 @@ class DeviceEngine : protected OnDevice, public EngineBase {
     set_noise(s.forces, number);
     set_time(s.motion, number);
     if (is_sheared()) tilt_step(s, number);
+    if (is_dilated()) dilate_step(s, number);
     particles().set_arrays(s, there);
     return s;
+  }
+  // The laws of bonded terms of a table.
+  BondedTerms bonded_terms(std::size_t table) const {
+    BondedTerms terms = constants_.bonded_terms(table);
+    if (is_dilated()) terms.edges = bonded_terms_of<P>(box_of_step(step_ + 1)).edges;
+    return terms;
   }
   // From rest to the positions of the next step.
   void launch_first(const Step<P>& s) const {

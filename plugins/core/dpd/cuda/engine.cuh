@@ -28,13 +28,14 @@ class CudaEngine final : public DeviceEngine<P> {
   using typename Base::Misplaced, typename Base::State;
   using Triple = double[3];
   using Base::base_, Base::bonded_, Base::built_, Base::choose_plain, Base::constants_,
-      Base::counters_, Base::draw_of, Base::energy_and_virial_, Base::find_bounding_spheres,
-      Base::frame_, Base::is_sheared, Base::launch_first, Base::lists_end_after, Base::lists_hold_,
-      Base::look_at_bonds, Base::lose_particle, Base::moment_units_, Base::only_change_of,
-      Base::plain_, Base::read_sums, Base::refuse_particle, Base::replace_box, Base::settings_,
-      Base::settings_of_tilted_box, Base::step_, Base::step_to, Base::stream_, Base::table_of,
-      Base::tables, Base::target_of, Base::temperature_drops_, Base::tilt, Base::tilt_cells,
-      Base::use, Base::velocity_sums_;
+      Base::bonded_terms, Base::box_of_step, Base::counters_, Base::dilation_ends_lists,
+      Base::draw_of, Base::energy_and_virial_, Base::find_bounding_spheres, Base::fit_cells,
+      Base::frame_, Base::is_dilated, Base::is_sheared, Base::launch_first, Base::lists_end_after,
+      Base::lists_hold_, Base::look_at_bonds, Base::lose_particle, Base::moment_units_,
+      Base::only_change_of, Base::plain_, Base::read_sums, Base::refuse_particle, Base::replace_box,
+      Base::settings_, Base::settings_of_tilted_box, Base::step_, Base::step_to, Base::stream_,
+      Base::table_of, Base::tables, Base::target_of, Base::temperature_drops_, Base::tilt,
+      Base::tilt_cells, Base::use, Base::velocity_sums_;
 
  public:
   CudaEngine(const Settings& settings, int device)
@@ -58,6 +59,11 @@ class CudaEngine final : public DeviceEngine<P> {
                 host.double_precision ? &write_kernel<P, double> : &write_kernel<P, float>,
                 p_.count, frame_, resting_particles(), host);
     stream_.finish("write");
+  }
+
+  void set_box(const Box& way, const Box& next) override {
+    Base::set_box(way, next);
+    knows_interval_ = false;  // a kernel of many steps has one box
   }
 
   // The only host has its particles where they were.
@@ -141,6 +147,10 @@ class CudaEngine final : public DeviceEngine<P> {
     if (!temperature_drops_.empty()) drops_.upload(temperature_drops_.data(), stream_);
     bonded_.forget(stream_);
     if (steps > 1 && !std::exchange(knows_interval_, true)) find_interval();
+    if (lists_hold_ && dilation_ends_lists(step_ + 1)) {
+      find_bounding_spheres(cells_, step_ + 1 - built_);
+      lists_end();
+    }
     if (!lists_hold_) set_expired(step_ + 1);
     Step<P> first = step_of(step_);
     first.ends_lists = first.ends_lists && lists_hold_;
@@ -182,7 +192,7 @@ class CudaEngine final : public DeviceEngine<P> {
 
   void launch_step(std::int64_t number, bool reading) {
     Step<P> s = step_of(number);
-    bonded_.launch(s, constants_.bonded_terms(table_of(number)), 0, p_.block(), reading, stream_);
+    bonded_.launch(s, bonded_terms(table_of(number)), 0, p_.block(), reading, stream_);
     if (charges_) s.charged = charges_->launch(s.position, {s.status, number}, reading);
     // The changes of the last step are left to change_velocities().
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
@@ -219,11 +229,11 @@ class CudaEngine final : public DeviceEngine<P> {
   // Whether such a kernel serves the particles and their forces.
   void find_interval() {
     intervals_.give_up();
-    const bool simple = plain_ && !is_sheared() && !settings_.pairs.has_densities() &&
-                        !settings_.pairs.transverse && !charges_ && !links_.any_bonds() &&
-                        !bonded_.wanted() && settings_.velocity_changes.empty() &&
-                        settings_.body_forces.empty() && settings_.surfaces.empty() &&
-                        tables().size() == 1;
+    const bool simple = plain_ && !is_sheared() && !is_dilated() &&
+                        !settings_.pairs.has_densities() && !settings_.pairs.transverse &&
+                        !charges_ && !links_.any_bonds() && !bonded_.wanted() &&
+                        settings_.velocity_changes.empty() && settings_.body_forces.empty() &&
+                        settings_.surfaces.empty() && tables().size() == 1;
     if constexpr (kIntegers<P>)
       if (simple) intervals_.look(p_.count, p_.lanes);
   }
@@ -304,6 +314,7 @@ class CudaEngine final : public DeviceEngine<P> {
     p_.state[0].velocity.swap(p_.state[1].velocity);
     counters_.steps += to - step_;
     step_ = to;
+    if (is_dilated()) frame_.box = box_of_step(step_);
     frame_.box.tilt[0] = tilt(step_);
     p_.now = buffer_of(to);
     lists_hold_ = true;
@@ -380,6 +391,15 @@ class CudaEngine final : public DeviceEngine<P> {
             static_cast<unsigned>(cells_.here[1]), static_cast<unsigned>(cells_.here[2])};
   }
 
+  // Cells and short positions for the box at a step.
+  void fit_to_box(std::int64_t step) {
+    const std::array<int, 3> count{cells_.here[0], cells_.here[1], cells_.here[2]};
+    fit_cells(cells_, step, p_.count, nullptr);
+    if (!std::equal(count.begin(), count.end(), cells_.here))
+      sorter_.reserve(static_cast<std::size_t>(p_.count), cells_, stream_);
+    base_.cells = cells_;
+    fit_shorts(base_, settings_);
+  }
   // Sorts the particles and lists their neighbors; positions are those of step.
   void build(std::int64_t step) {
     handled_ = built_ = step;
@@ -389,6 +409,7 @@ class CudaEngine final : public DeviceEngine<P> {
       });
       tilt_cells(cells_, step);
     }
+    if (is_dilated()) fit_to_box(step);
     const State &here = p_.present(), &there = p_.state[p_.now ^ 1];
     sorter_.sort(p_.count, step, cells_, base_,
                  {{here.position.data(), here.velocity.data(), p_.slot.data()},

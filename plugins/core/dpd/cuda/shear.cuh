@@ -7,11 +7,16 @@
 
 namespace manymove::dpd {
 
+// Positions in 16 bits for the box of these settings.
+template <Precision P>
+void fit_shorts(Step<P>& base, const Settings& settings) {
+  base.shorts = shorts_of(settings, settings.cutoff);
+  base.density_shorts = shorts_of(settings, settings.pairs.many_body.cutoff);
+}
 // What all steps under shear have. tilted: the settings with the box that is tilted most.
 template <Precision P>
 void shear_box(Step<P>& base, const Settings& tilted) {
-  base.shorts = shorts_of(tilted, tilted.cutoff);
-  base.density_shorts = shorts_of(tilted, tilted.pairs.many_body.cutoff);
+  fit_shorts(base, tilted);
   base.motion.frame.tilted = 1;
 }
 

@@ -25,6 +25,10 @@ struct MomentSums {
   __device__ void add(bool here, const auto& r, const auto& v) const {
     Moments own;
     if (here) add_moments(own, flag, units, r, v);
+    add(own);
+  }
+  // The same with the addends of each thread.
+  __device__ void add(const Moments& own) const {
     unsigned long long* const to =
         total + (blockIdx.x * (kThreads / 32) + threadIdx.x / 32) % kCopies * kWords;
 #pragma unroll

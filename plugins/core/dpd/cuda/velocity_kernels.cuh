@@ -2,6 +2,7 @@
 // Changes of velocities on a GPU: sums over a group, and the velocities that follow from them.
 #pragma once
 
+#include <bit>
 #include <vector>
 
 #include "../velocity_changes.h"
@@ -15,6 +16,33 @@ __global__ void __launch_bounds__(kThreads)
     moments_kernel(int count, MomentSums sums, const Position* position, const Velocity* velocity) {
   const int i = index_of_thread(), readable = i < count ? i : 0;
   sums.add(i < count, position[readable], velocity[readable]);
+}
+
+// One thread per particle: add_products().
+template <class Position, class Velocity>
+__global__ void __launch_bounds__(kThreads)
+    products_kernel(int count, bool mixed, double finer, MomentSums sums, const Position* position,
+                    const Velocity* velocity) {
+  const int i = index_of_thread();
+  Moments own;
+  if (i < count) add_products(own, mixed, finer, sums.units, position[i], velocity[i]);
+  sums.add(own);
+}
+
+// One thread per particle: the largest square_of(), of which positive numbers have the order of
+// their bits.
+template <class Position, class Velocity>
+__global__ void __launch_bounds__(kThreads)
+    largest_square_kernel(int count, const double* units, unsigned long long* largest,
+                          const Position* position, const Velocity* velocity) {
+  const int i = index_of_thread();
+  const double own = i < count ? fabs(square_of(units, position[i], velocity[i])) : 0;
+  auto bits = static_cast<unsigned long long>(__double_as_longlong(own));
+  for (int lane = 16; lane > 0; lane /= 2) {
+    const unsigned long long other = __shfl_xor_sync(kWholeWarp, bits, lane);
+    bits = other > bits ? other : bits;
+  }
+  if (threadIdx.x % 32 == 0) atomicMax(largest, bits);
 }
 
 // A change of velocities in stride. drop: by how much it has lowered the temperature.
@@ -41,7 +69,7 @@ __global__ void __launch_bounds__(kThreads)
       double drop = blockIdx.x == 0 ? *drive.drop : 0;
       bad =
           make_map(drive.change, drive.scale, sums, drive.target, drop, map) != ChangeState::kMade;
-      found[0] = map.scale;
+      found[0] = map.scale[0];
       for (int a = 0; a < 3; ++a) found[1 + a] = map.shift[a];
       if (blockIdx.x == 0) {
         *drive.drop = drop;
@@ -52,7 +80,7 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   const int i = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
   if (i >= s.count || bad) return;
-  const VelocityMap map = {found[0], {found[1], found[2], found[3]}};
+  const VelocityMap map = {{found[0], found[0], found[0]}, {found[1], found[2], found[3]}};
   typename P::Position r = s.position[i];
   typename P::Velocity v = s.next_velocity[i];
   // lambda v + shift of make_map(): the velocity at the end of the step becomes scale v + shift;
@@ -99,6 +127,24 @@ class VelocitySums {
     if (count == 0) return {};
     launch_each(count, stream, &moments_kernel<Position, Velocity>, count,
                 of_step(0, flag, Moments::kSums, stream), position, velocity);
+    return fetch(0, stream);
+  }
+  template <class Position, class Velocity>
+  double largest_square(int count, const Position* position, const Velocity* velocity,
+                        const EngineStream& stream) const {
+    if (count == 0) return 0;
+    launch_each(count, stream, &largest_square_kernel<Position, Velocity>, count, units_.data(),
+                of_step(0, 0, 1, stream).total, position, velocity);
+    unsigned long long bits;
+    stream.fetch(sums_of(0), &bits, 1);
+    return std::bit_cast<double>(bits);
+  }
+  template <class Position, class Velocity>
+  Moments of_products(int count, bool mixed, double finer, const Position* position,
+                      const Velocity* velocity, const EngineStream& stream) const {
+    if (count == 0) return {};
+    launch_each(count, stream, &products_kernel<Position, Velocity>, count, mixed, finer,
+                of_step(0, 0, 3, stream), position, velocity);
     return fetch(0, stream);
   }
 

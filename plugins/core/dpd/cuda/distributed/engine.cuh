@@ -58,6 +58,9 @@ class DistributedEngine final : public DeviceEngine<P> {
     guarded([&] { transfer_.download(arrays, frame_); });
   }
 
+  void set_box(const Box&, const Box&) override {
+    throw std::invalid_argument("the box cannot change on several GPUs");
+  }
   void set_origins(int count, const std::uint32_t* tag) override {
     guarded([&] { transfer_.set_origins(count, tag); });
   }
