@@ -82,16 +82,17 @@ class CpuEngine final : public EngineBase {
 
  private:
   Vector<double> flux_of(int i) const { return flux_.empty() ? Vector<double>{} : flux_[i]; }
+  void make_room(std::size_t n) {
+    const auto resize = [n](auto&... each) { (each.resize(n), ...); };
+    resize(position_, velocity_, force_, image_, origin_);
+    flux_.resize(has_scalars<P> ? n : 0);
+  }
   void take_particles(const HostArrays& arrays, const Topology& topology) override {
     const auto n = static_cast<std::size_t>(std::max(arrays.count, 0));
     count_ = 0;  // none, if one of them is refused
     check_together([&] {
-      position_.resize(n);
-      velocity_.resize(n);
+      make_room(n);
       force_.assign(n, Force{});
-      flux_.resize(has_scalars<P> ? n : 0);
-      image_.resize(n);
-      origin_.resize(n);
       for (std::size_t i = 0; i < n; ++i) {
         int images[3] = {};
         if (arrays.image) std::copy_n(arrays.image[i], 3, images);
@@ -402,7 +403,9 @@ class CpuEngine final : public EngineBase {
     if (ranks_) find_ghosts();
     // Spheres and keys again, in the new order and with the ghosts at the end.
     find_keys(0, static_cast<int>(position_.size()));
-    if (kCoarseApart) note_coarse_positions();
+    coarse_.resize(kCoarseApart ? position_.size() : 0);
+    for_each_index(pool_, static_cast<int>(coarse_.size()),
+                   [&](int i) { coarse_[i] = coarse_position_of(position_[i]); });
     find_cells(pool_, arguments_.cells, count_, key_, cell_, range_);
   }
 
@@ -416,12 +419,6 @@ class CpuEngine final : public EngineBase {
   void share_box() {
     *ranks_ = decomposition_of(settings_of_tilted_box(), *communicator_, beyond_lists());
     set_cells();
-  }
-
-  void note_coarse_positions() {
-    coarse_.resize(position_.size());
-    for_each_index(pool_, static_cast<int>(coarse_.size()),
-                   [&](int i) { coarse_[i] = coarse_position_of(position_[i]); });
   }
 
   void list_neighbors() {
@@ -491,13 +488,7 @@ class CpuEngine final : public EngineBase {
     const auto arrived = deliver(*communicator_, std::move(leaving));
     links_.migrate(*communicator_, stay, std::move(rows));
     count_ = checked_count(static_cast<std::int64_t>(stay + arrived.size()));
-    const auto n = static_cast<std::size_t>(count_);
-    position_.resize(n);
-    velocity_.resize(n);
-    force_.resize(n);
-    flux_.resize(has_scalars<P> ? n : 0);
-    image_.resize(n);
-    origin_.resize(n);
+    make_room(static_cast<std::size_t>(count_));
     for (const Migrant<P>& migrant : arrived) settle(stay++, migrant);
   }
   void settle(std::size_t i, const Migrant<P>& migrant) {
