@@ -14,6 +14,7 @@
 #include "styles/pair_manymove_dpd_coul_slater_long.h"
 #include "styles/pair_manymove_dpd_ext.h"
 #include "styles/pair_manymove_mdpd.h"
+#include "styles/pair_manymove_scalars.h"
 
 #if defined(MANYMOVE_RUN_STYLE)
 #include "resident/resident_verlet.h"
@@ -66,6 +67,11 @@ extern "C" __attribute__((visibility("default"))) void manymove_register_styles(
   // LAMMPS' fix mvv/dpd asks for a pair style whose name begins with mdpd.
   style("pair", "mdpd/manymove", "manymove: another name of pair_style manymove/mdpd",
         &create<PairManymoveMDPD>);
+  // LAMMPS' fixes mvv/edpd and mvv/tdpd ask for pair styles with these beginnings.
+  for (const char* name : {"manymove/edpd", "edpd/manymove"})
+    style("pair", name, "manymove: energy-conserving DPD", &create<PairManymoveEDPD>);
+  for (const char* name : {"manymove/tdpd", "tdpd/manymove"})
+    style("pair", name, "manymove: transport DPD", &create<PairManymoveTDPD>);
   style("bond", "manymove/harmonic", "manymove: harmonic bonds", &create<BondManymoveHarmonic>);
   style("fix", "manymove/call", "manymove: calls of the program that runs LAMMPS",
         &create_with_arguments<FixManymoveCall>);

@@ -241,6 +241,8 @@ SOURCES = {
     "pair manymove/dpd/ext": "pair_manymove_dpd_ext.cpp",
     "pair manymove/dpd/ext/tstat": "pair_manymove_dpd_ext.cpp",
     "pair manymove/mdpd": "pair_manymove_mdpd.cpp",
+    "pair manymove/edpd": "pair_manymove_scalars.cpp",
+    "pair manymove/tdpd": "pair_manymove_scalars.cpp",
     "bond manymove/harmonic": "bond_manymove_harmonic.cpp",
     "fix manymove/wall": "fix_manymove_wall.cpp",
     "fix manymove/coulomb": "fix_manymove_coulomb.cpp",
@@ -336,6 +338,9 @@ def script(lines: list[str]) -> str:
         return f"{first}\n{CARBON_DIOXIDE}{rest}\nrun 2\n"
     if "manymove/wrmc" in text:
         return f"{first}\n{ZEOLITE}{rest}\nrun 2\n"
+    if "dpd/manymove" in text:
+        fluid = re.sub(r" bond/types.*|create_bonds.*", "", FLUID)
+        return f"{first}\n{fluid}{rest}\nrun 2\n"
     given = {
         "comm_modify": "comm_modify vel yes",
         "pair_style": "pair_style manymove/dpd 1.0 1.0 1",

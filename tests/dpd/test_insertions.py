@@ -36,12 +36,21 @@ SCRIPTS = {
 }
 TABLE = THERMO.replace("press", "press atoms")
 RUNS = "thermo 2\nrun 8\nrun 5\n"
+# LAMMPS compares positions with a region as they were wrapped when it last built its lists.
+OFTEN = "neigh_modify every 1 delay 0 check no\n"
 
 
 @pytest.mark.parametrize("precision", ["double", "mixed"])
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_few_steps_are_those_of_the_host(name, precision, device, tmp_path):
     assert_steps_of_lammps(SCRIPTS[name], precision, device, tmp_path, RUNS, TABLE)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_after_particles_have_crossed_the_box(name, device, tmp_path):
+    assert_steps_of_lammps(
+        SCRIPTS[name] + OFTEN, "double", device, tmp_path, "thermo 8\nrun 40\n", TABLE, 100.0
+    )
 
 
 def test_several_ranks(device, tmp_path):
@@ -84,6 +93,9 @@ def test_what_is_not_served_is_named(tmp_path):
     script = two_types() + fluid() + TOP + DEPOSIT
     script += "fix p all npt temp 1.0 1.0 0.2 iso 20.0 20.0 0.5\n"
     assert_named(script, "fix in deposit in a box that changes", tmp_path)
+    script = two_types() + fluid() + NVE + TOP + DEPOSIT
+    script += "fix l all langevin 1.0 1.0 1.0 7\n"
+    assert_named(script, "fix in deposit with fix langevin", tmp_path)
 
 
 @on_gpu

@@ -9,6 +9,7 @@ from dpd_comparisons import (
     assert_restart_continues,
     assert_same_bits,
     assert_steps_of_lammps,
+    assert_stresses_of_lammps,
 )
 from dpd_scripts import (
     BONDS,
@@ -48,6 +49,11 @@ def test_a_few_steps_are_those_of_the_host(name, precision, device, tmp_path):
     else:
         script = SCRIPTS[name]
     assert_steps_of_lammps(script, precision, device, tmp_path, table=TABLE)
+
+
+@pytest.mark.parametrize("name", ["nvt", "triclinic"])
+def test_stresses_of_particles(name, device, tmp_path):
+    assert_stresses_of_lammps(SCRIPTS[name], device, tmp_path, TABLE)
 
 
 @pytest.mark.parametrize("ranks", [2, 4])

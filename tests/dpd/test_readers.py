@@ -103,6 +103,38 @@ def test_temperatures_and_pressures_need_sums_only(ranks, device, tmp_path):
     assert not copied or copied[0] < copied[1] / 4
 
 
+COLD = "velocity all scale 1e-12\npair_coeff * * 0.0 1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("timestep", "more"),
+    [
+        (1e-6, ""),
+        (1e-9, ""),
+        (0.01, COLD),
+        (0.01, "mass 2 1e8\nvelocity all create 1.3 13 loop all\n"),
+    ],
+    ids=["short steps", "shorter ones", "cold", "unequal masses"],
+)
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_sums_have_all_digits(ranks, timestep, more, device, tmp_path):
+    """Whatever the velocities are in cutoffs per step. The stresses are kinetic ones alone."""
+    script = system(timestep=timestep) + fluid(temperature=0.0) + more
+    script += "compute k all pressure thermo_temp ke\n"
+    script += "thermo_style custom step temp ke c_k[*]\nthermo_modify norm no format float %.16g\n"
+    host, ours = (
+        run_lammps(script + place + "thermo 1\nrun 2\n", tmp_path, ranks)
+        for place in ("", resident(device))
+    )
+    assert_stays(ours)
+    scale = abs(host.thermo()["c_k[1]"][1])
+    for column, values in host.thermo().items():
+        tolerance = 1e-12 * scale if column.startswith("c_k") else 0.0
+        assert ours.thermo()[column][1] == pytest.approx(values[1], rel=1e-12, abs=tolerance), (
+            column
+        )
+
+
 def test_a_fix_that_changes_the_time_step(device, tmp_path):
     more = "fix dt all dt/reset 3 0.001 0.02 0.02\n" + THERMO + "run 9\n"
     ours, host = compare(SCRIPTS["bonds"], more, device, tmp_path)

@@ -7,6 +7,7 @@ import signal
 
 import numpy as np
 import pytest
+from dpd_comparisons import assert_stresses_of_lammps
 from dpd_scripts import (
     BONDS,
     END,
@@ -398,6 +399,11 @@ def test_sllod_is_that_of_lammps(rate, chain, style, device, tmp_path):
     assert abs(host.thermo()["v_p"]).min() > 0
     for name, expected in host.thermo().items():
         assert ours.thermo()[name] == pytest.approx(expected, rel=1e-7, abs=1e-7), name
+
+
+@pytest.mark.parametrize("rate", [0.3, 2.2])
+def test_stresses_of_particles_under_sllod(rate, device, tmp_path):
+    assert_stresses_of_lammps(fluid(0.0) + SHEAR.format(rate) + sllod(), device, tmp_path)
 
 
 def test_the_reversible_integrator_of_sllod_is_refused_by_name(tmp_path):

@@ -15,6 +15,7 @@ from dpd_scripts import (
     assert_close,
     assert_same_steps,
     assert_stays,
+    compare,
     pick,
     resident,
     state,
@@ -134,6 +135,28 @@ def assert_stresses_of_particles(script: str, device: str, folder: Path) -> None
     for pressure, stress in (("c_v[1]", "c_sum[1]"), ("c_v[5]", "c_sum[2]")):
         expected = -table[stress] / table["Volume"]
         assert table[pressure] == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+# A dump of them.
+OF_PARTICLES = "compute s all stress/atom NULL\ndump s all custom 5 s id c_s[1] c_s[4]\n"
+OF_PARTICLES += "dump_modify s sort id format float %.17g\n"
+
+
+def assert_stresses_of_lammps(
+    script: str, device: str, folder: Path, table: str = THERMO, ranks: int = 1
+) -> None:
+    """Assert that stresses per atom and thermodynamic output agree, also where a thermostat or a
+    barostat changes velocities and the box after the forces."""
+    more = OF_PARTICLES + table + "thermo 5\nrun 20\n"
+    ours, host = compare(script, more, device, folder, ranks)
+    for frame in (1, -1):
+        of_ours, of_host = (
+            pick(run, "c_s[1]", "c_s[4]", file="s", frame=frame) for run in (ours, host)
+        )
+        assert_close(of_ours, of_host, 1e-9)
+    scale = abs(host.thermo()["Press"]).max()
+    for name, expected in host.thermo().items():
+        assert ours.thermo()[name] == pytest.approx(expected, rel=1e-9, abs=1e-9 * scale), name
 
 
 def assert_named(script: str, reason: str, folder: Path, ranks: int = 1) -> str:

@@ -173,10 +173,10 @@ def assert_stays(run: Run) -> None:
     assert "manymove" not in "".join(re.findall("WARNING.*", run.output)), run.output
 
 
-def compare(script: str, more: str, device: str, tmp_path) -> tuple[Run, Run]:
+def compare(script: str, more: str, device: str, tmp_path, ranks: int = 1) -> tuple[Run, Run]:
     """The same on the host and with the engine, for a few steps: not yet chaotic."""
-    host = run_lammps(script + more + END, tmp_path)
-    ours = run_lammps(script + resident(device) + more + END, tmp_path)
+    host = run_lammps(script + more + END, tmp_path, ranks)
+    ours = run_lammps(script + resident(device) + more + END, tmp_path, ranks)
     assert_stays(ours)
     return ours, host
 

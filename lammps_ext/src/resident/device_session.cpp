@@ -12,6 +12,7 @@
 #include "core/runtime/digest.h"
 #include "domain.h"
 #include "error.h"
+#include "styles/pair_manymove_dpd.h"
 #include "timer.h"
 #include "translation/box.h"
 #include "update.h"
@@ -61,6 +62,14 @@ HostArrays DeviceSession::arrays_with_images() {
   return arrays;
 }
 
+void DeviceSession::add_scalars(HostArrays& arrays) {
+  if (!script_.dpd()->scalars()) return;
+  read_scalars(*atom, atom->nlocal, false, scalars_);
+  read_scalars(*atom, atom->nlocal, true, flux_);
+  arrays.scalars = pointer_to(scalars_);
+  arrays.flux = pointer_to(flux_);
+}
+
 void DeviceSession::upload(bool other_coefficients) {
   bool changed = false;
   guarded([&] { changed = script_.has_new_classes(communicator_); });
@@ -69,6 +78,7 @@ void DeviceSession::upload(bool other_coefficients) {
     script_.read_particles(communicator_);
     HostArrays from = arrays_with_images();
     for (int i = 0; i < atom->nlocal; ++i) image_[i] = manymove::dpd::unpack_image(atom->image[i]);
+    add_scalars(from);
     std::vector<double> velocity = other_velocities();
     if (!velocity.empty()) from.velocity = reinterpret_cast<double (*)[3]>(velocity.data());
     if (script_.shearing().rate() != 0) convert_images(update->ntimestep, 1);
@@ -186,10 +196,13 @@ void DeviceSession::download_again(unsigned what) {
   const bool sheared = script_.shearing().rate() != 0;
   guarded([&] {
     HostArrays to = arrays_with_images();
-    if (!(what & kVelocities)) to.velocity = nullptr;
-    if (!(what & kForces)) to.force = nullptr;
+    add_scalars(to);
+    if (!(what & kVelocities)) to.velocity = nullptr, to.scalars = nullptr;
+    if (!(what & kForces)) to.force = nullptr, to.flux = nullptr;
     if (!(what & kPositions)) to.position = nullptr, to.image = nullptr;
     engine_->download(to);
+    if (to.scalars) write_scalars(*atom, atom->nlocal, false, scalars_);
+    if (to.flux) write_scalars(*atom, atom->nlocal, true, flux_);
     if (sheared && (what & kPositions)) convert_images(engine_->step(), -1);
   });
   for (int i = 0; sheared && (what & kVelocities) && i < atom->nlocal; ++i)
@@ -229,6 +242,11 @@ std::uint64_t DeviceSession::fingerprint(bool of_velocities) const {
   digest.add(atom->type, n * sizeof(int));
   digest.add(atom->mask, n * sizeof(int));
   if (script_.charges().any()) digest.add(atom->q, n * sizeof(double));
+  if (script_.dpd()->scalars()) {
+    ScalarArrays scalars;
+    read_scalars(*atom, atom->nlocal, false, scalars);
+    digest.add(scalars.data(), n * sizeof scalars[0]);
+  }
   digest.add(&update->dt, sizeof(double));
   return digest.value();
 }

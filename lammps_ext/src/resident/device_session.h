@@ -11,6 +11,7 @@
 
 #include "core/dpd/engine.h"
 #include "resident/device_phase.h"
+#include "styles/scalars_of_atoms.h"
 #include "translation/script_translation.h"
 
 namespace LAMMPS_NS {
@@ -29,6 +30,8 @@ class DeviceSession : private DevicePhase {
   // Makes the engine's changes of velocities at the end of the present step, of which the host has
   // the arrays `what`.
   void change_velocities(unsigned what);
+  // Of velocities, in the latest half step of a chain of thermostats.
+  double factor_of_thermostat() const { return engine_->thermostat().factor; }
   // For fixes that change the box; as those of the engine.
   std::array<double, 6> kinetic_sums();
   void follow(const Barostat::Change& change);
@@ -70,14 +73,17 @@ class DeviceSession : private DevicePhase {
   void warn_of_stretched_bonds();
   void count_drops();
   manymove::dpd::HostArrays arrays_with_images();
+  // Room for the scalars of atoms, where they have some.
+  void add_scalars(manymove::dpd::HostArrays& arrays);
 
   ScriptTranslation& script_;
   std::unique_ptr<manymove::dpd::Engine> engine_;
-  double time_step_ = 0;                       // of engine_
-  std::vector<double> cuts_;                   // of its sub-domains
-  bool warned_ = false;                        // of stretched bonds
-  std::vector<std::array<int, 3>> image_;      // LAMMPS' images, unpacked
-  std::vector<std::array<double, 3>> body_;    // body forces within atom->f
+  double time_step_ = 0;                     // of engine_
+  std::vector<double> cuts_;                 // of its sub-domains
+  bool warned_ = false;                      // of stretched bonds
+  std::vector<std::array<int, 3>> image_;    // LAMMPS' images, unpacked
+  std::vector<std::array<double, 3>> body_;  // body forces within atom->f
+  ScalarArrays scalars_, flux_;
   std::uint64_t velocities_ = 0, others_ = 0;  // fingerprints
   bool only_velocities_ = false;               // may have changed
   int rank_with_atoms_ = -1;

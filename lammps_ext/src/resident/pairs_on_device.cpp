@@ -30,6 +30,8 @@ std::string PairOnDevice::obstacle(LAMMPS* lmp) {
     return has_many_body_style(lmp) ? "pair_style manymove/mdpd in a hybrid style"
                                     : "no pair_style manymove/dpd";
   if (!lmp->force->pair->compute_flag) return "pair_modify compute no";
+  for (const PairManymoveDPD* pair : dpd_pairs(lmp))
+    if (pair->scalars()) return "pair_style " + pair->style();
   if (lmp->comm->nprocs > 1 && lmp->comm->layout == Comm::LAYOUT_TILED) return "comm_style tiled";
   if (lmp->domain->nonperiodic == kShrinkWrapped) return "shrink-wrapped boundary";
   if (lmp->atom->molecular >= kTemplate) return "atom_style template";

@@ -227,6 +227,8 @@ void VerletManymove::choose_place() {
   if (any && !gpu) no_gpu = ": no CUDA device (" + why_no_gpus() + "), ";
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;
   std::string unserved = script_->unserved();
+  if (unserved.empty() && gpu && comm->nprocs > 1 && script_->dpd()->scalars())
+    unserved = "pair_style " + script_->dpd()->style() + " on several GPUs (instead: device cpu)";
   if (unserved.empty() && gpu && comm->nprocs > 1 && script_->barostat().fix())
     unserved = "a box that changes on several GPUs (instead: device cpu)";
   const std::string risk = any && !gpu && unserved.empty() ? script_->risk() : "";
@@ -312,10 +314,15 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
     timer->stamp(Timer::PAIR);
     const bool in_time = update->ntimestep == stop;
     ev_set(update->ntimestep);
+    const bool tallied = stepwise && wants_values_per_atom();
+    if (tallied) read(script, session, kEverything);  // as the forces found the particles
     const bool changed = stepwise && end_step(script, session);
     what = stop == last || !in_time ? kEverything : what_is_read(script, session);
     if (script.shearing().set_before(update->ntimestep) && comm->nprocs > 1) follow_atoms(session);
-    read(script, session, what);
+    if (tallied)
+      session.download(kVelocities | kPositions);
+    else
+      read(script, session, what);
     if (stop == last) session.check_velocities();
     script.shearing().set_after_step();
     if (!changed && script.velocities().act_at(update->ntimestep)) session.change_velocities(what);
@@ -416,7 +423,7 @@ void VerletManymove::read(const ScriptTranslation& script, DeviceSession& sessio
     refresh_neighbors(&session);
   if (densities) script.dpd()->update_densities();
   if (what & kForces) script.forces().add_on_host(vflag);
-  if (per_atom) return tally_per_atom(script);
+  if (per_atom) tally_per_atom(script, session);
   take_sums(script, session);
 }
 
@@ -433,18 +440,29 @@ void VerletManymove::take_sums(const ScriptTranslation& script, const DeviceSess
   set_sums(force->improper, sums.impropers);
 }
 
-// Energies and virials by particle, from the styles of the host. The forces of a step are those at
-// the velocities in its middle.
-void VerletManymove::tally_per_atom(const ScriptTranslation& script) {
+// Energies and virials by particle, from the styles of the host, which also leave sums. The forces
+// of a step are those at the velocities in its middle.
+void VerletManymove::tally_per_atom(const ScriptTranslation& script, const DeviceSession& session) {
   const int n = atom->nlocal;
   const auto values = 3 * static_cast<std::size_t>(n);
   const std::vector<double> velocity(atom->v[0], atom->v[0] + values),
       total_force(atom->f[0], atom->f[0] + values);
+  ScalarArrays scalars, flux;
+  const bool carry = script.dpd()->scalars() != manymove::dpd::kNoScalars;
+  if (carry) read_scalars(*atom, n, false, scalars);
+  if (carry) read_scalars(*atom, n, true, flux);
   for (int i = 0; i < n; ++i) {
     if (!script.is_integrated(i)) continue;
     const double mass = atom->rmass ? atom->rmass[i] : atom->mass[atom->type[i]];
+    if (script.thermostat().present())
+      script.thermostat().undo_half_step(session.factor_of_thermostat(), script.shearing().rate(),
+                                         atom->x[i], atom->v[i]);
     const double half_kick = 0.5 * update->dt * force->ftm2v / mass;
     for (int a = 0; a < 3; ++a) atom->v[i][a] -= half_kick * atom->f[i][a];
+    for (int k = 0; carry && k < manymove::dpd::kScalars; ++k)
+      if (const double* const rate = scalar_of_atom(*atom, i, k, true))
+        *scalar_of_atom(*atom, i, k, false) -=
+            0.5 * update->dt / (atom->edpd_flag ? atom->edpd_cv[i] : 1) * *rate;
   }
   comm->forward_comm();
   force_clear();
@@ -456,6 +474,8 @@ void VerletManymove::tally_per_atom(const ScriptTranslation& script) {
   if (force->kspace) force->kspace->compute(eflag, vflag);
   std::ranges::copy(velocity, atom->v[0]);
   std::ranges::copy(total_force, atom->f[0]);
+  if (carry) write_scalars(*atom, n, false, scalars);
+  if (carry) write_scalars(*atom, n, true, flux);
   comm->forward_comm();
 }
 

@@ -47,7 +47,7 @@ class VerletManymove : public Verlet {
   void take_sums(const ScriptTranslation& script, const DeviceSession& session);
   void begin_step(const ScriptTranslation& script, DeviceSession& session);
   bool end_step(const ScriptTranslation& script, DeviceSession& session);
-  void tally_per_atom(const ScriptTranslation& script);
+  void tally_per_atom(const ScriptTranslation& script, const DeviceSession& session);
   void refresh_neighbors(DeviceSession* session);
   void migrate_to_owners(DeviceSession& session);
   void follow_atoms(DeviceSession& session);

@@ -98,6 +98,7 @@ void PairManymoveDPD::attach(ForcesOfEngine* device) {
 void PairManymoveDPD::add_forces(std::uint64_t number,
                                  const manymove::dpd::PairCallback* callback) {
   const int all = atom->nlocal + atom->nghost;
+  const ScalarsOnHost carried = scalars_on_host();
   const manymove::dpd::Particles particles{
       atom->nlocal,
       reinterpret_cast<const double (*)[3]>(atom->x[0]),
@@ -105,7 +106,8 @@ void PairManymoveDPD::add_forces(std::uint64_t number,
       atom->type,
       tags(),
       image_.empty() ? nullptr : reinterpret_cast<const int (*)[3]>(image_.data()),
-      density_};
+      density_,
+      carried.scalars};
   const manymove::dpd::NeighborList neighbors{list->inum, list->ilist, list->numneigh,
                                               list->firstneigh};
   double energy = 0;
@@ -113,7 +115,8 @@ void PairManymoveDPD::add_forces(std::uint64_t number,
     forces_->add(
         table_of_step(), particles, neighbors, seed(), number,
         {force->newton_pair ? all : atom->nlocal, reinterpret_cast<double (*)[3]>(atom->f[0]),
-         eflag_global && !callback ? &energy : nullptr, callback});
+         eflag_global && !callback ? &energy : nullptr, callback, carried.flux});
+    take_flux();
   } catch (const std::bad_alloc&) {
     error->one(FLERR, "Pair style {}: out of memory for {} particles in {} threads", style_, all,
                threads_);

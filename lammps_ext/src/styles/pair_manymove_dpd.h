@@ -63,6 +63,8 @@ class PairManymoveDPD : public Pair {
   // present positions. It is collective, and neighbor lists must be up to date.
   virtual bool has_densities_of_atoms() const { return false; }
   void update_densities() { find_densities(); }
+  // Scalars that atoms carry for this style.
+  virtual manymove::dpd::ScalarKind scalars() const { return manymove::dpd::kNoScalars; }
 
   // Forces are computed by an engine that a run style has attached. Null: by this style itself.
   void attach(ForcesOfEngine* device);
@@ -85,6 +87,15 @@ class PairManymoveDPD : public Pair {
   // Local densities of atoms and ghosts, valid until the next call; null if forces need none.
   // Collective.
   virtual const double* find_densities() { return nullptr; }
+
+  // Scalars of atoms and ghosts, and room for their flux, which is 0; take_flux() adds it to that
+  // of the atoms. Null if there are none.
+  struct ScalarsOnHost {
+    const double (*scalars)[manymove::dpd::kScalars];
+    double (*flux)[manymove::dpd::kScalars];
+  };
+  virtual ScalarsOnHost scalars_on_host() { return {nullptr, nullptr}; }
+  virtual void take_flux() {}
 
   // Adds other forces of pairs, with LAMMPS' sums, where an engine computes those of DPD, too.
   virtual void add_charges() {}

@@ -166,6 +166,16 @@ void ChainThermostat::set_state(const NoseHooverState& state) const {
   fix_->*(&OfNH::t_current) = state.temperature;
 }
 
+void ChainThermostat::undo_half_step(double factor, double rate, const double x[3],
+                                     double v[3]) const {
+  const double flow = rate * (x[1] - domain->boxlo[1]);
+  const VelocityMap map = sllod_half_step(factor, update->dt, rate);
+  const double y = v[1] / map.scale[1];
+  v[0] = (v[0] - flow - map.slope * y) / map.scale[0] + flow;
+  v[1] = y;
+  v[2] /= map.scale[2];
+}
+
 void ChainThermostat::set_up() const {
   if (fix_) fix_->setup(0);
 }

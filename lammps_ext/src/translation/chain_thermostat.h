@@ -34,6 +34,8 @@ class ChainThermostat : protected Pointers {
   // The state of the fix.
   manymove::dpd::NoseHooverState state() const;
   void set_state(const manymove::dpd::NoseHooverState& state) const;
+  // Gives an atom the velocity that it had before a half step with this factor.
+  void undo_half_step(double factor, double rate, const double x[3], double v[3]) const;
   // Gives the fix what follows from its state, so that it can make a step on the atoms.
   void set_up() const;
 

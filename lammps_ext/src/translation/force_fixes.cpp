@@ -17,6 +17,7 @@
 #include "modify.h"
 #include "region.h"
 #include "styles/fix_manymove_wall.h"
+#include "translation/blocks.h"
 #include "translation/integrators.h"
 #include "translation/lammps_members.h"
 #include "translation/probed_fixes.h"
@@ -40,13 +41,6 @@ template struct PrivateMembers<OfAddForce, &FixAddForce::xvalue, &FixAddForce::y
 namespace {
 
 constexpr std::uint32_t kLastFlag = 0x80;
-
-double extent(const Region* region, int axis, bool high) {
-  const double extents[3][2] = {{region->extent_xlo, region->extent_xhi},
-                                {region->extent_ylo, region->extent_yhi},
-                                {region->extent_zlo, region->extent_zhi}};
-  return extents[axis][high];
-}
 
 struct OfSetForce : FixSetForce {
   using FixSetForce::idregion, FixSetForce::region, FixSetForce::varflag;
@@ -106,6 +100,8 @@ bool ForceFixes::take(Fix* fix, Refusals& refusals) {
     take_move(fix, refusals);
   } else if (style == "wall/reflect") {
     take_reflecting_walls(fix, refusals);
+  } else if (sources_.take(fix, refusals)) {
+    // Its group has a flag.
   } else if (surfaces_.take(fix, refusals)) {
     surface_fixes_.push_back({fix, body_forces_.size()});
   } else {
@@ -250,32 +246,11 @@ void ForceFixes::take_move(Fix* fix, Refusals& refusals) {
 void ForceFixes::take_body_force(const BodyForce& body, bool in_region, Refusals& refusals) {
   if (domain->dimension == 2 && (body.force[2] != 0 || body.variable[2] >= 0))
     return refusals.add(name_of(body.fix) + " out of the plane");
-  if (in_region && !is_block(body.block))
+  if (in_region && !is_fixed_block(lmp, body.block))
     return refusals.add(name_of(body.fix) + " in a region that is not a fixed block");
   if (in_region && (domain->xy != 0 || domain->xz != 0 || domain->yz != 0))
     return refusals.add(name_of(body.fix) + " in a region of a tilted box");
   body_forces_.push_back(body);
-}
-
-// Whether region is what its bounding box says, faces included.
-bool ForceFixes::is_block(Region* region) const {
-  const auto regions = domain->get_region_list();
-  if (std::ranges::find(regions, region) == regions.end()) return false;
-  if (std::string(region->style) != "block" || !region->bboxflag || !region->interior ||
-      region->varshape || region->dynamic || region->dynamic_check())
-    return false;
-  for (int corner = 0; corner < 8; ++corner) {
-    double at[3];
-    for (int a = 0; a < 3; ++a) at[a] = extent(region, a, corner >> a & 1);
-    if (!region->match(at[0], at[1], at[2])) return false;
-    for (int a = 0; a < 3; ++a) {
-      const double inside = at[a];
-      at[a] = std::nextafter(inside, corner >> a & 1 ? HUGE_VAL : -HUGE_VAL);
-      if (region->match(at[0], at[1], at[2])) return false;
-      at[a] = inside;
-    }
-  }
-  return true;
 }
 
 // ---- whether they do what was read ----
@@ -310,6 +285,7 @@ void ForceFixes::check(Refusals& refusals) {
   if (!body_forces_.empty() && (!same || !body_forces_act_as_read()))
     refusals.add("fix addforce or setforce of another kind");
   if (refusals.empty()) surfaces_.check(refusals);
+  if (refusals.empty()) sources_.check(refusals);
   for (const Wall& wall : walls_) {
     atom->mask[0] = wall.fix->groupbit;
     const double across = 0.25 * domain->prd[wall.axis];
@@ -483,6 +459,7 @@ void ForceFixes::describe(manymove::dpd::Settings& settings, const std::vector<i
     force.flag = flag_of(move.fix->groupbit);
     settings.body_forces.push_back(force);
   }
+  sources_.describe(settings, [this](int groupbit) { return flag_of(groupbit); });
   if (limiter_)
     settings.speed_limit = {largest_step_ / settings.time_step, flag_of(limiter_->groupbit)};
 }
@@ -522,6 +499,7 @@ void ForceFixes::add_to_series(std::vector<double>& values) {
   for (const BodyForce& body : body_forces_)
     values.insert(values.end(), body.force, body.force + 3);
   values.insert(values.end(), 3 * moves_.size(), 0.0);
+  sources_.add_to_series(values);
   surfaces_.add_to_series(values);
 }
 
@@ -549,14 +527,14 @@ double ForceFixes::noise_of(const Langevin& thermostat, int type, double mass) c
       {thermostat.period, thermostat.ratio[static_cast<std::size_t>(type)]}, mass, update->dt);
 }
 
-bool ForceFixes::acts_before_body_forces(const Fix* fix) const {
+bool ForceFixes::is_added_by_engine(const Fix* fix) const {
   return std::ranges::find(thermostats_, fix, &Langevin::fix) != thermostats_.end() ||
-         std::ranges::find(viscous_, fix, &Viscous::fix) != viscous_.end();
+         std::ranges::find(viscous_, fix, &Viscous::fix) != viscous_.end() || sources_.has(fix);
 }
 
 void ForceFixes::add_on_host(int vflag) const {
   for (int k = 0; k < modify->nfix; ++k)
-    if ((modify->fmask[k] & FixConst::POST_FORCE) && !acts_before_body_forces(modify->fix[k]))
+    if ((modify->fmask[k] & FixConst::POST_FORCE) && !is_added_by_engine(modify->fix[k]))
       modify->fix[k]->post_force(vflag);
 }
 

@@ -12,7 +12,9 @@
 
 #include "core/dpd/engine.h"
 #include "pointers.h"
+#include "translation/integrators.h"
 #include "translation/refusals.h"
+#include "translation/source_fixes.h"
 #include "translation/step_variables.h"
 #include "translation/surface_fixes.h"
 
@@ -24,7 +26,8 @@ class Region;
 
 class ForceFixes : protected Pointers {
  public:
-  explicit ForceFixes(class LAMMPS* lmp) : Pointers(lmp), variables_(lmp), surfaces_(lmp) {}
+  explicit ForceFixes(class LAMMPS* lmp)
+      : Pointers(lmp), variables_(lmp), surfaces_(lmp), sources_(lmp) {}
 
   // Takes a fix if it is one of those that act on particles within a step, and returns whether it
   // is. What no engine serves is appended to the refusals.
@@ -57,6 +60,11 @@ class ForceFixes : protected Pointers {
   bool is_moved(int mask) const;
   // Gives moved atoms their velocity. velocity: [3 nlocal]
   void prescribe(std::vector<double>& velocity) const;
+
+  // Whether all integrators also integrate scalars of atoms.
+  bool integrate_scalars() const {
+    return std::ranges::all_of(integrators_, &LAMMPS_NS::integrates_scalars);
+  }
 
   bool has_body_forces() const { return !body_forces_.empty() || surfaces_.any(); }
   // Evaluates the forces of the present step, which body_force() is about.
@@ -113,7 +121,7 @@ class ForceFixes : protected Pointers {
   void take_move(Fix* fix, Refusals& refusals);
   bool take_variables(const std::array<const char*, 3>& name, BodyForce& body,
                       Refusals& refusals) const;
-  bool acts_before_body_forces(const Fix* fix) const;
+  bool is_added_by_engine(const Fix* fix) const;
   double friction_of(const Langevin& thermostat, int type, double mass) const;
   double noise_of(const Langevin& thermostat, int type, double mass) const;
   bool acts_as_read(const Langevin& thermostat);
@@ -125,7 +133,6 @@ class ForceFixes : protected Pointers {
   bool reflects_as_read(Fix* fix);
   bool acts_on(const BodyForce& body, int i) const;
   void check_integrated_once(Refusals& refusals) const;
-  bool is_block(Region* region) const;
 
   const StepVariables variables_;
   std::vector<Fix*> integrators_;
@@ -137,6 +144,7 @@ class ForceFixes : protected Pointers {
   std::vector<Langevin> thermostats_;
   std::vector<Viscous> viscous_;
   std::vector<Move> moves_;
+  SourceFixes sources_;
   SurfaceFixes surfaces_;
   std::vector<SurfaceFix> surface_fixes_;
   std::vector<std::pair<int, std::uint32_t>> group_flags_;  // group's bit, particle's flag

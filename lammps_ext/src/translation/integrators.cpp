@@ -19,18 +19,27 @@ struct OfMvvDPD : FixMvvDPD {
   using FixMvvDPD::dtf, FixMvvDPD::dtv, FixMvvDPD::verlet;
 };
 
+bool is_modified(const Fix* fix) {
+  const std::string style = fix->style;
+  return style == "mvv/dpd" || style == "mvv/edpd" || style == "mvv/tdpd";
+}
+
 }  // namespace
 
 // The variants of the OPENMP package differ only by their threads.
 bool LAMMPS_NS::is_nve(const Fix* fix) {
   const std::string style = fix->style;
-  return style == "nve" || style == "nve/omp" || style == "mvv/dpd";
+  return style == "nve" || style == "nve/omp" || is_modified(fix);
+}
+
+bool LAMMPS_NS::integrates_scalars(const Fix* fix) {
+  return is_modified(fix) && std::string(fix->style) != "mvv/dpd";
 }
 
 std::string Integrators::why_not_nve(Fix* fix) const {
-  if (std::string(fix->style) != "mvv/dpd") return "";
+  if (!is_modified(fix)) return "";
   // as_exactly() would need the class, whose package is not a part of every LAMMPS. Therefore the
-  // values of its members are checked.
+  // values of its members are checked. FixMvvEDPD and FixMvvTDPD begin with the same ones.
   const auto* modified = static_cast<const FixMvvDPD*>(fix);
   if (modified->*(&OfMvvDPD::dtv) != update->dt ||
       modified->*(&OfMvvDPD::dtf) != 0.5 * update->dt * force->ftm2v)

@@ -10,9 +10,11 @@ namespace LAMMPS_NS {
 
 class Fix;
 
-// Fix nve, a variant of it with threads, or fix mvv/dpd, which integrates in the same way with its
-// parameter 1/2.
+// Fix nve, a variant of it with threads, or fix mvv/dpd, mvv/edpd or mvv/tdpd, which integrate in
+// the same way with their parameter 1/2.
 bool is_nve(const Fix* fix);
+// Whether the fix integrates scalars of atoms, too.
+bool integrates_scalars(const Fix* fix);
 
 class Integrators : protected Pointers {
  public:

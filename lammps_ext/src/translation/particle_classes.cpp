@@ -92,6 +92,7 @@ std::vector<PairCoefficients> ParticleClasses::expanded(const PairTable& table) 
       if (!excluded(a, b)) continue;
       c.a = c.gamma = c.sigma = c.transverse_gamma = c.transverse_sigma = 0;
       c.potential = {};
+      c.scalars = {};
     }
   return result;
 }

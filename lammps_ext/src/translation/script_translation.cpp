@@ -116,11 +116,17 @@ void ScriptTranslation::check_fixes() {
     }
   }
   adapting_.find_whether_known_ahead();
+  if (const PairManymoveDPD* const dpd = pairs_.dpd();
+      dpd && dpd->scalars() && !forces_.integrate_scalars())
+    refusals_.add("pair_style " + dpd->style() + " with another integrator than fix mvv/" +
+                  (dpd->scalars() == manymove::dpd::kTemperature ? "edpd" : "tdpd"));
   // nvt/sllod acts on the flow of a fix deform that is served, and nvt without a flow.
   if (chain_ && ChainThermostat::is_sllod(chain_) != (shearing_.fix() != nullptr))
     refusals_.add(name_of(chain_));
   if (!before_exchange_.empty() && (barostat_.fix() || shearing_.fix()))
     refusals_.add(name_of(before_exchange_[0]) + " in a box that changes");
+  if (!before_exchange_.empty() && !modify->get_fix_by_style("^langevin").empty())
+    refusals_.add(name_of(before_exchange_[0]) + " with fix langevin");
   if (barostat_.fix() && (forces_.has_moves() || shearing_.fix() || chain_))
     refusals_.add(name_of(barostat_.fix()) + " with fix move, deform or nvt");
   if (!shearing_.fix()) return;

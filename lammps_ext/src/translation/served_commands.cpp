@@ -24,8 +24,8 @@ namespace {
 constexpr int kShrinkWrapped = 2;  // Domain::nonperiodic
 constexpr int kStandard = 1;       // Atom::molecular: topology is kept by particle
 
-const std::set<std::string> kAtomStyles{"atomic", "charge", "bond",   "angle", "molecular",
-                                        "full",   "sphere", "dipole", "mdpd"};
+const std::set<std::string> kAtomStyles{"atomic", "charge", "bond", "angle", "molecular", "full",
+                                        "sphere", "dipole", "mdpd", "edpd",  "tdpd"};
 
 // Only some releases have wave packets.
 bool has_wave_packets(const auto& atom) {

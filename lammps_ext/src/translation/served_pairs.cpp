@@ -35,8 +35,8 @@ class PairHybrid {
 namespace {
 
 // LAMMPS' pair styles that also exist as manymove/...
-const std::set<std::string> kPairsOfDPD{"dpd",     "dpd/coul/slater/long", "dpd/tstat",
-                                        "dpd/ext", "dpd/ext/tstat",        "mdpd"};
+const std::set<std::string> kPairsOfDPD{
+    "dpd", "dpd/coul/slater/long", "dpd/tstat", "dpd/ext", "dpd/ext/tstat", "mdpd", "edpd", "tdpd"};
 
 const std::set<std::string> kCharges{"coul/slater/long", "coul/slater/cut"};
 

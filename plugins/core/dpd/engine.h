@@ -42,13 +42,15 @@ struct Wall {
 };
 
 // A constant force on the particles in a block (everywhere without one). It is added to the forces
-// on them, body forces before it included; its components in `replaced` replace these forces.
+// on them, body forces before it included; its components in `replaced` replace these forces. With
+// a scalar it is a source of this scalar instead: per unit of time it grows by force[0].
 struct BodyForce {
   double force[3];
   unsigned replaced;  // bit a: component a
   bool in_block;
   double low[3], high[3];  // inclusive; of positions wrapped into the box
   std::uint32_t flag;      // for particles with this bit in their flags
+  int scalar = -1;         // index of a scalar; -1: a force
 };
 
 // A plane, cylinder or sphere. Its force on a particle is normal to the surface, and a function of
@@ -174,6 +176,7 @@ struct NoseHoover {
 struct NoseHooverState {
   std::vector<double> position, velocity;  // of each thermostat
   double temperature = 0;                  // that was measured last, scaled by the half steps since
+  double factor = 1;                       // of the velocities, in the latest half step
 };
 
 struct Settings {
@@ -220,6 +223,10 @@ struct HostArrays {
   double (*velocity)[3];
   double (*force)[3];  // of pairs, bonded terms and Langevin thermostats, without body forces
   int (*image)[3];     // times that a periodic face was crossed
+  // Of PairTable::scalars; without them unused. The flux is what changes them: per unit of time
+  // heat, or amounts of species, those of sources included.
+  double (*scalars)[kScalars] = nullptr;
+  double (*flux)[kScalars] = nullptr;
 };
 
 // The kind of an entry of Topology::bond_type: a bond has its type alone. Other terms have an entry
@@ -372,7 +379,8 @@ class MANYMOVE_API Engine {
   // By how much each thermostat has lowered its temperature so far, summed over its steps. Local.
   virtual const std::vector<double>& temperature_drops() const = 0;
   // Sums of m v_a v_b over the particles of all ranks at step(), in the order xx, yy, zz, xy, xz,
-  // yz, rounded as those of changes of velocities; under shear, relative to the flow. Collective.
+  // yz; under shear, relative to the flow. Each addend is rounded to 2^-60 of the largest m v^2 or
+  // less, so that the order of particles does not matter. Collective.
   virtual std::array<double, 6> kinetic_sums() = 0;
   // Multiplies the components of the velocities of all particles that move.
   virtual void scale_velocities(const double factor[3]) = 0;

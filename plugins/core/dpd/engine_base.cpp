@@ -2,6 +2,7 @@
 #include "engine_base.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
@@ -21,6 +22,7 @@ void EngineBase::upload(const HostArrays& arrays, const Topology& topology, Cloc
       // What one rank refuses all ranks refuse, before the engine changes.
       check_topology(settings_, arrays.count, topology);
       check_velocities(arrays.count, topology.tag, arrays.velocity);
+      check_scalars(arrays, topology.tag);
     });
     set_clock(clock);
     set_tilt(step_);
@@ -99,9 +101,22 @@ void EngineBase::check_velocities(int count, const std::uint32_t* tag,
       refuse("the velocity of particle ", tag[i], " is not finite");
 }
 
+void EngineBase::check_scalars(const HostArrays& arrays, const std::uint32_t* tag) const {
+  for (int i = 0; settings_.pairs.scalars && i < arrays.count; ++i) {
+    const double* const s = arrays.scalars[i];
+    if (!std::isfinite(s[0] + s[1] + s[2]))
+      refuse("a scalar of particle ", tag[i], " is not finite");
+    if (settings_.pairs.scalars == kTemperature && !(s[0] > 0 && s[1] > 0))
+      refuse("the temperature ", s[0], " and the heat capacity ", s[1], " of particle ", tag[i],
+             " must be positive");
+  }
+}
+
 void EngineBase::lose_particle(std::uint32_t tag) const {
-  throw LostParticle(text_of("particle ", tag, " was lost before step ", step_,
-                             ": it left the box or moved by a quarter of it in one step"));
+  throw LostParticle(text_of(
+      "particle ", tag, " was lost before step ", step_,
+      ": it left the box or moved by a quarter of it in one step",
+      settings_.pairs.scalars == kTemperature ? ", or its temperature is not positive" : ""));
 }
 
 void EngineBase::judge_bonds_of_all(std::uint32_t stretched, std::uint32_t broken) {
@@ -180,9 +195,16 @@ void EngineBase::change_velocities_guarded() {
 std::array<double, 6> EngineBase::kinetic_sums() {
   std::array<double, 6> all;
   guarded([&] {
+    // Positive numbers have the order of their bits.
+    auto largest = std::bit_cast<std::int64_t>(own_largest_square());
+    maximum(&largest, 1);
+    const auto square = std::bit_cast<double>(largest);
+    const double finer = finer_units(square);
     for (const bool mixed : {false, true}) {
-      const Moments sums = of_all_ranks(own_products(mixed));
-      for (int k = 0; k < 3; ++k) all[3 * mixed + k] = moment_units_.scale().square(sums, k);
+      const Moments sums = of_all_ranks(own_products(mixed, finer));
+      for (int k = 0; k < 3; ++k)
+        all[3 * mixed + k] =
+            std::isfinite(square) ? moment_units_.scale().square(sums, k) / finer : square;
     }
   });
   return all;

@@ -82,8 +82,9 @@ class EngineBase : public Engine, protected ShearedBox {
   virtual void guarded(const std::function<void()>& task) { task(); }
   // Sums over this rank's particles with this bit in their flags.
   virtual Moments own_moments(std::uint32_t flag) = 0;
-  // The same of add_products() over all particles of this rank.
-  virtual Moments own_products(bool mixed) = 0;
+  // The same of add_products() over all particles of this rank, and the largest square_of().
+  virtual Moments own_products(bool mixed, double finer) = 0;
+  virtual double own_largest_square() = 0;
   virtual void apply_map(const VelocityMap& map, std::uint32_t flag) = 0;
   // tables() has changed.
   virtual void take_coefficients() = 0;
@@ -95,6 +96,7 @@ class EngineBase : public Engine, protected ShearedBox {
   int only_change_of(std::int64_t step) const;
   [[noreturn]] static void refuse_particle(std::uint32_t tag, const double r[3]);
   static void check_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]);
+  void check_scalars(const HostArrays& arrays, const std::uint32_t* tag) const;
   [[noreturn]] void lose_particle(std::uint32_t tag) const;
   // The values become their maxima over all ranks, of which each makes the same calls.
   void maximum(std::int64_t* values, std::size_t count) const {

@@ -11,6 +11,18 @@
 
 namespace manymove::dpd {
 
+template <class Real>
+struct Vector {
+  Real x, y, z;
+
+  MM_HD friend Vector operator+(const Vector& a, const Vector& b) {
+    return {a.x + b.x, a.y + b.y, a.z + b.z};
+  }
+  MM_HD friend Vector operator-(const Vector& a, const Vector& b) {
+    return {a.x - b.x, a.y - b.y, a.z - b.z};
+  }
+};
+
 // ---- precision ----
 
 // Pairs in float32, positions in 2^-32 of the frame.
@@ -43,6 +55,17 @@ struct Double {
   };
 };
 
+// The same, with scalars (scalar_transport.h) that go where velocities go.
+struct DoubleWithScalars : Double {
+  struct alignas(16) Velocity {
+    double x, y, z;
+    std::uint32_t tag, unused = 0;
+    Vector<double> scalars = {0, 0, 0};
+  };
+};
+template <class P>
+constexpr bool has_scalars = requires(typename P::Velocity v) { v.scalars; };
+
 // What a precision of the engines consists of: numbers of pairs, and integers of positions.
 template <class P>
 concept Precision =
@@ -55,17 +78,6 @@ concept Precision =
       { v.tag } -> std::same_as<std::uint32_t&>;
     };
 
-template <class Real>
-struct Vector {
-  Real x, y, z;
-
-  MM_HD friend Vector operator+(const Vector& a, const Vector& b) {
-    return {a.x + b.x, a.y + b.y, a.z + b.z};
-  }
-  MM_HD friend Vector operator-(const Vector& a, const Vector& b) {
-    return {a.x - b.x, a.y - b.y, a.z - b.z};
-  }
-};
 template <class To, class From>
 MM_HD Vector<To> vector_of(const From& a) {
   return {static_cast<To>(a.x), static_cast<To>(a.y), static_cast<To>(a.z)};

@@ -132,7 +132,7 @@ double force_unit(const Settings& s) {
 
 bool is_plain(const Settings& s, bool has_special, bool in_any_box) {
   return s.pairs.types == 1 && !general_exponent(s.pairs) && !has_special &&
-         s.pairs.ramp.is_constant() && !s.pairs.has_potentials() &&
+         s.pairs.ramp.is_constant() && !s.pairs.has_potentials() && !s.pairs.scalars &&
          (in_any_box || (s.shear.rate == 0 && !frame_of<Mixed>(s.box).tilted)) &&
          !(s.speed_limit.speed > 0) && s.langevin_thermostats.empty();
 }
@@ -147,6 +147,7 @@ Laws<P> laws_of(const Settings& s, double unit) {
   laws.pairs.resize(size * size);
   laws.across.resize(s.pairs.transverse ? size * size : 0);
   laws.potentials.resize(s.pairs.has_potentials() ? size * size : 0);
+  laws.scalars.resize(s.pairs.scalars ? size * size : 0);
   std::map<const ForceTable*, int> places;
   for_each_pair_of_types(s.pairs, [&](std::size_t k, const PairCoefficients& c) {
     // In mixed precision forces come in units of `unit`, as the sums of integers need them.
@@ -160,6 +161,7 @@ Laws<P> laws_of(const Settings& s, double unit) {
         laws.potentials[k].last_node += first;
       }
     }
+    if (s.pairs.scalars) laws.scalars[k] = scalar_law_of<Real>(c.scalars);
     if (s.pairs.transverse)
       laws.across[k] = {in_units(c.transverse_gamma), in_units(c.transverse_sigma),
                         real(c.transverse_exponent)};
@@ -196,6 +198,7 @@ Laws<P> laws_of(const Settings& s, double unit) {
   forces.laws_across = laws.across.data();
   forces.potentials = laws.potentials.empty() ? nullptr : laws.potentials.data();
   forces.nodes = laws.nodes.data();
+  if constexpr (has_scalars<P>) forces.scalars = {s.pairs.scalars, laws.scalars.data(), {}};
   forces.lennard_jones = std::ranges::all_of(laws.potentials, [](const auto& potential) {
     return potential.form == kNoPotential || potential.form == kLennardJones;
   });
@@ -260,6 +263,7 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
   Motion<P> motion{};
   motion.frame = frame_of<P>(s.box);
   motion.time_step = static_cast<Real>(s.time_step);
+  motion.scalars = s.pairs.scalars;
   motion.half_kick = half_kicks_of<P>(s).back();
   motion.half_kicks = s.pairs.types > 1 ? half_kicks : nullptr;
   // A particle that moves by a quarter of all units in a step counts as lost: drift().
@@ -306,6 +310,7 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
     auto& body = motion.body[motion.body_forces++];
     body.force = vector_from<Real>(force.force);
     body.replaced = static_cast<std::uint8_t>(force.replaced);
+    body.scalar = static_cast<std::int8_t>(force.scalar);
     body.everywhere = !force.in_block;
     body.flag = force.flag;
     for (int a = 0; force.in_block && a < 3; ++a) {
@@ -350,6 +355,7 @@ BondedTerms bonded_terms_of(const Box& box) {
   template void place_surface<P>(const Box&, const double[3], double, SurfaceOfStep<P>&);
 MANYMOVE_INSTANTIATE(Mixed)
 MANYMOVE_INSTANTIATE(Double)
+MANYMOVE_INSTANTIATE(DoubleWithScalars)
 #undef MANYMOVE_INSTANTIATE
 
 }  // namespace manymove::dpd

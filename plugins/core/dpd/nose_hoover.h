@@ -61,6 +61,7 @@ class NoseHooverChain {
     const double factor = std::exp(-0.5 * time_step_ * speed[0]);
     // The kinetic energy goes with the square of the velocities.
     state_.temperature *= factor * factor;
+    state_.factor = factor;
     for (std::size_t k = 0; k < chain; ++k) state_.position[k] += 0.5 * time_step_ * speed[k];
     for (std::size_t k = 0; k < chain; ++k) {
       if (k > 0) by = decay(k);  // the first one decays as before

@@ -23,7 +23,22 @@ struct PairPotential {
   std::shared_ptr<const ForceTable> table = {};
 };
 
-// Coefficients of the forces between particles of one pair of types.
+// Scalars that particles carry and exchange in pairs (scalar_transport.h). kTemperature: the
+// temperature and the heat capacity, which stays; kConcentrations: those of up to kScalars species.
+enum ScalarKind : int { kNoScalars, kTemperature, kConcentrations };
+constexpr int kScalars = 3;
+struct ScalarCoefficients {
+  double inverse_cutoff = 1;
+  // Of the exchange of each scalar; weight_exponent: s of (1 - r / cutoff)^s. Noise is over the
+  // root of the time step; noise[0] of kTemperature is this factor alone.
+  double weight_exponent[kScalars] = {}, conductance[kScalars] = {}, noise[kScalars] = {};
+  // Of kTemperature: coefficients c_k of 1 + sum_k c_k (T - 1)^k, k from 1 to 4, which multiplies
+  // the weight exponent of forces, or the conductance; and the mean of 1 / mass of both particles.
+  double series_of_exponent[4] = {}, series_of_conductance[4] = {}, inverse_mass = 1;
+};
+
+// Coefficients of the forces between particles of one pair of types. With kTemperature, a is over
+// the temperature, and sigma is 1 over the root of the time step.
 struct PairCoefficients {
   double a, gamma, sigma;  // Eqs. 3 to 5 of the paper; sigma is over the root of the time step
   double inverse_cutoff;
@@ -31,6 +46,7 @@ struct PairCoefficients {
   // Friction and noise across the line of centers, used if PairTable::transverse is set.
   double transverse_gamma = 0, transverse_sigma = 0, transverse_exponent = 1;
   PairPotential potential = {};
+  ScalarCoefficients scalars = {};
 };
 
 // A temperature that changes from step to step: at time step t both sigmas are those of the
@@ -63,7 +79,8 @@ struct PairTable {
   bool double_precision;  // else float32 for pairs; sums are float64 always
   ManyBodyCoefficients many_body = {};
   bool transverse = false;
-  NoiseRamp ramp = {};  // used by engines only; PairForces has no time
+  ScalarKind scalars = kNoScalars;  // in double precision only
+  NoiseRamp ramp = {};              // used by engines only; PairForces has no time
 
   bool has_densities() const { return many_body.cutoff > 0; }
   bool has_potentials() const {
@@ -83,6 +100,7 @@ struct Particles {
   // owned particles and along edges of at least twice the cutoff. Null if all edges are so long.
   const int (*image)[3];
   const double* density = nullptr;  // of owned particles and ghosts, if the table has densities
+  const double (*scalars)[kScalars] = nullptr;  // the same, of PairTable::scalars
 };
 
 // For k below count: first[i][0 .. number[i]) are the neighbors of i = particle[k], each i once;
@@ -107,7 +125,8 @@ struct PairResult {
   int reacting;        // only particles j below it (all or the owned) feel the reaction
   double (*force)[3];  // is added to
   double* energy;      // of all pairs, half of it for those with j >= reacting; may be null
-  const PairCallback* callback;  // may be null; with it there is one thread
+  const PairCallback* callback;        // may be null; with it there is one thread
+  double (*flux)[kScalars] = nullptr;  // like force, of scalars; with it there is one thread
 };
 
 class MANYMOVE_API PairForces {

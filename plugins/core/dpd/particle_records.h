@@ -52,11 +52,23 @@ struct GhostUpdate {  // without what does not change
   }
 };
 
+template <>
+struct GhostUpdate<DoubleWithScalars> : Ghost<DoubleWithScalars> {
+  using Position = DoubleWithScalars::Position;
+  using Velocity = DoubleWithScalars::Velocity;
+  static MM_HD GhostUpdate of(const Position& r, const Velocity& v) { return {{r, v}}; }
+  MM_HD void act_on(Position& r, Velocity& v) const {
+    r = position;
+    v = velocity;
+  }
+};
+
 // The values of a particle as its host has them, at this index of its arrays.
 struct Arrival {
   std::int32_t index;
   double position[3], velocity[3], force[3];
   int image[3];
+  double scalars[kScalars], flux[kScalars];
 
   inline void enter(const HostArrays& arrays) const;
 };
@@ -71,6 +83,8 @@ void for_each_field(const HostArrays& arrays, auto&& visit) {
   visit("velocity", arrays.velocity, ArrivalField<&Arrival::velocity>{});
   visit("force", arrays.force, ArrivalField<&Arrival::force>{});
   visit("image", arrays.image, ArrivalField<&Arrival::image>{});
+  visit("scalars", arrays.scalars, ArrivalField<&Arrival::scalars>{});
+  visit("flux", arrays.flux, ArrivalField<&Arrival::flux>{});
 }
 
 void Arrival::enter(const HostArrays& arrays) const {
@@ -79,11 +93,17 @@ void Arrival::enter(const HostArrays& arrays) const {
   });
 }
 
+template <class Velocity>
+MM_HD Vector<double> scalars_of(const Velocity& velocity) {
+  if constexpr (requires { velocity.scalars; }) return velocity.scalars;
+  return {0, 0, 0};
+}
+
 // Writes those arrays of the host that are wanted, without an Arrival.
 template <Precision P>
 void enter_host(const BoxFrame& frame, std::int32_t index, const typename P::Position& position,
                 const typename P::Velocity& velocity, const Vector<typename P::Real>& force,
-                const Image& image, const HostArrays& arrays) {
+                const Vector<double>& flux, const Image& image, const HostArrays& arrays) {
   const auto set = [index](auto* array, const auto& from) {
     if (!array) return;
     array[index][0] = from.x;
@@ -94,12 +114,15 @@ void enter_host(const BoxFrame& frame, std::int32_t index, const typename P::Pos
   set(arrays.velocity, velocity);
   set(arrays.force, force);
   set(arrays.image, image);
+  set(arrays.scalars, scalars_of(velocity));
+  set(arrays.flux, flux);
 }
 
 template <Precision P>
 MM_HD Arrival arrival_of(const BoxFrame& frame, std::int32_t index,
                          const typename P::Position& position, const typename P::Velocity& velocity,
-                         const Vector<typename P::Real>& force, const Image& image) {
+                         const Vector<typename P::Real>& force, const Vector<double>& flux,
+                         const Image& image) {
   const auto set = [](auto& to, const auto& from) {
     to[0] = from.x;
     to[1] = from.y;
@@ -112,6 +135,8 @@ MM_HD Arrival arrival_of(const BoxFrame& frame, std::int32_t index,
   set(arrival.velocity, velocity);
   set(arrival.force, force);
   set(arrival.image, image);
+  set(arrival.scalars, scalars_of(velocity));
+  set(arrival.flux, flux);
   return arrival;
 }
 

@@ -76,6 +76,22 @@ void check_potential(const Settings& s, const PairPotential& p, std::size_t i, s
     refuse("potentials of pairs cannot be combined with transverse or many-body forces");
 }
 
+void check_scalars(const Settings& s, const ScalarCoefficients& c) {
+  double sum = c.inverse_mass;
+  for (int k = 0; k < 4; ++k) sum += c.series_of_exponent[k] + c.series_of_conductance[k];
+  for (int k = 0; k < kScalars; ++k) {
+    sum += c.noise[k];
+    if (!(c.weight_exponent[k] >= 0) || !(c.conductance[k] >= 0)) sum = -HUGE_VAL;
+  }
+  if (!std::isfinite(sum) || !(c.inverse_cutoff > 0))
+    refuse("coefficients of scalars are out of range");
+  if (!s.pairs.double_precision || s.pairs.transverse || s.pairs.has_densities() ||
+      s.pairs.has_potentials() || !s.pairs.ramp.is_constant() || s.shear.rate != 0 ||
+      s.charges.any())
+    refuse("scalars need double precision, and cannot be combined with transverse or many-body ",
+           "forces, potentials, charges, shear or a temperature that changes");
+}
+
 void check_pairs(const Settings& s) {
   // A particle's word has 16 bits for its type.
   if (s.pairs.types < 1 || s.pairs.types > 0xffff)
@@ -95,6 +111,7 @@ void check_pairs(const Settings& s) {
       if (!(c.transverse_gamma >= 0) || !(c.transverse_sigma >= 0) || !(c.transverse_exponent >= 0))
         refuse("transverse coefficients of types ", i, " and ", j, " are out of range");
       check_potential(s, c.potential, i, j);
+      if (s.pairs.scalars) check_scalars(s, c.scalars);
       if (s.pairs.many_body.cutoff * c.inverse_cutoff > 1 + 1e-12)
         refuse("the cutoff of densities ", s.pairs.many_body.cutoff,
                " is larger than the cutoff of types ", i, " and ", j);
@@ -278,6 +295,10 @@ void check_settings(const Settings& s) {
              " steps and the mass ", change.mass);
   for (const BodyForce& body : s.body_forces) {
     if (body.in_block && !is_upright(s.box)) refuse("a body force in a block needs an upright box");
+    if (body.scalar >= (s.pairs.scalars == kTemperature      ? 1
+                        : s.pairs.scalars == kConcentrations ? kScalars
+                                                             : 0))
+      refuse("there is no scalar ", body.scalar, " for a source");
   }
 }
 
@@ -290,8 +311,9 @@ std::unique_ptr<Engine> make_engine(const Settings& settings, const std::string&
   if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
   if (device.starts_with("cuda")) {
-    const auto make =
-        settings.pairs.double_precision ? &make_cuda_engine<Double> : &make_cuda_engine<Mixed>;
+    const auto make = settings.pairs.scalars            ? &make_cuda_engine<DoubleWithScalars>
+                      : settings.pairs.double_precision ? &make_cuda_engine<Double>
+                                                        : &make_cuda_engine<Mixed>;
     return make(settings, device.size() > 5 ? std::stoi(device.substr(5)) : -1, communicator);
   }
 #endif

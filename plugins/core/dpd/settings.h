@@ -80,6 +80,7 @@ struct Laws {
   std::vector<PairLaw<Real>> pairs;                 // [types + 1][types + 1]
   std::vector<TransverseLaw<Real>> across;          // the same; empty without transverse forces
   std::vector<PotentialLaw<Real>> potentials;       // the same; empty without potentials
+  std::vector<ScalarLaw<Real>> scalars;             // the same; empty without scalars
   std::vector<BondLaw<Real>> harmonic;              // by type of bonds, for add_bond()
   std::vector<BondedLaw> bonds, angles, impropers;  // by type, for bonded_sum()
   std::vector<DihedralLaw> dihedrals;
@@ -93,8 +94,8 @@ Laws<P> laws_of(const Settings& settings, double unit = 1);
 // with a noise of 7 feels, or of a slow pair's friction if that is more.
 double force_unit(const Settings& settings);
 // One pair of types with weight exponent 1 and a constant temperature in an upright box, without
-// potentials, special neighbors, thermostats and limits of speeds. in_any_box: also in a tilted or
-// sheared box.
+// potentials, scalars, special neighbors, thermostats and limits of speeds. in_any_box: also in a
+// tilted or sheared box.
 bool is_plain(const Settings& settings, bool has_special, bool in_any_box = false);
 
 template <Precision P>

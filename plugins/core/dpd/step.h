@@ -7,6 +7,7 @@
 #include "many_body.h"
 #include "model.h"
 #include "pair_potentials.h"
+#include "scalar_transport.h"
 #include "surfaces.h"
 #include "transverse.h"
 
@@ -18,6 +19,14 @@ template <class Real>
 struct SpecialFactors {
   Real factor[4], root[4];
 };
+
+template <class Real>
+struct ScalarForces {
+  ScalarKind kind;
+  const ScalarLaw<Real>* laws;  // [types + 1][types + 1]
+  NoiseKey noise;
+};
+struct NoScalarForces {};
 
 template <Precision P>
 struct Forces {  // what the sum over one particle's neighbors needs
@@ -39,6 +48,7 @@ struct Forces {  // what the sum over one particle's neighbors needs
   bool lennard_jones;                    // all of them are of this form
   const TableNode* nodes;                // of all tables
   Real shear;  // rate of the flow that velocities are relative to; 0: there is none
+  std::conditional_t<has_scalars<P>, ScalarForces<Real>, NoScalarForces> scalars;
 };
 
 // What a kernel of a GPU has in addition to the forces of PairLaw: forces of local densities,
@@ -56,6 +66,14 @@ struct Sum {
   Vector<Real> force = {0, 0, 0};
   Real energy = 0, virial[6] = {};  // each pair counted at both ends
 };
+
+template <class Real>
+struct SumWithFlux : Sum<Real> {
+  Vector<Real> flux = {0, 0, 0};  // of scalars
+};
+template <Precision P>
+using SumOf =
+    std::conditional_t<has_scalars<P>, SumWithFlux<typename P::Real>, Sum<typename P::Real>>;
 
 // The energy of a pair, and its virial W_ab = r_a f_b in LAMMPS' order xx, yy, zz, xy, xz, yz,
 // which matters for a force that is not along r: its virial has no symmetry.
@@ -110,7 +128,7 @@ MM_HD PairLaw<typename P::Real> law_of_pair(const Forces<P>& f, std::uint32_t ki
 // pair of types, weight exponent 1, no special neighbors, and except for Extra::shear an upright
 // box. densities = rho_i + rho_j, of many-body forces.
 template <Precision P, PairMath Math, bool plain, bool with_energy, Extra extra = Extra::none>
-MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typename P::Position& i,
+MM_HD void add_pair(SumOf<P>& sum, const Forces<P>& f, const typename P::Position& i,
                     const typename P::Velocity& vi, const typename P::Position& j,
                     const typename P::Velocity& vj, std::uint32_t entry,
                     typename P::Real densities = 0) {
@@ -145,7 +163,14 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
   } else {
     const auto noise = static_cast<Real>(pair_noise<Math>(f.noise, vi.tag, vj.tag));
     PairForce<Real> pair;
-    if constexpr (plain) {
+    if constexpr (has_scalars<P>) {
+      const Vector<Real> exchanged = vector_of<Real>(
+          transverse_noise<Math>(f.scalars.noise, vi.tag, vj.tag, turn_of_pair(vi.tag, vj.tag)));
+      pair = scalar_pair<Math>(f.scalars.kind, law_of_pair(f, i.kind, j.kind, entry),
+                               f.scalars.laws[types_of(f.types, i.kind, j.kind)],
+                               {vi.scalars, vj.scalars, squared, approach, noise, exchanged},
+                               sum.flux);
+    } else if constexpr (plain) {
       pair = pair_force<false, Math>(f.law, squared, approach, noise);
     } else {
       const PairLaw<Real> law = law_of_pair(f, i.kind, j.kind, entry);
@@ -206,6 +231,7 @@ struct Motion {
   Real time_step;
   Real half_kick;          // half the time step over the mass, of the only type
   const Real* half_kicks;  // else [types + 1]
+  ScalarKind scalars;
   Real too_far;  // a quarter of the frame in its units: farther than that in one step is lost
   int walls, body_forces, surfaces;
   struct {
@@ -219,6 +245,7 @@ struct Motion {
     typename P::Unsigned low[3], high[3];
     bool everywhere;
     std::uint8_t replaced;  // bit a: component a replaces the force
+    std::int8_t scalar;     // of a source; -1: a force
     std::uint32_t flag;
   } body[kMostBodyForces];
   SurfaceOfStep<P> surface[kMostSurfaces];
@@ -233,6 +260,15 @@ struct Motion {
   Real limit_squared;
 };
 
+// Whether a body force acts on a particle. A block is one in the integers of the frame, its faces
+// included.
+template <Precision P>
+MM_HD bool acts_on(const auto& body, const typename P::Position& r) {
+  return (r.kind >> 16 & body.flag) &&
+         (body.everywhere || !(r.x < body.low[0] || r.x > body.high[0] || r.y < body.low[1] ||
+                               r.y > body.high[1] || r.z < body.low[2] || r.z > body.high[2]));
+}
+
 template <Precision P>
 MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
                                                 const typename P::Position& r,
@@ -240,11 +276,9 @@ MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
   for (int k = 0; k < motion.surfaces; ++k) add_surface(motion.frame, motion.surface[k], r, force);
   for (int k = 0; k < motion.body_forces; ++k) {
     const auto& b = motion.body[k];
-    if (!(r.kind >> 16 & b.flag)) continue;
-    // A block in the integers of the frame, its faces included.
-    if (!b.everywhere && (r.x < b.low[0] || r.x > b.high[0] || r.y < b.low[1] || r.y > b.high[1] ||
-                          r.z < b.low[2] || r.z > b.high[2]))
-      continue;
+    if (!acts_on<P>(b, r)) continue;
+    if constexpr (has_scalars<P>)
+      if (b.scalar >= 0) continue;
     // Forces that are not numbers (kForbidden) are not replaced.
     const auto with = [](bool replaced, auto mine, auto its) {
       return replaced && mine == mine ? its : mine + its;
@@ -315,6 +349,43 @@ MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename
   v.z *= scale;
 }
 
+// Adds the sources of scalars to the flux of a particle: of heat, C dT/dt.
+template <Precision P>
+MM_HD void add_sources(const Motion<P>& motion, const typename P::Position& r,
+                       const typename P::Velocity& v, Vector<typename P::Real>& flux) {
+  for (int k = 0; k < motion.body_forces; ++k) {
+    const auto& b = motion.body[k];
+    if (b.scalar < 0 || !acts_on<P>(b, r)) continue;
+    auto& of_scalar = b.scalar == 0 ? flux.x : b.scalar == 1 ? flux.y : flux.z;
+    of_scalar += motion.scalars == kTemperature ? v.scalars.y * b.force.x : b.force.x;
+  }
+}
+// Half a step of the scalars: T += q dt / 2C, or c += q dt / 2.
+template <Precision P>
+MM_HD void kick_scalars(const Motion<P>& motion, const typename P::Position& r,
+                        typename P::Velocity& v, const Vector<typename P::Real>& flux) {
+  using Real = typename P::Real;
+  if (!(r.kind >> 16 & kIntegrated)) return;
+  const Real half = Real(0.5) * motion.time_step;
+  if (motion.scalars == kTemperature)
+    v.scalars.x = fused(half / v.scalars.y, flux.x, v.scalars.x);
+  else
+    add_scaled(v.scalars, flux, half);
+}
+
+// The scalars at the end of a step, after a flux from pairs: they come to rest, and `at_rest`
+// receives the whole flux; or they go on to the middle of the next step.
+template <bool rests, Precision P>
+MM_HD void step_scalars(const Motion<P>& motion, const typename P::Position& r,
+                        typename P::Velocity& v, Vector<double> flux, Vector<double>& at_rest) {
+  add_sources(motion, r, v, flux);
+  kick_scalars(motion, r, v, flux);
+  if constexpr (rests)
+    at_rest = flux;
+  else
+    kick_scalars(motion, r, v, flux);
+}
+
 struct FaceCrossings {
   int x = 0, y = 0, z = 0;  // of periodic faces
   bool lost = false;
@@ -349,6 +420,11 @@ MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
                           typename P::Velocity& v) {
   using Real = typename P::Real;
   FaceCrossings crossing;
+  if constexpr (has_scalars<P>)
+    if (motion.scalars == kTemperature && !(v.scalars.x > 0)) {
+      crossing.lost = true;
+      return crossing;
+    }
   if (!(r.kind >> 16 & kIntegrated)) {
     crossing.lost = v.x != v.x;
     return crossing;

@@ -3,6 +3,8 @@
 // order, and what they make of a velocity.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -76,11 +78,24 @@ MM_HD void add_moments(Moments& sums, std::uint32_t flag, const double* units, c
   sums.add(3, z * of_type[1]);
 }
 
+// m v^2 of a particle in the units of all types.
+MM_HD double square_of(const double* units, const auto& r, const auto& v) {
+  const double x = v.x, y = v.y, z = v.z;
+  return fused(x, x, fused(y, y, z * z)) * units[2 * (r.kind & 0xffffu)];
+}
+
+// Units of sums whose largest addend is that of the largest m v^2, per unit of square_of(): a power
+// of two. It depends on the velocities alone, whatever the time step.
+inline double finer_units(double largest_square) {
+  if (!(largest_square > 0)) return 1;
+  return std::ldexp(1.0, std::min(60 - std::ilogb(largest_square), 900));
+}
+
 // Adds m v_x^2, m v_y^2 and m v_z^2 of a particle to the first three sums, or m v_x v_y, m v_x v_z
-// and m v_y v_z if they are mixed.
-MM_HD void add_products(Moments& sums, bool mixed, const double* units, const auto& r,
+// and m v_y v_z if they are mixed. finer: of finer_units().
+MM_HD void add_products(Moments& sums, bool mixed, double finer, const double* units, const auto& r,
                         const auto& v) {
-  const double x = v.x, y = v.y, z = v.z, of_type = units[2 * (r.kind & 0xffffu)];
+  const double x = v.x, y = v.y, z = v.z, of_type = units[2 * (r.kind & 0xffffu)] * finer;
   sums.add(0, x * (mixed ? y : x) * of_type);
   sums.add(1, (mixed ? x : y) * (mixed ? z : y) * of_type);
   sums.add(2, (mixed ? y : z) * z * of_type);

@@ -22,6 +22,8 @@ STYLES = (
     ("pair", "manymove/dpd/ext"),
     ("pair", "manymove/dpd/ext/tstat"),
     ("pair", "manymove/mdpd"),
+    ("pair", "manymove/edpd"),
+    ("pair", "manymove/tdpd"),
     ("bond", "manymove/harmonic"),
     ("fix", "manymove/wall"),
     ("fix", "manymove/coulomb"),

@@ -57,15 +57,16 @@ class CpuEngine final : public EngineBase {
     const auto stays = [&](int i) { return !ranks_ || origin_[i].rank == rank(); };
     for_each_index(pool_, count_, [&](int i) {
       if (stays(i))
-        enter_host<P>(frame_, origin_[i].index, position_[i], velocity_[i], force_[i], image_[i],
-                      arrays);
+        enter_host<P>(frame_, origin_[i].index, position_[i], velocity_[i], force_[i], flux_of(i),
+                      image_[i], arrays);
     });
     if (!ranks_) return;
     std::vector<std::vector<Arrival>> leaving(ranks_->ranks());
     for (int i = 0; i < count_; ++i)
       if (!stays(i))
-        leaving[static_cast<std::size_t>(origin_[i].rank)].push_back(arrival_of<P>(
-            frame_, origin_[i].index, position_[i], velocity_[i], force_[i], image_[i]));
+        leaving[static_cast<std::size_t>(origin_[i].rank)].push_back(
+            arrival_of<P>(frame_, origin_[i].index, position_[i], velocity_[i], force_[i],
+                          flux_of(i), image_[i]));
     for (const Arrival& arrival : deliver(*communicator_, std::move(leaving)))
       arrival.enter(arrays);
   }
@@ -80,15 +81,18 @@ class CpuEngine final : public EngineBase {
   EngineCounters counters() const override { return counters_; }
 
  private:
+  Vector<double> flux_of(int i) const { return flux_.empty() ? Vector<double>{} : flux_[i]; }
+  void make_room(std::size_t n) {
+    const auto resize = [n](auto&... each) { (each.resize(n), ...); };
+    resize(position_, velocity_, force_, image_, origin_);
+    flux_.resize(has_scalars<P> ? n : 0);
+  }
   void take_particles(const HostArrays& arrays, const Topology& topology) override {
     const auto n = static_cast<std::size_t>(std::max(arrays.count, 0));
     count_ = 0;  // none, if one of them is refused
     check_together([&] {
-      position_.resize(n);
-      velocity_.resize(n);
+      make_room(n);
       force_.assign(n, Force{});
-      image_.resize(n);
-      origin_.resize(n);
       for (std::size_t i = 0; i < n; ++i) {
         int images[3] = {};
         if (arrays.image) std::copy_n(arrays.image[i], 3, images);
@@ -101,6 +105,10 @@ class CpuEngine final : public EngineBase {
         velocity_[i] = {v.x, v.y, v.z, topology.tag[i]};
         origin_[i] = {rank(), static_cast<std::int32_t>(i)};
         if (arrays.force) force_[i] = vector_from<Real>(arrays.force[i]);
+        if constexpr (has_scalars<P>) {
+          velocity_[i].scalars = vector_from<double>(arrays.scalars[i]);
+          flux_[i] = vector_from<double>(arrays.flux[i]);
+        }
       }
     });
     if (charges_) check_together([&] { charges_->take(arrays, topology); });
@@ -131,9 +139,8 @@ class CpuEngine final : public EngineBase {
         misplaced = {velocity_[i].tag, {r[0], r[1], r[2]}};
       });
     }
-    for_each_value(hosted, velocity, [&](int i, const double v[3]) {
-      velocity_[i] = {Real(v[0]), Real(v[1]), Real(v[2]), velocity_[i].tag};
-    });
+    for_each_value(hosted, velocity,
+                   [&](int i, const double v[3]) { set_components(velocity_[i], v); });
     return misplaced;
   }
 
@@ -151,7 +158,7 @@ class CpuEngine final : public EngineBase {
   void take(std::int64_t steps, bool (*interrupted)()) override {
     stretched_ = broken_ = 0;
     follow_shear();
-    if (is_dilated()) arguments_.motion.frame = frame_of<P>(frame_.box);
+    if (is_dilated()) move_in_box();
     move_from_rest();
     // At the top of the loop positions are those of the next step, velocities those half a step
     // before them.
@@ -186,12 +193,17 @@ class CpuEngine final : public EngineBase {
     tilt_cells(arguments_.cells, step_);
   }
 
+  // Particles move in the box of the frame, and have left their spheres by its lengths.
+  void move_in_box() {
+    arguments_.motion.frame = frame_of<P>(frame_.box);
+    arguments_.cells.edges = frame_of<Mixed>(frame_.box).edges;
+  }
   void follow_dilation() {
     if (!is_dilated()) return;
     if (dilation_ends_lists(step_)) expired_ = true;
     frame_.box = box_of_step(step_);
-    present_ = arguments_.motion.frame = frame_of<P>(frame_.box);
-    arguments_.cells.edges = frame_of<Mixed>(frame_.box).edges;
+    move_in_box();
+    present_ = arguments_.motion.frame;
     terms_.edges = bonded_terms_of<P>(frame_.box).edges;
   }
 
@@ -214,8 +226,11 @@ class CpuEngine final : public EngineBase {
   Moments own_moments(std::uint32_t flag) override {
     return moments_of(pool_, count_, flag, moment_units_.by_type(), position_, velocity_);
   }
-  Moments own_products(bool mixed) override {
-    return products_of(pool_, count_, mixed, moment_units_.by_type(), position_, velocity_);
+  double own_largest_square() override {
+    return largest_square(pool_, count_, moment_units_.by_type(), position_, velocity_);
+  }
+  Moments own_products(bool mixed, double finer) override {
+    return products_of(pool_, count_, mixed, finer, moment_units_.by_type(), position_, velocity_);
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
     for_each_index(pool_, count_, [&](int i) { apply(map, flag, position_[i], velocity_[i]); });
@@ -249,6 +264,7 @@ class CpuEngine final : public EngineBase {
     arguments_.number = number_.data();
     arguments_.image = image_.data();
     arguments_.force = force_.data();
+    arguments_.flux = flux_.data();
   }
 
   void move_from_rest() {
@@ -387,7 +403,9 @@ class CpuEngine final : public EngineBase {
     if (ranks_) find_ghosts();
     // Spheres and keys again, in the new order and with the ghosts at the end.
     find_keys(0, static_cast<int>(position_.size()));
-    if (kCoarseApart) note_coarse_positions();
+    coarse_.resize(kCoarseApart ? position_.size() : 0);
+    for_each_index(pool_, static_cast<int>(coarse_.size()),
+                   [&](int i) { coarse_[i] = coarse_position_of(position_[i]); });
     find_cells(pool_, arguments_.cells, count_, key_, cell_, range_);
   }
 
@@ -401,12 +419,6 @@ class CpuEngine final : public EngineBase {
   void share_box() {
     *ranks_ = decomposition_of(settings_of_tilted_box(), *communicator_, beyond_lists());
     set_cells();
-  }
-
-  void note_coarse_positions() {
-    coarse_.resize(position_.size());
-    for_each_index(pool_, static_cast<int>(coarse_.size()),
-                   [&](int i) { coarse_[i] = coarse_position_of(position_[i]); });
   }
 
   void list_neighbors() {
@@ -476,12 +488,7 @@ class CpuEngine final : public EngineBase {
     const auto arrived = deliver(*communicator_, std::move(leaving));
     links_.migrate(*communicator_, stay, std::move(rows));
     count_ = checked_count(static_cast<std::int64_t>(stay + arrived.size()));
-    const auto n = static_cast<std::size_t>(count_);
-    position_.resize(n);
-    velocity_.resize(n);
-    force_.resize(n);
-    image_.resize(n);
-    origin_.resize(n);
+    make_room(static_cast<std::size_t>(count_));
     for (const Migrant<P>& migrant : arrived) settle(stay++, migrant);
   }
   void settle(std::size_t i, const Migrant<P>& migrant) {
@@ -560,7 +567,8 @@ class CpuEngine final : public EngineBase {
   std::vector<Image> image_, next_image_;
   std::vector<Origin> origin_, next_origin_;
   std::vector<Force> force_;
-  std::vector<Force> charged_;  // by charges
+  std::vector<Vector<double>> flux_;  // of scalars
+  std::vector<Force> charged_;        // by charges
   bool has_densities_ = false;
   std::vector<Real> density_;
   std::vector<BoundingSphere> sphere_;
@@ -581,6 +589,8 @@ class CpuEngine final : public EngineBase {
 
 std::unique_ptr<Engine> make_cpu_engine(const Settings& settings, int threads,
                                         Communicator* communicator) {
+  if (settings.pairs.scalars)
+    return std::make_unique<CpuEngine<DoubleWithScalars>>(settings, threads, communicator);
   if (settings.pairs.double_precision)
     return std::make_unique<CpuEngine<Double>>(settings, threads, communicator);
   return std::make_unique<CpuEngine<Mixed>>(settings, threads, communicator);

@@ -460,5 +460,9 @@ void use(StepKernels<Mixed>& kernels) {
 void use(StepKernels<Double>& kernels) {
   kernels = {&begin<Double>, &step<Double>, &find_densities<Double>, &place<Double>, &list<Double>};
 }
+void use(StepKernels<DoubleWithScalars>& kernels) {
+  using P = DoubleWithScalars;
+  kernels = {&begin<P>, &step<P>, nullptr, &place<P>, &list<P>};
+}
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD

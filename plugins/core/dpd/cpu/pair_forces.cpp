@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../runtime/parallel_for.h"
+#include "../scalar_transport.h"
 #include "pair_kernels.h"
 
 namespace manymove::dpd {
@@ -69,6 +70,67 @@ struct Block {
     }
   }
 };
+
+// Pairs of particles that carry scalars, in the order of the list. Returns the energy.
+double add_scalar_pairs(const PairTable& table, const Particles& particles,
+                        const NeighborList& list, const NoiseKey& step, const PairResult& result) {
+  constexpr int kIndexMask = 0x1fffffff;  // bits of an entry of the host's list
+  double energy = 0;
+  for (int row = 0; row < list.count; ++row) {
+    const int i = list.particle[row];
+    for (int n = 0; n < list.number[i]; ++n) {
+      const int j = list.first[i][n] & kIndexMask;
+      const PairCoefficients& c =
+          table.coefficients[particles.type[i] * (table.types + 1) + particles.type[j]];
+      Vector<double> r =
+          vector_from<double>(particles.position[i]) - vector_from<double>(particles.position[j]);
+      const Vector<double> v =
+          vector_from<double>(particles.velocity[i]) - vector_from<double>(particles.velocity[j]);
+      if (!(dot(r, r) < table.largest_cutoff * table.largest_cutoff)) continue;
+      const std::uint32_t tag_i = particles.tag[i], tag_j = particles.tag[j];
+      // As in PairLoop::draw_transverse().
+      NoiseKey key = step;
+      std::uint32_t turn = turn_of_pair(tag_i, tag_j);
+      if (particles.image) {
+        const int* const shift = particles.image[j];
+        if (const std::uint32_t image = image_of_pair(shift, tag_i, tag_j)) {
+          key = image_key(step, image);
+          turn = order_of_pair(shift, tag_i, tag_j) > 0 ? 0 : half_turn;
+        }
+      }
+      const PairLaw<double> law = {c.a, c.gamma, c.sigma, c.inverse_cutoff, c.weight_exponent};
+      const ScalarLaw<double> scalars = scalar_law_of<double>(c.scalars);
+      ScalarPair<double> pair = {
+          vector_from<double>(particles.scalars[i]),
+          vector_from<double>(particles.scalars[j]),
+          dot(r, r),
+          dot(r, v),
+          static_cast<double>(pair_noise(key, tag_i, tag_j)),
+          vector_of<double>(transverse_noise(scalar_key(key), tag_i, tag_j, turn))};
+      Vector<double> flux[2] = {};
+      const PairForce<double> force = scalar_pair(table.scalars, law, scalars, pair, flux[0]);
+      // The other particle has the same force, and receives what the first one does not keep.
+      std::swap(pair.mine, pair.other);
+      pair.exchanged = Vector<double>{0, 0, 0} - pair.exchanged;
+      scalar_pair(table.scalars, law, scalars, pair, flux[1]);
+      const double f[3] = {r.x * force.over_distance, r.y * force.over_distance,
+                           r.z * force.over_distance};
+      const bool reacts = j < result.reacting;
+      for (const int end : {0, 1}) {
+        if (end == 1 && !reacts) continue;
+        const int particle = end == 0 ? i : j;
+        const double q[kScalars] = {flux[end].x, flux[end].y, flux[end].z};
+        for (int a = 0; a < 3; ++a) result.force[particle][a] += end == 0 ? f[a] : -f[a];
+        for (int k = 0; k < kScalars; ++k) result.flux[particle][k] += q[k];
+      }
+      energy += (reacts ? 1.0 : 0.5) * force.energy;
+      if (result.callback)
+        result.callback->call(result.callback->context, i, j, force.energy, force.over_distance,
+                              nullptr, r.x, r.y, r.z);
+    }
+  }
+  return energy;
+}
 
 }  // namespace
 
@@ -163,6 +225,11 @@ PairForces::~PairForces() = default;
 
 void PairForces::add(const PairTable& table, const Particles& particles, const NeighborList& list,
                      std::uint64_t seed, std::uint64_t draw, const PairResult& result) {
+  if (table.scalars) {
+    const double energy = add_scalar_pairs(table, particles, list, noise_key(seed, draw), result);
+    if (result.energy) *result.energy = energy;
+    return;
+  }
   State& s = *state_;
   const int blocks = (list.count + kRows - 1) / kRows, wave = static_cast<int>(s.wave.size());
   s.table = &table;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <mutex>
 #include <vector>
 
@@ -46,6 +48,13 @@ void reorder(ThreadPool& pool, std::vector<T>& values, std::vector<T>& spare,
   values.swap(spare);
 }
 
+void set_components(auto& to, const double from[3]) {
+  using Real = std::remove_cvref_t<decltype(to.x)>;
+  to.x = static_cast<Real>(from[0]);
+  to.y = static_cast<Real>(from[1]);
+  to.z = static_cast<Real>(from[2]);
+}
+
 // add(sums, i) adds what particle i has.
 Moments sum_of_moments(ThreadPool& pool, int count, const auto& add) {
   return over_all<Moments>(
@@ -69,11 +78,29 @@ Moments moments_of(ThreadPool& pool, int count, std::uint32_t flag,
   });
 }
 template <class Position, class Velocity>
-Moments products_of(ThreadPool& pool, int count, bool mixed, const std::vector<double>& units,
-                    const std::vector<Position>& position, const std::vector<Velocity>& velocity) {
+Moments products_of(ThreadPool& pool, int count, bool mixed, double finer,
+                    const std::vector<double>& units, const std::vector<Position>& position,
+                    const std::vector<Velocity>& velocity) {
   return sum_of_moments(pool, count, [&](Moments& sums, int i) {
-    add_products(sums, mixed, units.data(), position[i], velocity[i]);
+    add_products(sums, mixed, finer, units.data(), position[i], velocity[i]);
   });
+}
+template <class Position, class Velocity>
+double largest_square(ThreadPool& pool, int count, const std::vector<double>& units,
+                      const std::vector<Position>& position,
+                      const std::vector<Velocity>& velocity) {
+  // Positive numbers have the order of their bits, and what is not a number is the largest.
+  return std::bit_cast<double>(over_all<std::uint64_t>(
+      pool, count,
+      [&](int first, int last) {
+        std::uint64_t largest = 0;
+        for (int i = first; i < last; ++i) {
+          const double square = std::fabs(square_of(units.data(), position[i], velocity[i]));
+          largest = std::max(largest, std::bit_cast<std::uint64_t>(square));
+        }
+        return largest;
+      },
+      [](std::uint64_t& all, std::uint64_t part) { all = std::max(all, part); }));
 }
 
 // Lists the neighbors of a chunk; `list` grows if they need it. Returns the number of entries.

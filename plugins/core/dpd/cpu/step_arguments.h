@@ -64,6 +64,7 @@ struct StepArguments {
   std::uint32_t* next_near;  // null where near are the positions themselves
   Image* image;
   Vector<typename P::Real>* force;
+  Vector<double>* flux;  // of scalars
 };
 
 // Room for the candidates of a cell's lists.
@@ -95,6 +96,7 @@ struct StepKernels {
 
 MANYMOVE_KERNELS(StepKernels<Mixed>)
 MANYMOVE_KERNELS(StepKernels<Double>)
+MANYMOVE_KERNELS(StepKernels<DoubleWithScalars>)
 
 // Memory of one thread for the candidates of a cell.
 class CandidateMemory {

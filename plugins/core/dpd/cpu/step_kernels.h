@@ -5,37 +5,20 @@
 #pragma once
 
 #include "row_sums.h"
+#include "scalar_batch.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
-// Lengths of the frame's units, for several at a time.
-struct Lengths : Matrix<float> {
-  bool tilted;
-
-  // |L u|^2 for differences u = (a, b, c) of positions and the matrix L of the edges.
-  template <class Floats, class Ints>
-  MM_LANES Floats squares(Ints a, Ints b, Ints c) const {
-    const Floats v = __builtin_convertvector(b, Floats), w = __builtin_convertvector(c, Floats),
-                 z = w * zz;
-    Floats x = __builtin_convertvector(a, Floats) * xx, y = v * yy;
-    if (tilted) {
-      x += v * xy + w * xz;
-      y += w * yz;
-    }
-    return x * x + y * y + z * z;
-  }
-};
-
 // The purpose of a pass over the pairs: forces (plain: as in is_plain()), or densities.
-enum class Pass { plain, general, many_body, transverse, potential, density };
+enum class Pass { plain, general, many_body, transverse, potential, scalars, density };
 
 template <Precision P, Pass pass, bool reading>
 class StepLoop {
   using Real = typename P::Real;
   static constexpr bool plain = pass == Pass::plain, many_body = pass == Pass::many_body,
                         transverse = pass == Pass::transverse, potential = pass == Pass::potential,
-                        density = pass == Pass::density;
+                        scalars = pass == Pass::scalars, density = pass == Pass::density;
   static constexpr int kHits = 128;  // of a batch
   static_assert(kHits <= kBatch && kHits % kLanes == 0);
   // Forces are added up by add_rows().
@@ -139,6 +122,9 @@ class StepLoop {
     if constexpr (density) {
       weigh();
     } else {
+      if constexpr (scalars)
+        draw_vectors(s_.forces.scalars.noise, count_, tag_i_, tag_j_, scalars_.noise[0],
+                     scalars_.noise[1], scalars_.noise[2]);
       if constexpr (transverse)
         draw_vectors(s_.forces.noise, count_, tag_i_, tag_j_, noise_, across_.y_noise,
                      across_.z_noise);
@@ -193,6 +179,10 @@ class StepLoop {
             across_.law.set(n, across);
           } else if constexpr (!plain) {
             law_.set(n, law_of_pair(s_.forces, r.kind, other.kind, hit_[n]));
+            if constexpr (scalars) {
+              scalars_.set(n, v.scalars, moves.scalars);
+              types_[n] = types_of(s_.forces.types, r.kind, other.kind);
+            }
             if constexpr (potential) {
               types_[n] = types_of(s_.forces.types, r.kind, other.kind);
               if (s_.forces.lennard_jones)
@@ -283,6 +273,9 @@ class StepLoop {
   void evaluate() {
     if constexpr (transverse)
       evaluate_vectors<general_exponent>();
+    else if constexpr (scalars)
+      scalars_.evaluate(s_.forces, count_, law_, types_,
+                        {squared_, approach_, noise_, force_, energy_});
     else
       evaluate_central<general_exponent>();
   }
@@ -362,16 +355,17 @@ class StepLoop {
       return end;
     }
     if constexpr (in_rows) return add_rows<one_lane>(n, end);
-    if constexpr (one_lane && !reading) {
+    if constexpr (one_lane && !reading && !scalars) {
       Sum<Real> sum = sum_[0];
       for (; n < end; ++n) add_scaled(sum.force, {x_[n], y_[n], z_[n]}, force_[n]);
       sum_[0].force = sum.force;
       return end;
     }
     for (; n < end; ++n) {
-      Sum<Real>& sum = sum_[one_lane ? 0 : lane_[n]];
+      SumOf<P>& sum = sum_[one_lane ? 0 : lane_[n]];
       const Vector<Real> r = {x_[n], y_[n], z_[n]};
       add_scaled(sum.force, r, force_[n]);
+      if constexpr (scalars) sum.flux = sum.flux + scalars_.flux[n];
       if constexpr (reading) add_energy(sum, r, force_[n], energy_[n]);
     }
     return end;
@@ -402,8 +396,9 @@ class StepLoop {
     return end;
   }
 
-  static void add(Sum<Real>& a, const Sum<Real>& b) {
+  static void add(SumOf<P>& a, const SumOf<P>& b) {
     a.force = a.force + b.force;
+    if constexpr (scalars) a.flux = a.flux + b.flux;
     if constexpr (!reading && !density) return;
     a.energy += b.energy;
     for (int k = 0; k < 6; ++k) a.virial[k] += b.virial[k];
@@ -495,6 +490,7 @@ class StepLoop {
     if constexpr (!plain) add_thermostats(s_.motion, r, v, bonded.force);
     const Vector<Real> force = with_body_forces(s_.motion, r, bonded.force);
     kick<!plain>(s_.motion, r, v, force);
+    if constexpr (scalars) step_scalars<reading>(s_.motion, r, v, sum_[0].flux, s_.flux[i]);
     if constexpr (reading) {
       s_.force[i] = bonded.force;
       s_.next_velocity[i] = v;
@@ -548,7 +544,7 @@ class StepLoop {
   int count_ = 0, segments_ = 0;
   Segment segment_[kChunk];
   bool simple_ = false;  // whether move_simply() serves
-  Sum<Real> sum_[4];
+  SumOf<P> sum_[4];
   Rows row_[4] = {};                            // of add_rows()
   static constexpr int kRoom = kHits + kGroup;  // what gather_four() reads and writes
   std::uint32_t hit_[kRoom] = {};
@@ -560,7 +556,8 @@ class StepLoop {
   std::conditional_t<plain || density, Nothing, LawArrays<Real, kHits>> law_;
   std::conditional_t<density || many_body, Densities, Nothing> density_;
   std::conditional_t<transverse, Across, Nothing> across_;
-  std::uint32_t types_[potential ? kHits : 1];  // places in tables of laws
+  std::conditional_t<scalars, ScalarBatch<P, kHits>, Nothing> scalars_;
+  std::uint32_t types_[potential || scalars ? kHits : 1];  // places in tables of laws
   PotentialArrays<Real, potential ? kHits : 1> potentials_;
 };
 
@@ -573,7 +570,9 @@ void step(const StepArguments<P>& arguments, bool reading, const std::uint32_t* 
     else
       StepLoop<P, pass(), false>(arguments, chunk).run(entries);
   };
-  if (arguments.density)
+  if constexpr (has_scalars<P>)
+    take(std::integral_constant<Pass, Pass::scalars>{});
+  else if (arguments.density)
     take(std::integral_constant<Pass, Pass::many_body>{});
   else if (arguments.transverse)
     take(std::integral_constant<Pass, Pass::transverse>{});

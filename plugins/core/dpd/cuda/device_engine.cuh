@@ -72,8 +72,12 @@ class DeviceEngine : protected OnDevice, public EngineBase {
     return velocity_sums_.of(particles().count, flag, particles().present().position.data(),
                              resting(), stream_);
   }
-  Moments own_products(bool mixed) final {
-    return velocity_sums_.of_products(particles().count, mixed,
+  double own_largest_square() final {
+    return velocity_sums_.largest_square(particles().count, particles().present().position.data(),
+                                         resting(), stream_);
+  }
+  Moments own_products(bool mixed, double finer) final {
+    return velocity_sums_.of_products(particles().count, mixed, finer,
                                       particles().present().position.data(), resting(), stream_);
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {

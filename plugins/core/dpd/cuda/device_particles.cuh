@@ -26,7 +26,7 @@ struct DeviceParticles {
   int list_capacity = 0, list_stride = 0;
 
   // In the order of particles.
-  DeviceBuffer<Vector<Real>> force;
+  DeviceBuffer<Vector<Real>> force, flux;  // the latter of scalars
   DeviceBuffer<BoundingSphere> sphere;
   DeviceBuffer<Real> density;  // of many-body forces
   DeviceBuffer<unsigned> slot, slot_there;
@@ -69,6 +69,7 @@ struct DeviceParticles {
     s.next_velocity = there.velocity.data();
     s.next_short = there.shorts.data();
     s.force = force.data();
+    s.flux = flux.data();
     s.partial = partial.data();
   }
 };

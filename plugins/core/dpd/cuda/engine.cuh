@@ -61,6 +61,11 @@ class CudaEngine final : public DeviceEngine<P> {
     stream_.finish("write");
   }
 
+  void set_box(const Box& way, const Box& next) override {
+    Base::set_box(way, next);
+    knows_interval_ = false;  // a kernel of many steps has one box
+  }
+
   // The only host has its particles where they were.
   void set_origins(int, const std::uint32_t*) override {
     throw std::logic_error("particles of one rank stay where they are");
@@ -72,7 +77,8 @@ class CudaEngine final : public DeviceEngine<P> {
             p_.image.data(),
             p_.present().position.data(),
             resting(),
-            p_.force.data()};
+            p_.force.data(),
+            p_.flux.data()};
   }
   void take_particles(const HostArrays& arrays, const Topology& topology) override {
     p_.count = arrays.count;
@@ -117,6 +123,7 @@ class CudaEngine final : public DeviceEngine<P> {
       allocate_each(n, p_.slot, p_.slot_there, p_.image, p_.force, p_.sphere, p_.number,
                     p_.staging);
       allocate_each(settings_.pairs.has_densities() ? n : 0, p_.density);
+      allocate_each(has_scalars<P> ? n : 0, p_.flux);
       allocate_each(static_cast<std::size_t>(blocks()) * kStepSums, p_.partial);
       p_.sphere.clear(stream_);  // the first step looks, though lists are built after it anyway
       p_.list_capacity = 0;
@@ -197,12 +204,13 @@ class CudaEngine final : public DeviceEngine<P> {
     // The changes of the last step are left to change_velocities().
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
     const unsigned blocks = static_cast<unsigned>(this->blocks());
-    if (settings_.pairs.has_densities()) {
-      const auto kernel = density_kernel_of<P, AllParticles>(plain_, p_.lanes);
-      kernel<<<blocks, kThreads, 0, stream_>>>(s, AllParticles{}, p_.density.data());
-      check_launch();
-      s.density = p_.density.data();
-    }
+    if constexpr (!has_scalars<P>)
+      if (settings_.pairs.has_densities()) {
+        const auto kernel = density_kernel_of<P, AllParticles>(plain_, p_.lanes);
+        kernel<<<blocks, kThreads, 0, stream_>>>(s, AllParticles{}, p_.density.data());
+        check_launch();
+        s.density = p_.density.data();
+      }
     // What a build wrote is read before the kernel waits for the one before it.
     const bool early = overlap_ && number != built_;
     if (change < 0) {
@@ -261,7 +269,7 @@ class CudaEngine final : public DeviceEngine<P> {
 
   bool changes_in_stride() const override {
     const Extra extra = extra_of(settings_);
-    return extra == Extra::none || extra == Extra::shear;
+    return (extra == Extra::none || extra == Extra::shear) && !has_scalars<P>;
   }
   // The host makes the change that the device could not make, which throws.
   [[noreturn]] void refuse_change(std::int64_t number) {

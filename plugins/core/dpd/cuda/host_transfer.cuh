@@ -54,6 +54,13 @@ __global__ void set_values_kernel(int count, const unsigned* from, const double 
   to[i].y = static_cast<Real>(v[1]);
   to[i].z = static_cast<Real>(v[2]);
 }
+template <class Velocity>
+__global__ void set_scalars_kernel(int count, const unsigned* from, const double (*value)[3],
+                                   Velocity* to) {
+  const int i = index_of_thread();
+  if (i < count)
+    to[i].scalars = vector_from<double>(value[from ? from[i] : static_cast<unsigned>(i)]);
+}
 
 // Gives the particles the values of an array of the host, which has value[from[i]] for particle i,
 // or value[i] if `from` is null. image: as in set_position_kernel.
@@ -65,6 +72,13 @@ class ValuesFromHost {
   ValuesFromHost(DeviceParticles<P>& particles, const unsigned* from, const EngineStream& stream)
       : particles_(particles), from_(from), stream_(stream) {}
 
+  // The scalars of velocities.
+  template <class Values>
+  void set_scalars(const Triple* value, Values* to) {
+    launch_each(particles_.count, stream_, &set_scalars_kernel<Values>, particles_.count, from_,
+                staged(value), to);
+    stream_.finish("upload");
+  }
   // Returns the smallest index of a position that cannot be, or kNoneBad.
   unsigned set_positions(const Triple* value, const BoxFrame& frame, Image* image) {
     DeviceBuffer<unsigned> bad(1);
@@ -119,6 +133,10 @@ unsigned enter_particles(const HostArrays& arrays, const Topology& topology, con
     values.set_values(arrays.force, to.force.data());
   else
     to.force.clear(stream);
+  if constexpr (has_scalars<P>) {
+    values.set_scalars(arrays.scalars, velocity);
+    values.set_values(arrays.flux, to.flux.data());
+  }
   return values.set_positions(arrays.position, frame, to.image.data());
 }
 
@@ -143,9 +161,12 @@ struct RestingParticles {
   const typename P::Position* position;
   const typename P::Velocity* velocity;
   const Vector<typename P::Real>* force;
+  const Vector<typename P::Real>* flux = nullptr;  // of scalars
 
   __device__ Arrival arrival(const BoxFrame& frame, int i) const {
-    return arrival_of<P>(frame, order.of(i).index, position[i], velocity[i], force[i],
+    const Vector<double> its_flux =
+        has_scalars<P> ? vector_of<double>(flux[i]) : Vector<double>{0, 0, 0};
+    return arrival_of<P>(frame, order.of(i).index, position[i], velocity[i], force[i], its_flux,
                          image[order.slot[i]]);
   }
 };

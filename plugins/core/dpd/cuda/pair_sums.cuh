@@ -275,12 +275,12 @@ struct ThreadHits : PairSums<V> {
   using PairSums<V>::own;
   // Threads of a warp have neighboring words at any depth of their stacks: no bank conflicts.
   static constexpr unsigned kApart = kThreads * sizeof(unsigned);
-  Sum<Real>& sum;
+  SumOf<P>& sum;
   const unsigned bottom;
   unsigned top;
   int3 units = {0, 0, 0};
 
-  __device__ ThreadHits(const PairSums<V>& sums, Sum<Real>& sum, unsigned* hit)
+  __device__ ThreadHits(const PairSums<V>& sums, SumOf<P>& sum, unsigned* hit)
       : PairSums<V>(sums), sum(sum), bottom(shared_address(hit + threadIdx.x)), top(bottom) {}
 
   __device__ void push(unsigned entry) {
@@ -326,7 +326,8 @@ struct ThreadHits : PairSums<V> {
 
 template <class V>
 __device__ __forceinline__ void add_pairs_of_thread(const PairSums<V>& sums, OwnGroups<V>& groups,
-                                                    Sum<typename V::Real>& sum, unsigned* hit) {
+                                                    SumOf<typename V::Precision>& sum,
+                                                    unsigned* hit) {
   ThreadHits<V> hits(sums, sum, hit);
   constexpr int apart = OwnGroups<V>::kApart;
   // Lanes stay together: when one has no room for more hits, all compute those that they have.

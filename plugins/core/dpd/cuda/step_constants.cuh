@@ -40,10 +40,13 @@ class StepConstants {
                          on_device(laws.potentials, stream), on_device(laws.harmonic, stream),
                          on_device(laws.bonds, stream), on_device(laws.angles, stream),
                          on_device(laws.impropers, stream), on_device(laws.dihedrals, stream),
-                         on_device(laws.nodes, stream), laws.forces, static_cast<Real>(unit)});
+                         on_device(laws.nodes, stream), on_device(laws.scalars, stream),
+                         laws.forces, static_cast<Real>(unit)});
       tables_.back().forces.laws = tables_.back().pairs.data();
       tables_.back().forces.laws_across = tables_.back().across.data();
       tables_.back().forces.nodes = tables_.back().nodes.data();
+      if constexpr (has_scalars<P>)
+        tables_.back().forces.scalars.laws = tables_.back().scalars.data();
       if (!laws.potentials.empty())
         tables_.back().forces.potentials = tables_.back().potentials.data();
     }
@@ -76,6 +79,7 @@ class StepConstants {
     DeviceBuffer<BondedLaw> bonds, angles, impropers;
     DeviceBuffer<DihedralLaw> dihedrals;
     DeviceBuffer<TableNode> nodes;
+    DeviceBuffer<ScalarLaw<Real>> scalars;
     Forces<P> forces;
     Real unit;  // of forces
   };

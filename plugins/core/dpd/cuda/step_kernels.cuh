@@ -16,23 +16,29 @@ __global__ void first_kernel(Step<P> s) {
   typename P::Position r = s.position[i];
   typename P::Velocity v = s.velocity[i];
   kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
+  if constexpr (has_scalars<P>) kick_scalars(s.motion, r, v, s.flux[i]);
   move<sheared>(s, i, r, v, s.sphere[i], s.number + 1);
   write_next(s, i, r, v);
 }
 
 // Adds the sums of the threads of one particle, so that all of them have the total.
-template <bool forces_known, class Real>
-__device__ void add_over(Sum<Real>& sum, int lanes, bool with_energy) {
+template <bool forces_known, class SomeSum>
+__device__ void add_over(SomeSum& sum, int lanes, bool with_energy) {
   for (int d = lanes / 2; d > 0; d /= 2) {
     if (!forces_known) {
       sum.force.x += __shfl_xor_sync(kWholeWarp, sum.force.x, d);
       sum.force.y += __shfl_xor_sync(kWholeWarp, sum.force.y, d);
       sum.force.z += __shfl_xor_sync(kWholeWarp, sum.force.z, d);
     }
+    if constexpr (requires { sum.flux; }) {
+      sum.flux.x += __shfl_xor_sync(kWholeWarp, sum.flux.x, d);
+      sum.flux.y += __shfl_xor_sync(kWholeWarp, sum.flux.y, d);
+      sum.flux.z += __shfl_xor_sync(kWholeWarp, sum.flux.z, d);
+    }
     if (!with_energy) continue;
     sum.energy += __shfl_xor_sync(kWholeWarp, sum.energy, d);
     // The exchange by xor leaves the same total, with the same rounding, in all `lanes` threads.
-    for (Real& v : sum.virial) v += __shfl_xor_sync(kWholeWarp, v, d);
+    for (auto& v : sum.virial) v += __shfl_xor_sync(kWholeWarp, v, d);
   }
 }
 
@@ -183,7 +189,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
       if (s.ends_lists) expire(s.status, s.number + 1);
   }
 
-  Sum<typename P::Real> sum;
+  SumOf<P> sum;
   const PairSums<V> sums{s, own, block};
   if constexpr (V::shared_hits)
     add_pairs_of_warp<V>(sums, groups, sharing, hit);
@@ -207,6 +213,8 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
     add_bonded(s, own, reading, bonded);
     if constexpr (!plain) add_thermostats(s.motion, own.r, own.v, bonded.force);
     if constexpr (reading) s.force[own.i] = bonded.force;
+    if constexpr (has_scalars<P>)
+      step_scalars<reading>(s.motion, own.r, own.v, sum.flux, s.flux[own.i]);
     at_rest = finish_step<V, Who>(s, own.i, own.r, own.v, bonded.force, sphere);
   }
   if constexpr (Who::with_moments) s.moments.add(mine, own.r, at_rest);
@@ -240,8 +248,8 @@ StepKernel<P, Who> kernel_of_step(bool plain, bool reading, int lanes) {
   return for_constant<1, 2, 4>(lanes, [=](auto per_particle) {
     return for_constant<false, true>(plain, [=](auto is_plain) {
       return for_constant<false, true>(reading, [=](auto is_reading) -> StepKernel<P, Who> {
-        constexpr bool plain_kernel =
-            is_plain && (kIntegers<P> || extra == Extra::none) && extra != Extra::potential;
+        constexpr bool plain_kernel = is_plain && (kIntegers<P> || extra == Extra::none) &&
+                                      extra != Extra::potential && !has_scalars<P>;
         constexpr bool reading_kernel = is_reading && !Who::with_moments;
         return &step_kernel<P, plain_kernel, reading_kernel, per_particle, Who, extra>;
       });
@@ -264,9 +272,12 @@ inline Extra extra_of(const Settings& settings) {
 // plain: as in is_plain(), with Extra::shear in any box.
 template <Precision P, ParticleRange Who>
 StepKernel<P, Who> step_kernel_of(Extra extra, bool plain, bool reading, int lanes) {
-  if (extra == Extra::none) return kernel_of_step<P, Who>(plain, reading, lanes);
-  return for_constant<Extra::many_body, Extra::transverse, Extra::potential, Extra::shear>(
-      extra, [=](auto with) { return step_kernel_with<P, Who, with()>(plain, reading, lanes); });
+  if constexpr (!has_scalars<P>)
+    if (extra != Extra::none)
+      return for_constant<Extra::many_body, Extra::transverse, Extra::potential, Extra::shear>(
+          extra,
+          [=](auto with) { return step_kernel_with<P, Who, with()>(plain, reading, lanes); });
+  return kernel_of_step<P, Who>(plain, reading, lanes);
 }
 
 }  // namespace manymove::dpd

@@ -2,6 +2,7 @@
 // Changes of velocities on a GPU: sums over a group, and the velocities that follow from them.
 #pragma once
 
+#include <bit>
 #include <vector>
 
 #include "../velocity_changes.h"
@@ -20,12 +21,28 @@ __global__ void __launch_bounds__(kThreads)
 // One thread per particle: add_products().
 template <class Position, class Velocity>
 __global__ void __launch_bounds__(kThreads)
-    products_kernel(int count, bool mixed, MomentSums sums, const Position* position,
+    products_kernel(int count, bool mixed, double finer, MomentSums sums, const Position* position,
                     const Velocity* velocity) {
   const int i = index_of_thread();
   Moments own;
-  if (i < count) add_products(own, mixed, sums.units, position[i], velocity[i]);
+  if (i < count) add_products(own, mixed, finer, sums.units, position[i], velocity[i]);
   sums.add(own);
+}
+
+// One thread per particle: the largest square_of(), of which positive numbers have the order of
+// their bits.
+template <class Position, class Velocity>
+__global__ void __launch_bounds__(kThreads)
+    largest_square_kernel(int count, const double* units, unsigned long long* largest,
+                          const Position* position, const Velocity* velocity) {
+  const int i = index_of_thread();
+  const double own = i < count ? fabs(square_of(units, position[i], velocity[i])) : 0;
+  auto bits = static_cast<unsigned long long>(__double_as_longlong(own));
+  for (int lane = 16; lane > 0; lane /= 2) {
+    const unsigned long long other = __shfl_xor_sync(kWholeWarp, bits, lane);
+    bits = other > bits ? other : bits;
+  }
+  if (threadIdx.x % 32 == 0) atomicMax(largest, bits);
 }
 
 // A change of velocities in stride. drop: by how much it has lowered the temperature.
@@ -113,10 +130,20 @@ class VelocitySums {
     return fetch(0, stream);
   }
   template <class Position, class Velocity>
-  Moments of_products(int count, bool mixed, const Position* position, const Velocity* velocity,
-                      const EngineStream& stream) const {
+  double largest_square(int count, const Position* position, const Velocity* velocity,
+                        const EngineStream& stream) const {
+    if (count == 0) return 0;
+    launch_each(count, stream, &largest_square_kernel<Position, Velocity>, count, units_.data(),
+                of_step(0, 0, 1, stream).total, position, velocity);
+    unsigned long long bits;
+    stream.fetch(sums_of(0), &bits, 1);
+    return std::bit_cast<double>(bits);
+  }
+  template <class Position, class Velocity>
+  Moments of_products(int count, bool mixed, double finer, const Position* position,
+                      const Velocity* velocity, const EngineStream& stream) const {
     if (count == 0) return {};
-    launch_each(count, stream, &products_kernel<Position, Velocity>, count, mixed,
+    launch_each(count, stream, &products_kernel<Position, Velocity>, count, mixed, finer,
                 of_step(0, 0, 3, stream), position, velocity);
     return fetch(0, stream);
   }
