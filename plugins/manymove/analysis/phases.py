@@ -264,8 +264,8 @@ class CrystalBranch(Branch):
     """The equation of state of a crystal, integrated from a density with a known free energy.
 
     Z is that of free volume, D / (1 - z) with z = phi / phi_cp, plus a polynomial of z with `terms`
-    coefficients. N particles have Z - (Z - 1) / N to first order, because the center of mass is
-    that of an ideal gas.
+    coefficients. N particles have Z - (Z - 1) / N to first order, because the center of mass moves
+    as an ideal gas.
 
     Args:
         start: packing fraction at which the free energy is known, in the range of the data.
