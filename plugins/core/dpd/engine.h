@@ -382,7 +382,8 @@ class MANYMOVE_API Engine {
   // yz; under shear, relative to the flow. Each addend is rounded to 2^-60 of the largest m v^2 or
   // less, so that the order of particles does not matter. Collective.
   virtual std::array<double, 6> kinetic_sums() = 0;
-  // Multiplies the components of the velocities of all particles that move.
+  // Multiplies the velocities of integrated particles. kinetic_sums() has frozen ones, too, which
+  // count in LAMMPS' temperature.
   virtual void scale_velocities(const double factor[3]) = 0;
   // The box has other lengths: particles keep their fractions of its edges, and move in `way` from
   // step() to the next step, whose forces and those of all later steps are those in `next`. Local,
