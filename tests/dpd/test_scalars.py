@@ -495,7 +495,6 @@ def test_coefficients_of_species_need_atoms_that_have_them(tmp_path):
     ("values", "named"),
     [
         ("edpd/temp 0.0 edpd/cv 200.0", "temperature 0 and the heat capacity 200"),
-        ("edpd/temp -1.0 edpd/cv 200.0", "temperature -1 and the heat capacity 200"),
         ("edpd/temp 1.0 edpd/cv 0.0", "temperature 1 and the heat capacity 0"),
     ],
 )
