@@ -83,7 +83,7 @@ def test_a_run_that_has_seen_no_molecule_does_not_end_early(words, tmp_path):
 def test_pores_without_a_place_are_a_result(tmp_path, words):
     """All energies are zero, so that they have no relaxation time."""
     words[words.index("1e-9")] = "0.02"
-    words += ["--framework", str(write(tmp_path / "cifs", "full", 3.0))]
+    words += ["--framework", str(write(tmp_path / "cifs", "full", 3.0)), "--barrier", "none"]
     assert cli.run([*words, "--output", str(tmp_path / "out")]) == 0
     (point,) = summary_of(tmp_path / "out")["runs"]
     assert point["target_reached"] and point["steps"] < 100

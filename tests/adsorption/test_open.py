@@ -222,7 +222,7 @@ def test_an_interrupted_equilibration_goes_on_bit_for_bit(tmp_path, device):
 @pytest.mark.parametrize("equilibrated", [True, False])
 def test_a_checkpoint_without_the_spread_of_numbers_continues(equilibrated, tmp_path):
     """As earlier versions have written them."""
-    a = make("plj", [0, 0], **MIXTURE, systems=37)
+    a = make("plj", [0, 0], **{**MIXTURE, "fugacity": [1000.0, 2000.0]}, systems=37)
     if equilibrated:
         a.equilibrate(500)
         a.run(1000)
@@ -230,6 +230,7 @@ def test_a_checkpoint_without_the_spread_of_numbers_continues(equilibrated, tmp_
         assert a._known_spread()
         a.save(tmp_path / "state")
     else:
+
         def stop(x: Adsorption) -> None:
             x.save(tmp_path / "state")
             raise KeyboardInterrupt
