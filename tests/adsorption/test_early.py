@@ -80,6 +80,17 @@ def test_a_run_that_has_seen_no_molecule_does_not_end_early(words, tmp_path):
     assert any("target error not reached" in one for one in point["warnings"])
 
 
+def test_pores_without_a_place_are_a_result(tmp_path, words):
+    """All energies are zero, so that they have no relaxation time."""
+    words[words.index("1e-9")] = "0.02"
+    words += ["--framework", str(write(tmp_path / "cifs", "full", 3.0)), "--barrier", "none"]
+    assert cli.run([*words, "--output", str(tmp_path / "out")]) == 0
+    (point,) = summary_of(tmp_path / "out")["runs"]
+    assert point["target_reached"] and point["steps"] < 100
+    assert (point["loading_molecules"], point["test_molecules_loading"]) == ([0.0], [0.0])
+    assert (point["equilibrated"], point["warnings"]) == (True, [])
+
+
 def test_the_end_is_tested_also_in_a_run_that_is_resumed_there(words, tmp_path):
     """90 steps are no multiple of the last records of four steps."""
     found = []

@@ -6,12 +6,14 @@ alarm once in 1.7 million comparisons, should another seed be chosen.
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from adsorption_model import GAS, agrees, make, state
 from machine import on_gpu
 
-from manymove import Adsorption, EnergyGrid, Interactions
+from manymove import Adsorption, EnergyGrid, Interactions, checkpoint
 from manymove.adsorption.adsorbates import Adsorbate, mixed_laws
 from manymove.adsorption.averages import Pooled
 
@@ -215,6 +217,42 @@ def test_an_interrupted_equilibration_goes_on_bit_for_bit(tmp_path, device):
         each.compare_loading(10)
     assert state(again) == state(whole)
     assert again.loading_from_test_molecules == whole.loading_from_test_molecules
+
+
+@pytest.mark.parametrize("equilibrated", [True, False])
+def test_a_checkpoint_without_the_spread_of_numbers_continues(equilibrated, tmp_path):
+    """As earlier versions have written them."""
+    a = make("plj", [0, 0], **{**MIXTURE, "fugacity": [1000.0, 2000.0]}, systems=37)
+    if equilibrated:
+        a.equilibrate(500)
+        a.run(1000)
+        a.compare_loading(100)
+        assert a._known_spread()
+        a.save(tmp_path / "state")
+    else:
+
+        def stop(x: Adsorption) -> None:
+            x.save(tmp_path / "state")
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            a.equilibrate_loading(20, [(70, stop)])
+    with np.load(tmp_path / "state") as file:
+        arrays = dict(file)
+    header = json.loads(str(arrays.pop("header")))
+    assert len(header["comparison"].pop("spread")) == 2
+    checkpoint.write(tmp_path / "earlier", header.pop("kind"), header, **arrays)
+    b = Adsorption.load(tmp_path / "earlier", device="cpu")
+    if equilibrated:
+        b.compare_loading(100)
+        assert not b._known_spread() and 0 < b._share_of_mean() < 1
+        b.save(tmp_path / "again")
+        b = Adsorption.load(tmp_path / "again", device="cpu")
+        assert b.comparisons == 2 and not b._known_spread()
+    else:
+        b.equilibrate_loading(20)
+        b.compare_loading(100)
+        assert b.first_round == 20 and b._known_spread()
 
 
 def test_pooled_runs_are_compared_together():

@@ -269,6 +269,14 @@ def test_an_undecided_equilibration_ends_after_four_correlation_times(monkeypatc
     assert 30 <= short.steps <= 126 and long.steps == 300
 
 
+def test_numbers_that_never_change_have_no_correlation_time(monkeypatch):
+    monkeypatch.setattr(Adsorption, "loading_agrees", lambda *_: None)
+    monkeypatch.setattr(Adsorption, "counts", property(lambda a: np.full((a.systems, 1), 5)))
+    a = opened(systems=64, trial_positions=16)
+    assert a.equilibrate_loading(2) is None
+    assert a.steps == 63 * 2
+
+
 def test_rare_molecules_need_no_more_rounds():
     """The loading of a round of 100 comparisons has an error above 3 %, even if the states are
     independent. Two rounds agree with a probability of 95 %, so that fewer than one run in 1,000

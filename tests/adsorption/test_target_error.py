@@ -56,9 +56,10 @@ class Series:
 
 def ended(
     tau: float, systems: int, target: float, random: np.random.Generator, records: int,
-    before: float = math.inf,
+    before: float = math.inf, parts: int = 1,
 ) -> Averages:  # fmt: skip
-    """Averages of a run that has ended at a target error, or after all steps."""
+    """Averages of a run that has ended at a target error, or after all steps; of one of several
+    parts of the systems."""
     run = Averages()
     run._engine = Series(tau, systems, random, before)
     run._parameters = {"systems": systems, "exchange": 0.5, "species": [{}]}
@@ -68,7 +69,7 @@ def ended(
         run._comparison.moments += 1
         run._comparison.spread += run._engine.present.var(ddof=1)
         run._comparison.sums[0] += run._engine.present
-        if record >= FIRST and run._systems_reach(target, before):
+        if record >= FIRST and run._systems_reach(target, before, parts):
             break
     return run
 
@@ -114,9 +115,9 @@ def test_errors_of_runs_that_end_at_a_target_error_contain_the_mean(
     assert not all((small < n).mean() > bound for n, bound in zip((1, 2), bounds, strict=True))
 
 
-@pytest.mark.parametrize("times", [0, 2, 4])
+@pytest.mark.parametrize(("times", "parts"), [(0, 1), (2, 1), (4, 1), (0, 16)])
 @pytest.mark.parametrize("tau", [5.0, 20.0])
-def test_what_is_left_of_the_start_is_below_the_target(tau, times, monkeypatch):
+def test_what_is_left_of_the_start_is_below_the_target(tau, times, parts, monkeypatch):
     """All systems start at 0, where the mean is 1, some correlation times before the average. The
     rule bounds what is left of it by a third of the target, up to the error of the correlation
     time; half of it was found at most. The mean of 100 runs has a standard error of a tenth of the
@@ -125,7 +126,7 @@ def test_what_is_left_of_the_start_is_below_the_target(tau, times, monkeypatch):
 
     def left(rule) -> float:
         monkeypatch.setattr(averages, "are_long_enough", rule)
-        runs = [ended(tau, 64, target, random, MANY, times * tau) for _ in range(100)]
+        runs = [ended(tau, 64, target, random, MANY, times * tau, parts) for _ in range(100)]
         return 1 - float(np.mean([run.loading[0].value for run in runs]))
 
     rule = averages.are_long_enough
@@ -173,7 +174,9 @@ def test_a_species_that_was_never_there_is_no_result(kinds):
     assert not run._systems_reach(0.02, 10_000)
     run._comparison.moments = 20
     run._comparison.sums[1, :-1] = 5
-    assert run._systems_reach(0.02, 10_000)  # no test molecule of the last species found a place
+    # No test molecule of the last species found a place.
+    assert run._systems_reach(0.02, 10_000)
+    assert kinds == 2 or run._systems_reach(0.02, 0)
     run._comparison.sums[1, -1, 3] = 1e-9
     assert not run._systems_reach(0.02, 10_000)
 

@@ -45,7 +45,7 @@ class Comparison:
             beta f V <exp(-U / T)>.
         moments: number of comparisons.
         spread: sums over the comparisons of the variance of the number of molecules over the
-            systems, (species,).
+            systems, (species,); NaN if the run began in a version without it.
         first: steps of the first round of the equilibration; 0 if there was none.
         round: index of the present round; None when the equilibration is over.
         began: step at which the round began.
@@ -71,7 +71,8 @@ class Comparison:
             int(header[name]) for name in ("moments", "first", "began")
         )
         self.round = None if header["round"] is None else int(header["round"])
-        self.spread = np.array(header.get("spread", 0.0))
+        kinds = self.sums.shape[1]
+        self.spread = np.array(header.get("spread", kinds * [math.nan]), float).reshape(kinds)
 
 
 # The source of the averages of a run: the parameters of the engine, the other arguments of the
@@ -359,7 +360,7 @@ class Averages(Loadings):
         means = self._means()
         return [mean_and_error(means[_OF_SPECIES + kind]) for kind in range(len(species))]
 
-    def _systems_reach(self, target: float, before: int) -> bool:
+    def _systems_reach(self, target: float, before: int, parts: float = 1.0) -> bool:
         """Whether the loadings of open systems, or the energy of closed ones, have this relative
         error, and the run is `are_long_enough` for the energy and for the number of molecules. An
         error of zero is no estimate, because nothing was exchanged. A species that was never there
@@ -368,6 +369,8 @@ class Averages(Loadings):
         Args:
             target: relative standard error.
             before: number of steps of the equilibration.
+            parts: number of all systems, of whose average the target is, over that of these. The
+                error of these may be larger, but not what is left of the start, which all have.
         """
         if not self._samples or self._systems < FEWEST:
             return False
@@ -375,12 +378,12 @@ class Averages(Loadings):
             self._share_of_mean(), self._systems, self._samples, before, target
         ):  # fmt: skip
             return False
-        is_open = bool(self._parameters["exchange"])
-        if not is_open:
+        largest = target * math.sqrt(parts)
+        if not self._parameters["exchange"]:
             energy = self.energy_average
-            return energy.error <= target * abs(energy.value)
+            return energy.error <= largest * abs(energy.value)
         return all(
-            0 < one.error <= target * one.value or (one.value == 0 and self._has_no_place(kind))
+            0 < one.error <= largest * one.value or (one.value == 0 and self._has_no_place(kind))
             for kind, one in enumerate(self.loading)
         )
 
@@ -402,7 +405,9 @@ class Averages(Loadings):
         """Whether the systems had many molecules of each species at the comparisons with test
         molecules, so that the spread of their numbers is known well."""
         now = self._comparison
-        return now.moments > 0 and bool((now.sums[0].sum(axis=1) >= _MANY * now.moments).all())
+        if not now.moments or np.isnan(now.spread).any():
+            return False
+        return bool((now.sums[0].sum(axis=1) >= _MANY * now.moments).all())
 
     def _shares_of_numbers(self, means: np.ndarray) -> list[float]:
         """The `share_of_mean` of the number of molecules of each species, whose means are an array

@@ -120,12 +120,13 @@ class Equilibration(Pilot):
             self._forget_comparison(first=now.first, round=now.round + 1, began=self.elapsed)
 
     def _is_settled(self) -> bool:
-        """Whether the round is at least four correlation times of the numbers of molecules long.
-        The first round contains the start."""
+        """Whether the round is at least four correlation times of the numbers of molecules long,
+        which numbers that never change do not show. The first round contains the start."""
         now = self._comparison
         if not now.round or self._systems < FEWEST or not self._known_spread():
             return False
-        return all(map(are_settled, self._shares_of_numbers(now.sums[0] / now.moments)))
+        shares = self._shares_of_numbers(now.sums[0] / now.moments)
+        return all(share > 0 and are_settled(share) for share in shares)
 
     @property
     def first_round(self) -> int:

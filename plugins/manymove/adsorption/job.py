@@ -202,7 +202,7 @@ def _equilibration(settings: Settings, results: list[Result], pooled: Pooled) ->
     every = float(energies[0, 0]) if len(energies) else 1.0
     change = drift([energies[:, 1]])
     if settings.systems >= FEWEST and all(r.samples for r in results):
-        # The halves of a run have twice the variance of the mean each.
+        # The halves of a run have at most twice the variance of the mean each.
         change = Estimate(change.value, 2 * pooled.energy_plain.error)
     length = min(r.steps if is_open else r.samples for r in results)
     found = report.equilibration(

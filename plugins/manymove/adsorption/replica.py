@@ -391,8 +391,7 @@ class Replica(replica.Replica):
             whole = a.samples % every == 0 or (s.early and a.samples == s.steps)
             enough = whole and a.samples // every >= FEWEST
             if s.target_error is not None and enough:
-                # Each part of the systems has its share of the error.
-                self._reached = a._is_reached(s.target_error * math.sqrt(s.systems / self._systems))
+                self._reached = a._is_reached(s.target_error, s.systems / self._systems)
             if self._reached or a.samples == s.steps:
                 break
             target = min(s.steps, (a.samples // every + 1) * every)

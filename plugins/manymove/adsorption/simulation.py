@@ -399,8 +399,8 @@ class Adsorption(Places, Equilibration):
         with self._running(steps, callbacks, progress) as course:
             course.run(steps, lambda some: self._engine.run(some, True))
 
-    def _is_reached(self, target: float) -> bool:
-        return self._systems_reach(target, self.equilibration_steps)
+    def _is_reached(self, target: float, parts: float = 1.0) -> bool:
+        return self._systems_reach(target, self.equilibration_steps, parts)
 
     def reset_averages(self) -> None:
         self._engine.reset_averages()

@@ -100,10 +100,12 @@ def are_long_enough(share: float, systems: int, steps: int, before: float, targe
         systems: number of systems.
         steps: number of steps of each system in the average.
         before: number of steps since the start of the equilibration that are not in the average.
-        target: relative standard error of the average.
+        target: relative standard error of the average, with that of other parts of the systems.
     """
     times = correlation_times(share)
     if not (are_settled(share) and times * systems >= _TIMES):
         return False
+    if times == math.inf:
+        return True  # nothing fluctuates
     left = math.exp(-before / steps * times) * -math.expm1(-times) / times
     return 3 * left <= target

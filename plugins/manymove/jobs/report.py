@@ -78,7 +78,7 @@ def equilibration(
     """The entries of a summary about equilibration.
 
     Args:
-        length: length of the measured part of the run.
+        length: length of the measured part of the run; infinite if it is known to be long enough.
         unit: unit of the length, sweeps or steps.
         times: relaxation times of the quantities that are reported, or that are known to determine
             them, by name; None if there are too few records.
@@ -93,7 +93,8 @@ def equilibration(
     warnings = [text for drift in drifts for text in drifting(unit, *drift)]
     if slowest is not None:
         warnings += too_short(length, unit, slowest, known[slowest], f"--{unit}")
-    equilibrated = None if slowest is None and not warnings else not warnings
+    unknown = slowest is None and length < math.inf
+    equilibrated = None if unknown and not warnings else not warnings
     if equilibrated is None:
         warnings.append("too few records to tell whether the run is equilibrated")
     elif converged is False:
