@@ -389,7 +389,7 @@ def _of_draws(found: Sequence[float], draw: Callable[[], Sequence[float]]) -> Co
     except ValueError as error:
         raise ValueError(f"the errors of the data are too large: {error}") from None
     pressure, low, high, *others = map(Estimate, found, errors)
-    return Coexistence(pressure, (low, high), *others)
+    return Coexistence(pressure, (low, high), others[0] if others else None)
 
 
 def maxwell_construction(
