@@ -493,5 +493,6 @@ void DeviceCharges<P>::set_sums(EnergyAndVirial& sums) const {
 
 template class DeviceCharges<Mixed>;
 template class DeviceCharges<Double>;
+template class DeviceCharges<DoubleWithScalars>;
 
 }  // namespace manymove::dpd
