@@ -97,7 +97,7 @@ def test_ranks_share_the_structures(cifs, tmp_path, mpiexec):
 
 
 def test_the_results_of_a_running_process_are_not_overwritten(cifs, tmp_path, capsys):
-    options = " ".join(OPTIONS).replace("--steps 100", "--steps 100000")
+    options = " ".join(OPTIONS).replace("--steps 100", "--steps 10000000")
     options = options.replace("--target-error 0.5", "--target-error 1e-6").split()
     output = tmp_path / "out"
     words = ["screen", cifs / "wide.cif", *options, "--output", output]

@@ -363,7 +363,8 @@ def script(lines: list[str]) -> str:
 def test_examples_of_lammps_styles_run(style, tmp_path):
     kind, _, full_name = style.partition(" ")
     for text in scripts(STYLE_PAGES[style]):
-        assert full_name in text
+        # LAMMPS' fixes mvv/edpd and mvv/tdpd ask for the other order of the name.
+        assert full_name in text or "/".join(reversed(full_name.split("/"))) in text
         output = run_lammps(text, tmp_path).output
         assert "Loop time" in output, f"{kind}: {output}"
 
