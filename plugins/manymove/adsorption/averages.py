@@ -71,7 +71,7 @@ class Comparison:
             int(header[name]) for name in ("moments", "first", "began")
         )
         self.round = None if header["round"] is None else int(header["round"])
-        kinds = self.sums.shape[1]
+        kinds = len(self.sums[0])
         self.spread = np.array(header.get("spread", kinds * [math.nan]), float).reshape(kinds)
 
 
