@@ -156,6 +156,10 @@ OTHERS = {
     "fix p nph with another temperature or pressure than its own": two_types()
     + fluid()
     + "fix p all nph iso 20 20 0.5 ptemp 1\ncompute t all temp/com\nfix_modify p temp t\n",
+    "fix p npt with another temperature or pressure than its own": two_types()
+    + fluid()
+    + NPT
+    + "compute_modify p_temp dynamic/dof yes\n",
     "fix p press/berendsen after fix a ave/time": two_types()
     + fluid()
     + NVE

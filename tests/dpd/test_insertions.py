@@ -34,6 +34,8 @@ SCRIPTS = {
     + DEPOSIT
     + "region all block INF INF INF INF 5 6\nfix out all evaporate 5 2 all 49\n",
 }
+# Temperatures of the output count the atoms in each step; the thermostat's does not.
+SCRIPTS["dynamic output"] = SCRIPTS["both"] + "compute_modify thermo_temp dynamic/dof yes\n"
 TABLE = THERMO.replace("press", "press atoms")
 RUNS = "thermo 2\nrun 8\nrun 5\n"
 # LAMMPS compares positions with a region as they were wrapped when it last built its lists.
@@ -87,6 +89,105 @@ def test_commands_between_runs(device, tmp_path):
     run = run_lammps(script + "run 4\n", tmp_path)
     assert_stays(run)
     assert 0 < run.thermo()["Atoms"][-1] < 1028
+
+
+EVAPORATE = "region low block INF INF INF INF 0 2\nfix out all evaporate 4 3 low 49\n"
+THERMOSTATS = {
+    "nvt": "fix t all nvt temp 1.0 1.0 0.2\n",
+    "temp/berendsen": NVE + "fix t all temp/berendsen 2.0 2.0 0.1\n",
+    "temp/rescale": NVE + "fix t all temp/rescale 5 2.0 2.0 0.01 1.0\n",
+}
+
+
+@pytest.mark.parametrize("name", THERMOSTATS)
+@pytest.mark.parametrize("acts", [EVAPORATE, TOP + DEPOSIT], ids=["evaporate", "deposit"])
+def test_a_thermostat_that_recounts_atoms_is_named(acts, name, tmp_path):
+    script = two_types(before=UNSORTED) + fluid() + THERMOSTATS[name]
+    script += "compute_modify t_temp dynamic/dof yes\n" + acts
+    fix = "fix out evaporate" if acts == EVAPORATE else "fix in deposit"
+    reason = f"{fix} with a thermostat of compute_modify dynamic/dof yes"
+    assert_named(script, reason, tmp_path)
+
+
+GROUPS = """
+group plus id 1:50
+group minus id 51:100
+group ions union plus minus
+group neutral subtract all ions
+set group plus charge 1.0
+set group minus charge -1.0
+region low block INF INF INF INF 0 3
+region left block 0 3 INF INF INF INF
+group left region left
+"""
+LONG = "kspace_style pppm 1e-3\n"
+
+
+def ions(mesh: str = LONG) -> str:
+    """A hundred charges among particles; without a mesh they have no long-range part."""
+    law = "coul/slater/long" if mesh else "coul/slater/cut"
+    return (
+        two_types(before=UNSORTED + "\nprocessors * 1 1").replace(
+            "atom_style bond", "atom_style full"
+        )
+        + GROUPS
+        + f"pair_style hybrid/overlay manymove/dpd 1.0 1.0 4711 precision double {law} 0.25 2.5\n"
+        + f"pair_coeff * * manymove/dpd 25.0 4.5\npair_coeff * * {law}\n"
+        + mesh
+        + NVE
+        + OFTEN
+    )
+
+
+OF_IONS = "fix out ions evaporate 2 1 low 49\n"
+MOLECULE = """# a pair of ions
+
+2 atoms
+
+Coords
+
+1 0 0 0
+2 0.5 0 0
+
+Types
+
+1 1
+2 2
+
+Charges
+
+1 1.0
+2 -1.0
+"""
+
+
+@pytest.mark.parametrize("group", ["ions", "left"])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_deleted_charges_with_a_long_range_part_are_named(group, ranks, tmp_path):
+    """Only one of two ranks has atoms of the group on the left."""
+    script = ions() + OF_IONS.replace("ions", group)
+    assert_named(script, "fix out evaporate with charges", tmp_path, ranks)
+
+
+@pytest.mark.parametrize(
+    ("mesh", "fix"),
+    [
+        (LONG, OF_IONS.replace("ions", "neutral")),
+        (LONG, TOP + DEPOSIT),
+        ("", OF_IONS),
+    ],
+    ids=["neutral atoms", "inserted atoms", "without a long-range part"],
+)
+def test_what_leaves_no_net_charge_stays(mesh, fix, device, tmp_path):
+    # LAMMPS' erfc has an error of 1.5e-7.
+    assert_steps_of_lammps(ions(mesh) + fix, "double", device, tmp_path, RUNS, TABLE, 1e4)
+
+
+def test_molecules_that_may_have_charges_are_named(tmp_path):
+    (tmp_path / "pair").write_text(MOLECULE)
+    script = ions() + f"molecule m {tmp_path / 'pair'}\n"
+    script += TOP + "fix in all deposit 3 0 4 49 region top near 0.1 mol m\n"
+    assert_named(script, "fix in deposit with charges", tmp_path)
 
 
 def test_what_is_not_served_is_named(tmp_path):

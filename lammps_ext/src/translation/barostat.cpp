@@ -11,15 +11,13 @@
 #include "fix_nh.h"
 #include "modify.h"
 #include "translation/box.h"
+#include "translation/lammps_members.h"
 #include "translation/velocities_of_sums.h"
 
 using namespace LAMMPS_NS;
 
 namespace {
 
-struct OfCompute : Compute {
-  using Compute::dynamic;
-};
 struct OfNH : FixNH {
   using FixNH::allremap, FixNH::dipole_flag;
 };
@@ -94,8 +92,7 @@ std::string Barostat::take(Fix* fix) {
   const Compute *temperature = modify->get_compute_by_id(std::string(fix->id) + "_temp"),
                 *pressure = modify->get_compute_by_id(std::string(fix->id) + "_press");
   if (!temperature || std::string(temperature->style) != "temp" || temperature->igroup != 0 ||
-      temperature->*(&OfCompute::dynamic) || !pressure ||
-      std::string(pressure->style) != "pressure")
+      recounts_atoms(temperature) || !pressure || std::string(pressure->style) != "pressure")
     return "another temperature or pressure than its own";
   for (int k = 0; k < modify->nfix; ++k)
     if (modify->fix[k]->thermo_virial && modify->fix[k]->virial_global_flag)

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "atom.h"
+#include "fix.h"
 #include "force.h"
 #include "kspace.h"
 #include "neighbor.h"
@@ -61,6 +62,16 @@ std::string ChargeStyles::unserved() const {
   // What LAMMPS warns of, and neutralizes by a background.
   if (std::fabs(net_charge_) > 1e-5 && long_range_) add("a net charge");
   return text;
+}
+
+// Single atoms are inserted without charges, molecules with those of their templates.
+bool ChargeStyles::may_change_by(const Fix* fix) const {
+  const std::string style = fix->style;
+  if (style == "deposit") return any() && atom->nmolecule > 0;
+  if (style != "evaporate" || !long_range_) return false;
+  for (int i = 0; i < atom->nlocal; ++i)
+    if ((atom->mask[i] & fix->groupbit) && atom->q[i] != 0) return true;
+  return false;
 }
 
 // All pairs of types with charges have the same law.

@@ -11,6 +11,7 @@
 
 namespace LAMMPS_NS {
 
+class Fix;
 class Pair;
 class PairManymoveDPDCoulSlaterLong;
 class ServedPairs;
@@ -22,6 +23,9 @@ class ChargeStyles : protected Pointers {
   bool any() const { return coulomb_ != nullptr; }
   // Why no engine serves the charges of this rank's atoms, separated by commas; or "".
   std::string unserved() const;
+  // Whether the fix may insert charges, or delete some so that a net charge remains under a sum
+  // over all periodic images. Ranks may disagree.
+  bool may_change_by(const Fix* fix) const;
   void describe(manymove::dpd::Settings& settings) const;
   // Lets LAMMPS have the sums of an engine.
   void set_sums(const manymove::dpd::EnergyAndVirial& sums) const;

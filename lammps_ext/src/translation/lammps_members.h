@@ -6,6 +6,7 @@
 #include <tuple>
 #include <typeinfo>
 
+#include "compute.h"
 #include "fix.h"
 
 namespace LAMMPS_NS {
@@ -14,6 +15,15 @@ namespace LAMMPS_NS {
 template <class Own>
 Own* as_exactly(Fix* fix) {
   return typeid(*fix) == typeid(Own) ? static_cast<Own*>(fix) : nullptr;
+}
+
+// Whether the compute of a temperature counts the atoms in each step (compute_modify
+// dynamic/dof yes).
+inline bool recounts_atoms(const Compute* temperature) {
+  struct OfCompute : Compute {
+    using Compute::dynamic_user;
+  };
+  return temperature->*(&OfCompute::dynamic_user) != 0;
 }
 
 // For members that no function returns. The language does not check access in the arguments of an

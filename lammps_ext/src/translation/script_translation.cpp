@@ -123,10 +123,7 @@ void ScriptTranslation::check_fixes() {
   // nvt/sllod acts on the flow of a fix deform that is served, and nvt without a flow.
   if (chain_ && ChainThermostat::is_sllod(chain_) != (shearing_.fix() != nullptr))
     refusals_.add(name_of(chain_));
-  if (!before_exchange_.empty() && (barostat_.fix() || shearing_.fix()))
-    refusals_.add(name_of(before_exchange_[0]) + " in a box that changes");
-  if (!before_exchange_.empty() && !modify->get_fix_by_style("^langevin").empty())
-    refusals_.add(name_of(before_exchange_[0]) + " with fix langevin");
+  check_before_exchange();
   if (barostat_.fix() && (forces_.has_moves() || shearing_.fix() || chain_))
     refusals_.add(name_of(barostat_.fix()) + " with fix move, deform or nvt");
   if (!shearing_.fix()) return;
@@ -136,6 +133,20 @@ void ScriptTranslation::check_fixes() {
   if (std::any_of(atom->mask, atom->mask + atom->nlocal, is_left_out))
     refusals_.add(name_of(shearing_.fix()) + " with atoms that are not integrated");
   if (forces_.has_moves()) refusals_.add(name_of(shearing_.fix()) + " with fix move");
+}
+
+void ScriptTranslation::check_before_exchange() {
+  if (before_exchange_.empty()) return;
+  const std::string first = name_of(before_exchange_[0]);
+  if (barostat_.fix() || shearing_.fix()) refusals_.add(first + " in a box that changes");
+  if (!modify->get_fix_by_style("^langevin").empty()) refusals_.add(first + " with fix langevin");
+  // The engine has the degrees of freedom of the start of a run.
+  const Compute* const of_chain =
+      chain_ ? modify->get_compute_by_id(std::string(chain_->id) + "_temp") : nullptr;
+  if (velocities_.recount_atoms() || (of_chain && recounts_atoms(of_chain)))
+    refusals_.add(first + " with a thermostat of compute_modify dynamic/dof yes");
+  for (const Fix* fix : before_exchange_)
+    if (charges_.may_change_by(fix)) refusals_.add(name_of(fix) + " with charges");
 }
 
 void ScriptTranslation::check_fix(Fix* fix, int mask) {

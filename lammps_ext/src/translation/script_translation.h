@@ -103,6 +103,7 @@ class ScriptTranslation : protected Pointers {
   std::string why_no_engine();
   void find_classes();
   void check_fixes();
+  void check_before_exchange();
   void check_fix(Fix* fix, int mask);
   bool engine_changes_velocities(Fix* fix);
   manymove::dpd::Coefficients coefficients(bigint from);

@@ -141,6 +141,12 @@ bool VelocityFixes::stops_as_read(Fix* fix, const Change& change) const {
 
 // ---- the description for the engine ----
 
+bool VelocityFixes::recount_atoms() const {
+  return std::ranges::any_of(changes_, [](const Change& each) {
+    return each.thermostat.measured && recounts_atoms(each.thermostat.measured);
+  });
+}
+
 void VelocityFixes::describe(manymove::dpd::Settings& settings) const {
   for (const Change& each : changes_) {
     VelocityChange change = each.change;

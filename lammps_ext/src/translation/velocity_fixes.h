@@ -24,6 +24,8 @@ class VelocityFixes : protected Pointers {
   bool can_take(Fix* fix);
   void take(Fix* fix, ForceFixes& groups);
 
+  // Whether a thermostat counts the atoms in each step.
+  bool recount_atoms() const;
   void describe(manymove::dpd::Settings& settings) const;
   // Whether a temperature changes from step to step, and the temperatures of the present step.
   bool has_series() const;
