@@ -415,7 +415,8 @@ def maxwell_construction(
     Args:
         packing_fractions: packing fractions from one phase to the other, (n,).
         pressures, errors: pressures P* and their standard errors, (n,).
-        degree: degree of the polynomial, at least 3 and less than n.
+        degree: degree of the polynomial, at least 3 and less than the number of different packing
+            fractions.
         seed: seed of the random number generator for the errors, as in `coexistence`.
 
     Raises:
@@ -428,8 +429,9 @@ def maxwell_construction(
         raise ParameterError("pressures", "must have a value and an error for each density")
     if not all((np.isfinite(each) & (each > 0)).all() for each in (phi, values, widths)):
         raise ParameterError("packing_fractions, pressures and errors", "must be positive numbers")
-    if not 3 <= degree < len(phi):
-        raise ParameterError("degree", f"must be from 3 to {len(phi) - 1}, got {degree}")
+    different = len(np.unique(phi))
+    if not 3 <= degree < different:
+        raise ParameterError("degree", f"must be from 3 to {different - 1}, got {degree}")
     volumes = 1 / phi
     first, last = volumes.min(), volumes.max()
 
