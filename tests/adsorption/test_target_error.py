@@ -63,7 +63,10 @@ def ended(
     run = Averages()
     run._engine = Series(tau, systems, random, before)
     run._parameters = {"systems": systems, "exchange": 0.5, "species": [{}]}
-    run._about, run._comparison = {"method": "plj"}, Comparison(np.zeros((2, 1, systems)))
+    run._about, run._comparison = (
+        {"method": "plj"},
+        Comparison(np.zeros((2, 1, systems)), np.zeros(1)),
+    )
     for record in range(1, records + 1):
         run._engine.samples = record * LENGTH // records
         run._comparison.moments += 1
@@ -170,7 +173,7 @@ def test_a_species_that_was_never_there_is_no_result(kinds):
     run._engine = Constant(first if kinds == 2 else {})
     run._parameters = {"systems": 32, "exchange": 0.5, "species": [{}] * kinds}
     run._about = {"method": "plj"}
-    run._comparison = Comparison(np.zeros((2, kinds, 32)))
+    run._comparison = Comparison(np.zeros((2, kinds, 32)), np.zeros(kinds))
     assert not run._systems_reach(0.02, 10_000)
     run._comparison.moments = 20
     run._comparison.sums[1, :-1] = 5
@@ -186,6 +189,6 @@ def test_numbers_that_never_change_have_no_error():
     run._engine = Constant({averages._OF_SPECIES: four, averages._NUMBER: four,
                             averages._NUMBER_SQUARED: four**2})  # fmt: skip
     run._parameters = {"systems": 32, "exchange": 0.5, "species": [{}]}
-    run._about, run._comparison = {"method": "plj"}, Comparison(np.zeros((2, 1, 32)))
+    run._about, run._comparison = {"method": "plj"}, Comparison(np.zeros((2, 1, 32)), np.zeros(1))
     assert run.loading[0].error == 0
     assert not run._systems_reach(0.02, 10_000)

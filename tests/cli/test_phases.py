@@ -9,11 +9,12 @@ import signal
 import subprocess
 import time
 
+import numpy as np
 import pictures
 import pytest
 from commands import CLEAN, COMMAND, arguments, summary_of
 
-from manymove import Estimate
+from manymove import EinsteinCrystal, Estimate, hcp_packing
 from manymove.analysis.sphere_reference import fluid_factor, solid_factor
 from manymove.cli import run
 from manymove.hard_particles import systems
@@ -77,6 +78,35 @@ def test_the_summary_has_all_terms(whole):
         for N in (32, 108)
     ]
     assert summary["reference"] == "crystal"
+    assert summary["converged"] == all(row["converged"] for row in summary["sizes"])
+    line = "the straight line in 1/N has as many coefficients as there are sizes"
+    assert summary["warnings"][-1] == f"{line}: more numbers of particles"
+
+
+def test_an_hcp_crystal_has_two_sites_in_its_cell(tmp_path):
+    options = "--crystal hcp --particles 96 --sweeps 100 --equilibrate 20 --points 6"
+    assert run(arguments("free-energy", options, tmp_path / "hcp")) == 0
+    summary = summary_of(tmp_path / "hcp")
+    path = EinsteinCrystal(*hcp_packing(96, summary["packing_fraction"]), points=6, basis=2)
+    assert summary["sizes"][0]["ideal"] == pytest.approx(path.ideal())
+    assert summary["free_energy"] is summary["converged"] is None
+
+
+@pytest.mark.parametrize(("shift", "warned"), [(0.0, False), (0.05, True)])
+def test_sizes_that_are_not_on_a_line_have_a_warning(shift, warned):
+    from manymove.hard_particles.free_energy import _infinite
+
+    values = [5 - 7 / N - math.log(N) / (2 * N) for N in (108, 256, 500)]
+    values[1] += shift
+    rows = [
+        {"N": N, "free_energy": value, "free_energy_error": 3e-3, "converged": converged}
+        for N, value, converged in zip((108, 256, 500), values, (True, False, True), strict=True)
+    ]
+    found, texts = _infinite(rows)
+    assert found["converged"] is False and (found["chi_squared"] > 4) is warned
+    assert [text[:44] for text in texts] == [
+        "the straight line in 1/N does not fit: chi^2"
+    ] * warned
 
 
 def test_threads_do_not_change_the_results(whole, tmp_path):
@@ -173,6 +203,9 @@ def test_fluid_and_crystal(anchor, tmp_path):
         branch = summary[name]
         assert all(0 < each < 0.5 for each in branch["pressure_error"])
         assert branch["fit"][0][0] >= branch["packing_fractions"][0]
+    few = "the equation of state of the crystal has as many coefficients as there are pressures"
+    assert summary["crystal"]["chi_squared"] is None
+    assert f"{few}: more densities" in summary["warnings"]
 
 
 def test_a_loop(tmp_path, capsys):
@@ -223,6 +256,33 @@ def test_an_anchor_is_a_number_and_passes_its_warnings_on(tmp_path, monkeypatch)
     assert summary["warnings"] == ["free energy: too short"]
 
 
+def test_an_equation_of_state_that_does_not_fit_has_a_warning(anchor, tmp_path, monkeypatch):
+    """Pressures of the fluid with a scatter of 1 % and errors of 1e-4."""
+    from manymove.hard_particles import coexistence
+
+    random = np.random.default_rng(1)
+
+    def scattered(systems, *_):
+        return {
+            name: each * (1 + 0.01 * float(random.normal())) if name.startswith("fluid") else each
+            for name, each in of_equations_of_state(systems).items()
+        }
+
+    monkeypatch.setattr(coexistence, "measured", scattered)
+    folder = tmp_path / "both"
+    options = f"--particles 32000 --free-energy {anchor}"
+    assert run(arguments("coexistence", options, folder)) == 0
+    (warning,) = summary_of(folder)["warnings"]
+    assert "the equation of state of the fluid does not fit: chi^2" in warning
+
+
+def test_a_loop_needs_no_device(tmp_path):
+    path = tmp_path / "loop.json"
+    path.write_text(json.dumps(LOOP))
+    command = ["coexistence", "--loop", str(path), "--output", str(tmp_path / "out")]
+    assert run([*command, "--device", "cuda:77"]) == 0
+
+
 def test_pressures_are_kept_if_the_phases_do_not_meet(tmp_path, monkeypatch, capsys):
     from manymove.hard_particles import coexistence
 
@@ -248,7 +308,16 @@ def test_a_loop_is_for_new_runs_only(tmp_path, capsys):
         assert f"has no {option}, which is the start of a new run" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("D", "given"), [(2, {}), (3, {"dimensions": 3})])
+@pytest.mark.parametrize(
+    ("D", "given"),
+    [
+        (2, {}),
+        (3, {"dimensions": 3}),
+        (3, {"runs": [{"box": [9, 9, 9]}]}),
+        (2, {"runs": [{"N": 3}]}),
+        (2, {"runs": {"N": 3}}),
+    ],
+)
 def test_densities_of_a_loop(D, given, tmp_path, capsys):
     path = tmp_path / "loop.json"
     path.write_text(json.dumps({**LOOP, **given}))
@@ -339,6 +408,12 @@ def test_bad_options(options, message, tmp_path, capsys, monkeypatch):
             json.dumps({**LOOP, "pressure_error": [4e-5, 3e-4, None, 3e-4, 4e-4, 4e-4]}),
             "has no pressure with an error at 0.706",
         ),
+        ("--loop", json.dumps({**LOOP, "dimensions": "2"}), "must be 2 or 3, got '2'"),
+        (
+            "--loop",
+            json.dumps({**LOOP, "packing_fractions": [0.7, 0.7, 0.7, 0.71, 0.71, 0.72]}),
+            "at least four different packing fractions, got 3",
+        ),
         ("--free-energy", json.dumps({**ANCHOR, "packing_fraction": 0.65}), "must contain 0.65"),
         ("--free-energy", '{"crystal": "hcp", "free_energy": 4.9}', "has no free energy"),
         ("--free-energy", '{"crystal": "fcc", "free_energy": null}', "has no free energy"),
@@ -355,8 +430,7 @@ def test_bad_files(option, content, message, tmp_path, capsys):
 def test_a_damaged_file_is_refused(content, whole, tmp_path, capsys):
     folder = tmp_path / "damaged"
     folder.mkdir()
-    for name in ("options.json",):
-        (folder / name).write_bytes((whole / name).read_bytes())
+    (folder / "options.json").write_bytes((whole / "options.json").read_bytes())
     (folder / systems.FILE).write_text(content)
     assert run(["free-energy", "--resume", "--output", str(folder)]) == 2
     assert f"{folder / systems.FILE} is damaged" in capsys.readouterr().err

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import pytest
 
-from manymove import EinsteinCrystal, Estimate, fcc_packing, hexagonal_packing
+from manymove import EinsteinCrystal, Estimate, fcc_packing, hcp_packing, hexagonal_packing
 from manymove.analysis import estimate
 from manymove.hard_particles import extrapolated
 
@@ -126,27 +126,40 @@ def test_the_integral_of_springs_in_parallel(reference):
     assert weights.sum() == pytest.approx(path.stiffness, rel=1e-6)
 
 
+def test_sites_of_the_primitive_cell_add_places():
+    sites = hcp_packing(96, 0.545)
+    one, two = (EinsteinCrystal(*sites, basis=basis).ideal() for basis in (1, 2))
+    assert one - two == pytest.approx(math.log(2) / 96)
+
+
+def test_paths_are_compared_by_identity():
+    one, other = (EinsteinCrystal(*fcc_packing(32, 0.545)) for _ in range(2))
+    assert one != other and len({one, other}) == 2
+
+
 def test_both_references_have_the_same_free_energy(device):
+    """The errors are small enough to see the difference of the ideal terms, 1.5 ln(N) / N."""
     path = [EinsteinCrystal(*fcc_packing(32, 0.545), name) for name in ("molecule", "crystal")]
     one, other = (
         each.measure(2000, equilibrate=200, seed=5, device=device)["free_energy"] for each in path
     )
     assert differs(one, other.value, other.error) < SIGMAS
-    assert max(one.error, other.error) < 0.05
+    assert SIGMAS * math.hypot(one.error, other.error) < 1.5 * math.log(32) / 32
 
 
 def test_disks_of_a_hexagonal_crystal(device):
-    """Both references agree in two dimensions, where their ideal terms differ by ln(N) / N."""
+    """Both references agree in two dimensions. The errors are small enough to see the difference of
+    their ideal terms, ln(N) / N."""
     sites, box = hexagonal_packing(64, 0.75)
     one, other = (
-        EinsteinCrystal(sites, box, name).measure(2000, equilibrate=200, seed=7, device=device)
+        EinsteinCrystal(sites, box, name).measure(8000, equilibrate=200, seed=7, device=device)
         for name in ("molecule", "crystal")
     )
     apart = one["ideal"].value - other["ideal"].value
     assert apart == pytest.approx(math.log(64) / 64)
     found = one["free_energy"], other["free_energy"]
     assert differs(found[0], found[1].value, found[1].error) < SIGMAS
-    assert max(each.error for each in found) < 0.03
+    assert SIGMAS * math.hypot(*(each.error for each in found)) < apart
 
 
 @pytest.mark.thorough
@@ -161,7 +174,7 @@ def test_spheres_have_the_published_free_energy(device):
     ]
     value, _ = extrapolated(sizes, found)
     assert differs(value, 4.9590, 2e-4) < SIGMAS
-    assert value.error < 0.03
+    assert value.error < 0.015
 
 
 @pytest.mark.parametrize("D", [2, 3])
@@ -221,6 +234,11 @@ def test_samples_are_counted():
 def test_bad_sizes(sizes, values, message):
     with pytest.raises(ValueError, match=message):
         extrapolated(sizes, values)
+
+
+def test_the_limit_has_two_or_three_dimensions():
+    with pytest.raises(ValueError, match="dimensions must be 2 or 3, got 4"):
+        extrapolated((108, 32), [Estimate(5, 0.1)] * 2, 4)
 
 
 def test_the_limit_is_converged_if_all_sizes_are():

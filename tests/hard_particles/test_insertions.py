@@ -112,9 +112,12 @@ def test_errors():
         ({"trials": 0}, "trials"),
         ({"diameter": -1.0}, "diameter must be finite and not negative"),
         ({"diameter": 1.0, "type": 0}, "diameter and type cannot both be given"),
+        ({"seed": -1}, "seed must be in"),
     ):
         with pytest.raises(ValueError, match=message):
             WidomInsertions(**{"seed": 1, **given})
+    with pytest.raises(TypeError, match=r"type must be an integer, got 0\.5"):
+        WidomInsertions(seed=1, type=0.5)
     with pytest.raises(ValueError, match="type is for a Mixture of types"):
         WidomInsertions(seed=1, type=0)(spheres)
     mixed = HardSpheres.random(100, 0.1, seed=1, diameter=np.linspace(0.5, 1, 100))

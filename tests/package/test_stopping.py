@@ -18,7 +18,7 @@ from scipy.signal import lfilter
 
 from manymove import Adsorption, Electrolyte, HardDisks, Replicas, Salt
 from manymove.analysis import estimate, stopping
-from manymove.analysis.stopping import decisions, is_reached
+from manymove.analysis.stopping import correlation_times, decisions, is_reached, share_of_mean
 
 RUNS, LENGTH, PHI = 250, 2048, 0.95
 # Least and largest fractions of the intervals of one and of two standard errors that contain the
@@ -33,6 +33,24 @@ def within_bounds(averages, mean: float) -> list[bool]:
     off = np.array([abs(each.value - mean) / each.error for each in averages])
     shares = [(off < k).mean() for k in (1, 2)]
     return [low <= share <= high for share, (low, high) in zip(shares, BOUNDS, strict=True)]
+
+
+@pytest.mark.parametrize("x", [4, 10, 100])
+def test_correlation_times_follow_from_the_share(x):
+    share = 2 / x * (1 - (1 - math.exp(-x)) / x)
+    assert correlation_times(share) == pytest.approx(x, rel=0.03)
+
+
+def test_correlation_times_of_the_limits():
+    assert correlation_times(0.0) == math.inf and correlation_times(0.5) == 0
+
+
+@pytest.mark.parametrize(
+    ("means", "variance", "share"),
+    [([1, 3], 4.0, 0.5), ([1, 3], 0.0, math.inf), ([2, 2], 0.0, 0.0), ([2, 2], 4.0, 0.0)],
+)
+def test_the_share_is_a_ratio_of_variances(means, variance, share):
+    assert share_of_mean(np.array(means), variance) == share
 
 
 def stopped_series(target: float):

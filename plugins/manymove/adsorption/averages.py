@@ -43,17 +43,17 @@ class Comparison:
     Attributes:
         sums: sums over the comparisons, (2, species, systems): numbers of molecules, and
             beta f V <exp(-U / T)>.
-        moments: number of comparisons.
         spread: sums over the comparisons of the variance of the number of molecules over the
             systems, (species,); NaN if the run began in a version without it.
+        moments: number of comparisons.
         first: steps of the first round of the equilibration; 0 if there was none.
         round: index of the present round; None when the equilibration is over.
         began: step at which the round began.
     """
 
     sums: np.ndarray
+    spread: np.ndarray
     moments: int = 0
-    spread: Any = 0.0
     first: int = 0
     round: int | None = None
     began: int = 0
@@ -62,7 +62,7 @@ class Comparison:
     def header(self) -> dict[str, Any]:
         """The values for the header of a checkpoint: all except the sums."""
         known = {name: getattr(self, name) for name in ("moments", "first", "round", "began")}
-        return {**known, "spread": np.asarray(self.spread).tolist()}
+        return {**known, "spread": self.spread.tolist()}
 
     def restore(self, header: dict[str, Any], sums: np.ndarray) -> None:
         """Take the values from a checkpoint."""
@@ -412,7 +412,7 @@ class Averages(Loadings):
     def _shares_of_numbers(self, means: np.ndarray) -> list[float]:
         """The `share_of_mean` of the number of molecules of each species, whose means are an array
         (species, systems). The variance of a state is that over the systems at the same step."""
-        spread = np.ravel(self._comparison.spread) / self._comparison.moments
+        spread = self._comparison.spread / self._comparison.moments
         return [share_of_mean(*each) for each in zip(means, spread, strict=True)]
 
     def _has_no_place(self, species: int) -> bool:

@@ -25,7 +25,8 @@ class WidomInsertions:
     It is mu_ex = -kT ln(p), where p is the probability that a particle at a random place of the box
     overlaps with no other particle. The object is a callback of `HardDisks.run` and
     `HardSpheres.run` at constant volume; each call makes test insertions and records their share
-    without overlaps. An object belongs to one simulation; `Replicas` need one for each.
+    without overlaps. An object belongs to one simulation, which is recognized by its seed, N and
+    box; `Replicas` need an object for each.
 
     Args:
         trials: number of test insertions of a call.
@@ -35,6 +36,7 @@ class WidomInsertions:
         type: type of the inserted particle in a `Mixture` of types, instead of a diameter.
 
     Raises:
+        TypeError: an argument is not a number, or `trials`, `seed` or `type` is not an integer.
         ValueError: an argument is out of range.
     """
 
@@ -47,13 +49,13 @@ class WidomInsertions:
         type: int | None = None,
     ) -> None:
         self._trials = arguments.count("trials", trials)
-        self._random = np.random.default_rng(arguments.integer("seed", seed))
+        self._random = np.random.default_rng(arguments.uint64("seed", seed))
         if diameter is not None and type is not None:
             raise ParameterError("diameter", "and type cannot both be given")
         if diameter is not None and not 0 <= arguments.number("diameter", diameter) < math.inf:
             raise ParameterError("diameter", f"must be finite and not negative, got {diameter}")
         self._diameter = diameter
-        self._type = type
+        self._type = None if type is None else arguments.integer("type", type)
         self._shares: list[float] = []
         self._lock = Lock()
         self._simulation: tuple[Any, ...] | None = None

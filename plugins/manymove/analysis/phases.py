@@ -31,8 +31,8 @@ _VIRIAL = {
 }
 _CLOSE_PACKED = {2: math.pi / math.sqrt(12), 3: CLOSE_PACKED}
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
-_STEPS = 100  # of a root, of which about ten are needed
-_DRAWS = 200  # sets of data with the errors of the given ones
+_STEPS = 100  # most iterations for a root; about ten are needed
+_DRAWS = 200  # sets of pressures that are drawn for an error
 
 
 def _integral(function: Callable[[np.ndarray], np.ndarray], low: float, high: float) -> float:
@@ -44,11 +44,13 @@ def _integral(function: Callable[[np.ndarray], np.ndarray], low: float, high: fl
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
     """The root between two arguments at which the function has different signs, by false position
     (the Illinois variant)."""
+    first, last = low, high
     at_low, at_high = function(low), function(high)  # `high` is the last argument from here on
     for _ in range(_STEPS):
         if at_low == at_high:
             break
         middle = (low * at_high - high * at_low) / (at_high - at_low)
+        middle = min(max(middle, first), last)  # because rounding may leave the interval
         value = function(middle)
         if value == 0 or abs(middle - high) <= 1e-13 * abs(middle):
             return middle
@@ -131,13 +133,15 @@ class Branch(ABC):
         """rho d^D."""
         return 2 * self.dimensions * packing_fraction / math.pi
 
-    def _check_range(self, packing_fraction: float, low: float) -> None:
-        """Refuse a packing fraction to which the fit would be extrapolated."""
+    def _check_range(self, packing_fraction: float, low: float | None = None) -> None:
+        """Refuse a packing fraction to which the fit would be extrapolated. Without a lower bound,
+        it must be positive."""
         high = self.packing_fractions.max()
-        if not low <= packing_fraction <= high:
+        if not 0 < packing_fraction <= high or (low is not None and packing_fraction < low):
+            bounds = "positive and at most" if low is None else f"from {low:.6g} to"
             raise ParameterError(
                 "packing_fraction",
-                f"must be from {low:.6g} to {high:.6g}, the range of the {self._NAME}, got "
+                f"must be {bounds} {high:.6g}, the range of the {self._NAME}, got "
                 f"{packing_fraction:.6g}",
             )
 
@@ -252,7 +256,7 @@ class FluidBranch(Branch):
         return self._fit(phi / (1 - phi))
 
     def free_energy(self, packing_fraction: float) -> float:
-        self._check_range(packing_fraction, 5e-324)
+        self._check_range(packing_fraction)
         ideal = math.log(self._density(packing_fraction)) - 1
         excess = Polynomial(self._fit.coef[1:])  # (Z - 1) / x; d phi / phi is d x / (x (1 + x))
         x = packing_fraction / (1 - packing_fraction)
@@ -411,7 +415,8 @@ def maxwell_construction(
     Args:
         packing_fractions: packing fractions from one phase to the other, (n,).
         pressures, errors: pressures P* and their standard errors, (n,).
-        degree: degree of the polynomial, at least 3 and less than n.
+        degree: degree of the polynomial, at least 3 and less than the number of different packing
+            fractions.
         seed: seed of the random number generator for the errors, as in `coexistence`.
 
     Raises:
@@ -424,8 +429,9 @@ def maxwell_construction(
         raise ParameterError("pressures", "must have a value and an error for each density")
     if not all((np.isfinite(each) & (each > 0)).all() for each in (phi, values, widths)):
         raise ParameterError("packing_fractions, pressures and errors", "must be positive numbers")
-    if not 3 <= degree < len(phi):
-        raise ParameterError("degree", f"must be from 3 to {len(phi) - 1}, got {degree}")
+    different = len(np.unique(phi))
+    if not 3 <= degree < different:
+        raise ParameterError("degree", f"must be from 3 to {different - 1}, got {degree}")
     volumes = 1 / phi
     first, last = volumes.min(), volumes.max()
 

@@ -48,8 +48,7 @@ def free_energy(**common: Any) -> int:
     to the sites of the crystal are weakened to zero (Einstein molecule and Einstein crystal). The
     free energy is F / (N kT) with a thermal wavelength of a diameter. The command writes
     summary.json with all terms and free_energy.png into --output. Ctrl-C stops it; --resume
-    continues with the systems that are not finished. On a GPU, systems with the same number of
-    particles run, and are kept, together.
+    continues with the systems that are not finished.
 
     Examples:
       manymove free-energy --particles 108,256 --sweeps 5000
@@ -70,8 +69,7 @@ def coexistence(**common: Any) -> int:
     its free energy at one density and from pressures. With --loop, the command simulates nothing
     and applies Maxwell's construction to pressures of a finite system, such as those of
     "manymove disks --equation-of-state". It writes summary.json and coexistence.png into --output.
-    Ctrl-C stops it; --resume continues with the systems that are not finished. On a GPU, all
-    densities run, and are kept, together.
+    Ctrl-C stops it; --resume continues with the systems that are not finished.
 
     Examples:
       manymove coexistence --particles 500 --sweeps 5000

@@ -26,12 +26,11 @@ from manymove.hard_particles import free_energy
 from manymove.hard_particles.crystals import crystal
 from manymove.hard_particles.free_energy import FreeEnergySettings
 from manymove.hard_particles.spheres import HardSpheres
-from manymove.hard_particles.systems import Settings, System, measured, warnings
+from manymove.hard_particles.systems import Settings, System, fit_warnings, measured, warnings
 from manymove.jobs import figures, report
 from manymove.jobs.options import OPTIONS_FILE, least, of_option
 from manymove.settings import Grid
 
-_CHI_SQUARED = 4.0  # per degree of freedom, above which a warning is written
 _SEED_OF_CRYSTALS = 1000  # more than there are packing fractions
 
 
@@ -45,7 +44,8 @@ class CoexistenceSettings(Settings):
         fluid: Packing fractions of the fluid.
         solid: Packing fractions of the crystal.
         free_energy: Folder of the results of "manymove free-energy" with several numbers of
-            particles (default measured with its default options, in --output).
+            particles (default: the free energy is measured in --output/free_energy with the
+            default options of that command; --sweeps does not apply to it).
         loop: File summary.json of "manymove disks --equation-of-state", or another JSON file with
             the lists packing_fractions, pressure and pressure_error, to which Maxwell's
             construction is applied (default none).
@@ -240,7 +240,12 @@ def _of_phases(settings: CoexistenceSettings, anchor: dict[str, Any]) -> dict[st
         phi = np.linspace(phases[name][0], phases[name][-1], 101)
         fit = np.stack([phi, branch.pressure(phi)], axis=1).tolist()
         summary[name] |= {"chi_squared": report.number(branch.chi_squared), "fit": fit}
+        summary["warnings"] += _of_fit(f"the equation of state of the {name}", branch.chi_squared)
     return {**summary, **_entries(result)}
+
+
+def _of_fit(name: str, squares: float) -> list[str]:
+    return fit_warnings(name, squares, "pressures", "more densities")
 
 
 # ---- loops ---------------------------------------------------------------------------------------
@@ -263,26 +268,32 @@ def _of_loop(path: Path) -> dict[str, Any]:
     for phi, *others in zip(*lists, strict=True):
         if not all(map(_finite, (phi, *others))):
             raise ValueError(f"--loop: {path} has no pressure with an error at {phi}")
-    box = found["runs"][0]["box"] if found.get("runs") else (0, 0)
-    dimensions = found.get("dimensions", len(box))
+    different = len(set(lists[0]))
+    if different < 4:
+        raise ValueError(
+            f"--loop: {path} must have at least four different packing fractions, got {different}"
+        )
+    dimensions = found.get("dimensions", _dimensions(found))
     if dimensions not in (2, 3):
-        raise ValueError(f"--loop: {path} has {dimensions} dimensions; it must have 2 or 3")
+        raise ValueError(f"--loop: dimensions in {path} must be 2 or 3, got {dimensions!r}")
     with of_option("--loop"):
-        result = maxwell_construction(*lists, degree=min(5, len(lists[0]) - 1))
-    squares = result.chi_squared
-    warned = []
-    if math.isnan(squares):
-        warned = ["the polynomial has as many coefficients as there are pressures: more densities"]
-    elif squares > _CHI_SQUARED:
-        warned = [f"the polynomial does not fit: chi^2 per degree of freedom is {squares:.3g}"]
+        result = maxwell_construction(*lists, degree=min(5, different - 1))
     return {
         "N": found.get("N"),
         "dimensions": dimensions,
         **_entries(result),
-        "chi_squared": report.number(squares),
-        "warnings": warned,
+        "chi_squared": report.number(result.chi_squared),
+        "warnings": _of_fit("the polynomial", result.chi_squared),
         "loop": dict(zip(names, lists, strict=True)),
     }
+
+
+def _dimensions(found: dict[str, Any]) -> int:
+    """Dimensions of the box of the first run in a summary; 2 without one."""
+    try:
+        return len(found["runs"][0]["box"])
+    except (KeyError, IndexError, TypeError):
+        return 2
 
 
 def _entries(found: Coexistence) -> dict[str, Any]:

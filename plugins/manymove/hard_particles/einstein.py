@@ -29,8 +29,7 @@ from manymove.settings import Grid
 
 REFERENCES = ("molecule", "crystal")
 
-# With fewer points, the quadrature has an error of 0.002 or more. With more of them, the center of
-# mass leaves the box at the smallest spring constant.
+# With more points, the center of mass leaves the box at the smallest spring constant.
 POINTS = (6, 32)
 
 _OVERLAPS = 0.05  # expected number of overlapping pairs at the largest spring constant
@@ -40,7 +39,7 @@ _MOST = 16_384  # particles, because the distances of all pairs of sites are com
 _PAIRS = 1 << 22  # of particles in a piece of an array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EinsteinCrystal:
     """A path from independent oscillators to a crystal of equal hard particles.
 
@@ -225,7 +224,8 @@ class EinsteinCrystal:
         if not free:
             raise ValueError("all of the sampled displacements of the oscillators overlap")
         share = free / samples
-        # With an occurrence more and one of the other kind, so that none is not taken for certain.
+        # One occurrence of each kind is added, so that the error is not zero if all samples are
+        # free of overlaps.
         likely = (free + 1) / (samples + 2)
         error = math.sqrt((1 - likely) / (likely * samples))
         return Estimate(-math.log(share) / self.N, error / self.N)
@@ -294,15 +294,17 @@ def extrapolated(
     Args:
         sizes: numbers of particles, two or more different ones.
         free_energies: F / (N kT) of each.
-        dimensions: D.
+        dimensions: D, 2 or 3.
 
     Returns:
         the value at 1/N = 0 with its error, and chi^2 per degree of freedom (NaN for two sizes).
 
     Raises:
-        ValueError: there are fewer than two sizes, a size occurs twice, or a free energy has no
-            finite positive error.
+        ValueError: there are fewer than two sizes, a size occurs twice, a free energy has no finite
+            positive error, or `dimensions` is out of range.
     """
+    if dimensions not in (2, 3):
+        raise ParameterError("dimensions", f"must be 2 or 3, got {dimensions}")
     if len(sizes) != len(free_energies):
         raise ParameterError("free_energies", "must have an estimate for each size")
     if len(set(sizes)) != len(sizes) or len(sizes) < 2 or not min(sizes) > 1:

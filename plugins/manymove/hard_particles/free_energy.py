@@ -13,13 +13,13 @@ from manymove.analysis.notation import Estimate
 from manymove.errors import ParameterError
 from manymove.hard_particles.crystals import crystal
 from manymove.hard_particles.einstein import POINTS, REFERENCES, EinsteinCrystal, extrapolated
-from manymove.hard_particles.systems import Settings, System, measured, warnings
+from manymove.hard_particles.systems import Settings, System, fit_warnings, measured, warnings
 from manymove.jobs import figures, report
 from manymove.jobs.options import least, one_of
 
 _BASIS = {"fcc": 1, "hcp": 2}  # sites of the primitive cell
 _SEEDS = 1000  # between the seeds of two sizes, more than there are points
-STABLE = 0.5  # packing fraction below which crystals melt during a run
+_STABLE = 0.5  # packing fraction below which crystals melt during a run
 _TERMS = ("ideal", "hardness", "release", "free_energy")
 
 
@@ -61,14 +61,14 @@ def check_stable(option: str, packing_fraction: float) -> None:
     Raises:
         ValueError: the packing fraction is too small, or no number.
     """
-    if not packing_fraction >= STABLE:
+    if not packing_fraction >= _STABLE:
         raise ValueError(
-            f"{option} is {packing_fraction}; it must be at least {STABLE}, because crystals of "
+            f"{option} is {packing_fraction}; it must be at least {_STABLE}, because crystals of "
             "hard spheres melt at smaller ones"
         )
 
 
-def references(settings: FreeEnergySettings) -> list[EinsteinCrystal]:
+def _references(settings: FreeEnergySettings) -> list[EinsteinCrystal]:
     """The path from oscillators to the crystal for each number of particles.
 
     Raises:
@@ -98,7 +98,7 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
         ValueError: an option is out of range.
         KeyboardInterrupt: Ctrl-C. With `resume` the job continues with the next systems.
     """
-    paths = references(settings)
+    paths = _references(settings)
     settings.claim(settings.points * sum(settings.particles))
     systems = [
         System(
@@ -129,6 +129,8 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
                 **report.values_and_errors("squared_displacement", "", displacements),
             }
         )
+    advice = "raise --sweeps" if settings.reference == "crystal" else "use --reference crystal"
+    infinite, warned = _infinite(rows)
     summary = {
         "complete": True,
         "packing_fraction": settings.packing_fraction,
@@ -138,12 +140,9 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
         "sweeps": settings.sweeps,
         "equilibrate": settings.equilibrate,
         "seed": settings.seed,
-        "warnings": warnings(
-            found,
-            "raise --sweeps" if settings.reference == "crystal" else "use --reference crystal",
-        ),
+        "warnings": [*warnings(found, advice), *warned],
         "sizes": rows,
-        **_infinite(rows),
+        **infinite,
         **report.made_by(),
     }
     report.write_json(settings.output / "summary.json", summary)
@@ -158,13 +157,23 @@ def _entries(name: str, found: Estimate) -> list[tuple[str, float | None]]:
     return [(name, report.number(found.value)), (f"{name}_error", report.number(found.error))]
 
 
-def _infinite(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The entries of a summary about infinitely many particles."""
+def _infinite(rows: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
+    """The entries of a summary about infinitely many particles, and the warnings about them."""
     if len(rows) < 2:
-        return {"free_energy": None, "free_energy_error": None, "chi_squared": None}
-    found = [Estimate(row["free_energy"], row["free_energy_error"]) for row in rows]
+        names = ("free_energy", "free_energy_error", "converged", "chi_squared")
+        return dict.fromkeys(names), []
+    found = [
+        Estimate(row["free_energy"], row["free_energy_error"], row["converged"]) for row in rows
+    ]
     value, squares = extrapolated([row["N"] for row in rows], found)
-    return {**dict(_entries("free_energy", value)), "chi_squared": report.number(squares)}
+    entries = {
+        **dict(_entries("free_energy", value)),
+        "converged": value.converged,
+        "chi_squared": report.number(squares),
+    }
+    return entries, fit_warnings(
+        "the straight line in 1/N", squares, "sizes", "more numbers of particles"
+    )
 
 
 def table(summary: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from manymove.runs import Call
 FILE = "checkpoint-systems.json"  # in the output folder
 _SEEDS = 2**63  # so that the seeds of all systems are less than 2^64
 _SHOWN_EVERY = 64  # cycles between two updates of the progress bar
+_CHI_SQUARED = 4.0  # per degree of freedom, above which a warning is written
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +70,7 @@ class Settings(Session):
         """Take the folder of the results, and write the options there.
 
         Args:
-            particles: number of particles of all systems together.
+            particles: number of particles of all systems together; 0 if nothing is simulated.
 
         Raises:
             FileExistsError: the folder has results, and neither `resume` nor `overwrite` is set.
@@ -78,7 +80,8 @@ class Settings(Session):
         """
         work = particles * (self.sweeps + self.equilibrate)
         limits.refuse(f"--sweeps {self.sweeps}", 0, work, "trial moves", self.device)
-        HardSpheres.fcc(108, 0.5, seed=0, device=self.device, threads=self.threads)
+        if particles:
+            HardSpheres.fcc(108, 0.5, seed=0, device=self.device, threads=self.threads)
         if self.resume and not (self.output / OPTIONS_FILE).is_file():
             raise FileNotFoundError(f"--resume: no run in {self.output}")
         output_folder.claim(self.output, resume=self.resume, overwrite=self.overwrite)
@@ -108,7 +111,7 @@ class System:
     read: Callable[[np.ndarray], float] | None = None
 
 
-def finished(systems: Sequence[System], settings: Settings) -> dict[str, dict[str, Any]]:
+def _finished(systems: Sequence[System], settings: Settings) -> dict[str, dict[str, Any]]:
     """The results of the finished systems in the folder.
 
     Raises:
@@ -147,9 +150,9 @@ def measured(systems: Sequence[System], settings: Settings, title: str) -> dict[
 
     Raises:
         KeyboardInterrupt: Ctrl-C. The folder has the systems that were finished.
-        ValueError: an error of `finished`.
+        ValueError: a file in the folder is damaged, or has results of other systems or options.
     """
-    done = finished(systems, settings)
+    done = _finished(systems, settings)
     moves = {each.name: each.N * (settings.sweeps + settings.equilibrate) for each in systems}
     before = sum(count for name, count in moves.items() if name in done)
     left = [each for each in systems if each.name not in done]
@@ -170,6 +173,22 @@ def warnings(found: Mapping[str, Estimate], advice: str = "raise --sweeps") -> l
         f"error not converged in {count} of {len(found)} systems: the runs are too short for "
         f"reliable errors: {advice}"
     ]
+
+
+def fit_warnings(name: str, squares: float, data: str, advice: str) -> list[str]:
+    """The warning of a fit that does not describe the data, or that nothing tests.
+
+    Args:
+        name: name of the fit.
+        squares: chi^2 per degree of freedom; NaN without a degree of freedom.
+        data: what is fitted, in the plural.
+        advice: what helps if there are too few of them.
+    """
+    if math.isnan(squares):
+        return [f"{name} has as many coefficients as there are {data}: {advice}"]
+    if squares > _CHI_SQUARED:
+        return [f"{name} does not fit: chi^2 per degree of freedom is {squares:.3g}"]
+    return []
 
 
 def _show(bar: MovesBar, before: int, moves: int) -> None:
