@@ -12,6 +12,7 @@ import processes
 import pytest
 from commands import MPIEXEC
 from lammps_host import needs_lammps
+from machine import on_gpu
 from processes import on_ranks, start, until, with_support
 from replicas_program import fluid
 from scipy.signal import lfilter
@@ -143,7 +144,7 @@ def test_a_queue_of_more_systems_than_threads_ends_as_each_alone(whole):
         assert one.elapsed == [whole[1][index]]
 
 
-@pytest.mark.gpu
+@on_gpu
 def test_systems_that_share_launches_end_as_each_alone(whole):
     many = Replicas(disks, 7, seed=1, device="cuda")
     reached = many.run_until(**RUN)
