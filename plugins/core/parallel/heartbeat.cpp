@@ -59,6 +59,8 @@ const char* call_in_frames(int depth) {
     if (!dladdr(frame, &info) || !info.dli_sname) continue;
     const char* name = info.dli_sname + (info.dli_sname[0] == 'P');
     if (std::strncmp(name, "MPI_", 4) == 0) found = name;
+    // Open MPI's MPI_Abort jumps into its own function and leaves no frame.
+    if (std::strcmp(info.dli_sname, "ompi_mpi_abort") == 0) found = "MPI_Abort";
   }
   const bool asks =
       found && (!std::strncmp(found, "MPI_Test", 8) || !std::strcmp(found, "MPI_Iprobe") ||
