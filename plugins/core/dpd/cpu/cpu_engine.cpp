@@ -17,6 +17,7 @@
 #include "key_sort.h"
 #include "particle_loops.h"
 #include "rank_links.h"
+#include "rigid_particles.h"
 
 namespace manymove::dpd {
 namespace {
@@ -38,7 +39,8 @@ class CpuEngine final : public EngineBase {
         half_kicks_(half_kicks_of<P>(settings)),
         thermostats_(thermostat_coefficients_of<P>(settings)),
         terms_(bonded_terms_of<P>(settings.box)),
-        candidates_(static_cast<std::size_t>(pool_.size())) {
+        candidates_(static_cast<std::size_t>(pool_.size())),
+        rigid_(settings) {
     take_coefficients();
     choose_laws(0);
     arguments_.transverse = settings.pairs.transverse;
@@ -79,6 +81,7 @@ class CpuEngine final : public EngineBase {
   }
 
   EngineCounters counters() const override { return counters_; }
+  std::vector<RigidBody> rigid_bodies() const override { return rigid_.bodies(frame_); }
 
  private:
   Vector<double> flux_of(int i) const { return flux_.empty() ? Vector<double>{} : flux_[i]; }
@@ -112,8 +115,10 @@ class CpuEngine final : public EngineBase {
       }
     });
     if (charges_) check_together([&] { charges_->take(arrays, topology); });
+    check_together([&] { rigid_.take(topology.rigid, frame_); });
     links_.take(arrays.count, topology, communicator_);
     count_ = arrays.count;
+    rigid_.find(pool_, count_, position_, velocity_);
     everywhere_ = ranks_ ? ranks_->sum(count_) : count_;
     set_cells();
     // As many partial sums of a particle's force as a GPU has threads for it: the same order of
@@ -265,6 +270,7 @@ class CpuEngine final : public EngineBase {
     arguments_.image = image_.data();
     arguments_.force = force_.data();
     arguments_.flux = flux_.data();
+    arguments_.total = rigid_.forces(velocity_.size());
   }
 
   void move_from_rest() {
@@ -275,6 +281,17 @@ class CpuEngine final : public EngineBase {
     arguments_.next_near = kCoarseApart ? words(coarse_) : nullptr;
     for_all_chunks([this](Chunk& chunk, int, int) { kernels_.begin(arguments_, chunk); });
     look_at_chunks();
+    move_bodies(BodyPhase::begin);
+  }
+
+  // After the particles' part of a step, whose forces are known.
+  void move_bodies(BodyPhase phase) {
+    if (!rigid_.any()) return;
+    const auto outcome =
+        rigid_.step(pool_, communicator_, phase, frame_of<Double>(frame_.box),
+                    {position_, velocity_, coarse_, image_}, arguments_.cells, arguments_.sphere);
+    expired_ = expired_ || outcome.expired;
+    lost_ = std::max(lost_, outcome.lost);
   }
 
   // The last one ends at rest, with forces and sums.
@@ -305,9 +322,11 @@ class CpuEngine final : public EngineBase {
     if (!last) {
       position_.swap(next_position_);
       coarse_.swap(next_coarse_);
-      return;
+      return move_bodies(BodyPhase::middle);
     }
+    move_bodies(BodyPhase::rest);
     energy_and_virial_ = of_charges;
+    energy_and_virial_.constraints = rigid_.constraints();
     // In the order of chunks, whichever threads had them: the same bits with any number of threads.
     for (const Chunk& chunk : chunk_) add_to(energy_and_virial_, chunk.energy_and_virial);
   }
@@ -383,6 +402,7 @@ class CpuEngine final : public EngineBase {
       know_more();
       arrange();
     }
+    rigid_.find(pool_, count_, position_, velocity_);
     list_neighbors();
     if (charges_) {
       charges_->find(count_, velocity_);
@@ -444,6 +464,7 @@ class CpuEngine final : public EngineBase {
       try {
         const Candidates candidates = candidates_[thread].with_room_for(static_cast<int>(most));
         chunk.entries = list_chunk(kernels_, arguments_, chunk, candidates, list_[k]);
+        if (rigid_.excludes()) chunk.entries = rigid_.exclude(chunk, list_[k], number_);
       } catch (const std::bad_alloc&) {
         out_of_memory = true;
       }
@@ -580,6 +601,7 @@ class CpuEngine final : public EngineBase {
   std::vector<CandidateMemory> candidates_;       // of each thread
   KeySort sort_;
   RankLinks links_;
+  RigidParticles<P> rigid_;
   std::optional<CpuCharges> charges_;
   std::optional<BrickDecomposition> ranks_;  // if there are several
   GhostExchange ghosts_;

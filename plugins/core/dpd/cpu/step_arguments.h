@@ -65,6 +65,7 @@ struct StepArguments {
   Image* image;
   Vector<typename P::Real>* force;
   Vector<double>* flux;  // of scalars
+  Vector<typename P::Real>* total;  // forces on particles that are not integrated; null: not wanted
 };
 
 // Room for the candidates of a cell's lists.
