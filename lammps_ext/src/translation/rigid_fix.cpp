@@ -26,18 +26,16 @@ namespace {
 struct OfRigid : FixRigid {
   using FixRigid::angmom, FixRigid::body, FixRigid::displace, FixRigid::dtf, FixRigid::dtq,
       FixRigid::dtv, FixRigid::earlyflag, FixRigid::ex_space, FixRigid::ey_space,
-      FixRigid::ez_space, FixRigid::fcm, FixRigid::fflag, FixRigid::id_gravity,
-      FixRigid::imagebody, FixRigid::inertia, FixRigid::inpfile, FixRigid::langflag,
-      FixRigid::masstotal, FixRigid::maxmol, FixRigid::mol2body, FixRigid::nbody, FixRigid::omega,
-      FixRigid::quat, FixRigid::rstyle, FixRigid::tflag, FixRigid::torque, FixRigid::vcm,
-      FixRigid::xcm;
+      FixRigid::ez_space, FixRigid::fcm, FixRigid::fflag, FixRigid::id_gravity, FixRigid::imagebody,
+      FixRigid::inertia, FixRigid::inpfile, FixRigid::langflag, FixRigid::masstotal,
+      FixRigid::maxmol, FixRigid::mol2body, FixRigid::nbody, FixRigid::omega, FixRigid::quat,
+      FixRigid::rstyle, FixRigid::tflag, FixRigid::torque, FixRigid::vcm, FixRigid::xcm;
 };
 struct OfSmall : FixRigidSmall {
-  using FixRigidSmall::Body, FixRigidSmall::body, FixRigidSmall::bodytag,
-      FixRigidSmall::customflag, FixRigidSmall::displace, FixRigidSmall::dtf, FixRigidSmall::dtq,
-      FixRigidSmall::dtv, FixRigidSmall::earlyflag, FixRigidSmall::id_gravity,
-      FixRigidSmall::inpfile, FixRigidSmall::langflag, FixRigidSmall::nlocal_body,
-      FixRigidSmall::onemols;
+  using FixRigidSmall::Body, FixRigidSmall::body, FixRigidSmall::bodytag, FixRigidSmall::customflag,
+      FixRigidSmall::displace, FixRigidSmall::dtf, FixRigidSmall::dtq, FixRigidSmall::dtv,
+      FixRigidSmall::earlyflag, FixRigidSmall::id_gravity, FixRigidSmall::inpfile,
+      FixRigidSmall::langflag, FixRigidSmall::nlocal_body, FixRigidSmall::onemols;
 };
 
 constexpr int kMolecule = 1;  // FixRigid::rstyle
@@ -66,6 +64,8 @@ void read_body(const Pointers3& from, double mass, const double* inertia, RigidB
   const auto image = manymove::dpd::unpack_image(*from.image);
   std::ranges::copy(image, to.image);
   std::copy_n(from.velocity, 3, to.velocity);
+  std::copy_n(from.force, 3, to.force);
+  std::copy_n(from.torque, 3, to.torque);
   std::copy_n(from.momentum, 3, to.angular_momentum);
   std::copy_n(from.turn, 4, to.quaternion);
 }
@@ -93,10 +93,17 @@ void write_body(const RigidBody& from, const Pointers3& to) {
 
 Pointers3 pointers_of(FixRigid* fix, int b) {
   const auto row = [&](double** FixRigid::* member) { return (fix->*member)[b]; };
-  return {row(&OfRigid::xcm),      row(&OfRigid::vcm),      row(&OfRigid::fcm),
-          row(&OfRigid::torque),   row(&OfRigid::quat),     row(&OfRigid::angmom),
-          row(&OfRigid::omega),    row(&OfRigid::ex_space), row(&OfRigid::ey_space),
-          row(&OfRigid::ez_space), fix->*(&OfRigid::imagebody) + b};
+  return {row(&OfRigid::xcm),
+          row(&OfRigid::vcm),
+          row(&OfRigid::fcm),
+          row(&OfRigid::torque),
+          row(&OfRigid::quat),
+          row(&OfRigid::angmom),
+          row(&OfRigid::omega),
+          row(&OfRigid::ex_space),
+          row(&OfRigid::ey_space),
+          row(&OfRigid::ez_space),
+          fix->*(&OfRigid::imagebody) + b};
 }
 Pointers3 pointers_of(OfSmall::Body& b) {
   return {b.xcm,   b.vcm,      b.fcm,      b.torque,   b.quat,  b.angmom,
@@ -158,7 +165,8 @@ void RigidFix::check_exclusions(Refusals& refusals) const {
       served = named == has(i) && (!named || is_molecule(i));
     }
   }
-  if (!served) refusals.add("neigh_modify exclude molecule of other atoms than those of rigid molecules");
+  if (!served)
+    refusals.add("neigh_modify exclude molecule of other atoms than those of rigid molecules");
 }
 
 // ---- bodies ----

@@ -51,7 +51,7 @@ class RigidFix : protected Pointers {
   bool is_molecule(int i) const;
 
   Fix* fix_ = nullptr;
-  FixRigid* rigid_ = nullptr;       // one of these is fix_
+  FixRigid* rigid_ = nullptr;  // one of these is fix_
   FixRigidSmall* small_ = nullptr;
   std::map<std::int64_t, int> number_;  // of a body in bodies_, by name
   manymove::dpd::RigidBodies bodies_;

@@ -21,13 +21,15 @@ void check_body(std::size_t number, const RigidBody& body) {
   double all = body.mass + q[0] + q[1] + q[2] + q[3];
   bool positive = body.mass > 0;
   for (int a = 0; a < 3; ++a) {
-    all += body.inertia[a] + body.velocity[a] + body.angular_momentum[a];
+    all += body.inertia[a] + body.velocity[a] + body.angular_momentum[a] + body.force[a] +
+           body.torque[a];
     positive = positive && body.inertia[a] >= 0;
   }
   if (!std::isfinite(all) || !positive)
-    refuse("rigid body ", number + 1,
-           " has a mass that is not positive, a negative moment of inertia, or numbers that are not "
-           "finite");
+    refuse(
+        "rigid body ", number + 1,
+        " has a mass that is not positive, a negative moment of inertia, or numbers that are not "
+        "finite");
 }
 
 BodyConstants constants_of(const RigidBody& body) {
@@ -51,6 +53,8 @@ BodyState state_of(const RigidBody& body, const BodyConstants& c, const BoxFrame
   s.image = {image[0], image[1], image[2]};
   s.velocity = vector_from<double>(body.velocity);
   s.momentum = vector_from<double>(body.angular_momentum);
+  s.force = vector_from<double>(body.force);
+  s.torque = vector_from<double>(body.torque);
   const double* const q = body.quaternion;
   s.turn = {q[0], q[1], q[2], q[3]};
   s.axes = axes_of(s.turn);

@@ -18,8 +18,9 @@ struct RigidBody {
   double velocity[3], angular_momentum[3], quaternion[4];
   // Whether the components of its force and of its torque accelerate it.
   bool moves[3] = {true, true, true}, turns[3] = {true, true, true};
-  // On the way out: of its particles, and about its center.
-  double force[3] = {}, torque[3] = {}, angular_velocity[3] = {};
+  // The sum of the forces on its particles, and their torque about its center, of this step.
+  double force[3] = {}, torque[3] = {};
+  double angular_velocity[3] = {};  // on the way out
 };
 
 // A particle of a body, at this place along the body's axes from its center.

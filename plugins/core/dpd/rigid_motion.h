@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "particle_records.h"
-#include "particle_records.h"
 #include "step.h"
 
 namespace manymove::dpd {
@@ -46,7 +45,9 @@ MM_HD BodyAxes axes_of(const Quaternion& q) {
   const auto square = [](double a, double b, double c, double d) {
     return fused(a, a, fused(b, b, -fused(c, c, d * d)));
   };
-  const auto twice = [](double a, double b, double c, double d) { return 2.0 * fused(a, b, c * d); };
+  const auto twice = [](double a, double b, double c, double d) {
+    return 2.0 * fused(a, b, c * d);
+  };
   return {{square(q.w, q.x, q.y, q.z), twice(q.x, q.y, q.w, q.z), twice(q.x, q.z, -q.w, q.y)},
           {twice(q.x, q.y, -q.w, q.z), square(q.w, q.y, q.x, q.z), twice(q.y, q.z, q.w, q.x)},
           {twice(q.x, q.z, q.w, q.y), twice(q.y, q.z, -q.w, q.x), square(q.w, q.z, q.x, q.y)}};
@@ -119,8 +120,7 @@ struct BodyScale {
   explicit BodyScale(const Settings& s) {
     double largest = 0;
     for (std::size_t k = 1; k < s.mass.size(); ++k) largest = std::fmax(largest, s.mass[k]);
-    const double force =
-        largest * s.cutoff / (s.time_step * s.time_step * s.force_to_acceleration);
+    const double force = largest * s.cutoff / (s.time_step * s.time_step * s.force_to_acceleration);
     per_force = std::ldexp(1.0, 36 - std::ilogb(force));
     per_torque = std::ldexp(1.0, 36 - std::ilogb(force * s.cutoff));
   }
@@ -221,8 +221,8 @@ MM_HD void kick_body(const BodyStep& step, const BodyConstants& c, BodyState& s)
 MM_HD void drift_body(const BodyStep& step, BodyState& s) {
   const double t = step.time_step;
   const auto& to = step.frame.to;
-  const Vector<double> by = to.times(t * s.velocity.x, t * s.velocity.y, t * s.velocity.z,
-                                     step.frame.tilted != 0);
+  const Vector<double> by =
+      to.times(t * s.velocity.x, t * s.velocity.y, t * s.velocity.z, step.frame.tilted != 0);
   const double too_far = 0x1p62;
   if (!(abs_of(by.x) < too_far && abs_of(by.y) < too_far && abs_of(by.z) < too_far)) {
     s.lost = true;
@@ -236,12 +236,12 @@ MM_HD void drift_body(const BodyStep& step, BodyState& s) {
 enum class BodyPhase { begin, middle, rest };
 
 // From the forces of a step on: to rest at the end of the step, or to the middle of the next one
-// and to its positions (begin: from rest).
+// and to its positions (begin: from rest, with the force and the torque that the body has).
 MM_HD void step_body(const BodyStep& step, BodyPhase phase, const BodyConstants& c, BodyState& s,
                      const BodySums& sums) {
-  s.force = sums.force;
-  s.torque = sums.torque();
   if (phase != BodyPhase::begin) {
+    s.force = sums.force;
+    s.torque = sums.torque();
     kick_body(step, c, s);
     const Vector<double> before = s.omega;
     s.omega = omega_of(c.inertia, s.axes, s.momentum);

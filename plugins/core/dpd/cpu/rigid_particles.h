@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rigid bodies on CPUs. Every rank has all bodies, and moves the particles of its own: the sums over
-// particles are of integers, so that the bodies are the same on all of them.
+// Rigid bodies on CPUs. Every rank has all bodies, and moves the particles of its own: the sums
+// over particles are of integers, so that the bodies are the same on all of them.
 #pragma once
 
 #include <algorithm>

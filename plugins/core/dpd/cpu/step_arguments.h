@@ -64,7 +64,7 @@ struct StepArguments {
   std::uint32_t* next_near;  // null where near are the positions themselves
   Image* image;
   Vector<typename P::Real>* force;
-  Vector<double>* flux;  // of scalars
+  Vector<double>* flux;             // of scalars
   Vector<typename P::Real>* total;  // forces on particles that are not integrated; null: not wanted
 };
 
