@@ -63,7 +63,9 @@ def test_cold_bodies_are_those_of_lammps(name, device, tmp_path):
     if "rigid" in PARTS[name] and "small" not in PARTS[name]:
         number = {"single": 1, "group": 2}.get(name, 5)
         columns = [f"f_r[{b + 1}][{k + 1}]" for b in range(number) for k in range(15)]
-        end = TABLE.replace("f_r", " ".join(["f_r", *columns])) + "thermo 2\nrun 8\nrun 4\n" + END
+        # LAMMPS' temperature has the flags of torques along axes that degenerate bodies lose.
+        columns += [] if name == "force, torque" else ["f_r"]
+        end = TABLE.replace("f_r", " ".join(columns)) + "thermo 2\nrun 8\nrun 4\n" + END
     host = run_lammps(start + plain_fluid("dpd") + PARTS[name] + end, tmp_path)
     pair = plain_fluid("manymove/dpd", tail="precision double")
     ours = run_lammps(start + pair + PARTS[name] + resident(device) + end, tmp_path)

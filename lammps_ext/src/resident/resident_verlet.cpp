@@ -230,8 +230,7 @@ void VerletManymove::choose_place() {
   if (unserved.empty() && gpu && comm->nprocs > 1 && script_->dpd()->scalars())
     unserved = "pair_style " + script_->dpd()->style() + " on several GPUs (instead: device cpu)";
   if (unserved.empty() && gpu && script_->rigid().fix())
-    unserved =
-        "fix " + std::string(script_->rigid().fix()->style) + " on a GPU (instead: device cpu)";
+    unserved = script_->rigid().why_not_on_gpu(script_->settings().pairs);
   if (unserved.empty() && gpu && comm->nprocs > 1 && script_->barostat().fix())
     unserved = "a box that changes on several GPUs (instead: device cpu)";
   const std::string risk = any && !gpu && unserved.empty() ? script_->risk() : "";

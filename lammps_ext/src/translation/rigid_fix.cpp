@@ -169,6 +169,15 @@ void RigidFix::check_exclusions(Refusals& refusals) const {
     refusals.add("neigh_modify exclude molecule of other atoms than those of rigid molecules");
 }
 
+std::string RigidFix::why_not_on_gpu(const manymove::dpd::PairTable& pairs) const {
+  const std::string instead = " (instead: device cpu)";
+  if (comm->nprocs > 1) return name_of(fix_) + " on several GPUs" + instead;
+  if (neighbor->nex_mol > 0) return "neigh_modify exclude molecule on a GPU" + instead;
+  if (pairs.has_densities() || pairs.transverse || pairs.has_potentials())
+    return name_of(fix_) + " beside these pair styles on a GPU" + instead;
+  return "";
+}
+
 // ---- bodies ----
 
 void RigidFix::read_bodies(std::vector<std::int64_t>& name, std::vector<RigidBody>& bodies) const {

@@ -33,6 +33,9 @@ class RigidFix : protected Pointers {
   // Local.
   void check_exclusions(Refusals& refusals) const;
 
+  // What keeps the fix from a GPU with these pairs, or "".
+  std::string why_not_on_gpu(const manymove::dpd::PairTable& pairs) const;
+
   // The bodies of all ranks, from the fix; null if there is none. They belong to this object.
   // Collective.
   const manymove::dpd::RigidBodies* read(MpiCommunicator& communicator);

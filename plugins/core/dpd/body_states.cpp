@@ -65,9 +65,7 @@ BodyState state_of(const RigidBody& body, const BodyConstants& c, const BoxFrame
 }  // namespace
 
 BodyStates::BodyStates(const Settings& settings)
-    : time_step_(settings.time_step),
-      half_kick_(0.5 * settings.time_step * settings.force_to_acceleration),
-      scale_(settings) {}
+    : settings_(settings), half_kick_(0.5 * settings.time_step * settings.force_to_acceleration) {}
 
 void BodyStates::take(const RigidBodies* bodies, const BoxFrame& frame) {
   host_ = {};
@@ -81,12 +79,15 @@ void BodyStates::take(const RigidBodies* bodies, const BoxFrame& frame) {
     constants.push_back(constants_of(bodies->bodies[b]));
     state.push_back(state_of(bodies->bodies[b], constants[b], frame, b));
   }
+  double largest = 0;
   for (const RigidParticle& particle : bodies->particles) {
+    largest = std::max(largest, particle.mass);
     const double* const d = particle.place;
     double* const second = constants.at(static_cast<std::size_t>(particle.body)).second;
     constexpr int kPair[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
     for (int k = 0; k < 6; ++k) second[k] += particle.mass * d[kPair[k][0]] * d[kPair[k][1]];
   }
+  scale_ = largest > 0 ? BodyScale(settings_, largest) : BodyScale();
   host_ = *bodies;
   constants_ = std::move(constants);
   state_ = std::move(state);

@@ -6,6 +6,7 @@
 
 #include "../runtime/api.h"
 #include "rigid_motion.h"
+#include "settings.h"
 
 namespace manymove::dpd {
 
@@ -26,13 +27,14 @@ class BodyStates {
   const std::vector<BodyConstants>& constants() const { return constants_; }
   std::vector<BodyState>& state() { return state_; }
   const std::vector<BodyState>& state() const { return state_; }
-  BodyStep step_in(const CoordinateFrame<Double>& frame) const {
-    return {time_step_, half_kick_, frame, scale_};
+  BodyStep step_in(const BoxFrame& box) const {
+    return {settings_.time_step, half_kick_, box, frame_of<Double>(box.box), scale_};
   }
 
  private:
-  const double time_step_, half_kick_;
-  const BodyScale scale_;
+  const Settings settings_;
+  const double half_kick_;
+  BodyScale scale_;
   RigidBodies host_;
   std::vector<BodyConstants> constants_;
   std::vector<BodyState> state_;

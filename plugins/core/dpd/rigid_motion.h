@@ -108,34 +108,38 @@ MM_HD void rotate(const BodyConstants& c, BodyState& s, double time_step) {
 
 // ---- sums over particles ----
 
-// The force, then r_a f_b of all a and b, where r is from the center. Each addend is rounded to a
-// multiple of a power of two, as two integers: integers have the same sum in any order.
-constexpr int kBodySums = 12, kBodyWords = 2 * kBodySums;
+// The force, then r_a f_b of all a and b, where r is from the center. Each addend is the sum of
+// four integers, each in units that are 2^-32 of those of the one before: integers have the same
+// sum in any order.
+constexpr int kBodySums = 12, kBodyParts = 4, kBodyWords = kBodyParts * kBodySums;
 
-// Units of the upper integers, which have 36 bits for the force that moves the largest mass by one
-// cutoff in one step, squared time. The lower ones have 32 bits more.
+// The first units: 2^-20 of the force that moves the largest mass of a particle in a body by one
+// cutoff in one step. An addend may be 2^30 times as large as this force, and has all of its digits
+// if it is at least 2^-63 of it.
 struct BodyScale {
-  double per_force, per_torque;
+  double per_force = 1, per_torque = 1;
 
-  explicit BodyScale(const Settings& s) {
-    double largest = 0;
-    for (std::size_t k = 1; k < s.mass.size(); ++k) largest = std::fmax(largest, s.mass[k]);
-    const double force = largest * s.cutoff / (s.time_step * s.time_step * s.force_to_acceleration);
-    per_force = std::ldexp(1.0, 36 - std::ilogb(force));
-    per_torque = std::ldexp(1.0, 36 - std::ilogb(force * s.cutoff));
+  BodyScale() = default;
+  BodyScale(const Settings& s, double largest_mass) {
+    const double force =
+        largest_mass * s.cutoff / (s.time_step * s.time_step * s.force_to_acceleration);
+    per_force = std::ldexp(1.0, 20 - std::ilogb(force));
+    per_torque = std::ldexp(1.0, 20 - std::ilogb(force * s.cutoff));
   }
 };
 
-// add(k, word): the integer k of the sums.
+// add(k, word): the integer k of the sums, unless it is 0.
 MM_HD void add_to_body(const BodyScale& scale, const Vector<double>& r, const Vector<double>& f,
                        const auto& add) {
   const auto each = [&](int k, double value, double per) {
     const double bound = 0x1p50;  // which also takes what is not a number
     const double units = value * per;
-    const double taken = units > -bound ? (units < bound ? units : bound) : -bound;
-    const std::int64_t upper = nearest_integer(taken);
-    add(k, upper);
-    add(kBodySums + k, nearest_integer((taken - static_cast<double>(upper)) * 0x1p32));
+    double rest = units > -bound ? (units < bound ? units : bound) : -bound;
+    for (int part = 0; part < kBodyParts; ++part) {
+      const std::int64_t whole = nearest_integer(rest);
+      if (whole) add(part * kBodySums + k, whole);
+      rest = (rest - static_cast<double>(whole)) * 0x1p32;
+    }
   };
   const double from[3] = {r.x, r.y, r.z}, force[3] = {f.x, f.y, f.z};
   for (int a = 0; a < 3; ++a) {
@@ -150,9 +154,10 @@ struct BodySums {
 
   MM_HD BodySums(const BodyScale& scale, const std::int64_t* word) {
     const auto value = [&](int k, double per) {
-      return fused(static_cast<double>(word[kBodySums + k]), 0x1p-32,
-                   static_cast<double>(word[k])) /
-             per;
+      double sum = 0;
+      for (int part = kBodyParts; part-- > 0;)
+        sum = fused(sum, 0x1p-32, static_cast<double>(word[part * kBodySums + k]));
+      return sum / per;
     };
     force = {value(0, scale.per_force), value(1, scale.per_force), value(2, scale.per_force)};
     for (int k = 0; k < 9; ++k) product[k / 3][k % 3] = value(3 + k, scale.per_torque);
@@ -167,6 +172,7 @@ struct BodySums {
 
 struct BodyStep {
   double time_step, half_kick;  // the latter over masses
+  BoxFrame box;
   CoordinateFrame<Double> frame;
   BodyScale scale;
 };
@@ -195,14 +201,19 @@ MM_HD void add_moment(const BodyConstants& c, const BodyAxes& places, const Body
 // Half of the virial of the forces that keep the shape: m (change of velocity) / (half kick) minus
 // the force of each particle.
 MM_HD void add_constraints(const BodyStep& step, const BodyConstants& c, BodyState& s,
-                           const BodySums& sums, const BodyAxes& axes_before,
-                           const Vector<double>& omega_before) {
+                           const BodySums& sums, const double center[3],
+                           const BodyAxes& axes_before, const Vector<double>& omega_before) {
   const double half = 0.5 / step.half_kick;
   add_moment(c, axes_before, s.axes, s.omega, half, s.virial);
   add_moment(c, axes_before, axes_before, omega_before, -half, s.virial);
-  const auto& p = sums.product;
-  const double of_forces[6] = {p[0][0], p[1][1], p[2][2], p[0][1], p[0][2], p[1][2]};
-  for (int k = 0; k < 6; ++k) s.virial[k] = fused(-0.5, of_forces[k], s.virial[k]);
+  // Forces that do not move the body act at its center, and depend on the origin, as in LAMMPS.
+  const double held[3] = {(1.0 - c.moves.x) * sums.force.x, (1.0 - c.moves.y) * sums.force.y,
+                          (1.0 - c.moves.z) * sums.force.z};
+  constexpr int kPair[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
+  for (int k = 0; k < 6; ++k) {
+    const int a = kPair[k][0], b = kPair[k][1];
+    s.virial[k] = fused(-0.5, fused(center[a], held[b], sums.product[a][b]), s.virial[k]);
+  }
 }
 
 MM_HD void kick_body(const BodyStep& step, const BodyConstants& c, BodyState& s) {
@@ -239,13 +250,15 @@ enum class BodyPhase { begin, middle, rest };
 // and to its positions (begin: from rest, with the force and the torque that the body has).
 MM_HD void step_body(const BodyStep& step, BodyPhase phase, const BodyConstants& c, BodyState& s,
                      const BodySums& sums) {
+  double center[3];
+  leave_frame<Double>(step.box, s.center, center);
   if (phase != BodyPhase::begin) {
     s.force = sums.force;
     s.torque = sums.torque();
     kick_body(step, c, s);
     const Vector<double> before = s.omega;
     s.omega = omega_of(c.inertia, s.axes, s.momentum);
-    if (phase == BodyPhase::rest) return add_constraints(step, c, s, sums, s.axes, before);
+    if (phase == BodyPhase::rest) return add_constraints(step, c, s, sums, center, s.axes, before);
   }
   const BodyAxes axes = s.axes;
   const Vector<double> at_rest = s.omega;
@@ -254,7 +267,7 @@ MM_HD void step_body(const BodyStep& step, BodyPhase phase, const BodyConstants&
   s.omega = omega_of(c.inertia, axes, s.momentum);
   rotate(c, s, step.time_step);
   for (double& v : s.virial) v = 0;
-  add_constraints(step, c, s, sums, axes, at_rest);
+  add_constraints(step, c, s, sums, center, axes, at_rest);
 }
 
 // ---- particles of a body ----
@@ -266,7 +279,10 @@ MM_HD void place_in_body(const BodyStep& step, const BodyState& s, const Vector<
                          typename P::Position& to) {
   const Vector<double> by = step.frame.to.times(r.x, r.y, r.z, step.frame.tilted != 0);
   const auto place = [](std::uint64_t center, double units) {
-    const std::uint64_t u = center + static_cast<std::uint64_t>(nearest_integer(units));
+    // Modulo 2^64: a body may be longer than the box.
+    const double rest =
+        fused(-0x1p64, static_cast<double>(nearest_integer(units * 0x1p-64)), units);
+    const std::uint64_t u = center + static_cast<std::uint64_t>(nearest_integer(rest));
     if constexpr (sizeof(to.x) == 4)
       return static_cast<std::uint32_t>((u + 0x80000000u) >> 32);
     else

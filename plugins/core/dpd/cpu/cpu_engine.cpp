@@ -288,8 +288,8 @@ class CpuEngine final : public EngineBase {
   void move_bodies(BodyPhase phase) {
     if (!rigid_.any()) return;
     const auto outcome =
-        rigid_.step(pool_, communicator_, phase, frame_of<Double>(frame_.box),
-                    {position_, velocity_, coarse_, image_}, arguments_.cells, arguments_.sphere);
+        rigid_.step(pool_, communicator_, phase, frame_, {position_, velocity_, coarse_, image_},
+                    arguments_.cells, arguments_.sphere);
     expired_ = expired_ || outcome.expired;
     lost_ = std::max(lost_, outcome.lost);
   }

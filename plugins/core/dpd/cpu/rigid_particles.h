@@ -92,9 +92,8 @@ class RigidParticles {
 
   // Moves the bodies by the forces of a step, and their particles. communicator: null for one rank;
   // collective otherwise. spheres: those of the lists, or null.
-  Outcome step(ThreadPool& pool, Communicator* communicator, BodyPhase phase,
-               const CoordinateFrame<Double>& frame, Arrays arrays, const Cells& cells,
-               const BoundingSphere* spheres) {
+  Outcome step(ThreadPool& pool, Communicator* communicator, BodyPhase phase, const BoxFrame& frame,
+               Arrays arrays, const Cells& cells, const BoundingSphere* spheres) {
     const BodyStep step = states_.step_in(frame);
     add_forces(pool, step);
     if (communicator) communicator->sum(words_.data(), words_.size());
