@@ -42,7 +42,7 @@ class CpuEngine final : public EngineBase {
         candidates_(static_cast<std::size_t>(pool_.size())),
         rigid_(settings) {
     take_coefficients();
-    choose_laws(0);
+    set_laws(arguments_, terms_, laws_[0]);
     arguments_.transverse = settings.pairs.transverse;
     arguments_.excluded = excluded_kinds(settings.pairs);
     if (has_bonded_terms(settings)) arguments_.terms = &terms_;
@@ -217,16 +217,6 @@ class CpuEngine final : public EngineBase {
     for (const Coefficients& table : tables()) laws_.push_back(laws_of<P>(settings_with(table)));
     arguments_.plain = is_plain_with(links_.any_specials());
   }
-  void choose_laws(std::size_t table) {
-    const Laws<P>& laws = laws_[table];
-    arguments_.forces = laws.forces;
-    arguments_.bond_laws = laws.harmonic.data();
-    terms_.nodes = laws.nodes.data();
-    terms_.bonds = laws.bonds.data();
-    terms_.angles = laws.angles.data();
-    terms_.dihedrals = laws.dihedrals.data();
-    terms_.impropers = laws.impropers.data();
-  }
 
   Moments own_moments(std::uint32_t flag) override {
     return moments_of(pool_, count_, flag, moment_units_.by_type(), position_, velocity_);
@@ -296,11 +286,11 @@ class CpuEngine final : public EngineBase {
 
   // The last one ends at rest, with forces and sums.
   void step(bool last) {
-    choose_laws(table_of(step_));
+    set_laws(arguments_, terms_, laws_[table_of(step_)]);
     set_noise(arguments_.forces, step_);
     // Forces are those of the box at this step; the drift ends in the box of the next one.
     if (is_sheared() || is_dilated()) arguments_.forces.frame = present_;
-    arguments_.limit = limit_of(settings_.cutoff);
+    arguments_.limit = limit_of(arguments_.cells, settings_.cutoff);
     point_at_particles();
     // Out of place: other threads still read the velocities of this step, on which friction
     // depends.
@@ -331,19 +321,11 @@ class CpuEngine final : public EngineBase {
     for (const Chunk& chunk : chunk_) add_to(energy_and_virial_, chunk.energy_and_virial);
   }
 
-  // Lists reach farther than the cutoff under shear, because pairs come closer until the next ones.
-  float limit_of(double cutoff) const {
-    const float reach = static_cast<float>(cutoff * (1 + 3e-5));
-    // Beyond all cutoffs where the nearest image of a place may not be that of the particle.
-    const bool all = arguments_.cells.cutoff > 1e14f;
-    return all ? arguments_.cells.cutoff * arguments_.cells.cutoff : reach * reach;
-  }
-
   // Densities at the present positions. Those of ghosts come from the ranks that own the particles.
   void find_densities() {
     density_.resize(position_.size());
     arguments_.density = density_.data();
-    arguments_.density_limit = limit_of(settings_.pairs.many_body.cutoff);
+    arguments_.density_limit = limit_of(arguments_.cells, settings_.pairs.many_body.cutoff);
     for_all_chunks(
         [&](Chunk& chunk, int k, int) { kernels_.density(arguments_, list_[k].data(), chunk); });
     if (!ranks_) return;
@@ -442,15 +424,7 @@ class CpuEngine final : public EngineBase {
   }
 
   void list_neighbors() {
-    std::int64_t most = 0;  // candidates
-    // No particle has more candidates than 27 cells as full as the fullest, of own ones and of
-    // ghosts.
-    for (const auto& range : range_) {
-      int fullest = 0;
-      for (const CellRange& r : range) fullest = std::max(fullest, r.last - r.first);
-      most += 27 * std::int64_t{fullest};
-    }
-    most = std::min(most, static_cast<std::int64_t>(position_.size()));
+    const std::int64_t most = most_candidates(range_, position_.size());
     number_.resize(static_cast<std::size_t>(count_));
     arguments_.number = number_.data();
     arguments_.sphere = sphere_.data();
