@@ -22,7 +22,7 @@ if(EXISTS "${LAMMPS_DIR}/src/lammps.h")
   elseif(NOT line)
     set(LAMMPS_UPDATE 0)
   endif()
-  set(lammps_headers "${LAMMPS_DIR}/src" "${LAMMPS_DIR}/src/MOLECULE")
+  set(lammps_headers "${LAMMPS_DIR}/src" "${LAMMPS_DIR}/src/MOLECULE" "${LAMMPS_DIR}/src/RIGID")
   set(LAMMPS_DEFINITIONS LAMMPS_${LAMMPS_INTEGERS})
 else()
   # Installed: LAMMPSConfig.cmake says where. It is read, not included: it would look for MPI and

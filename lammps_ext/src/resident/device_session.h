@@ -22,6 +22,7 @@ class DeviceSession : private DevicePhase {
 
   std::string transport() const { return engine_->transport(); }
   manymove::dpd::EnergyAndVirial energy_and_virial() const { return engine_->energy_and_virial(); }
+  std::vector<manymove::dpd::RigidBody> rigid_bodies() const { return engine_->rigid_bodies(); }
 
   // Gives the host's arrays of the present step to the engine.
   void upload(bool other_coefficients = false);

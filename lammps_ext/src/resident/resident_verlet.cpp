@@ -229,6 +229,8 @@ void VerletManymove::choose_place() {
   std::string unserved = script_->unserved();
   if (unserved.empty() && gpu && comm->nprocs > 1 && script_->dpd()->scalars())
     unserved = "pair_style " + script_->dpd()->style() + " on several GPUs (instead: device cpu)";
+  if (unserved.empty() && gpu && script_->rigid().fix())
+    unserved = script_->rigid().why_not_on_gpu(script_->settings().pairs);
   if (unserved.empty() && gpu && comm->nprocs > 1 && script_->barostat().fix())
     unserved = "a box that changes on several GPUs (instead: device cpu)";
   const std::string risk = any && !gpu && unserved.empty() ? script_->risk() : "";
@@ -427,13 +429,14 @@ void VerletManymove::read(const ScriptTranslation& script, DeviceSession& sessio
   take_sums(script, session);
 }
 
-// Energies and virials of the present step.
+// Energies and virials of the present step, and rigid bodies.
 void VerletManymove::take_sums(const ScriptTranslation& script, const DeviceSession& session) {
   const manymove::dpd::EnergyAndVirial sums = session.energy_and_virial();
   force->pair->eng_vdwl = sums.pairs.energy;
   force->pair->eng_coul = 0;
   std::copy_n(sums.pairs.virial, 6, force->pair->virial);
   script.charges().set_sums(sums);
+  script.rigid().write(session.rigid_bodies(), sums.constraints.virial);
   set_sums(force->bond, sums.bonds);
   set_sums(force->angle, sums.angles);
   set_sums(force->dihedral, sums.dihedrals);
@@ -501,6 +504,7 @@ void VerletManymove::refresh_neighbors(DeviceSession* session) {
     for (std::size_t i = 0; comm->nprocs == 1 && i < image.size(); ++i)
       if (atom->image[i] == image[i]) std::copy_n(&position[3 * i], 3, atom->x[i]);
   }
+  RigidFix::follow_atoms(modify);
   neighbor->build(1);
   stale_ = false;
 }

@@ -58,7 +58,8 @@ std::string ChargeStyles::unserved() const {
   add(why_not_pairs());
   add(why_not_mesh());
   // LAMMPS leaves the charges of these pairs out of its lists; an engine leaves out other forces.
-  if (neighbor->nex_type > 0 || neighbor->nex_group > 0) add("neigh_modify exclude with charges");
+  if (neighbor->nex_type > 0 || neighbor->nex_group > 0 || neighbor->nex_mol > 0)
+    add("neigh_modify exclude with charges");
   // What LAMMPS warns of, and neutralizes by a background.
   if (std::fabs(net_charge_) > 1e-5 && long_range_) add("a net charge");
   return text;

@@ -503,6 +503,11 @@ void ForceFixes::add_to_series(std::vector<double>& values) {
   surfaces_.add_to_series(values);
 }
 
+bool ForceFixes::reflects(int mask) const {
+  const auto acts = [mask](const Fix* fix) { return (mask & fix->groupbit) != 0; };
+  return std::ranges::any_of(own_walls_, acts) || std::ranges::any_of(walls_, acts, &Wall::fix);
+}
+
 bool ForceFixes::is_moved(int mask) const {
   return std::ranges::any_of(moves_,
                              [mask](const Move& move) { return mask & move.fix->groupbit; });

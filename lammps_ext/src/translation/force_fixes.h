@@ -58,6 +58,8 @@ class ForceFixes : protected Pointers {
   // Whether fix move prescribes the velocity of atoms, and of those in this group.
   bool has_moves() const { return !moves_.empty(); }
   bool is_moved(int mask) const;
+  // Whether a wall reflects atoms of these groups.
+  bool reflects(int mask) const;
   // Gives moved atoms their velocity. velocity: [3 nlocal]
   void prescribe(std::vector<double>& velocity) const;
 

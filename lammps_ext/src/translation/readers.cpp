@@ -23,11 +23,11 @@ const std::set<std::string> kOwnAtomsOnly{
     // computes
     "bond", "angle", "dihedral", "improper", "centroid/stress/atom", "chunk/atom",
     "chunk/spread/atom", "com", "com/chunk", "count/type", "displace/atom", "edpd/temp/atom",
-    "global/atom", "gyration", "gyration/chunk", "heat/flux", "ke", "ke/atom", "momentum", "msd",
-    "msd/chunk", "pair", "pe", "pe/atom", "pressure", "property/atom", "property/chunk", "reduce",
-    "reduce/chunk", "reduce/region", "slice", "stress/atom", "tdpd/cc/atom", "temp", "temp/chunk",
-    "temp/com", "temp/deform", "temp/partial", "temp/profile", "temp/ramp", "temp/region", "vacf",
-    "vcm/chunk",
+    "erotate/rigid", "global/atom", "gyration", "gyration/chunk", "heat/flux", "ke", "ke/atom",
+    "ke/rigid", "momentum", "msd", "msd/chunk", "pair", "pe", "pe/atom", "pressure",
+    "property/atom", "property/chunk", "reduce", "reduce/chunk", "reduce/region", "slice",
+    "stress/atom", "tdpd/cc/atom", "temp", "temp/chunk", "temp/com", "temp/deform", "temp/partial",
+    "temp/profile", "temp/ramp", "temp/region", "vacf", "vcm/chunk",
     // fixes
     "addforce", "ave/atom", "ave/chunk", "ave/correlate", "ave/histo", "ave/time", "dt/reset",
     "halt", "manymove/call", "manymove/wall", "momentum", "nve", "print", "store/state",

@@ -54,6 +54,7 @@ ScriptTranslation::ScriptTranslation(LAMMPS* lmp, const LastSetup& last_setup)
       topology_(lmp),
       shearing_(lmp),
       barostat_(lmp),
+      rigid_(lmp),
       adapting_(lmp),
       readers_(lmp) {
   if (comm->nprocs > 1 && comm->layout == Comm::LAYOUT_TILED)
@@ -124,6 +125,7 @@ void ScriptTranslation::check_fixes() {
   if (chain_ && ChainThermostat::is_sllod(chain_) != (shearing_.fix() != nullptr))
     refusals_.add(name_of(chain_));
   check_before_exchange();
+  check_rigid();
   if (barostat_.fix() && (forces_.has_moves() || shearing_.fix() || chain_))
     refusals_.add(name_of(barostat_.fix()) + " with fix move, deform or nvt");
   if (!shearing_.fix()) return;
@@ -133,6 +135,28 @@ void ScriptTranslation::check_fixes() {
   if (std::any_of(atom->mask, atom->mask + atom->nlocal, is_left_out))
     refusals_.add(name_of(shearing_.fix()) + " with atoms that are not integrated");
   if (forces_.has_moves()) refusals_.add(name_of(shearing_.fix()) + " with fix move");
+}
+
+// Bodies are moved as a whole: nothing else moves or reflects their particles.
+void ScriptTranslation::check_rigid() {
+  rigid_.check_exclusions(refusals_);
+  if (!rigid_.fix()) return;
+  const std::string name = name_of(rigid_.fix());
+  if (barostat_.fix() || shearing_.fix()) refusals_.add(name + " in a box that changes");
+  if (!before_exchange_.empty()) refusals_.add(name + " with " + name_of(before_exchange_[0]));
+  if (pairs_.dpd() && pairs_.dpd()->scalars())
+    refusals_.add(name + " with pair_style " + pairs_.dpd()->style());
+  for (int k = 0; k < modify->ncompute; ++k)
+    if (modify->compute[k]->pressatomflag)
+      refusals_.add(name + " with compute " + modify->compute[k]->style);
+  for (int i = 0; i < atom->nlocal; ++i) {
+    if (!rigid_.has(i)) continue;
+    const int mask = atom->mask[i];
+    if (forces_.flags_of(mask) & manymove::dpd::kIntegrated)
+      return refusals_.add(name + " with another integrator of the same atoms");
+    if (forces_.is_moved(mask) || forces_.reflects(mask))
+      return refusals_.add(name + " with fix move or a reflecting wall for the same atoms");
+  }
 }
 
 void ScriptTranslation::check_before_exchange() {
@@ -156,6 +180,11 @@ void ScriptTranslation::check_fix(Fix* fix, int mask) {
       refusals_.add(name_of(fix) + " with " + why);
     else if (barostat_.integrates())
       forces_.take_nve(fix);
+    return;
+  }
+  if (RigidFix::is_one(fix)) {
+    if (const std::string why = rigid_.take(fix); !why.empty())
+      refusals_.add(name_of(fix) + " with " + why);
     return;
   }
   if (FixNH* const chain = ChainThermostat::of(fix); chain && !chain_) {
@@ -184,9 +213,9 @@ void ScriptTranslation::check_fix(Fix* fix, int mask) {
 
 // At the end of a step fixes act in their order: after one of the host, the engine is late. Flags
 // are for the groups of fixes that act within a step first. Velocities that fix move prescribes are
-// restored when the host has changed them.
+// restored when the host has changed them, and those of rigid bodies in the next step.
 bool ScriptTranslation::engine_changes_velocities(Fix* fix) {
-  if (shearing_.fix() || forces_.has_moves() || !end_of_step_.empty() ||
+  if (shearing_.fix() || forces_.has_moves() || rigid_.fix() || !end_of_step_.empty() ||
       !forces_.has_flags_for(2) || !refusals_.all_agree(velocities_.can_take(fix)))
     return false;
   velocities_.take(fix, forces_);
@@ -299,6 +328,7 @@ bool ScriptTranslation::is_integrated(int i) const {
 manymove::dpd::Topology ScriptTranslation::topology() const {
   manymove::dpd::Topology topology = topology_.view(flags_);
   if (charges_.any()) topology.charge = atom->q;
+  topology.rigid = bodies_;
   return topology;
 }
 
@@ -321,4 +351,5 @@ void ScriptTranslation::read_particles(MpiCommunicator& communicator) {
   for (int i = 0; i < atom->nlocal; ++i) flags_[i] = forces_.flags_of(atom->mask[i]);
   topology_.read_bonded(communicator, styles_);
   topology_.read_special(charges_.any());
+  bodies_ = rigid_.read(communicator);
 }

@@ -18,6 +18,7 @@
 #include "translation/particle_classes.h"
 #include "translation/readers.h"
 #include "translation/refusals.h"
+#include "translation/rigid_fix.h"
 #include "translation/served_pairs.h"
 #include "translation/shearing_box.h"
 #include "translation/velocity_fixes.h"
@@ -90,6 +91,7 @@ class ScriptTranslation : protected Pointers {
   const ChainThermostat& thermostat() const { return thermostat_; }
   const ShearingBox& shearing() const { return shearing_; }
   const Barostat& barostat() const { return barostat_; }
+  const RigidFix& rigid() const { return rigid_; }
   const AdaptingFixes& adapting() const { return adapting_; }
   const Readers& readers() const { return readers_; }
   const ChargeStyles& charges() const { return charges_; }
@@ -105,6 +107,7 @@ class ScriptTranslation : protected Pointers {
   void check_fixes();
   void check_before_exchange();
   void check_fix(Fix* fix, int mask);
+  void check_rigid();
   bool engine_changes_velocities(Fix* fix);
   manymove::dpd::Coefficients coefficients(bigint from);
 
@@ -120,6 +123,7 @@ class ScriptTranslation : protected Pointers {
   AtomTopology topology_;
   ShearingBox shearing_;
   Barostat barostat_;
+  RigidFix rigid_;
   AdaptingFixes adapting_;
   Readers readers_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;
@@ -127,6 +131,7 @@ class ScriptTranslation : protected Pointers {
   bool adapted_ = false;  // fixes have changed coefficients that are not in a series yet
   FixNH* chain_ = nullptr;
   std::vector<std::uint32_t> flags_;
+  const manymove::dpd::RigidBodies* bodies_ = nullptr;  // of rigid_
 };
 
 }  // namespace LAMMPS_NS

@@ -41,7 +41,6 @@ void ServedCommands::check_interactions(const ServedPairs& pairs, const BondedSt
   if (const std::string bonded = styles.unserved(); !bonded.empty()) refusals_.add(bonded);
   if (const std::string why = charges.unserved(); !why.empty()) refusals_.add(why);
   if (force->special_onefive) refusals_.add("special_bonds one/five");
-  if (neighbor->nex_mol > 0) refusals_.add("neigh_modify exclude molecule");
   if (neighbor->includegroup) refusals_.add("neigh_modify include");
   if (const std::string why = why_no_densities(lmp, pairs.dpd()); !why.empty()) refusals_.add(why);
 }

@@ -25,6 +25,7 @@
 #include "charges/settings.h"
 #include "host_particles.h"
 #include "pair_forces.h"
+#include "rigid_bodies.h"
 
 namespace manymove {
 class Communicator;
@@ -259,6 +260,9 @@ struct Topology {
   const std::uint32_t* special_partner;
   const std::uint8_t* special_kind;
   const double* charge = nullptr;  // [count]; null if all are 0
+  // Null where there are none. Their particles are not integrated, have no walls, and must not be
+  // in groups of velocity changes.
+  const RigidBodies* rigid = nullptr;
 };
 
 // A time step and the number of its draw: its random numbers are those of noise_key(seed, draw).
@@ -299,6 +303,9 @@ struct EnergySum {
 // ranks.
 struct EnergyAndVirial {
   EnergySum pairs, bonds, angles, dihedrals, impropers, charges, mesh;
+  // Of the forces that keep the shapes of rigid bodies, in the two half steps of the last step: the
+  // virial of all bodies, the same on all ranks.
+  EnergySum constraints;
   // The largest tag, of all ranks, of the particles with a FENE bond beyond sqrt(0.9) of its
   // largest length in the steps of the last advance(); 0: there was none. Such a bond pulls with
   // the force over distance that it has at this length.
@@ -396,6 +403,8 @@ class MANYMOVE_API Engine {
   // at most half of Box::extent[0].
   virtual double tilt(std::int64_t step) const = 0;
   virtual EnergyAndVirial energy_and_virial() const = 0;
+  // Those of upload() at step(). Local.
+  virtual std::vector<RigidBody> rigid_bodies() const { return {}; }
 
   // Writes the arrays that are not null, in the order of upload(), or of set_origins().
   virtual void download(const HostArrays& arrays) = 0;

@@ -330,6 +330,8 @@ void check_topology(const Settings& s, int count, const Topology& topology) {
       refuse("particle ", topology.tag[i], " does not move, but the box is sheared");
   }
   if (topology.first_bond) check_bonds(s, count, topology);
+  if (topology.rigid && (s.shear.rate != 0 || s.pairs.scalars))
+    refuse("rigid bodies in a sheared box, or with scalars");
 }
 
 }  // namespace manymove::dpd

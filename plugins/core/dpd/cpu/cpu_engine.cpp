@@ -17,6 +17,7 @@
 #include "key_sort.h"
 #include "particle_loops.h"
 #include "rank_links.h"
+#include "rigid_particles.h"
 
 namespace manymove::dpd {
 namespace {
@@ -38,9 +39,10 @@ class CpuEngine final : public EngineBase {
         half_kicks_(half_kicks_of<P>(settings)),
         thermostats_(thermostat_coefficients_of<P>(settings)),
         terms_(bonded_terms_of<P>(settings.box)),
-        candidates_(static_cast<std::size_t>(pool_.size())) {
+        candidates_(static_cast<std::size_t>(pool_.size())),
+        rigid_(settings) {
     take_coefficients();
-    choose_laws(0);
+    set_laws(arguments_, terms_, laws_[0]);
     arguments_.transverse = settings.pairs.transverse;
     arguments_.excluded = excluded_kinds(settings.pairs);
     if (has_bonded_terms(settings)) arguments_.terms = &terms_;
@@ -79,6 +81,7 @@ class CpuEngine final : public EngineBase {
   }
 
   EngineCounters counters() const override { return counters_; }
+  std::vector<RigidBody> rigid_bodies() const override { return rigid_.bodies(frame_); }
 
  private:
   Vector<double> flux_of(int i) const { return flux_.empty() ? Vector<double>{} : flux_[i]; }
@@ -112,8 +115,10 @@ class CpuEngine final : public EngineBase {
       }
     });
     if (charges_) check_together([&] { charges_->take(arrays, topology); });
+    check_together([&] { rigid_.take(topology.rigid, frame_); });
     links_.take(arrays.count, topology, communicator_);
     count_ = arrays.count;
+    rigid_.find(pool_, count_, position_, velocity_);
     everywhere_ = ranks_ ? ranks_->sum(count_) : count_;
     set_cells();
     // As many partial sums of a particle's force as a GPU has threads for it: the same order of
@@ -212,16 +217,6 @@ class CpuEngine final : public EngineBase {
     for (const Coefficients& table : tables()) laws_.push_back(laws_of<P>(settings_with(table)));
     arguments_.plain = is_plain_with(links_.any_specials());
   }
-  void choose_laws(std::size_t table) {
-    const Laws<P>& laws = laws_[table];
-    arguments_.forces = laws.forces;
-    arguments_.bond_laws = laws.harmonic.data();
-    terms_.nodes = laws.nodes.data();
-    terms_.bonds = laws.bonds.data();
-    terms_.angles = laws.angles.data();
-    terms_.dihedrals = laws.dihedrals.data();
-    terms_.impropers = laws.impropers.data();
-  }
 
   Moments own_moments(std::uint32_t flag) override {
     return moments_of(pool_, count_, flag, moment_units_.by_type(), position_, velocity_);
@@ -265,6 +260,7 @@ class CpuEngine final : public EngineBase {
     arguments_.image = image_.data();
     arguments_.force = force_.data();
     arguments_.flux = flux_.data();
+    arguments_.total = rigid_.forces(velocity_.size());
   }
 
   void move_from_rest() {
@@ -275,15 +271,26 @@ class CpuEngine final : public EngineBase {
     arguments_.next_near = kCoarseApart ? words(coarse_) : nullptr;
     for_all_chunks([this](Chunk& chunk, int, int) { kernels_.begin(arguments_, chunk); });
     look_at_chunks();
+    move_bodies(BodyPhase::begin);
+  }
+
+  // After the particles' part of a step, whose forces are known.
+  void move_bodies(BodyPhase phase) {
+    if (!rigid_.any()) return;
+    const auto outcome =
+        rigid_.step(pool_, communicator_, phase, frame_, {position_, velocity_, coarse_, image_},
+                    arguments_.cells, arguments_.sphere);
+    expired_ = expired_ || outcome.expired;
+    lost_ = std::max(lost_, outcome.lost);
   }
 
   // The last one ends at rest, with forces and sums.
   void step(bool last) {
-    choose_laws(table_of(step_));
+    set_laws(arguments_, terms_, laws_[table_of(step_)]);
     set_noise(arguments_.forces, step_);
     // Forces are those of the box at this step; the drift ends in the box of the next one.
     if (is_sheared() || is_dilated()) arguments_.forces.frame = present_;
-    arguments_.limit = limit_of(settings_.cutoff);
+    arguments_.limit = limit_of(arguments_.cells, settings_.cutoff);
     point_at_particles();
     // Out of place: other threads still read the velocities of this step, on which friction
     // depends.
@@ -305,26 +312,20 @@ class CpuEngine final : public EngineBase {
     if (!last) {
       position_.swap(next_position_);
       coarse_.swap(next_coarse_);
-      return;
+      return move_bodies(BodyPhase::middle);
     }
+    move_bodies(BodyPhase::rest);
     energy_and_virial_ = of_charges;
+    energy_and_virial_.constraints = rigid_.constraints();
     // In the order of chunks, whichever threads had them: the same bits with any number of threads.
     for (const Chunk& chunk : chunk_) add_to(energy_and_virial_, chunk.energy_and_virial);
-  }
-
-  // Lists reach farther than the cutoff under shear, because pairs come closer until the next ones.
-  float limit_of(double cutoff) const {
-    const float reach = static_cast<float>(cutoff * (1 + 3e-5));
-    // Beyond all cutoffs where the nearest image of a place may not be that of the particle.
-    const bool all = arguments_.cells.cutoff > 1e14f;
-    return all ? arguments_.cells.cutoff * arguments_.cells.cutoff : reach * reach;
   }
 
   // Densities at the present positions. Those of ghosts come from the ranks that own the particles.
   void find_densities() {
     density_.resize(position_.size());
     arguments_.density = density_.data();
-    arguments_.density_limit = limit_of(settings_.pairs.many_body.cutoff);
+    arguments_.density_limit = limit_of(arguments_.cells, settings_.pairs.many_body.cutoff);
     for_all_chunks(
         [&](Chunk& chunk, int k, int) { kernels_.density(arguments_, list_[k].data(), chunk); });
     if (!ranks_) return;
@@ -383,6 +384,7 @@ class CpuEngine final : public EngineBase {
       know_more();
       arrange();
     }
+    rigid_.find(pool_, count_, position_, velocity_);
     list_neighbors();
     if (charges_) {
       charges_->find(count_, velocity_);
@@ -422,15 +424,7 @@ class CpuEngine final : public EngineBase {
   }
 
   void list_neighbors() {
-    std::int64_t most = 0;  // candidates
-    // No particle has more candidates than 27 cells as full as the fullest, of own ones and of
-    // ghosts.
-    for (const auto& range : range_) {
-      int fullest = 0;
-      for (const CellRange& r : range) fullest = std::max(fullest, r.last - r.first);
-      most += 27 * std::int64_t{fullest};
-    }
-    most = std::min(most, static_cast<std::int64_t>(position_.size()));
+    const std::int64_t most = most_candidates(range_, position_.size());
     number_.resize(static_cast<std::size_t>(count_));
     arguments_.number = number_.data();
     arguments_.sphere = sphere_.data();
@@ -444,6 +438,7 @@ class CpuEngine final : public EngineBase {
       try {
         const Candidates candidates = candidates_[thread].with_room_for(static_cast<int>(most));
         chunk.entries = list_chunk(kernels_, arguments_, chunk, candidates, list_[k]);
+        if (rigid_.excludes()) chunk.entries = rigid_.exclude(chunk, list_[k], number_);
       } catch (const std::bad_alloc&) {
         out_of_memory = true;
       }
@@ -580,6 +575,7 @@ class CpuEngine final : public EngineBase {
   std::vector<CandidateMemory> candidates_;       // of each thread
   KeySort sort_;
   RankLinks links_;
+  RigidParticles<P> rigid_;
   std::optional<CpuCharges> charges_;
   std::optional<BrickDecomposition> ranks_;  // if there are several
   GhostExchange ghosts_;

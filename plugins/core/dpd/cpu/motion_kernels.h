@@ -31,7 +31,9 @@ void begin(const StepArguments<P>& s, Chunk& chunk) {
     const typename P::Position r = s.position[i];
     typename P::Velocity v = s.velocity[i];
     // v(t + dt/2) = v(t) + f(t) dt / 2m; then r(t + dt) = r(t) + v(t + dt/2) dt (Eq. 1).
-    kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
+    const Vector<typename P::Real> force = with_body_forces(s.motion, r, s.force[i]);
+    if (s.total) s.total[i] = force;
+    kick<true>(s.motion, r, v, force);
     if constexpr (has_scalars<P>) kick_scalars(s.motion, r, v, s.flux[i]);
     move_on(s, i, r, v, chunk);
   }

@@ -156,4 +156,16 @@ inline void find_cells(ThreadPool& pool, const Cells& cells, int count,
   });
 }
 
+// The candidates that a particle has at most: 27 cells as full as the fullest, of own particles and
+// of ghosts.
+inline std::int64_t most_candidates(const std::vector<CellRange> (&range)[2], std::size_t all) {
+  std::int64_t most = 0;
+  for (const auto& each : range) {
+    int fullest = 0;
+    for (const CellRange& r : each) fullest = std::max(fullest, r.last - r.first);
+    most += 27 * std::int64_t{fullest};
+  }
+  return std::min(most, static_cast<std::int64_t>(all));
+}
+
 }  // namespace manymove::dpd

@@ -11,6 +11,7 @@
 #include "../cells.h"
 #include "../link_rows.h"
 #include "../particle_records.h"
+#include "../settings.h"
 
 namespace manymove::dpd {
 
@@ -64,8 +65,30 @@ struct StepArguments {
   std::uint32_t* next_near;  // null where near are the positions themselves
   Image* image;
   Vector<typename P::Real>* force;
-  Vector<double>* flux;  // of scalars
+  Vector<double>* flux;             // of scalars
+  Vector<typename P::Real>* total;  // forces on particles that are not integrated; null: not wanted
 };
+
+// The laws of a table of coefficients, which must live as long as steps use them.
+template <Precision P>
+void set_laws(StepArguments<P>& arguments, BondedTerms& terms, const Laws<P>& laws) {
+  arguments.forces = laws.forces;
+  arguments.bond_laws = laws.harmonic.data();
+  terms.nodes = laws.nodes.data();
+  terms.bonds = laws.bonds.data();
+  terms.angles = laws.angles.data();
+  terms.dihedrals = laws.dihedrals.data();
+  terms.impropers = laws.impropers.data();
+}
+
+// StepArguments::limit for a cutoff. Lists reach farther than the cutoff under shear, because pairs
+// come closer until the next ones.
+inline float limit_of(const Cells& cells, double cutoff) {
+  const float reach = static_cast<float>(cutoff * (1 + 3e-5));
+  // Beyond all cutoffs where the nearest image of a place may not be that of the particle.
+  const bool all = cells.cutoff > 1e14f;
+  return all ? cells.cutoff * cells.cutoff : reach * reach;
+}
 
 // Room for the candidates of a cell's lists.
 struct Candidates {  // a multiple of 8

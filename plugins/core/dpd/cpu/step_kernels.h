@@ -489,6 +489,7 @@ class StepLoop {
     if (s_.charged) bonded.force = bonded.force + s_.charged[i];
     if constexpr (!plain) add_thermostats(s_.motion, r, v, bonded.force);
     const Vector<Real> force = with_body_forces(s_.motion, r, bonded.force);
+    if (s_.total) s_.total[i] = force;
     kick<!plain>(s_.motion, r, v, force);
     if constexpr (scalars) step_scalars<reading>(s_.motion, r, v, sum_[0].flux, s_.flux[i]);
     if constexpr (reading) {

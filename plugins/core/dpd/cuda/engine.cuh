@@ -9,6 +9,7 @@
 #include "../../runtime/watchdog.h"
 #include "../charges/cuda/device_charges.cuh"
 #include "cell_sort.cuh"
+#include "device_bodies.cuh"
 #include "device_engine.cuh"
 #include "intervals.cuh"
 #include "sorted_links.cuh"
@@ -42,7 +43,8 @@ class CudaEngine final : public DeviceEngine<P> {
       : Base(settings, device, nullptr),
         device_status_(1),
         drops_(settings.velocity_changes.size()),
-        intervals_(stream_) {
+        intervals_(stream_),
+        bodies_(settings) {
     const DeviceGuard here = use();
     if (settings.charges.any()) charges_.emplace(settings, stream_, nullptr);
     base_.status = {device_status_.data(), host_status_.get()};
@@ -60,6 +62,8 @@ class CudaEngine final : public DeviceEngine<P> {
                 p_.count, frame_, resting_particles(), host);
     stream_.finish("write");
   }
+
+  std::vector<RigidBody> rigid_bodies() const override { return bodies_.bodies(frame_); }
 
   void set_box(const Box& way, const Box& next) override {
     Base::set_box(way, next);
@@ -81,10 +85,12 @@ class CudaEngine final : public DeviceEngine<P> {
             p_.flux.data()};
   }
   void take_particles(const HostArrays& arrays, const Topology& topology) override {
+    check_bodies(topology);
     p_.count = arrays.count;
     lists_end();
     const auto n = static_cast<std::size_t>(p_.count);
     allocate(n);
+    bodies_.take(n, topology, frame_, stream_);
     if (p_.count == 0) return;
     if (charges_) {
       charges_->take(p_.count, topology);
@@ -99,6 +105,12 @@ class CudaEngine final : public DeviceEngine<P> {
     links_.take(n, topology, bonded_.wanted(), stream_);
     if (links_.any_bonds()) bonded_.reserve(n, kThreads / 4);
     choose_kernels();
+  }
+  void check_bodies(const Topology& topology) const {
+    if (!topology.rigid) return;
+    if (topology.rigid->excluded) refuse("rigid bodies whose pairs are excluded, on a GPU");
+    if (extra_of(settings_) != Extra::none)
+      refuse("rigid bodies on a GPU with other forces than those of plain DPD");
   }
   std::optional<Misplaced> replace(int, const std::uint32_t* tag, const Triple* position,
                                    const Triple* velocity) override {
@@ -158,6 +170,7 @@ class CudaEngine final : public DeviceEngine<P> {
     Step<P> first = step_of(step_);
     first.ends_lists = first.ends_lists && lists_hold_;
     launch_first(first);
+    if (bodies_.any()) bodies_.launch(first, BodyPhase::begin, frame_, stream_);
     p_.now ^= 1;
     if (!lists_hold_) build(step_ + 1);
     run_to(step_ + 1, step_ + steps, interrupted);
@@ -213,6 +226,8 @@ class CudaEngine final : public DeviceEngine<P> {
       }
     // What a build wrote is read before the kernel waits for the one before it.
     const bool early = overlap_ && number != built_;
+    if constexpr (!has_scalars<P>)
+      if (bodies_.any()) return launch_with_bodies(s, number, reading, early);
     if (change < 0) {
       const auto kernel =
           step_kernel_of<P, AllParticles>(extra_of(settings_), plain_, reading, p_.lanes);
@@ -231,6 +246,20 @@ class CudaEngine final : public DeviceEngine<P> {
                 Drive{made, moment_units_.scale(), target_of(k, number), drops_.data() + k});
   }
 
+  // The step ends at rest, with all forces; then bodies and particles move on together.
+  void launch_with_bodies(Step<P>& s, std::int64_t number, bool reading, bool early) {
+    const auto blocks = static_cast<unsigned>(this->blocks());
+    if (reading) {
+      launch_kernel(kernel_of_step<P, AllParticles>(plain_, true, p_.lanes), blocks, kThreads, 0,
+                    stream_, early, s, AllParticles{});
+      return bodies_.launch(s, BodyPhase::rest, frame_, stream_);
+    }
+    s.moments = velocity_sums_.of_step(number, 0, 0, stream_);  // none
+    launch_kernel(kernel_of_step<P, AllWithMoments>(plain_, false, p_.lanes), blocks, kThreads, 0,
+                  stream_, early, s, AllWithMoments{});
+    bodies_.launch(s, BodyPhase::middle, frame_, stream_);
+  }
+
   // ---- all steps between two builds in one kernel ----
 
   // Whether such a kernel serves the particles and their forces.
@@ -238,7 +267,7 @@ class CudaEngine final : public DeviceEngine<P> {
     intervals_.give_up();
     const bool simple = plain_ && !is_sheared() && !is_dilated() &&
                         !settings_.pairs.has_densities() && !settings_.pairs.transverse &&
-                        !charges_ && !links_.any_bonds() && !bonded_.wanted() &&
+                        !charges_ && !bodies_.any() && !links_.any_bonds() && !bonded_.wanted() &&
                         settings_.velocity_changes.empty() && settings_.body_forces.empty() &&
                         settings_.surfaces.empty() && tables().size() == 1;
     if constexpr (kIntegers<P>)
@@ -269,7 +298,7 @@ class CudaEngine final : public DeviceEngine<P> {
 
   bool changes_in_stride() const override {
     const Extra extra = extra_of(settings_);
-    return (extra == Extra::none || extra == Extra::shear) && !has_scalars<P>;
+    return (extra == Extra::none || extra == Extra::shear) && !has_scalars<P> && !bodies_.any();
   }
   // The host makes the change that the device could not make, which throws.
   [[noreturn]] void refuse_change(std::int64_t number) {
@@ -329,6 +358,7 @@ class CudaEngine final : public DeviceEngine<P> {
       stream_.fetch(drops_.data(), temperature_drops_.data(), temperature_drops_.size());
     read_sums(blocks(), links_.any_bonds());
     if (charges_) charges_->set_sums(energy_and_virial_);
+    if (bodies_.any()) energy_and_virial_.constraints = bodies_.fetch(stream_);
   }
 
   void lists_end() {
@@ -455,6 +485,7 @@ class CudaEngine final : public DeviceEngine<P> {
   MappedMemory<HostStatus> host_status_;
   DeviceBuffer<double> drops_;  // by how much thermostats have lowered their temperatures
   Intervals<P> intervals_;
+  DeviceBodies bodies_;
   bool knows_interval_ = false;
   Cells cells_;
   std::int64_t handled_ = -1, expected_ = -1;  // the latter: lists hold until then

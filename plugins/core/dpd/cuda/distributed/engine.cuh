@@ -69,6 +69,9 @@ class DistributedEngine final : public DeviceEngine<P> {
 
  private:
   void take_particles(const HostArrays& arrays, const Topology& topology) override {
+    check_together([&] {
+      if (topology.rigid) refuse("rigid bodies on several GPUs");
+    });
     c_.streams.work = c_.streams.main;
     s_.hosts = s_.count = s_.slots = arrays.count;
     s_.ghosts = s_.outer = s_.near = s_.slots_left = 0;
