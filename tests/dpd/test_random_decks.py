@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from dpd_decks import ANGLES, BONDS, DIHEDRALS, POTENTIALS, RandomDeck
+from dpd_decks import POTENTIALS, TERMS, RandomDeck
 from dpd_scripts import END, assert_close, assert_stays, pick, resident
 from lammps_host import THERMO, needs_lammps, run_lammps
 from laws import another
@@ -41,9 +41,8 @@ def test_a_random_deck_is_that_of_lammps(seed, device, tmp_path):
 def test_the_decks_have_all_words(tmp_path):
     words = Counter(word for seed in range(ALL) for word in set(RandomDeck(seed, tmp_path).words))
     expected = {"dpd", "hybrid", "hybrid/overlay", "dpd/tstat", *POTENTIALS}
-    expected |= {f"angle {style}" for style in ANGLES}
-    expected |= {f"dihedral {style}" for style in DIHEDRALS}
-    expected |= {f"bond {style}" for style in (*BONDS, "zero")} | {"improper harmonic"}
+    for kind, styles in TERMS.items():
+        expected |= {f"{kind} {style}" for style in (*styles, "hybrid", "zero")}
     expected |= {"viscous", "langevin", "addforce", "setforce", "move", "walls"}
     expected |= {"indent", "wall/lj93", "npt", "nph", "press/berendsen"}
     assert set(words) == expected

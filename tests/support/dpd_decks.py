@@ -10,24 +10,30 @@ from dpd_tables import force_tables
 
 EDGE, SPACING = 7, 1.0  # particles along each edge of a lattice, and their distances
 
+# Coefficients of each style of bonded terms.
+BONDS = {
+    "harmonic": "{stiff:.3f} {rest:.3f}",
+    "fene": "{stiff:.3f} {longest:.3f} {depth:.3f} 0.85",
+    "table": "forces.table {bonds}",
+}
 ANGLES = {
     "harmonic": "{k:.3f} {angle:.2f}",
     "cosine": "{k:.3f}",
     "cosine/squared": "{k:.3f} {angle:.2f}",
     "cosine/delta": "{k:.3f} {angle:.2f}",
-    "zero": "{angle:.2f}",
 }
 DIHEDRALS = {
     "harmonic": "{k:.3f} {sign} {multiplicity}",
     "opls": "{k:.3f} {a:.3f} {b:.3f} {c:.3f}",
 }
+IMPROPERS = {"harmonic": "{k:.3f} {chi:.2f}"}
+TERMS = {"bond": BONDS, "angle": ANGLES, "dihedral": DIHEDRALS, "improper": IMPROPERS}
 POTENTIALS = {
     "lj/cut": "{k:.3f} {length:.3f} {cutoff:.3f}",
     "morse": "{k:.3f} {steepness:.3f} {length:.3f} {cutoff:.3f}",
     "soft": "{k:.3f} {cutoff:.3f}",
     "table": "forces.table {section}",
 }
-BONDS = ("harmonic", "fene", "table")
 GROUPS = ("all", "first", "lower")
 
 
@@ -78,6 +84,12 @@ class RandomDeck:
             b=n(-1, 2),
             c=n(-1, 2),
             angle=n(60, 180),
+            chi=n(0, 90),
+            stiff=n(10, 50),
+            rest=n(0.7, 1.1),
+            longest=n(1.6, 2),
+            depth=n(0.5, 1),
+            bonds=self._pick("LONG", "SHORT"),
             sign=self._pick("1", "-1"),
             multiplicity=self._random.integers(0, 7),
             length=n(0.7, 0.9),
@@ -178,38 +190,20 @@ group lower region lower
         )
 
     def _bonded(self) -> str:
-        n, text = self._number, ""
-        bonds, angles, dihedrals, impropers = self._terms
-        bond = self._pick(*BONDS) if bonds else "zero"
-        forms = {"harmonic": (n(10, 50), n(0.7, 1.1)), "zero": (1.0,)}
-        text += f"bond_style {bond}{' linear 900' if bond == 'table' else ''}\n"
-        for k in (1, 2):
-            if bond == "table":
-                text += f"bond_coeff {k} forces.table {self._pick('LONG', 'SHORT')}\n"
-            elif bond == "fene":
-                text += f"bond_coeff {k} {n(10, 40):.3f} {n(1.6, 2):.3f} {n(0.5, 1):.3f} 0.85\n"
-            else:
-                text += f"bond_coeff {k} " + " ".join(f"{x:.3f}" for x in forms[bond]) + "\n"
-        angle = self._pick(*ANGLES) if angles else "zero"
-        text += f"angle_style {angle}\n"
-        for k in (1, 2):
-            text += f"angle_coeff {k} {self._coefficients(ANGLES[angle])}\n"
-        self.words += [f"bond {bond}", f"angle {angle}"]
-        if dihedrals:
-            style = self._pick(*DIHEDRALS)
-            text += f"dihedral_style {style}\n"
-            for k in (1, 2):
-                text += f"dihedral_coeff {k} {self._coefficients(DIHEDRALS[style])}\n"
-            self.words.append(f"dihedral {style}")
-        else:
-            text += "dihedral_style zero\ndihedral_coeff *\n"
-        if impropers:
-            text += "improper_style harmonic\n"
-            for k in (1, 2):
-                text += f"improper_coeff {k} {n(0.5, 4):.3f} {n(0, 90):.2f}\n"
-            self.words.append("improper harmonic")
-        else:
-            text += "improper_style zero\nimproper_coeff *\n"
+        text = ""
+        for (kind, styles), present in zip(TERMS.items(), self._terms, strict=True):
+            first = self._pick(*styles) if present else "zero"
+            second = self._pick(*styles, "zero") if present and self._chance(0.4) else first
+            hybrid = first != second
+            self.words += [f"{kind} {style}" for style in {first, second}]
+            self.words += [f"{kind} hybrid"] * hybrid
+            names = f"hybrid {first} {second}" if hybrid else first
+            names = names.replace("table", "table linear 900") if kind == "bond" else names
+            text += f"{kind}_style {names}\n"
+            zero = {"bond": "1.0", "angle": "90.0"}.get(kind, "")
+            for k, style in enumerate((first, second)):
+                coefficients = self._coefficients(styles.get(style, zero))
+                text += f"{kind}_coeff {k + 1} {style if hybrid else ''} {coefficients}\n"
         return text
 
     def _fixes(self) -> str:

@@ -262,7 +262,10 @@ void VerletManymove::announce(const std::string& text, bool warning) {
 }
 
 void VerletManymove::run_on_host(int steps) {
-  if (stale_) refresh_neighbors(nullptr);
+  if (stale_) {
+    refresh_neighbors(nullptr);
+    neighbor->ago = -1;  // hybrid styles have lists of their own, which they make if it is 0
+  }
   const bigint first = update->ntimestep;
   const std::uint64_t copied_before = manymove::copied_bytes();
   {
