@@ -27,11 +27,14 @@ def test_a_random_deck_is_that_of_lammps(seed, device, tmp_path):
     ours = run_lammps(deck.script(ours=True) + resident(device) + end, tmp_path, deck.ranks)
     assert_stays(ours)
     # Where the planes of an improper or of LAMMPS' opls nearly coincide, the force is a difference
-    # that loses digits, or has the arc cosine of a number near 1.
+    # that loses digits, or has the arc cosine of a number near 1: on few particles.
     loses_digits = {"improper harmonic", "dihedral opls"} & set(deck.words)
-    tolerance = 5e-8 if loses_digits else 2e-12
+    tolerance = 1e-5 if loses_digits else 2e-12
     for names in (("xu", "yu", "zu"), ("vx", "vy", "vz"), ("fx", "fy", "fz")):
-        assert_close(pick(ours, *names), pick(host, *names), tolerance)
+        a, b = pick(ours, *names), pick(host, *names)
+        assert_close(a, b, tolerance)
+        of_particles = np.abs(a - b).max(axis=1) / np.abs(b).max()
+        assert np.quantile(of_particles, 0.95) < 2e-12
     table, expected = ours.thermo(), host.thermo()
     scale = max(np.abs(values).max() for name, values in expected.items() if name != "Step")
     for name, values in expected.items():

@@ -102,6 +102,8 @@ struct Matrix {
 
 MM_HD std::uint32_t high_word(std::uint32_t a) { return a; }
 MM_HD std::uint32_t high_word(std::uint64_t a) { return static_cast<std::uint32_t>(a >> 32); }
+MM_HD std::uint32_t low_word(std::uint32_t) { return 0; }
+MM_HD std::uint32_t low_word(std::uint64_t a) { return static_cast<std::uint32_t>(a); }
 
 // ---- the frame: positions as integers ----
 

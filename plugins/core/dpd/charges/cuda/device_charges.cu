@@ -52,6 +52,7 @@ __global__ void locate_kernel(int owned, const __grid_constant__ DeviceChargeArr
   const ChargedPlace place{high_word(p.x), high_word(p.y), high_word(p.z),
                            static_cast<std::uint32_t>(number), a.charge[number].charge};
   a.found[number] = place;
+  if (a.tail) a.tail[number] = {low_word(p.x), low_word(p.y), low_word(p.z)};
   if (a.alone) enter_cell(a, place);
 }
 // One thread per charge of all ranks.
@@ -346,10 +347,12 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   special_ = on_device(plan_.special, stream_);
   charge_ = on_device(plan_.charge, stream_);
   allocate_each(plan_.charge.size(), carrier_, own_, found_, place_);
+  if (plan_.has_tails) allocate_each(plan_.charge.size(), tail_);
   allocate_each(1, owned_);
   allocate_each(static_cast<std::size_t>(plan_.cells()) + 1, filling_, start_);
   filling_.clear(stream_);
   found_.clear(stream_);
+  tail_.clear(stream_);
   sums_.clear(stream_);
   if (plan_.mesh.order) mesh_charge_.clear(stream_);
   exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1, stream_);
@@ -368,6 +371,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.owned = owned_.data();
   a.found = found_.data();
   a.place = place_.data();
+  a.law.tail = a.tail = tail_.data();
   a.filling = filling_.data();
   a.start = start_.data();
   a.sums = sums_.data();
