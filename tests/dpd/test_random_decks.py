@@ -16,6 +16,7 @@ pytestmark = needs_lammps
 
 ALL, SAMPLE = 200, 12
 STEPS = 4
+FLAT = {157}  # planes of opls that coincide to some 1e-5 in the last step
 
 
 @pytest.mark.parametrize("seed", [k if k < SAMPLE else another(k) for k in range(ALL)])
@@ -29,10 +30,10 @@ def test_a_random_deck_is_that_of_lammps(seed, device, tmp_path):
     # Where the planes of an improper or of LAMMPS' opls nearly coincide, the force is a difference
     # that loses digits, or has the arc cosine of a number near 1: on few particles.
     loses_digits = {"improper harmonic", "dihedral opls"} & set(deck.words)
-    tolerance = 1e-5 if loses_digits else 2e-12
+    tolerance = 5e-8 if loses_digits else 2e-12
     for names in (("xu", "yu", "zu"), ("vx", "vy", "vz"), ("fx", "fy", "fz")):
         a, b = pick(ours, *names), pick(host, *names)
-        assert_close(a, b, tolerance)
+        assert_close(a, b, 2e-6 if seed in FLAT and loses_digits else tolerance)
         of_particles = np.abs(a - b).max(axis=1) / np.abs(b).max()
         assert np.quantile(of_particles, 0.95) < 2e-12
     table, expected = ours.thermo(), host.thermo()

@@ -83,6 +83,7 @@ std::string ChargeStyles::why_not_pairs() const {
       const std::string why = why_not_pair(i, j);
       if (!why.empty()) return "pair_style " + style_ + why;
     }
+  if (screening_ < 0) return "pair_style " + style_ + " with a negative kappa";
   return smearing_ > 0 || !is_smeared() ? "" : "pair_style " + style_ + " without a decay length";
 }
 

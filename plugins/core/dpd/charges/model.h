@@ -69,6 +69,23 @@ struct ChargeSums {
   std::int64_t force[3] = {}, energy = 0, virial[6] = {};
 };
 
+// Sums over charges, the energy first: multiples of 2^20 units, and the rest. Any number of charges
+// leaves room for the sum, which is exact and does not depend on the order.
+struct ChargeTotals {
+  std::int64_t high[7] = {}, low[7] = {};
+
+  template <class Add>
+  static MM_HD void split(const ChargeSums& sums, const Add& add) {
+    for (int k = 0; k < 7; ++k) {
+      const std::int64_t value = k == 0 ? sums.energy : sums.virial[k - 1];
+      add(k, value >> 20, value & 0xfffff);
+    }
+  }
+  double operator[](int k) const {
+    return 0x1p20 * static_cast<double>(high[k]) + static_cast<double>(low[k]);
+  }
+};
+
 MM_HD Vector<double> separation(const ChargeLaw& law, const ChargedPlace& i,
                                 const ChargedPlace& j) {
   const auto along = [](std::uint32_t a, std::uint32_t b) {

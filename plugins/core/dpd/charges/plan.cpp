@@ -253,7 +253,8 @@ ChargePlan::ChargePlan(const Settings& s)
   law.coupling = c.coupling;
   for (int kind = 1; kind < 4; ++kind) left_out_[kind] = 1 - c.special[kind];
   if (points_) {
-    law.near_squared *= 1 + 1e-7;
+    // Without their tails, places are up to 2^-32 of the frame lower.
+    law.near_squared *= 1 + 0x1p-28 * *std::max_element(frame_.begin(), frame_.end()) / cutoff_;
     law.screening = c.screening;
     law.least_squared = law.cutoff_squared / (kNearest * kNearest);
     largest_force_ = 16 / law.cutoff_squared;
@@ -355,10 +356,12 @@ void ChargePlan::take(int count, const Topology& topology, Communicator* communi
   }
   std::sort(charge.begin(), charge.end(),
             [](const TaggedCharge& a, const TaggedCharge& b) { return a.tag < b.tag; });
-  double largest = 0, sum = 0;
+  double largest = 0, second = 0, sum = 0;
   squares_ = 0;
   for (const TaggedCharge& each : charge) {
-    largest = std::max(largest, std::fabs(each.charge));
+    const double size = std::fabs(each.charge);
+    second = std::max(second, std::min(size, largest));
+    largest = std::max(largest, size);
     sum += each.charge;
     squares_ += each.charge * each.charge;
   }
@@ -366,11 +369,9 @@ void ChargePlan::take(int count, const Topology& topology, Communicator* communi
   if (splitting_ > 0 && std::fabs(sum) > 1e-5)
     refuse("the net charge is ", sum, ", and must be 0 for a sum over all periodic images");
   if (largest == 0) largest = 1;
-  law.force_unit = unit_of(law.coupling * largest * largest * largest_force_, 44);
-  // Of points, the sum of all energies is at most some hundred times the number of charges.
-  const int bits =
-      points_ ? std::min(44, 56 - std::ilogb(static_cast<double>(charge.size() + 1))) : 34;
-  law.energy_unit = unit_of(law.coupling * largest * largest * largest_energy_, bits);
+  const double product = largest * (points_ && second > 0 ? second : largest);
+  law.force_unit = unit_of(law.coupling * product * largest_force_, 44);
+  law.energy_unit = unit_of(law.coupling * product * largest_energy_, points_ ? 44 : 34);
   law.force_scale = law.coupling / law.force_unit;
   law.energy_scale = law.coupling / law.energy_unit;
   mesh.charge_unit = waves.unit = unit_of(largest, 40);
@@ -414,11 +415,11 @@ int ChargePlan::number_of(std::uint32_t tag) const {
   return found != charge.end() && found->tag == tag ? static_cast<int>(found - charge.begin()) : -1;
 }
 
-EnergySum ChargePlan::of_pairs(const ChargeSums& sums) const {
+EnergySum ChargePlan::of_pairs(const ChargeTotals& sums) const {
   // Each pair counts at both ends.
   const double unit = 0.5 * law.energy_unit;
-  EnergySum all{unit * static_cast<double>(sums.energy), {}};
-  for (int a = 0; a < 6; ++a) all.virial[a] = unit * static_cast<double>(sums.virial[a]);
+  EnergySum all{unit * sums[0], {}};
+  for (int a = 0; a < 6; ++a) all.virial[a] = unit * sums[1 + a];
   return all;
 }
 

@@ -31,7 +31,7 @@ struct ChargePlan {
   int number_of(std::uint32_t tag) const;
 
   // The sums of a state; pairs and waves are sums over charges and waves, in the units of the law.
-  EnergySum of_pairs(const ChargeSums& sums) const;
+  EnergySum of_pairs(const ChargeTotals& sums) const;
   EnergySum of_waves(const WaveSums& waves, std::int64_t dipole) const;
   // Sums over the waves one by one; sum: ChargeWaves::sum.
   WaveSums add_waves(const std::int64_t* sum) const;

@@ -65,14 +65,16 @@ class CpuCharges {
       fill_mesh(sums);
     else if (arguments_.waves.count)
       fill_waves(sums);
-    ChargeSums of_pairs;
+    ChargeTotals of_pairs;
     std::mutex lock;
     for_each_range(pool_, static_cast<int>(place_.size()), [&](int first, int last) {
-      ChargeSums part;
+      ChargeTotals part;
       kernels_.forces(arguments_, first, last, sums ? &part : nullptr);
       const std::lock_guard<std::mutex> guard(lock);
-      of_pairs.energy += part.energy;
-      for (int a = 0; a < 6; ++a) of_pairs.virial[a] += part.virial[a];
+      for (int k = 0; k < 7; ++k) {
+        of_pairs.high[k] += part.high[k];
+        of_pairs.low[k] += part.low[k];
+      }
     });
     if (sums) sums->charges = plan_.of_pairs(of_pairs);
     for (const Carrier& each : carrier_) add(each.index, force_[each.number]);

@@ -9,6 +9,7 @@ namespace manymove::dpd {
 namespace {
 
 using Counter = unsigned long long;
+constexpr int kDipole = 14;  // of DeviceChargeArrays::sums
 
 __device__ void add_integer(Counter* to, std::int64_t value) {
   atomicAdd(to, static_cast<Counter>(value));
@@ -39,7 +40,7 @@ __global__ void follow_kernel(int count, const typename P::Velocity* velocity,
 
 template <Precision P>
 __device__ void enter_cell(const DeviceChargeArrays<P>& a, const ChargedPlace& place) {
-  if (a.law.slab_force != 0) add_integer(&a.sums[7], dipole_of(a.law, place));
+  if (a.law.slab_force != 0) add_integer(&a.sums[kDipole], dipole_of(a.law, place));
   atomicAdd(&a.filling[cell_of(a.law, place)], 1u);
 }
 // One thread per charge of this rank: where it is, and how many there are in each cell.
@@ -299,12 +300,14 @@ __global__ void __launch_bounds__(kThreads)
                        static_cast<double>(sums.force[2]) * a.law.force_unit};
   Vector<double> field{0, 0, 0};
   if constexpr (order > 0) field = field_of_lanes<order>(a.mesh, p, lane);
-  force = force + force_in(a.law, field, static_cast<std::int64_t>(a.sums[7]), p);
+  force = force + force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p);
   if (!here) return;
   if (lane == 0) a.force[carrier] = vector_of<typename P::Real>(force);
   if constexpr (reading) {
-    add_integer(&a.sums[0], sums.energy);
-    for (int w = 0; w < 6; ++w) add_integer(&a.sums[1 + w], sums.virial[w]);
+    ChargeTotals::split(sums, [&](int k, std::int64_t high, std::int64_t low) {
+      add_integer(&a.sums[k], high);
+      add_integer(&a.sums[7 + k], low);
+    });
   }
 }
 
@@ -330,7 +333,7 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
       influence_(on_device(plan_.influence, stream)),
       wave_(on_device(plan_.wave, stream)),
       wave_sum_(2 * plan_.wave.size()),
-      sums_(8) {
+      sums_(kDipole + 1) {
   if (!plan_.mesh.order) return;
   const auto size = static_cast<std::size_t>(plan_.mesh.size());
   for (int a = 0; a < 3; ++a) twiddle_[a] = on_device(plan_.twiddle[a], stream);
@@ -476,11 +479,11 @@ void DeviceCharges<P>::launch_lines(int axis, int arrays, int buffers, const aut
 
 template <Precision P>
 void DeviceCharges<P>::set_sums(EnergyAndVirial& sums) const {
-  std::int64_t integers[8];
-  stream_.fetch(sums_.data(), reinterpret_cast<unsigned long long*>(integers), 8);
-  ChargeSums of_pairs;
-  of_pairs.energy = integers[0];
-  std::copy_n(integers + 1, 6, of_pairs.virial);
+  std::int64_t integers[kDipole + 1];
+  stream_.fetch(sums_.data(), reinterpret_cast<unsigned long long*>(integers), kDipole + 1);
+  ChargeTotals of_pairs;
+  std::copy_n(integers, 7, of_pairs.high);
+  std::copy_n(integers + 7, 7, of_pairs.low);
   sums.charges = plan_.of_pairs(of_pairs);
   WaveSums waves;
   if (plan_.mesh.order) {
@@ -492,7 +495,7 @@ void DeviceCharges<P>::set_sums(EnergyAndVirial& sums) const {
     stream_.fetch(wave_sum_.data(), of_waves.data(), of_waves.size());
     waves = plan_.add_waves(of_waves.data());
   }
-  sums.mesh = plan_.of_waves(waves, integers[7]);
+  sums.mesh = plan_.of_waves(waves, integers[kDipole]);
 }
 
 template class DeviceCharges<Mixed>;

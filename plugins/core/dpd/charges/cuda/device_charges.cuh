@@ -37,7 +37,7 @@ struct DeviceChargeArrays {
   ChargedPlace *found, *place;      // by number, and in the order of cells
   PlaceTail* tail;                  // by number; null: none
   unsigned *filling, *start;        // by cell
-  unsigned long long* sums;         // [8]: ChargeSums without forces, then the dipole moment
+  unsigned long long* sums;         // [15]: ChargeTotals, then the dipole moment
   WaveSums *of_row, *of_plane;      // of the mesh
   Vector<typename P::Real>* force;  // by particle
 };
