@@ -150,12 +150,26 @@ def test_restart_continues(bond, angle, device, tmp_path):
     whole = run_lammps(script + "restart 8 half\nrun 16\n", tmp_path)
     resumed = run_lammps(
         f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\n"
-        f"special_bonds lj 0 0.5 1\n{styles}{resident(device)}{BONDED}fix nve all nve\nrun 8\n{END}",
+        f"special_bonds lj 0 0.5 1\n{styles}{resident(device)}{BONDED}"
+        f"fix nve all nve\nrun 8\n{END}",
         tmp_path,
     )
     again = run_lammps(script + "run 8\nrun 8\n" + END, tmp_path)
     assert_stays(resumed)
     assert_close(state(resumed), state(again), 1e-9)
+
+
+def test_lists_of_hybrid_styles_are_those_of_the_present_step(tmp_path):
+    """The dump lets LAMMPS build lists after the last step of the engine; the next run is of the
+    host, and is not set up."""
+    script = chains(chain_data(tmp_path), "hybrid", "hybrid")
+    after = "dump d all custom 40 d id x\nrun 40\ncompute e all bond\nrun 3 pre no\n"
+    host, ours = (
+        run_lammps(script + style + BONDED + after + END, tmp_path)
+        for style in ("", resident("cpu"))
+    )
+    assert "compute e bond with bond_style hybrid" in ours.output
+    assert_close(state(ours), state(host), 1e-8)
 
 
 PAIR = one_type(

@@ -208,9 +208,7 @@ CASES = {
     "slab of waves": ions(mesh=EWALD + "kspace_modify slab 3.0\n", boundary="p p f"),
     "cutoff": ions("coul/slater/cut 0.3 3.0", mesh=""),
     "short cutoff": ions("coul/slater/cut 0.3 0.8", mesh=""),
-    "points": ions(
-        "coul/cut 2.5", mesh="", more="set type 2 charge 0.3\nset type 3 charge -0.3"
-    ),
+    "points": ions("coul/cut 2.5", mesh="", more="set type 2 charge 0.3\nset type 3 charge -0.3"),
     "tilted": ions(tilt=TILTED),
     "tilted waves": ions(mesh=EWALD, tilt=TILTED),
     "tilted cutoff": ions("coul/slater/cut 0.3 3.0", mesh="", tilt=TILTED),
@@ -412,6 +410,7 @@ REFUSED = {
     + "pair_coeff 2 2 coul/slater/cut 1.5\n",
     "pair_style coul/cut with several cutoffs": ions("coul/cut 2.0", "")
     + "pair_coeff 2 2 coul/cut 1.5\n",
+    "pair_style coul/debye with a negative kappa": ions("coul/debye -0.1 2.0", ""),
     "pair_style coul/debye without coefficients of some charges": ions(
         "coul/debye 1.0 2.0", ""
     ).replace("pair_coeff * * coul/debye", "pair_coeff 2 2 coul/debye"),
@@ -501,6 +500,44 @@ def test_charges_of_points_are_those_of_lammps(case, ranks, device, tmp_path):
     ours, host = compare(POINTS[case], THERMO + "thermo 2\nrun 6\n", device, tmp_path, ranks)
     assert_same_steps(ours, host, 1e-12)
     assert abs(host.thermo()["E_coul"][-1]) > 0.1
+
+
+LIKE = ions("coul/cut 3.0", "", law="0.0 0.0", atoms=1, pairs=3000, more="set group all charge 1.0")
+LIKE += "neigh_modify one 6000 page 100000\n"
+LONG_BOX = """
+units lj
+atom_style charge
+comm_modify vel yes
+boundary f p p
+region box block 0 3000 0 7 0 7
+create_box 1 box
+create_atoms 1 random 400 11 NULL
+mass 1 1.0
+set group all charge 1.0
+velocity all create 1.3 13 loop all
+pair_style hybrid/overlay manymove/dpd 0.0 1.0 4711 precision double coul/cut 3.0
+pair_coeff * * manymove/dpd 25.0 4.5
+pair_coeff * * coul/cut
+timestep 0.001
+fix nve all nve
+fix walls all wall/reflect xlo EDGE xhi EDGE
+"""
+SUMS = {
+    "like charges": (LIKE, 1000),
+    "one large charge": (
+        ions("coul/cut 3.0", "", more="set group all charge 0\nset type 2*3 charge 1e-4\n"
+             "set atom 900 charge 100.0"), 0.1),
+    "a long box": (LONG_BOX, 1e-3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SUMS)
+def test_sums_of_points_have_room(case, device, tmp_path):
+    script, least = SUMS[case]
+    ours, host = compare(script, THERMO + "thermo 1\nrun 2\n", device, tmp_path)
+    # Of 16 digits, LAMMPS' places in a long box leave fewer for distances.
+    assert_same_steps(ours, host, 1e-11 if script == LONG_BOX else 1e-12)
+    assert abs(host.thermo()["E_coul"]).min() > least
 
 
 def test_points_that_nearly_meet_are_lost(device, tmp_path):

@@ -50,6 +50,7 @@ class RandomDeck:
         self.words: list[str] = []
         self.ranks = 1 + int(self._chance(0.3))
         self._tilted, self._closed = self._chance(0.25), False
+        self._charged = self._chance(0.18)
         if not self._tilted:
             self._closed = self._chance(0.25)
         self._terms = [self._chance(p) for p in (0.8, 0.6, 0.4, 0.3)]  # bonds to impropers
@@ -127,10 +128,12 @@ class RandomDeck:
         lines += [f"2 {name[:-1]} types" for name in names]
         lines += [f"0 {length} {a}lo {a}hi" for a in "xyz"]
         lines += ["{} {} {} xy xz yz".format(*tilt)] if self._tilted else []
-        lines += ["", "Masses", "", "1 1.0", "2 1.7", "", "Atoms # molecular", ""]
+        lines += ["", "Masses", "", "1 1.0", "2 1.7", "", "Atoms # full", ""]
         types = random.integers(1, 3, size)
+        charges = random.choice([-1.0, 0.0, 0.5], size) * self._charged
         lines += [
-            f"{k + 1} 1 {types[k]} {x:.17g} {y:.17g} {z:.17g}" for k, (x, y, z) in enumerate(places)
+            f"{k + 1} 1 {types[k]} {charges[k]} {x:.17g} {y:.17g} {z:.17g}"
+            for k, (x, y, z) in enumerate(places)
         ]
         lines += ["", "Velocities", ""]
         for k, v in enumerate(random.normal(size=(size, 3))):
@@ -141,15 +144,15 @@ class RandomDeck:
         file.write_text("\n".join(lines) + "\n")
 
     def _start(self, data: Path) -> str:
-        factors = [self._pick("0", "1", f"{self._number(0.1, 0.9):.3f}") for _ in range(3)]
+        factors = [self._pick("0", "1", f"{self._number(0.1, 0.9):.3f}") for _ in range(6)]
         return f"""{force_tables()}
 units lj
-atom_style molecular
+atom_style full
 comm_modify vel yes cutoff 3.0
 newton {self._pick("on", "on", "off")}
 boundary {"p p f" if self._closed else "p p p"}
 read_data {data}
-special_bonds lj {" ".join(factors)}
+special_bonds lj {" ".join(factors[:3])} coul {" ".join(factors[3:])}
 neighbor {self._number(0.2, 0.5):.3f} bin
 timestep 0.002
 group first id <= 60
@@ -158,16 +161,27 @@ group lower region lower
 """
 
     def _pair_styles(self) -> str:
+        text = self._neutral_styles()
+        if not self._charged:
+            return text
+        coulomb = self._pick("coul/cut", f"coul/debye {self._number(0.2, 2):.3f}")
+        self.words.append(coulomb.split()[0])
+        first, rest = text.split("\n", 1)
+        first += f" {coulomb} {self._number(1.2, 2.4):.3f}"
+        return f"{first}\n{rest}pair_coeff * * {coulomb.split()[0]}\n"
+
+    def _neutral_styles(self) -> str:
         dpd = f"{self._number(5, 30):.3f} {self._number(1, 6):.3f}"
         other = f"{self._number(5, 30):.3f} {self._number(1, 6):.3f} {self._number(0.8, 1.3):.3f}"
         if self._chance(0.3):
             self.words.append("dpd")
-            laws = f"pair_coeff * * {dpd}\npair_coeff 1 2 {other}\n"
-            return f"pair_style DPD 0.0 1.3 4711DPD_TAIL\n{laws}"
+            hybrid, name = ("hybrid/overlay ", "DPD ") if self._charged else ("", "")
+            laws = f"pair_coeff * * {name}{dpd}\npair_coeff 1 2 {name}{other}\n"
+            return f"pair_style {hybrid}DPD 0.0 1.3 4711DPD_TAIL\n{laws}"
         potential = self._pick(*POTENTIALS)
         rows = [self._coefficients(POTENTIALS[potential]) for _ in range(3)]
         shift = f"pair_modify shift {self._pick('yes', 'no')}\n"
-        hybrid = self._pick("hybrid", "hybrid/overlay", "hybrid/overlay")
+        hybrid = self._pick("hybrid/overlay" if self._charged else "hybrid", "hybrid/overlay")
         self.words += [hybrid, potential]
         settings = f"table {self._pick('linear 700', 'spline 150')}"
         settings = settings if potential == "table" else f"{potential} 1.5"
@@ -193,7 +207,7 @@ group lower region lower
         text = ""
         for (kind, styles), present in zip(TERMS.items(), self._terms, strict=True):
             first = self._pick(*styles) if present else "zero"
-            second = self._pick(*styles, "zero") if present and self._chance(0.4) else first
+            second = self._pick(*styles, "zero") if present and self._chance(0.6) else first
             hybrid = first != second
             self.words += [f"{kind} {style}" for style in {first, second}]
             self.words += [f"{kind} hybrid"] * hybrid
@@ -233,14 +247,15 @@ group lower region lower
                 word
                 for word in surfaces
                 if (word == "indent" or self._closed)
-                and self._chance(0.35 if word == "indent" else 0.7)
+                and self._chance(0.3 if word == "indent" else 0.7)
             ]
             self.words += taken
             text += "".join(surfaces[word] for word in taken)
         chosen = [word for word in choices if self._chance(0.3)]
         self.words += chosen + ["move"] * moves + ["walls"] * self._closed
         text += "".join(choices[word] for word in chosen)
-        if moves or self._closed or self._tilted or "indent" in self.words:
+        unpressed = moves or self._closed or self._tilted or self._charged
+        if unpressed or "indent" in self.words:
             return text
         return self._barostat(text)
 
@@ -256,7 +271,7 @@ group lower region lower
             "nph": f"fix p all nph {pressures} mtk {self._pick('yes', 'no')}\n",
             "press/berendsen": f"fix nve all nve\nfix p all press/berendsen {pressures}\n",
         }
-        word = self._pick(*styles, "")
+        word = self._pick(*styles, *styles, "")
         if not word:
             return text
         self.words.append(word)
