@@ -36,6 +36,8 @@ KINDS = [
     ("table linear", "harmonic"),
     ("table spline", "zero"),
     ("zero", "cosine"),
+    ("hybrid", "hybrid"),
+    ("hybrid zero", "hybrid zero"),
     ("zero", "zero"),
 ]
 BONDED = THERMO.replace("press", "press ebond eangle")
@@ -69,7 +71,13 @@ def test_a_few_steps_are_those_of_the_host(bond, angle, precision, device, tmp_p
 @pytest.mark.parametrize("newton", ["on", "off"])
 @pytest.mark.parametrize("processors", ["2 1 1", "2 2 1"])
 @pytest.mark.parametrize(
-    ("bond", "angle"), [("fene", "harmonic"), ("harmonic", "cosine"), ("table spline", "zero")]
+    ("bond", "angle"),
+    [
+        ("fene", "harmonic"),
+        ("harmonic", "cosine"),
+        ("table spline", "zero"),
+        ("hybrid", "hybrid zero"),
+    ],
 )
 def test_bonds_and_angles_on_several_ranks(bond, angle, processors, newton, device, tmp_path):
     ranks = int(np.prod([int(n) for n in processors.split()]))
@@ -134,17 +142,34 @@ def test_stresses_of_particles_sum_to_the_pressure(device, tmp_path):
         assert table[pressure] == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
-def test_restart_continues(device, tmp_path):
-    script = chains(chain_data(tmp_path), "fene", "harmonic") + resident(device) + BONDED
+@pytest.mark.parametrize(("bond", "angle"), [("fene", "harmonic"), ("hybrid", "hybrid")])
+def test_restart_continues(bond, angle, device, tmp_path):
+    script = chains(chain_data(tmp_path), bond, angle) + resident(device) + BONDED
+    # Restart files have no coefficients of hybrid styles.
+    styles = STYLES[bond] + ANGLES[angle] if bond == "hybrid" else ""
     whole = run_lammps(script + "restart 8 half\nrun 16\n", tmp_path)
     resumed = run_lammps(
         f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\n"
-        f"special_bonds lj 0 0.5 1\n{resident(device)}{BONDED}fix nve all nve\nrun 8\n{END}",
+        f"special_bonds lj 0 0.5 1\n{styles}{resident(device)}{BONDED}"
+        f"fix nve all nve\nrun 8\n{END}",
         tmp_path,
     )
     again = run_lammps(script + "run 8\nrun 8\n" + END, tmp_path)
     assert_stays(resumed)
     assert_close(state(resumed), state(again), 1e-9)
+
+
+def test_lists_of_hybrid_styles_are_those_of_the_present_step(tmp_path):
+    """The dump lets LAMMPS build lists after the last step of the engine; the next run is of the
+    host, and is not set up."""
+    script = chains(chain_data(tmp_path), "hybrid", "hybrid")
+    after = "dump d all custom 40 d id x\nrun 40\ncompute e all bond\nrun 3 pre no\n"
+    host, ours = (
+        run_lammps(script + style + BONDED + after + END, tmp_path)
+        for style in ("", resident("cpu"))
+    )
+    assert "compute e bond with bond_style hybrid" in ours.output
+    assert_close(state(ours), state(host), 1e-8)
 
 
 PAIR = one_type(
@@ -283,6 +308,10 @@ def test_an_angle_beyond_the_reach_of_a_rank_is_an_error(device, tmp_path):
 OTHERS = {
     "bond_style morse\nbond_coeff * 5.0 2.0 0.5": "bond_style morse",
     "angle_style fourier/simple\nangle_coeff * 5.0 1 1": "angle_style fourier/simple",
+    "bond_style hybrid morse harmonic\nbond_coeff 1 morse 5.0 2.0 0.5\n"
+    "bond_coeff 2 harmonic 5.0 0.5": "bond_style hybrid with morse",
+    "bond_style hybrid harmonic\nbond_coeff * harmonic 5.0 0.5\ncompute e all bond": "compute e "
+    "bond with bond_style hybrid",
 }
 
 

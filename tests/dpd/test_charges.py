@@ -208,6 +208,7 @@ CASES = {
     "slab of waves": ions(mesh=EWALD + "kspace_modify slab 3.0\n", boundary="p p f"),
     "cutoff": ions("coul/slater/cut 0.3 3.0", mesh=""),
     "short cutoff": ions("coul/slater/cut 0.3 0.8", mesh=""),
+    "points": ions("coul/cut 2.5", mesh="", more="set type 2 charge 0.3\nset type 3 charge -0.3"),
     "tilted": ions(tilt=TILTED),
     "tilted waves": ions(mesh=EWALD, tilt=TILTED),
     "tilted cutoff": ions("coul/slater/cut 0.3 3.0", mesh="", tilt=TILTED),
@@ -288,14 +289,21 @@ def test_mixed_precision_is_close_to_double(device, tmp_path):
     )
 
 
-def restarted(run: Run, device: str, law: str = "25.0 4.5", more: str = "") -> str:
+def restarted(
+    run: Run,
+    device: str,
+    law: str = "25.0 4.5",
+    more: str = "",
+    coulomb: str = "coul/slater/long",
+    mesh: str = USUAL,
+) -> str:
     """The ions of a run that has written `half`, without steps."""
     return f"""
 read_restart {run.directory}/half
 comm_modify vel yes
 pair_coeff * * manymove/dpd {law}
-pair_coeff * * coul/slater/long
-{USUAL}
+pair_coeff * * {coulomb}
+{mesh}
 dielectric {1 / COUPLING}
 neighbor 0.3 bin
 timestep 0.001
@@ -304,26 +312,29 @@ fix nve all nve
 
 
 @pytest.mark.parametrize(
-    ("ranks", "mesh", "tilt"),
+    ("ranks", "coulomb", "mesh", "tilt"),
     [
-        (2, USUAL, ""),
-        (4, USUAL, ""),
-        (2, EWALD, ""),
-        (4, USUAL, TILTED),
-        (2, EWALD, TILTED),
+        (2, LONG, USUAL, ""),
+        (4, LONG, USUAL, ""),
+        (2, LONG, EWALD, ""),
+        (4, LONG, USUAL, TILTED),
+        (2, LONG, EWALD, TILTED),
+        (4, "coul/cut", "", ""),
+        (2, "coul/debye 0.8", "", TILTED),
     ],
 )
 def test_forces_of_charges_are_the_same_bits_on_ranks_and_threads(
-    ranks, mesh, tilt, device, tmp_path
+    ranks, coulomb, mesh, tilt, device, tmp_path
 ):
     """Ranks share a GPU."""
-    law = "0.0 0.0"
-    start = run_lammps(ions(law=law, tilt=tilt) + "run 0\nwrite_restart half\n", tmp_path)
+    law, style = "0.0 0.0", coulomb.split()[0]
+    script = ions(f"{coulomb} 2.5", USUAL if mesh else "", law=law, tilt=tilt)
+    start = run_lammps(script + "run 0\nwrite_restart half\n", tmp_path)
     # Particles at rest, because LAMMPS computes the first forces, in an order of its own.
     at_rest, end = "unfix nve\n", THERMO + "thermo 1\nrun 2\n" + END
     one, several, threads = (
         run_lammps(
-            restarted(start, on, law, more).replace(USUAL, mesh) + at_rest + end,
+            restarted(start, on, law, more, style, mesh) + at_rest + end,
             tmp_path,
             ranks=number,
         )
@@ -341,9 +352,11 @@ def test_forces_of_charges_are_the_same_bits_on_ranks_and_threads(
 
 @on_gpu
 @pytest.mark.parametrize("tilt", ["", TILTED])
-@pytest.mark.parametrize("mesh", [USUAL, EWALD])
-def test_forces_are_the_same_bits_on_a_gpu(mesh, tilt, tmp_path):
-    script = ions(law="0.0 0.0", mesh=mesh, tilt=tilt) + THERMO + "thermo 50\n"
+@pytest.mark.parametrize(
+    ("coulomb", "mesh"), [(LONG, USUAL), (LONG, EWALD), ("coul/cut", ""), ("coul/debye 0.8", "")]
+)
+def test_forces_are_the_same_bits_on_a_gpu(coulomb, mesh, tilt, tmp_path):
+    script = ions(f"{coulomb} 2.5", mesh, law="0.0 0.0", tilt=tilt) + THERMO + "thermo 50\n"
     runs = [
         run_lammps(script + resident(device) + "run 100\n" + END, tmp_path)
         for device in ("cpu", "cuda")
@@ -353,11 +366,13 @@ def test_forces_are_the_same_bits_on_a_gpu(mesh, tilt, tmp_path):
         assert (values == runs[1].thermo()[name]).all(), name
 
 
-def test_a_restart_continues(device, tmp_path):
-    dpd = "manymove/dpd 1.0 1.0 4711 precision double"
-    script = ions(dpd=dpd) + resident(device)
+@pytest.mark.parametrize(("coulomb", "mesh"), [(LONG, USUAL), ("coul/debye 0.8", "")])
+def test_a_restart_continues(coulomb, mesh, device, tmp_path):
+    dpd, style = "manymove/dpd 1.0 1.0 4711 precision double", coulomb.split()[0]
+    script = ions(f"{coulomb} 2.5", mesh, dpd) + resident(device)
     whole = run_lammps(script + "run 10\nwrite_restart half\nrun 10\n" + END, tmp_path)
-    continued = run_lammps(restarted(whole, device) + "run 10\n" + END, tmp_path)
+    again = restarted(whole, device, coulomb=style, mesh=mesh)
+    continued = run_lammps(again + "run 10\n" + END, tmp_path)
     assert_stays(continued)
     assert_close(state(continued), state(whole), 1e-9)
 
@@ -393,6 +408,12 @@ REFUSED = {
     + "pair_coeff 2 3 25.0 4.5 no\n",
     "pair_style coul/slater/cut with several cutoffs": ions("coul/slater/cut 0.3 2.0", "")
     + "pair_coeff 2 2 coul/slater/cut 1.5\n",
+    "pair_style coul/cut with several cutoffs": ions("coul/cut 2.0", "")
+    + "pair_coeff 2 2 coul/cut 1.5\n",
+    "pair_style coul/debye with a negative kappa": ions("coul/debye -0.1 2.0", ""),
+    "pair_style coul/debye without coefficients of some charges": ions(
+        "coul/debye 1.0 2.0", ""
+    ).replace("pair_coeff * * coul/debye", "pair_coeff 2 2 coul/debye"),
     "pair_style hybrid/overlay": ions("coul/long 2.0"),
     "fix a adapt with charges": ions()
     + "variable one equal 1\nfix a all adapt 1 pair manymove/dpd a * * v_one\n",
@@ -461,6 +482,72 @@ def test_factors_of_charged_special_neighbors_are_those_of_lammps(case, device, 
     assert abs(whole.thermo()["E_coul"][0] - host.thermo()["E_coul"][0]) > 0.5
 
 
+TSTAT = "manymove/dpd/tstat 0.0 0.0 1.0 4711 precision double"
+POINTS = {
+    "cut": ions("coul/cut 3.0", ""),
+    "debye": ions("coul/debye 0.8 3.0", ""),
+    "tilted": ions("coul/cut 2.8", "", tilt=TILTED),
+    "walls": ions("coul/debye 0.3 3.0", "", boundary="p p f"),
+    "thermostat and potential": ions("coul/cut 3.0 soft 1.0", "", TSTAT, "4.5")
+    + "pair_coeff * * soft 12.0\n",
+    "special neighbors": bonded_ions("0 0.3 0.5", "coul/cut 2.5", ""),
+}
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("case", POINTS)
+def test_charges_of_points_are_those_of_lammps(case, ranks, device, tmp_path):
+    ours, host = compare(POINTS[case], THERMO + "thermo 2\nrun 6\n", device, tmp_path, ranks)
+    assert_same_steps(ours, host, 1e-12)
+    assert abs(host.thermo()["E_coul"][-1]) > 0.1
+
+
+LIKE = ions("coul/cut 3.0", "", law="0.0 0.0", atoms=1, pairs=3000, more="set group all charge 1.0")
+LIKE += "neigh_modify one 6000 page 100000\n"
+LONG_BOX = """
+units lj
+atom_style charge
+comm_modify vel yes
+boundary f p p
+region box block 0 3000 0 7 0 7
+create_box 1 box
+create_atoms 1 random 400 11 NULL
+mass 1 1.0
+set group all charge 1.0
+velocity all create 1.3 13 loop all
+pair_style hybrid/overlay manymove/dpd 0.0 1.0 4711 precision double coul/cut 3.0
+pair_coeff * * manymove/dpd 25.0 4.5
+pair_coeff * * coul/cut
+timestep 0.001
+fix nve all nve
+fix walls all wall/reflect xlo EDGE xhi EDGE
+"""
+SUMS = {
+    "like charges": (LIKE, 1000),
+    "one large charge": (
+        ions("coul/cut 3.0", "", more="set group all charge 0\nset type 2*3 charge 1e-4\n"
+             "set atom 900 charge 100.0"), 0.1),
+    "a long box": (LONG_BOX, 1e-3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SUMS)
+def test_sums_of_points_have_room(case, device, tmp_path):
+    script, least = SUMS[case]
+    ours, host = compare(script, THERMO + "thermo 1\nrun 2\n", device, tmp_path)
+    # Of 16 digits, LAMMPS' places in a long box leave fewer for distances.
+    assert_same_steps(ours, host, 1e-11 if script == LONG_BOX else 1e-12)
+    assert abs(host.thermo()["E_coul"]).min() > least
+
+
+def test_points_that_nearly_meet_are_lost(device, tmp_path):
+    """Below a 2,048th of the cutoff, forces no longer grow; they still throw particles away."""
+    script = ions("coul/cut 2.5", "", law="0.0 0.0", atoms=1, pairs=1)
+    script += "set atom 2 x 3 y 3 z 3 charge 1.0\nset atom 3 x 3.000001 y 3 z 3 charge 1.0\n"
+    output = run_lammps(script + resident(device) + "run 50\n", tmp_path, fails=True).output
+    assert "Lost atoms" in output
+
+
 def test_charged_special_neighbors_on_ranks(device, tmp_path):
     start = run_lammps(SPECIAL["long"] + "run 0\nwrite_restart half\n", tmp_path)
     one, several = (
@@ -478,6 +565,7 @@ def test_charged_special_neighbors_on_ranks(device, tmp_path):
         "slab",
         "waves one by one",
         "many bodies",
+        "points",
         "tilted",
         "ions of one rank",
         "no charges",

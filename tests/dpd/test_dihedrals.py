@@ -30,6 +30,7 @@ KINDS = [
     ("zero", "harmonic"),
     ("harmonic", "harmonic"),
     ("opls", "harmonic"),
+    ("hybrid", "hybrid"),
     ("zero", "zero"),
 ]
 BONDED = THERMO.replace("press", "press ebond eangle edihed eimp")
@@ -57,13 +58,16 @@ def test_a_few_steps_are_those_of_the_host(dihedral, improper, precision, device
 
 @pytest.mark.parametrize("newton", ["on", "off"])
 @pytest.mark.parametrize("processors", ["2 1 1", "2 2 1"])
-def test_dihedrals_and_impropers_on_several_ranks(processors, newton, device, tmp_path):
+@pytest.mark.parametrize(("dihedral", "improper"), [("opls", "harmonic"), ("hybrid", "hybrid")])
+def test_dihedrals_and_impropers_on_several_ranks(
+    dihedral, improper, processors, newton, device, tmp_path
+):
     ranks = int(np.prod([int(n) for n in processors.split()]))
     shear = "velocity all ramp vx -4 4 y 0 7 sum yes\ntimestep 0.002\n"
     end = resident(device) + shear + BONDED + "thermo 15\nrun 30\n" + END
-    one = run_lammps(twisted(tmp_path, "opls", "harmonic") + end, tmp_path)
+    one = run_lammps(twisted(tmp_path, dihedral, improper) + end, tmp_path)
     before = f"newton {newton}\nprocessors {processors}"
-    script = twisted(tmp_path, "opls", "harmonic", before=before)
+    script = twisted(tmp_path, dihedral, improper, before=before)
     many = run_lammps(script + end, tmp_path, ranks=ranks)
     assert_same_state(many, one, (*ENERGIES, "Press", "Pxy"))
 
@@ -88,6 +92,8 @@ OTHERS = {
     "dihedral_style harmonic\ndihedral_coeff * 1.0 1 7": "dihedral_style harmonic of another kind, "
     "or with a multiplicity above 6",
     "improper_style cvff\nimproper_coeff * 1.0 -1 2": "improper_style cvff",
+    "dihedral_style hybrid helix opls\ndihedral_coeff 1 helix 1.0 1.0 1.0\n"
+    "dihedral_coeff 2 opls 1 1 1 1": "dihedral_style hybrid with helix",
 }
 
 

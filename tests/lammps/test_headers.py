@@ -64,6 +64,7 @@ def errors_of(source: str, tree: Path, release: int = 20250722, **headers: str) 
         another("velocity_fixes", "fix_momentum", "rescale"),
         another("chain_thermostat", "fix_nh", "t_freq"),
         ("bonded_styles", "bond_fene", "sigma"),
+        another("bonded_styles", "bond_hybrid", "map"),
         another("force_tables", "pair_table", "tabstyle"),
         another("force_tables", "bond_table", "tabstyle"),
         another("integrators", "fix_mvv_dpd", "verlet"),

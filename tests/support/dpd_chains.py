@@ -100,6 +100,10 @@ STYLES = {
     "table spline": f"{force_tables()}bond_style table spline 150\n"
     "bond_coeff 1 forces.table SHORT\nbond_coeff 2 forces.table LONG\n",
     "zero": "bond_style zero\nbond_coeff * 0.5\n",
+    "hybrid": f"{force_tables()}bond_style hybrid table spline 150 fene\n"
+    "bond_coeff 1 table forces.table LONG\nbond_coeff 2 fene 15.0 1.5 0.8 0.6\n",
+    "hybrid zero": "bond_style hybrid harmonic zero\nbond_coeff 1 harmonic 20.0 0.5\n"
+    "bond_coeff 2 zero 0.5\n",
 }
 ANGLES = {
     "harmonic": "angle_style harmonic\nangle_coeff 1 6.0 180.0\nangle_coeff 2 5.0 120.0\n",
@@ -108,6 +112,10 @@ ANGLES = {
     "angle_coeff 2 3.0 170.0\n",
     "cosine/delta": "angle_style cosine/delta\nangle_coeff 1 5.0 120.0\nangle_coeff 2 3.0 180.0\n",
     "zero": "angle_style zero\nangle_coeff * 90.0\n",
+    "hybrid": "angle_style hybrid cosine harmonic\nangle_coeff 1 harmonic 6.0 120.0\n"
+    "angle_coeff 2 cosine 5.0\n",
+    "hybrid zero": "angle_style hybrid cosine/delta zero\nangle_coeff 1 zero 90.0\n"
+    "angle_coeff 2 cosine/delta 5.0 120.0\n",
 }
 
 DIHEDRALS = {
@@ -116,11 +124,15 @@ DIHEDRALS = {
     "opls": "dihedral_style opls\ndihedral_coeff 1 1.7 -0.4 3.2 0.3\n"
     "dihedral_coeff 2 0.5 0.8 -0.9 1.1\n",
     "zero": "dihedral_style zero\ndihedral_coeff *\n",
+    "hybrid": "dihedral_style hybrid harmonic opls\ndihedral_coeff 1 opls 1.7 -0.4 3.2 0.3\n"
+    "dihedral_coeff 2 harmonic 1.5 1 6\n",
 }
 IMPROPERS = {
     "": "",
     "harmonic": "improper_style harmonic\nimproper_coeff 1 3.0 0.0\nimproper_coeff 2 2.0 35.0\n",
     "zero": "improper_style zero\nimproper_coeff *\n",
+    "hybrid": "improper_style hybrid harmonic\nimproper_coeff 1 none\n"
+    "improper_coeff 2 harmonic 2.0 35.0\n",
 }
 
 

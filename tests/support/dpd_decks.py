@@ -10,24 +10,30 @@ from dpd_tables import force_tables
 
 EDGE, SPACING = 7, 1.0  # particles along each edge of a lattice, and their distances
 
+# Coefficients of each style of bonded terms.
+BONDS = {
+    "harmonic": "{stiff:.3f} {rest:.3f}",
+    "fene": "{stiff:.3f} {longest:.3f} {depth:.3f} 0.85",
+    "table": "forces.table {bonds}",
+}
 ANGLES = {
     "harmonic": "{k:.3f} {angle:.2f}",
     "cosine": "{k:.3f}",
     "cosine/squared": "{k:.3f} {angle:.2f}",
     "cosine/delta": "{k:.3f} {angle:.2f}",
-    "zero": "{angle:.2f}",
 }
 DIHEDRALS = {
     "harmonic": "{k:.3f} {sign} {multiplicity}",
     "opls": "{k:.3f} {a:.3f} {b:.3f} {c:.3f}",
 }
+IMPROPERS = {"harmonic": "{k:.3f} {chi:.2f}"}
+TERMS = {"bond": BONDS, "angle": ANGLES, "dihedral": DIHEDRALS, "improper": IMPROPERS}
 POTENTIALS = {
     "lj/cut": "{k:.3f} {length:.3f} {cutoff:.3f}",
     "morse": "{k:.3f} {steepness:.3f} {length:.3f} {cutoff:.3f}",
     "soft": "{k:.3f} {cutoff:.3f}",
     "table": "forces.table {section}",
 }
-BONDS = ("harmonic", "fene", "table")
 GROUPS = ("all", "first", "lower")
 
 
@@ -44,6 +50,7 @@ class RandomDeck:
         self.words: list[str] = []
         self.ranks = 1 + int(self._chance(0.3))
         self._tilted, self._closed = self._chance(0.25), False
+        self._charged = self._chance(0.18)
         if not self._tilted:
             self._closed = self._chance(0.25)
         self._terms = [self._chance(p) for p in (0.8, 0.6, 0.4, 0.3)]  # bonds to impropers
@@ -78,6 +85,12 @@ class RandomDeck:
             b=n(-1, 2),
             c=n(-1, 2),
             angle=n(60, 180),
+            chi=n(0, 90),
+            stiff=n(10, 50),
+            rest=n(0.7, 1.1),
+            longest=n(1.6, 2),
+            depth=n(0.5, 1),
+            bonds=self._pick("LONG", "SHORT"),
             sign=self._pick("1", "-1"),
             multiplicity=self._random.integers(0, 7),
             length=n(0.7, 0.9),
@@ -115,10 +128,12 @@ class RandomDeck:
         lines += [f"2 {name[:-1]} types" for name in names]
         lines += [f"0 {length} {a}lo {a}hi" for a in "xyz"]
         lines += ["{} {} {} xy xz yz".format(*tilt)] if self._tilted else []
-        lines += ["", "Masses", "", "1 1.0", "2 1.7", "", "Atoms # molecular", ""]
+        lines += ["", "Masses", "", "1 1.0", "2 1.7", "", "Atoms # full", ""]
         types = random.integers(1, 3, size)
+        charges = random.choice([-1.0, 0.0, 0.5], size) * self._charged
         lines += [
-            f"{k + 1} 1 {types[k]} {x:.17g} {y:.17g} {z:.17g}" for k, (x, y, z) in enumerate(places)
+            f"{k + 1} 1 {types[k]} {charges[k]} {x:.17g} {y:.17g} {z:.17g}"
+            for k, (x, y, z) in enumerate(places)
         ]
         lines += ["", "Velocities", ""]
         for k, v in enumerate(random.normal(size=(size, 3))):
@@ -129,15 +144,15 @@ class RandomDeck:
         file.write_text("\n".join(lines) + "\n")
 
     def _start(self, data: Path) -> str:
-        factors = [self._pick("0", "1", f"{self._number(0.1, 0.9):.3f}") for _ in range(3)]
+        factors = [self._pick("0", "1", f"{self._number(0.1, 0.9):.3f}") for _ in range(6)]
         return f"""{force_tables()}
 units lj
-atom_style molecular
+atom_style full
 comm_modify vel yes cutoff 3.0
 newton {self._pick("on", "on", "off")}
 boundary {"p p f" if self._closed else "p p p"}
 read_data {data}
-special_bonds lj {" ".join(factors)}
+special_bonds lj {" ".join(factors[:3])} coul {" ".join(factors[3:])}
 neighbor {self._number(0.2, 0.5):.3f} bin
 timestep 0.002
 group first id <= 60
@@ -146,16 +161,27 @@ group lower region lower
 """
 
     def _pair_styles(self) -> str:
+        text = self._neutral_styles()
+        if not self._charged:
+            return text
+        coulomb = self._pick("coul/cut", f"coul/debye {self._number(0.2, 2):.3f}")
+        self.words.append(coulomb.split()[0])
+        first, rest = text.split("\n", 1)
+        first += f" {coulomb} {self._number(1.2, 2.4):.3f}"
+        return f"{first}\n{rest}pair_coeff * * {coulomb.split()[0]}\n"
+
+    def _neutral_styles(self) -> str:
         dpd = f"{self._number(5, 30):.3f} {self._number(1, 6):.3f}"
         other = f"{self._number(5, 30):.3f} {self._number(1, 6):.3f} {self._number(0.8, 1.3):.3f}"
         if self._chance(0.3):
             self.words.append("dpd")
-            laws = f"pair_coeff * * {dpd}\npair_coeff 1 2 {other}\n"
-            return f"pair_style DPD 0.0 1.3 4711DPD_TAIL\n{laws}"
+            hybrid, name = ("hybrid/overlay ", "DPD ") if self._charged else ("", "")
+            laws = f"pair_coeff * * {name}{dpd}\npair_coeff 1 2 {name}{other}\n"
+            return f"pair_style {hybrid}DPD 0.0 1.3 4711DPD_TAIL\n{laws}"
         potential = self._pick(*POTENTIALS)
         rows = [self._coefficients(POTENTIALS[potential]) for _ in range(3)]
         shift = f"pair_modify shift {self._pick('yes', 'no')}\n"
-        hybrid = self._pick("hybrid", "hybrid/overlay", "hybrid/overlay")
+        hybrid = self._pick("hybrid/overlay" if self._charged else "hybrid", "hybrid/overlay")
         self.words += [hybrid, potential]
         settings = f"table {self._pick('linear 700', 'spline 150')}"
         settings = settings if potential == "table" else f"{potential} 1.5"
@@ -178,38 +204,20 @@ group lower region lower
         )
 
     def _bonded(self) -> str:
-        n, text = self._number, ""
-        bonds, angles, dihedrals, impropers = self._terms
-        bond = self._pick(*BONDS) if bonds else "zero"
-        forms = {"harmonic": (n(10, 50), n(0.7, 1.1)), "zero": (1.0,)}
-        text += f"bond_style {bond}{' linear 900' if bond == 'table' else ''}\n"
-        for k in (1, 2):
-            if bond == "table":
-                text += f"bond_coeff {k} forces.table {self._pick('LONG', 'SHORT')}\n"
-            elif bond == "fene":
-                text += f"bond_coeff {k} {n(10, 40):.3f} {n(1.6, 2):.3f} {n(0.5, 1):.3f} 0.85\n"
-            else:
-                text += f"bond_coeff {k} " + " ".join(f"{x:.3f}" for x in forms[bond]) + "\n"
-        angle = self._pick(*ANGLES) if angles else "zero"
-        text += f"angle_style {angle}\n"
-        for k in (1, 2):
-            text += f"angle_coeff {k} {self._coefficients(ANGLES[angle])}\n"
-        self.words += [f"bond {bond}", f"angle {angle}"]
-        if dihedrals:
-            style = self._pick(*DIHEDRALS)
-            text += f"dihedral_style {style}\n"
-            for k in (1, 2):
-                text += f"dihedral_coeff {k} {self._coefficients(DIHEDRALS[style])}\n"
-            self.words.append(f"dihedral {style}")
-        else:
-            text += "dihedral_style zero\ndihedral_coeff *\n"
-        if impropers:
-            text += "improper_style harmonic\n"
-            for k in (1, 2):
-                text += f"improper_coeff {k} {n(0.5, 4):.3f} {n(0, 90):.2f}\n"
-            self.words.append("improper harmonic")
-        else:
-            text += "improper_style zero\nimproper_coeff *\n"
+        text = ""
+        for (kind, styles), present in zip(TERMS.items(), self._terms, strict=True):
+            first = self._pick(*styles) if present else "zero"
+            second = self._pick(*styles, "zero") if present and self._chance(0.6) else first
+            hybrid = first != second
+            self.words += [f"{kind} {style}" for style in {first, second}]
+            self.words += [f"{kind} hybrid"] * hybrid
+            names = f"hybrid {first} {second}" if hybrid else first
+            names = names.replace("table", "table linear 900") if kind == "bond" else names
+            text += f"{kind}_style {names}\n"
+            zero = {"bond": "1.0", "angle": "90.0"}.get(kind, "")
+            for k, style in enumerate((first, second)):
+                coefficients = self._coefficients(styles.get(style, zero))
+                text += f"{kind}_coeff {k + 1} {style if hybrid else ''} {coefficients}\n"
         return text
 
     def _fixes(self) -> str:
@@ -239,14 +247,15 @@ group lower region lower
                 word
                 for word in surfaces
                 if (word == "indent" or self._closed)
-                and self._chance(0.35 if word == "indent" else 0.7)
+                and self._chance(0.3 if word == "indent" else 0.7)
             ]
             self.words += taken
             text += "".join(surfaces[word] for word in taken)
         chosen = [word for word in choices if self._chance(0.3)]
         self.words += chosen + ["move"] * moves + ["walls"] * self._closed
         text += "".join(choices[word] for word in chosen)
-        if moves or self._closed or self._tilted or "indent" in self.words:
+        unpressed = moves or self._closed or self._tilted or self._charged
+        if unpressed or "indent" in self.words:
             return text
         return self._barostat(text)
 
@@ -262,7 +271,7 @@ group lower region lower
             "nph": f"fix p all nph {pressures} mtk {self._pick('yes', 'no')}\n",
             "press/berendsen": f"fix nve all nve\nfix p all press/berendsen {pressures}\n",
         }
-        word = self._pick(*styles, "")
+        word = self._pick(*styles, *styles, "")
         if not word:
             return text
         self.words.append(word)

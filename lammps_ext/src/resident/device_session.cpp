@@ -99,6 +99,7 @@ void DeviceSession::upload(bool other_coefficients) {
 
 bigint DeviceSession::advance(bigint stop) {
   asked_timer = timer;
+  lost_in_ = -1;
   bool due = false;  // the engine leaves the changes of velocities at its last step to the caller
   while (engine_->step() < stop && !timer->is_timeout()) {
     const bool varies = script_.has_series();
@@ -109,8 +110,17 @@ bigint DeviceSession::advance(bigint stop) {
     guarded([&] {
       if (due) engine_->change_velocities();  // with the targets of the series before
       engine_->set_parameter_series(std::move(series));
-      engine_->advance(last - first, &time_is_up);
+      try {
+        engine_->advance(last - first, &time_is_up);
+      } catch (const manymove::dpd::LostParticle&) {  // on all ranks
+        if (!script_.may_lose_particles()) throw;
+        lost_in_ = engine_->step();
+      }
     });
+    if (lost_in_ >= 0) {
+      script_.readapt(update->ntimestep);
+      return -1;
+    }
     if (engine_->step() < last) {
       script_.readapt(engine_->step());
       break;

@@ -26,8 +26,11 @@ class DeviceSession : private DevicePhase {
 
   // Gives the host's arrays of the present step to the engine.
   void upload(bool other_coefficients = false);
-  // Returns the step that was reached; before `stop` if LAMMPS' timer has run out.
+  // Returns the step that was reached; before `stop` if LAMMPS' timer has run out. Or less than the
+  // present step, if a particle was lost in step lost_in(), and the input script allows that: then
+  // upload() has to follow.
   bigint advance(bigint stop);
+  bigint lost_in() const { return lost_in_; }
   // Makes the engine's changes of velocities at the end of the present step, of which the host has
   // the arrays `what`.
   void change_velocities(unsigned what);
@@ -86,7 +89,8 @@ class DeviceSession : private DevicePhase {
   std::vector<std::array<double, 3>> body_;  // body forces within atom->f
   ScalarArrays scalars_, flux_;
   std::uint64_t velocities_ = 0, others_ = 0;  // fingerprints
-  bool only_velocities_ = false;               // may have changed
+  bigint lost_in_ = -1;
+  bool only_velocities_ = false;  // may have changed
   int rank_with_atoms_ = -1;
   std::vector<double> drops_;              // of the engine's temperatures, counted
   manymove::dpd::EngineCounters earlier_;  // of the engines before this one

@@ -2,6 +2,7 @@
 #include "resident/resident_verlet.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -52,6 +53,29 @@ class NameForFixes {
   Update* update_;
   char* own_name_;
 };
+
+// While it lives, LAMMPS builds its lists in each step, and then deletes atoms outside of the box.
+class ListsOfEachStep {
+ public:
+  explicit ListsOfEachStep(Neighbor* neighbor)
+      : neighbor_(neighbor),
+        every_(std::exchange(neighbor->every, 1)),
+        delay_(std::exchange(neighbor->delay, 0)),
+        check_(std::exchange(neighbor->dist_check, 0)) {}
+  ~ListsOfEachStep() {
+    neighbor_->every = every_;
+    neighbor_->delay = delay_;
+    neighbor_->dist_check = check_;
+  }
+  ListsOfEachStep(const ListsOfEachStep&) = delete;
+
+ private:
+  Neighbor* const neighbor_;
+  const int every_, delay_, check_;
+};
+
+// Where particles may leave the box, the host has a copy of them at most so many steps old.
+constexpr bigint kStepsOfCopy = 50;
 
 bool is_due(const Fix* fix, bigint step) { return step % std::max(fix->nevery, 1) == 0; }
 
@@ -142,7 +166,7 @@ void VerletManymove::setup(int flag) {
     const NameForFixes name(update);
     Verlet::setup(flag);
   }
-  stale_ = false;
+  stale_ = refreshed_ = false;
   upload();
 }
 
@@ -155,7 +179,7 @@ void VerletManymove::setup_minimal(int flag) {
   if (stale_ && !flag) refresh_neighbors(nullptr);
   const NameForFixes name(update);
   Verlet::setup_minimal(flag);
-  stale_ = false;
+  stale_ = refreshed_ = false;
 }
 
 // On several ranks atoms have to be where LAMMPS looks for them when it continues.
@@ -265,6 +289,8 @@ void VerletManymove::announce(const std::string& text, bool warning) {
 
 void VerletManymove::run_on_host(int steps) {
   if (stale_) refresh_neighbors(nullptr);
+  if (std::exchange(refreshed_, false))
+    neighbor->ago = -1;  // hybrid styles have lists of their own, which they make if it is 0
   const bigint first = update->ntimestep;
   const std::uint64_t copied_before = manymove::copied_bytes();
   {
@@ -292,6 +318,8 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
   const std::uint64_t copied_before = manymove::copied_bytes();
   std::uint64_t copied_in_steps = 0;
   unsigned what = kEverything;
+  constexpr bigint never = std::numeric_limits<bigint>::max();
+  bigint leaves = never;  // the step in which a particle leaves the box
   while (update->ntimestep < last) {
     const bool stepwise = script.barostat().fix() != nullptr;
     if (stepwise ? timer->check_timeout(static_cast<int>(update->ntimestep - first))
@@ -300,16 +328,24 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
       update->nsteps = static_cast<int>(update->ntimestep - first);
       break;
     }
-    if (script.next_step_of_host() == update->ntimestep + 1) {
+    if (std::min(script.next_step_of_host(), leaves) == update->ntimestep + 1) {
       step_on_host(script, session);
       what = kEverything;
+      leaves = never;
       continue;
     }
     if (script.adapting().stops_at(update->ntimestep + 1)) adapt(script, session, what);
-    const bigint stop = next_stop(script, last);
+    const bigint stop = std::min(next_stop(script, last), leaves - 1);
     const std::uint64_t copied = manymove::copied_bytes();
     if (stepwise) begin_step(script, session);
-    update->ntimestep = session.advance(stop);
+    const bigint reached = session.advance(stop);
+    if (reached < update->ntimestep) {
+      // Back to the copy of the host, and from there to the step before.
+      leaves = session.lost_in();
+      session.upload(true);
+      continue;
+    }
+    update->ntimestep = reached;
     script.draw();  // counts the draws of the steps just made
     copied_in_steps += manymove::copied_bytes() - copied;
     stale_ = true;
@@ -345,6 +381,7 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
 bigint VerletManymove::next_stop(const ScriptTranslation& script, bigint last) const {
   const bigint now = update->ntimestep;
   if (script.barostat().fix()) return now + 1;
+  if (script.may_lose_particles()) last = std::min(last, now + kStepsOfCopy);
   bigint stop = std::min({last, std::max(output->next, now + 1), script.next_step_of_host() - 1});
   for (const Fix* fix : script.end_of_step()) {
     const bigint every = std::max(fix->nevery, 1);
@@ -353,15 +390,17 @@ bigint VerletManymove::next_stop(const ScriptTranslation& script, bigint last) c
   return std::min(stop, script.adapting().last_step_before(now));
 }
 
-// A step in which a fix of LAMMPS acts on the atoms before the forces.
+// A step in which a fix of LAMMPS acts on the atoms before the forces, or in which LAMMPS deletes
+// atoms that have left the box.
 void VerletManymove::step_on_host(const ScriptTranslation& script, DeviceSession& session) {
   read(script, session, kEverything, true);
   script.thermostat().set_up();
   {
     const NameForFixes name(update);
+    const ListsOfEachStep lists(neighbor);
     Verlet::run(1);
   }
-  stale_ = false;
+  stale_ = refreshed_ = false;
   session.upload(script.adapting().any());
 }
 
@@ -401,7 +440,8 @@ bool VerletManymove::wants_values_per_atom() const {
 unsigned VerletManymove::what_is_read(const ScriptTranslation& script,
                                       const DeviceSession& session) const {
   const bigint now = update->ntimestep;
-  if (wants_values_per_atom() || output->next_dump_any == now || output->next_restart == now)
+  if (script.may_lose_particles() || wants_values_per_atom() || output->next_dump_any == now ||
+      output->next_restart == now)
     return kEverything;
   unsigned what =
       output->next == now ? script.readers().of_thermo(script.forces().has_body_forces()) : 0;
@@ -507,6 +547,7 @@ void VerletManymove::refresh_neighbors(DeviceSession* session) {
   RigidFix::follow_atoms(modify);
   neighbor->build(1);
   stale_ = false;
+  refreshed_ = true;
 }
 
 void VerletManymove::reset_box() {

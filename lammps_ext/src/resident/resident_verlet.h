@@ -71,6 +71,7 @@ class VerletManymove : public Verlet {
   LastSetup last_setup_;
   std::vector<double*> rows_;  // of VelocitiesOfSums
   bool stale_ = false;         // ghosts and lists of the host belong to an earlier step
+  bool refreshed_ = false;     // hybrid styles have not sorted the lists yet
 };
 
 }  // namespace LAMMPS_NS

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <tuple>
@@ -42,6 +43,7 @@ struct AtomTopology::Term {
 struct AtomTopology::FourLists {
   const char* what;
   int first_role;
+  std::function<bool(int)> act;  // whether terms of this type do
   const int* number;
   int* const* type;
   std::array<tagint* const*, 4> atoms;
@@ -64,11 +66,12 @@ std::uint32_t AtomTopology::partner_of(int i, const char* what, std::int64_t tag
 }
 
 // Types that are not positive are switched off.
-void AtomTopology::add_bonds(std::vector<Term>& own, std::vector<Term>& others) const {
+void AtomTopology::add_bonds(const BondedStyles& styles, std::vector<Term>& own,
+                             std::vector<Term>& others) const {
   for (int i = 0; i < atom->nlocal; ++i) {
     for (int m = 0; m < atom->num_bond[i]; ++m) {
       const int type = atom->bond_type[i][m];
-      if (type <= 0) continue;
+      if (type <= 0 || !styles.of_bonds().act(type)) continue;
       const std::uint32_t partner = partner_of(i, "Bond", atom->bond_atom[i][m]);
       own.push_back({read_.tag[i], {partner}, type});
       if (force->newton_bond) others.push_back({partner, {read_.tag[i]}, type});
@@ -77,11 +80,12 @@ void AtomTopology::add_bonds(std::vector<Term>& own, std::vector<Term>& others) 
 }
 
 // With newton_bond an angle is kept by its center, else by all three.
-void AtomTopology::add_angles(std::vector<Term>& own, std::vector<Term>& others) const {
+void AtomTopology::add_angles(const BondedStyles& styles, std::vector<Term>& own,
+                              std::vector<Term>& others) const {
   for (int i = 0; i < atom->nlocal; ++i) {
     for (int m = 0; m < atom->num_angle[i]; ++m) {
       const int type = atom->angle_type[i][m];
-      if (type <= 0) continue;
+      if (type <= 0 || !styles.of_angles().act(type)) continue;
       const std::uint32_t first = partner_of(i, "Angle", atom->angle_atom1[i][m]),
                           center = partner_of(i, "Angle", atom->angle_atom2[i][m]),
                           second = partner_of(i, "Angle", atom->angle_atom3[i][m]);
@@ -104,7 +108,7 @@ void AtomTopology::add_four(const FourLists& lists, std::vector<Term>& own,
   for (int i = 0; i < atom->nlocal; ++i) {
     for (int m = 0; m < lists.number[i]; ++m) {
       const int type = lists.type[i][m];
-      if (type <= 0) continue;
+      if (type <= 0 || !lists.act(type)) continue;
       std::array<std::uint32_t, 4> tag;
       for (std::size_t place = 0; place < 4; ++place)
         tag[place] = partner_of(i, lists.what, lists.atoms[place][i][m]);
@@ -139,23 +143,26 @@ void AtomTopology::read_bonded(MpiCommunicator& communicator, const BondedStyles
   read_.first_bonded.clear();
   read_.bonded_partner.clear();
   read_.bonded_kind.clear();
-  if (!(styles.has_bonds() || styles.has_wide_terms()) || atom->molecular != kByParticle) return;
+  if (!(styles.of_bonds().any() || styles.has_wide_terms()) || atom->molecular != kByParticle)
+    return;
   const int n = atom->nlocal;
   std::vector<Term> terms, others;
-  if (styles.has_bonds()) add_bonds(terms, others);
-  if (styles.has_angles()) add_angles(terms, others);
-  if (styles.has_dihedrals())
+  if (styles.of_bonds().any()) add_bonds(styles, terms, others);
+  if (styles.of_angles().any()) add_angles(styles, terms, others);
+  if (styles.of_dihedrals().any())
     add_four(
         {"Dihedral",
          kDihedral,
+         [&](int type) { return styles.of_dihedrals().act(type); },
          atom->num_dihedral,
          atom->dihedral_type,
          {atom->dihedral_atom1, atom->dihedral_atom2, atom->dihedral_atom3, atom->dihedral_atom4}},
         terms, others);
-  if (styles.has_impropers())
+  if (styles.of_impropers().any())
     add_four(
         {"Improper",
          kImproper,
+         [&](int type) { return styles.of_impropers().act(type); },
          atom->num_improper,
          atom->improper_type,
          {atom->improper_atom1, atom->improper_atom2, atom->improper_atom3, atom->improper_atom4}},

@@ -37,8 +37,10 @@ class AtomTopology : protected Pointers {
 
  private:
   struct Term;
-  void add_bonds(std::vector<Term>& own, std::vector<Term>& others) const;
-  void add_angles(std::vector<Term>& own, std::vector<Term>& others) const;
+  void add_bonds(const BondedStyles& styles, std::vector<Term>& own,
+                 std::vector<Term>& others) const;
+  void add_angles(const BondedStyles& styles, std::vector<Term>& own,
+                  std::vector<Term>& others) const;
   struct FourLists;
   void add_four(const FourLists& lists, std::vector<Term>& own, std::vector<Term>& others) const;
   void deliver_terms(MpiCommunicator& communicator, std::vector<Term>& terms) const;

@@ -4,14 +4,22 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "angle.h"
+#include "angle_hybrid.h"
 #include "atom.h"
 #include "bond.h"
 #include "bond_fene.h"
+#include "bond_hybrid.h"
+#include "compute.h"
 #include "dihedral.h"
+#include "dihedral_hybrid.h"
 #include "force.h"
 #include "improper.h"
+#include "improper_hybrid.h"
+#include "modify.h"
 #include "translation/force_tables.h"
 #include "translation/style_values.h"
 
@@ -26,6 +34,62 @@ namespace {
 struct OfBondFENE : BondFENE {
   using BondFENE::epsilon, BondFENE::sigma;
 };
+template <class Hybrid>
+struct OfHybrid : Hybrid {
+  using Hybrid::map;
+};
+
+// command: bond_style, ...; name: that of the style.
+template <class Hybrid, class Style>
+StylesByType<Style> styles_by_type(const std::string& command, Style* style, const char* name,
+                                   int types) {
+  StylesByType<Style> all{command + " " + (style ? name : "none"), {}};
+  if (!style) return all;
+  const std::string plain = without_suffix(name);
+  all.is_hybrid = plain == "hybrid";
+  all.part.resize(static_cast<std::size_t>(types) + 1);
+  for (int type = 1; type <= types; ++type) {
+    auto& part = all.part[static_cast<std::size_t>(type)];
+    part = {plain, style};
+    if (all.is_hybrid) {
+      const auto& hybrid = static_cast<const Hybrid&>(*style);
+      const int k = (hybrid.*(&OfHybrid<Hybrid>::map))[type];
+      part = {"none", nullptr};
+      if (k >= 0) part = {without_suffix(hybrid.keywords[k]), hybrid.styles[k]};
+    }
+    if (part.name == "zero") part.style = nullptr;
+  }
+  return all;
+}
+
+// The first style that is not known, or the command if coefficients were not read as they act;
+// further: what else may be the reason.
+template <class Style>
+std::string unserved_of(const StylesByType<Style>& all, const std::set<std::string>& known,
+                        const auto& read_as_they_act, const std::string& further = "") {
+  if (!all.any()) return "";
+  for (const auto& part : all.part) {
+    if (!part.style || known.count(part.name)) continue;
+    return all.command + (all.is_hybrid ? " with " + part.name : "") +
+           (part.name == "quartic" ? ", whose bonds break" : "");
+  }
+  return read_as_they_act() ? "" : all.command + " of another kind" + further;
+}
+
+// The coefficients of all types, with read(type, part) for those that act.
+template <class Coefficients, class Style>
+std::vector<Coefficients> by_type(const StylesByType<Style>& all, const Coefficients& none,
+                                  const auto& read) {
+  if (!all.any()) return {};
+  std::vector<Coefficients> result(all.part.size(), none);
+  for (std::size_t type = 1; type < result.size(); ++type) {
+    if (!all.part[type].style) continue;
+    const std::optional<Coefficients> found = read(type, all.part[type]);
+    if (!found) return {};
+    result[type] = *found;
+  }
+  return result;
+}
 
 // A coefficient of a style by type, [types + 1]; null if the style has none of this name.
 const double* coefficient(auto& style, const char* name) {
@@ -44,14 +108,6 @@ const std::map<std::string, manymove::dpd::AngleForm> kAngleForms{
     {"cosine", manymove::dpd::kAngleCosine},
     {"cosine/squared", manymove::dpd::kAngleCosineSquared},
     {"cosine/delta", manymove::dpd::kAngleCosineDelta}};
-
-bool has_forces(const void* style, const char* name) {
-  return style && without_suffix(name) != "zero";
-}
-
-bool is_harmonic(const std::string& style) {
-  return style == "harmonic" || style == "manymove/harmonic";
-}
 
 bool agree(double a, double b) { return std::fabs(a - b) <= 1e-12 * std::fabs(b); }
 
@@ -96,18 +152,22 @@ bool acts_as_read(Bond& style, int type, const BondCoefficients& c) {
 
 }  // namespace
 
-bool BondedStyles::has_bonds() const { return has_forces(force->bond, force->bond_style); }
-bool BondedStyles::has_angles() const { return has_forces(force->angle, force->angle_style); }
-bool BondedStyles::has_dihedrals() const {
-  return has_forces(force->dihedral, force->dihedral_style);
-}
-bool BondedStyles::has_impropers() const {
-  return has_forces(force->improper, force->improper_style);
-}
+BondedStyles::BondedStyles(LAMMPS* lmp)
+    : Pointers(lmp),
+      bonds_(styles_by_type<BondHybrid>("bond_style", force->bond, force->bond_style,
+                                        atom->nbondtypes)),
+      angles_(styles_by_type<AngleHybrid>("angle_style", force->angle, force->angle_style,
+                                          atom->nangletypes)),
+      dihedrals_(styles_by_type<DihedralHybrid>("dihedral_style", force->dihedral,
+                                                force->dihedral_style, atom->ndihedraltypes)),
+      impropers_(styles_by_type<ImproperHybrid>("improper_style", force->improper,
+                                                force->improper_style, atom->nimpropertypes)) {}
 
 int BondedStyles::types() const {
-  return has_bonds() * atom->nbondtypes + has_angles() * atom->nangletypes +
-         has_dihedrals() * atom->ndihedraltypes + has_impropers() * atom->nimpropertypes;
+  const auto count = [](const auto& all) {
+    return all.any() ? static_cast<int>(all.part.size()) - 1 : 0;
+  };
+  return count(bonds_) + count(angles_) + count(dihedrals_) + count(impropers_);
 }
 
 std::size_t BondedStyles::nodes() const {
@@ -117,134 +177,114 @@ std::size_t BondedStyles::nodes() const {
 }
 
 std::string BondedStyles::unserved() const {
+  std::set<std::string> of_angles;
+  for (const auto& [name, form] : kAngleForms) of_angles.insert(name);
   std::string text;
-  for (const std::string& what :
-       {unserved_bonds(), unserved_angles(), unserved_dihedrals(), unserved_impropers()})
+  const auto add = [&text](const std::string& what) {
     if (!what.empty()) text += (text.empty() ? "" : ", ") + what;
+  };
+  add(unserved_of(bonds_, {"harmonic", "manymove/harmonic", "fene", "table"},
+                  [this] { return bonds_act_as_read(); }));
+  add(unserved_of(angles_, of_angles, [this] { return !angles().empty(); }));
+  add(unserved_of(
+      dihedrals_, {"harmonic", "opls"}, [this] { return !dihedrals().empty(); },
+      ", or with a multiplicity above " + std::to_string(manymove::dpd::kMostMultiplicity)));
+  add(unserved_of(impropers_, {"harmonic"}, [this] { return !impropers().empty(); }));
+  // These computes have the energies of the styles within a hybrid style.
+  for (int k = 0; k < modify->ncompute; ++k) {
+    const Compute& each = *modify->compute[k];
+    for (const char* kind : {"bond", "angle", "dihedral", "improper"})
+      if (std::string(each.style) == kind)
+        add("compute " + std::string(each.id) + " " + kind + " with " + kind + "_style hybrid");
+  }
   return text;
 }
 
-std::string BondedStyles::unserved_bonds() const {
-  if (!has_bonds()) return "";
-  const std::string style = without_suffix(force->bond_style),
-                    command = "bond_style " + std::string(force->bond_style);
-  if (style == "quartic") return command + ", whose bonds break";
-  if (!is_harmonic(style) && style != "fene" && style != "table") return command;
+bool BondedStyles::bonds_act_as_read() const {
   const auto coefficients = bonds();
-  bool same = !coefficients.empty();
-  for (std::size_t k = 1; same && k < coefficients.size(); ++k)
-    same = acts_as_read(*force->bond, static_cast<int>(k), coefficients[k]);
-  return same ? "" : command + " of another kind";
+  for (std::size_t k = 1; k < coefficients.size(); ++k)
+    if (bonds_.part[k].style && !acts_as_read(*force->bond, static_cast<int>(k), coefficients[k]))
+      return false;
+  return !coefficients.empty();
 }
 
-std::string BondedStyles::unserved_angles() const {
-  if (!has_angles()) return "";
-  const std::string command = "angle_style " + std::string(force->angle_style);
-  if (!kAngleForms.count(without_suffix(force->angle_style))) return command;
-  return angles().empty() ? command + " of another kind" : "";
-}
-
-std::string BondedStyles::unserved_dihedrals() const {
-  if (!has_dihedrals()) return "";
-  const std::string style = without_suffix(force->dihedral_style),
-                    command = "dihedral_style " + std::string(force->dihedral_style);
-  if (style != "harmonic" && style != "opls") return command;
-  return dihedrals().empty() ? command + " of another kind, or with a multiplicity above " +
-                                   std::to_string(manymove::dpd::kMostMultiplicity)
-                             : "";
-}
-
-std::string BondedStyles::unserved_impropers() const {
-  if (!has_impropers()) return "";
-  const std::string command = "improper_style " + std::string(force->improper_style);
-  if (without_suffix(force->improper_style) != "harmonic") return command;
-  return impropers().empty() ? command + " of another kind" : "";
-}
-
-// The arrays have values for types from 1 on.
 std::vector<BondCoefficients> BondedStyles::bonds() const {
-  if (!has_bonds()) return {};
-  if (without_suffix(force->bond_style) == "table") return tabulated_bonds();
-  const double *const stiffness = coefficient(*force->bond, "k"), *const length = coefficient(
-                                                                      *force->bond, "r0");
-  if (atom->nbondtypes > 0 && (!stiffness || !length)) return {};
-  const bool is_fene = without_suffix(force->bond_style) == "fene";
-  const auto form = is_fene ? manymove::dpd::kFene : manymove::dpd::kHarmonic;
-  std::vector<BondCoefficients> result{{0, 0, form}};
-  for (int type = 1; type <= atom->nbondtypes; ++type) {
-    result.push_back({stiffness[type], length[type], form});
-    if (!is_fene) continue;
-    const auto* fene = static_cast<const BondFENE*>(force->bond);
-    result.back().epsilon = (fene->*(&OfBondFENE::epsilon))[type];
-    result.back().sigma = (fene->*(&OfBondFENE::sigma))[type];
-  }
-  return result;
-}
-
-std::vector<BondCoefficients> BondedStyles::tabulated_bonds() const {
-  std::vector<BondCoefficients> result{{0, 0}};
-  for (int type = 1; type <= atom->nbondtypes; ++type)
-    result.push_back({.stiffness = 0,
-                      .length = 0,
-                      .form = manymove::dpd::kTabulatedBond,
-                      .table = table_of_bond(*force->bond, type)});
-  return result;
+  return by_type(
+      bonds_, BondCoefficients{0, 0},
+      [](std::size_t k, const auto& part) -> std::optional<BondCoefficients> {
+        const int type = static_cast<int>(k);
+        BondCoefficients read{0, 0};
+        if (part.name == "table") {
+          read.form = manymove::dpd::kTabulatedBond;
+          read.table = table_of_bond(*part.style, type);
+          return read;
+        }
+        const double *const stiffness = coefficient(*part.style, "k"), *const length = coefficient(
+                                                                           *part.style, "r0");
+        if (!stiffness || !length) return {};
+        read.stiffness = stiffness[k];
+        read.length = length[k];
+        if (part.name != "fene") return read;
+        const auto* fene = static_cast<const BondFENE*>(part.style);
+        read.form = manymove::dpd::kFene;
+        read.epsilon = (fene->*(&OfBondFENE::epsilon))[k];
+        read.sigma = (fene->*(&OfBondFENE::sigma))[k];
+        return read;
+      });
 }
 
 std::vector<AngleCoefficients> BondedStyles::angles() const {
-  if (!has_angles()) return {};
-  const auto form = kAngleForms.at(without_suffix(force->angle_style));
-  const bool is_cosine = form == manymove::dpd::kAngleCosine;
-  const double *const stiffness = coefficient(*force->angle, "k"), *const angle = coefficient(
-                                                                       *force->angle, "theta0");
-  if (atom->nangletypes > 0 && (!stiffness || !(angle || is_cosine))) return {};
-  std::vector<AngleCoefficients> result{{0, 0, form}};
-  for (int type = 1; type <= atom->nangletypes; ++type)
-    result.push_back({stiffness[type], is_cosine ? 0 : angle[type], form});
-  return result;
+  return by_type(
+      angles_, AngleCoefficients{0, 0},
+      [](std::size_t k, const auto& part) -> std::optional<AngleCoefficients> {
+        const auto form = kAngleForms.at(part.name);
+        const bool is_cosine = form == manymove::dpd::kAngleCosine;
+        const double *const stiffness = coefficient(*part.style, "k"), *const angle = coefficient(
+                                                                           *part.style, "theta0");
+        if (!stiffness || !(angle || is_cosine)) return {};
+        return AngleCoefficients{stiffness[k], is_cosine ? 0 : angle[k], form};
+      });
 }
 
 // harmonic: E = K [1 + d cos(n phi)]. opls: E = k_1 (1 + cos phi) + k_2 (1 - cos 2 phi) + k_3 (1 +
 // cos 3 phi) + k_4 (1 - cos 4 phi), where LAMMPS keeps halves of the coefficients of the input
-// script. Empty if a multiplicity is too large.
+// script. Restart files have arrays of all types, from type 1 on.
 std::vector<DihedralCoefficients> BondedStyles::dihedrals() const {
-  if (!has_dihedrals()) return {};
-  const auto types = static_cast<std::size_t>(atom->ndihedraltypes);
-  RestartBytes written = written_by(*force->dihedral);
-  std::vector<DihedralCoefficients> result(types + 1);
-  const auto add = [&](std::size_t k, double constant, int multiplicity, double amplitude) {
-    result[k + 1].constant += constant;
-    if (multiplicity == 0)
-      result[k + 1].constant += amplitude;
-    else
-      result[k + 1].amplitude[multiplicity - 1] += amplitude;
-  };
-  if (without_suffix(force->dihedral_style) == "opls") {
-    if (written.size() != types * 4 * sizeof(double)) return {};
-    for (int m = 1; m <= 4; ++m) {
-      const std::vector<double> stiffness = written.next<double>(types);
-      for (std::size_t k = 0; k < types; ++k)
-        add(k, stiffness[k], m, m % 2 ? stiffness[k] : -stiffness[k]);
-    }
-    return result;
-  }
-  if (written.size() != types * (sizeof(double) + 2 * sizeof(int))) return {};
-  const auto stiffness = written.next<double>(types);
-  const auto sign = written.next<int>(types), multiplicity = written.next<int>(types);
-  for (std::size_t k = 0; k < types; ++k) {
-    if (multiplicity[k] > manymove::dpd::kMostMultiplicity) return {};
-    add(k, stiffness[k], multiplicity[k], sign[k] * stiffness[k]);
-  }
-  return result;
+  const std::size_t types = dihedrals_.part.size() - 1;
+  return by_type(dihedrals_, DihedralCoefficients{},
+                 [types](std::size_t k, const auto& part) -> std::optional<DihedralCoefficients> {
+                   DihedralCoefficients read;
+                   const auto add = [&read](double constant, int multiplicity, double amplitude) {
+                     read.constant += constant;
+                     (multiplicity == 0 ? read.constant : read.amplitude[multiplicity - 1]) +=
+                         amplitude;
+                   };
+                   RestartBytes written = written_by(*part.style);
+                   if (part.name == "opls") {
+                     if (written.size() != types * 4 * sizeof(double)) return {};
+                     for (int m = 1; m <= 4; ++m) {
+                       const double stiffness = written.next<double>(types)[k - 1];
+                       add(stiffness, m, m % 2 ? stiffness : -stiffness);
+                     }
+                     return read;
+                   }
+                   if (written.size() != types * (sizeof(double) + 2 * sizeof(int))) return {};
+                   const double stiffness = written.next<double>(types)[k - 1];
+                   const int sign = written.next<int>(types)[k - 1],
+                             multiplicity = written.next<int>(types)[k - 1];
+                   if (multiplicity > manymove::dpd::kMostMultiplicity) return {};
+                   add(stiffness, multiplicity, sign * stiffness);
+                   return read;
+                 });
 }
 
 std::vector<ImproperCoefficients> BondedStyles::impropers() const {
-  if (!has_impropers()) return {};
-  const auto types = static_cast<std::size_t>(atom->nimpropertypes);
-  RestartBytes written = written_by(*force->improper);
-  if (written.size() != types * 2 * sizeof(double)) return {};
-  const auto stiffness = written.next<double>(types), angle = written.next<double>(types);
-  std::vector<ImproperCoefficients> result{{0, 0}};
-  for (std::size_t k = 0; k < types; ++k) result.push_back({stiffness[k], angle[k]});
-  return result;
+  const std::size_t types = impropers_.part.size() - 1;
+  return by_type(impropers_, ImproperCoefficients{0, 0},
+                 [types](std::size_t k, const auto& part) -> std::optional<ImproperCoefficients> {
+                   RestartBytes written = written_by(*part.style);
+                   if (written.size() != types * 2 * sizeof(double)) return {};
+                   const double stiffness = written.next<double>(types)[k - 1];
+                   return ImproperCoefficients{stiffness, written.next<double>(types)[k - 1]};
+                 });
 }

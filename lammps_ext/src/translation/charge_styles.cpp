@@ -38,13 +38,14 @@ ChargeStyles::ChargeStyles(LAMMPS* lmp, const ServedPairs& pairs)
     cutoff_ = combined_->coulomb_cutoff();
     smearing_ = combined_->smearing();
   } else {
-    style_ = force->pair_match_ptr(coulomb_);
+    style_ = without_suffix(force->pair_match_ptr(coulomb_));
     long_range_ = style_ == "coul/slater/long";
-    // Restart files begin with the cutoff and lambda.
+    // Restart files begin with the cutoff, and lambda or kappa if there is one.
     RestartBytes written([this](std::FILE* file) { coulomb_->write_restart_settings(file); });
     const std::vector<double> number = written.next<double>(2);
     cutoff_ = number[0];
-    smearing_ = number[1];
+    if (is_smeared()) smearing_ = number[1];
+    if (style_ == "coul/debye") screening_ = number[1];
   }
   find_charges();
 }
@@ -83,7 +84,8 @@ std::string ChargeStyles::why_not_pairs() const {
       const std::string why = why_not_pair(i, j);
       if (!why.empty()) return "pair_style " + style_ + why;
     }
-  return smearing_ > 0 ? "" : "pair_style " + style_ + " without a decay length";
+  if (screening_ < 0) return "pair_style " + style_ + " with a negative kappa";
+  return smearing_ > 0 || !is_smeared() ? "" : "pair_style " + style_ + " without a decay length";
 }
 
 std::string ChargeStyles::why_not_pair(int i, int j) const {
@@ -135,6 +137,7 @@ void ChargeStyles::describe(Settings& settings) const {
   manymove::dpd::ChargeSettings& charges = settings.charges;
   charges.cutoff = cutoff_;
   charges.smearing = smearing_;
+  charges.screening = screening_;
   charges.coupling = force->qqrd2e;
   std::copy_n(force->special_coul + 1, 3, charges.special + 1);
   if (!long_range_) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Charges of LAMMPS' pair styles coul/slater/long and coul/slater/cut over a DPD style in
-// hybrid/overlay, with kspace_style pppm: what they ask of an engine.
+// Charges of LAMMPS' pair styles coul/slater/long (with kspace_style pppm or ewald),
+// coul/slater/cut, coul/cut and coul/debye over a DPD style in hybrid/overlay: what they ask of an
+// engine.
 #pragma once
 
 #include <string>
@@ -31,6 +32,7 @@ class ChargeStyles : protected Pointers {
   void set_sums(const manymove::dpd::EnergyAndVirial& sums) const;
 
  private:
+  bool is_smeared() const { return style_ != "coul/cut" && style_ != "coul/debye"; }
   std::string why_not_mesh() const;
   std::string why_not_pairs() const;
   std::string why_not_pair(int i, int j) const;
@@ -40,7 +42,7 @@ class ChargeStyles : protected Pointers {
   const PairManymoveDPDCoulSlaterLong* const combined_;  // if one style has both
   std::string style_;
   bool long_range_ = false;
-  double smearing_ = 0, cutoff_ = 0;
+  double smearing_ = 0, screening_ = 0, cutoff_ = 0;
   double net_charge_ = 0;
   std::vector<double> largest_;  // of the charges of all ranks by type, [types + 1]
 };

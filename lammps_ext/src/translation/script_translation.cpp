@@ -14,7 +14,10 @@
 #include "fix_nh.h"
 #include "force.h"
 #include "modify.h"
+#include "neighbor.h"
+#include "output.h"
 #include "styles/pair_manymove_dpd.h"
+#include "thermo.h"
 #include "translation/box.h"
 #include "translation/lammps_members.h"
 #include "translation/served_commands.h"
@@ -124,7 +127,9 @@ void ScriptTranslation::check_fixes() {
   // nvt/sllod acts on the flow of a fix deform that is served, and nvt without a flow.
   if (chain_ && ChainThermostat::is_sllod(chain_) != (shearing_.fix() != nullptr))
     refusals_.add(name_of(chain_));
-  check_before_exchange();
+  open_face_ = open_face();
+  ignores_losses_ = output->thermo->lostflag != Thermo::ERROR;
+  check_steps_of_host();
   check_rigid();
   if (barostat_.fix() && (forces_.has_moves() || shearing_.fix() || chain_))
     refusals_.add(name_of(barostat_.fix()) + " with fix move, deform or nvt");
@@ -144,6 +149,7 @@ void ScriptTranslation::check_rigid() {
   const std::string name = name_of(rigid_.fix());
   if (barostat_.fix() || shearing_.fix()) refusals_.add(name + " in a box that changes");
   if (!before_exchange_.empty()) refusals_.add(name + " with " + name_of(before_exchange_[0]));
+  if (may_lose_particles()) refusals_.add(name + " with an open face and thermo_modify lost ignore or warn");
   if (pairs_.dpd() && pairs_.dpd()->scalars())
     refusals_.add(name + " with pair_style " + pairs_.dpd()->style());
   for (int k = 0; k < modify->ncompute; ++k)
@@ -159,9 +165,13 @@ void ScriptTranslation::check_rigid() {
   }
 }
 
-void ScriptTranslation::check_before_exchange() {
-  if (before_exchange_.empty()) return;
-  const std::string first = name_of(before_exchange_[0]);
+// Some steps are made by LAMMPS: see step_on_host() of the run style.
+void ScriptTranslation::check_steps_of_host() {
+  const bool loses = may_lose_particles();
+  if (before_exchange_.empty() && !loses) return;
+  const std::string first =
+      loses ? "thermo_modify lost ignore or warn with the open face " + open_face_
+            : name_of(before_exchange_[0]);
   if (barostat_.fix() || shearing_.fix()) refusals_.add(first + " in a box that changes");
   if (!modify->get_fix_by_style("^langevin").empty()) refusals_.add(first + " with fix langevin");
   // The engine has the degrees of freedom of the start of a run.
@@ -169,6 +179,8 @@ void ScriptTranslation::check_before_exchange() {
       chain_ ? modify->get_compute_by_id(std::string(chain_->id) + "_temp") : nullptr;
   if (velocities_.recount_atoms() || (of_chain && recounts_atoms(of_chain)))
     refusals_.add(first + " with a thermostat of compute_modify dynamic/dof yes");
+  if (loses && neighbor->build_once) refusals_.add(first + " and neigh_modify once");
+  if (loses && force->kspace) refusals_.add(first + " and kspace_style " + force->kspace_style);
   for (const Fix* fix : before_exchange_)
     if (charges_.may_change_by(fix)) refusals_.add(name_of(fix) + " with charges");
 }
@@ -239,13 +251,18 @@ std::string ScriptTranslation::take_thermostat() {
 }
 
 std::string ScriptTranslation::risk() const {
+  if (open_face_.empty() || ignores_losses_) return "";
+  return "device auto with the face " + open_face_ +
+         ", which is not periodic and has no fix manymove/wall or wall/reflect of all atoms "
+         "(device cpu keeps them)";
+}
+
+std::string ScriptTranslation::open_face() const {
   for (int face = 0; face < 6; ++face) {
     const int axis = face / 2;
     const bool high = face % 2 != 0;
     if (!domain->periodicity[axis] && !forces_.closes(axis, high))
-      return std::string("device auto with the face ") + "xyz"[axis] + (high ? "hi" : "lo") +
-             ", which is not periodic and has no fix manymove/wall or wall/reflect of all atoms "
-             "(device cpu keeps them)";
+      return std::string(1, "xyz"[axis]) + (high ? "hi" : "lo");
   }
   return "";
 }
@@ -271,6 +288,7 @@ Settings ScriptTranslation::settings() {
   settings.angles = styles_.angles();
   settings.dihedrals = styles_.dihedrals();
   settings.impropers = styles_.impropers();
+  settings.loses_at_once = may_lose_particles();
   charges_.describe(settings);
   forces_.describe(settings, classes_.types());
   velocities_.describe(settings);

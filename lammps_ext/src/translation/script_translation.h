@@ -47,6 +47,8 @@ class ScriptTranslation : protected Pointers {
   // What LAMMPS' own Verlet tolerates but an engine reports as an error during the run; empty if
   // there is nothing.
   std::string risk() const;
+  // Whether particles may leave through an open face, and are then deleted.
+  bool may_lose_particles() const { return !open_face_.empty() && ignores_losses_; }
 
   // Takes fix nvt or nvt/sllod. Returns why it is not served, or "". The fix acts for this, and its
   // action is undone: call it when a device is to keep the particles of an input script that has
@@ -105,7 +107,8 @@ class ScriptTranslation : protected Pointers {
   std::string why_no_engine();
   void find_classes();
   void check_fixes();
-  void check_before_exchange();
+  std::string open_face() const;
+  void check_steps_of_host();
   void check_fix(Fix* fix, int mask);
   void check_rigid();
   bool engine_changes_velocities(Fix* fix);
@@ -128,6 +131,8 @@ class ScriptTranslation : protected Pointers {
   Readers readers_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;
   std::vector<Fix*> end_of_step_, before_exchange_;  // of the host
+  std::string open_face_;  // one that is not periodic and has no wall, such as "xlo"; or empty
+  bool ignores_losses_ = false;
   bool adapted_ = false;  // fixes have changed coefficients that are not in a series yet
   FixNH* chain_ = nullptr;
   std::vector<std::uint32_t> flags_;

@@ -38,7 +38,8 @@ namespace {
 const std::set<std::string> kPairsOfDPD{
     "dpd", "dpd/coul/slater/long", "dpd/tstat", "dpd/ext", "dpd/ext/tstat", "mdpd", "edpd", "tdpd"};
 
-const std::set<std::string> kCharges{"coul/slater/long", "coul/slater/cut"};
+const std::set<std::string> kCharges{"coul/slater/long", "coul/slater/cut", "coul/cut",
+                                     "coul/debye"};
 
 bool is_combined(PairManymoveDPD* style) {
   return dynamic_cast<PairManymoveDPDCoulSlaterLong*>(style) != nullptr;

@@ -97,13 +97,6 @@ MM_HD int neighbor_cell(const Cells& cells, int x, int y, int z, int k) {
   return a < 0 || b < 0 || c < 0 ? -1 : (c * cells.here[1] + b) * cells.here[0] + a;
 }
 
-// Outside the box where it is not periodic: the frame's first and last quarters.
-MM_HD bool outside(std::uint32_t open, const auto& r) {
-  const auto beyond = [](std::uint32_t u) { return u < 0x40000000u || u > 0xc0000000u; };
-  return ((open & 1u) && beyond(high_word(r.x))) || ((open & 2u) && beyond(high_word(r.y))) ||
-         ((open & 4u) && beyond(high_word(r.z)));
-}
-
 // Positions in 16 bits along each edge, modulo a length that is at least four times the reach of
 // the lists: enough to tell neighbors that are out of the cutoff, in half the memory.
 struct ShortFormat {

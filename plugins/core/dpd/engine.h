@@ -140,7 +140,8 @@ struct ImproperCoefficients {
 
 // A box as LAMMPS has it: edges (extent[0], 0, 0), (tilt[0], extent[1], 0),
 // (tilt[1], tilt[2], extent[2]) from low. Along directions that are not periodic, low and extent
-// are walls or fixed faces: a particle that is beyond them when lists are built is lost.
+// are walls or fixed faces: a particle that is beyond them when lists are built is lost (see also
+// Settings::loses_at_once).
 struct Box {
   double low[3], extent[3], tilt[3];
   bool periodic[3];
@@ -204,6 +205,9 @@ struct Settings {
   std::vector<Wall> walls;
   std::vector<BodyForce> body_forces;
   std::vector<Surface> surfaces;
+  // Whether a particle is lost in the very step in which it leaves the box, not when lists are
+  // built.
+  bool loses_at_once = false;
   std::vector<LangevinThermostat> langevin_thermostats;
   SpeedLimit speed_limit;
   std::vector<VelocityChange> velocity_changes;  // in the order in which they act

@@ -102,6 +102,15 @@ struct Matrix {
 
 MM_HD std::uint32_t high_word(std::uint32_t a) { return a; }
 MM_HD std::uint32_t high_word(std::uint64_t a) { return static_cast<std::uint32_t>(a >> 32); }
+MM_HD std::uint32_t low_word(std::uint32_t) { return 0; }
+MM_HD std::uint32_t low_word(std::uint64_t a) { return static_cast<std::uint32_t>(a); }
+
+// Outside the box where it is not periodic: the frame's first and last quarters.
+MM_HD bool outside(std::uint32_t open, const auto& r) {
+  const auto beyond = [](std::uint32_t u) { return u < 0x40000000u || u > 0xc0000000u; };
+  return ((open & 1u) && beyond(high_word(r.x))) || ((open & 2u) && beyond(high_word(r.y))) ||
+         ((open & 4u) && beyond(high_word(r.z)));
+}
 
 // ---- the frame: positions as integers ----
 

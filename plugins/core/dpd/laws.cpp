@@ -268,6 +268,7 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
   motion.half_kicks = s.pairs.types > 1 ? half_kicks : nullptr;
   // A particle that moves by a quarter of all units in a step counts as lost: drift().
   motion.too_far = static_cast<Real>(units<P> / 4);
+  motion.loses_at_once = s.loses_at_once;
   const BoxFrame box{s.box};
   // Along one axis of an upright box.
   const auto place = [&](int axis, double position) {

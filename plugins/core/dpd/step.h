@@ -232,7 +232,8 @@ struct Motion {
   Real half_kick;          // half the time step over the mass, of the only type
   const Real* half_kicks;  // else [types + 1]
   ScalarKind scalars;
-  Real too_far;  // a quarter of the frame in its units: farther than that in one step is lost
+  Real too_far;        // a quarter of the frame in its units: farther than that in one step is lost
+  bool loses_at_once;  // who leaves the box
   int walls, body_forces, surfaces;
   struct {
     typename P::Unsigned position;
@@ -455,6 +456,7 @@ MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
     else
       mirror<P>(wall.position, wall.high, r.z, v.z);
   }
+  crossing.lost = motion.loses_at_once && outside(frame.open, r);
   return crossing;
 }
 

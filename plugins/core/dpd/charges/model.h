@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The electrostatic forces on a charge, the same on CPU and GPU: pairs in real space from a table,
-// and particle-particle particle-mesh Ewald with differentiation in reciprocal space (R. W. Hockney
-// and J. W. Eastwood, Computer Simulation Using Particles, chapter 8; M. Deserno and C. Holm,
-// J. Chem. Phys. 109, 7678 (1998), "the paper" below).
+// The electrostatic forces on a charge, the same on CPU and GPU: pairs in real space, and
+// particle-particle particle-mesh Ewald with differentiation in reciprocal space (R. W. Hockney and
+// J. W. Eastwood, Computer Simulation Using Particles, chapter 8; M. Deserno and C. Holm, J. Chem.
+// Phys. 109, 7678 (1998), "the paper" below).
 //
 // Forces of pairs and the charges on the mesh are summed as integers, so that the order of the sums
 // does not matter. All else has a fixed order, and is compiled without contraction of products and
@@ -16,6 +16,7 @@
 #include "../../runtime/macros.h"
 #include "../cells.h"
 #include "../fixed_point.h"
+#include "../pair_potentials.h"
 
 namespace manymove::dpd {
 
@@ -25,6 +26,11 @@ using Wave = Complex<double>;
 struct ChargedPlace {
   std::uint32_t x, y, z, number;
   double charge;
+};
+
+// The next 32 bits of a place.
+struct PlaceTail {
+  std::uint32_t x, y, z;
 };
 
 // ---- pairs in real space ----
@@ -40,15 +46,19 @@ MM_HD double value_of(const Cubic& p, double t) {
 struct ChargeLaw {
   Matrix<double> edges;  // from units of the frame to lengths
   bool tilted;
-  double cutoff_squared;
-  double intervals;  // of the tables, per length
+  double cutoff_squared, near_squared;  // the latter with the error of places without tails
+  double intervals;                     // of the tables, per length
   double coupling;
   double force_unit, energy_unit;    // of sums of integers
   double force_scale, energy_scale;  // coupling over these units
   // By interval of the distance r: -u'(r) / r and u(r) of two unit charges, of the short-range part
   // and of the whole law.
   const Cubic *force, *energy, *whole_force, *whole_energy;
-  int cells[3];  // along each edge of the frame, at least half the cutoff wide
+  // Of points, whose law has no table: kappa, and the square of the smallest distance that counts,
+  // because integers have a largest force. The latter is 0 for smeared charges.
+  double screening, least_squared;
+  const PlaceTail* tail;  // by number; null: places have no more than 32 bits
+  int cells[3];           // along each edge of the frame, at least half the cutoff wide
   // Of the dipole moment, a sum of integers, and the force on a unit charge along z per unit of it,
   // which is 0 if there is no slab.
   double dipole_unit, slab_force;
@@ -57,6 +67,23 @@ struct ChargeLaw {
 // Force, energy and virial of one charge, in units of the law.
 struct ChargeSums {
   std::int64_t force[3] = {}, energy = 0, virial[6] = {};
+};
+
+// Sums over charges, the energy first: multiples of 2^20 units, and the rest. Any number of charges
+// leaves room for the sum, which is exact and does not depend on the order.
+struct ChargeTotals {
+  std::int64_t high[7] = {}, low[7] = {};
+
+  template <class Add>
+  static MM_HD void split(const ChargeSums& sums, const Add& add) {
+    for (int k = 0; k < 7; ++k) {
+      const std::int64_t value = k == 0 ? sums.energy : sums.virial[k - 1];
+      add(k, value >> 20, value & 0xfffff);
+    }
+  }
+  double operator[](int k) const {
+    return 0x1p20 * static_cast<double>(high[k]) + static_cast<double>(low[k]);
+  }
 };
 
 MM_HD Vector<double> separation(const ChargeLaw& law, const ChargedPlace& i,
@@ -68,26 +95,60 @@ MM_HD Vector<double> separation(const ChargeLaw& law, const ChargedPlace& i,
 }
 MM_HD bool are_near(const ChargeLaw& law, const ChargedPlace& i, const ChargedPlace& j) {
   const Vector<double> r = separation(law, i, j);
-  return (dot(r, r) < law.cutoff_squared) & (i.number != j.number);
+  return (dot(r, r) < law.near_squared) & (i.number != j.number);
+}
+// With the tails of both places.
+MM_HD Vector<double> whole_separation(const ChargeLaw& law, const ChargedPlace& i,
+                                      const ChargedPlace& j) {
+  if (!law.tail) return separation(law, i, j);
+  const PlaceTail &k = law.tail[i.number], &l = law.tail[j.number];
+  const auto along = [](std::uint32_t a, std::uint32_t a_low, std::uint32_t b,
+                        std::uint32_t b_low) {
+    const auto word = [](std::uint32_t high, std::uint32_t low) {
+      return static_cast<std::uint64_t>(high) << 32 | low;
+    };
+    return 0x1p-32 *
+           static_cast<double>(static_cast<std::int64_t>(word(a, a_low) - word(b, b_low)));
+  };
+  return law.edges.times(along(i.x, k.x, j.x, l.x), along(i.y, k.y, j.y, l.y),
+                         along(i.z, k.z, j.z, l.z), law.tilted);
+}
+
+// -u'(r) / r and u(r) of two unit charges.
+struct UnitPair {
+  double over_distance, energy;
+};
+// By tables of smeared charges; u = exp(-kappa r) / r of points.
+MM_HD UnitPair unit_pair(const ChargeLaw& law, const Cubic* force, const Cubic* energy,
+                         double squared, bool with_energy) {
+  if (law.least_squared > 0) {
+    const double counts = max_of(squared, law.least_squared), r = square_root(counts),
+                 decay = law.screening > 0 ? exponential_function(-law.screening * r) : 1.0,
+                 u = decay / r;
+    return {fused(law.screening, r, 1.0) * u / counts, u};
+  }
+  const double at = square_root(squared) * law.intervals;
+  const int k = static_cast<int>(at);
+  const double t = at - static_cast<double>(k);
+  return {value_of(force[k], t), with_energy ? value_of(energy[k], t) : 0};
 }
 
 // Adds a pair by the law of these tables, times a factor.
 template <bool reading>
 MM_HD void add_pair(const ChargeLaw& law, const Cubic* force, const Cubic* energy, double factor,
                     const ChargedPlace& i, const ChargedPlace& j, ChargeSums& sums) {
-  const auto [x, y, z] = separation(law, i, j);
+  const auto [x, y, z] = whole_separation(law, i, j);
   const double squared = fused(x, x, fused(y, y, z * z));
   if (!(squared < law.cutoff_squared) || i.number == j.number) return;
-  const double at = square_root(squared) * law.intervals;
-  const int k = static_cast<int>(at);
-  const double t = at - static_cast<double>(k), charges = factor * (i.charge * j.charge),
-               over_distance = charges * value_of(force[k], t);
+  const UnitPair unit = unit_pair(law, force, energy, squared, reading);
+  const double charges = factor * (i.charge * j.charge),
+               over_distance = charges * unit.over_distance;
   const double f = over_distance * law.force_scale;
   sums.force[0] += nearest_integer(f * x);
   sums.force[1] += nearest_integer(f * y);
   sums.force[2] += nearest_integer(f * z);
   if constexpr (!reading) return;
-  sums.energy += nearest_integer(charges * value_of(energy[k], t) * law.energy_scale);
+  sums.energy += nearest_integer(charges * unit.energy * law.energy_scale);
   const double w = over_distance * law.energy_scale;
   const double r[6][2] = {{x, x}, {y, y}, {z, z}, {x, y}, {x, z}, {y, z}};
   for (int a = 0; a < 6; ++a) sums.virial[a] += nearest_integer(w * (r[a][0] * r[a][1]));

@@ -88,6 +88,8 @@ double sum_of_squares(double k, int order) {
 }
 
 constexpr double kMostWaves = 1e7;
+// The cutoff over the smallest distance of points that counts.
+constexpr double kNearest = 2048;
 
 // The length of the box along an axis, in which waves are periodic.
 double period_of(const Settings& s, int a) {
@@ -201,10 +203,11 @@ void average_highest_waves(const ChargeMesh& mesh, std::vector<double>& influenc
 void check_charges(const Settings& s) {
   const ChargeSettings& c = s.charges;
   if (!c.any()) return;
-  if (!std::isfinite(c.cutoff) || !(c.smearing > 0) || !std::isfinite(c.smearing) ||
-      !(c.coupling > 0) || !std::isfinite(c.coupling) || !(c.splitting >= 0) ||
-      !std::isfinite(c.splitting))
+  if (!std::isfinite(c.cutoff) || !(c.smearing >= 0) || !std::isfinite(c.smearing) ||
+      !(c.screening >= 0) || !std::isfinite(c.screening) || !(c.coupling > 0) ||
+      !std::isfinite(c.coupling) || !(c.splitting >= 0) || !std::isfinite(c.splitting))
     refuse("coefficients of charges are out of range");
+  if (c.are_points() && c.has_waves()) refuse("a sum over waves of charges without a decay length");
   if (s.shear.rate != 0) refuse("charges in a sheared box");
   const std::array<double, 3> width = exact_widths_of(s.box);
   for (int a = 0; a < 3; ++a)
@@ -229,7 +232,10 @@ void check_charges(const Settings& s) {
 }
 
 ChargePlan::ChargePlan(const Settings& s)
-    : cutoff_(s.charges.cutoff), splitting_(s.charges.splitting) {
+    : has_tails(s.charges.are_points() && s.pairs.double_precision),
+      cutoff_(s.charges.cutoff),
+      splitting_(s.charges.splitting),
+      points_(s.charges.are_points()) {
   const ChargeSettings& c = s.charges;
   const std::array<double, 3> width = exact_widths_of(s.box);
   double unit[3];  // of the frame, in edges of the box
@@ -242,16 +248,25 @@ ChargePlan::ChargePlan(const Settings& s)
   law.edges = {s.box.extent[0] * unit[0], s.box.extent[1] * unit[1], s.box.extent[2] * unit[2],
                s.box.tilt[0] * unit[1],   s.box.tilt[1] * unit[2],   s.box.tilt[2] * unit[2]};
   law.tilted = !is_upright(s.box);
-  law.cutoff_squared = cutoff_ * cutoff_;
+  law.cutoff_squared = law.near_squared = cutoff_ * cutoff_;
   law.intervals = kTableIntervals / cutoff_;
   law.coupling = c.coupling;
+  for (int kind = 1; kind < 4; ++kind) left_out_[kind] = 1 - c.special[kind];
+  if (points_) {
+    // Without their tails, places are up to 2^-32 of the frame lower.
+    law.near_squared *= 1 + 0x1p-28 * *std::max_element(frame_.begin(), frame_.end()) / cutoff_;
+    law.screening = c.screening;
+    law.least_squared = law.cutoff_squared / (kNearest * kNearest);
+    largest_force_ = 16 / law.cutoff_squared;
+    largest_energy_ = 1 / cutoff_;
+    return;
+  }
   const auto make_tables = [&](double splitting, std::vector<Cubic>& forces,
                                std::vector<Cubic>& energies) {
     forces = table_of([&](double r) { return force_of(r, splitting, c.smearing); }, cutoff_);
     energies = table_of([&](double r) { return energy_of(r, splitting, c.smearing); }, cutoff_);
   };
   make_tables(splitting_, force, energy);
-  for (int kind = 1; kind < 4; ++kind) left_out_[kind] = 1 - c.special[kind];
   if (std::any_of(left_out_, left_out_ + 4, [](double share) { return share != 0; }))
     make_tables(0, whole_force, whole_energy);
   for (const auto* tables : {&force, &whole_force})
@@ -341,10 +356,12 @@ void ChargePlan::take(int count, const Topology& topology, Communicator* communi
   }
   std::sort(charge.begin(), charge.end(),
             [](const TaggedCharge& a, const TaggedCharge& b) { return a.tag < b.tag; });
-  double largest = 0, sum = 0;
+  double largest = 0, second = 0, sum = 0;
   squares_ = 0;
   for (const TaggedCharge& each : charge) {
-    largest = std::max(largest, std::fabs(each.charge));
+    const double size = std::fabs(each.charge);
+    second = std::max(second, std::min(size, largest));
+    largest = std::max(largest, size);
     sum += each.charge;
     squares_ += each.charge * each.charge;
   }
@@ -352,8 +369,9 @@ void ChargePlan::take(int count, const Topology& topology, Communicator* communi
   if (splitting_ > 0 && std::fabs(sum) > 1e-5)
     refuse("the net charge is ", sum, ", and must be 0 for a sum over all periodic images");
   if (largest == 0) largest = 1;
-  law.force_unit = unit_of(law.coupling * largest * largest * largest_force_, 44);
-  law.energy_unit = unit_of(law.coupling * largest * largest * largest_energy_, 34);
+  const double product = largest * (points_ && second > 0 ? second : largest);
+  law.force_unit = unit_of(law.coupling * product * largest_force_, 44);
+  law.energy_unit = unit_of(law.coupling * product * largest_energy_, points_ ? 44 : 34);
   law.force_scale = law.coupling / law.force_unit;
   law.energy_scale = law.coupling / law.energy_unit;
   mesh.charge_unit = waves.unit = unit_of(largest, 40);
@@ -397,11 +415,11 @@ int ChargePlan::number_of(std::uint32_t tag) const {
   return found != charge.end() && found->tag == tag ? static_cast<int>(found - charge.begin()) : -1;
 }
 
-EnergySum ChargePlan::of_pairs(const ChargeSums& sums) const {
+EnergySum ChargePlan::of_pairs(const ChargeTotals& sums) const {
   // Each pair counts at both ends.
   const double unit = 0.5 * law.energy_unit;
-  EnergySum all{unit * static_cast<double>(sums.energy), {}};
-  for (int a = 0; a < 6; ++a) all.virial[a] = unit * static_cast<double>(sums.virial[a]);
+  EnergySum all{unit * sums[0], {}};
+  for (int a = 0; a < 6; ++a) all.virial[a] = unit * sums[1 + a];
   return all;
 }
 

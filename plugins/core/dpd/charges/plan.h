@@ -31,11 +31,13 @@ struct ChargePlan {
   int number_of(std::uint32_t tag) const;
 
   // The sums of a state; pairs and waves are sums over charges and waves, in the units of the law.
-  EnergySum of_pairs(const ChargeSums& sums) const;
+  EnergySum of_pairs(const ChargeTotals& sums) const;
   EnergySum of_waves(const WaveSums& waves, std::int64_t dipole) const;
   // Sums over the waves one by one; sum: ChargeWaves::sum.
   WaveSums add_waves(const std::int64_t* sum) const;
 
+  // Whether places need tails: smeared charges do not depend on their last bits.
+  bool has_tails = false;
   int cells() const { return law.cells[0] * law.cells[1] * law.cells[2]; }
 
   ChargeLaw law{};                                              // without tables
@@ -59,6 +61,7 @@ struct ChargePlan {
   void take_links(const std::vector<SpecialLink>& links);
 
   double cutoff_, splitting_;
+  bool points_;
   double left_out_[4] = {};                          // by kind of special neighbors
   double per_volume_ = 0, period_[3], quarter_ = 0;  // of waves: coupling / V, and 1 / (4 alpha^2)
   ReciprocalLattice lattice_{};

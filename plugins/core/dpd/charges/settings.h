@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Electrostatics of DPD: charges smeared out with an exponential decay, of which the density of a
 // unit charge is exp(-2 r / lambda) / (pi lambda^3), as LAMMPS' styles coul/slater/long and
-// coul/slater/cut have them. M. Gonzalez-Melchor et al., J. Chem. Phys. 125, 224107 (2006).
+// coul/slater/cut have them (M. Gonzalez-Melchor et al., J. Chem. Phys. 125, 224107 (2006)); or
+// points, whose energy is exp(-kappa r) / r up to the cutoff, where it is not shifted, as in
+// coul/cut and coul/debye.
 #pragma once
 
 namespace manymove::dpd {
 
 struct ChargeSettings {
-  double cutoff = 0;    // of the real-space part; 0: there are no charges
-  double smearing = 0;  // lambda, a length
-  double coupling = 1;  // energy times length over charge squared (LAMMPS' qqrd2e)
+  double cutoff = 0;     // of the real-space part; 0: there are no charges
+  double smearing = 0;   // lambda, a length; 0: points
+  double screening = 0;  // kappa of points, an inverse length
+  double coupling = 1;   // energy times length over charge squared (LAMMPS' qqrd2e)
   // Factors of the forces of pairs, by kind of special neighbors (Topology::special_kind).
   double special[4] = {1, 1, 1, 1};
   double splitting = 0;  // alpha of Ewald's sum, an inverse length; 0: the sum of pairs alone
@@ -22,6 +25,7 @@ struct ChargeSettings {
   double slab = 1;
 
   bool any() const { return cutoff > 0; }
+  bool are_points() const { return smearing == 0; }
   bool has_waves() const { return splitting > 0; }
   bool has_mesh() const { return has_waves() && largest_wave_number == 0; }
 };

@@ -65,14 +65,16 @@ class CpuCharges {
       fill_mesh(sums);
     else if (arguments_.waves.count)
       fill_waves(sums);
-    ChargeSums of_pairs;
+    ChargeTotals of_pairs;
     std::mutex lock;
     for_each_range(pool_, static_cast<int>(place_.size()), [&](int first, int last) {
-      ChargeSums part;
+      ChargeTotals part;
       kernels_.forces(arguments_, first, last, sums ? &part : nullptr);
       const std::lock_guard<std::mutex> guard(lock);
-      of_pairs.energy += part.energy;
-      for (int a = 0; a < 6; ++a) of_pairs.virial[a] += part.virial[a];
+      for (int k = 0; k < 7; ++k) {
+        of_pairs.high[k] += part.high[k];
+        of_pairs.low[k] += part.low[k];
+      }
     });
     if (sums) sums->charges = plan_.of_pairs(of_pairs);
     for (const Carrier& each : carrier_) add(each.index, force_[each.number]);
@@ -101,7 +103,17 @@ class CpuCharges {
       mine[k] = {high_word(p.x), high_word(p.y), high_word(p.z), number,
                  plan_.charge[number].charge};
     }
-    if (communicator_) mine = collect(*communicator_, std::move(mine));
+    std::vector<PlaceTail> tails;
+    for (std::size_t k = 0; plan_.has_tails && k < mine.size(); ++k) {
+      const Position& p = position[carrier_[k].index];
+      tails.push_back({low_word(p.x), low_word(p.y), low_word(p.z)});
+    }
+    if (communicator_) {
+      mine = collect(*communicator_, std::move(mine));
+      if (plan_.has_tails) tails = collect(*communicator_, std::move(tails));
+    }
+    tail_.resize(plan_.has_tails ? plan_.charge.size() : 0);
+    for (std::size_t k = 0; k < tails.size(); ++k) tail_[mine[k].number] = tails[k];
     start_.assign(static_cast<std::size_t>(plan_.cells()) + 1, 0);
     for (const ChargedPlace& p : mine)
       ++start_[static_cast<std::size_t>(cell_of(plan_.law, p)) + 1];
@@ -120,6 +132,7 @@ class CpuCharges {
                   .shared = pool_.size() > 1,
                   .force = force_.data()};
     ChargeLaw& law = arguments_.law;
+    law.tail = plan_.has_tails ? tail_.data() : nullptr;
     law.force = plan_.force.data();
     law.energy = plan_.energy.data();
     law.whole_force = plan_.whole_force.data();
@@ -178,6 +191,7 @@ class CpuCharges {
   std::vector<Carrier> carrier_;   // the rank's charged particles
   std::vector<std::uint8_t> own_;  // by number: whether the rank has it
   std::vector<ChargedPlace> place_, by_number_;
+  std::vector<PlaceTail> tail_;  // by number
   std::vector<int> start_;
   std::vector<Vector<double>> force_;  // by number
   std::vector<std::int64_t> mesh_charge_, wave_sum_;

@@ -12,7 +12,7 @@ using Lines = Complex<DoubleLanes>;
 constexpr int kMostNear = 256;
 
 template <int order, bool reading>
-void add_forces(const ChargeArguments& a, int first, int last, ChargeSums* sums) {
+void add_forces(const ChargeArguments& a, int first, int last, ChargeTotals* sums) {
   for (int k = first; k < last; ++k) {
     const ChargedPlace p = a.place[k];
     if (!a.own[p.number]) continue;
@@ -29,12 +29,14 @@ void add_forces(const ChargeArguments& a, int first, int last, ChargeSums* sums)
         field = field + field_of_plane<order>(a.mesh, p, plane);
     a.force[p.number] = force + force_in(a.law, field, a.dipole, p);
     if constexpr (!reading) continue;
-    sums->energy += of_pairs.energy;
-    for (int k = 0; k < 6; ++k) sums->virial[k] += of_pairs.virial[k];
+    ChargeTotals::split(of_pairs, [&](int k, std::int64_t high, std::int64_t low) {
+      sums->high[k] += high;
+      sums->low[k] += low;
+    });
   }
 }
 
-void forces(const ChargeArguments& a, int first, int last, ChargeSums* sums) {
+void forces(const ChargeArguments& a, int first, int last, ChargeTotals* sums) {
   for_constant<5, 0, 2, 3, 4, 6, 7>(a.mesh.order, [&](auto order) {
     if (sums)
       add_forces<order(), true>(a, first, last, sums);

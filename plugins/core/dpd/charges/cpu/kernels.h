@@ -25,7 +25,7 @@ struct ChargeArguments {
 struct ChargeKernels {
   // The forces on those of the places from first to before last that this rank has; their energies
   // are added to sums if it is not null.
-  void (*forces)(const ChargeArguments& arguments, int first, int last, ChargeSums* sums);
+  void (*forces)(const ChargeArguments& arguments, int first, int last, ChargeTotals* sums);
   void (*spread)(const ChargeArguments& arguments, int first, int last);
   // The sums of the waves from first to before last.
   void (*waves)(const ChargeArguments& arguments, int first, int last);

@@ -9,6 +9,7 @@ namespace manymove::dpd {
 namespace {
 
 using Counter = unsigned long long;
+constexpr int kDipole = 14;  // of DeviceChargeArrays::sums
 
 __device__ void add_integer(Counter* to, std::int64_t value) {
   atomicAdd(to, static_cast<Counter>(value));
@@ -39,7 +40,7 @@ __global__ void follow_kernel(int count, const typename P::Velocity* velocity,
 
 template <Precision P>
 __device__ void enter_cell(const DeviceChargeArrays<P>& a, const ChargedPlace& place) {
-  if (a.law.slab_force != 0) add_integer(&a.sums[7], dipole_of(a.law, place));
+  if (a.law.slab_force != 0) add_integer(&a.sums[kDipole], dipole_of(a.law, place));
   atomicAdd(&a.filling[cell_of(a.law, place)], 1u);
 }
 // One thread per charge of this rank: where it is, and how many there are in each cell.
@@ -52,6 +53,7 @@ __global__ void locate_kernel(int owned, const __grid_constant__ DeviceChargeArr
   const ChargedPlace place{high_word(p.x), high_word(p.y), high_word(p.z),
                            static_cast<std::uint32_t>(number), a.charge[number].charge};
   a.found[number] = place;
+  if (a.tail) a.tail[number] = {low_word(p.x), low_word(p.y), low_word(p.z)};
   if (a.alone) enter_cell(a, place);
 }
 // One thread per charge of all ranks.
@@ -298,12 +300,14 @@ __global__ void __launch_bounds__(kThreads)
                        static_cast<double>(sums.force[2]) * a.law.force_unit};
   Vector<double> field{0, 0, 0};
   if constexpr (order > 0) field = field_of_lanes<order>(a.mesh, p, lane);
-  force = force + force_in(a.law, field, static_cast<std::int64_t>(a.sums[7]), p);
+  force = force + force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p);
   if (!here) return;
   if (lane == 0) a.force[carrier] = vector_of<typename P::Real>(force);
   if constexpr (reading) {
-    add_integer(&a.sums[0], sums.energy);
-    for (int w = 0; w < 6; ++w) add_integer(&a.sums[1 + w], sums.virial[w]);
+    ChargeTotals::split(sums, [&](int k, std::int64_t high, std::int64_t low) {
+      add_integer(&a.sums[k], high);
+      add_integer(&a.sums[7 + k], low);
+    });
   }
 }
 
@@ -329,7 +333,7 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
       influence_(on_device(plan_.influence, stream)),
       wave_(on_device(plan_.wave, stream)),
       wave_sum_(2 * plan_.wave.size()),
-      sums_(8) {
+      sums_(kDipole + 1) {
   if (!plan_.mesh.order) return;
   const auto size = static_cast<std::size_t>(plan_.mesh.size());
   for (int a = 0; a < 3; ++a) twiddle_[a] = on_device(plan_.twiddle[a], stream);
@@ -346,10 +350,12 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   special_ = on_device(plan_.special, stream_);
   charge_ = on_device(plan_.charge, stream_);
   allocate_each(plan_.charge.size(), carrier_, own_, found_, place_);
+  if (plan_.has_tails) allocate_each(plan_.charge.size(), tail_);
   allocate_each(1, owned_);
   allocate_each(static_cast<std::size_t>(plan_.cells()) + 1, filling_, start_);
   filling_.clear(stream_);
   found_.clear(stream_);
+  tail_.clear(stream_);
   sums_.clear(stream_);
   if (plan_.mesh.order) mesh_charge_.clear(stream_);
   exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1, stream_);
@@ -368,6 +374,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.owned = owned_.data();
   a.found = found_.data();
   a.place = place_.data();
+  a.law.tail = a.tail = tail_.data();
   a.filling = filling_.data();
   a.start = start_.data();
   a.sums = sums_.data();
@@ -472,11 +479,11 @@ void DeviceCharges<P>::launch_lines(int axis, int arrays, int buffers, const aut
 
 template <Precision P>
 void DeviceCharges<P>::set_sums(EnergyAndVirial& sums) const {
-  std::int64_t integers[8];
-  stream_.fetch(sums_.data(), reinterpret_cast<unsigned long long*>(integers), 8);
-  ChargeSums of_pairs;
-  of_pairs.energy = integers[0];
-  std::copy_n(integers + 1, 6, of_pairs.virial);
+  std::int64_t integers[kDipole + 1];
+  stream_.fetch(sums_.data(), reinterpret_cast<unsigned long long*>(integers), kDipole + 1);
+  ChargeTotals of_pairs;
+  std::copy_n(integers, 7, of_pairs.high);
+  std::copy_n(integers + 7, 7, of_pairs.low);
   sums.charges = plan_.of_pairs(of_pairs);
   WaveSums waves;
   if (plan_.mesh.order) {
@@ -488,7 +495,7 @@ void DeviceCharges<P>::set_sums(EnergyAndVirial& sums) const {
     stream_.fetch(wave_sum_.data(), of_waves.data(), of_waves.size());
     waves = plan_.add_waves(of_waves.data());
   }
-  sums.mesh = plan_.of_waves(waves, integers[7]);
+  sums.mesh = plan_.of_waves(waves, integers[kDipole]);
 }
 
 template class DeviceCharges<Mixed>;

@@ -35,8 +35,9 @@ struct DeviceChargeArrays {
   int* carrier;                     // by number: the particle, or -1 if another rank has it
   int *own, *owned;                 // numbers of this rank's charges in any order; how many
   ChargedPlace *found, *place;      // by number, and in the order of cells
+  PlaceTail* tail;                  // by number; null: none
   unsigned *filling, *start;        // by cell
-  unsigned long long* sums;         // [8]: ChargeSums without forces, then the dipole moment
+  unsigned long long* sums;         // [15]: ChargeTotals, then the dipole moment
   WaveSums *of_row, *of_plane;      // of the mesh
   Vector<typename P::Real>* force;  // by particle
 };
@@ -81,6 +82,7 @@ class DeviceCharges {
   DeviceBuffer<SpecialCharge> special_;
   DeviceBuffer<int> carrier_, own_, owned_;
   DeviceBuffer<ChargedPlace> found_, place_;
+  DeviceBuffer<PlaceTail> tail_;
   DeviceBuffer<unsigned> filling_, start_;
   DeviceBuffer<char> sum_memory_;
   std::size_t sum_bytes_ = 0;

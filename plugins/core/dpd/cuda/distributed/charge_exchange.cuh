@@ -15,24 +15,28 @@ namespace manymove::dpd {
 // number: of the charge, among those of all ranks.
 struct PlaceRecord {
   std::uint32_t x, y, z, number;
+  PlaceTail tail;
 };
 
 // All records for a rank are those of the `owned` charges.
 static __global__ void pack_places_kernel(int owned, const int* own, const ChargedPlace* found,
+                                          const PlaceTail* tail,
                                           const __grid_constant__ Records<PlaceRecord> to) {
   const int k = to.index();
   if (k < 0) return;
   const ChargedPlace& p = found[own[k % owned]];
-  to.mine() = {p.x, p.y, p.z, static_cast<std::uint32_t>(own[k % owned])};
+  const auto number = static_cast<std::uint32_t>(own[k % owned]);
+  to.mine() = {p.x, p.y, p.z, number, tail ? tail[number] : PlaceTail{0, 0, 0}};
 }
 static __global__ void unpack_places_kernel(const __grid_constant__ Records<PlaceRecord> from,
                                             int charges, const TaggedCharge* charge,
-                                            ChargedPlace* found) {
+                                            ChargedPlace* found, PlaceTail* tail) {
   if (from.index() < 0) return;
   const PlaceRecord p = from.mine();
   // What has not come, because the host has given up, is undefined.
-  if (p.number < static_cast<std::uint32_t>(charges))
-    found[p.number] = {p.x, p.y, p.z, p.number, charge[p.number].charge};
+  if (p.number >= static_cast<std::uint32_t>(charges)) return;
+  found[p.number] = {p.x, p.y, p.z, p.number, charge[p.number].charge};
+  if (tail) tail[p.number] = p.tail;
 }
 
 template <Precision P>
@@ -70,9 +74,10 @@ class ChargeExchange {
     located_.record(main);
     located_.hold(stream);
     const auto t = place_records<PlaceRecord>(*c_.transport, to_, from_);
-    launch_records(t.to, stream, &pack_places_kernel, *owned_, a.own, a.found, t.to);
+    launch_records(t.to, stream, &pack_places_kernel, *owned_, a.own, a.found, a.tail, t.to);
     c_.transport->exchange(t.sent, t.received, stream);
-    launch_records(t.from, stream, &unpack_places_kernel, t.from, a.charges, a.charge, a.found);
+    launch_records(t.from, stream, &unpack_places_kernel, t.from, a.charges, a.charge, a.found,
+                   a.tail);
     there_.record(stream);
     there_.hold(main);
     charges_.launch(reading);

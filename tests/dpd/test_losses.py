@@ -1,0 +1,138 @@
+"""Particles that leave through open faces with `thermo_modify lost ignore` or `warn`: the host
+makes the steps in which they leave."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dpd_comparisons import (
+    assert_named,
+    assert_ranks_of_lammps,
+    assert_restart_continues,
+    assert_steps_of_lammps,
+    assert_threads_do_not_count,
+)
+from dpd_scripts import (
+    END,
+    THROWN,
+    assert_close,
+    assert_stays,
+    fluid,
+    one_type,
+    resident,
+    state,
+    two_types,
+)
+from lammps_host import THERMO, needs_lammps, run_lammps
+from machine import on_gpu
+
+pytestmark = needs_lammps
+
+# LAMMPS deletes what is outside when it builds its lists.
+OFTEN = "neigh_modify every 1 delay 0 check no\n"
+NVE = "fix move all nve\n"
+TABLE = THERMO.replace("press", "press atoms") + "thermo_modify lost ignore\n"
+
+
+def open_box(faces: str = "p p f", more: str = "", temperature: float = 0.0, **settings) -> str:
+    script = two_types(before=f"boundary {faces}", **settings)
+    return script + fluid(temperature=temperature) + NVE + OFTEN + more
+
+
+SCRIPTS = {
+    "slab": open_box(),
+    "droplet": open_box("f f f"),
+    "open above": open_box(more="fix w all wall/reflect zlo EDGE\nfix g all addforce 0 0 v_up\n")
+    .replace("fix move", "variable up equal 0.1*step\nfix move"),
+    "thermostat": open_box(more="fix t all temp/berendsen 1.0 1.5 0.1\n"),
+    "nvt": open_box(more="fix n all nvt temp 1.0 1.0 0.2\n").replace(NVE, ""),
+    "adapt": open_box(more="variable a equal 20+0.2*step\n"
+    "fix a all adapt 3 pair manymove/dpd a 1 1 v_a\n"),
+    "deposit": open_box(
+        more="region top block 0 7 0 7 5 6\nfix in all deposit 5 1 9 49 region top near 0.1\n"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_steps_are_those_of_lammps(name, device, tmp_path):
+    runs = "thermo 5\nrun 20\nrun 12\n"
+    assert_steps_of_lammps(SCRIPTS[name], "double", device, tmp_path, runs, TABLE, 10.0)
+    end = resident(device) + TABLE + runs
+    atoms = run_lammps(SCRIPTS[name] + end, tmp_path).thermo()["Atoms"]
+    assert (np.diff(atoms) < 0).sum() > 2
+
+
+def test_steps_at_temperature_zero_are_those_of_lammps_to_twelve_digits(device, tmp_path):
+    end = TABLE + "thermo 4\nrun 12\n"
+    script = open_box(timestep=0.002)
+    assert_steps_of_lammps(script, "double", device, tmp_path, end, "", 0.01)
+
+
+@pytest.mark.parametrize("grid", ["1 1 2", "2 1 2"])
+def test_ranks(grid, device, tmp_path):
+    script = open_box("f p f").replace("boundary", f"processors {grid}\nboundary")
+    ranks = int(np.prod([int(n) for n in grid.split()]))
+    runs = "thermo_modify lost ignore\nthermo 5\nrun 30\n"
+    assert_ranks_of_lammps(script, ranks, device, tmp_path, runs)
+
+
+def test_restart_continues(device, tmp_path):
+    rest = NVE + OFTEN
+    assert_restart_continues(SCRIPTS["slab"], rest, device, tmp_path, TABLE)
+
+
+def test_threads_do_not_count(tmp_path):
+    assert_threads_do_not_count(open_box(temperature=1.0), tmp_path, TABLE, ("Atoms", "Press"))
+
+
+def test_output_changes_the_trajectory_by_rounding_alone(device, tmp_path):
+    # Where a particle has left, the others continue from the copy of the host, whose positions have
+    # 53 bits.
+    script = open_box() + resident(device) + TABLE
+    rare, often = (
+        state(run_lammps(script + f"thermo {every}\nrun 40\n" + END, tmp_path)) for every in (40, 7)
+    )
+    assert_close(often, rare, 1e-11)
+
+
+THROWN_OUT = one_type(THROWN, law="0.0 0.0", before="boundary p p f", timestep=0.1)
+
+
+@pytest.mark.parametrize("word", ["ignore", "warn"])
+def test_the_others_remain(word, device, tmp_path):
+    script = THROWN_OUT + f"thermo_modify lost {word}\nthermo 5\n" + resident(device)
+    run = run_lammps(script + "run 20\n", tmp_path)
+    assert "on 1 procs for 20 steps with 1 atoms" in run.output
+    assert ("WARNING: Lost atoms: original 2 current 1" in run.output) == (word == "warn")
+
+
+def test_all_may_leave(device, tmp_path):
+    script = THROWN_OUT + "set atom 2 vz -12\nthermo_modify lost ignore\n" + resident(device)
+    run = run_lammps(script + "run 20\nrun 20\n", tmp_path)
+    assert run.output.count("for 20 steps with 0 atoms") == 2
+    assert_stays(run)
+
+
+def test_what_is_not_served_is_named(tmp_path):
+    script = open_box() + "thermo_modify lost ignore\n"
+    face = "thermo_modify lost ignore or warn with the open face zlo"
+    assert_named(script + "fix l all langevin 1 1 1 7\n", f"{face} with fix langevin", tmp_path)
+    assert_named(script + "neigh_modify once yes\n", f"{face} and neigh_modify once", tmp_path)
+    dynamic = "fix t all temp/berendsen 1 1 1\ncompute_modify t_temp dynamic/dof yes\n"
+    assert_named(script + dynamic, f"{face} with a thermostat of compute_modify", tmp_path)
+
+
+def test_an_error_remains_an_error(device, tmp_path):
+    run = run_lammps(THROWN_OUT + resident(device) + "run 20\n", tmp_path, fails=True)
+    assert "Lost atoms: particle 1 was lost before step" in run.output
+
+
+@on_gpu
+def test_cpu_and_gpu_give_the_same_bits(tmp_path):
+    script = open_box(temperature=1.0) + TABLE
+    cpu, cuda = (
+        run_lammps(script + resident(device) + "run 60\n" + END, tmp_path)
+        for device in ("cpu", "cuda")
+    )
+    assert (state(cpu) == state(cuda)).all()
