@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "../../runtime/errors.h"
 #include "../../runtime/logarithm.h"
@@ -229,6 +230,10 @@ CrossingsWanted crossings_wanted(const State& s) {
   wanted.farthest2 = static_cast<float>(farthest * farthest * (1 + 1e-5));
   wanted.range = farthest <= 2 * static_cast<double>(s.narrowest_half()) ? 1 : 2;
   return wanted;
+}
+
+std::vector<Crossing> crossings_of_ranks(const State& s, std::vector<Crossing> mine) {
+  return s.ranks ? collect(*s.ranks, std::move(mine)) : mine;
 }
 
 double least_of_ranks(const State& s, double least) {

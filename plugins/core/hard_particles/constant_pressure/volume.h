@@ -52,6 +52,8 @@ double least_of_ranks(const State& state, double least);
 
 // With steps: the pairs that the trial changes after a cycle may move across a range.
 CrossingsWanted crossings_wanted(const State& state);
+// Those of all ranks, from those of each. Collective where ranks divide the system.
+std::vector<Crossing> crossings_of_ranks(const State& state, std::vector<Crossing> mine);
 
 // The random numbers of a trial change of the box: its magnitude in steps, from 0 to `most`, its
 // sign, and a uniform number in (0, 1) for the decision.

@@ -201,7 +201,7 @@ class CpuParticles final : public CpuEngine {
     });
     for (const Worker& worker : workers_)
       all.insert(all.end(), worker.crossings.begin(), worker.crossings.end());
-    return state_.ranks ? collect(*state_.ranks, std::move(all)) : all;
+    return crossings_of_ranks(state_, std::move(all));
   }
 
   Law law_;  // its tables are in state_
