@@ -56,9 +56,6 @@ def contact_weights(bins: int, delta_r: float, degree: int, dimensions: int = 2)
     return _weights_at(1.0, 1, bins, delta_r, degree, dimensions, ())[0]
 
 
-_BEYOND = 100.0  # kT above the lowest energy, where no pairs are counted
-
-
 def _weights_at(
     distance: float,
     sides: int,
@@ -68,12 +65,12 @@ def _weights_at(
     dimensions: int,
     steps: PairSteps,
 ) -> tuple[np.ndarray, float, float]:
-    """Weights of counts such that their sum estimates y(distance), where r^(D - 1) y(r) exp(-u(r))
-    is the density of pairs and y the polynomial, which does not see the steps of u.
+    """Weights of counts such that their sum estimates y(distance), where the density of pairs is
+    r^(D - 1) y(r) exp(-u(r)) beyond contact and y the polynomial, which does not see the steps of
+    u. The bins above the distance follow those below it, if there are two `sides`.
 
-    The bins above the distance follow those below it, if there are two `sides`. Bins with a range
-    within them, and those below contact, are left out. The others have the weights exp(-u), in
-    inverse proportion to the variance of y.
+    The squares that are summed have the weights exp(-u), in inverse proportion to the variance of
+    an estimate of y.
 
     Returns:
         the weights, (sides * bins,), and exp(-u) just above and just below the distance. u counts
@@ -86,30 +83,36 @@ def _weights_at(
     extent = bins * delta_r
     # r^(D - 1) as a function of x = (r - distance) / extent
     shell = Polynomial([distance, extent]) ** (dimensions - 1)
-    edges = np.linspace(1.0 - sides, 1.0, sides * bins + 1)
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    if sides == 2:
+        edges = np.concatenate([-edges[:0:-1], edges])
     area = np.diff(shell.integ()(edges))
-    domain = [1 - sides, 1]
-    basis = [np.polynomial.Legendre.basis(k, domain=domain) for k in range(degree + 1)]
-    polynomials = [b.convert(kind=Polynomial) for b in basis]
-    design = np.column_stack([np.diff((shell * p).integ()(edges)) / area for p in polynomials])
-    here = np.array([p(0.0) for p in polynomials])
-    lower, upper = distance + extent * edges[:-1], distance + extent * edges[1:]
-    hair = 1e-9 * delta_r
-    energy, used = np.zeros(len(area)), lower > 1 - hair
-    for reach, value in steps:
-        energy += np.where(upper < reach + hair, value, 0.0)
-        used &= (value == 0) | (upper < reach + hair) | (lower > reach - hair)
-    lowest = energy[used].min()
-    used &= energy < lowest + _BEYOND
-    root = np.where(used, np.exp(-0.5 * np.minimum(energy - lowest, _BEYOND)), 0.0)
-    solved = here @ np.linalg.pinv(design * root[:, None])
-    weights = np.divide(solved, root, out=np.zeros(len(root)), where=used) / (area * extent)
+    # In each part, between the edges of bins, the ranges and contact, u is constant.
+    jumps = [(reach - distance) / extent for reach in (1.0, *(reach for reach, _ in steps))]
+    within = [x for x in jumps if edges[0] < x < 1]
+    ends = np.unique(np.concatenate([edges, within]))
+    middles = (ends[1:] + ends[:-1]) / 2
+    u = sum((np.where(middles < x, value, 0.0) for x, (_, value) in zip(jumps[1:], steps,
+            strict=True)), np.where(middles < jumps[0], np.inf, 0.0))  # fmt: skip
+    u -= u.min()
+    first = np.searchsorted(ends, edges[:-1])  # part of each bin
 
-    def factor(side: int) -> float:
-        u = sum(value for reach, value in steps if distance + side * hair < reach)
-        return math.exp(min(lowest - u, 0.0))
+    def of_bins(p: Polynomial) -> np.ndarray:
+        return np.add.reduceat(np.diff(p.integ()(ends)) * np.exp(-u), first)
 
-    return weights, factor(1), factor(-1)
+    basis = [
+        np.polynomial.Legendre.basis(k, domain=[edges[0], 1]).convert(kind=Polynomial)
+        for k in range(degree + 1)
+    ]
+    pairs = of_bins(shell)  # 0 below contact
+    root = np.sqrt(pairs / area)
+    mean = np.column_stack([of_bins(shell * p) for p in basis])
+    mean = np.divide(mean, pairs[:, None], out=np.zeros(mean.shape), where=pairs[:, None] > 0)
+    here = np.array([p(0.0) for p in basis])
+    solved = here @ np.linalg.pinv(mean * root[:, None])
+    weights = np.divide(solved, root, out=np.zeros(len(root)), where=root > 0) / (area * extent)
+    at = np.searchsorted(ends, 0.0)
+    return weights, math.exp(-u[at]), math.exp(-u[at - 1]) if sides == 2 else 0.0
 
 
 @functools.cache
