@@ -315,7 +315,8 @@ class MANYMOVE_API Engine {
   // run has the same rows).
   virtual void set_sampling(const Sampling& sampling) = 0;
   // Finished rows, [rows][1 + 2 steps][kinds][bins], and the cycle at which each ended; they are
-  // handed over once. There is one kind of pairs, or one for each pair of types in the order (0, 0), (0, 1),
+  // handed over once. There is one kind of pairs, or one for each pair of types in the order (0,
+  // 0), (0, 1),
   // ... (1, 1), ...
   virtual std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
   // The same histograms of the present configuration, [1 + 2 steps][kinds][bins].
@@ -428,11 +429,12 @@ MANYMOVE_API double largest_displacement(const Parameters& parameters, std::size
 MANYMOVE_API std::size_t count_overlaps(const double* coordinates, std::size_t particles,
                                         const Parameters& parameters);
 
-// The particles in each bin of the smallest x for which a system with all distances scaled by 1 - x,
-// or in an expansion by 1 + x, has a contact of the particle or takes it across the range of a step;
-// bin k begins at k bin_width. A contact counts as 1, and a change of the energy by dU kT as the
-// larger of 0 and 1 - exp(-dU). Overlapping pairs are left out. Throws std::invalid_argument unless
-// bins * bin_width < 1/3. Other arguments: count_overlaps(); the steps of the parameters matter too.
+// The particles in each bin of the smallest x for which a system with all distances scaled by 1 -
+// x, or in an expansion by 1 + x, has a contact of the particle or takes it across the range of a
+// step; bin k begins at k bin_width. A contact counts as 1, and a change of the energy by dU kT as
+// the larger of 0 and 1 - exp(-dU). Overlapping pairs are left out. Throws std::invalid_argument
+// unless bins * bin_width < 1/3. Other arguments: count_overlaps(); the steps of the parameters
+// matter too.
 struct ScaleDistribution {
   std::vector<double> compression, expansion;  // [bins]
 };

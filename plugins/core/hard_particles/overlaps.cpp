@@ -139,10 +139,13 @@ ScaleDistribution nearest_contacts(const double* coordinates, std::size_t partic
     compression.add(1 - contact_distance(s, i, j) / r, 1);
     const std::size_t types = s.distances.of_types.size();
     for (const PairStep& step : p.steps) {
-      const std::size_t pair = static_cast<std::size_t>(p.types[i]) * types +
-                               static_cast<std::size_t>(p.types[j]);
-      const double range = step.ranges[pair], energy = step.energies[pair];
-      if (energy == 0) continue;
+      const std::size_t pair =
+          static_cast<std::size_t>(p.types[i]) * types + static_cast<std::size_t>(p.types[j]);
+      if (step.energies[pair] == 0) continue;
+      const double range = step.ranges[pair];
+      double energy = 0;  // of all steps at this range
+      for (const PairStep& each : p.steps)
+        if (each.ranges[pair] == range) energy += each.energies[pair];
       // A rise counts: that of a shoulder which the pair enters, or of a well which it leaves.
       if (r >= range)
         compression.add(1 - range / r, std::max(0.0, 1 - std::exp(-energy)));

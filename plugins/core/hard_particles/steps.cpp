@@ -67,24 +67,27 @@ double settle_steps(State& state) {
   return reach;
 }
 
-double square_in_units(double range, double unit) {
-  const double units = range / unit;
-  return units * units;
+std::vector<double> squares_at(const State& state, double unit) {
+  std::vector<double> squares;
+  for (const PairStep& step : state.parameters.steps)
+    for (const double range : step.ranges) {
+      const double units = range / unit;
+      squares.push_back(units * units);
+    }
+  return squares;
 }
 
 void fill_steps(State& state) {
-  state.step_squares.clear();
-  state.step_bounds.clear();
+  state.step_squares = squares_at(state, state.unit);
+  state.step_bounds.assign(state.step_squares.begin(), state.step_squares.end());
   state.step_energies.clear();
   state.step_reaches = state.sigmas;
   for (const PairStep& step : state.parameters.steps)
     for (std::size_t k = 0; k < step.ranges.size(); ++k) {
-      const double range = step.ranges[k] / state.unit;
-      state.step_squares.push_back(square_in_units(step.ranges[k], state.unit));
-      state.step_bounds.push_back(static_cast<float>(state.step_squares.back()));
       state.step_energies.push_back(std::llround(step.energies[k] / kQuantum));
       if (step.energies[k] != 0)
-        state.step_reaches[k] = std::max(state.step_reaches[k], static_cast<float>(range));
+        state.step_reaches[k] =
+            std::max(state.step_reaches[k], static_cast<float>(step.ranges[k] / state.unit));
     }
 }
 
@@ -102,12 +105,8 @@ StepView step_view(const State& state) {
 }
 
 double rise_of(const State& state, const std::vector<Crossing>& crossings, double from, double to) {
-  std::vector<double> before, after;
-  for (const PairStep& step : state.parameters.steps)
-    for (const double range : step.ranges) {
-      before.push_back(square_in_units(range, from));
-      after.push_back(square_in_units(range, to));
-    }
+  if (crossings.empty()) return 0;
+  const std::vector<double> before = squares_at(state, from), after = squares_at(state, to);
   // A sum of integers, the same in any order. A pair is within the range in either box by the
   // predicate that its moves have there.
   std::int64_t rise = 0;

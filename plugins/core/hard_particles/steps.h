@@ -49,7 +49,8 @@ MM_HD std::int64_t pair_energy(const StepView& s, int a, int b, float dx, float 
 template <class Count>
 MM_HD void step_bins(const StepView& s, const Law& law, const ContactBins& bins, std::uint32_t i,
                      std::uint32_t j, const float d[3], Count&& count) {
-  if (fast_fma(d[0], d[0], fast_fma(d[1], d[1], d[2] * d[2])) > bins.farthest2) return;
+  if (s.number == 0 || fast_fma(d[0], d[0], fast_fma(d[1], d[1], d[2] * d[2])) > bins.farthest2)
+    return;
   const int pair = law.labels[i].type * s.types + law.labels[j].type;
   const int kinds = s.types * (s.types + 1) / 2, kind = pair_kind<Contact::table>(law, i, j);
   const double square = exact_square(d[0], d[1], d[2]), distance = square_root(square);
@@ -106,8 +107,9 @@ MM_HD void crossings_of(const StepView& s, const Law& law, const CrossingsWanted
 double settle_steps(State& state);
 // The tables in integer units, when the grid is known.
 void fill_steps(State& state);
-// The square of a range in units of this length, as the tables have it.
-double square_in_units(double range, double unit);
+// The squares of the ranges in units of this length, [steps][types][types], as the tables have
+// them.
+std::vector<double> squares_at(const State& state, double unit);
 // With tables in the memory of the host, which belong to the state.
 StepView step_view(const State& state);
 // The energy of each particle [N] with all others, at coordinates [N][D].

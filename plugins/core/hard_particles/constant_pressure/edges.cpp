@@ -60,12 +60,12 @@ std::int64_t nearest_edge(double length) {
 }
 
 // Several kinds of box moves have ln L in multiples of this quantum (section 8).
-constexpr double kOfLogarithms = 0x1p-46;
+constexpr double kLogarithmQuantum = 0x1p-46;
 
 // ln V in units.
 double log_volume(const State& s) {
   const auto& l = s.data.logarithms;
-  return static_cast<double>(l[0] + l[1] + l[2]) * kOfLogarithms;
+  return static_cast<double>(l[0] + l[1] + l[2]) * kLogarithmQuantum;
 }
 
 // The box and the grid of the state's extents; false if there are too many cells.
@@ -86,7 +86,7 @@ bool set_edges(State& s) {
 // The same for the logarithms of the edges; false also if an edge is too short or too long.
 bool set_logarithms(State& s) {
   for (std::size_t a = 0; a < static_cast<std::size_t>(s.dimensions()); ++a) {
-    const double logarithm = static_cast<double>(s.data.logarithms[a]) * kOfLogarithms;
+    const double logarithm = static_cast<double>(s.data.logarithms[a]) * kLogarithmQuantum;
     s.extent[a] = std::abs(logarithm) < 40 ? nearest_edge(exponential(logarithm)) : 0;
     if (s.extent[a] == 0) return false;
   }
@@ -152,7 +152,7 @@ void choose_kinds(State& s) {
       refuse(Parameter{"box_weights"}, "must be finite and not negative, got ", weight);
   choose_repeats(s, 1);
   const auto quanta = [](double step) {
-    return std::max<std::int64_t>(1, static_cast<std::int64_t>(step / kOfLogarithms));
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(step / kLogarithmQuantum));
   };
   const double shortest = *std::min_element(p.box, p.box + D);
   const double of_volume = relative_delta(s, BoxMove::volume, 1, 0.1),
@@ -168,7 +168,7 @@ void choose_kinds(State& s) {
     moves |= share > 0;
     s.lattice.steps[a] = share > 0 ? quanta(of_length * share * shortest / p.box[a]) : 0;
     s.data.logarithms[static_cast<std::size_t>(a)] = static_cast<std::int64_t>(std::nearbyint(
-        logarithm(std::max(p.box[a] / s.unit, 12.0 * kFinest * (1 + 1e-11))) / kOfLogarithms));
+        logarithm(std::max(p.box[a] / s.unit, 12.0 * kFinest * (1 + 1e-11))) / kLogarithmQuantum));
   }
   if (!moves) refuse("at least one edge must change: all edge_shares are 0");
   if (!set_logarithms(s))

@@ -280,11 +280,10 @@ double change_volume(State& s, double least_ratio, const std::vector<Crossing>& 
     const double to = now + (draw.grows ? by : -by) * s.lattice.quantum;
     ++s.data.volume_moves.trials;
     const double weight_to = log_weight(s, to);
-    const auto unit_there = [&] { return unit_of(s, volume_of(s, to)); };
-    const double rise = crossings.empty() ? 0 : rise_of(s, crossings, unit_now, unit_there());
+    const double unit = unit_of(s, volume_of(s, to));
+    const double rise = rise_of(s, crossings, unit_now, unit);
     // Rejected with the probability 1 - min(1, exp(W' - W - dU)).
     if (at_rest || logarithm(draw.uniform) >= weight_to - weight - rise) continue;
-    const double unit = unit_there();
     bool wide = true;
     for (int a = 0; a < D; ++a)
       wide = wide && static_cast<double>(s.extent[a]) * unit >= 3 * s.distances.reach;

@@ -509,12 +509,11 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     std::vector<Crossing> crossings;
     if (!state_.parameters.steps.empty()) {
       crossings = crossings_of_ranks(
-          state_, box_moves_->crossings(state_, law_, steps_here(), own_spheres(), own_counts(),
-                                        stream_));
+          state_,
+          box_moves_->crossings(state_, law_, steps_here(), own_spheres(), own_counts(), stream_));
     }
     // The host repeats the device's choice from the same ratio and the same random numbers.
-    const double to =
-        change_volume(state_, least_of_ranks(state_, answer.least_ratio), crossings);
+    const double to = change_volume(state_, least_of_ranks(state_, answer.least_ratio), crossings);
     const State frame = frame_of(state_);
     follow_volume(to);
     if (!answer.for_host) return true;
