@@ -653,7 +653,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
     def _average(self, records: np.ndarray, cycles: int, packing_fraction: float) -> Estimate:
         """Mean of records of this number of cycles, whose error contains the relaxations of equal
         disks near freezing."""
-        if self._DIMENSIONS == 3 or self.mixed:
+        if self._DIMENSIONS == 3 or self.mixed or self._steps:
             return estimate(records)
         sweeps = len(records) * cycles * self._sweeps_per_cycle
         constant_pressure = self.constant_pressure is not None
