@@ -30,7 +30,7 @@ def finished(tmp_path_factory):
 def test_the_pressure_is_that_of_the_class(finished):
     """In the same run, with the same start, and without values of hard spheres."""
     summary = summary_of(finished)
-    state = HardSpheres.load(finished / "state-0.gsd", device="cpu", threads=1)
+    state = HardSpheres.load(finished / "checkpoint-0.state", device="cpu", threads=1)
     assert state.steps == (Step(1.3, -0.8), Step(1.5, 0.3))
     assert state.state_hash == summary["replicas"][0]["state_hash"]
     records = np.loadtxt(finished / "pressure.csv", delimiter=",", skiprows=1)
@@ -60,7 +60,7 @@ def test_steps_of_a_mixture_are_for_its_pairs_of_types(tmp_path):
         tmp_path, *START, "--packing-fraction", 0.2, "--diameters", "1,1.2", "--step-ranges", ranges,
         "--step-energies", energies, "--sweeps", 20, "--pressure", 0.8,
     ) == 0  # fmt: skip
-    state = HardSpheres.load(tmp_path / "state-0.gsd", device="cpu", threads=1)
+    state = HardSpheres.load(tmp_path / "checkpoint-0.state", device="cpu", threads=1)
     assert np.array_equal(state.steps[0].range, [[1.3, 1.4], [1.4, 1.6]])
     assert np.array_equal(state.steps[0].energy, [[0, -1], [-1, 0]])
     assert np.array_equal(state.steps[1].energy, [[0.2, 0.3], [0.3, 0]])
@@ -72,11 +72,11 @@ def test_the_start_of_a_file_has_ranges_in_its_diameters(tmp_path):
     box, diameter = 3 * (12.0,), 0.5
     axis = np.arange(6) * 2.0 - 5
     places = np.stack(np.meshgrid(axis, axis, axis), axis=-1).reshape(-1, 3)
-    HardSpheres(places, box, diameter, seed=1, device="cpu").save_gsd(tmp_path / "start.gsd")
+    HardSpheres(places, box, diameter, seed=1, device="cpu").write_gsd(tmp_path / "start.gsd")
     folder = tmp_path / "run"
     given = ["--input", tmp_path / "start.gsd", "--equilibrate", 5, "--sweeps", 5]
     assert run(folder, *given, "--step-ranges", 1.5, "--step-energies", -1) == 0
-    state = HardSpheres.load(folder / "state-0.gsd", device="cpu", threads=1)
+    state = HardSpheres.load(folder / "checkpoint-0.state", device="cpu", threads=1)
     assert state.steps == (Step(0.75, -1.0),)
 
 
