@@ -27,10 +27,10 @@ class SDF(Compute):
     with another when all distances are scaled by :math:`1 - x`. With the distance :math:`r_{ij}`
     and the mean :math:`\sigma_{ij}` of the diameters,
     :math:`x_i = \min_j (1 - \sigma_{ij} / r_{ij})`. The histogram has
-    :math:`\lfloor x_\mathrm{max} / \delta x \rfloor` bins. With `pair_potentials`, :math:`x_i` is
-    also reached where a pair crosses a range :math:`r` of a `hoomd.hpmc.pair.Step`, and the particle
-    counts as :math:`\max(0, 1 - \exp(-\Delta U))` for the change :math:`\Delta U` of the energy. A
-    second histogram is that of an expansion by :math:`1 + x`. Then
+    :math:`\lfloor x_\mathrm{max} / \delta x \rfloor` bins. With `pair_potentials`, a pair may
+    cross a range :math:`r` of a `hoomd.hpmc.pair.Step` before it is in contact. Then the particle
+    counts as :math:`\max(0, 1 - \exp(-\Delta U))`, where :math:`\Delta U` is the change of the
+    energy. A second histogram belongs to an expansion by :math:`1 + x`. The pressure is
 
     .. math::
 

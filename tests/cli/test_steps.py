@@ -57,8 +57,8 @@ def test_a_resumed_run_is_that_of_one_go(finished, tmp_path, capsys):
 def test_steps_of_a_mixture_are_for_its_pairs_of_types(tmp_path):
     ranges, energies = "1.3,1.4,1.6,1.5,1.6,1.8", "0,-1,0,0.2,0.3,0"
     assert run(
-        tmp_path, *START, "--packing-fraction", 0.2, "--diameters", "1,1.2", "--step-ranges", ranges,
-        "--step-energies", energies, "--sweeps", 20, "--pressure", 0.8,
+        tmp_path, *START, "--packing-fraction", 0.2, "--diameters", "1,1.2", "--sweeps", 20,
+        "--step-ranges", ranges, "--step-energies", energies, "--pressure", 0.8,
     ) == 0  # fmt: skip
     state = HardSpheres.load(tmp_path / "checkpoint-0.state", device="cpu", threads=1)
     assert np.array_equal(state.steps[0].range, [[1.3, 1.4], [1.4, 1.6]])

@@ -7,6 +7,7 @@ are fixed. Ranks make the trajectory of one in test_sphere_ranks.py.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -38,7 +39,7 @@ def excluded(steps: list[Step], D: int) -> float:
     edges = sorted({1.0, *(step.range for step in steps)})
     return ball(1.0, D) + sum(
         (1 - math.exp(-energy(steps, (low + high) / 2))) * (ball(high, D) - ball(low, D))
-        for low, high in zip(edges[:-1], edges[1:], strict=True)
+        for low, high in itertools.pairwise(edges)
     )
 
 
@@ -46,7 +47,10 @@ def third_virial(steps: list[Step]) -> float:
     """B_3 of spheres, -1/3 of the integral of f(r) (f * f)(r) over r. Mayer's f is a sum of balls,
     of which two have a lens in common."""
     edges = sorted({1.0, *(step.range for step in steps)})
-    inner = [-1.0, *(math.exp(-energy(steps, (a + b) / 2)) - 1 for a, b in zip(edges, edges[1:]))]
+    inner = [
+        -1.0,
+        *(math.exp(-energy(steps, (a + b) / 2)) - 1 for a, b in itertools.pairwise(edges)),
+    ]
     balls = {R: f - g for R, f, g in zip(edges, inner, [*inner[1:], 0.0], strict=True)}
     r = np.linspace(0, edges[-1], 400_001)
     r = (r[1:] + r[:-1]) / 2
@@ -87,8 +91,7 @@ def test_the_estimate_of_a_cubic_is_exact(steps, D):
         low, high = (max(each, 1.0) for each in (low, high))
         parts = [low, *sorted(reach for reach, _ in steps if low < reach < high), high]
         return sum(
-            boltzmann((a + b) / 2) * (density(b) - density(a))
-            for a, b in zip(parts[:-1], parts[1:], strict=True)
+            boltzmann((a + b) / 2) * (density(b) - density(a)) for a, b in itertools.pairwise(parts)
         )
 
     d, bins = DELTA_R, np.arange(BINS)
@@ -204,7 +207,10 @@ def test_dilute_spheres_have_the_virial_coefficients_of_the_square_well():
     assert abs(third - B3) < 4.5 * error
 
 
-DEEP = {2: [Step(1.15, -0.9), Step(1.5, 0.7), Step(1.3, -3.0)], 3: [Step(1.2, 1.0), Step(1.5, -3.5)]}
+DEEP = {
+    2: [Step(1.15, -0.9), Step(1.5, 0.7), Step(1.3, -3.0)],
+    3: [Step(1.2, 1.0), Step(1.5, -3.5)],
+}
 MODES: dict[str, dict[str, Any]] = {
     "ln": {"delta": 0.06},
     "standard": {"mode": "standard", "delta": 1.5},

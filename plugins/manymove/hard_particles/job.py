@@ -254,8 +254,8 @@ def _relaxation_of_records(started: list[Result]) -> float | None:
 
 def _order(settings: Settings, first: Result) -> str:
     """Name of the slow quantities."""
-    of_engine = settings.pressure is not None or _sizes(settings, first).mixed
-    return "density modes" if of_engine else settings.kind.order
+    general = settings.pressure is not None or settings.step_ranges
+    return "density modes" if general or _sizes(settings, first).mixed else settings.kind.order
 
 
 def _sizes(settings: Settings, result: Result) -> Sizes:

@@ -474,6 +474,6 @@ def _contact_values(engine: HardParticles, records: np.ndarray) -> dict[tuple[in
 
 def _order(engine: HardParticles) -> dict[str, float]:
     """The modulus of the global psi_6 of equal disks at constant volume."""
-    if engine.mixed or len(engine.box) == 3 or engine.constant_pressure is not None:
+    if engine._general:
         return {}
     return {"psi6": float(abs(engine.slow_quantities()[0]))}

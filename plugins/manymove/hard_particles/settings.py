@@ -127,8 +127,8 @@ class Settings(replica.Measurement):
             raise ValueError("--step-ranges and --step-energies belong together: one is missing")
         if self.step_ranges and self.swaps is not None:
             raise ValueError(
-                "--step-ranges cannot be combined with --swap-rounds: swap moves exchange diameters, "
-                "and steps belong to types"
+                "--step-ranges cannot be combined with --swap-rounds: swap moves exchange "
+                "diameters, and steps belong to types"
             )
         if self.input is None:
             self.steps_for(self._of_types())
