@@ -31,6 +31,7 @@ MIXED = {
     "volume_repeats": 3,
 }
 STEPS = [Step(1.2, -0.5), Step(1.4, 0.3)]
+NARROW = [Step(1.1, -0.5), Step(1.2, 0.3)]  # the last edge is a little above 60 of these ranges
 CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "spheres": (3, "one", {"tile": 5}),
     "spheres, additive": (3, "additive", {"tile": (5, 3, 4), "moves_per_cell": 5}),
@@ -43,13 +44,9 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "disks, additive, fields": (2, "additive", {"tile": 6, "fields": 2}),
     "spheres, steps": (3, "one", {"steps": STEPS, "tile": 3}),
     "disks, a table, steps": (2, "table", {"steps": [Step(1.3, -0.7)], "tile": 4}),
-    "spheres, steps, pressure": (3, "one", {"steps": STEPS, "tile": 3, **PRESSURE}),
-    "disks, a table, steps, pressure": (
-        2,
-        "table",
-        {"steps": [Step(1.3, -0.7)], "volume_mode": "standard", "pressure": 3.0},
-    ),
-    "spheres, steps, several kinds": (3, "one", {"steps": STEPS, "tile": 3, **MIXED}),
+    "spheres, steps, pressure": (3, "one", {"steps": NARROW, "tile": 3, **PRESSURE}),
+    "disks, a table, steps, pressure": (2, "table", {"steps": NARROW[1], "tile": 4, **PRESSURE}),
+    "spheres, steps, several kinds": (3, "one", {"steps": NARROW, "tile": 3, **MIXED}),
     "spheres, swaps": (3, "additive", {"tile": 5, "swap_rounds": 3, "swap_range": 0.3}),
     "disks, swaps": (2, "additive", {"tile": 6, "swap_rounds": 2, "swap_every": 3}),
     "spheres, pressure": (3, "one", {"tile": 5, **PRESSURE}),

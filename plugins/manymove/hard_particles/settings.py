@@ -140,6 +140,8 @@ class Settings(replica.Measurement):
             ValueError: these particles cannot have them.
         """
         ranges, energies = self.step_ranges or (), self.step_energies or ()
+        if not ranges and not energies:
+            return ()
         types = given.kinds
         pairs = np.triu_indices(types)
         if len(ranges) != len(energies) or len(ranges) % len(pairs[0]):
