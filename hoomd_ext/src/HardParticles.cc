@@ -541,20 +541,21 @@ std::size_t HardParticles::overlaps() {
   return number;
 }
 
-std::vector<std::uint64_t> HardParticles::nearest_contacts(double bin_width, int bins) {
-  check_no_steps();
+hard_particles::ScaleDistribution HardParticles::nearest_contacts(double bin_width, int bins) {
   check_system();
   const std::vector<double> r = positions_on_first();
   const hard_particles::Parameters sizes = parameters();
-  std::vector<std::uint64_t> counts(static_cast<std::size_t>(bins));
+  const auto all = static_cast<std::size_t>(bins);
+  hard_particles::ScaleDistribution found{std::vector<double>(all), std::vector<double>(all)};
   on_first_rank([&] {
-    counts =
+    found =
         hard_particles::nearest_contacts(r.data(), m_pdata->getNGlobal(), sizes, bin_width, bins);
   });
   on_all_ranks([&] {
-    if (ranks_) ranks_->sum(counts.data(), counts.size());
+    if (!ranks_) return;
+    for (auto* each : {&found.compression, &found.expansion}) ranks_->sum(each->data(), all);
   });
-  return counts;
+  return found;
 }
 
 double HardParticles::field_energy() {
@@ -571,20 +572,12 @@ double HardParticles::pair_energy() {
   return sum / 2;
 }
 
-void HardParticles::check_no_steps() const {
-  if (!steps_.empty())
-    refuse(
-        ": the pressure of particles with pair_potentials has a term for each step, which is "
-        "not sampled");
-}
-
 std::uint64_t HardParticles::state_hash() {
   prepare();
   return engine_->state_hash();
 }
 
 std::vector<std::uint64_t> HardParticles::contact_histogram(double bin_width, int bins) {
-  check_no_steps();
   prepare();
   return engine_->contact_histogram(bin_width, bins);
 }

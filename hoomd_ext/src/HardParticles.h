@@ -98,7 +98,7 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   // Number of overlaps and hash of the present configuration.
   std::size_t overlaps();
   std::uint64_t state_hash();
-  std::vector<std::uint64_t> nearest_contacts(double bin_width, int bins);
+  hard_particles::ScaleDistribution nearest_contacts(double bin_width, int bins);
   std::vector<std::uint64_t> contact_histogram(double bin_width, int bins);
   // Both describe the engine's particles. A mixture has the diameter of the mean area or volume.
   double packing_fraction() const;
@@ -143,7 +143,6 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   // Parameters of the box, the sizes and the pressure.
   hard_particles::Parameters parameters() const;
   void check_swaps() const;
-  void check_no_steps() const;  // for the pressure
   // Gives HOOMD-blue the box of an engine at constant pressure; `scale`: and its particles the
   // places that correspond to theirs. Collective.
   void follow_box(bool scale);

@@ -27,13 +27,16 @@ class SDF(Compute):
     with another when all distances are scaled by :math:`1 - x`. With the distance :math:`r_{ij}`
     and the mean :math:`\sigma_{ij}` of the diameters,
     :math:`x_i = \min_j (1 - \sigma_{ij} / r_{ij})`. The histogram has
-    :math:`\lfloor x_\mathrm{max} / \delta x \rfloor` bins, and
+    :math:`\lfloor x_\mathrm{max} / \delta x \rfloor` bins. With `pair_potentials`, a pair may
+    cross a range :math:`r` of a `hoomd.hpmc.pair.Step` before it is in contact. Then the particle
+    counts as :math:`\max(0, 1 - \exp(-\Delta U))`, where :math:`\Delta U` is the change of the
+    energy. A second histogram belongs to an expansion by :math:`1 + x`. The pressure is
 
     .. math::
 
-        \beta P = \rho \left(1 + \frac{s(0+)}{2 D}\right)
+        \beta P = \rho \left(1 + \frac{s_\mathrm{comp}(0+) - s_\mathrm{exp}(0-)}{2 D}\right)
 
-    for the number density :math:`\rho` in :math:`D` dimensions, where :math:`s(0+)` is the value at
+    for the number density :math:`\rho` in :math:`D` dimensions, where :math:`s(0)` is the value at
     0 of a polynomial of degree 5 through the histogram (`Anderson 2016
     <https://dx.doi.org/10.1016/j.cpc.2016.02.024>`_). `HardDisks.betaP` fits the distances of all
     pairs instead of the nearest pairs only, and has less noise.
@@ -110,14 +113,17 @@ class SDF(Compute):
     def sdf_compression(self):
         r"""(*N_bins*,) `numpy.ndarray` of `float`: :math:`s` in each bin
         :math:`[\mathrm{probability\ density}]`."""
-        counts = self._integrator()._cpp_obj.nearest_contacts(self._dx, self._bins)
-        return counts / (self._simulation.state.N_particles * self._dx)
+        return self._densities()[0]
+
+    def _densities(self):
+        found = self._integrator()._cpp_obj.nearest_contacts(self._dx, self._bins)
+        return [each / (self._simulation.state.N_particles * self._dx) for each in found]
 
     @log(category="sequence", requires_run=True)
     def sdf_expansion(self):
-        """(*N_bins*,) `numpy.ndarray` of `float`: 0, because no two of these particles come into
-        contact in an expansion."""
-        return numpy.zeros(self._bins)
+        r"""(*N_bins*,) `numpy.ndarray` of `float`: :math:`s` in each bin of an expansion
+        :math:`[\mathrm{probability\ density}]`, which is 0 without `pair_potentials`."""
+        return self._densities()[1][::-1]
 
     @log(category="sequence", requires_run=True)
     def x_compression(self):
@@ -135,8 +141,12 @@ class SDF(Compute):
         :math:`[\mathrm{length}^{-D}]`."""
         box = self._simulation.state.box
         density = self._simulation.state.N_particles / box.volume
-        fit = numpy.polyfit(self.x_compression, self.sdf_compression, _DEGREE)
-        return density * (1 + numpy.polyval(fit, 0.0) / (2 * box.dimensions))
+        at_zero = [
+            numpy.polyval(numpy.polyfit(self.x_compression, each, _DEGREE), 0.0)
+            for each in self._densities()
+        ]
+        # Without steps the expansion has no counts, and its fit is 0.
+        return density * (1 + (at_zero[0] - at_zero[1]) / (2 * box.dimensions))
 
 
 def _positive(name, value):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import weakref
 
 from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
@@ -368,11 +367,9 @@ class HardParticles(OfThreads, Integrator):
         of the paper). If the configuration has been changed, it is read and repaired first, as
         before a step. The value is linear in the counts of pairs, so that the mean over
         configurations is the estimate from all of them. Configurations a sweep apart are
-        correlated; one in 10 to 100 is enough. The value is NaN with `pair_potentials`, whose terms
-        are not sampled.
+        correlated; one in 10 to 100 is enough. With `pair_potentials` there is a term for each of
+        their ranges, from the pair distances on both sides of it.
         """
-        if self._steps:
-            return math.nan
         counts = self._cpp_obj.contact_histogram(_pressure.DELTA_R, _pressure.BINS)
         return float(
             _pressure.pressure_from_histogram(
@@ -381,13 +378,29 @@ class HardParticles(OfThreads, Integrator):
                 self._simulation.state.N_particles,
                 self._cpp_obj.packing_fraction,
                 dimensions=self._DIMENSIONS,
+                steps=self._steps_of_pairs(),
             )
+        )
+
+    def _steps_of_pairs(self):
+        """The steps of the engine in contact distances, for each pair of types; empty without
+        any."""
+        steps = [(r, e) for r, e in self._steps if any(e)]
+        types = self._simulation.state.particle_types
+        sizes = [self.shape[name]["diameter"] for name in types]
+        pairs = [
+            (a * len(sizes) + b, (sizes[a] + sizes[b]) / 2)
+            for a in range(len(sizes)) for b in range(a, len(sizes))
+        ] if steps else []  # fmt: skip
+        return tuple(
+            tuple((ranges[at] / contact, energies[at]) for ranges, energies in steps)
+            for at, contact in pairs
         )
 
     @log(requires_run=True)
     def betaP(self):
-        r"""float: :math:`\beta P` of the present configuration :math:`[\mathrm{length}^{-D}]`, or
-        NaN as `pressure` is."""
+        r"""float: :math:`\beta P` of the present configuration
+        :math:`[\mathrm{length}^{-D}]`."""
         return self.pressure / self._cpp_obj.diameter**self._DIMENSIONS
 
     @log(category="string", requires_run=True)

@@ -139,9 +139,11 @@ PYBIND11_MODULE(_manymove, module) {
                              })
       .def("nearest_contacts",
            [](HardParticles& self, double bin_width, int bins) {
-             const auto counts = self.nearest_contacts(bin_width, bins);
-             return py::array_t<std::uint64_t>(static_cast<py::ssize_t>(counts.size()),
-                                               counts.data());
+             const auto found = self.nearest_contacts(bin_width, bins);
+             const auto array = [](const std::vector<double>& sums) {
+               return py::array_t<double>(static_cast<py::ssize_t>(sums.size()), sums.data());
+             };
+             return py::make_tuple(array(found.compression), array(found.expansion));
            })
       .def("contact_histogram", [](HardParticles& self, double bin_width, int bins) {
         const auto counts = self.contact_histogram(bin_width, bins);

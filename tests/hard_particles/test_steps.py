@@ -277,7 +277,6 @@ MIXED = np.linspace(0.8, 1.0, 27)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"pressure": 1.0}, "steps cannot be combined with constant pressure"),
         ({"swaps": 2, "diameter": MIXED}, "steps cannot be combined with swap moves"),
         ({"diameter": MIXED}, "steps cannot be combined with diameters by particle"),
         ({"steps": 9 * [Step(1.2, 1.0)]}, "steps must have at most 8 steps in all, got 9"),
@@ -354,9 +353,3 @@ def test_a_few_small_particles_with_a_wide_range_have_room():
 def test_what_is_not_a_step_is_refused():
     with pytest.raises(TypeError, match=r"steps must be objects of manymove\.steps"):
         HardDisks(np.zeros((1, 2)), (9.0, 9.0), seed=1, steps=(1.5, -1.0))
-
-
-def test_the_pressure_is_refused():
-    particles = crowd()
-    with pytest.raises(RuntimeError, match="has a term for each step"):
-        particles.sample_pressure(every=1)

@@ -30,6 +30,8 @@ MIXED = {
     "volume_delta": {"volume": 0.004, "length": 0.01, "aspect": 0.003},
     "volume_repeats": 3,
 }
+STEPS = [Step(1.2, -0.5), Step(1.4, 0.3)]
+NARROW = [Step(1.1, -0.5), Step(1.2, 0.3)]  # the last edge is a little above 60 of these ranges
 CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "spheres": (3, "one", {"tile": 5}),
     "spheres, additive": (3, "additive", {"tile": (5, 3, 4), "moves_per_cell": 5}),
@@ -40,8 +42,11 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "disks, pinned": (2, "one", {"tile": 6, "pinned": 7}),
     "spheres, fields": (3, "one", {"tile": 5, "fields": 3}),
     "disks, additive, fields": (2, "additive", {"tile": 6, "fields": 2}),
-    "spheres, steps": (3, "one", {"steps": [Step(1.2, -0.5), Step(1.4, 0.3)], "tile": 3}),
+    "spheres, steps": (3, "one", {"steps": STEPS, "tile": 3}),
     "disks, a table, steps": (2, "table", {"steps": [Step(1.3, -0.7)], "tile": 4}),
+    "spheres, steps, pressure": (3, "one", {"steps": NARROW, "tile": 3, **PRESSURE}),
+    "disks, a table, steps, pressure": (2, "table", {"steps": NARROW[1], "tile": 4, **PRESSURE}),
+    "spheres, steps, several kinds": (3, "one", {"steps": NARROW, "tile": 3, **MIXED}),
     "spheres, swaps": (3, "additive", {"tile": 5, "swap_rounds": 3, "swap_range": 0.3}),
     "disks, swaps": (2, "additive", {"tile": 6, "swap_rounds": 2, "swap_every": 3}),
     "spheres, pressure": (3, "one", {"tile": 5, **PRESSURE}),
@@ -97,7 +102,7 @@ def trajectory(name: str, device: str, comm: Any = None) -> dict[str, Any]:
     engine.run(10.5)
     if "pressure" in settings:
         engine.sample_volume(record=1e-9)  # each cycle
-    elif "fields" not in settings and "steps" not in settings:
+    elif "fields" not in settings:
         engine.sample_pressure(every=1e-9, record=1e-9)
     engine.run_cycles(25)
     engine.run_until(engine.sweeps + 7)
@@ -111,14 +116,14 @@ def trajectory(name: str, device: str, comm: Any = None) -> dict[str, Any]:
         }
     elif "fields" in settings:
         found = {"energies": digest(engine.field_energies)}
-    elif "steps" in settings:
-        found = {"energies": digest(engine.step_energies)}
     else:
         found = {
             "histogram": digest(engine.pair_histogram),
             "records": digest(engine.pressure_records),
             "record sweeps": digest(engine.pressure_sweeps),
         }
+    if "steps" in settings:
+        found["energies"] = digest(engine.step_energies)
     if "swap_rounds" in settings:
         found["swaps"] = [engine.swap_trials, engine.swap_acceptance]
         found["diameters"] = digest(engine.diameters)

@@ -125,7 +125,7 @@ struct Parameters {
   // External fields, at most kMostFields. Not at constant pressure nor with swap moves.
   std::vector<ExternalField> fields;
   // Steps of the energies of pairs, at most kMostSteps, where T is 1 if all particles have one
-  // diameter. Not with diameters [N], at constant pressure nor with swap moves.
+  // diameter. Not with diameters [N] nor with swap moves.
   std::vector<PairStep> steps;
 
   // Whether the policy is that of equal disks.
@@ -227,8 +227,9 @@ struct Repair {
 };
 
 // Histograms of pair distances from contact on (section 4): bin k counts the pairs whose distance,
-// in contact distances, is within bin_width of 1 + k bin_width; bin_width * bins is at most 1. They
-// are accumulated every `every` cycles, a row every `record` cycles (a multiple of `every`).
+// in contact distances, is within bin_width of 1 + k bin_width; bin_width * bins is at most 1. With
+// steps, those from the range of each step on follow, first downwards and then upwards. They are
+// accumulated every `every` cycles, a row every `record` cycles (a multiple of `every`).
 struct Sampling {
   double bin_width = 0;
   int bins = 0;
@@ -313,11 +314,12 @@ class MANYMOVE_API Engine {
   // several samples that would be incomplete (intervals are counted from cycle 0, so that a resumed
   // run has the same rows).
   virtual void set_sampling(const Sampling& sampling) = 0;
-  // Finished rows, [rows][kinds][bins], and the cycle at which each ended; they are handed over
-  // once. There is one kind of pairs, or one for each pair of types in the order (0, 0), (0, 1),
+  // Finished rows, [rows][1 + 2 steps][kinds][bins], and the cycle at which each ended; they are
+  // handed over once. There is one kind of pairs, or one for each pair of types in the order (0,
+  // 0), (0, 1),
   // ... (1, 1), ...
   virtual std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
-  // The same histograms of the present configuration, [kinds][bins].
+  // The same histograms of the present configuration, [1 + 2 steps][kinds][bins].
   virtual std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const = 0;
 
   // Constant pressure: means over the cycles of records, from the next cycle on, as for the
@@ -427,12 +429,17 @@ MANYMOVE_API double largest_displacement(const Parameters& parameters, std::size
 MANYMOVE_API std::size_t count_overlaps(const double* coordinates, std::size_t particles,
                                         const Parameters& parameters);
 
-// Number of particles in each bin of the smallest x for which a system with all distances scaled by
-// 1 - x has a contact of the particle; bin k begins at k bin_width. Overlapping pairs are left out.
-// Throws std::invalid_argument unless bins * bin_width < 1/3. Other arguments: count_overlaps().
-MANYMOVE_API std::vector<std::uint64_t> nearest_contacts(const double* coordinates,
-                                                         std::size_t particles,
-                                                         const Parameters& parameters,
-                                                         double bin_width, int bins);
+// The particles in each bin of the smallest x for which a system with all distances scaled by 1 -
+// x, or in an expansion by 1 + x, has a contact of the particle or takes it across the range of a
+// step; bin k begins at k bin_width. A contact counts as 1, and a change of the energy by dU kT as
+// the larger of 0 and 1 - exp(-dU). Overlapping pairs are left out. Throws std::invalid_argument
+// unless bins * bin_width < 1/3. Other arguments: count_overlaps(); the steps of the parameters
+// matter too.
+struct ScaleDistribution {
+  std::vector<double> compression, expansion;  // [bins]
+};
+MANYMOVE_API ScaleDistribution nearest_contacts(const double* coordinates, std::size_t particles,
+                                                const Parameters& parameters, double bin_width,
+                                                int bins);
 
 }  // namespace manymove::hard_particles

@@ -165,7 +165,7 @@ double packed_in_tile(const State& s) {
   double edges[3];
   for (int a = 0; a < s.dimensions(); ++a)  // at constant pressure for all volumes
     edges[a] = s.constant_pressure()
-                   ? kWidestCell * s.distances.largest * (s.geometry.tile[a] + 1)
+                   ? kWidestCell * s.distances.reach * (s.geometry.tile[a] + 1)
                    : s.parameters.box[a] / s.geometry.cells[a] *
                          std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
   return std::min(1e9, most_in_box(s.distances, edges, s.dimensions()));
@@ -332,7 +332,7 @@ void choose_slots(State& state) {
   };
   double width[3] = {0, 0, 0};
   if (state.constant_pressure()) {  // for all volumes
-    std::fill_n(width, state.dimensions(), kWidestCell * state.distances.largest);
+    std::fill_n(width, state.dimensions(), kWidestCell * state.distances.reach);
     slots_of(width);
   }
   for (int a = 0; a < state.dimensions(); ++a)
@@ -504,6 +504,7 @@ void follow_box(State& state) {
   state.geometry.step = displacement_step(state.parameters.max_displacement / state.unit);
   set_tile(state, state.parameters.tile);
   fill_contacts(state);
+  fill_steps(state);
 }
 
 Law law_of(const State& s) {
@@ -563,7 +564,7 @@ double largest_displacement(const Parameters& parameters, std::size_t particles)
   state.particles = particles;
   choose_grid(state);
   const Grid grid = grid_of(state);
-  if (parameters.beta_pressure != 0) return state.distances.largest;
+  if (parameters.beta_pressure != 0) return state.distances.reach;
   return *std::min_element(grid.cell_width, grid.cell_width + grid.dimensions);
 }
 

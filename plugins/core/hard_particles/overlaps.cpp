@@ -100,9 +100,28 @@ std::size_t count_overlaps(const double* coordinates, std::size_t particles,
   return count;
 }
 
-std::vector<std::uint64_t> nearest_contacts(const double* coordinates, std::size_t particles,
-                                            const Parameters& parameters, double bin_width,
-                                            int bins) {
+namespace {
+
+// Of all events of a particle in one direction.
+struct NearestEvent {
+  double x = std::numeric_limits<double>::infinity(), weight = 0;
+
+  void add(double at, double its) {
+    if (at >= 0 && at < x) *this = {at, its};
+  }
+};
+
+std::vector<double> histogram_of(const std::vector<NearestEvent>& events, double width, int bins) {
+  std::vector<double> sums(static_cast<std::size_t>(bins));
+  for (const NearestEvent& event : events)
+    if (event.x / width < bins) sums[static_cast<std::size_t>(event.x / width)] += event.weight;
+  return sums;
+}
+
+}  // namespace
+
+ScaleDistribution nearest_contacts(const double* coordinates, std::size_t particles,
+                                   const Parameters& parameters, double bin_width, int bins) {
   State s;
   s.parameters = parameters;
   s.particles = particles;
@@ -111,19 +130,34 @@ std::vector<std::uint64_t> nearest_contacts(const double* coordinates, std::size
   if (!(bin_width > 0) || bins < 1 || !(most < 1.0 / 3))
     throw std::invalid_argument(text_of(
         "contacts need bins of positive width that end below 1/3, got ", bins, " of ", bin_width));
-  std::vector<double> nearest(particles, std::numeric_limits<double>::infinity());
-  for_close_pairs(
-      s, coordinates, s.distances.largest / (1 - most), [&](std::size_t i, std::size_t j) {
-        const double x =
-            1 - contact_distance(s, i, j) / std::sqrt(separation(s, coordinates, i, j).square);
-        if (!(x >= 0)) return;  // of an overlap
-        nearest[i] = std::min(nearest[i], x);
-        nearest[j] = std::min(nearest[j], x);
-      });
-  std::vector<std::uint64_t> counts(static_cast<std::size_t>(bins));
-  for (const double x : nearest)
-    if (x / bin_width < bins) ++counts[static_cast<std::size_t>(x / bin_width)];
-  return counts;
+  const double reach = settle_steps(s);
+  const Parameters& p = s.parameters;
+  std::vector<NearestEvent> closer(particles), farther(particles);
+  for_close_pairs(s, coordinates, reach / (1 - most), [&](std::size_t i, std::size_t j) {
+    const double r = std::sqrt(separation(s, coordinates, i, j).square);
+    NearestEvent compression, expansion;
+    compression.add(1 - contact_distance(s, i, j) / r, 1);
+    const std::size_t types = s.distances.of_types.size();
+    for (const PairStep& step : p.steps) {
+      const std::size_t pair =
+          static_cast<std::size_t>(p.types[i]) * types + static_cast<std::size_t>(p.types[j]);
+      if (step.energies[pair] == 0) continue;
+      const double range = step.ranges[pair];
+      double energy = 0;  // of all steps at this range
+      for (const PairStep& each : p.steps)
+        if (each.ranges[pair] == range) energy += each.energies[pair];
+      // A rise counts: that of a shoulder which the pair enters, or of a well which it leaves.
+      if (r >= range)
+        compression.add(1 - range / r, std::max(0.0, 1 - std::exp(-energy)));
+      else
+        expansion.add(range / r - 1, std::max(0.0, 1 - std::exp(energy)));
+    }
+    for (const std::size_t k : {i, j}) {
+      closer[k].add(compression.x, compression.weight);
+      farther[k].add(expansion.x, expansion.weight);
+    }
+  });
+  return {histogram_of(closer, bin_width, bins), histogram_of(farther, bin_width, bins)};
 }
 
 std::vector<double> step_energies_at(const State& state, const double* coordinates) {

@@ -145,7 +145,7 @@ int row_of(const State& s, const Snapshot& data, std::int64_t place) {
 
 // Each rank checks an equal share of the rows, and their pairs with the row above them. In its grid
 // an empty row follows, so that nothing reaches around.
-bool is_legal_on_ranks(const State& s, const Snapshot& mine) {
+std::optional<std::uint64_t> legal_energy_on_ranks(const State& s, const Snapshot& mine) {
   const auto D = static_cast<std::size_t>(s.dimensions()), last = D - 1;
   const int rows = s.geometry.cells[last], ranks = s.ranks->ranks();
   const auto width = 2 * static_cast<std::int64_t>(s.geometry.half[last]);
@@ -177,13 +177,15 @@ bool is_legal_on_ranks(const State& s, const Snapshot& mine) {
   State part = s;
   part.strip.reset();
   // Own rows, the one above, and the empty one.
-  part.geometry.cells[last] = first(s.ranks->rank() + 1) - first(s.ranks->rank()) + 2;
+  const int own = first(s.ranks->rank() + 1) - first(s.ranks->rank());
+  part.geometry.cells[last] = own + 2;
   part.extent[last] = part.geometry.cells[last] * width;
   for (std::size_t i = 0; i < here.diameters.size(); ++i)
     set_diameter(part, here.indices[i], here.diameters[i]);
-  std::uint64_t illegal = !is_legal(part, here);
-  s.ranks->sum(&illegal, 1);
-  return illegal == 0;
+  const std::optional<std::uint64_t> energy = legal_energy(part, here, own);
+  std::uint64_t sums[2] = {!energy, energy.value_or(0)};  // modulo 2^64
+  s.ranks->sum(sums, 2);
+  return sums[0] == 0 ? std::optional(sums[1]) : std::nullopt;
 }
 
 Cells divide_again(State& s, Snapshot mine) {

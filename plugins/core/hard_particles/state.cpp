@@ -13,6 +13,7 @@
 #include "grid.h"
 #include "host_particles.h"
 #include "packing.h"
+#include "steps.h"
 
 namespace manymove::hard_particles {
 namespace {
@@ -38,20 +39,25 @@ std::vector<std::int64_t> to_units(const State& s, const double* coordinates) {
 }
 
 template <Policy P>
-Overlaps overlaps_in(const State& s, const Cells& cells) {
+Overlaps overlaps_in(const State& s, const Cells& cells, int rows) {
   constexpr int D = P::kDimensions;
   constexpr Contact C = P::kContact;
   const Geometry& g = s.geometry;
   const Law law = law_of(s);
+  const StepView steps = step_view(s);
   Overlaps found;
   std::size_t at = 0;
-  int cell[3];
-  for (cell[2] = 0; cell[2] < g.cells[2]; ++cell[2])
-    for (cell[1] = 0; cell[1] < g.cells[1]; ++cell[1])
-      for (cell[0] = 0; cell[0] < g.cells[0]; ++cell[0], ++at)
+  int cell[3], end[3] = {g.cells[0], g.cells[1], g.cells[2]};
+  if (rows >= 0) end[D - 1] = rows;
+  for (cell[2] = 0; cell[2] < end[2]; ++cell[2])
+    for (cell[1] = 0; cell[1] < end[1]; ++cell[1])
+      for (cell[0] = 0; cell[0] < end[0]; ++cell[0], ++at)
         for (int slot = 0; slot < static_cast<int>(cells.counts[at]); ++slot)
           for_pairs<D>(g, cells.spheres.data(), cells.counts.data(), 1, cell, slot,
                        [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
+                         if constexpr (C == Contact::table)
+                           found.energy += static_cast<std::uint64_t>(pair_energy(
+                               steps, law.labels[i].type, law.labels[j].type, dx, dy, dz));
                          if (apart<C>(law, i, j, dx, dy, dz)) return;
                          ++found.count;
                          // r / sigma of a pair that overlaps.
@@ -126,9 +132,9 @@ void check_density(const State& s) {
 
 }  // namespace
 
-Overlaps overlaps_of(const State& s, const Cells& cells) {
+Overlaps overlaps_of(const State& s, const Cells& cells, int rows) {
   return with_particles(s.dimensions(), s.distances.contact,
-                        [&](auto policy) { return overlaps_in<decltype(policy)>(s, cells); });
+                        [&](auto policy) { return overlaps_in<decltype(policy)>(s, cells, rows); });
 }
 
 State make_state(const double* coordinates, std::size_t particles, const Parameters& parameters) {
@@ -253,9 +259,11 @@ void adopt_box(State& s, const Snapshot& data) {
     adopt_volume(s, data.volume);
 }
 
-bool is_legal(const State& s, const Snapshot& data) {
+std::optional<std::uint64_t> legal_energy(const State& s, const Snapshot& data, int rows) {
   const Cells cells = try_cells(s, data);
-  return !cells.counts.empty() && overlaps_of(s, cells).count == 0;
+  if (cells.counts.empty()) return {};
+  const Overlaps found = overlaps_of(s, cells, rows);
+  return found.count == 0 ? std::optional(found.energy) : std::nullopt;
 }
 
 Cells cells_of(const State& s, const Snapshot& data) {
@@ -403,8 +411,10 @@ ContactBins contact_bins(const State& s, const Sampling& sampling) {
   ContactBins law{};
   law.bins = sampling.bins;
   law.per_unit = 1 / sampling.bin_width;
+  // Bins are in contact distances, from contact or from the range of a step on.
   const double farthest =
-      s.distances.largest / s.unit * (1 + sampling.bin_width * sampling.bins) * (1 + 1e-6);
+      (s.distances.reach + s.distances.largest * sampling.bin_width * sampling.bins) / s.unit *
+      (1 + 1e-6);
   // Cells are 2 H wide: pairs within that are in neighboring cells, others two cells apart at most.
   law.range = farthest < 2 * static_cast<double>(s.narrowest_half()) ? 1 : 2;
   law.farthest2 = static_cast<float>(farthest * farthest);

@@ -106,9 +106,9 @@ struct State {
   float narrowest_half() const {
     return *std::min_element(geometry.half, geometry.half + dimensions());
   }
-  int kinds() const {  // histograms of a row
+  int histograms() const {  // of a row: for each kind of pairs that of contact, and two of a step
     const int types = static_cast<int>(distances.of_types.size());
-    return types * (types + 1) / 2;
+    return types * (types + 1) / 2 * (1 + 2 * static_cast<int>(parameters.steps.size()));
   }
 };
 
@@ -121,11 +121,14 @@ struct ClosePair {
   std::size_t first = 0, second = 0;
   double ratio = 1;
 };
-// The number of overlapping pairs of particles in cells, and the deepest one.
+// The number of overlapping pairs of particles in cells, and the deepest one. With steps, also the
+// energy of all pairs in quanta modulo 2^64. Pairs count with their first cell, of which those
+// beyond `rows` rows are left out; below 0: none are.
 struct Overlaps : ClosePair {
   std::size_t count = 0;
+  std::uint64_t energy = 0;
 };
-Overlaps overlaps_of(const State& state, const Cells& cells);
+Overlaps overlaps_of(const State& state, const Cells& cells, int rows = -1);
 
 // What the places of particles depend on, and what a snapshot has besides them.
 State frame_of(const State& state);
@@ -157,10 +160,11 @@ int expected_in_tile(const State& state);
 Law law_of(const State& state);
 
 Cells cells_of(const State& state, const Snapshot& data);
-// Whether no two particles overlap and all fit into their cells.
-bool is_legal(const State& state, const Snapshot& data);
+// Whether no two particles overlap and all fit into their cells; then the energy of the pairs in
+// the first `rows` rows, see Overlaps.
+std::optional<std::uint64_t> legal_energy(const State& state, const Snapshot& data, int rows = -1);
 // The same for a system that ranks divide in any way, each with its part in `mine`. Collective.
-bool is_legal_on_ranks(const State& state, const Snapshot& mine);
+std::optional<std::uint64_t> legal_energy_on_ranks(const State& state, const Snapshot& mine);
 // A snapshot with the places of this rank's particles in the order of the cells, with indices.
 Snapshot particles_in(const State& state, const Cells& cells);
 // The same, in the order of the indices unless ranks divide the system.

@@ -90,7 +90,7 @@ class StateEngine : public Engine {
   bool row_is_complete() const { return rows_.complete(); }
   void end_row_of_cycle() { end_row(rows_.end(state_.data.counters.cycles)); }
   std::size_t row_size(const Sampling& sampling) const {
-    return static_cast<std::size_t>(sampling.bins) * state_.kinds();
+    return static_cast<std::size_t>(sampling.bins) * state_.histograms();
   }
   // After the trial changes of the box that follow a cycle.
   void record_volume();

@@ -33,9 +33,6 @@ double settle_steps(State& state) {
   Parameters& p = state.parameters;
   double reach = state.distances.largest;
   if (p.steps.empty()) return reach;
-  if (state.constant_pressure())
-    refuse(kName, "cannot be combined with constant pressure, where a change of the box changes ",
-           "the energies of all pairs");
   if (state.swaps())
     refuse(kName, "cannot be combined with swap moves, whose particles have energies in the steps");
   if (state.distances.contact == Contact::additive)
@@ -70,19 +67,27 @@ double settle_steps(State& state) {
   return reach;
 }
 
+std::vector<double> squares_at(const State& state, double unit) {
+  std::vector<double> squares;
+  for (const PairStep& step : state.parameters.steps)
+    for (const double range : step.ranges) {
+      const double units = range / unit;
+      squares.push_back(units * units);
+    }
+  return squares;
+}
+
 void fill_steps(State& state) {
-  state.step_squares.clear();
-  state.step_bounds.clear();
+  state.step_squares = squares_at(state, state.unit);
+  state.step_bounds.assign(state.step_squares.begin(), state.step_squares.end());
   state.step_energies.clear();
   state.step_reaches = state.sigmas;
   for (const PairStep& step : state.parameters.steps)
     for (std::size_t k = 0; k < step.ranges.size(); ++k) {
-      const double range = step.ranges[k] / state.unit;
-      state.step_squares.push_back(range * range);
-      state.step_bounds.push_back(static_cast<float>(range * range));
       state.step_energies.push_back(std::llround(step.energies[k] / kQuantum));
       if (step.energies[k] != 0)
-        state.step_reaches[k] = std::max(state.step_reaches[k], static_cast<float>(range));
+        state.step_reaches[k] =
+            std::max(state.step_reaches[k], static_cast<float>(step.ranges[k] / state.unit));
     }
 }
 
@@ -97,6 +102,19 @@ StepView step_view(const State& state) {
           state.step_bounds.data(),
           state.step_energies.data(),
           state.step_reaches.data()};
+}
+
+double rise_of(const State& state, const std::vector<Crossing>& crossings, double from, double to) {
+  if (crossings.empty()) return 0;
+  const std::vector<double> before = squares_at(state, from), after = squares_at(state, to);
+  // A sum of integers, the same in any order. A pair is within the range in either box by the
+  // predicate that its moves have there.
+  std::int64_t rise = 0;
+  for (const Crossing& pair : crossings) {
+    const auto at = static_cast<std::size_t>(pair.at);
+    rise += state.step_energies[at] * ((pair.square < after[at]) - (pair.square < before[at]));
+  }
+  return kQuantum * static_cast<double>(rise);
 }
 
 }  // namespace manymove::hard_particles

@@ -103,7 +103,8 @@ def disks(**common: Any) -> int:
     With --decompose the R ranks share one system, with the results of one rank. With
     --diameters or --contacts the disks are a mixture, whose d^2 is the mean of the squares of the
     diameters. With --pressure the area changes, and the packing fraction is measured. With
-    --swap-rounds the disks of a mixture exchange diameters.
+    --swap-rounds the disks of a mixture exchange diameters. With --step-ranges and --step-energies
+    they have square wells and shoulders.
 
     System:
         packing_fraction: Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks (default 0.698, or
@@ -132,7 +133,8 @@ def spheres(**common: Any) -> int:
     With --decompose the R ranks share one system, with the results of one rank. With
     --diameters or --contacts the spheres are a mixture, whose d^3 is the mean of the cubes of the
     diameters. With --pressure the volume changes, and the packing fraction is measured. With
-    --swap-rounds the spheres of a mixture exchange diameters.
+    --swap-rounds the spheres of a mixture exchange diameters. With --step-ranges and
+    --step-energies they have square wells and shoulders.
 
     System:
         packing_fraction: Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres (default 0.49,
@@ -146,6 +148,7 @@ def spheres(**common: Any) -> int:
     Examples:
       manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 5000
       manymove spheres --diameters 1,1.4 --fractions 0.7,0.3 --packing-fraction 0.5
+      manymove spheres --step-ranges 1.5 --step-energies -0.5 --packing-fraction 0.2
       manymove spheres --start fcc --particles 4000 --equation-of-state --packing-fractions 0.55,0.6
     """
     return _hard_particles(Spheres, common, 0.49, SPHERE_FRACTIONS)

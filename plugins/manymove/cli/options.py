@@ -34,7 +34,7 @@ T = TypeVar("T")
 STOPPED = -1
 REPEATING = (  # lists in which a value may occur twice
     "molecules", "capacity", "profile", "diameters", "fractions", "contacts", "mole_fractions",
-    "tile", "volume_delta",
+    "step_energies", "step_ranges", "tile", "volume_delta",
 )  # fmt: skip
 GROUPS = ("System", "Moves", "Run", "Sampling", "Files", "Device", "Options")  # in --help
 _TITLE = re.compile(rf"^({'|'.join(GROUPS)}):$", re.MULTILINE)

@@ -254,8 +254,8 @@ def _relaxation_of_records(started: list[Result]) -> float | None:
 
 def _order(settings: Settings, first: Result) -> str:
     """Name of the slow quantities."""
-    of_engine = settings.pressure is not None or _sizes(settings, first).mixed
-    return "density modes" if of_engine else settings.kind.order
+    general = settings.pressure is not None or settings.step_ranges
+    return "density modes" if general or _sizes(settings, first).mixed else settings.kind.order
 
 
 def _sizes(settings: Settings, result: Result) -> Sizes:
@@ -264,7 +264,7 @@ def _sizes(settings: Settings, result: Result) -> Sizes:
 
 
 def _literature(settings: Settings, first: Result) -> Estimate | None:
-    if settings.pressure is not None:
+    if settings.pressure is not None or settings.step_ranges:
         return None
     start = settings.start if settings.input is None else None
     of_all = (settings.kind, settings.particles, settings.packing_fraction)
@@ -284,7 +284,8 @@ def _contact_values(started: list[Result]) -> list[dict[str, Any]]:
 
 
 def _equal_disks(settings: Settings, result: Result) -> bool:
-    return settings.kind is DISKS and not _sizes(settings, result).mixed
+    plain = not (settings.step_ranges or _sizes(settings, result).mixed)
+    return settings.kind is DISKS and plain
 
 
 def _packing_fraction(settings: Settings, result: Result) -> float:
@@ -438,7 +439,8 @@ def run_equation_of_state(
 
             if points:
                 picture = output / "equation_of_state.png"
-                mixed = settings[0].mixture is not None
+                # For which there are no published points.
+                mixed = settings[0].mixture is not None or bool(settings[0].step_ranges)
                 draw = plots.equation_of_state if settings[0].kind is DISKS else plots.of_spheres
                 draw(picture, points, settings[0].particles, mixed)
     return summary, complete

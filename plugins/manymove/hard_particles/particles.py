@@ -129,7 +129,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             steps: square wells and shoulders of the energies of pairs, one `manymove.steps.Step` or
                 a sequence of up to eight, whose energies add up (default none). The edges of the
                 box must then be at least three times the largest range each. This cannot be
-                combined with diameters by particle, constant pressure or swap moves.
+                combined with diameters by particle or swap moves.
             comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`, which share
                 the system in strips along y or slabs along z. The trajectory equals that of one
                 rank, bit for bit. Only the `positions` of rank 0 are read; other ranks may pass
@@ -554,22 +554,19 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         The pressure of a mixture follows from the pairs up to 1.075 contact distances. Where the
         sizes differ by more than a factor of 4, the pair density varies too much there: the
         contact value of the largest particles was wrong by 1e-4 at a ratio of 4, 2e-3 at 6, and
-        1e-2 at 8 in a model in three dimensions. A UserWarning says so.
+        1e-2 at 8 in a model in three dimensions. A UserWarning says so. With steps, the pressure
+        has a term for each range, which follows from the pairs within 0.075 contact distances on
+        both sides of it.
 
         Raises:
             ValueError: a number is not positive or not below 1e15.
             RuntimeError: the pressure is constant, or there are external fields, in which it
-                differs from place to place, or steps, whose contributions are not sampled.
+                differs from place to place.
         """
         self._refuse_at_constant_pressure()
         if self._fields:
             raise RuntimeError(
                 "the pressure differs from place to place in external fields: use positions"
-            )
-        if self._steps:
-            raise RuntimeError(
-                "the pressure of particles with steps has a term for each step, which is not "
-                "sampled: use positions"
             )
         for name, value in (("every", every), ("record", record)):
             if value is not None and not 0 < arguments.number(name, value) < 1e15:
@@ -599,7 +596,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             self.N,
             self.packing_fraction,
             self._DIMENSIONS,
-            len(self.pairs_of_types),
+            pair_steps.of_pairs(self._steps, self._contact_table),
             self.cycles,
         )
 
@@ -634,7 +631,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         """Histogram of the pair distances from contact, uint64 (77,), in bins of 2**-10 contact
         distances, summed over all finished records; (T (T + 1) / 2, 77) for T types, with the pairs
         of types in the order (0, 0), (0, 1), ... (1, 1)."""
-        found = self._collected().histogram
+        found = self._collected().histogram[: len(self.pairs_of_types)]
         return found.sum(axis=0) if self._sizes.contacts is None else found.copy()
 
     @property
@@ -656,7 +653,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
     def _average(self, records: np.ndarray, cycles: int, packing_fraction: float) -> Estimate:
         """Mean of records of this number of cycles, whose error contains the relaxations of equal
         disks near freezing."""
-        if self._DIMENSIONS == 3 or self.mixed:
+        if self._DIMENSIONS == 3 or self.mixed or self._steps:
             return estimate(records)
         sweeps = len(records) * cycles * self._sweeps_per_cycle
         constant_pressure = self.constant_pressure is not None
@@ -678,6 +675,11 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         return list(itertools.combinations_with_replacement(range(self._sizes.kinds), 2))
 
     @property
+    def _contact_table(self) -> np.ndarray:
+        """Contact distances of the pairs of types, (T, T)."""
+        return np.array([[self.diameter]]) if self.contacts is None else self.contacts
+
+    @property
     def contact_value_records(self) -> np.ndarray:
         """Values at contact of the partial pair distribution functions of each finished record,
         float64 (K, T (T + 1) / 2), in the order of `pairs_of_types`; NaN for a type without
@@ -691,7 +693,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         found = self._collected().values[:, 1:]
         T, D = self._sizes.kinds, self._DIMENSIONS
         counts = np.bincount(self.types, minlength=T).astype(float)
-        table = np.array([[self.diameter]]) if self.contacts is None else self.contacts
+        table = self._contact_table
         a, b = np.array(self.pairs_of_types).T
         pairs = counts[a] * counts[b] * np.where(a == b, 0.5, 1.0)
         shells = (2 * math.pi if D == 2 else 4 * math.pi) * table[a, b] ** D

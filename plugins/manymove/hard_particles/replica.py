@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from manymove import checkpoint
+from manymove import steps as pair_steps
 from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
 from manymove.analysis.stopping import is_reached
@@ -98,6 +99,7 @@ def made(
         grid=Grid(s.moves_per_cell, tile=s.tile_for(given)),
         pressure=s.constant_pressure_for(given),
         swaps=s.swaps,
+        steps=s.steps_for(given),
         **place,
     )
 
@@ -247,6 +249,11 @@ class Replica(replica.Replica):
         if s.pressure is None:
             both = engine.packing_fraction, s.packing_fraction
             self._refuse_others({"--packing-fraction": both}, 2e-6)
+        steps = pair_steps.read(s.steps_for(engine._sizes), engine._sizes.kinds)[1]
+        if engine._parameters.get("steps", []) != steps.get("steps", []):
+            raise ValueError(
+                f"--resume: {self._state} holds other steps than --step-ranges and --step-energies"
+            )
         if s.mixture is not None and not is_mixture_of(engine, s.sizes):
             raise ValueError(
                 f"--resume: {self._state} holds other sizes than --diameters, --contacts and "
@@ -467,6 +474,6 @@ def _contact_values(engine: HardParticles, records: np.ndarray) -> dict[tuple[in
 
 def _order(engine: HardParticles) -> dict[str, float]:
     """The modulus of the global psi_6 of equal disks at constant volume."""
-    if engine.mixed or len(engine.box) == 3 or engine.constant_pressure is not None:
+    if engine._general:
         return {}
     return {"psi6": float(abs(engine.slow_quantities()[0]))}

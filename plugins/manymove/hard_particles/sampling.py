@@ -15,8 +15,10 @@ from manymove.analysis.pressure import (
     BINS,
     DEGREE,
     DELTA_R,
+    PairSteps,
     contact_weights,
     pressure_weights,
+    step_weights,
 )
 
 
@@ -111,11 +113,12 @@ class PressureSampling(Sampling):
         samples: number of samples of a record.
         particles, packing_fraction, dimensions: number, packing fraction and dimensions of the
             particles.
-        kinds: number of pairs of types, each with a histogram.
+        steps: steps of each pair of types, which have a histogram of contact, and two of each step.
         first: present cycle.
 
     Attributes:
-        histogram: sum over all records, uint64 (kinds, bins).
+        histogram: sum over all records, uint64 (histograms, bins), where those of contact come
+            first.
     """
 
     TYPES: ClassVar[dict[str, Any]] = {
@@ -133,19 +136,27 @@ class PressureSampling(Sampling):
         particles: int,
         packing_fraction: float,
         dimensions: int,
-        kinds: int,
+        steps: tuple[PairSteps, ...],
         first: int,
     ) -> None:
         engine.set_sampling(DELTA_R, BINS, every, every)  # a row for each sample
         self._engine = engine
         self.settings = {"every": every, "samples": samples}
         self._samples = samples
+        self._kinds, number = len(steps), len(steps[0])
         self._constant, self._weights = pressure_weights(
             BINS, DELTA_R, DEGREE, N=particles, packing_fraction=packing_fraction,
-            dimensions=dimensions,
+            dimensions=dimensions, steps=steps if number else (),
         )  # fmt: skip
-        self._of_contact = contact_weights(BINS, DELTA_R, DEGREE, dimensions)
-        self._begin(every * samples, first, np.zeros((kinds, BINS), dtype=np.uint64), 1 + kinds)
+        settings = BINS, DELTA_R, DEGREE, dimensions
+        self._of_contact = (
+            np.array([step_weights(*settings, pair)[0] for pair in steps])
+            if number
+            else contact_weights(*settings)
+        )
+        histograms = self._kinds * (1 + 2 * number)
+        sums = np.zeros((histograms, BINS), dtype=np.uint64)
+        self._begin(every * samples, first, sums, 1 + self._kinds)
 
     def _begin(self, length: int, first: int, open_sums: np.ndarray, columns: int) -> None:
         super()._begin(length, first, open_sums, columns)
@@ -158,8 +169,13 @@ class PressureSampling(Sampling):
     def _finished(self, sums: np.ndarray) -> np.ndarray:
         self.histogram += sums
         counts = sums.astype(np.float64)
-        pressure = self._constant + counts.sum(axis=0) @ self._weights / self._samples
-        return np.array([pressure, *(counts @ self._of_contact / self._samples)])
+        if len(counts) == self._kinds:  # without steps, all pairs of types have the same weights
+            of_all, contacts = counts.sum(axis=0), counts @ self._of_contact
+        else:
+            of_all = counts.ravel()
+            contacts = (counts[: self._kinds] * self._of_contact).sum(axis=1)
+        pressure = self._constant + of_all @ self._weights / self._samples
+        return np.array([pressure, *(contacts / self._samples)])
 
     def state(self) -> tuple[dict[str, int], dict[str, np.ndarray]]:
         header, arrays = super().state()

@@ -10,11 +10,14 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from manymove import steps as pair_steps
+from manymove.errors import ParameterError
 from manymove.hard_particles.kinds import DISKS, SPHERES, Kind, check_start
 from manymove.hard_particles.sizes import Sizes
 from manymove.jobs import limits, replica
 from manymove.jobs.options import least
 from manymove.settings import ConstantPressure, Swaps
+from manymove.steps import Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +26,11 @@ class Settings(replica.Measurement):
 
     System:
         input: GSD file whose last frame is the initial configuration (default none).
+        step_ranges: Ranges of the square wells and shoulders around the particles, in diameters. In
+            a mixture they have the unit of --diameters, and a step has a number for each pair of
+            types 0-0, 0-1, ... 1-1; those of the next step follow (default none).
+        step_energies: Energies of pairs closer than the ranges, in kT, in the same order; a well
+            has a negative energy, and the energies of several steps add up (default none).
 
     Moves:
         edges_apart: Change the edges of the box one at a time with --pressure (default together).
@@ -52,6 +60,8 @@ class Settings(replica.Measurement):
     pressure: float | None = None
     mixture: tuple[tuple[float, ...], ...] | None = None
     fractions: tuple[float, ...] | None = None
+    step_ranges: tuple[float, ...] | None = None
+    step_energies: tuple[float, ...] | None = None
     max_displacement: float | None = None
     edges_apart: bool = False
     volume_delta: tuple[float, ...] | None = None
@@ -104,10 +114,60 @@ class Settings(replica.Measurement):
         if self.pressure is not None and not 0 < self.pressure < math.inf:
             raise ValueError(f"--pressure is {self.pressure}; it must be positive and finite")
         self._check_volume_moves()
+        self._check_steps()
         if self.decompose and self.replicas > 1:
             raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
         if self.exchange_every is not None:
             self._check_exchange()
+
+    def _check_steps(self) -> None:
+        """Refuse ranges without energies, swap moves of particles with steps, and tables that these
+        types cannot have."""
+        if (self.step_ranges is None) != (self.step_energies is None):
+            raise ValueError("--step-ranges and --step-energies belong together: one is missing")
+        if self.step_ranges and self.swaps is not None:
+            raise ValueError(
+                "--step-ranges cannot be combined with --swap-rounds: swap moves exchange "
+                "diameters, and steps belong to types"
+            )
+        if self.input is None:
+            self.steps_for(self._of_types())
+
+    def steps_for(self, given: Sizes) -> tuple[Step, ...]:
+        """The steps of particles of these sizes, in the unit of their positions.
+
+        Raises:
+            ValueError: these particles cannot have them.
+        """
+        ranges, energies = self.step_ranges or (), self.step_energies or ()
+        if not ranges and not energies:
+            return ()
+        types = given.kinds
+        pairs = np.triu_indices(types)
+        if len(ranges) != len(energies) or len(ranges) % len(pairs[0]):
+            of_pairs = f", each {len(pairs[0])} for the pairs of {types} types" if types > 1 else ""
+            raise ValueError(
+                f"--step-ranges has {len(ranges)} numbers and --step-energies {len(energies)}; "
+                f"they must be as many{of_pairs}"
+            )
+        if ranges and given.diameters is not None:
+            raise ValueError(
+                "--step-ranges needs particles of one size or a mixture of types, and those of "
+                "--input have diameters of their own"
+            )
+        unit = given.diameter or 1.0
+
+        def tables(flat: tuple[float, ...], factor: float) -> list[np.ndarray]:
+            found = np.zeros((len(flat) // len(pairs[0]), types, types))
+            found[:, pairs[0], pairs[1]] = np.reshape(flat, (len(found), -1)) * factor
+            return [table + np.triu(table, 1).T for table in found]
+
+        both = zip(tables(ranges, unit), tables(energies, 1.0), strict=True)
+        try:
+            return pair_steps.read([Step(*each) for each in both], types)[0]
+        except ParameterError as error:
+            names = {"range": "--step-ranges", "energy": "--step-energies"}
+            raise ValueError(error.with_names(names)) from None
 
     def _check_exchange(self) -> None:
         """Refuse options that a run with exchanges does not have."""

@@ -8,13 +8,14 @@
 #include "../../runtime/errors.h"
 #include "../../runtime/logarithm.h"
 #include "../grid.h"
+#include "../steps.h"
 #include "volume.h"
 
 namespace manymove::hard_particles {
 namespace {
 
-// A cell is 4 m units wide with m >= kFinest, where 4 kFinest units are the largest contact
-// distance. With three cells m is below 4/3 of that, and half a cell is 2 m units.
+// A cell is 4 m units wide with m >= kFinest, where 4 kFinest units are as far as particles
+// interact. With three cells m is below 4/3 of that, and half a cell is 2 m units.
 constexpr std::int64_t kFinest = 370080;
 static_assert(2 * (4 * kFinest / 3 + 1) <= kMaxHalfWidth);
 constexpr int kMostCells = 30000;  // along an edge
@@ -59,12 +60,12 @@ std::int64_t nearest_edge(double length) {
 }
 
 // Several kinds of box moves have ln L in multiples of this quantum (section 8).
-constexpr double kQuantum = 0x1p-46;
+constexpr double kLogarithmQuantum = 0x1p-46;
 
 // ln V in units.
 double log_volume(const State& s) {
   const auto& l = s.data.logarithms;
-  return static_cast<double>(l[0] + l[1] + l[2]) * kQuantum;
+  return static_cast<double>(l[0] + l[1] + l[2]) * kLogarithmQuantum;
 }
 
 // The box and the grid of the state's extents; false if there are too many cells.
@@ -85,7 +86,7 @@ bool set_edges(State& s) {
 // The same for the logarithms of the edges; false also if an edge is too short or too long.
 bool set_logarithms(State& s) {
   for (std::size_t a = 0; a < static_cast<std::size_t>(s.dimensions()); ++a) {
-    const double logarithm = static_cast<double>(s.data.logarithms[a]) * kQuantum;
+    const double logarithm = static_cast<double>(s.data.logarithms[a]) * kLogarithmQuantum;
     s.extent[a] = std::abs(logarithm) < 40 ? nearest_edge(exponential(logarithm)) : 0;
     if (s.extent[a] == 0) return false;
   }
@@ -151,7 +152,7 @@ void choose_kinds(State& s) {
       refuse(Parameter{"box_weights"}, "must be finite and not negative, got ", weight);
   choose_repeats(s, 1);
   const auto quanta = [](double step) {
-    return std::max<std::int64_t>(1, static_cast<std::int64_t>(step / kQuantum));
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(step / kLogarithmQuantum));
   };
   const double shortest = *std::min_element(p.box, p.box + D);
   const double of_volume = relative_delta(s, BoxMove::volume, 1, 0.1),
@@ -167,7 +168,7 @@ void choose_kinds(State& s) {
     moves |= share > 0;
     s.lattice.steps[a] = share > 0 ? quanta(of_length * share * shortest / p.box[a]) : 0;
     s.data.logarithms[static_cast<std::size_t>(a)] = static_cast<std::int64_t>(std::nearbyint(
-        logarithm(std::max(p.box[a] / s.unit, 12.0 * kFinest * (1 + 1e-11))) / kQuantum));
+        logarithm(std::max(p.box[a] / s.unit, 12.0 * kFinest * (1 + 1e-11))) / kLogarithmQuantum));
   }
   if (!moves) refuse("at least one edge must change: all edge_shares are 0");
   if (!set_logarithms(s))
@@ -182,9 +183,8 @@ std::array<double, 3> largest_box_deltas(const State& s) {
 
 void choose_edges(State& s) {
   Parameters& p = s.parameters;
-  const double sigma = s.distances.largest;
   p.ln_volume = false;  // the coordinate of the volume is V itself
-  s.unit = sigma / (4.0 * kFinest) * (1 + 1e-12);
+  s.unit = s.distances.reach / (4.0 * kFinest) * (1 + 1e-12);
   s.extent = {2, 2, 2};
   if (p.several_box_moves()) {
     choose_kinds(s);
@@ -280,13 +280,26 @@ BoxMove kind_of(const Parameters& p, std::uint32_t word) {
                                 : BoxMove::volume;
 }
 
-// Whether the box that has just been set is accepted, with the positions in it.
-bool accepts(State& s, Snapshot& now, const std::array<std::int64_t, 3>& from, int trial) {
+std::optional<std::uint64_t> energy_of(const State& s, const Snapshot& data) {
+  return s.ranks ? legal_energy_on_ranks(s, data) : legal_energy(s, data);
+}
+
+// Whether the box that has just been set is accepted, with the positions in it: with the
+// probability min(1, exp(by - dU)), where `energy` is that of the positions `now`.
+bool accepts(State& s, Snapshot& now, const std::array<std::int64_t, 3>& from, int trial,
+             const BoxTrial& draw, double by, std::uint64_t& energy) {
+  const double limit = logarithm(draw.uniform);
+  const bool steps = !s.parameters.steps.empty();
+  if (!steps && limit >= by) return false;
   follow_box(s);
   Snapshot moved = now;
   for (int a = 0; a < s.dimensions(); ++a)
     if (s.extent[a] != from[a]) round_places(s, moved, a, from[a], trial);
-  if (s.ranks ? !is_legal_on_ranks(s, moved) : !is_legal(s, moved)) return false;
+  const auto there = energy_of(s, moved);
+  if (!there) return false;
+  const auto rise = static_cast<std::int64_t>(*there - energy);
+  if (steps && limit >= by - kQuantum * static_cast<double>(rise)) return false;
+  energy = *there;
   now.places = std::move(moved.places);
   now.origin = moved.origin;
   return true;
@@ -298,6 +311,7 @@ bool change_edges(State& s, Snapshot& now) {
   const Parameters& p = s.parameters;
   const bool several = p.several_box_moves();
   bool changed = false;
+  std::uint64_t energy = p.steps.empty() ? 0 : energy_of(s, now).value();
   std::vector<int> moving;
   for (int a = 0; a < s.dimensions(); ++a)
     if (s.lattice.steps[a] > 0) moving.push_back(a);
@@ -320,9 +334,9 @@ bool change_edges(State& s, Snapshot& now) {
     const auto extent = s.extent, logarithms = s.data.logarithms;
     const double before = log_weight(s);
     const bool fits = several ? step_of_kind(s, draw, kind, axis) : step_of_edge(s, draw, axis);
-    // Rejected with the probability 1 - min(1, exp(W' - W)), or because particles would overlap.
-    if (!fits || logarithm(draw.uniform) >= log_weight(s) - before ||
-        !accepts(s, now, extent, trial)) {
+    // Rejected with the probability 1 - min(1, exp(W' - W - dU)), or because particles would
+    // overlap.
+    if (!fits || !accepts(s, now, extent, trial, draw, log_weight(s) - before, energy)) {
       s.extent = extent;
       s.data.logarithms = logarithms;
       set_edges(s);

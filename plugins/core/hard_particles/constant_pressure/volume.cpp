@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "../../runtime/errors.h"
 #include "../../runtime/logarithm.h"
@@ -36,11 +37,11 @@ double volume_in_units(const State& s) {
 // The cells along an axis for an edge: as many as fit, of the numbers that divide the lattice. 0 if
 // there are none.
 int cells_for(const State& s, int axis, double edge) {
-  const double sigma = s.distances.largest;
+  const double reach = s.distances.reach;
   const std::vector<int>& counts = s.lattice.cells[axis];
   for (auto n = counts.rbegin(); n != counts.rend(); ++n)
-    // A cell is at least a contact distance wide, and at most kWidestCell of them.
-    if (*n * sigma <= edge) return edge < kWidestCell * sigma * *n * (1 + 1e-12) ? *n : 0;
+    // A cell is at least as wide as particles interact, and at most kWidestCell times that.
+    if (*n * reach <= edge) return edge < kWidestCell * reach * *n * (1 + 1e-12) ? *n : 0;
   return 0;
 }
 
@@ -76,7 +77,7 @@ double smallest_volume(const State& s) {
   double unit = 0;
   for (int a = 0; a < s.dimensions(); ++a)
     unit = std::max(
-        unit, s.lattice.cells[a].front() * s.distances.largest / static_cast<double>(s.extent[a]));
+        unit, s.lattice.cells[a].front() * s.distances.reach / static_cast<double>(s.extent[a]));
   double volume = volume_in_units(s);
   for (int a = 0; a < s.dimensions(); ++a) volume *= unit;
   return volume;
@@ -100,7 +101,7 @@ void choose_repeats(State& s, int repeats) {
   Parameters& p = s.parameters;
   if (!std::isfinite(p.beta_pressure))
     refuse("the pressure must be positive and finite, got ", p.beta_pressure);
-  if (p.cell_width != s.distances.largest)
+  if (p.cell_width != s.distances.reach)
     refuse(Parameter{"cell_width"},
            "must be left to its default at constant pressure, where cells follow the box, got ",
            p.cell_width);
@@ -131,11 +132,10 @@ void choose_steps(State& s, double volume, int repeats, double size, double shar
 void choose_lattice(State& s) {
   Parameters& p = s.parameters;
   const int D = s.dimensions();
-  const double sigma = s.distances.largest;
   std::int64_t factor[3] = {1, 1, 1}, most[3] = {1, 1, 1};
   int widest = 0;
   for (int a = 0; a < D; ++a) {
-    const double edge = p.box[a] / sigma;
+    const double edge = p.box[a] / s.distances.reach;
     if (edge > 30000)
       refuse("box edge ", "xyz"[a], " holds more than 30000 cells: use a smaller box");
     const auto base =
@@ -214,6 +214,28 @@ float pair_reach(const State& s) {
   return static_cast<float>(ratio * ratio * (1 + 1e-5));
 }
 
+CrossingsWanted crossings_wanted(const State& s) {
+  const Parameters& p = s.parameters;
+  const double reach = p.volume_repeats * p.volume_delta;
+  // Squared ranges in units are in inverse proportion to that of the unit, which grows and shrinks
+  // with the volume.
+  const auto ratio = [&](double coordinate) {
+    const double of_unit = s.unit / unit_of(s, volume_of(s, coordinate));
+    return of_unit * of_unit;
+  };
+  CrossingsWanted wanted{};
+  wanted.least = ratio(s.data.volume + reach) * (1 - 1e-9);
+  wanted.most = ratio(s.data.volume - reach) * (1 + 1e-9);
+  const double farthest = s.distances.reach / s.unit * std::sqrt(wanted.most);
+  wanted.farthest2 = static_cast<float>(farthest * farthest * (1 + 1e-5));
+  wanted.range = farthest <= 2 * static_cast<double>(s.narrowest_half()) ? 1 : 2;
+  return wanted;
+}
+
+std::vector<Crossing> crossings_of_ranks(const State& s, std::vector<Crossing> mine) {
+  return s.ranks ? collect(*s.ranks, std::move(mine)) : mine;
+}
+
 double least_of_ranks(const State& s, double least) {
   if (!s.ranks) return least;
   // The least of positive numbers is the largest of their negative bits.
@@ -235,7 +257,8 @@ BoxTrial draw_box_trial(const Geometry& g, std::uint64_t cycle, int trial, std::
   return draw;
 }
 
-double change_volume(State& s, double least_ratio, double* decisive) {
+double change_volume(State& s, double least_ratio, const std::vector<Crossing>& crossings,
+                     double* decisive) {
   const Parameters& p = s.parameters;
   const int D = s.dimensions();
   if (decisive) *decisive = 0;
@@ -245,7 +268,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
     return is;
   };
   // min(1, exp(W' - W)), if the box is legal before and after the change.
-  double now = s.data.volume, weight = log_weight(s, now);
+  double now = s.data.volume, weight = log_weight(s, now), unit_now = s.unit;
   const bool at_rest = !legal(unit_of(s, volume_of(s, now)));  // symmetric: section 3
   // Steps are whole quanta, so that each is exactly as likely as its reverse.
   const auto quanta =
@@ -257,12 +280,13 @@ double change_volume(State& s, double least_ratio, double* decisive) {
     const double to = now + (draw.grows ? by : -by) * s.lattice.quantum;
     ++s.data.volume_moves.trials;
     const double weight_to = log_weight(s, to);
-    // Rejected with the probability 1 - min(1, exp(W' - W)).
-    if (at_rest || logarithm(draw.uniform) >= weight_to - weight) continue;
     const double unit = unit_of(s, volume_of(s, to));
+    const double rise = rise_of(s, crossings, unit_now, unit);
+    // Rejected with the probability 1 - min(1, exp(W' - W - dU)).
+    if (at_rest || logarithm(draw.uniform) >= weight_to - weight - rise) continue;
     bool wide = true;
     for (int a = 0; a < D; ++a)
-      wide = wide && static_cast<double>(s.extent[a]) * unit >= 3 * s.distances.largest;
+      wide = wide && static_cast<double>(s.extent[a]) * unit >= 3 * s.distances.reach;
     if (!wide || !legal(unit)) continue;
     for (int a = 0; a < D; ++a)
       if (cells_for(s, a, static_cast<double>(s.extent[a]) * unit) == 0)
@@ -273,6 +297,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
     // u^2 q >= 1 with the least ratio q: the trial has needed no look at the particles.
     now = to;
     weight = weight_to;
+    unit_now = unit;
     ++s.data.volume_moves.accepted;
   }
   return now;
@@ -300,7 +325,7 @@ VolumeOutcomes foretell_volume(State& s, double most) {
   while (all.number < VolumeOutcomes::kMost && ratio > 0) {
     const int k = all.number++;
     try {
-      const double to = change_volume(s, ratio, &all.from[k]);
+      const double to = change_volume(s, ratio, {}, &all.from[k]);
       set_volume(s, to);
       all.scale[k] = scale_of(s);
       all.host[k] = !same_cells(before, s.geometry);

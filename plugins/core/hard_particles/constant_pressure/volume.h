@@ -5,6 +5,7 @@
 #pragma once
 
 #include "../state.h"
+#include "../steps.h"
 
 namespace manymove::hard_particles {
 
@@ -49,6 +50,11 @@ float pair_reach(const State& state);
 // The least ratio of all ranks, from that of each. Collective where ranks divide the system.
 double least_of_ranks(const State& state, double least);
 
+// With steps: the pairs that the trial changes after a cycle may move across a range.
+CrossingsWanted crossings_wanted(const State& state);
+// Those of all ranks, from those of each. Collective where ranks divide the system.
+std::vector<Crossing> crossings_of_ranks(const State& state, std::vector<Crossing> mine);
+
 // The random numbers of a trial change of the box: its magnitude in steps, from 0 to `most`, its
 // sign, and a uniform number in (0, 1) for the decision.
 struct BoxTrial {
@@ -60,8 +66,10 @@ BoxTrial draw_box_trial(const Geometry& g, std::uint64_t cycle, int trial, std::
 
 // Makes and counts the trial changes that are due. Returns the new coordinate of the volume, to
 // which the engine then changes. Throws std::runtime_error if a trial leaves the range of the
-// lattice. decisive: where to write the smallest ratio with which all decisions are the same.
-double change_volume(State& state, double least_ratio, double* decisive = nullptr);
+// lattice. crossings: with steps, the pairs of all ranks that are wanted. decisive: where to write
+// the smallest ratio with which all decisions are the same.
+double change_volume(State& state, double least_ratio, const std::vector<Crossing>& crossings = {},
+                     double* decisive = nullptr);
 
 // What of the law and of the moves changes with the volume alone. Lengths in integer units.
 struct Scale {

@@ -60,6 +60,7 @@ void CpuEngine::add_pairs(const Sampling& sampling, std::vector<std::uint64_t>& 
   fetch_neighbors({2, 2, 2, 2});
   const ContactBins bins = contact_bins(state_, sampling);
   const Law law = law_of(state_);
+  const StepView steps = step_view(state_);
   with_particles(state_.dimensions(), state_.distances.contact, [&](auto policy) {
     using P = decltype(policy);
     for_cells([&](const int cell[3], std::size_t at, int thread) {
@@ -70,6 +71,11 @@ void CpuEngine::add_pairs(const Sampling& sampling, std::vector<std::uint64_t>& 
             [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
               const int bin = contact_bin<P::kContact>(law, bins, i, j, dx, dy, dz);
               if (bin >= 0) ++counts[static_cast<std::size_t>(bin)];
+              if constexpr (P::kContact == Contact::table) {
+                const float d[3] = {dx, dy, dz};
+                step_bins(steps, law, bins, i, j, d,
+                          [&](int place) { ++counts[static_cast<std::size_t>(place)]; });
+              }
             });
     });
   });

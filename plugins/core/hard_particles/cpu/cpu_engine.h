@@ -15,6 +15,7 @@
 #include "../halo.h"
 #include "../host_particles.h"
 #include "../state_engine.h"
+#include "../steps.h"
 #include "kernels.h"
 
 namespace manymove::hard_particles {
@@ -43,6 +44,7 @@ class CpuEngine : public StateEngine {
     std::vector<std::uint32_t> bins;
     std::uint64_t trace = 0;
     double least_ratio = 0;
+    std::vector<Crossing> crossings;
     TrialCounters swaps;
   };
 

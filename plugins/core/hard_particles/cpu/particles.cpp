@@ -140,7 +140,7 @@ class CpuParticles final : public CpuEngine {
 
   // The trial changes of the volume; then the box and the cells follow.
   void change_box() {
-    const double to = change_volume(state_, least_ratio());
+    const double to = change_volume(state_, least_ratio(), crossings());
     if (to == state_.data.volume) return;
     // Positions in units stay; only the length of the unit and, where cells would become too narrow
     // or too wide, the grid follow the volume.
@@ -175,6 +175,33 @@ class CpuParticles final : public CpuEngine {
       for (const Worker& worker : workers_) least = std::min(least, worker.least_ratio);
       return least_of_ranks(state_, least);
     });
+  }
+
+  // The pairs of all ranks that may cross a range, in no particular order; none without steps.
+  std::vector<Crossing> crossings() const {
+    std::vector<Crossing> all;
+    if (state_.parameters.steps.empty()) return all;
+    fetch_neighbors({2, 0, 0, 2});
+    const CrossingsWanted wanted = crossings_wanted(state_);
+    const StepView steps = step_view(state_);
+    const Law law = law_of(state_);
+    for (Worker& worker : workers_) worker.crossings.clear();
+    for_constant<2, 3>(state_.dimensions(), [&](auto dimensions) {
+      for_cells([&](const int cell[3], std::size_t at, int thread) {
+        std::vector<Crossing>& found = workers_[static_cast<std::size_t>(thread)].crossings;
+        for (int slot = 0; slot < static_cast<int>(now_.counts[at]); ++slot)
+          for_pairs<dimensions()>(
+              local_, now_.spheres.data(), now_.counts.data(), wanted.range, cell, slot,
+              [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
+                const float d[3] = {dx, dy, dz};
+                crossings_of(steps, law, wanted, i, j, d,
+                             [&](const Crossing& pair) { found.push_back(pair); });
+              });
+      });
+    });
+    for (const Worker& worker : workers_)
+      all.insert(all.end(), worker.crossings.begin(), worker.crossings.end());
+    return crossings_of_ranks(state_, std::move(all));
   }
 
   Law law_;  // its tables are in state_

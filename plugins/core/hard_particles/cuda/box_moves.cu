@@ -119,6 +119,29 @@ __global__ void __launch_bounds__(kThreads) search_kernel(const System* systems)
                          [&](double least) { search.answer->least_ratio = least; });
 }
 
+// A thread for each cell. Pairs beyond the capacity are counted only.
+template <int D>
+__global__ void __launch_bounds__(kThreads)
+    crossings_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
+                     const __grid_constant__ StepView steps,
+                     const __grid_constant__ CrossingsWanted wanted, const Sphere* spheres,
+                     const std::uint32_t* counts, std::int64_t cells, Crossing* crossings,
+                     unsigned int capacity, unsigned int* number) {
+  const std::int64_t index = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (index >= cells) return;
+  int cell[3];
+  cell_at(g, index, cell);
+  for (int slot = 0; slot < static_cast<int>(counts[index]); ++slot)
+    for_pairs<D>(g, spheres, counts, wanted.range, cell, slot,
+                 [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
+                   const float d[3] = {dx, dy, dz};
+                   crossings_of(steps, law, wanted, i, j, d, [&](const Crossing& pair) {
+                     const unsigned int at = atomicAdd(number, 1u);
+                     if (at < capacity) crossings[at] = pair;
+                   });
+                 });
+}
+
 // The i-th diameter of an additive mixture (types: 0), or contact distance of a pair of types.
 __device__ __forceinline__ void rescale_one(const double* reference, std::size_t i, int types,
                                             double unit, const LawTables& tables) {
@@ -205,8 +228,9 @@ void BoxMoves::begin(State& s, const LawTables& tables, const Sphere* spheres,
                      const std::uint32_t* counts, bool searched, bool deferred,
                      cudaStream_t stream) {
   const LeastRatio wanted = least_ratio_wanted(s);
-  // Ranks decide together, on the host.
-  const VolumeOutcomes outcomes = s.ranks ? VolumeOutcomes{} : foretell_volume(s, wanted.most);
+  // Ranks decide together, on the host, and energies are not known in advance.
+  const VolumeOutcomes outcomes =
+      s.ranks || !s.parameters.steps.empty() ? VolumeOutcomes{} : foretell_volume(s, wanted.most);
   begun_ = true;
   deferred_ = deferred;
   if (deferred) {
@@ -257,6 +281,30 @@ BoxAnswer BoxMoves::end(cudaStream_t stream) {
   begun_ = false;
   std::atomic_thread_fence(std::memory_order_acquire);
   return *answer_;
+}
+
+std::vector<Crossing> BoxMoves::crossings(const State& s, const Law& law, const StepView& steps,
+                                          const Sphere* spheres, const std::uint32_t* counts,
+                                          cudaStream_t stream) {
+  const CrossingsWanted wanted = crossings_wanted(s);
+  const std::size_t cells = s.row_cells() * static_cast<std::size_t>(s.rows());
+  const auto kernel = s.dimensions() == 2 ? &crossings_kernel<2> : &crossings_kernel<3>;
+  while (true) {
+    number_of_crossings_.clear(stream);
+    kernel<<<blocks(cells), kThreads, 0, stream>>>(
+        s.local(), law, steps, wanted, spheres, counts, static_cast<std::int64_t>(cells),
+        crossings_.data(), static_cast<unsigned int>(crossings_.size()),
+        number_of_crossings_.data());
+    check_launch();
+    const std::size_t number = number_of_crossings_.values(stream)[0];
+    if (number > crossings_.size()) {
+      crossings_ = DeviceBuffer<Crossing>(number + number / 2);
+      continue;
+    }
+    std::vector<Crossing> found(number);
+    if (number) crossings_.download(found.data(), stream, number);
+    return found;
+  }
 }
 
 Rescaling BoxMoves::rescaling(const State& s, const LawTables& tables) const {

@@ -42,6 +42,12 @@ class BoxMoves {
   // Waits for the answer.
   BoxAnswer end(cudaStream_t stream);
 
+  // With steps, the pairs of this rank that the trial changes may move across a range; begin() says
+  // which cells. Waits for the device.
+  std::vector<Crossing> crossings(const State& state, const Law& law, const StepView& steps,
+                                  const Sphere* spheres, const std::uint32_t* counts,
+                                  cudaStream_t stream);
+
   // The tables of the law in the integer units of the state's volume.
   Rescaling rescaling(const State& state, const LawTables& tables) const;
   // With a choice, in those of the one that the device has chosen, unless that is left to the host.
@@ -68,6 +74,8 @@ class BoxMoves {
   DeviceBuffer<double> contacts_, sigmas_;  // of types, in the caller's unit; contacts squared
   DeviceBuffer<BoxChoice> choice_;
   MappedMemory<BoxAnswer> answer_;
+  DeviceBuffer<Crossing> crossings_;
+  DeviceBuffer<unsigned int> number_of_crossings_{1};
   unsigned int number_ = 0, searches_ = 0;
   bool begun_ = false, deferred_ = false;
   VolumeChoice next_{};

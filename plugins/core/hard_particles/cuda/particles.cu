@@ -236,7 +236,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
                state_.tiles(),
                0,
                sampling_.every ? contact_bins(state_, sampling_) : ContactBins{},
-               state_.kinds(),
+               state_.histograms(),
                histogram_bytes(sampling_) > 0};
     if (std::exchange(rescales_, false)) all.rescaling = box_moves_->rescaling(state_, tables());
     if (state_.swaps()) {
@@ -278,7 +278,8 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
         // Only the next cycle of an undivided system can do without the answer.
         // A reader of the state needs its box; otherwise the next cycle chooses among the
         // outcomes by itself.
-        const bool now = i + 1 == cycles || wants_sample(cycle) || state_.strip;
+        const bool now = i + 1 == cycles || wants_sample(cycle) || state_.strip ||
+                         !state_.parameters.steps.empty();
         begin_box_move(!now);
         if (now) end_box_move();
       } else if (state_.constant_pressure()) {
@@ -388,11 +389,14 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       values_.push_back(on_device(field.values, stream_));
       points_.push_back(on_device(field.points, stream_));
     }
+    upload_steps();
+    place_law();
+  }
+  void upload_steps() {
     step_squares_ = on_device(state_.step_squares, stream_);
     step_bounds_ = on_device(state_.step_bounds, stream_);
     step_reaches_ = on_device(state_.step_reaches, stream_);
     step_energies_ = on_device(state_.step_energies, stream_);
-    place_law();
   }
   void place_law() {
     const LawTables t = tables();
@@ -413,11 +417,16 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       if (term.values) term.values = values_[k].data();
       term.points = points_[k].data();
     }
-    view.steps.squares = step_squares_.data();
-    view.steps.bounds = step_bounds_.data();
-    view.steps.reaches = step_reaches_.data();
-    view.steps.energies = step_energies_.data();
+    view.steps = steps_here();
     return view;
+  }
+  StepView steps_here() const {
+    StepView steps = step_view(state_);
+    steps.squares = step_squares_.data();
+    steps.bounds = step_bounds_.data();
+    steps.reaches = step_reaches_.data();
+    steps.energies = step_energies_.data();
+    return steps;
   }
 
   Scratch scratch() const {
@@ -478,7 +487,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   // but a rank does not have all pairs, and swap moves come in between.
   void look_for_pairs() {
     search_ = {};
-    if (!box_moves_ || state_.strip || state_.swaps() ||
+    if (!box_moves_ || state_.strip || state_.swaps() || !state_.parameters.steps.empty() ||
         state_.data.counters.cycles % state_.parameters.volume_every != 0)
       return;
     // With the reach within which a pair may decide about these trials.
@@ -497,8 +506,14 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   // Waits for the decision and follows; false if the device left this to the host.
   bool end_box_move() {
     const BoxAnswer answer = box_moves_->end(stream_);
+    std::vector<Crossing> crossings;
+    if (!state_.parameters.steps.empty()) {
+      crossings = crossings_of_ranks(
+          state_,
+          box_moves_->crossings(state_, law_, steps_here(), own_spheres(), own_counts(), stream_));
+    }
     // The host repeats the device's choice from the same ratio and the same random numbers.
-    const double to = change_volume(state_, least_of_ranks(state_, answer.least_ratio));
+    const double to = change_volume(state_, least_of_ranks(state_, answer.least_ratio), crossings);
     const State frame = frame_of(state_);
     follow_volume(to);
     if (!answer.for_host) return true;
@@ -513,7 +528,10 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     return false;
   }
   void follow_volume(double to) {
-    if (to != state_.data.volume) set_volume(state_, to);
+    if (to != state_.data.volume) {
+      set_volume(state_, to);
+      if (!state_.parameters.steps.empty()) upload_steps();
+    }
     record_volume();
     place_law();
   }
@@ -547,8 +565,8 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     fetch_neighbors({2, 0, 0, 2});  // pairs reach no farther
     const std::size_t cells = state_.row_cells() * static_cast<std::size_t>(state_.rows());
     kernels_.histogram<<<blocks_for(cells, kHistogramThreads), kHistogramThreads, bytes, stream_>>>(
-        state_.local(), law_, contact_bins(state_, sampling), state_.kinds(), bytes > 0,
-        own_spheres(), own_counts(), row);
+        state_.local(), law_, contact_bins(state_, sampling), steps_here(), state_.histograms(),
+        bytes > 0, own_spheres(), own_counts(), row);
   }
 
   KernelsOfLaw kernels_;

@@ -551,14 +551,21 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   make_cycle<D, C, V, false>(g, law, d, b, config, VolumeChoice{}, &fields);
 }
 
-// One thread per cell; the block's histograms are in shared memory if they fit, [kinds][bins].
+// One thread per cell; the block's histograms are in shared memory if they fit, [histograms][bins].
 template <int D, Contact C>
 __device__ __forceinline__ void add_histograms(const Geometry& g, const Law& law,
-                                               const ContactBins& bins, int kinds, bool in_shared,
+                                               const ContactBins& bins, const StepView& steps,
+                                               int histograms, bool in_shared,
                                                const Sphere* spheres, const std::uint32_t* counts,
                                                std::uint64_t* row) {
   extern __shared__ std::uint32_t mine[];
-  const int size = kinds * bins.bins;
+  const int size = histograms * bins.bins;
+  const auto count = [&](int place) {
+    if (in_shared)
+      atomicAdd(mine + place, 1u);
+    else
+      atomicAdd(reinterpret_cast<unsigned long long*>(row + place), 1ull);
+  };
   if (in_shared)
     for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = 0;
   __syncthreads();
@@ -571,11 +578,11 @@ __device__ __forceinline__ void add_histograms(const Geometry& g, const Law& law
       for_pairs<D>(g, spheres, counts, bins.range, cell, slot,
                    [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
                      const int bin = contact_bin<C>(law, bins, i, j, dx, dy, dz);
-                     if (bin < 0) return;
-                     if (in_shared)
-                       atomicAdd(mine + bin, 1u);
-                     else
-                       atomicAdd(reinterpret_cast<unsigned long long*>(row + bin), 1ull);
+                     if (bin >= 0) count(bin);
+                     if constexpr (C == Contact::table) {
+                       const float d[3] = {dx, dy, dz};
+                       step_bins(steps, law, bins, i, j, d, count);
+                     }
                    });
   }
   // The block's histograms are complete.
@@ -588,10 +595,11 @@ __device__ __forceinline__ void add_histograms(const Geometry& g, const Law& law
 }
 
 template <int D, Contact C>
-__global__ void histogram_kernel(const Geometry g, const Law law, const ContactBins bins, int kinds,
-                                 bool in_shared, const Sphere* spheres, const std::uint32_t* counts,
+__global__ void histogram_kernel(const Geometry g, const Law law, const ContactBins bins,
+                                 const StepView steps, int histograms, bool in_shared,
+                                 const Sphere* spheres, const std::uint32_t* counts,
                                  std::uint64_t* row) {
-  add_histograms<D, C>(g, law, bins, kinds, in_shared, spheres, counts, row);
+  add_histograms<D, C>(g, law, bins, steps, histograms, in_shared, spheres, counts, row);
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ __global__ void histogram_of_systems(const System* systems, std::uint64_t* const
   copy_to_block(g, system.g);
   __syncthreads();
   const int next = (cycle + 1) & 1;
-  add_histograms<D, C>(g, system.law, system.bins, system.kinds, system.in_shared,
+  // Systems with steps are not among them.
+  add_histograms<D, C>(g, system.law, system.bins, StepView{}, system.histograms, system.in_shared,
                        system.spheres[next], system.counts[next], row);
 }
 
