@@ -200,7 +200,7 @@ def _table(name: str, value: Any) -> np.ndarray:
 def _types(name: str, value: Any) -> np.ndarray:
     """Check the types of particles."""
     kinds = np.asarray(value)
-    if kinds.ndim != 1 or kinds.dtype.kind not in "iu" or not kinds.size:
+    if kinds.ndim != 1 or (kinds.size and kinds.dtype.kind not in "iu"):
         raise ParameterError(
             name,
             "must be integers (N,), from 0 to the number of types less one, got "
@@ -237,7 +237,7 @@ class Mixture(Group):
     def __post_init__(self) -> None:
         super().__post_init__()
         kinds, most = self.types, len(self.contacts)
-        if kinds.min() < 0 or kinds.max() >= most:
+        if kinds.size and (kinds.min() < 0 or kinds.max() >= most):
             wrong = int(np.argmax((kinds < 0) | (kinds >= most)))
             raise ParameterError(
                 "types", f"must be from 0 to {most - 1}, got {kinds[wrong]} of particle {wrong}"

@@ -64,8 +64,8 @@ class WidomInsertions:
         """Make the test insertions in the present configuration of a simulation.
 
         Raises:
-            RuntimeError: the particles have external fields, steps, pinned particles or constant
-                pressure, or another simulation was recorded before.
+            RuntimeError: the particles have external fields, steps, pinned particles, constant
+                pressure or a fugacity, or another simulation was recorded before.
             ValueError: the particles are a mixture, and neither `diameter` nor `type` fits it.
         """
         for name, found in (
@@ -73,6 +73,7 @@ class WidomInsertions:
             ("steps", particles.steps),
             ("pinned particles", particles.pinned.any()),
             ("constant pressure", particles.constant_pressure is not None),
+            ("a fugacity", particles.fugacity is not None),
         ):
             if found:
                 raise RuntimeError(f"test insertions are not possible with {name}")
