@@ -368,7 +368,8 @@ class GrandCanonical(Group):
         fugacity: z = exp(mu / kT) / Lambda^D in D dimensions, in 1 / length^D with the unit of the
             positions, where Lambda is the thermal wavelength; the density of an ideal gas at mu. A
             number, or for types one value for each or a dictionary by type. Types with the fugacity
-            0 or None, or without an entry, keep their number.
+            0 or None, or without an entry, keep their number; without any fugacity above 0 N is
+            constant.
         attempts: number of trial insertions and deletions in each visit of a cell.
         every: number of cycles between two visits.
     """

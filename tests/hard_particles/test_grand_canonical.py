@@ -82,11 +82,11 @@ def test_numbers_of_particles_follow_the_grand_partition_sum(device, D, name):
     system = make((NOTHING[:, :D], BOXES[D]), device, fugacity=z, **settings)
     system.run_cycles(100)
     counts = np.zeros(40, dtype=int)
-    for _ in range(20_000):
-        system.run_cycles(6)
+    for _ in range(8000):
+        system.run_cycles(14)
         counts[system.N] += 1
     assert_follows(counts[: len(law)], law)
-    assert counts[len(law) :].sum() < 30
+    assert counts[len(law) :].sum() < 15
 
 
 @pytest.mark.parametrize(("D", "steps"), each_once([2, 3], [(), tuple(WELLS)]))
@@ -105,15 +105,15 @@ def test_compositions_follow_the_grand_partition_sum(device, D, steps):
     system.run_cycles(100)
     counts = dict.fromkeys(compositions, 0)
     beyond = 0
-    for _ in range(20_000):
-        system.run_cycles(6)
+    for _ in range(8000):
+        system.run_cycles(14)
         n = tuple(np.bincount(system.types, minlength=2).tolist())
         if n in counts:
             counts[n] += 1
         else:
             beyond += 1
     assert_follows(list(counts.values()), law)
-    assert beyond < 300
+    assert beyond < 120
 
 
 def test_a_type_without_fugacity_keeps_its_particles(device):
@@ -128,8 +128,8 @@ def test_a_type_without_fugacity_keeps_its_particles(device):
     system = make(start, device, types=[0], contacts=TABLE, fugacity={1: z})
     assert system.fugacity == (0.0, z)
     counts = np.zeros(40, dtype=int)
-    for _ in range(12_000):
-        system.run_cycles(6)
+    for _ in range(6000):
+        system.run_cycles(14)
         assert (system.types == 0).sum() == 1
         counts[system.N - 1] += 1
     assert_follows(counts[: len(law)], law)
@@ -324,11 +324,6 @@ def test_a_constant_number_is_the_default():
         one.run_cycles(10)
     assert spheres.fugacity is None and np.isnan(spheres.insertion_acceptance)
     assert spheres.state_hash == plain.state_hash
-
-
-def refused(what, match, **settings):
-    with pytest.raises(ValueError, match=match):
-        make((np.array([[0.0, 0.0, 0.0], [1.5, 0.0, 0.0]]), (5.0, 5.0, 5.0)), **settings)
 
 
 @pytest.mark.parametrize(

@@ -187,10 +187,10 @@ void settle_insertions(State& state);
 void fill_insertions(State& state);
 InsertionRules insertion_rules(const State& state, std::uint64_t cycle);
 
-// A new particle, in a cell of the whole grid. Those of a cell are in the order of its slots.
+// A new particle, in a slot of a cell of the whole grid.
 struct Inserted {
   std::uint64_t cell;
-  std::int32_t type, padding;
+  std::int32_t slot, type;
 };
 // What the visits of a rank have changed.
 struct Changes {
@@ -200,7 +200,7 @@ struct Changes {
 };
 // The indices of particles after the visits (section 4).
 struct NewIndices {
-  std::vector<Inserted> inserted;          // of all ranks, in the order of the cells
+  std::vector<Inserted> inserted;          // of all ranks, in the order of the cells and slots
   std::vector<std::uint32_t> of_inserted;  // as many
   // Of the particles whose index was N + k, with the new number N of particles; for those that
   // have been removed, anything.
@@ -209,5 +209,9 @@ struct NewIndices {
 // Counts the changes of all ranks, gives the particles indices from 0 to N - 1, and changes N and
 // the types of the state. Collective.
 NewIndices settle_changes(State& state, Changes mine);
+// The number in the whole grid of a cell of this rank, which counts from its first one, and the
+// inverse, -1 for cells of other ranks.
+std::uint64_t cell_of_whole(const State& state, std::int64_t own);
+std::int64_t own_cell(const State& state, std::uint64_t of_whole);
 
 }  // namespace manymove::hard_particles

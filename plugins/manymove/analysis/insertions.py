@@ -64,8 +64,8 @@ class WidomInsertions:
         """Make the test insertions in the present configuration of a simulation.
 
         Raises:
-            RuntimeError: the particles have external fields, steps, pinned particles, constant
-                pressure or a fugacity, or another simulation was recorded before.
+            RuntimeError: the particles have external fields, steps, pinned particles or constant
+                pressure, or another simulation was recorded before.
             ValueError: the particles are a mixture, and neither `diameter` nor `type` fits it.
         """
         for name, found in (
@@ -73,11 +73,11 @@ class WidomInsertions:
             ("steps", particles.steps),
             ("pinned particles", particles.pinned.any()),
             ("constant pressure", particles.constant_pressure is not None),
-            ("a fugacity", particles.fugacity is not None),
         ):
             if found:
                 raise RuntimeError(f"test insertions are not possible with {name}")
-        simulation = particles.seed, particles.N, tuple(particles.box)
+        N = particles.N if particles.fugacity is None else None
+        simulation = particles.seed, N, tuple(particles.box)
         with self._lock:
             if self._simulation not in (None, simulation):
                 raise RuntimeError("WidomInsertions belong to one simulation: make one for each")
