@@ -86,7 +86,7 @@ def test_numbers_of_particles_follow_the_grand_partition_sum(device, D, name):
         system.run_cycles(14)
         counts[system.N] += 1
     assert_follows(counts[: len(law)], law)
-    assert counts[len(law) :].sum() < 15
+    assert counts[len(law) :].sum() < 50
 
 
 @pytest.mark.parametrize(("D", "steps"), each_once([2, 3], [(), tuple(WELLS)]))
@@ -113,7 +113,7 @@ def test_compositions_follow_the_grand_partition_sum(device, D, steps):
         else:
             beyond += 1
     assert_follows(list(counts.values()), law)
-    assert beyond < 120
+    assert beyond < 200
 
 
 def test_a_type_without_fugacity_keeps_its_particles(device):
