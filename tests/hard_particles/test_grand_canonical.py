@@ -75,7 +75,7 @@ def test_numbers_of_particles_follow_the_grand_partition_sum(device, D, name):
     given, volume = SYSTEMS[name], math.prod(BOXES[D])
     z = 1.6 / volume
     law = [1.0]
-    for n in range(1, 7):
+    for n in range(1, 8):
         share = weight_of((n,), D, [[1.0]], **given)
         law.append((z * volume) ** n / math.factorial(n) * share)
     settings = {**given, "fields": walls(D)} if "fields" in given else given
@@ -83,10 +83,10 @@ def test_numbers_of_particles_follow_the_grand_partition_sum(device, D, name):
     system.run_cycles(100)
     counts = np.zeros(40, dtype=int)
     for _ in range(8000):
-        system.run_cycles(14)
+        system.run_cycles(16)
         counts[system.N] += 1
     assert_follows(counts[: len(law)], law)
-    assert counts[len(law) :].sum() < 50
+    assert counts[len(law) :].sum() < 30
 
 
 @pytest.mark.parametrize(("D", "steps"), each_once([2, 3], [(), tuple(WELLS)]))
@@ -106,7 +106,7 @@ def test_compositions_follow_the_grand_partition_sum(device, D, steps):
     counts = dict.fromkeys(compositions, 0)
     beyond = 0
     for _ in range(8000):
-        system.run_cycles(14)
+        system.run_cycles(16)
         n = tuple(np.bincount(system.types, minlength=2).tolist())
         if n in counts:
             counts[n] += 1
@@ -129,7 +129,7 @@ def test_a_type_without_fugacity_keeps_its_particles(device):
     assert system.fugacity == (0.0, z)
     counts = np.zeros(40, dtype=int)
     for _ in range(6000):
-        system.run_cycles(14)
+        system.run_cycles(16)
         assert (system.types == 0).sum() == 1
         counts[system.N - 1] += 1
     assert_follows(counts[: len(law)], law)
