@@ -71,6 +71,14 @@ __global__ void rename_kernel(Sphere* spheres, const std::uint32_t* counts, std:
   }
 }
 
+// A copy of host memory in a buffer that grows; returns when it is complete.
+template <class T>
+void keep(DeviceBuffer<T>& buffer, const std::vector<T>& host, cudaStream_t stream) {
+  if (buffer.size() < host.size()) buffer = DeviceBuffer<T>(2 * host.size());
+  copy_in(buffer.data(), host.data(), host.size() * sizeof(T), stream);
+  check(cudaStreamSynchronize(stream), "copy of new indices");
+}
+
 std::size_t own_cells(const State& state) {
   return state.row_cells() * static_cast<std::size_t>(state.rows());
 }
@@ -115,29 +123,28 @@ Changes CudaInsertions::visit(const State& state, const Law& law, const FieldVie
 }
 
 void CudaInsertions::adopt(const State& state, const NewIndices& of, Sphere* spheres,
-                           const std::uint32_t* counts, cudaStream_t stream) const {
+                           const std::uint32_t* counts, cudaStream_t stream) {
   std::vector<std::int64_t> slots;
-  std::vector<std::uint32_t> ids;
+  std::vector<std::uint32_t> indices;
   for (std::size_t k = 0; k < of.inserted.size(); ++k) {
     const std::int64_t cell = own_cell(state, of.inserted[k].cell);
     if (cell < 0) continue;
     slots.push_back(cell * state.geometry.slots + of.inserted[k].slot);
-    ids.push_back(of.of_inserted[k]);
+    indices.push_back(of.of_inserted[k]);
   }
-  const auto number = static_cast<int>(ids.size());
-  const auto own_slots = on_device(slots, stream);
-  const auto own_ids = on_device(ids, stream);
-  const auto of_former = on_device(of.of_former, stream);
-  if (number > 0)
-    name_kernel<<<blocks_for(ids.size(), std::size_t{kThreads}), kThreads, 0, stream>>>(
-        spheres, own_slots.data(), own_ids.data(), number);
-  if (!of.of_former.empty())
+  if (!slots.empty()) {
+    keep(slots_, slots, stream);
+    keep(indices_, indices, stream);
+    name_kernel<<<blocks_for(slots.size(), std::size_t{kThreads}), kThreads, 0, stream>>>(
+        spheres, slots_.data(), indices_.data(), static_cast<int>(slots.size()));
+  }
+  if (!of.of_former.empty()) {
+    keep(former_, of.of_former, stream);
     rename_kernel<<<blocks_for(own_cells(state), std::size_t{kThreads}), kThreads, 0, stream>>>(
         spheres, counts, static_cast<std::int64_t>(own_cells(state)), state.geometry.slots,
-        static_cast<std::uint32_t>(state.particles), of_former.data());
+        static_cast<std::uint32_t>(state.particles), former_.data());
+  }
   check_launch();
-  // The arrays are freed when this returns.
-  check(cudaStreamSynchronize(stream), "insertions");
 }
 
 }  // namespace manymove::hard_particles

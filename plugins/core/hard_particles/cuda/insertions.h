@@ -20,7 +20,7 @@ class CudaInsertions {
                 std::uint32_t* counts, cudaStream_t stream);
   // Writes the new indices into the same cells.
   void adopt(const State& state, const NewIndices& of, Sphere* spheres,
-             const std::uint32_t* counts, cudaStream_t stream) const;
+             const std::uint32_t* counts, cudaStream_t stream);
 
  private:
   DeviceBuffer<std::int32_t> types_;
@@ -29,6 +29,8 @@ class CudaInsertions {
   DeviceBuffer<unsigned long long> ends_{2};  // of `inserted_` and `removed_`
   DeviceBuffer<Inserted> inserted_;
   DeviceBuffer<std::uint32_t> removed_;
+  DeviceBuffer<std::int64_t> slots_;  // of the new particles
+  DeviceBuffer<std::uint32_t> indices_, former_;
 };
 
 }  // namespace manymove::hard_particles

@@ -309,9 +309,16 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
                                          spheres, counts, stream_);
     const NewIndices of = settle_changes(state_, std::move(changes));
     insertions_->adopt(state_, of, spheres, counts, stream_);
-    if (state_.labels.empty() && !labels_.size()) return;
-    labels_ = on_device(state_.labels, stream_);
-    place_law();
+    const std::vector<Label>& labels = state_.labels;
+    if (labels.size() > labels_.size()) {
+      std::vector<Label> wider = labels;
+      wider.resize(2 * labels.size());
+      labels_ = on_device(wider, stream_);
+      place_law();
+    } else if (law_.types > 1 && !labels.empty()) {
+      copy_in(labels_.data(), labels.data(), labels.size() * sizeof(Label), stream_);
+      stream_.wait();  // the next visits change the host's
+    }
   }
   TrialCounters own_swaps() const override {
     if (!state_.swaps()) return {};
