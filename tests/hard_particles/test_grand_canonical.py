@@ -165,30 +165,30 @@ def test_spheres_have_the_density_of_carnahan_and_starling(device, phi):
     another sphere has room, by test insertions at the same time."""
     z = 6 * phi / math.pi * math.exp(excess_of_carnahan_and_starling(phi))
     spheres = make((NOTHING, (8.0, 8.0, 8.0)), device, fugacity=z)
-    spheres.run_cycles(1000)
+    spheres.run_cycles(400)
     numbers, rooms, pressures, random = [], [], [], np.random.default_rng(3)
     box = np.array(spheres.box)
 
     def read(one):
         numbers.append(one.N)
-        places = random.uniform(-0.5, 0.5, (4000, 3)) * box
+        places = random.uniform(-0.5, 0.5, (1000, 3)) * box
         rooms.append(fit(places, one.positions, np.ones(one.N), box).mean())
         constant, weights = pressure_weights(
             BINS, DELTA_R, DEGREE, N=one.N, packing_fraction=one.packing_fraction, dimensions=3
         )
         pressures.append(constant + weights @ one.core.contact_histogram(DELTA_R, BINS))
 
-    spheres.run_cycles(4000, [(2, read)])
+    spheres.run_cycles(3000, [(4, read)])
     found = estimate(np.array(numbers)) * (math.pi / 6 / 512)
-    assert found.error < 1e-3 * phi
+    assert found.error < 3e-3 * phi
     assert abs(found.value - phi) < 5 * found.error + 1e-3 * phi
     pressure = estimate(np.array(pressures))
     expected = 6 * phi / math.pi * (1 + phi + phi**2 - phi**3) / (1 - phi) ** 3
-    assert pressure.error < 0.01 * expected
+    assert pressure.error < 0.02 * expected
     assert abs(pressure.value - expected) < 5 * pressure.error + 3e-3 * expected
     room = estimate(np.array(rooms) - np.array(numbers) / (z * 512))
     assert abs(room.value) < 5 * room.error
-    assert room.error < 0.05 * np.mean(rooms)
+    assert room.error < 0.1 * np.mean(rooms)
     assert_valid(spheres)
 
 
@@ -196,19 +196,19 @@ def test_disks_have_the_density_at_their_chemical_potential(device):
     """The chemical potential of canonical disks by test insertions is that of the grand-canonical
     ones of the same density."""
     canonical = HardDisks.random(200, 0.3, seed=3, device=device)
-    widom = WidomInsertions(20_000, seed=4)
+    widom = WidomInsertions(5000, seed=4)
     canonical.run(200)
-    canonical.run(1000, [(2, widom)])
+    canonical.run(600, [(2, widom)])
     rho = 200 / math.prod(canonical.box)
     mu = widom.excess_chemical_potential
     system = make((canonical.positions, canonical.box), device, fugacity=rho * math.exp(mu.value))
     numbers: list[int] = []
     system.run_cycles(100)
-    system.run_cycles(2000, [(1, lambda one: numbers.append(one.N))])
+    system.run_cycles(1500, [(1, lambda one: numbers.append(one.N))])
     found = estimate(np.array(numbers)) / math.prod(canonical.box)
     # d rho / d mu is below rho in a fluid.
     error = math.hypot(found.error, rho * mu.error)
-    assert error < 0.01 * rho
+    assert error < 0.03 * rho
     assert abs(found.value - rho) < 5 * error + 0.002 * rho  # of the canonical system's finite size
 
 
