@@ -47,6 +47,17 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "spheres, steps, pressure": (3, "one", {"steps": NARROW, "tile": 3, **PRESSURE}),
     "disks, a table, steps, pressure": (2, "table", {"steps": NARROW[1], "tile": 4, **PRESSURE}),
     "spheres, steps, several kinds": (3, "one", {"steps": NARROW, "tile": 3, **MIXED}),
+    "spheres, fugacity": (3, "one", {"tile": 5, "fugacity": 9.0}),
+    "spheres, fields, steps, fugacity": (
+        3,
+        "one",
+        {"tile": 3, "steps": [Step(1.3, -0.4)], "fields": 2, "fugacity": 4.0},
+    ),
+    "disks, a table, fugacity": (
+        2,
+        "table",
+        {"tile": 6, "fugacity": (0.5, 0.0, 0.8), "insertion_every": 2, "insertion_attempts": 9},
+    ),
     "spheres, swaps": (3, "additive", {"tile": 5, "swap_rounds": 3, "swap_range": 0.3}),
     "disks, swaps": (2, "additive", {"tile": 6, "swap_rounds": 2, "swap_every": 3}),
     "spheres, pressure": (3, "one", {"tile": 5, **PRESSURE}),
@@ -102,7 +113,7 @@ def trajectory(name: str, device: str, comm: Any = None) -> dict[str, Any]:
     engine.run(10.5)
     if "pressure" in settings:
         engine.sample_volume(record=1e-9)  # each cycle
-    elif "fields" not in settings:
+    elif {"fields", "fugacity"}.isdisjoint(settings):
         engine.sample_pressure(every=1e-9, record=1e-9)
     engine.run_cycles(25)
     engine.run_until(engine.sweeps + 7)
@@ -113,6 +124,13 @@ def trajectory(name: str, device: str, comm: Any = None) -> dict[str, Any]:
             "sweeps": digest(engine.volume_sweeps),
             "volume": [engine.volume, engine.volume_trials, engine.volume_acceptance],
             "grids": engine.cells != cells,
+        }
+    elif "fugacity" in settings:
+        found = {
+            "types": digest(engine.types),
+            "insertions": [engine.insertion_trials, engine.insertion_acceptance],
+            "deletions": [engine.deletion_trials, engine.deletion_acceptance],
+            "energies": digest(engine.step_energies),
         }
     elif "fields" in settings:
         found = {"energies": digest(engine.field_energies)}
@@ -146,6 +164,7 @@ SAVED: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("table", {}),
     "fields": ("additive", {"fields": 3}),
     "steps": ("one", {"steps": [Step(1.3, -0.5)]}),
+    "fugacity": ("table", {"fugacity": {1: 2.0}}),
     "edges apart": ("one", APART),
     "pressure": ("additive", {"swap_rounds": 2, **PRESSURE}),
 }

@@ -8,6 +8,7 @@
 #include "../constant_pressure/volume.h"
 #include "../external_fields.h"
 #include "../grid.h"
+#include "../insertions.h"
 #include "cpu_engine.h"
 
 namespace manymove::hard_particles {
@@ -69,6 +70,8 @@ class CpuParticles final : public CpuEngine {
     const std::uint64_t cycle = state_.data.counters.cycles;
     if (state_.swaps() && cycle % state_.parameters.swap_every == 0)
       state_.dimensions() == 2 ? swap_diameters<2>() : swap_diameters<3>();
+    if (state_.grand_canonical() && cycle % state_.parameters.insertion_every == 0)
+      insert_and_delete();
     if (!state_.constant_pressure()) return;
     if (cycle % state_.parameters.volume_every == 0) {
       if (state_.parameters.edges_apart)
@@ -136,6 +139,78 @@ class CpuParticles final : public CpuEngine {
       state_.data.swap_moves.trials += worker.swaps.trials;
       state_.data.swap_moves.accepted += worker.swaps.accepted;
     }
+  }
+
+  // The insertions and deletions after a cycle, in its grid; then the particles get their indices.
+  void insert_and_delete() {
+    fetch_neighbors({1, 0, 0, 1});
+    const InsertionRules rules = insertion_rules(state_, state_.data.counters.cycles);
+    const FieldView* const view = fields();
+    changes_.assign(pool_.size(), {});
+    with_particles(state_.dimensions(), state_.distances.contact, [&](auto policy) {
+      constexpr int D = decltype(policy)::kDimensions;
+      constexpr Contact C = decltype(policy)::kContact;
+      for_each_item(pool_, state_.tiles(), [&](int item, int thread) {
+        if constexpr (C != Contact::additive) visit_tile<D, C>(rules, view, item, changes_[thread]);
+      });
+    });
+    Changes all;
+    for (const Changes& each : changes_) {
+      all.counts.insertions += each.counts.insertions;
+      all.counts.inserted += each.counts.inserted;
+      all.counts.deletions += each.counts.deletions;
+      all.counts.deleted += each.counts.deleted;
+      all.inserted.insert(all.inserted.end(), each.inserted.begin(), each.inserted.end());
+      all.removed.insert(all.removed.end(), each.removed.begin(), each.removed.end());
+    }
+    adopt_indices(settle_changes(state_, std::move(all)));
+    law_ = law_of(state_);
+  }
+
+  template <int D, Contact C>
+  void visit_tile(const InsertionRules& rules, const FieldView* view, int item, Changes& changes) {
+    const Geometry& g = local_;
+    const int tile = tile_of<D>(g, item);
+    const TileBounds bounds = tile_bounds<D>(g, tile);
+    const InsertionTile t{g,
+                          law_,
+                          rules,
+                          view,
+                          bounds,
+                          tile,
+                          now_.spheres.data() + first_cell() * g.slots,
+                          now_.counts.data() + first_cell()};
+    for (int turn = 0; turn < 1 << D; ++turn) {
+      const auto set = static_cast<int>(rules.order >> (3 * turn) & 7u);
+      int n[3];
+      const int cells = swap_cells<D>(bounds, set, n);
+      for (int k = 0; k < cells; ++k) {
+        int at[3];
+        swap_cell<D>(n, set, k, at);
+        const std::int64_t here = grid_cell<D>(g, bounds, at);
+        const InsertionVisit<D, C> visit{t, at, here};
+        visit.make(changes.counts, [&](std::uint32_t id) { changes.removed.push_back(id); });
+        for (int s = 0; s < visit.particles(); ++s)
+          if (const std::uint32_t id = visit.slots()[s].id; is_new(id))
+            changes.inserted.push_back({cell_of_whole(state_, here), s, type_of_new(id)});
+      }
+    }
+  }
+
+  void adopt_indices(const NewIndices& of) {
+    const auto slots = static_cast<std::int64_t>(local_.slots);
+    Sphere* const own = now_.spheres.data() + static_cast<std::int64_t>(first_cell()) * slots;
+    for (std::size_t k = 0; k < of.inserted.size(); ++k) {
+      const std::int64_t cell = own_cell(state_, of.inserted[k].cell);
+      if (cell >= 0) own[cell * slots + of.inserted[k].slot].id = of.of_inserted[k];
+    }
+    if (of.of_former.empty()) return;
+    for_cells([&](const int*, std::size_t at, int) {
+      for (std::uint32_t s = 0; s < now_.counts[at]; ++s) {
+        std::uint32_t& id = now_.spheres[at * static_cast<std::size_t>(slots) + s].id;
+        if (id >= state_.particles) id = of.of_former[id - state_.particles];
+      }
+    });
   }
 
   // The trial changes of the volume; then the box and the cells follow.
@@ -209,6 +284,7 @@ class CpuParticles final : public CpuEngine {
   const ParticleKernels kernels_;
   std::vector<TileMemory> memory_;  // of each thread
   std::vector<std::vector<SwapCandidate>> candidates_;
+  std::vector<Changes> changes_;  // of each thread
 };
 
 }  // namespace

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Insertions and deletions on a GPU.
+#pragma once
+
+#include "../../runtime/device.cuh"
+#include "../insertions.h"
+#include "../state.h"
+#include "launch_config.h"
+
+namespace manymove::hard_particles {
+
+// The visits after a cycle. The host gives the particles their indices, for which it waits.
+class CudaInsertions {
+ public:
+  CudaInsertions(const State& state, cudaStream_t stream);
+
+  // Makes the visits in cells from this rank's first on. labels: of the law, an array that grows.
+  // Collective.
+  void make(State& state, const Law& law, const FieldView& fields, Sphere* spheres,
+            std::uint32_t* counts, DeviceBuffer<Label>& labels, cudaStream_t stream);
+
+ private:
+  void visit(const State& state, const Law& law, const FieldView& fields, Sphere* spheres,
+             std::uint32_t* counts, cudaStream_t stream);
+  Changes changes(const State& state, cudaStream_t stream) const;
+  void adopt(const State& state, const NewIndices& of, Sphere* spheres, const std::uint32_t* counts,
+             cudaStream_t stream);
+
+  DeviceBuffer<std::int32_t> types_;
+  DeviceBuffer<double> logarithms_;
+  DeviceBuffer<InsertionCounts> sums_{1};
+  DeviceBuffer<unsigned long long> ends_{2};  // of `inserted_` and `removed_`
+  DeviceBuffer<Inserted> inserted_;
+  DeviceBuffer<std::uint32_t> removed_;
+  DeviceBuffer<std::int64_t> slots_;  // of the new particles
+  DeviceBuffer<std::uint32_t> indices_, former_;
+};
+
+}  // namespace manymove::hard_particles
