@@ -135,7 +135,8 @@ def surface_tensions(rows: list[dict[str, Any]]) -> tuple[list[Estimate], float]
         for each in density.tolist():
             at = each * (x + 1) / 2
             slopes = np.array([slope(one) for one in at.tolist()])
-            found.append(pressure(each) / 2 - each / 2 * (weights * reduced(at) * at * slopes).sum())
+            integral = each / 2 * (weights * reduced(at) * at * slopes).sum()
+            found.append(pressure(each) / 2 - integral)
         return found
 
     random = np.random.default_rng(1)

@@ -208,6 +208,27 @@ def test_fluid_and_crystal(anchor, tmp_path):
     assert f"{few}: more densities" in summary["warnings"]
 
 
+def test_further_densities_are_added(anchor, tmp_path, capsys):
+    """The finished systems are kept, and each new one has a seed of its own."""
+    folder = tmp_path / "both"
+    options = PRESSURES.replace("8000", "400") + f" --free-energy {anchor}"
+    run(arguments("coexistence", options, folder))
+    path = folder / systems.FILE
+    before = json.loads(path.read_text())
+    more = ["--fluid", "0.2,0.3,0.35,0.4,0.45,0.49,0.52", "--solid", "0.52,0.55,0.58,0.6"]
+    resumed = ["coexistence", "--resume", "--quiet", "--output", str(folder)]
+    run([*resumed, *more])
+    after = json.loads(path.read_text())
+    assert [*after] == [*before, "fluid 0.3", "fluid 0.4", "crystal 0.58"]
+    assert {name: after[name] for name in before} == before
+    seeds = [after[name]["options"]["seed"] for name in [*after][-3:]]
+    assert seeds == [1 + 5, 1 + 6, 1 + 1000 + 3]
+    assert len(summary_of(folder)["fluid"]["pressure"]) == 7
+    capsys.readouterr()
+    assert run([*resumed, "--fluid", "0.2,0.3,0.35,0.4,0.45"]) == 2
+    assert "has results of other options: fluid 0.49" in capsys.readouterr().err
+
+
 def test_a_loop(tmp_path, capsys):
     path = tmp_path / "loop.json"
     path.write_text(json.dumps(LOOP))
@@ -352,7 +373,7 @@ def test_numbers_of_particles_are_different(particles):
 def test_a_gpu_runs_one_number_of_particles_at_a_time(monkeypatch):
     from manymove.hard_particles.free_energy import FreeEnergySettings
 
-    some = [systems.System(f"{i}", i, None, N, {}) for i, N in enumerate((32, 32, 108, 108, 108))]
+    some = [systems.System(f"{i}", None, N, {}) for i, N in enumerate((32, 32, 108, 108, 108))]
     monkeypatch.setattr(systems, "on_gpu", lambda device: True)
     batches = systems._batches(some, FreeEnergySettings(device="cpu"))
     assert [[each.N for each in batch] for batch in batches] == [[32, 32], [108, 108, 108]]

@@ -60,7 +60,7 @@ def free_energy(**common: Any) -> int:
     return _run("free-energy", job, FreeEnergySettings, common)
 
 
-@command(app, "device threads", CoexistenceSettings)
+@command(app, "device threads fluid solid", CoexistenceSettings)
 def coexistence(**common: Any) -> int:
     """Measure where the fluid and the crystal of hard spheres coexist.
 
@@ -69,7 +69,8 @@ def coexistence(**common: Any) -> int:
     its free energy at one density and from pressures. With --loop, the command simulates nothing
     and applies Maxwell's construction to pressures of a finite system, such as those of
     "manymove disks --equation-of-state". It writes summary.json and coexistence.png into --output.
-    Ctrl-C stops it; --resume continues with the systems that are not finished.
+    Ctrl-C stops it; --resume continues with the systems that are not finished, and measures further
+    densities if --fluid or --solid has them.
 
     Examples:
       manymove coexistence --particles 500 --sweeps 5000

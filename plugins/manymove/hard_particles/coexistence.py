@@ -31,7 +31,7 @@ from manymove.jobs import figures, report
 from manymove.jobs.options import OPTIONS_FILE, least, of_option
 from manymove.settings import Grid
 
-_SEED_OF_CRYSTALS = 1000  # more than there are packing fractions
+_MOST = 999  # densities of a phase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +49,10 @@ class CoexistenceSettings(Settings):
         loop: File summary.json of "manymove disks --equation-of-state", or another JSON file with
             the lists packing_fractions, pressure and pressure_error, to which Maxwell's
             construction is applied (default none).
+
+    Files:
+        resume: Continue the run in --output with its options; device and threads may differ, and
+            --fluid and --solid may have further values.
     """
 
     particles: Annotated[int, least(32)] = 1372
@@ -65,10 +69,10 @@ class CoexistenceSettings(Settings):
         if self.loop is not None and self.free_energy is not None:
             raise ValueError("--loop has both phases: leave out --free-energy")
         for option, found, fewest in (("--fluid", self.fluid, 4), ("--solid", self.solid, 3)):
-            if not fewest <= len(found) < _SEED_OF_CRYSTALS:
+            if not fewest <= len(found) <= _MOST:
                 raise ValueError(
-                    f"{option} has {len(found)} values; it must have at least {fewest} and less "
-                    f"than {_SEED_OF_CRYSTALS}"
+                    f"{option} has {len(found)} values; it must have at least {fewest} and at "
+                    f"most {_MOST}"
                 )
             if len(set(found)) < len(found):
                 raise ValueError(f"{option} has a value twice")
@@ -169,12 +173,11 @@ def _json(option: str, path: Path) -> dict[str, Any]:
     return found
 
 
-def _system(settings: CoexistenceSettings, solid: bool, index: int, phi: float) -> System:
+def _system(settings: CoexistenceSettings, solid: bool, phi: float) -> System:
     gap = (CLOSE_PACKED / phi) ** (1 / 3) - 1  # between neighbors in a crystal
     make = HardSpheres.fcc if solid else HardSpheres.random
     return System(
         f"{'crystal' if solid else 'fluid'} {phi}",
-        settings.seed + index + (_SEED_OF_CRYSTALS if solid else 0),
         partial(
             make,
             settings.particles,
@@ -184,6 +187,7 @@ def _system(settings: CoexistenceSettings, solid: bool, index: int, phi: float) 
         ),
         settings.particles,
         {"packing_fraction": phi},
+        group=int(solid),
     )
 
 
@@ -191,7 +195,7 @@ def _of_phases(settings: CoexistenceSettings, anchor: dict[str, Any]) -> dict[st
     """The entries of a summary about a fluid and a crystal, whose free energy is known."""
     phases = {"fluid": sorted(settings.fluid), "crystal": sorted(settings.solid)}
     systems = {
-        name: [_system(settings, name == "crystal", i, phi) for i, phi in enumerate(fractions)]
+        name: [_system(settings, name == "crystal", phi) for phi in fractions]
         for name, fractions in phases.items()
     }
     found = measured([*systems["fluid"], *systems["crystal"]], settings, "pressures")
@@ -204,7 +208,7 @@ def _of_phases(settings: CoexistenceSettings, anchor: dict[str, Any]) -> dict[st
         )
         for name, some in pressures.items()
     }
-    start = Estimate(float(anchor["free_energy"]), float(anchor["free_energy_error"]))
+    start = 1.0 * report.estimate_in(anchor, "free_energy")  # also of integers
     summary: dict[str, Any] = {
         "N": settings.particles,
         "dimensions": 3,
@@ -297,18 +301,11 @@ def _dimensions(found: dict[str, Any]) -> int:
 
 
 def _entries(found: Coexistence) -> dict[str, Any]:
-    quantities = {
-        "pressure": found.pressure,
-        "freezing": found.packing_fractions[0],
-        "melting": found.packing_fractions[1],
-        "chemical_potential": found.chemical_potential,
-    }
-    return {
-        key: report.number(number)
-        for name, each in quantities.items()
-        if each is not None
-        for key, number in ((name, each.value), (f"{name}_error", each.error))
-    }
+    freezing, melting = found.packing_fractions
+    known = {"pressure": found.pressure, "freezing": freezing, "melting": melting}
+    if found.chemical_potential is not None:
+        known["chemical_potential"] = found.chemical_potential
+    return report.with_errors(**known)
 
 
 def table(summary: dict[str, Any]) -> str:
@@ -317,7 +314,7 @@ def table(summary: dict[str, Any]) -> str:
     per_phi = 2 * dimensions / math.pi
 
     def shown(name: str, factor: float = 1.0) -> str:
-        return str(factor * Estimate(summary[name], summary[f"{name}_error"]))
+        return str(factor * report.estimate_in(summary, name))
 
     rows = [
         ("pressure P*", shown("pressure")),

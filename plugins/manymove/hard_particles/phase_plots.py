@@ -22,9 +22,8 @@ def free_energy(path: Path, summary: dict[str, Any]) -> None:
     axes.errorbar(1 / N, values, errors, fmt="o", capsize=3, label="simulations")
     if summary["free_energy"] is not None:
         value, error = summary["free_energy"], summary["free_energy_error"]
-        slope = ((values - value) / N / errors**2).sum() / (1 / (N * errors) ** 2).sum()
         x = np.array([0, 1.05 / N.min()])
-        axes.plot(x, value + slope * x, color="C0", lw=1)
+        axes.plot(x, value + summary["slope"] * x, color="C0", lw=1)
         label = f"infinitely many: {Estimate(value, error)}"
         axes.errorbar([0], [value], [error], fmt="s", color="C1", capsize=3, label=label)
     axes.set(xlabel="$1/N$", ylabel=r"$F/NkT + \ln(N)/2N$", xlim=(-0.03 / N.min(), None))

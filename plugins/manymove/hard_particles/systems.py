@@ -6,10 +6,10 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any
@@ -33,6 +33,7 @@ from manymove.runs import Call
 
 FILE = "checkpoint-systems.json"  # in the output folder
 _SEEDS = 2**63  # so that the seeds of all systems are less than 2^64
+_SEEDS_OF_GROUP = 1000  # more than there are systems in a group
 _SHOWN_EVERY = 64  # cycles between two updates of the progress bar
 _CHI_SQUARED = 4.0  # per degree of freedom, above which a warning is written
 
@@ -90,61 +91,100 @@ class Settings(Session):
 
 @dataclass(frozen=True)
 class System:
-    """A system whose average is measured.
+    """A system that is measured.
 
     Attributes:
         name: its name in the file.
-        seed: its seed.
         make: function that is called as ``make(seed=..., device=..., threads=...)`` and returns the
             particles.
         N: number of particles.
         about: parameters of the system, which are stored with its result.
-        read: function of the positions (N, D), whose mean over all cycles is measured; None for the
+        read: function of the particles, whose mean over all cycles is measured; None for the
             pressure.
+        group: systems of a group have consecutive seeds in the order in which they are finished.
     """
 
     name: str
-    seed: int
     make: Callable[..., HardParticles]
     N: int
     about: Mapping[str, float]
-    read: Callable[[np.ndarray], float] | None = None
+    read: Callable[[Any], float] | None = None
+    group: int = 0
 
 
-def _finished(systems: Sequence[System], settings: Settings) -> dict[str, dict[str, Any]]:
-    """The results of the finished systems in the folder.
+def simulated(
+    systems: Mapping[int, System],
+    sweeps: float,
+    equilibrate: float,
+    show: Callable[[int], object] = lambda moves: None,
+    **place: Any,
+) -> dict[str, dict[str, Any]]:
+    """Simulate systems at the same time.
+
+    Args:
+        systems: the systems by their seeds.
+        sweeps, equilibrate: lengths of the measurement and of the equilibration before it.
+        show: function that is called with the number of trial moves so far.
+        place: device and threads of `Replicas`.
+
+    Returns:
+        for each name the average with its error, the acceptance, and the hash of the last state.
 
     Raises:
-        ValueError: the file is damaged, or has results of other systems or options.
+        ValueError: the runs are too short for an average.
+        KeyboardInterrupt: Ctrl-C.
     """
-    path = settings.output / FILE
-    if not path.exists():
-        return {}
-    of = {each.name: _options(each, settings) for each in systems}
-    try:
-        done = {name: {**found} for name, found in json.loads(path.read_text()).items()}
-        other = [name for name, found in done.items() if found["options"] != of.get(name)]
-        for found in done.values():
-            _estimate(found)
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
-        raise ValueError(f"--resume: {path} is damaged: {error}") from None
-    if other:
-        raise ValueError(f"--resume: {path} has results of other options: {other[0]}")
-    return done
+    lock = Lock()
+    moves: dict[int, int] = {}
+    records: dict[int, list[float]] = {seed: [] for seed in systems}
+
+    def maker(own: int, system: System) -> Callable[..., HardParticles]:
+        def make(*, seed: int, **where: Any) -> HardParticles:
+            one = system.make(seed=own, **where)
+            if system.read is None:
+                one.sample_pressure(every=1, record=max(20, sweeps / 256))
+            return one
+
+        return make
+
+    def progress(one: HardParticles) -> None:
+        with lock:
+            moves[one.seed] = one.trial_moves
+            show(sum(moves.values()))
+
+    def read(one: HardParticles) -> None:
+        function = systems[one.seed].read
+        if function is not None and one.sweeps > equilibrate:
+            records[one.seed].append(function(one))
+
+    def result(one: HardParticles) -> tuple[str, dict[str, Any]]:
+        system, found = systems[one.seed], records[one.seed]
+        if system.read is not None and len(found) < 2:
+            raise ParameterError("sweeps", "must be more than one cycle")
+        average = one.pressure_average if system.read is None else estimate(np.array(found))
+        end = {"acceptance": one.acceptance, "state_hash": one.state_hash}
+        return system.name, {**average.to_dict(), **end}
+
+    replicas = Replicas([maker(*each) for each in systems.items()], seed=0, **place)
+    calls: list[Call] = [(_SHOWN_EVERY, progress)]
+    if any(each.read for each in systems.values()):
+        calls.append((1, read))
+    replicas.run_until(equilibrate + sweeps, calls, equilibrate=equilibrate)
+    return dict(replicas.map(result))
 
 
-def _options(system: System, settings: Settings) -> dict[str, float]:
-    """What determines the result of a system."""
-    lengths = {"sweeps": settings.sweeps, "equilibrate": settings.equilibrate}
-    return {"N": system.N, "seed": system.seed, **lengths, **system.about}
+def average(found: Mapping[str, Any]) -> Estimate:
+    """The average in a result of `simulated`, also after a file."""
+    error = found["error"]
+    return Estimate(found["value"], math.nan if error is None else error, found["converged"])
 
 
 def measured(systems: Sequence[System], settings: Settings, title: str) -> dict[str, Estimate]:
     """The average of each system by its name. Finished systems of the folder are not simulated
-    again.
+    again, so that a resumed job may have further systems.
 
     Args:
-        systems: the systems; their names and seeds are different.
+        systems: the systems; their names are different.
         settings: the settings of the job.
         title: text of the progress bar.
 
@@ -152,16 +192,57 @@ def measured(systems: Sequence[System], settings: Settings, title: str) -> dict[
         KeyboardInterrupt: Ctrl-C. The folder has the systems that were finished.
         ValueError: a file in the folder is damaged, or has results of other systems or options.
     """
-    done = _finished(systems, settings)
-    moves = {each.name: each.N * (settings.sweeps + settings.equilibrate) for each in systems}
-    before = sum(count for name, count in moves.items() if name in done)
+    path, named = settings.output / FILE, {each.name: each for each in systems}
+    done = _finished(path)
+    if other := done.keys() - named.keys():
+        raise ValueError(f"--resume: {path} has results of other options: {min(other)}")
+    seeds, counts = {}, Counter[int]()
+    for name in dict.fromkeys([*done, *named]):
+        group = named[name].group
+        seeds[name] = settings.seed + _SEEDS_OF_GROUP * group + counts[group]
+        counts[group] += 1
+    lengths = {"sweeps": settings.sweeps, "equilibrate": settings.equilibrate}
+    options = {
+        each.name: {"N": each.N, "seed": seeds[each.name], **lengths, **each.about}
+        for each in systems
+    }
+    if other := [name for name, found in done.items() if found["options"] != options[name]]:
+        raise ValueError(f"--resume: {path} has results of other options: {other[0]}")
+    work = settings.sweeps + settings.equilibrate
+    before = work * sum(named[name].N for name in done)
     left = [each for each in systems if each.name not in done]
-    with closing(MovesBar(title, sum(moves.values()), done=before, quiet=settings.quiet)) as bar:
+    total = work * sum(each.N for each in systems)
+    with closing(MovesBar(title, total, done=before, quiet=settings.quiet)) as bar:
         for some in _batches(left, settings):
-            done |= _Batch(some, settings, partial(_show, bar, before)).results()
-            before += sum(moves[each.name] for each in some)
-            write_json(settings.output / FILE, done)
-    return {each.name: _estimate(done[each.name]) for each in systems}
+            found = simulated(
+                {seeds[each.name]: each for each in some},
+                settings.sweeps,
+                settings.equilibrate,
+                lambda moves, before=before: bar.show(before + moves),  # type: ignore[misc]
+                device=settings.device,
+                threads=settings.threads,
+            )
+            done |= {name: {**each, "options": options[name]} for name, each in found.items()}
+            before += work * sum(each.N for each in some)
+            write_json(path, done)
+    return {name: average(done[name]) for name in named}
+
+
+def _finished(path: Path) -> dict[str, dict[str, Any]]:
+    """The results of the finished systems in a file, in the order in which they were finished.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    if not path.exists():
+        return {}
+    try:
+        done = {name: {**found} for name, found in json.loads(path.read_text()).items()}
+        for found in done.values():
+            average(found), {**found["options"]}
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise ValueError(f"--resume: {path} is damaged: {error}") from None
+    return done
 
 
 def warnings(found: Mapping[str, Estimate], advice: str = "raise --sweeps") -> list[str]:
@@ -191,10 +272,6 @@ def fit_warnings(name: str, squares: float, data: str, advice: str) -> list[str]
     return []
 
 
-def _show(bar: MovesBar, before: int, moves: int) -> None:
-    bar.show(before + moves)
-
-
 def _batches(systems: Sequence[System], settings: Settings) -> Iterator[list[System]]:
     """The systems that run at the same time: those with the same number of particles on a GPU, and
     one on each thread of a CPU."""
@@ -206,73 +283,3 @@ def _batches(systems: Sequence[System], settings: Settings) -> Iterator[list[Sys
     count = world.threads(settings.threads) or world.cores
     for first in range(0, len(systems), count):
         yield [*systems[first : first + count]]
-
-
-class _Batch:
-    """Systems that run at the same time."""
-
-    def __init__(
-        self, systems: Sequence[System], run: Settings, show: Callable[[int], object]
-    ) -> None:
-        self._systems = {each.seed: each for each in systems}
-        self._run = run
-        self._show = show
-        self._lock = Lock()
-        self._moves: dict[int, int] = {}
-        self._records: dict[int, list[float]] = {each.seed: [] for each in systems}
-
-    def results(self) -> dict[str, dict[str, Any]]:
-        """The average of each system, and the hash of its last state."""
-        run = self._run
-        replicas = Replicas(
-            [self._maker(each) for each in self._systems.values()],
-            seed=0,
-            device=run.device,
-            threads=run.threads,
-        )
-        calls: list[Call] = [(_SHOWN_EVERY, self._progress)]
-        if any(each.read for each in self._systems.values()):
-            calls.append((1, self._read))
-        replicas.run_until(
-            run.equilibrate + run.sweeps, calls, equilibrate=run.equilibrate, progress=False
-        )
-        return dict(replicas.map(self._result))
-
-    def _maker(self, system: System) -> Callable[..., HardParticles]:
-        def make(*, seed: int, **place: Any) -> HardParticles:
-            one = system.make(seed=system.seed, **place)
-            if system.read is None:
-                one.sample_pressure(every=1, record=max(20, self._run.sweeps / 256))
-            return one
-
-        return make
-
-    def _progress(self, one: HardParticles) -> None:
-        with self._lock:
-            self._moves[one.seed] = one.trial_moves
-            self._show(sum(self._moves.values()))
-
-    def _read(self, one: HardParticles) -> None:
-        read = self._systems[one.seed].read
-        if read is not None and one.sweeps > self._run.equilibrate:
-            self._records[one.seed].append(read(one.positions))
-
-    def _result(self, one: HardParticles) -> tuple[str, dict[str, Any]]:
-        system = self._systems[one.seed]
-        if system.read is None:
-            found = one.pressure_average
-        elif len(self._records[one.seed]) < 2:
-            raise ParameterError("sweeps", "must be more than one cycle")
-        else:
-            found = estimate(np.array(self._records[one.seed]))
-        about = {
-            "acceptance": one.acceptance,
-            "state_hash": one.state_hash,
-            "options": _options(system, self._run),
-        }
-        return system.name, {**found.to_dict(), **about}
-
-
-def _estimate(found: dict[str, Any]) -> Estimate:
-    error = found["error"]
-    return Estimate(found["value"], float("nan") if error is None else error, found["converged"])
