@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from manymove.analysis.notation import Estimate
 from manymove.analysis.phases import (
     Coexistence,
     CrystalBranch,
