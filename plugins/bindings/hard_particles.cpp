@@ -155,6 +155,11 @@ Parameters parameters_from(const nb::dict& d) {
     p.swap_every = nb::cast<int>(d["swap_every"]);
     p.swap_range = nb::cast<double>(d["swap_range"]);
   }
+  if (d.contains("fugacities")) {
+    p.fugacities = nb::cast<std::vector<double>>(d["fugacities"]);
+    p.insertion_attempts = nb::cast<int>(d["insertion_attempts"]);
+    p.insertion_every = nb::cast<int>(d["insertion_every"]);
+  }
   if (d.contains("beta_pressure")) {
     p.beta_pressure = nb::cast<double>(d["beta_pressure"]);
     p.ln_volume = nb::cast<bool>(d["ln_volume"]);
@@ -367,6 +372,13 @@ void bind_running(nb::class_<Engine>& engine) {
           "With swap moves the present diameters, float64 (N).")
       .def_prop_ro("swap_counters",
                    [](const Engine& e) { return tuple_of_trials(e.swap_counters()); })
+      .def_prop_ro("insertion_counters",
+                   [](const Engine& e) { return tuple_of_trials(e.insertion_counters()); })
+      .def_prop_ro("deletion_counters",
+                   [](const Engine& e) { return tuple_of_trials(e.deletion_counters()); })
+      .def(
+          "types", [](const Engine& e) { return array_of(e.types()); },
+          "The present types, int32 (N), of particles that have types.")
       .def("set_type_diameters", &Engine::set_type_diameters, "diameters"_a,
            "With swap moves, the diameters of a host program's particle types.")
       .def(
@@ -411,7 +423,8 @@ void bind_hard_particles(nb::module_& module) {
       "pressure beta_pressure, ln_volume, edges_apart, volume_delta, edge_shares, volume_repeats, "
       "volume_every (0: chosen), and for several kinds of box moves box_weights and box_deltas (of "
       "the volume, an edge and the aspect ratio); for swap moves swap_rounds, swap_every, "
-      "swap_range (0: any).");
+      "swap_range (0: any); for insertions and deletions fugacities (T), insertion_attempts and "
+      "insertion_every (0: chosen).");
   bind_making(engine);
   bind_running(engine);
 

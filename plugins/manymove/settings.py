@@ -347,6 +347,37 @@ class Swaps(Group):
     every: Annotated[int, arguments.count] = 1
 
 
+def _fugacities(name: str, value: Any) -> float | tuple[float, ...] | dict[int, float]:
+    """A check of a fugacity, or of one for each type, where None stands for zero."""
+
+    def one(each: Any) -> float:
+        return arguments.not_negative(name, 0.0 if each is None else each)
+
+    if isinstance(value, Mapping):
+        return {arguments.integer(name, kind): one(each) for kind, each in value.items()}
+    if np.ndim(value) == 0:
+        return one(value)
+    return tuple(map(one, value))
+
+
+@dataclass(frozen=True)
+class GrandCanonical(Group):
+    """Insertions and deletions of particles at given chemical potentials mu.
+
+    Args:
+        fugacity: z = exp(mu / kT) / Lambda^D in D dimensions, in 1 / length^D with the unit of the
+            positions, where Lambda is the thermal wavelength; the density of an ideal gas at mu. A
+            number, or for types one value for each or a dictionary by type. Types with the fugacity
+            0 or None, or without an entry, keep their number.
+        attempts: number of trial insertions and deletions in each visit of a cell.
+        every: number of cycles between two visits.
+    """
+
+    fugacity: Annotated[float | Sequence[float | None] | Mapping[int, float | None], _fugacities]
+    attempts: Annotated[int, partial(arguments.count, most=1000)] = 4
+    every: Annotated[int, partial(arguments.count, most=10**9)] = 1
+
+
 @dataclass(frozen=True)
 class Grid(Group):
     """Grid of cells of hard particles, and the trial moves in a cell.

@@ -10,6 +10,7 @@ from manymove import (
     ConstantPressure,
     Displacements,
     Ewald,
+    GrandCanonical,
     Grid,
     Mixture,
     Ranks,
@@ -23,6 +24,7 @@ from manymove.adsorption.input import arguments_of
 _GROUPS = {
     "pressure": (ConstantPressure, "volume_"),
     "swaps": (Swaps, "swap_"),
+    "fugacity": (GrandCanonical, "insertion_"),
     "grid": (Grid, ""),
     "start": (Start, ""),
     "comm": (Ranks, ""),

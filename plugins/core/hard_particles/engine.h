@@ -127,12 +127,20 @@ struct Parameters {
   // Steps of the energies of pairs, at most kMostSteps, where T is 1 if all particles have one
   // diameter. Not with diameters [N], at constant pressure nor with swap moves.
   std::vector<PairStep> steps;
+  // Grand-canonical: fugacities exp(mu / kT) / Lambda^D of the types, 0 for those that are neither
+  // inserted nor deleted; empty for a constant number of particles, and of one entry if all have
+  // one diameter. After every `insertion_every` cycles each active cell is visited once, for
+  // `insertion_attempts` trial insertions and deletions. The system may begin without particles.
+  // Not with diameters [N], pinned particles, springs, fields with `values`, at constant pressure
+  // nor with swap moves.
+  std::vector<double> fugacities;
+  int insertion_attempts = 0, insertion_every = 0;
 
   // Whether the policy is that of equal disks.
   bool equal_disks() const {
     return dimensions == 2 && diameters.empty() && types.empty() && contacts.empty() &&
            beta_pressure == 0 && swap_rounds == 0 && pinned.empty() && fields.empty() &&
-           steps.empty();
+           steps.empty() && fugacities.empty();
   }
   bool several_box_moves() const {
     return box_weights[0] != 0 || box_weights[1] != 0 || box_weights[2] != 0;
@@ -151,7 +159,7 @@ void for_each_field(Fields& c, Visitor&& visit) {
   visit("accepted_moves", c.accepted_moves);
 }
 
-// Trial changes of the volume, or swap moves.
+// Trial changes of the volume, swap moves, insertions or deletions.
 struct TrialCounters {
   std::uint64_t trials = 0, accepted = 0;
 };
@@ -178,6 +186,7 @@ struct Snapshot {
   // Swap moves: the present diameters [N], with which a run continues, and the trials.
   std::vector<double> diameters;
   TrialCounters swap_moves;
+  TrialCounters insertions, deletions;
   // On a rank: indices [N] of the particles to which the places and diameters belong.
   std::vector<std::uint32_t> indices;
 
@@ -190,6 +199,7 @@ template <class Fields, class Visitor, FieldsOf<Fields, Snapshot> = 0>
 void for_each_field(Fields& s, Visitor&& visit) {
   // A visitor may take the arrays away.
   const bool disks = s.equal_disks, swaps = !s.diameters.empty();
+  const bool grand_canonical = s.insertions.trials + s.deletions.trials > 0;
   const bool several = s.logarithms != std::array<std::int64_t, 3>{};
   visit("counters", s.counters);
   visit("origin", s.origin);
@@ -202,6 +212,8 @@ void for_each_field(Fields& s, Visitor&& visit) {
   visit(OptionalField{"box_moves", several}, s.box_moves);
   visit(OptionalField{"diameters", swaps}, s.diameters);
   visit(OptionalField{"swaps", swaps}, s.swap_moves.trials, s.swap_moves.accepted);
+  visit(OptionalField{"insertions", grand_canonical}, s.insertions.trials, s.insertions.accepted,
+        s.deletions.trials, s.deletions.accepted);
 }
 
 // The grid that the engine chose.
@@ -329,6 +341,11 @@ class MANYMOVE_API Engine {
   virtual TrialCounters volume_counters() const = 0;
   virtual TrialCounters box_counters(BoxMove kind) const = 0;
   virtual TrialCounters swap_counters() const = 0;
+  virtual TrialCounters insertion_counters() const = 0;
+  virtual TrialCounters deletion_counters() const = 0;
+  // The types [N], or nothing where all particles have one diameter. They change with the number
+  // of particles.
+  virtual std::vector<std::int32_t> types() const = 0;
   // The energy of each particle in all fields [N], in kT, on all ranks.
   virtual std::vector<double> field_energies() const = 0;
   // The energy of each particle in the steps of its pairs [N], in kT, on all ranks. The sum counts
@@ -343,6 +360,8 @@ class MANYMOVE_API Engine {
 
   virtual Counters counters() const = 0;
   virtual Repair repair() const = 0;
+  // It changes in a grand-canonical run: indices are then from 0 to N - 1 after each run, and those
+  // of particles that are left may be others than before.
   virtual std::size_t particles() const = 0;
   virtual Grid grid() const = 0;
   int dimensions() const { return grid().dimensions; }

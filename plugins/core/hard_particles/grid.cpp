@@ -11,6 +11,7 @@
 #include "constant_pressure/volume.h"
 #include "external_fields.h"
 #include "grid.h"
+#include "insertions.h"
 
 namespace manymove::hard_particles {
 namespace {
@@ -241,12 +242,15 @@ void choose_tile(State& state) {
 }  // namespace
 
 int most_in_tile(const State& s) {
-  // Particles of a small box are there twice along an axis, as their own images.
-  const double all = std::ldexp(static_cast<double>(s.particles), s.dimensions());
+  // Particles of a small box are there twice along an axis, as their own images. Grids of systems
+  // whose number of particles changes do not depend on it.
+  const double all =
+      s.grand_canonical() ? 1e9 : std::ldexp(static_cast<double>(s.particles), s.dimensions());
   return static_cast<int>(std::min(all, packed_in_tile(s)));
 }
 
 int expected_in_tile(const State& s) {
+  if (s.grand_canonical()) return most_in_tile(s);
   double n = static_cast<double>(s.particles) / static_cast<double>(s.cells());
   for (int a = 0; a < s.dimensions(); ++a)
     n *= std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
@@ -322,8 +326,8 @@ void choose_slots(State& state) {
     return;
   }
   const auto slots_of = [&](const double* width) {
-    const double slots = std::min(most_in_cell(state.distances, width, state.dimensions()),
-                                  static_cast<double>(state.particles));
+    double slots = most_in_cell(state.distances, width, state.dimensions());
+    if (!state.grand_canonical()) slots = std::min(slots, static_cast<double>(state.particles));
     if (slots > kMaxSlots)
       refuse("a cell as wide as the largest ", interaction(state), " ", state.distances.reach,
              " has room for ", slots, " of the smallest particles (contact distance ",
@@ -410,6 +414,7 @@ void choose_grid(State& state) {
              3 * reach);
   }
   check_pinned(state);
+  settle_insertions(state);
   if (p.cell_width == 0) p.cell_width = reach;
   if (!(p.cell_width >= reach) || !(p.cell_width < rules.widest_cell * reach)) {
     if (disks)
@@ -433,7 +438,7 @@ void choose_grid(State& state) {
       disks ? equal_disks::kSlots * (sizeof(equal_disks::Position) + sizeof(std::int32_t))
             : g.slots * sizeof(Sphere) + sizeof(std::uint32_t);
   check_dilution(static_cast<double>(state.cells()), 2.0 * static_cast<double>(bytes),
-                 state.particles);
+                 state.grand_canonical() ? 0 : state.particles);
 
   double narrow = reach;  // as narrow as cells become
   if (!state.constant_pressure()) {
@@ -453,6 +458,11 @@ void choose_grid(State& state) {
   // n_m, the trial moves of a visit, and how often each set is visited in a cycle.
   settle("moves_per_cell", p.moves_per_cell, rules.moves_per_cell, 1024);
   settle("rounds", p.rounds, state.constant_pressure() ? 1 : 4, kMaxRounds);
+  if (state.grand_canonical()) {
+    settle("insertion_attempts", p.insertion_attempts, 4, 1000);
+    settle("insertion_every", p.insertion_every, 1, 1000000000);
+    fill_insertions(state);
+  }
   g.moves_per_cell = p.moves_per_cell;
   g.rounds = p.rounds;
   g.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};

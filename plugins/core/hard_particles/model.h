@@ -39,7 +39,8 @@ enum class Purpose : std::uint32_t {
   swap = 5,
   swap_order = 6,
   offset = 7,
-  field = 8
+  field = 8,
+  insertion = 9
 };
 
 MM_HD std::uint32_t counter_of(Purpose purpose, int round, int call) {

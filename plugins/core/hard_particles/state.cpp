@@ -136,7 +136,8 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
   s.parameters = parameters;
   s.particles = particles;
   s.data.counters.cycles = parameters.first_cycle;
-  if (particles == 0) refuse(Parameter{"positions"}, "must hold at least one ", s.noun());
+  if (particles == 0 && !s.grand_canonical())
+    refuse(Parameter{"positions"}, "must hold at least one ", s.noun());
   if (particles > kMostParticles) refuse("at most 2e9 ", s.noun(), "s, got ", particles);
   choose_grid(s);
   // At constant pressure the edges are realized with a small error; fractions of them are kept.
@@ -212,7 +213,7 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   s.parameters = parameters;
   s.particles = particles;
   choose_grid(s);
-  if (particles == 0 || particles > kMostParticles)
+  if ((particles == 0 && !s.grand_canonical()) || particles > kMostParticles)
     refuse("checkpoint: at most 2e9 ", s.noun(), "s and at least one, got ", particles);
   adopt_box(s, data);
   const auto D = static_cast<std::size_t>(s.dimensions());
@@ -395,6 +396,11 @@ std::uint64_t hash_of(const State& s, std::uint64_t sum, const Snapshot& data) {
   if (s.swaps()) {
     for (const double diameter : data.diameters) add(bits_of(diameter));
     add(data.swap_moves.trials, data.swap_moves.accepted);
+  }
+  if (s.grand_canonical()) {
+    for (const std::int32_t type : s.parameters.types) add(type);
+    for (const TrialCounters& moves : {data.insertions, data.deletions})
+      add(moves.trials, moves.accepted);
   }
   return sum;
 }

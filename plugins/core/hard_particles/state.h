@@ -65,6 +65,9 @@ struct State {
   std::vector<double> step_squares;
   std::vector<float> step_bounds, step_reaches;
   std::vector<std::int64_t> step_energies;
+  // The types that are inserted and deleted, and ln(z V) of each with the volume V of a cell.
+  std::vector<std::int32_t> inserted_types;
+  std::vector<double> insertion_logarithms;
 
   int dimensions() const { return parameters.dimensions; }
   bool equal_disks() const { return parameters.equal_disks(); }
@@ -75,6 +78,7 @@ struct State {
   }
   bool constant_pressure() const { return parameters.beta_pressure != 0; }
   bool swaps() const { return parameters.swap_rounds != 0; }
+  bool grand_canonical() const { return !parameters.fugacities.empty(); }
   // Whether trial moves are decided by energies.
   bool has_energies() const { return !parameters.fields.empty() || !parameters.steps.empty(); }
   std::size_t cells() const {

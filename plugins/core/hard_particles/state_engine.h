@@ -27,6 +27,10 @@ class StateEngine : public Engine {
   }
   TrialCounters swap_counters() const final { return state_.ranks ? total_swaps_ : own_swaps(); }
 
+  TrialCounters insertion_counters() const final { return state_.data.insertions; }
+  TrialCounters deletion_counters() const final { return state_.data.deletions; }
+  std::vector<std::int32_t> types() const final { return state_.parameters.types; }
+
   void set_sampling(const Sampling& sampling) final;
   std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) final;
   std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const final;

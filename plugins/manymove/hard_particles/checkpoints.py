@@ -58,8 +58,8 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
     header, arrays = checkpoint.read(path, kind, {}, _TYPES | _SAMPLES)
     with checkpoint.refused(path, kind):
         constant_pressure = "beta_pressure" in header["parameters"]
-        energies = not {"fields", "steps"}.isdisjoint(header["parameters"])
-        general = kind == "hard spheres" or constant_pressure or energies
+        others = not {"fields", "steps", "fugacities"}.isdisjoint(header["parameters"])
+        general = kind == "hard spheres" or constant_pressure or others
         general = general or bool(_BY_PARTICLE & arrays.keys())
         state: dict[str, Any] = {
             **{name: arrays[name] for name in (("places",) if general else ("cells", "ids"))},
@@ -75,7 +75,9 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
             state["box_moves"] = tuple(header["box_moves"])
         if "swap_rounds" in header["parameters"]:
             state["swaps"] = tuple(header["swaps"])
-        particles = arguments.count("particles", header["particles"])
+        if "insertions" in header:
+            state["insertions"] = tuple(header["insertions"])
+        particles = arguments.steps("particles", header["particles"])
         parameters = header["parameters"]
         for name, kept in _ABLATIONS.items():
             if parameters.pop(name, kept) is not kept:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
@@ -18,13 +19,14 @@ from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
-from manymove.hard_particles import constant_pressure, sizes
+from manymove.hard_particles import constant_pressure, grand_canonical, sizes
 from manymove.hard_particles import swaps as swap_moves
 from manymove.hard_particles import tuning as _tuning
 from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.constant_pressure import BOX_STATE, VolumeMoves
 from manymove.hard_particles.cycles import expected_sweeps
 from manymove.hard_particles.freezing import relaxations
+from manymove.hard_particles.grand_canonical import Insertions
 from manymove.hard_particles.sampling import (
     PressureSampling,
     Sampling,
@@ -38,6 +40,7 @@ from manymove.hard_particles.tuning import Tuning
 from manymove.runs import Callbacks
 from manymove.settings import (
     ConstantPressure,
+    GrandCanonical,
     Grid,
     Seed,
     Start,
@@ -67,7 +70,7 @@ def _mask(pinned: Any) -> np.ndarray | None:
     return mask.astype(np.uint8) if mask.any() else None
 
 
-class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
+class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
     """Hard particles in a periodic box, moved by checkerboard Monte Carlo; a base class that is not
     for separate use."""
 
@@ -85,6 +88,10 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             float | ConstantPressure | None, group(ConstantPressure, alone=True)
         ] = None,
         swaps: Annotated[int | Swaps | None, group(Swaps, alone=True)] = None,
+        fugacity: Annotated[
+            float | Sequence[float | None] | Mapping[int, float | None] | GrandCanonical | None,
+            group(GrandCanonical, alone=True),
+        ] = None,
         grid: Annotated[Grid | None, group(Grid)] = None,
         start: Annotated[Start | None, group(Start)] = None,
         pinned: Any = None,
@@ -116,6 +123,12 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
                 then the box changes between cycles (default constant volume).
             swaps: number of rounds of swap moves of the diameters of a mixture for each set of
                 cells, or a `Swaps` (default no swap moves).
+            fugacity: z = exp(mu / kT) / Lambda^D in 1 / length^D, for a mixture one value for each
+                type, or a `GrandCanonical`; then particles are inserted and deleted between cycles,
+                and N changes (default a constant number of particles). The positions may then be
+                an empty array (0, D). This cannot be combined with diameters by particle, pinned
+                particles, springs, fields with a value for each particle, constant pressure, or
+                swap moves.
             grid: cells and trial moves in a cell, a `Grid`.
             start: first cycle and repair of overlaps, a `Start`.
             pinned: particles that never move, a mask (N,), with which the others collide (default
@@ -148,7 +161,9 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             pressure,  # type: ignore[arg-type]
             self._sizes,
             D,
-        ) | swap_moves.read(swaps, self._sizes)  # type: ignore[arg-type]
+        )
+        self._parameters |= swap_moves.read(swaps, self._sizes)  # type: ignore[arg-type]
+        self._parameters |= grand_canonical.read(fugacity, self._sizes)  # type: ignore[arg-type]
         contacts = self._sizes.contacts
         self._parameters |= of_fields | of_steps
         self._parameters |= {
@@ -242,7 +257,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             self._DIMENSIONS == 3
             or self._sizes.mixed
             or self._pinned is not None
-            or not {"fields", "steps"}.isdisjoint(self._parameters)
+            or not {"fields", "steps", "fugacities"}.isdisjoint(self._parameters)
             or self._parameters.get("beta_pressure", 0)
         ) != 0
 
@@ -268,7 +283,9 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
     def _adopt(self, engine: Any) -> None:
         super()._adopt(engine)
         self._repaired = engine.repair
-        self._sweeps_per_cycle = expected_sweeps(self._grid, self.box, self.diameter, self.N)
+        self._sweeps_per_cycle = expected_sweeps(
+            self._grid, self.box, self.diameter, max(1, self.N)
+        )
         self._goal = self._cycles_done * self._sweeps_per_cycle  # sweeps requested so far
         self._sampling: PressureSampling | None = None
         self._volumes: VolumeSampling | None = None
@@ -368,6 +385,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
 
     def _run_piece(self, cycles: int) -> None:
         self._engine.run(cycles)
+        if self.fugacity is not None and self._sizes.types is not None:
+            self._sizes = replace(self._sizes, types=self._engine.types())
         for sampling in self._samplings:
             sampling.collect()
 
@@ -474,14 +493,17 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
 
     @property
     def sweeps(self) -> float:
-        """Number of sweeps done: trial moves per particle, not counting visits of empty cells."""
+        """Number of sweeps done: trial moves per particle, not counting visits of empty cells. With
+        a `fugacity` it is the number of cycles times `sweeps_per_cycle`."""
+        if self.fugacity is not None:
+            return self._cycles_done * self._sweeps_per_cycle
         return self.trial_moves / self.N
 
     @property
     def sweeps_per_cycle(self) -> float:
         """Expected number of sweeps in a cycle, with which `run` and the sampling methods convert
         sweeps to cycles. It follows from N, the sizes and the grid of the start, and stays the same
-        at constant pressure."""
+        when the box or N changes."""
         return self._sweeps_per_cycle
 
     @property
@@ -565,6 +587,11 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         if self._fields:
             raise RuntimeError(
                 "the pressure differs from place to place in external fields: use positions"
+            )
+        if self.fugacity is not None:
+            raise RuntimeError(
+                "the pressure is not sampled while the number of particles changes: sample that of "
+                "another object with the mean number"
             )
         if self._steps:
             raise RuntimeError(
@@ -775,8 +802,8 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             header["volume_sampling"], samples = self._volumes.state()
             each |= samples
         arrays = {name: v for name, v in {**each, **state}.items() if isinstance(v, np.ndarray)}
-        if self.swap_rounds:
-            header["swaps"] = state["swaps"]
+        for name in {"swaps", "insertions"} & state.keys():
+            header[name] = state[name]
         return header, arrays
 
     def _present(self) -> dict[str, Any]:
@@ -875,12 +902,14 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
 
         Raises:
             ValueError: a value is missing or out of range, or several ranks share the system,
-                the pressure is constant, or there are swap moves.
+                the pressure is constant, there are swap moves, or N changes.
         """
         if self.constant_pressure is not None:
             raise ValueError("tune works at constant volume, with another object")
         if self.swap_rounds:
             raise ValueError("tune works without swap moves, with another object")
+        if self.fugacity is not None:
+            raise ValueError("tune works with a constant number of particles, with another object")
         if self._ranks is not None:
             raise ValueError("tune works on one rank: tune a smaller system, then divide")
         chosen, tried = _tuning.tune(

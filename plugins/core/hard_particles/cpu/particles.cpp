@@ -8,6 +8,7 @@
 #include "../constant_pressure/volume.h"
 #include "../external_fields.h"
 #include "../grid.h"
+#include "../insertions.h"
 #include "cpu_engine.h"
 
 namespace manymove::hard_particles {
@@ -69,6 +70,8 @@ class CpuParticles final : public CpuEngine {
     const std::uint64_t cycle = state_.data.counters.cycles;
     if (state_.swaps() && cycle % state_.parameters.swap_every == 0)
       state_.dimensions() == 2 ? swap_diameters<2>() : swap_diameters<3>();
+    if (state_.grand_canonical() && cycle % state_.parameters.insertion_every == 0)
+      insert_and_delete();
     if (!state_.constant_pressure()) return;
     if (cycle % state_.parameters.volume_every == 0) {
       if (state_.parameters.edges_apart)
@@ -138,6 +141,96 @@ class CpuParticles final : public CpuEngine {
     }
   }
 
+  // The insertions and deletions after a cycle, in its grid; then the particles get their indices.
+  void insert_and_delete() {
+    fetch_neighbors({1, 0, 0, 1});
+    const InsertionRules rules = insertion_rules(state_, state_.data.counters.cycles);
+    const FieldView* const view = fields();
+    changes_.assign(pool_.size(), {});
+    with_particles(state_.dimensions(), state_.distances.contact, [&](auto policy) {
+      constexpr int D = decltype(policy)::kDimensions;
+      constexpr Contact C = decltype(policy)::kContact;
+      for_each_item(pool_, state_.tiles(), [&](int item, int thread) {
+        if constexpr (C != Contact::additive) visit_tile<D, C>(rules, view, item, changes_[thread]);
+      });
+    });
+    Changes all;
+    for (const Changes& each : changes_) {
+      all.counts.insertions += each.counts.insertions;
+      all.counts.inserted += each.counts.inserted;
+      all.counts.deletions += each.counts.deletions;
+      all.counts.deleted += each.counts.deleted;
+      all.inserted.insert(all.inserted.end(), each.inserted.begin(), each.inserted.end());
+      all.removed.insert(all.removed.end(), each.removed.begin(), each.removed.end());
+    }
+    adopt_indices(settle_changes(state_, std::move(all)));
+    law_ = law_of(state_);
+  }
+
+  // Notes the cells with new particles by their numbers in the whole grid.
+  template <int D, Contact C>
+  void visit_tile(const InsertionRules& rules, const FieldView* view, int item, Changes& changes) {
+    const Geometry& g = local_;
+    const int tile = tile_of<D>(g, item);
+    const TileBounds bounds = tile_bounds<D>(g, tile);
+    const InsertionTile t{g,
+                          law_,
+                          rules,
+                          view,
+                          bounds,
+                          tile,
+                          now_.spheres.data() + first_cell() * g.slots,
+                          now_.counts.data() + first_cell()};
+    for (int turn = 0; turn < 1 << D; ++turn) {
+      const auto set = static_cast<int>(rules.order >> (3 * turn) & 7u);
+      int n[3];
+      const int cells = swap_cells<D>(bounds, set, n);
+      for (int k = 0; k < cells; ++k) {
+        int at[3];
+        swap_cell<D>(n, set, k, at);
+        const std::int64_t here = grid_cell<D>(g, bounds, at);
+        const InsertionVisit<D, C> visit{t, at, here};
+        visit.make(changes.counts, [&](std::uint32_t id) { changes.removed.push_back(id); });
+        for (int s = 0; s < visit.particles(); ++s)
+          if (const std::uint32_t id = visit.slots()[s].id; is_new(id))
+            changes.inserted.push_back({cell_of_whole(here), type_of_new(id), 0});
+      }
+    }
+  }
+
+  // The number in the whole grid of a cell from this rank's first on.
+  std::uint64_t cell_of_whole(std::int64_t here) const {
+    const auto row = static_cast<std::int64_t>(state_.row_cells());
+    if (!state_.strip) return static_cast<std::uint64_t>(here);
+    const std::int64_t rows = state_.strip->whole().cells;
+    return static_cast<std::uint64_t>((here / row + state_.strip->first_row()) % rows * row +
+                                      here % row);
+  }
+
+  // In the cells of this rank.
+  void adopt_indices(const NewIndices& of) {
+    const std::size_t first = first_cell();
+    for_cells([&](const int*, std::size_t at, int) {
+      Sphere* const slots = &now_.spheres[at * static_cast<std::size_t>(local_.slots)];
+      std::size_t next = of.inserted.size();
+      for (std::uint32_t s = 0; s < now_.counts[at]; ++s) {
+        std::uint32_t& id = slots[s].id;
+        if (is_new(id)) {
+          if (next == of.inserted.size()) {
+            const std::uint64_t cell = cell_of_whole(static_cast<std::int64_t>(at - first));
+            next = static_cast<std::size_t>(
+                std::lower_bound(of.inserted.begin(), of.inserted.end(), cell,
+                                 [](const Inserted& a, std::uint64_t c) { return a.cell < c; }) -
+                of.inserted.begin());
+          }
+          id = of.of_inserted[next++];
+        } else if (id >= state_.particles) {
+          id = of.of_former[id - state_.particles];
+        }
+      }
+    });
+  }
+
   // The trial changes of the volume; then the box and the cells follow.
   void change_box() {
     const double to = change_volume(state_, least_ratio());
@@ -182,6 +275,7 @@ class CpuParticles final : public CpuEngine {
   const ParticleKernels kernels_;
   std::vector<TileMemory> memory_;  // of each thread
   std::vector<std::vector<SwapCandidate>> candidates_;
+  std::vector<Changes> changes_;  // of each thread
 };
 
 }  // namespace

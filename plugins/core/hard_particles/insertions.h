@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Insertions and deletions of particles at given chemical potentials in the policy `Particles`, on
+// every backend. Numbers of sections are those of docs/theory/grand_canonical.md.
+#pragma once
+
+#include <vector>
+
+#include "fields.h"
+#include "swaps.h"
+
+namespace manymove::hard_particles {
+
+struct State;
+
+// What all tiles share in the insertions and deletions after a cycle.
+struct InsertionRules {
+  std::uint64_t cycle;
+  std::uint32_t order;        // of the sets, three bits each, first set lowest
+  int attempts;               // of a visit
+  int kinds;                  // types that are inserted and deleted
+  const std::int32_t* types;  // [kinds]
+  const double* logarithms;   // [kinds], ln(z V) with the volume V of a cell
+};
+
+// Until all cells have been visited, an inserted particle has its type instead of an index.
+inline constexpr std::uint32_t kFirstNew = 0xffffffc0u;  // of 64 types
+MM_HD std::uint32_t new_index(std::int32_t type) { return ~static_cast<std::uint32_t>(type); }
+MM_HD bool is_new(std::uint32_t id) { return id >= kFirstNew; }
+MM_HD std::int32_t type_of_new(std::uint32_t id) { return static_cast<std::int32_t>(~id); }
+
+// What the threads of a CPU or the blocks of a GPU count.
+struct InsertionCounts {
+  unsigned long long insertions, inserted, deletions, deleted;
+};
+
+// The cells of a tile, and what decides there.
+struct InsertionTile {
+  const Geometry& g;
+  const Law& law;
+  const InsertionRules& rules;
+  const FieldView* fields;  // null: no fields and no steps
+  const TileBounds& bounds;
+  int tile;
+  Sphere* spheres;  // of all cells of a rank
+  std::uint32_t* counts;
+};
+
+// A coordinate of a new particle, relative to the center of its cell: one of its H odd integers,
+// with the same probability up to 2^-22 of it, by 42 random bits.
+MM_HD float uniform_place(std::uint32_t word, std::uint32_t more, float half) {
+  const std::uint64_t random = static_cast<std::uint64_t>(word) << 10 | (more & 1023u);
+  const auto places = static_cast<std::uint64_t>(half);
+  return static_cast<float>(2 * (random * places >> 42) + 1) - half;
+}
+
+template <Contact C>
+MM_HD std::int32_t type_of(const Law& law, std::uint32_t id) {
+  if constexpr (C != Contact::table) return 0;
+  return is_new(id) ? type_of_new(id) : law.labels[id].type;
+}
+
+// One cell, in which particles come and go. Cells that have a part in the decision are not visited
+// meanwhile (section 3).
+template <int D, Contact C>
+struct InsertionVisit {
+  const InsertionTile& t;
+  const int* at;  // in the tile
+  std::int64_t here;
+
+  MM_HD Sphere* slots() const { return t.spheres + here * t.g.slots; }
+  MM_HD int particles() const { return static_cast<int>(t.counts[here]); }
+
+  MM_HD int number(std::int32_t type) const {
+    int n = 0;
+    for (int s = 0; s < particles(); ++s) n += type_of<C>(t.law, slots()[s].id) == type;
+    return n;
+  }
+  // The slot of the k-th particle of a type: by the indices, and then the new ones as they came.
+  MM_HD int slot_of(std::int32_t type, int k) const {
+    for (int s = 0; s < particles(); ++s) {
+      if (type_of<C>(t.law, slots()[s].id) != type) continue;
+      int before = 0;
+      for (int o = 0; o < particles(); ++o) {
+        if (type_of<C>(t.law, slots()[o].id) != type) continue;
+        const std::uint32_t its = slots()[o].id, id = slots()[s].id;
+        before += is_new(its) == is_new(id) && is_new(id) ? o < s : its < id;
+      }
+      if (before == k) return s;
+    }
+    return -1;  // never
+  }
+
+  // Whether a particle overlaps no other, of which `slot` is not looked at, and adds the energies
+  // of its pairs.
+  MM_HD bool has_room(const Sphere& p, std::int32_t type, int slot, std::int64_t& pairs) const {
+    int cell[3];
+    for (int a = 0; a < 3; ++a) cell[a] = a < D ? t.bounds.first[a] + at[a] : 0;
+    constexpr int kSelf = D == 3 ? 13 : 4;  // the number of the cell in the block around it
+    const bool steps = t.fields && t.fields->steps.number > 0;
+    bool free = true;
+    for_particles_around<D, 1, 1>(
+        t.g, t.spheres, t.counts, cell, 1, 0, 0,
+        [&](const Sphere& q, const float away[3], int other, int s) {
+          if (!free || (other == kSelf && s == slot)) return;
+          const float dx = q.x - p.x + away[0], dy = q.y - p.y + away[1],
+                      dz = D == 3 ? q.z - p.z + away[2] : 0.0f;
+          const std::int32_t its = type_of<C>(t.law, q.id);
+          const double contact =
+              C == Contact::table ? t.law.contacts[type * t.law.types + its] : t.law.contact;
+          free = exact_square(dx, dy, dz) >= contact;
+          if (free && steps) pairs += pair_energy(t.fields->steps, type, its, dx, dy, dz);
+        });
+    return free;
+  }
+
+  // The energy of a particle, or false where it may not be.
+  MM_HD bool energy(const Sphere& p, std::int32_t type, int slot, double& sum) const {
+    std::int64_t pairs = 0;
+    if (!has_room(p, type, slot, pairs)) return false;
+    bool forbidden = false;
+    sum = 0;
+    if (t.fields) {
+      const float local[3] = {p.x, p.y, p.z};
+      float r[D];
+      for (int a = 0; a < D; ++a) r[a] = local[a] + cell_center(t.g, t.bounds, a, at[a]);
+      // Fields are the same for all particles.
+      sum = TileField<D>{*t.fields, t.g, t.bounds}.energy(0, r, forbidden);
+      sum = sum + kQuantum * static_cast<double>(pairs);
+    }
+    return !forbidden;
+  }
+
+  // removed(id) is called for each particle that goes and had an index.
+  template <class Removed>
+  MM_HD void make(InsertionCounts& counts, const Removed& removed) const {
+    const auto where = static_cast<std::uint32_t>(t.tile) * static_cast<std::uint32_t>(t.g.plane) +
+                       static_cast<std::uint32_t>(local_index<D>(t.bounds, at));
+    for (int attempt = 0; attempt < t.rules.attempts; ++attempt) {
+      std::uint32_t word[4], place[4];
+      const auto draw = [&](std::uint32_t words[4], int call) {
+        random_words(words, t.g, where, t.rules.cycle, Purpose::insertion, 0, 2 * attempt + call);
+      };
+      draw(word, 0);
+      const auto drawn =
+          static_cast<int>(uniform_below(word[2], 2 * static_cast<std::uint32_t>(t.rules.kinds)));
+      const std::int32_t type = t.rules.types[drawn / 2];
+      const bool comes = drawn % 2 == 0;
+      ++(comes ? counts.insertions : counts.deletions);
+      int n = number(type), slot = -1;
+      // A full cell has no room for another particle (section 2).
+      if (comes ? particles() == t.g.slots : n == 0) continue;
+      Sphere p{0, 0, 0, new_index(type)};
+      if (comes) {
+        draw(place, 1);
+        p.x = uniform_place(place[0], place[3], t.g.half[0]);
+        p.y = uniform_place(place[1], place[3] >> 10, t.g.half[1]);
+        if (D == 3) p.z = uniform_place(place[2], place[3] >> 20, t.g.half[2]);
+        ++n;
+      } else {
+        slot =
+            slot_of(type, static_cast<int>(uniform_below(word[3], static_cast<std::uint32_t>(n))));
+        p = slots()[slot];
+      }
+      double energy_of_it;
+      if (!energy(p, type, slot, energy_of_it)) continue;
+      // exp(-rise) = z V exp(-U) / n, with the particle counted in n, or its inverse.
+      const double rise = energy_of_it - (t.rules.logarithms[drawn / 2] - logarithm(n));
+      if (!accepts_rise(comes ? rise : -rise, word[0], [&] { return word[1]; })) continue;
+      if (comes) {
+        slots()[t.counts[here]++] = p;
+        ++counts.inserted;
+        continue;
+      }
+      if (!is_new(p.id)) removed(p.id);
+      for (int s = slot + 1; s < particles(); ++s) slots()[s - 1] = slots()[s];
+      --t.counts[here];
+      ++counts.deleted;
+    }
+  }
+};
+
+// ---- on the host ----
+
+// Refuses what does not go with insertions, when the contact distances are known.
+void settle_insertions(State& state);
+// ln(z V), when the grid is known.
+void fill_insertions(State& state);
+InsertionRules insertion_rules(const State& state, std::uint64_t cycle);
+
+// A new particle, in a cell of the whole grid. Those of a cell are in the order of its slots.
+struct Inserted {
+  std::uint64_t cell;
+  std::int32_t type, padding;
+};
+// What the visits of a rank have changed.
+struct Changes {
+  InsertionCounts counts{};
+  std::vector<Inserted> inserted;
+  std::vector<std::uint32_t> removed;
+};
+// The indices of particles after the visits (section 4).
+struct NewIndices {
+  std::vector<Inserted> inserted;          // of all ranks, in the order of the cells
+  std::vector<std::uint32_t> of_inserted;  // as many
+  // Of the particles whose index was N + k, with the new number N of particles; for those that
+  // have been removed, anything.
+  std::vector<std::uint32_t> of_former;
+};
+// Counts the changes of all ranks, gives the particles indices from 0 to N - 1, and changes N and
+// the types of the state. Collective.
+NewIndices settle_changes(State& state, Changes mine);
+
+}  // namespace manymove::hard_particles
