@@ -183,7 +183,7 @@ def of_equations_of_state(systems, *_):
         phase, phi = one.name.split()
         factor = fluid_factor if phase == "fluid" else solid_factor
         pressure = 6 * float(phi) / math.pi * factor(float(phi))
-        found[one.name] = Estimate(pressure, 1e-4 * pressure)
+        found[one.name] = Estimate(pressure, 1e-4 * pressure).to_dict()
     return found
 
 
@@ -285,7 +285,9 @@ def test_an_equation_of_state_that_does_not_fit_has_a_warning(anchor, tmp_path, 
 
     def scattered(systems, *_):
         return {
-            name: each * (1 + 0.01 * float(random.normal())) if name.startswith("fluid") else each
+            name: {**each, "value": each["value"] * (1 + 0.01 * float(random.normal()))}
+            if name.startswith("fluid")
+            else each
             for name, each in of_equations_of_state(systems).items()
         }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands `manymove free-energy` and `manymove coexistence`."""
+"""The commands `manymove free-energy`, `manymove coexistence` and `manymove vapor-liquid`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from manymove.cli.options import STOPPED, command, say, to_store
 from manymove.hard_particles.coexistence import CoexistenceSettings
 from manymove.hard_particles.free_energy import FreeEnergySettings
+from manymove.hard_particles.vapor_liquid import VaporLiquidSettings
 
 app = typer.Typer()
 
@@ -80,3 +81,23 @@ def coexistence(**common: Any) -> int:
     from manymove.hard_particles import coexistence as job
 
     return _run("coexistence", job, CoexistenceSettings, common)
+
+
+@command(app, "device threads", VaporLiquidSettings)
+def vapor_liquid(**common: Any) -> int:
+    """Measure where vapor and liquid of the square well coexist.
+
+    Hard spheres with a square well are inserted and deleted at given chemical potentials. Runs
+    slightly below the critical temperature visit both phases; colder ones stay in one of them. The
+    histograms of the numbers of particles and of pairs in the well are combined, and both phases
+    have the same weight at coexistence. The command writes summary.json and coexistence.png into
+    --output. Ctrl-C stops it; --resume continues with the systems that are not finished.
+
+    Examples:
+      manymove vapor-liquid --sweeps 5000
+      manymove vapor-liquid --temperatures 0.9,0.95,1.0 --output cold
+      manymove vapor-liquid --resume --output cold
+    """
+    from manymove.hard_particles import vapor_liquid as job
+
+    return _run("vapor-liquid", job, VaporLiquidSettings, common)

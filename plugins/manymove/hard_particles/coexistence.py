@@ -25,7 +25,14 @@ from manymove.hard_particles import free_energy
 from manymove.hard_particles.crystals import crystal
 from manymove.hard_particles.free_energy import FreeEnergySettings
 from manymove.hard_particles.spheres import HardSpheres
-from manymove.hard_particles.systems import Settings, System, fit_warnings, measured, warnings
+from manymove.hard_particles.systems import (
+    Settings,
+    System,
+    average,
+    fit_warnings,
+    measured,
+    warnings,
+)
 from manymove.jobs import figures, report
 from manymove.jobs.options import OPTIONS_FILE, least, of_option
 from manymove.settings import Grid
@@ -198,7 +205,9 @@ def _of_phases(settings: CoexistenceSettings, anchor: dict[str, Any]) -> dict[st
         for name, fractions in phases.items()
     }
     found = measured([*systems["fluid"], *systems["crystal"]], settings, "pressures")
-    pressures = {name: [found[each.name] for each in some] for name, some in systems.items()}
+    pressures = {
+        name: [average(found[each.name]) for each in some] for name, some in systems.items()
+    }
     data = {
         name: (
             np.array(phases[name]),
@@ -222,7 +231,7 @@ def _of_phases(settings: CoexistenceSettings, anchor: dict[str, Any]) -> dict[st
         },
         "warnings": [
             *(f"free energy: {text}" for text in anchor.get("warnings", ())),
-            *warnings(found),
+            *warnings([*pressures["fluid"], *pressures["crystal"]]),
         ],
         "sweeps": settings.sweeps,
         "equilibrate": settings.equilibrate,

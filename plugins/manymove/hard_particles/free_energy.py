@@ -12,7 +12,13 @@ from manymove.analysis.notation import Estimate
 from manymove.errors import ParameterError
 from manymove.hard_particles.crystals import crystal
 from manymove.hard_particles.einstein import POINTS, REFERENCES, EinsteinCrystal, extrapolated
-from manymove.hard_particles.systems import Settings, fit_warnings, measured, warnings
+from manymove.hard_particles.systems import (
+    Settings,
+    average,
+    fit_warnings,
+    measured,
+    warnings,
+)
 from manymove.jobs import figures, report
 from manymove.jobs.options import least, one_of
 
@@ -102,7 +108,10 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
         path.systems(f"{path.N} particles, ", size, packing_fraction=settings.packing_fraction)
         for size, path in enumerate(paths)
     ]
-    found = measured([each for some in of_paths for each in some], settings, "free energy")
+    found = {
+        name: average(each)
+        for name, each in measured(sum(of_paths, []), settings, "free energy").items()
+    }
     rows = []
     for path, systems in zip(paths, of_paths, strict=True):
         displacements = [found[each.name] for each in systems]
@@ -128,7 +137,7 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
         "sweeps": settings.sweeps,
         "equilibrate": settings.equilibrate,
         "seed": settings.seed,
-        "warnings": [*warnings(found, advice), *warned],
+        "warnings": [*warnings([*found.values()], advice), *warned],
         "sizes": rows,
         **infinite,
         **report.made_by(),

@@ -100,7 +100,7 @@ class System:
         N: number of particles.
         about: parameters of the system, which are stored with its result.
         read: function of the particles, whose mean over all cycles is measured; None for the
-            pressure.
+            pressure. All values of a function that returns integers as a tuple are kept instead.
         group: systems of a group have consecutive seeds in the order in which they are finished.
     """
 
@@ -108,7 +108,7 @@ class System:
     make: Callable[..., HardParticles]
     N: int
     about: Mapping[str, float]
-    read: Callable[[Any], float] | None = None
+    read: Callable[[Any], float | tuple[int, ...]] | None = None
     group: int = 0
 
 
@@ -128,7 +128,8 @@ def simulated(
         place: device and threads of `Replicas`.
 
     Returns:
-        for each name the average with its error, the acceptance, and the hash of the last state.
+        for each name the average with its error or the kept values, the acceptance, and the hash of
+        the last state.
 
     Raises:
         ValueError: the runs are too short for an average.
@@ -136,7 +137,7 @@ def simulated(
     """
     lock = Lock()
     moves: dict[int, int] = {}
-    records: dict[int, list[float]] = {seed: [] for seed in systems}
+    records: dict[int, list[Any]] = {seed: [] for seed in systems}
 
     def maker(own: int, system: System) -> Callable[..., HardParticles]:
         def make(*, seed: int, **where: Any) -> HardParticles:
@@ -161,9 +162,17 @@ def simulated(
         system, found = systems[one.seed], records[one.seed]
         if system.read is not None and len(found) < 2:
             raise ParameterError("sweeps", "must be more than one cycle")
-        average = one.pressure_average if system.read is None else estimate(np.array(found))
-        end = {"acceptance": one.acceptance, "state_hash": one.state_hash}
-        return system.name, {**average.to_dict(), **end}
+        entry: dict[str, Any]
+        if found and isinstance(found[0], tuple):
+            entry = {"records": [" ".join(map(str, each)) for each in zip(*found, strict=True)]}
+        else:
+            average = one.pressure_average if system.read is None else estimate(np.array(found))
+            entry = average.to_dict()
+        return system.name, {
+            **entry,
+            "acceptance": one.acceptance,
+            "state_hash": one.state_hash,
+        }
 
     replicas = Replicas([maker(*each) for each in systems.items()], seed=0, **place)
     calls: list[Call] = [(_SHOWN_EVERY, progress)]
@@ -173,28 +182,37 @@ def simulated(
     return dict(replicas.map(result))
 
 
+def records(found: Mapping[str, Any]) -> np.ndarray:
+    """The kept values in a result of `simulated`, integers (columns, n)."""
+    return np.array([[*map(int, column.split())] for column in found["records"]])
+
+
 def average(found: Mapping[str, Any]) -> Estimate:
     """The average in a result of `simulated`, also after a file."""
     error = found["error"]
     return Estimate(found["value"], math.nan if error is None else error, found["converged"])
 
 
-def measured(systems: Sequence[System], settings: Settings, title: str) -> dict[str, Estimate]:
-    """The average of each system by its name. Finished systems of the folder are not simulated
+def measured(
+    systems: Sequence[System], settings: Settings, title: str, *, further: bool = False
+) -> dict[str, dict[str, Any]]:
+    """The result of each system by its name, as of `simulated`. Finished systems of the folder are not simulated
     again, so that a resumed job may have further systems.
 
     Args:
         systems: the systems; their names are different.
         settings: the settings of the job.
         title: text of the progress bar.
+        further: whether the folder may have results of systems that are measured later.
 
     Raises:
         KeyboardInterrupt: Ctrl-C. The folder has the systems that were finished.
         ValueError: a file in the folder is damaged, or has results of other systems or options.
     """
     path, named = settings.output / FILE, {each.name: each for each in systems}
-    done = _finished(path)
-    if other := done.keys() - named.keys():
+    kept = _finished(path)
+    done = {name: found for name, found in kept.items() if name in named}
+    if not further and (other := kept.keys() - done.keys()):
         raise ValueError(f"--resume: {path} has results of other options: {min(other)}")
     seeds, counts = {}, Counter[int]()
     for name in dict.fromkeys([*done, *named]):
@@ -224,8 +242,8 @@ def measured(systems: Sequence[System], settings: Settings, title: str) -> dict[
             )
             done |= {name: {**each, "options": options[name]} for name, each in found.items()}
             before += work * sum(each.N for each in some)
-            write_json(path, done)
-    return {name: average(done[name]) for name in named}
+            write_json(path, {**done, **kept})
+    return {name: done[name] for name in named}
 
 
 def _finished(path: Path) -> dict[str, dict[str, Any]]:
@@ -239,15 +257,15 @@ def _finished(path: Path) -> dict[str, dict[str, Any]]:
     try:
         done = {name: {**found} for name, found in json.loads(path.read_text()).items()}
         for found in done.values():
-            average(found), {**found["options"]}
+            (records if "records" in found else average)(found), {**found["options"]}
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise ValueError(f"--resume: {path} is damaged: {error}") from None
     return done
 
 
-def warnings(found: Mapping[str, Estimate], advice: str = "raise --sweeps") -> list[str]:
+def warnings(found: Sequence[Estimate], advice: str = "raise --sweeps") -> list[str]:
     """The warning of averages whose errors are not reliable."""
-    count = sum(not each.converged for each in found.values())
+    count = sum(not each.converged for each in found)
     if not count:
         return []
     return [
