@@ -133,7 +133,10 @@ class MultipleHistograms:
         """ln of the number of states of each pair of N and E, up to a constant, by Newton's method
         for the convex function whose minimum has the free energies f of the runs."""
         weights = np.stack(
-            [self._numbers * math.log(r.fugacity) - self._energies / r.temperature for r in self.runs]
+            [
+                self._numbers * math.log(r.fugacity) - self._energies / r.temperature
+                for r in self.runs
+            ]
         )
         lengths_log = np.log(lengths)
 
@@ -209,11 +212,10 @@ class MultipleHistograms:
         N = np.arange(len(canonical))
         known = np.log([run.fugacity for run in self.runs])
         scan = np.linspace(known.min() - 0.5, known.max() + 0.5, _SCAN)
-        spread = []
-        for log_z in scan.tolist():
-            p, _ = self._weighted(canonical, log_z)
-            spread.append(p @ N**2 - (p @ N) ** 2)
-        log_z = float(scan[np.argmax(spread)])
+        p = np.exp(
+            canonical + scan[:, None] * N - _log_sum(canonical + scan[:, None] * N, 1)[:, None]
+        )
+        log_z = float(scan[np.argmax(p @ N**2 - (p @ N) ** 2)])
         for _ in range(8):  # the mean moves a little
             p, _ = self._weighted(canonical, log_z)
             sides = np.clip(2 * (N - p @ N), -1, 1)

@@ -108,13 +108,13 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
         path.systems(f"{path.N} particles, ", size, packing_fraction=settings.packing_fraction)
         for size, path in enumerate(paths)
     ]
+    systems = [each for some in of_paths for each in some]
     found = {
-        name: average(each)
-        for name, each in measured(sum(of_paths, []), settings, "free energy").items()
+        name: average(each) for name, each in measured(systems, settings, "free energy").items()
     }
     rows = []
-    for path, systems in zip(paths, of_paths, strict=True):
-        displacements = [found[each.name] for each in systems]
+    for path, some in zip(paths, of_paths, strict=True):
+        displacements = [found[each.name] for each in some]
         terms = path.terms(displacements, seed=settings.seed)
         rows.append(
             {

@@ -196,8 +196,8 @@ def average(found: Mapping[str, Any]) -> Estimate:
 def measured(
     systems: Sequence[System], settings: Settings, title: str, *, further: bool = False
 ) -> dict[str, dict[str, Any]]:
-    """The result of each system by its name, as of `simulated`. Finished systems of the folder are not simulated
-    again, so that a resumed job may have further systems.
+    """The result of each system by its name, as of `simulated`. Finished systems of the folder are
+    not simulated again, so that a resumed job may have further systems.
 
     Args:
         systems: the systems; their names are different.

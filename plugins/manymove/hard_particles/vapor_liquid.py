@@ -48,7 +48,17 @@ class VaporLiquidSettings(Settings):
     edge: Annotated[float, positive] = 6.0
     temperatures: tuple[float, ...] = (1.0, 1.05, 1.1)
     scan_temperature: Annotated[float, positive] = 1.2
-    scan_fugacities: tuple[float, ...] = (0.01, 0.02, 0.03, 0.04, 0.046, 0.049, 0.0505, 0.052, 0.056)
+    scan_fugacities: tuple[float, ...] = (
+        0.01,
+        0.02,
+        0.03,
+        0.04,
+        0.046,
+        0.049,
+        0.0505,
+        0.052,
+        0.056,
+    )
     sweeps: Annotated[int, least(100)] = 20_000
     equilibrate: Annotated[int, least(0)] = 1000
     output: Path = Path("out/vapor_liquid")
@@ -64,8 +74,8 @@ class VaporLiquidSettings(Settings):
                 positive(option, each)
         if not self.range > 1:
             raise ValueError(f"--range is {self.range}; it must be more than a diameter")
-        if not self.edge >= 2 * self.range:
-            raise ValueError(f"--edge is {self.edge}; it must be at least twice the range")
+        if not self.edge >= 3 * self.range:
+            raise ValueError(f"--edge is {self.edge}; it must be at least three times the range")
         if max(self.temperatures) > self.scan_temperature:
             raise ValueError(
                 f"--scan-temperature is {self.scan_temperature}; it must be at least "
