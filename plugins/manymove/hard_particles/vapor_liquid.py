@@ -16,7 +16,7 @@ from manymove.analysis.reweighting import GrandRun, MultipleHistograms, VaporLiq
 from manymove.hard_particles.spheres import HardSpheres
 from manymove.hard_particles.systems import Settings, System, measured, records, warnings
 from manymove.jobs import figures, report
-from manymove.jobs.options import least, positive
+from manymove.jobs.options import least, of_option, positive
 from manymove.settings import GrandCanonical, Grid
 from manymove.steps import Step
 
@@ -153,7 +153,8 @@ def run(settings: VaporLiquidSettings) -> dict[str, Any]:
     title = "vapor and liquid"
     found = measured(systems, settings, title, further=bool(rungs))
     for group, T in enumerate(rungs, 1):
-        z, _, *densities = MultipleHistograms(_runs(found), settings.volume).coexistence(T)
+        with of_option("--scan-fugacities", "runs"):
+            z, _, *densities = MultipleHistograms(_runs(found), settings.volume).coexistence(T)
         bias = _BIAS / (densities[1] - densities[0]) / settings.volume
         systems += [
             _system(settings, f"{phase} {T:g}", group, z * math.exp(sign * bias), T, density)
