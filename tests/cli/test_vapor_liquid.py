@@ -6,13 +6,12 @@ from __future__ import annotations
 import json
 import math
 
-import numpy as np
 import pictures
 import pytest
 from commands import arguments, summary_of
 
 from manymove import Estimate
-from manymove.analysis import vapor_liquid
+from manymove.analysis import VaporLiquid, vapor_liquid
 from manymove.cli import run
 from manymove.hard_particles import systems
 from manymove.hard_particles import vapor_liquid as job
@@ -77,11 +76,50 @@ def test_the_results_are_those_of_the_stored_records(whole):
 
 
 def test_rungs_lead_to_cold_temperatures():
-    settings = job.VaporLiquidSettings(temperatures=(1.0, 1.1, 1.2), scan_temperature=1.2)
-    rungs = settings.rungs()
-    assert rungs == pytest.approx([1.15, 1.1, 1.05, 1.0])
-    assert {1.0, 1.1} < {*rungs} and np.diff(rungs).min() >= -job._RUNG
-    assert job.VaporLiquidSettings(temperatures=(1.2,), scan_temperature=1.2).rungs() == []
+    """They are the same for other temperatures that are not lower."""
+    for temperatures, count in (((1.0, 1.07), 4), ((1.01, 1.2), 4), ((1.2,), 0), ((0.9,), 6)):
+        settings = job.VaporLiquidSettings(temperatures=temperatures)
+        assert settings.rungs == count and settings.scan[0] == 1.2
+        assert [settings.rung(k) for k in range(3)] == [1.15, 1.1, 1.05]
+
+
+def test_further_temperatures_and_fugacities_are_added(whole, tmp_path):
+    """The finished runs are kept, those of lower temperatures also if they are not needed."""
+    folder = tmp_path / "more"
+    folder.mkdir()
+    for name in ("options.json", systems.FILE):
+        (folder / name).write_bytes((whole / name).read_bytes())
+    resumed = ["vapor-liquid", "--resume", "--quiet", "--output", str(folder)]
+    more = ["--temperatures", "1.12,1.0", "--scan-fugacities", "0.01,0.02,0.03,0.045,0.05,0.056"]
+    assert run([*resumed, *more]) == 0
+    summary, found = result(folder)
+    assert summary["temperatures"] == [1.0, 1.12]
+    before = result(whole)[1]
+    assert {name: found[name] for name in before} == before
+    assert {*found} - {*before} == {"scan 0.02", "vapor 1.0", "liquid 1.0"}
+    assert len({each["options"]["seed"] for each in found.values()}) == len(found)
+    assert run([*resumed, "--temperatures", "1.05,1.1"]) == 0
+    assert len(summary_of(folder)["runs"]["N"]) == len(found)
+
+
+def test_close_fugacities_are_different_systems(tmp_path):
+    options = SMALL.replace("800", "100").replace("0.01,", "0.01,0.010000001,")
+    run(arguments("vapor-liquid", options, tmp_path / "close"))
+    found = json.loads((tmp_path / "close" / systems.FILE).read_text())
+    assert {"scan 0.01", "scan 0.010000001"} < {*found}
+
+
+def test_unknown_errors_have_a_warning(whole, monkeypatch, capsys):
+    unknown = [Estimate(0.02, math.nan)] * 4
+    row = VaporLiquid(1.05, unknown[0], unknown[1], (unknown[2], unknown[3]))
+    monkeypatch.setattr(job, "vapor_liquid", lambda *_, **__: [row])
+    assert run(["vapor-liquid", "--resume", "--output", str(whole)]) == 0
+    summary = summary_of(whole)
+    assert summary["pressure_error"] == [None] and summary["pressure"] == [0.02]
+    assert "no errors at 1.05: without a tenth of the records" in summary["warnings"][-1]
+    assert "0.02(?)" in capsys.readouterr().out
+    monkeypatch.undo()
+    assert run(["vapor-liquid", "--resume", "--quiet", "--output", str(whole)]) == 0
 
 
 def test_a_stopped_run_is_resumed(whole, tmp_path, monkeypatch, capsys):
@@ -127,6 +165,8 @@ BAD = [
     ("--temperatures 1,1", "a value occurs twice"),
     ("--scan-fugacities 0.1,-1", "--scan-fugacities is -1.0; it must be positive"),
     ("--range 1", "--range is 1.0; it must be more than a diameter"),
+    ("--range 1.4", "give --scan-temperature and --scan-fugacities, because their defaults are"),
+    ("--range 1.4 --scan-temperature 1", "give --scan-temperature and --scan-fugacities"),
     ("--range 0", "--range is 0.0; it must be positive"),
     ("--edge 4", "--edge is 4.0; it must be at least three times the range"),
     ("--sweeps 10", "--sweeps is 10; it must be at least 100"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -261,7 +262,7 @@ def vapor_liquid(
 
     The errors are those of the jackknife over consecutive blocks of all runs: each of the
     evaluations leaves out one block of every run. The blocks must be longer than the correlation
-    times.
+    times. The errors are NaN if the phases are not connected without one of the blocks.
 
     Args:
         runs, volume: as in `MultipleHistograms`.
@@ -276,9 +277,9 @@ def vapor_liquid(
     if min((len(run.numbers) for run in runs), default=0) < blocks:
         raise ParameterError("runs", f"must have at least {blocks} records each")
     whole = MultipleHistograms(runs, volume)
-    values = np.array([whole.coexistence(each) for each in temperatures])
-    others = []
-    for index in range(blocks):
+    values = [whole.coexistence(each) for each in temperatures]
+    others = np.full((blocks, len(temperatures), 4), np.nan)
+    for index, some in enumerate(others):
         left = [
             GrandRun(
                 run.fugacity, run.temperature, run.numbers, run.energies,
@@ -286,11 +287,14 @@ def vapor_liquid(
             )
             for run in runs
         ]  # fmt: skip
-        some = MultipleHistograms(left, volume)
-        others.append([some.coexistence(each) for each in temperatures])
+        with suppress(ValueError):
+            histograms = MultipleHistograms(left, volume)
+            for row, temperature in zip(some, temperatures, strict=True):
+                with suppress(ValueError):
+                    row[:] = histograms.coexistence(temperature)
     errors = math.sqrt(blocks - 1) * np.std(others, axis=0)
     found = []
-    for temperature, row, error in zip(temperatures, values.tolist(), errors.tolist(), strict=True):
+    for temperature, row, error in zip(temperatures, values, errors.tolist(), strict=True):
         fugacity, pressure, vapor, liquid = map(Estimate, row, error)
         found.append(VaporLiquid(temperature, fugacity, pressure, (vapor, liquid)))
     return found

@@ -83,7 +83,7 @@ def coexistence(**common: Any) -> int:
     return _run("coexistence", job, CoexistenceSettings, common)
 
 
-@command(app, "device threads", VaporLiquidSettings)
+@command(app, "device threads temperatures scan_fugacities", VaporLiquidSettings)
 def vapor_liquid(**common: Any) -> int:
     """Measure where vapor and liquid of the square well coexist.
 
@@ -91,7 +91,8 @@ def vapor_liquid(**common: Any) -> int:
     slightly below the critical temperature visit both phases; colder ones stay in one of them. The
     histograms of the numbers of particles and of pairs in the well are combined, and both phases
     have the same weight at coexistence. The command writes summary.json and coexistence.png into
-    --output. Ctrl-C stops it; --resume continues with the systems that are not finished.
+    --output. Ctrl-C stops it; --resume continues with the systems that are not finished, and takes
+    further --temperatures and --scan-fugacities.
 
     Examples:
       manymove vapor-liquid --sweeps 5000

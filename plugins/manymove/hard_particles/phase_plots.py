@@ -54,10 +54,11 @@ def vapor_liquid(path: Path, summary: dict[str, Any]) -> None:
     """Temperatures against the densities of vapor and liquid."""
     figure, axes = new_figure(6.0, 4.0)
     for name in ("vapor", "liquid"):
-        densities, errors = summary[f"{name}_density"], summary[f"{name}_density_error"]
+        errors = np.array(summary[f"{name}_density_error"], dtype=float)  # NaN if it is unknown
         axes.errorbar(
-            densities, summary["temperatures"], xerr=errors, fmt="o", ms=4, capsize=3, label=name
-        )
+            summary[f"{name}_density"], summary["temperatures"], xerr=errors, fmt="o", ms=4,
+            capsize=3, label=name,
+        )  # fmt: skip
     axes.set(xlabel=r"density $\rho d^3$", ylabel=r"temperature $kT/\epsilon$")
     axes.legend(fontsize=9)
     write_picture(path, figure, dpi=130)

@@ -210,7 +210,7 @@ def measured(
         ValueError: a file in the folder is damaged, or has results of other systems or options.
     """
     path, named = settings.output / FILE, {each.name: each for each in systems}
-    kept = _finished(path)
+    kept = finished(settings)
     done = {name: found for name, found in kept.items() if name in named}
     if not further and (other := kept.keys() - done.keys()):
         raise ValueError(f"--resume: {path} has results of other options: {min(other)}")
@@ -232,26 +232,29 @@ def measured(
     total = work * sum(each.N for each in systems)
     with closing(MovesBar(title, total, done=before, quiet=settings.quiet)) as bar:
         for some in _batches(left, settings):
+            moves = work * sum(each.N for each in some)
             found = simulated(
                 {seeds[each.name]: each for each in some},
                 settings.sweeps,
                 settings.equilibrate,
-                lambda moves, before=before: bar.show(before + moves),  # type: ignore[misc]
+                lambda made, of=(before, moves): bar.show(of[0] + min(made, of[1])),
                 device=settings.device,
                 threads=settings.threads,
             )
             done |= {name: {**each, "options": options[name]} for name, each in found.items()}
-            before += work * sum(each.N for each in some)
+            before += moves
             write_json(path, {**done, **kept})
     return {name: done[name] for name in named}
 
 
-def _finished(path: Path) -> dict[str, dict[str, Any]]:
-    """The results of the finished systems in a file, in the order in which they were finished.
+def finished(settings: Settings) -> dict[str, dict[str, Any]]:
+    """The results of the finished systems of the folder, in the order in which they were finished,
+    with their `options`.
 
     Raises:
         ValueError: the file is damaged.
     """
+    path = settings.output / FILE
     if not path.exists():
         return {}
     try:

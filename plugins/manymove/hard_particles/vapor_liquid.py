@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +13,27 @@ from typing import Annotated, Any
 from manymove.analysis.blocking import estimate
 from manymove.analysis.reweighting import GrandRun, MultipleHistograms, VaporLiquid, vapor_liquid
 from manymove.hard_particles.spheres import HardSpheres
-from manymove.hard_particles.systems import Settings, System, measured, records, warnings
+from manymove.hard_particles.systems import (
+    Settings,
+    System,
+    finished,
+    measured,
+    records,
+    warnings,
+)
 from manymove.jobs import figures, report
 from manymove.jobs.options import least, of_option, positive
 from manymove.settings import GrandCanonical, Grid
 from manymove.steps import Step
 
+_RANGE = 1.5
+_SCAN = 1.2, (0.01, 0.02, 0.03, 0.04, 0.046, 0.049, 0.0505, 0.052, 0.056)  # of this range
 _ATTEMPTS = 8  # of a cell to insert or delete, in each cycle
 _BIAS = 8.0  # ln of the ratio of the weights of two phases, where one of them is simulated
 _DENSITY = 0.2  # of the start of runs that visit both phases
-_RUNG = 0.055  # largest difference of neighboring temperatures
+_RUNG = 0.05  # difference of neighboring temperatures
 _BLOCKS = 10
+_TITLE = "vapor and liquid"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,70 +48,80 @@ class VaporLiquidSettings(Settings):
 
     Run:
         scan_temperature: Temperature T* of the runs that visit both phases, slightly below the
-            critical one.
+            critical one (default 1.2 for a range of 1.5, otherwise it must be given).
         scan_fugacities: Fugacities z d^3 of these runs, from those of the vapor to those of the
-            liquid.
+            liquid (default nine from 0.01 to 0.056 for a range of 1.5).
+
+    Files:
+        resume: Continue the run in --output with its options; device, threads and temperatures may
+            differ, and --scan-fugacities may have further values.
     """
 
-    range: Annotated[float, positive] = 1.5
+    range: Annotated[float, positive] = _RANGE
     edge: Annotated[float, positive] = 6.0
     temperatures: tuple[float, ...] = (1.0, 1.05, 1.1)
-    scan_temperature: Annotated[float, positive] = 1.2
-    scan_fugacities: tuple[float, ...] = (
-        0.01,
-        0.02,
-        0.03,
-        0.04,
-        0.046,
-        0.049,
-        0.0505,
-        0.052,
-        0.056,
-    )
+    scan_temperature: Annotated[float | None, positive] = None
+    scan_fugacities: tuple[float, ...] | None = None
     sweeps: Annotated[int, least(100)] = 20_000
     equilibrate: Annotated[int, least(0)] = 1000
     output: Path = Path("out/vapor_liquid")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for option, found in (
-            ("--temperatures", self.temperatures), ("--scan-fugacities", self.scan_fugacities)
-        ):  # fmt: skip
-            if not found or len(set(found)) < len(found):
-                raise ValueError(f"{option} must be different numbers, got {found}")
-            for each in found:
-                positive(option, each)
         if not self.range > 1:
             raise ValueError(f"--range is {self.range}; it must be more than a diameter")
         if not self.edge >= 3 * self.range:
             raise ValueError(f"--edge is {self.edge}; it must be at least three times the range")
-        if max(self.temperatures) > self.scan_temperature:
+        T, fugacities = self.scan
+        for option, found in (
+            ("--temperatures", self.temperatures),
+            ("--scan-fugacities", fugacities),
+        ):
+            if not found or len(set(found)) < len(found):
+                raise ValueError(f"{option} must be different numbers, got {found}")
+            for each in found:
+                positive(option, each)
+        if max(self.temperatures) > T:
             raise ValueError(
-                f"--scan-temperature is {self.scan_temperature}; it must be at least "
-                f"{max(self.temperatures)}, the highest of --temperatures"
+                f"--scan-temperature is {T}; it must be at least {max(self.temperatures)}, the "
+                "highest of --temperatures"
             )
+
+    @property
+    def scan(self) -> tuple[float, tuple[float, ...]]:
+        """Temperature and fugacities of the runs that visit both phases.
+
+        Raises:
+            ValueError: they are not given, and the range is not 1.5.
+        """
+        T, fugacities = self.scan_temperature, self.scan_fugacities
+        if None in (T, fugacities) and self.range != _RANGE:
+            raise ValueError(
+                f"--range is {self.range}: give --scan-temperature and --scan-fugacities, because "
+                f"their defaults are those of a range of {_RANGE}"
+            )
+        return T or _SCAN[0], fugacities or _SCAN[1]
 
     @property
     def volume(self) -> float:
         """Volume of the box."""
         return self.edge**3
 
-    def rungs(self) -> list[float]:
-        """The temperatures below that of the scan, with others between distant ones."""
-        found: list[float] = []
-        ends = [self.scan_temperature, *sorted(self.temperatures, reverse=True)]
-        for high, low in itertools.pairwise(ends):
-            parts = math.ceil((high - low) / _RUNG - 1e-9)
-            found += [high - (high - low) * part / parts for part in range(1, parts)]
-            found += [low] * (low < high)
-        return found
+    @property
+    def rungs(self) -> int:
+        """Number of temperatures below the scan, down to the lowest one that is asked for."""
+        return math.ceil((self.scan[0] - min(self.temperatures)) / _RUNG - 1e-9)
+
+    def rung(self, index: int) -> float:
+        """A temperature of runs that stay in one phase. It does not depend on `temperatures`, so
+        that a resumed run can have others."""
+        return round(self.scan[0] - _RUNG * (index + 1), 9)
 
 
 def _system(
-    settings: VaporLiquidSettings, name: str, group: int, z: float, T: float, density: float
+    settings: VaporLiquidSettings, name: str, group: int, z: float, T: float, N: int
 ) -> System:
     """A grand-canonical run, whose numbers of particles and of pairs in the well are kept."""
-    N = max(1, round(density * settings.volume))
     return System(
         name,
         partial(
@@ -131,6 +150,32 @@ def _runs(found: Mapping[str, dict[str, Any]]) -> list[GrandRun]:
     return runs
 
 
+def _measured(settings: VaporLiquidSettings) -> dict[str, dict[str, Any]]:
+    """The results of all runs: those of the scan, and on each rung one of the vapor and one of the
+    liquid, close to the fugacity of coexistence that the warmer ones predict."""
+    T, fugacities = settings.scan
+    settings.claim(round(settings.volume * (len(fugacities) + settings.rungs)))
+    kept, count = finished(settings), settings.rungs
+    while f"vapor {settings.rung(count)}" in kept:
+        count += 1
+    N = round(_DENSITY * settings.volume)
+    systems = [_system(settings, f"scan {z}", 0, z, T, N) for z in sorted(fugacities)]
+    found = measured(systems, settings, _TITLE, further=count > 0)
+    for index in range(count):
+        T = settings.rung(index)
+        with of_option("--scan-fugacities", "runs"):
+            z, _, *densities = MultipleHistograms(_runs(found), settings.volume).coexistence(T)
+        bias = _BIAS / (densities[1] - densities[0]) / settings.volume
+        for phase, sign, density in zip(("vapor", "liquid"), (-1, 1), densities, strict=True):
+            # A resumed run takes what is in the file, which a fit would give to some digits only.
+            known = kept.get(f"{phase} {T}", {}).get("options", {})
+            at = known.get("fugacity", float(f"{z * math.exp(sign * bias):.3g}"))
+            N = known.get("N", max(1, round(density * settings.volume)))
+            systems.append(_system(settings, f"{phase} {T}", index + 1, at, T, N))
+        found = measured(systems, settings, _TITLE, further=index + 1 < count)
+    return found
+
+
 def run(settings: VaporLiquidSettings) -> dict[str, Any]:
     """Measure coexisting vapor and liquid at each temperature.
 
@@ -144,23 +189,7 @@ def run(settings: VaporLiquidSettings) -> dict[str, Any]:
             the runs.
         KeyboardInterrupt: Ctrl-C. With `resume` the job continues with the next systems.
     """
-    T, rungs = settings.scan_temperature, settings.rungs()
-    settings.claim(round(settings.volume * (len(settings.scan_fugacities) + len(rungs))))
-    systems = [
-        _system(settings, f"scan {z:g}", 0, z, T, _DENSITY)
-        for z in sorted(settings.scan_fugacities)
-    ]
-    title = "vapor and liquid"
-    found = measured(systems, settings, title, further=bool(rungs))
-    for group, T in enumerate(rungs, 1):
-        with of_option("--scan-fugacities", "runs"):
-            z, _, *densities = MultipleHistograms(_runs(found), settings.volume).coexistence(T)
-        bias = _BIAS / (densities[1] - densities[0]) / settings.volume
-        systems += [
-            _system(settings, f"{phase} {T:g}", group, z * math.exp(sign * bias), T, density)
-            for phase, sign, density in zip(("vapor", "liquid"), (-1, 1), densities, strict=True)
-        ]
-        found = measured(systems, settings, title, further=T != rungs[-1])
+    found = _measured(settings)
     runs = _runs(found)
     rows = vapor_liquid(runs, settings.volume, sorted(settings.temperatures), blocks=_BLOCKS)
     numbers = [estimate(each.numbers.astype(float)) for each in runs]
@@ -172,7 +201,7 @@ def run(settings: VaporLiquidSettings) -> dict[str, Any]:
         "sweeps": settings.sweeps,
         "equilibrate": settings.equilibrate,
         "seed": settings.seed,
-        "warnings": warnings(numbers),
+        "warnings": [*warnings(numbers), *_gaps(rows)],
         "temperatures": [each.temperature for each in rows],
         **_entries(rows),
         "runs": {
@@ -189,6 +218,17 @@ def run(settings: VaporLiquidSettings) -> dict[str, Any]:
 
         phase_plots.vapor_liquid(settings.output / "coexistence.png", summary)
     return summary
+
+
+def _gaps(rows: Sequence[VaporLiquid]) -> list[str]:
+    """The warning of results whose jackknife has no error."""
+    unknown = ", ".join(f"{row.temperature:g}" for row in rows if math.isnan(row.pressure.error))
+    if not unknown:
+        return []
+    return [
+        f"no errors at {unknown}: without a tenth of the records, the phases are not connected: "
+        "raise --sweeps"
+    ]
 
 
 def _entries(rows: Sequence[VaporLiquid]) -> dict[str, Any]:
