@@ -10,7 +10,8 @@ surface is the wall, half a diameter beyond the centers of the spheres that touc
     python wetting.py
     python wetting.py --draw out/wetting/summary.json
 
-The finished parts are kept, so that the same command continues after an interruption.
+The finished parts are kept, so that the same command continues after an interruption, also with other
+densities.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ def henderson_plischke(density: float) -> float:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    parts = script.Parts(options, without=("device",))
+    parts = script.Parts(options, without=("device", "densities"))
     rows = [
         parts.run(f"{density:g}", lambda density=density: measure(density, options))  # type: ignore[misc]
         for density in options.densities

@@ -16,7 +16,7 @@ import numpy as np
 
 from manymove import arguments
 from manymove.analysis.notation import Estimate
-from manymove.analysis.phases import _root
+from manymove.analysis.phases import root
 from manymove.errors import ParameterError
 
 _ITERATIONS = 200  # of Newton's method; about ten are needed
@@ -224,7 +224,7 @@ class MultipleHistograms:
             def excess(log_z: float, sides: np.ndarray = sides) -> float:
                 return float(self._weighted(canonical, log_z)[0] @ sides)
 
-            log_z = _root(excess, float(scan[0]), float(scan[-1]))
+            log_z = root(excess, float(scan[0]), float(scan[-1]))
         p, log_xi = self._weighted(canonical, log_z)
         self._check_peaks(p, temperature)
         share = (1 - sides) / 2 * p, (1 + sides) / 2 * p

@@ -164,6 +164,7 @@ def simulated(
             raise ParameterError("sweeps", "must be more than one cycle")
         entry: dict[str, Any]
         if found and isinstance(found[0], tuple):
+            # Texts, because the file has a line for each element of a list.
             entry = {"records": [" ".join(map(str, each)) for each in zip(*found, strict=True)]}
         else:
             average = one.pressure_average if system.read is None else estimate(np.array(found))
