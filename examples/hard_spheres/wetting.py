@@ -10,8 +10,8 @@ surface is the wall, half a diameter beyond the centers of the spheres that touc
     python wetting.py
     python wetting.py --draw out/wetting/summary.json
 
-The finished parts are kept, so that the same command continues after an interruption, also with other
-densities.
+The finished parts are kept, so that the same command continues after an interruption, also with
+other densities.
 """
 
 from __future__ import annotations
