@@ -200,7 +200,7 @@ def _table(name: str, value: Any) -> np.ndarray:
 def _types(name: str, value: Any) -> np.ndarray:
     """Check the types of particles."""
     kinds = np.asarray(value)
-    if kinds.ndim != 1 or kinds.dtype.kind not in "iu" or not kinds.size:
+    if kinds.ndim != 1 or (kinds.size and kinds.dtype.kind not in "iu"):
         raise ParameterError(
             name,
             "must be integers (N,), from 0 to the number of types less one, got "
@@ -237,7 +237,7 @@ class Mixture(Group):
     def __post_init__(self) -> None:
         super().__post_init__()
         kinds, most = self.types, len(self.contacts)
-        if kinds.min() < 0 or kinds.max() >= most:
+        if kinds.size and (kinds.min() < 0 or kinds.max() >= most):
             wrong = int(np.argmax((kinds < 0) | (kinds >= most)))
             raise ParameterError(
                 "types", f"must be from 0 to {most - 1}, got {kinds[wrong]} of particle {wrong}"
@@ -368,7 +368,8 @@ class GrandCanonical(Group):
         fugacity: z = exp(mu / kT) / Lambda^D in D dimensions, in 1 / length^D with the unit of the
             positions, where Lambda is the thermal wavelength; the density of an ideal gas at mu. A
             number, or for types one value for each or a dictionary by type. Types with the fugacity
-            0 or None, or without an entry, keep their number.
+            0 or None, or without an entry, keep their number; without any fugacity above 0 N is
+            constant.
         attempts: number of trial insertions and deletions in each visit of a cell.
         every: number of cycles between two visits.
     """

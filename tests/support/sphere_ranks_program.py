@@ -42,6 +42,17 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "disks, additive, fields": (2, "additive", {"tile": 6, "fields": 2}),
     "spheres, steps": (3, "one", {"steps": [Step(1.2, -0.5), Step(1.4, 0.3)], "tile": 3}),
     "disks, a table, steps": (2, "table", {"steps": [Step(1.3, -0.7)], "tile": 4}),
+    "spheres, fugacity": (3, "one", {"tile": 5, "fugacity": 9.0}),
+    "spheres, fields, steps, fugacity": (
+        3,
+        "one",
+        {"tile": 3, "steps": [Step(1.3, -0.4)], "fields": 2, "fugacity": 4.0},
+    ),
+    "disks, a table, fugacity": (
+        2,
+        "table",
+        {"tile": 6, "fugacity": (0.5, 0.0, 0.8), "insertion_every": 2, "insertion_attempts": 9},
+    ),
     "spheres, swaps": (3, "additive", {"tile": 5, "swap_rounds": 3, "swap_range": 0.3}),
     "disks, swaps": (2, "additive", {"tile": 6, "swap_rounds": 2, "swap_every": 3}),
     "spheres, pressure": (3, "one", {"tile": 5, **PRESSURE}),
@@ -97,7 +108,7 @@ def trajectory(name: str, device: str, comm: Any = None) -> dict[str, Any]:
     engine.run(10.5)
     if "pressure" in settings:
         engine.sample_volume(record=1e-9)  # each cycle
-    elif "fields" not in settings and "steps" not in settings:
+    elif {"fields", "steps", "fugacity"}.isdisjoint(settings):
         engine.sample_pressure(every=1e-9, record=1e-9)
     engine.run_cycles(25)
     engine.run_until(engine.sweeps + 7)
@@ -108,6 +119,13 @@ def trajectory(name: str, device: str, comm: Any = None) -> dict[str, Any]:
             "sweeps": digest(engine.volume_sweeps),
             "volume": [engine.volume, engine.volume_trials, engine.volume_acceptance],
             "grids": engine.cells != cells,
+        }
+    elif "fugacity" in settings:
+        found = {
+            "types": digest(engine.types),
+            "insertions": [engine.insertion_trials, engine.insertion_acceptance],
+            "deletions": [engine.deletion_trials, engine.deletion_acceptance],
+            "energies": digest(engine.step_energies),
         }
     elif "fields" in settings:
         found = {"energies": digest(engine.field_energies)}
@@ -141,6 +159,7 @@ SAVED: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("table", {}),
     "fields": ("additive", {"fields": 3}),
     "steps": ("one", {"steps": [Step(1.3, -0.5)]}),
+    "fugacity": ("table", {"fugacity": {1: 2.0}}),
     "edges apart": ("one", APART),
     "pressure": ("additive", {"swap_rounds": 2, **PRESSURE}),
 }

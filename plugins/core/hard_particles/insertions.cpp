@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <stdexcept>
+#include <tuple>
 
 #include "../runtime/errors.h"
 #include "grid.h"
@@ -63,6 +63,23 @@ InsertionRules insertion_rules(const State& state, std::uint64_t cycle) {
           state.insertion_logarithms.data()};
 }
 
+std::uint64_t cell_of_whole(const State& state, std::int64_t own) {
+  if (!state.strip) return static_cast<std::uint64_t>(own);
+  const auto row = static_cast<std::int64_t>(state.row_cells());
+  const std::int64_t rows = state.strip->whole().cells;
+  return static_cast<std::uint64_t>((own / row + state.strip->first_row()) % rows * row +
+                                    own % row);
+}
+
+std::int64_t own_cell(const State& state, std::uint64_t of_whole) {
+  const auto cell = static_cast<std::int64_t>(of_whole);
+  if (!state.strip) return cell;
+  const auto row = static_cast<std::int64_t>(state.row_cells());
+  const std::int64_t rows = state.strip->whole().cells;
+  const std::int64_t at = (cell / row - state.strip->first_row() + rows) % rows;
+  return at < state.rows() ? at * row + cell % row : -1;
+}
+
 NewIndices settle_changes(State& state, Changes mine) {
   const InsertionCounts& c = mine.counts;
   std::uint64_t counts[4] = {c.insertions, c.inserted, c.deletions, c.deleted};
@@ -77,9 +94,9 @@ NewIndices settle_changes(State& state, Changes mine) {
   state.data.insertions.accepted += counts[1];
   state.data.deletions.trials += counts[2];
   state.data.deletions.accepted += counts[3];
-  // Stable: those of a cell stay in the order of its slots.
-  std::stable_sort(found.inserted.begin(), found.inserted.end(),
-                   [](const Inserted& a, const Inserted& b) { return a.cell < b.cell; });
+  std::sort(found.inserted.begin(), found.inserted.end(), [](const Inserted& a, const Inserted& b) {
+    return std::tie(a.cell, a.slot) < std::tie(b.cell, b.slot);
+  });
   std::sort(removed.begin(), removed.end());
 
   const std::size_t before = state.particles;

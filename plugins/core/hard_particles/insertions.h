@@ -91,26 +91,42 @@ struct InsertionVisit {
   }
 
   // Whether a particle overlaps no other, of which `slot` is not looked at, and adds the energies
-  // of its pairs.
+  // of its pairs. The own cell, where most overlaps are, comes first.
   MM_HD bool has_room(const Sphere& p, std::int32_t type, int slot, std::int64_t& pairs) const {
-    int cell[3];
-    for (int a = 0; a < 3; ++a) cell[a] = a < D ? t.bounds.first[a] + at[a] : 0;
-    constexpr int kSelf = D == 3 ? 13 : 4;  // the number of the cell in the block around it
+    constexpr int kCells = D == 3 ? 27 : 9, kSelf = kCells / 2;
+    const float local[3] = {p.x, p.y, p.z};
+    const float far2 = t.law.largest * t.law.largest * 1.00001f;
     const bool steps = t.fields && t.fields->steps.number > 0;
-    bool free = true;
-    for_particles_around<D, 1, 1>(
-        t.g, t.spheres, t.counts, cell, 1, 0, 0,
-        [&](const Sphere& q, const float away[3], int other, int s) {
-          if (!free || (other == kSelf && s == slot)) return;
-          const float dx = q.x - p.x + away[0], dy = q.y - p.y + away[1],
-                      dz = D == 3 ? q.z - p.z + away[2] : 0.0f;
-          const std::int32_t its = type_of<C>(t.law, q.id);
-          const double contact =
-              C == Contact::table ? t.law.contacts[type * t.law.types + its] : t.law.contact;
-          free = exact_square(dx, dy, dz) >= contact;
-          if (free && steps) pairs += pair_energy(t.fields->steps, type, its, dx, dy, dz);
-        });
-    return free;
+    MM_NO_UNROLL
+    for (int k = 0; k < kCells; ++k) {
+      int other = (kSelf + k) % kCells, there = 0;
+      const bool self = other == kSelf;
+      float away[3] = {0, 0, 0}, near2 = 0;  // the squared distance from the cell's nearest side
+      int cell[3] = {0, 0, 0};
+      for (int a = 0; a < D; ++a, other /= 3) {
+        const int by = other % 3 - 1;
+        const float side = by == 0 ? 0.0f : t.g.half[a] - static_cast<float>(by) * local[a];
+        near2 += side * side;
+        away[a] = 2.0f * t.g.half[a] * static_cast<float>(by) - local[a];
+        cell[a] = t.bounds.first[a] + at[a] + by;
+        if (cell[a] < 0) cell[a] += t.g.cells[a];
+        if (cell[a] >= t.g.cells[a]) cell[a] -= t.g.cells[a];
+      }
+      if (near2 > far2) continue;
+      for (int a = D - 1; a >= 0; --a) there = there * t.g.cells[a] + cell[a];
+      const Sphere* const others = t.spheres + static_cast<std::int64_t>(there) * t.g.slots;
+      for (int s = 0; s < static_cast<int>(t.counts[there]); ++s) {
+        if (self && s == slot) continue;
+        const float dx = others[s].x + away[0], dy = others[s].y + away[1],
+                    dz = D == 3 ? others[s].z + away[2] : 0.0f;
+        const std::int32_t its = type_of<C>(t.law, others[s].id);
+        const double contact =
+            C == Contact::table ? t.law.contacts[type * t.law.types + its] : t.law.contact;
+        if (exact_square(dx, dy, dz) < contact) return false;
+        if (steps) pairs += pair_energy(t.fields->steps, type, its, dx, dy, dz);
+      }
+    }
+    return true;
   }
 
   // The energy of a particle, or false where it may not be.
@@ -161,11 +177,17 @@ struct InsertionVisit {
             slot_of(type, static_cast<int>(uniform_below(word[3], static_cast<std::uint32_t>(n))));
         p = slots()[slot];
       }
-      double energy_of_it;
-      if (!energy(p, type, slot, energy_of_it)) continue;
-      // exp(-rise) = z V exp(-U) / n, with the particle counted in n, or its inverse.
-      const double rise = energy_of_it - (t.rules.logarithms[drawn / 2] - logarithm(n));
-      if (!accepts_rise(comes ? rise : -rise, word[0], [&] { return word[1]; })) continue;
+      double sum = 0;
+      const auto accepted = [&] {
+        // exp(-rise) = z V exp(-U) / n, with the particle counted in n, or its inverse.
+        const double rise = sum - (t.rules.logarithms[drawn / 2] - logarithm(n));
+        return accepts_rise(comes ? rise : -rise, word[0], [&] { return word[1]; });
+      };
+      // Without energies the random word alone decides most attempts.
+      std::int64_t none = 0;
+      if (t.fields ? !energy(p, type, slot, sum) || !accepted()
+                   : !accepted() || (comes && !has_room(p, type, slot, none)))
+        continue;
       if (comes) {
         slots()[t.counts[here]++] = p;
         ++counts.inserted;
@@ -187,10 +209,10 @@ void settle_insertions(State& state);
 void fill_insertions(State& state);
 InsertionRules insertion_rules(const State& state, std::uint64_t cycle);
 
-// A new particle, in a cell of the whole grid. Those of a cell are in the order of its slots.
+// A new particle, in a slot of a cell of the whole grid.
 struct Inserted {
   std::uint64_t cell;
-  std::int32_t type, padding;
+  std::int32_t slot, type;
 };
 // What the visits of a rank have changed.
 struct Changes {
@@ -200,7 +222,7 @@ struct Changes {
 };
 // The indices of particles after the visits (section 4).
 struct NewIndices {
-  std::vector<Inserted> inserted;          // of all ranks, in the order of the cells
+  std::vector<Inserted> inserted;          // of all ranks, in the order of the cells and slots
   std::vector<std::uint32_t> of_inserted;  // as many
   // Of the particles whose index was N + k, with the new number N of particles; for those that
   // have been removed, anything.
@@ -209,5 +231,9 @@ struct NewIndices {
 // Counts the changes of all ranks, gives the particles indices from 0 to N - 1, and changes N and
 // the types of the state. Collective.
 NewIndices settle_changes(State& state, Changes mine);
+// The number in the whole grid of a cell of this rank, which counts from its first one, and the
+// inverse, -1 for cells of other ranks.
+std::uint64_t cell_of_whole(const State& state, std::int64_t own);
+std::int64_t own_cell(const State& state, std::uint64_t of_whole);
 
 }  // namespace manymove::hard_particles

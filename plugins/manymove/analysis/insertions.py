@@ -76,7 +76,8 @@ class WidomInsertions:
         ):
             if found:
                 raise RuntimeError(f"test insertions are not possible with {name}")
-        simulation = particles.seed, particles.N, tuple(particles.box)
+        N = particles.N if particles.fugacity is None else None
+        simulation = particles.seed, N, tuple(particles.box)
         with self._lock:
             if self._simulation not in (None, simulation):
                 raise RuntimeError("WidomInsertions belong to one simulation: make one for each")

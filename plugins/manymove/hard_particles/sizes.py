@@ -84,7 +84,10 @@ class Sizes:
         """Diameter of a particle with the mean area, or the mean volume in three dimensions."""
         if self.diameter is not None:
             return self.diameter
-        return float(np.mean(self.of_each(0) ** dimensions) ** (1 / dimensions))
+        each = self.of_each(0)
+        if not len(each) and self.contacts is not None:  # a particle of each type
+            each = np.diagonal(self.contacts)
+        return float(np.mean(each**dimensions) ** (1 / dimensions))
 
     def largest(self) -> float:
         """The largest contact distance."""

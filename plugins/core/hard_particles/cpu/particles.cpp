@@ -167,7 +167,6 @@ class CpuParticles final : public CpuEngine {
     law_ = law_of(state_);
   }
 
-  // Notes the cells with new particles by their numbers in the whole grid.
   template <int D, Contact C>
   void visit_tile(const InsertionRules& rules, const FieldView* view, int item, Changes& changes) {
     const Geometry& g = local_;
@@ -193,40 +192,23 @@ class CpuParticles final : public CpuEngine {
         visit.make(changes.counts, [&](std::uint32_t id) { changes.removed.push_back(id); });
         for (int s = 0; s < visit.particles(); ++s)
           if (const std::uint32_t id = visit.slots()[s].id; is_new(id))
-            changes.inserted.push_back({cell_of_whole(here), type_of_new(id), 0});
+            changes.inserted.push_back({cell_of_whole(state_, here), s, type_of_new(id)});
       }
     }
   }
 
-  // The number in the whole grid of a cell from this rank's first on.
-  std::uint64_t cell_of_whole(std::int64_t here) const {
-    const auto row = static_cast<std::int64_t>(state_.row_cells());
-    if (!state_.strip) return static_cast<std::uint64_t>(here);
-    const std::int64_t rows = state_.strip->whole().cells;
-    return static_cast<std::uint64_t>((here / row + state_.strip->first_row()) % rows * row +
-                                      here % row);
-  }
-
-  // In the cells of this rank.
   void adopt_indices(const NewIndices& of) {
-    const std::size_t first = first_cell();
+    const auto slots = static_cast<std::int64_t>(local_.slots);
+    Sphere* const own = now_.spheres.data() + static_cast<std::int64_t>(first_cell()) * slots;
+    for (std::size_t k = 0; k < of.inserted.size(); ++k) {
+      const std::int64_t cell = own_cell(state_, of.inserted[k].cell);
+      if (cell >= 0) own[cell * slots + of.inserted[k].slot].id = of.of_inserted[k];
+    }
+    if (of.of_former.empty()) return;
     for_cells([&](const int*, std::size_t at, int) {
-      Sphere* const slots = &now_.spheres[at * static_cast<std::size_t>(local_.slots)];
-      std::size_t next = of.inserted.size();
       for (std::uint32_t s = 0; s < now_.counts[at]; ++s) {
-        std::uint32_t& id = slots[s].id;
-        if (is_new(id)) {
-          if (next == of.inserted.size()) {
-            const std::uint64_t cell = cell_of_whole(static_cast<std::int64_t>(at - first));
-            next = static_cast<std::size_t>(
-                std::lower_bound(of.inserted.begin(), of.inserted.end(), cell,
-                                 [](const Inserted& a, std::uint64_t c) { return a.cell < c; }) -
-                of.inserted.begin());
-          }
-          id = of.of_inserted[next++];
-        } else if (id >= state_.particles) {
-          id = of.of_former[id - state_.particles];
-        }
+        std::uint32_t& id = now_.spheres[at * static_cast<std::size_t>(slots) + s].id;
+        if (id >= state_.particles) id = of.of_former[id - state_.particles];
       }
     });
   }

@@ -13,6 +13,7 @@
 #include "../external_fields.h"
 #include "../grid.h"
 #include "box_moves.h"
+#include "insertions.h"
 #include "launch_config.h"
 #include "launcher.cuh"
 #include "plan.cuh"
@@ -123,8 +124,12 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     }
     if (state_.constant_pressure() && !state_.parameters.edges_apart)
       box_moves_.emplace(state_, stream_);
+    if (state_.grand_canonical()) insertions_.emplace(state_, stream_);
     upload(state_.start,
-           1 - static_cast<double>(std::count(first, first + own, 0u)) / static_cast<double>(own));
+           state_.grand_canonical()
+               ? 1
+               : 1 - static_cast<double>(std::count(first, first + own, 0u)) /
+                         static_cast<double>(own));
     state_.start = {};
   }
   ~CudaParticles() override { end_exchange(); }
@@ -206,7 +211,8 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
 
   // What the host decides or counts is not undone.
   bool can_undo(const HostParticles&) const override {
-    return !in_group() && !state_.constant_pressure() && !state_.swaps();
+    return !in_group() && !state_.constant_pressure() && !state_.swaps() &&
+           !state_.grand_canonical();
   }
   // Without a positive answer the cycles and the writing do nothing.
   void enqueue_and_ask(std::uint64_t cycles, const HostParticles& host) override {
@@ -274,6 +280,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
         swap_diameters(state_, swap_rules(state_, cycle), own_spheres(), own_counts(), tables(),
                        swap_counts_.data(), stream_);
       }
+      if (insertions_ && cycle % state_.parameters.insertion_every == 0) insert_and_delete();
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
         // Only the next cycle of an undivided system can do without the answer.
         // A reader of the state needs its box; otherwise the next cycle chooses among the
@@ -291,6 +298,20 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       end_cycle();
     }
     check_launch();
+  }
+  void insert_and_delete() {
+    fetch_neighbors({1, 0, 0, 1});
+    if (state_.strip) finish();
+    const FieldView fields = state_.has_energies() ? fields_here() : FieldView{};
+    Sphere* const spheres = spheres_[now_].data() + first_cell() * state_.geometry.slots;
+    std::uint32_t* const counts = counts_[now_].data() + first_cell();
+    Changes changes = insertions_->visit(state_, law_, state_.has_energies() ? &fields : nullptr,
+                                         spheres, counts, stream_);
+    const NewIndices of = settle_changes(state_, std::move(changes));
+    insertions_->adopt(state_, of, spheres, counts, stream_);
+    if (state_.labels.empty() && !labels_.size()) return;
+    labels_ = on_device(state_.labels, stream_);
+    place_law();
   }
   TrialCounters own_swaps() const override {
     if (!state_.swaps()) return {};
@@ -534,6 +555,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   }
 
   double mean_occupation() const {
+    if (state_.grand_canonical()) return 1;  // all cells may fill
     return std::min(1.0,
                     static_cast<double>(state_.particles) / static_cast<double>(state_.cells()));
   }
@@ -567,6 +589,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   DeviceBuffer<float> step_bounds_, step_reaches_;
   DeviceBuffer<std::int64_t> step_energies_;
   std::optional<BoxMoves> box_moves_;             // at constant pressure
+  std::optional<CudaInsertions> insertions_;
   bool rescales_ = false;                         // before the next cycle, in a group
   PairSearch search_{};                           // of the last cycle
   DeviceBuffer<double> reference_;                // the diameters in the caller's unit

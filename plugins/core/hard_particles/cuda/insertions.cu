@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "insertions.h"
+
+#include "../../runtime/launch.cuh"
+
+namespace manymove::hard_particles {
+namespace {
+
+constexpr int kThreads = 128;
+
+// Where the visits leave what they have changed.
+struct ChangeLists {
+  InsertionCounts* sums;
+  unsigned long long* ends;
+  Inserted* inserted;
+  std::uint32_t* removed;
+};
+
+// A block for each tile and a thread for each cell of a set.
+template <int D, Contact C>
+__global__ void __launch_bounds__(kThreads)
+    visit_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
+                 const __grid_constant__ InsertionRules rules,
+                 const __grid_constant__ FieldView fields, bool in_fields, Sphere* spheres,
+                 std::uint32_t* counts, const ChangeLists lists) {
+  const int tile = tile_of<D>(g, static_cast<int>(blockIdx.x));
+  const TileBounds bounds = tile_bounds<D>(g, tile);
+  const InsertionTile t{g, law, rules, in_fields ? &fields : nullptr, bounds, tile, spheres,
+                        counts};
+  InsertionCounts made{};
+  for (int turn = 0; turn < 1 << D; ++turn) {
+    const auto set = static_cast<int>(rules.order >> (3 * turn) & 7u);
+    int n[3];
+    const int cells = swap_cells<D>(bounds, set, n);
+    for (int k = static_cast<int>(threadIdx.x); k < cells; k += kThreads) {
+      int at[3];
+      swap_cell<D>(n, set, k, at);
+      const std::int64_t here = grid_cell<D>(g, bounds, at);
+      const InsertionVisit<D, C> visit{t, at, here};
+      visit.make(made, [&](std::uint32_t id) { lists.removed[atomicAdd(lists.ends + 1, 1ull)] = id; });
+      // The host sorts both lists.
+      for (int s = 0; s < visit.particles(); ++s)
+        if (const std::uint32_t id = visit.slots()[s].id; is_new(id))
+          lists.inserted[atomicAdd(lists.ends, 1ull)] = {static_cast<std::uint64_t>(here), s,
+                                                         type_of_new(id)};
+    }
+    // The next set reads these cells.
+    __syncthreads();
+  }
+  atomicAdd(&lists.sums->insertions, made.insertions);
+  atomicAdd(&lists.sums->inserted, made.inserted);
+  atomicAdd(&lists.sums->deletions, made.deletions);
+  atomicAdd(&lists.sums->deleted, made.deleted);
+}
+
+// New particles, in slots that count from this rank's first one.
+__global__ void name_kernel(Sphere* spheres, const std::int64_t* slots, const std::uint32_t* ids,
+                            int number) {
+  const int k = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
+  if (k < number) spheres[slots[k]].id = ids[k];
+}
+
+// A thread for each cell.
+__global__ void rename_kernel(Sphere* spheres, const std::uint32_t* counts, std::int64_t cells,
+                              int slots, std::uint32_t particles, const std::uint32_t* of_former) {
+  const std::int64_t cell = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (cell >= cells) return;
+  for (std::uint32_t s = 0; s < counts[cell]; ++s) {
+    std::uint32_t& id = spheres[cell * slots + s].id;
+    if (id >= particles) id = of_former[id - particles];
+  }
+}
+
+std::size_t own_cells(const State& state) {
+  return state.row_cells() * static_cast<std::size_t>(state.rows());
+}
+
+}  // namespace
+
+CudaInsertions::CudaInsertions(const State& state, cudaStream_t stream)
+    : types_(on_device(state.inserted_types, stream)),
+      logarithms_(on_device(state.insertion_logarithms, stream)) {}
+
+Changes CudaInsertions::visit(const State& state, const Law& law, const FieldView* fields,
+                              Sphere* spheres, std::uint32_t* counts, cudaStream_t stream) {
+  const std::size_t most = own_cells(state) * static_cast<std::size_t>(state.geometry.slots);
+  // A slot holds one new particle at most, and an index is removed once.
+  if (inserted_.size() < most) inserted_ = DeviceBuffer<Inserted>(most);
+  if (removed_.size() < state.particles) removed_ = DeviceBuffer<std::uint32_t>(2 * state.particles);
+  sums_.clear(stream);
+  ends_.clear(stream);
+  InsertionRules rules = insertion_rules(state, state.data.counters.cycles);
+  rules.types = types_.data();
+  rules.logarithms = logarithms_.data();
+  with_particles(state.dimensions(), state.distances.contact, [&](auto policy) {
+    using P = decltype(policy);
+    if constexpr (P::kContact != Contact::additive) {
+      visit_kernel<P::kDimensions, P::kContact>
+          <<<static_cast<unsigned>(state.tiles()), kThreads, 0, stream>>>(
+              state.local(), law, rules, fields ? *fields : FieldView{}, fields != nullptr, spheres,
+              counts, {sums_.data(), ends_.data(), inserted_.data(), removed_.data()});
+      check_launch();
+    }
+  });
+  Changes changes;
+  const auto ends = ends_.values(stream);
+  changes.counts = sums_.first_value(stream);
+  changes.inserted.resize(ends[0]);
+  changes.removed.resize(ends[1]);
+  if (ends[0]) inserted_.download(changes.inserted.data(), stream, ends[0]);
+  if (ends[1]) removed_.download(changes.removed.data(), stream, ends[1]);
+  for (Inserted& each : changes.inserted)
+    each.cell = cell_of_whole(state, static_cast<std::int64_t>(each.cell));
+  return changes;
+}
+
+void CudaInsertions::adopt(const State& state, const NewIndices& of, Sphere* spheres,
+                           const std::uint32_t* counts, cudaStream_t stream) const {
+  std::vector<std::int64_t> slots;
+  std::vector<std::uint32_t> ids;
+  for (std::size_t k = 0; k < of.inserted.size(); ++k) {
+    const std::int64_t cell = own_cell(state, of.inserted[k].cell);
+    if (cell < 0) continue;
+    slots.push_back(cell * state.geometry.slots + of.inserted[k].slot);
+    ids.push_back(of.of_inserted[k]);
+  }
+  const auto number = static_cast<int>(ids.size());
+  const auto own_slots = on_device(slots, stream);
+  const auto own_ids = on_device(ids, stream);
+  const auto of_former = on_device(of.of_former, stream);
+  if (number > 0)
+    name_kernel<<<blocks_for(ids.size(), std::size_t{kThreads}), kThreads, 0, stream>>>(
+        spheres, own_slots.data(), own_ids.data(), number);
+  if (!of.of_former.empty())
+    rename_kernel<<<blocks_for(own_cells(state), std::size_t{kThreads}), kThreads, 0, stream>>>(
+        spheres, counts, static_cast<std::int64_t>(own_cells(state)), state.geometry.slots,
+        static_cast<std::uint32_t>(state.particles), of_former.data());
+  check_launch();
+  // The arrays are freed when this returns.
+  check(cudaStreamSynchronize(stream), "insertions");
+}
+
+}  // namespace manymove::hard_particles

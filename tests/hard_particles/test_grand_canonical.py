@@ -1,0 +1,399 @@
+"""Insertions and deletions at given fugacities: grand partition sums, and equations of state.
+
+Comparisons of histograms have the false-alarm rate of `laws.FALSE_ALARM` each over seeds, which are
+fixed, and comparisons with a standard error allow five of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hard_spheres import assert_valid, make
+from laws import another, assert_follows, each_once
+from machine import on_gpu
+
+from manymove import GrandCanonical, HardDisks, HardSpheres, Mixture
+from manymove.analysis import WidomInsertions
+from manymove.analysis.blocking import estimate
+from manymove.analysis.insertions import fit
+from manymove.fields import HardWall, Linear, Plane, Springs
+from manymove.steps import Step
+
+BOXES = {2: (4.0, 3.9), 3: (3.8, 4.0, 3.9)}
+NOTHING = np.empty((0, 3))
+TABLE = [[1.0, 0.6], [0.6, 0.5]]  # not additive
+WELLS = [Step([[1.25, 0.9], [0.9, 0.7]], [[-0.5, -0.8], [-0.8, 0.5]])]
+
+
+def walls(D: int) -> list:
+    """A floor and a ceiling across the last axis, and gravity."""
+    up, height = np.eye(D)[-1], BOXES[D][-1] / 2
+    planes = Plane(up, -height * up), Plane(-up, height * up)
+    return [*(HardWall(plane, distance=0.35) for plane in planes), Linear(0.9)]
+
+
+SYSTEMS = {
+    "plain": {},
+    "steps": {"steps": [Step(1.25, -1.1), Step(1.1, 0.7)]},
+    "fields": {"fields": True},
+    "all": {"fields": True, "steps": [Step(1.25, -1.1)]},
+}
+
+
+def weight_of(counts: tuple[int, ...], D: int, contacts, steps=(), fields=False) -> float:
+    """The integral of exp(-U / kT) over the positions of so many particles of each type, divided by
+    the volume for each, from random points."""
+    n, box, points = sum(counts), np.array(BOXES[D]), 400_000
+    r = np.random.default_rng(5).uniform(-0.5, 0.5, (points, n, D)) * box
+    types = np.repeat(np.arange(len(counts)), counts)
+    boltzmann = np.ones(points)
+    for i, j in itertools.combinations(range(n), 2):
+        d = r[:, i] - r[:, j]
+        d -= np.rint(d / box) * box
+        away = np.sqrt((d**2).sum(axis=1))
+        boltzmann[away < np.asarray(contacts)[types[i], types[j]]] = 0
+        for step in steps:
+            shape = (len(counts),) * 2
+            reach, energy = (
+                np.broadcast_to(table, shape)[types[i], types[j]]
+                for table in (step.range, step.energy)
+            )
+            boltzmann[away < reach] *= math.exp(-energy)
+    if fields:
+        h = r[:, :, -1]
+        inside = (np.abs(h) <= box[-1] / 2 - 0.35).all(axis=1)
+        boltzmann *= np.where(inside, np.exp(-0.9 * h.sum(axis=1)), 0)
+    return float(boltzmann.mean())
+
+
+@pytest.mark.parametrize(("D", "name"), each_once([2, 3], SYSTEMS))
+def test_numbers_of_particles_follow_the_grand_partition_sum(device, D, name):
+    """The probability of N is z^N Z_N / N!, by integration; one comparison."""
+    given, volume = SYSTEMS[name], math.prod(BOXES[D])
+    z = 1.6 / volume
+    law = [1.0]
+    for n in range(1, 8):
+        share = weight_of((n,), D, [[1.0]], **given)
+        law.append((z * volume) ** n / math.factorial(n) * share)
+    settings = {**given, "fields": walls(D)} if "fields" in given else given
+    system = make((NOTHING[:, :D], BOXES[D]), device, fugacity=z, **settings)
+    system.run_cycles(100)
+    counts = np.zeros(40, dtype=int)
+    for _ in range(8000):
+        system.run_cycles(16)
+        counts[system.N] += 1
+    assert_follows(counts[: len(law)], law)
+    assert counts[len(law) :].sum() < 30
+
+
+@pytest.mark.parametrize(("D", "steps"), each_once([2, 3], [(), tuple(WELLS)]))
+def test_compositions_follow_the_grand_partition_sum(device, D, steps):
+    """Two types that come and go; one comparison."""
+    volume = math.prod(BOXES[D])
+    z = 0.8 / volume, 1.1 / volume
+    compositions = [(a, b) for a in range(4) for b in range(5) if a + b < 6]
+    law = [
+        math.prod((z[k] * volume) ** n[k] / math.factorial(n[k]) for k in range(2))
+        * weight_of(n, D, TABLE, steps)
+        for n in compositions
+    ]
+    empty = NOTHING[:, :D], BOXES[D]
+    system = make(empty, device, types=[], contacts=TABLE, steps=steps, fugacity=z)
+    system.run_cycles(100)
+    counts = dict.fromkeys(compositions, 0)
+    beyond = 0
+    for _ in range(8000):
+        system.run_cycles(16)
+        n = tuple(np.bincount(system.types, minlength=2).tolist())
+        if n in counts:
+            counts[n] += 1
+        else:
+            beyond += 1
+    assert_follows(list(counts.values()), law)
+    assert beyond < 200
+
+
+def test_a_type_without_fugacity_keeps_its_particles(device):
+    """One large sphere with small ones that come and go: their law in its presence; one
+    comparison."""
+    box, volume = BOXES[3], math.prod(BOXES[3])
+    z = 1.5 / volume
+    law = [
+        (z * volume) ** n / math.factorial(n) * weight_of((1, n), 3, TABLE) for n in range(7)
+    ]
+    start = np.zeros((1, 3)), box
+    system = make(start, device, types=[0], contacts=TABLE, fugacity={1: z})
+    assert system.fugacity == (0.0, z)
+    counts = np.zeros(40, dtype=int)
+    for _ in range(6000):
+        system.run_cycles(16)
+        assert (system.types == 0).sum() == 1
+        counts[system.N - 1] += 1
+    assert_follows(counts[: len(law)], law)
+
+
+@pytest.mark.parametrize("D", [2, 3])
+def test_dilute_particles_are_an_ideal_gas(device, D):
+    """N follows the Poisson distribution of the mean z V, but for the excluded volume, which is
+    less than a tenth of the statistical error; one comparison."""
+    box = (30.0, 31.0) if D == 2 else (12.0, 11.0, 13.0)
+    mean = 0.4
+    system = make((NOTHING[:, :D], box), device, fugacity=mean / math.prod(box))
+    system.run_cycles(50)
+    counts = np.zeros(60, dtype=int)
+    for _ in range(3000):
+        system.run_cycles(1)
+        counts[system.N] += 1
+    law = [mean**n / math.factorial(n) for n in range(15)]
+    assert_follows(counts[:15], law)
+    assert not counts[15:].any()
+
+
+def excess_of_carnahan_and_starling(phi: float) -> float:
+    return (8 * phi - 9 * phi**2 + 3 * phi**3) / (1 - phi) ** 3
+
+
+@pytest.mark.parametrize("phi", [0.2, 0.3])
+def test_spheres_have_the_density_of_carnahan_and_starling(device, phi):
+    """The packing fraction at the chemical potential of the equation of state, whose own error is
+    0.1 % there; and <N> / z V is the share of the volume where another sphere has room, by test
+    insertions at the same time."""
+    z = 6 * phi / math.pi * math.exp(excess_of_carnahan_and_starling(phi))
+    spheres = make((NOTHING, (8.0, 8.0, 8.0)), device, fugacity=z)
+    spheres.run_cycles(1000)
+    numbers, rooms, random = [], [], np.random.default_rng(3)
+    box = np.array(spheres.box)
+
+    def read(one):
+        numbers.append(one.N)
+        places = random.uniform(-0.5, 0.5, (4000, 3)) * box
+        rooms.append(fit(places, one.positions, np.ones(one.N), box).mean())
+
+    spheres.run_cycles(4000, [(2, read)])
+    found = estimate(np.array(numbers)) * (math.pi / 6 / 512)
+    assert found.error < 1e-3 * phi
+    assert abs(found.value - phi) < 5 * found.error + 1e-3 * phi
+    room = estimate(np.array(rooms) - np.array(numbers) / (z * 512))
+    assert abs(room.value) < 5 * room.error
+    assert room.error < 0.05 * np.mean(rooms)
+    assert_valid(spheres)
+
+
+def test_disks_have_the_density_at_their_chemical_potential(device):
+    """The chemical potential of canonical disks by test insertions is that of the grand-canonical
+    ones of the same density."""
+    canonical = HardDisks.random(200, 0.3, seed=3, device=device)
+    widom = WidomInsertions(20_000, seed=4)
+    canonical.run(200)
+    canonical.run(1000, [(2, widom)])
+    rho = 200 / math.prod(canonical.box)
+    mu = widom.excess_chemical_potential
+    system = make(
+        (canonical.positions, canonical.box), device, fugacity=rho * math.exp(mu.value)
+    )
+    numbers: list[int] = []
+    system.run_cycles(100)
+    system.run_cycles(2000, [(1, lambda one: numbers.append(one.N))])
+    found = estimate(np.array(numbers)) / math.prod(canonical.box)
+    # d rho / d mu is below rho in a fluid.
+    error = math.hypot(found.error, rho * mu.error)
+    assert error < 0.01 * rho
+    assert abs(found.value - rho) < 5 * error + 0.002 * rho  # of the canonical system's finite size
+
+
+def test_particles_in_gravity_follow_the_barometric_law(device):
+    """Heights between two walls, at a low density; one comparison."""
+    height, gravity, z = 8.0, 0.7, 0.006
+    box, up = (9.0, 9.0, height + 1.4), np.array([0.0, 0.0, 1.0])
+    planes = Plane(up, -height / 2 * up), Plane(-up, height / 2 * up)
+    fields = [*(HardWall(plane, distance=0.0) for plane in planes), Linear(gravity, origin=-height / 2 * up)]
+    system = make((NOTHING, box), device, fugacity=z, fields=fields)
+    heights: list[float] = []
+    samples = 8000
+    for _ in range(samples):
+        system.run_cycles(2)
+        heights.extend(system.positions[:, 2] + height / 2)
+    edges = np.linspace(0, height, 9)
+    law = z * 81 / gravity * np.diff(-np.exp(-gravity * edges)) * samples
+    counts = np.histogram(heights, edges)[0]
+    assert_follows(counts, law)
+    # The density is z exp(-u), less 2 B_2 z^2 exp(-2 u), which is 1 % of all.
+    assert abs(counts.sum() - law.sum()) < 5 * math.sqrt(law.sum()) + 0.01 * law.sum()
+
+
+def crowd(device="cpu", D=3, sizes="table", **settings):
+    """A fluid of many cells and tiles."""
+    box = (14.0, 13.0, 16.0)[:D] if D == 3 else (40.0, 43.0)
+    given = {
+        "one": {"fugacity": 6.0, "steps": Step(1.25, -0.5)},
+        "table": {
+            "types": [], "contacts": TABLE, "fugacity": (1.5, 2.5), "steps": WELLS,
+            "fields": Linear(0.05),
+        },
+        "plain": {"fugacity": 20.0},
+    }[sizes]  # fmt: skip
+    tile = {"tile": 5 if D == 3 else 7}
+    return make((NOTHING[:, :D], box), device, **tile, **given, **settings)
+
+
+@pytest.mark.parametrize(("D", "sizes"), each_once([2, 3], ["one", "table", "plain"]))
+def test_particles_do_not_overlap_and_fill_all_cells(device, D, sizes):
+    system = crowd(device, D, sizes)
+    for _ in range(4):
+        system.run_cycles(15)
+        assert_valid(system)
+    assert system.N > 50
+    assert 0 < system.insertion_acceptance < 1
+    accepted = [
+        round(trials * share)
+        for trials, share in (
+            (system.insertion_trials, system.insertion_acceptance),
+            (system.deletion_trials, system.deletion_acceptance),
+        )
+    ]
+    assert accepted[0] - accepted[1] == system.N
+    in_half = system.positions[:, 0] > 0
+    assert 0.3 < in_half.mean() < 0.7
+
+
+def test_enormous_fugacities_leave_no_room_but_do_not_overflow_cells(device):
+    disks = make((NOTHING[:, :2], (12.0, 13.0)), device, fugacity=1e100, seed=4)
+    disks.run_cycles(300)
+    assert_valid(disks)
+    assert 0.55 < disks.packing_fraction < 0.9069
+    assert disks.deletion_acceptance == 0
+
+
+@pytest.mark.parametrize(("D", "sizes"), each_once([2, 3], ["one", "table", "plain"]))
+def test_a_resumed_run_is_the_same(device, D, sizes, tmp_path):
+    whole, part = (crowd(device, D, sizes) for _ in range(2))
+    for k in range(4):
+        whole.run_cycles(7)
+        part.run_cycles(7)
+        part.save(tmp_path / "state")
+        part = type(whole).load(tmp_path / "state", device=device, threads=1 + k % 2)
+        assert part.state_hash == whole.state_hash
+        np.testing.assert_array_equal(part.positions, whole.positions)
+        np.testing.assert_array_equal(part.types, whole.types)
+        assert part.insertion_trials == whole.insertion_trials > 0
+        assert part.deletion_acceptance == whole.deletion_acceptance
+        assert part.fugacity == whole.fugacity
+        assert part.sweeps == whole.sweeps
+    again = part.replace(seed=9)
+    assert again.N == part.N and again.fugacity == part.fugacity
+
+
+def test_neither_threads_nor_pieces_of_a_run_change_it():
+    one = crowd(threads=1)
+    one.run_cycles(40)
+    for threads, pieces in ((2, 1), (3, 8)):
+        other = crowd(threads=threads)
+        for _ in range(pieces):
+            other.run_cycles(40 // pieces)
+        assert other.state_hash == one.state_hash
+        np.testing.assert_array_equal(other.positions, one.positions)
+
+
+def test_every_and_attempts_say_how_often_a_cell_is_visited():
+    trials = {}
+    for every, attempts in ((1, 4), (3, 4), (1, 8)):
+        system = crowd(sizes="plain", insertion_every=every, insertion_attempts=attempts)
+        system.run_cycles(6)
+        trials[every, attempts] = system.insertion_trials + system.deletion_trials
+        assert (system.insertion_every, system.insertion_attempts) == (every, attempts)
+    assert trials[1, 4] == 3 * trials[3, 4]
+    assert trials[1, 8] == 2 * trials[1, 4]
+
+
+def test_frames_have_the_present_particles(tmp_path):
+    system = crowd(sizes="plain")
+    system.write_gsd(tmp_path / "course.gsd", 5)
+    system.run_cycles(20)
+    last = HardSpheres.from_gsd(tmp_path / "course.gsd", seed=1, device="cpu")
+    first = HardSpheres.from_gsd(tmp_path / "course.gsd", 0, seed=1, device="cpu")
+    assert last.N == system.N > first.N
+
+
+def test_a_constant_number_is_the_default():
+    spheres = HardSpheres.random(64, 0.2, seed=1, device="cpu", fugacity=None)
+    plain = HardSpheres.random(64, 0.2, seed=1, device="cpu")
+    for one in (spheres, plain):
+        one.run_cycles(10)
+    assert spheres.fugacity is None and np.isnan(spheres.insertion_acceptance)
+    assert spheres.state_hash == plain.state_hash
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"pressure": 1.0}, "constant pressure"),
+        ({"diameter": [1.0, 1.0]}, "diameters by particle"),
+        ({"pinned": [True, False]}, "pinned particles"),
+        ({"fields": Springs(1.0, np.zeros((2, 3)))}, "springs"),
+        ({"fields": Linear(np.ones(2))}, "fields that have a strength or distance for each"),
+        ({"fugacity": -1.0}, "must not be negative"),
+        ({"fugacity": 1e300}, "from 1e-200 to 1e200"),
+        ({"fugacity": math.nan}, "fugacity"),
+        ({"fugacity": [1.0, 1.0]}, "one for each of 1 types, got 2"),
+        ({"fugacity": {1: 1.0}}, "has type 1, must be from 0 to 0"),
+        ({"insertion_attempts": 0}, "attempts must be from 1 to 1000"),
+    ],
+)
+def test_what_cannot_be_combined_is_named(settings, text):
+    given = {"fugacity": 1.0, **settings}
+    with pytest.raises(ValueError, match=text):
+        make((np.array([[0.0, 0.0, 0.0], [1.5, 0.0, 0.0]]), (5.0, 5.0, 5.0)), **given)
+
+
+def test_swap_moves_need_a_constant_number():
+    with pytest.raises(ValueError, match="fugacity cannot be combined with swap moves"):
+        make(
+            (np.array([[0.0, 0.0, 0.0], [1.5, 0.0, 0.0]]), (5.0, 5.0, 5.0)),
+            diameters=[1.0, 0.9], swap_rounds=2, fugacity=1.0,
+        )  # fmt: skip
+
+
+def test_walls_of_a_mixture_need_one_distance():
+    plane = Plane((0.0, 0.0, 1.0), (0.0, 0.0, -2.0))
+    sizes = Mixture([0, 1], TABLE)
+    start = np.array([[0.0, 0.0, 0.0], [1.5, 0.0, 0.0]])
+    with pytest.raises(ValueError, match="distance for each particle: give one for all"):
+        HardSpheres(start, (5, 5, 5), sizes, seed=1, fugacity=(1, 1), fields=HardWall(plane))
+
+
+def test_without_fugacity_there_must_be_particles():
+    with pytest.raises(ValueError, match="positions must hold at least one"):
+        make((NOTHING, (5.0, 5.0, 5.0)))
+    system = make((NOTHING, (5.0, 5.0, 5.0)), fugacity=GrandCanonical(1.0, every=100))
+    assert system.N == 0 and system.positions.shape == (0, 3)
+    assert system.max_overlap() == 0 and not len(system.field_energies)
+
+
+def test_other_methods_say_that_they_need_a_constant_number():
+    system = crowd(sizes="plain")
+    with pytest.raises(RuntimeError, match="while the number of particles changes"):
+        system.sample_pressure(every=1)
+    with pytest.raises(ValueError, match="a constant number of particles"):
+        system.tune()
+
+
+@on_gpu
+@pytest.mark.parametrize("sizes", ["one", "table", "plain"])
+@pytest.mark.parametrize("D", [2, 3])
+def test_cpu_and_gpu_make_the_same_trajectory(D, sizes):
+    runs = [crowd(device, D, sizes) for device in ("cpu", "cuda")]
+    for _ in range(5):
+        for run in runs:
+            run.run_cycles(10)
+        assert runs[0].state_hash == runs[1].state_hash
+        np.testing.assert_array_equal(runs[0].positions, runs[1].positions)
+
+
+@pytest.mark.parametrize("sizes", [another("plain"), "table"])
+def test_energies_of_the_present_particles(device, sizes):
+    system = crowd(device, sizes=sizes)
+    system.run_cycles(10)
+    assert system.step_energies.shape == system.field_energies.shape == (system.N,)
