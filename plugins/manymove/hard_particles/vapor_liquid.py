@@ -153,13 +153,13 @@ def _runs(found: Mapping[str, dict[str, Any]]) -> list[GrandRun]:
 def _measured(settings: VaporLiquidSettings) -> dict[str, dict[str, Any]]:
     """The results of all runs: those of the scan, and on each rung one of the vapor and one of the
     liquid, close to the fugacity of coexistence that the warmer ones predict."""
-    T, fugacities = settings.scan
+    warm, fugacities = settings.scan
     settings.claim(round(settings.volume * (len(fugacities) + settings.rungs)))
     kept, count = finished(settings), settings.rungs
     while f"vapor {settings.rung(count)}" in kept:
         count += 1
     N = round(_DENSITY * settings.volume)
-    systems = [_system(settings, f"scan {z}", 0, z, T, N) for z in sorted(fugacities)]
+    systems = [_system(settings, f"scan {z}", 0, z, warm, N) for z in sorted(fugacities)]
     found = measured(systems, settings, _TITLE, further=count > 0)
     for index in range(count):
         T = settings.rung(index)
