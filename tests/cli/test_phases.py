@@ -225,8 +225,10 @@ def test_further_densities_are_added(anchor, tmp_path, capsys):
     assert seeds == [1 + 5, 1 + 6, 1 + 1000 + 3]
     assert len(summary_of(folder)["fluid"]["pressure"]) == 7
     capsys.readouterr()
+    stored = (folder / "options.json").read_text()
     assert run([*resumed, "--fluid", "0.2,0.3,0.35,0.4,0.45"]) == 2
     assert "has results of other options: fluid 0.49" in capsys.readouterr().err
+    assert (folder / "options.json").read_text() == stored
 
 
 def test_a_loop(tmp_path, capsys):

@@ -102,6 +102,23 @@ def test_further_temperatures_and_fugacities_are_added(whole, tmp_path):
     assert len(summary_of(folder)["runs"]["N"]) == len(found)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--scan-fugacities 0.01,0.03,0.045,0.05", "has results of other options: scan 0.056"),
+        ("--scan-temperature 1.19", "has --scan-temperature 1.2, not 1.19"),
+        ("--edge 5", "has --edge 4.6, not 5.0"),
+    ],
+)
+def test_a_refused_resume_leaves_the_folder_as_it_is(options, message, whole, capsys):
+    before = {path.name: path.read_bytes() for path in whole.iterdir() if path.suffix == ".json"}
+    assert json.loads(before["options.json"])["scan_temperature"] == 1.2
+    resumed = ["vapor-liquid", "--resume", "--quiet", "--output", str(whole)]
+    assert run([*resumed, *options.split()]) == 2
+    assert message in capsys.readouterr().err
+    assert all((whole / name).read_bytes() == content for name, content in before.items())
+
+
 def test_close_fugacities_are_different_systems(tmp_path):
     options = SMALL.replace("800", "100").replace("0.01,", "0.01,0.010000001,")
     run(arguments("vapor-liquid", options, tmp_path / "close"))

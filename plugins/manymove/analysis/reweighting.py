@@ -53,7 +53,7 @@ class GrandRun:
     temperature: float
     numbers: np.ndarray
     energies: np.ndarray
-    weights: np.ndarray | None = None
+    weights: np.ndarray = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         for name in ("fugacity", "temperature"):
@@ -119,10 +119,10 @@ class MultipleHistograms:
         if not self.runs:
             raise ParameterError("runs", "must be at least one")
         records = np.concatenate([run.numbers + 1j * run.energies for run in self.runs])
-        weights = np.concatenate([run.weights for run in self.runs])  # type: ignore[misc]
+        weights = np.concatenate([run.weights for run in self.runs])
         pairs, where = np.unique(records[weights > 0], return_inverse=True)
         counts = np.bincount(where.ravel(), weights[weights > 0])
-        lengths = np.array([run.weights.sum() for run in self.runs])  # type: ignore[union-attr]
+        lengths = np.array([run.weights.sum() for run in self.runs])
         object.__setattr__(self, "_numbers", pairs.real.astype(int))
         object.__setattr__(self, "_energies", pairs.imag)
         if not (empty := pairs == 0).any():
@@ -240,8 +240,8 @@ class MultipleHistograms:
         if not between.min() < _VALLEY * min(p[low], p[high]):
             raise ParameterError(
                 "temperature",
-                f"is {temperature:g}, where the number of particles has no two peaks: lower "
-                "temperatures or a larger box",
+                f"is {temperature:g}, where the number of particles has no two peaks: longer "
+                "runs, a larger box or a lower temperature",
             )
         if not between.all():
             raise ParameterError(

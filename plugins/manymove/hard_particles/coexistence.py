@@ -112,7 +112,8 @@ def run(settings: CoexistenceSettings) -> dict[str, Any]:
     else:
         given = None if settings.free_energy is None else _read(settings.free_energy)
         _check_anchor(settings, given or {"packing_fraction": FreeEnergySettings.packing_fraction})
-        settings.claim(settings.particles * (len(settings.fluid) + len(settings.solid)))
+        systems = [each for some in _systems(settings).values() for each in some]
+        settings.claim(sum(each.N for each in systems), [each.name for each in systems])
         found = _of_phases(settings, given or _free_energy(settings))
     summary = {"complete": True, **found, **report.made_by()}
     report.write_json(settings.output / "summary.json", summary)
@@ -197,12 +198,18 @@ def _system(settings: CoexistenceSettings, solid: bool, phi: float) -> System:
     )
 
 
+def _systems(settings: CoexistenceSettings) -> dict[str, list[System]]:
+    return {
+        "fluid": [_system(settings, False, phi) for phi in sorted(settings.fluid)],
+        "crystal": [_system(settings, True, phi) for phi in sorted(settings.solid)],
+    }
+
+
 def _of_phases(settings: CoexistenceSettings, anchor: dict[str, Any]) -> dict[str, Any]:
     """The entries of a summary about a fluid and a crystal, whose free energy is known."""
-    phases = {"fluid": sorted(settings.fluid), "crystal": sorted(settings.solid)}
-    systems = {
-        name: [_system(settings, name == "crystal", phi) for phi in fractions]
-        for name, fractions in phases.items()
+    systems = _systems(settings)
+    phases = {
+        name: [each.about["packing_fraction"] for each in some] for name, some in systems.items()
     }
     found = measured([*systems["fluid"], *systems["crystal"]], settings, "pressures")
     pressures = {

@@ -103,12 +103,12 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
         KeyboardInterrupt: Ctrl-C. With `resume` the job continues with the next systems.
     """
     paths = _references(settings)
-    settings.claim(settings.points * sum(settings.particles))
     of_paths = [
         path.systems(f"{path.N} particles, ", size, packing_fraction=settings.packing_fraction)
         for size, path in enumerate(paths)
     ]
     systems = [each for some in of_paths for each in some]
+    settings.claim(sum(each.N for each in systems), [each.name for each in systems])
     found = {
         name: average(each) for name, each in measured(systems, settings, "free energy").items()
     }

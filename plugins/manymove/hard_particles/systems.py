@@ -7,9 +7,10 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any
@@ -67,17 +68,18 @@ class Settings(Session):
         if not 0 <= self.seed < _SEEDS:
             raise ValueError(f"--seed is {self.seed}; it must be in [0, {_SEEDS})")
 
-    def claim(self, particles: int) -> None:
+    def claim(self, particles: int, names: Iterable[str] = ()) -> None:
         """Take the folder of the results, and write the options there.
 
         Args:
             particles: number of particles of all systems together; 0 if nothing is simulated.
+            names: names of the systems, whose results the folder may have.
 
         Raises:
             FileExistsError: the folder has results, and neither `resume` nor `overwrite` is set.
             FileNotFoundError: there is nothing to resume.
-            OSError, ValueError: an error of `output_folder.claim` or of the device, or the run
-                takes more than a year.
+            OSError, ValueError: an error of `output_folder.claim` or of the device, the run takes
+                more than a year, or the folder has results of other systems.
         """
         work = particles * (self.sweeps + self.equilibrate)
         limits.refuse(f"--sweeps {self.sweeps}", 0, work, "trial moves", self.device)
@@ -86,6 +88,9 @@ class Settings(Session):
         if self.resume and not (self.output / OPTIONS_FILE).is_file():
             raise FileNotFoundError(f"--resume: no run in {self.output}")
         output_folder.claim(self.output, resume=self.resume, overwrite=self.overwrite)
+        if particles and (other := finished(self).keys() - {*names}):
+            path = self.output / FILE
+            raise ValueError(f"--resume: {path} has results of other options: {min(other)}")
         write_json(self.output / OPTIONS_FILE, self.given or {})
 
 
@@ -195,7 +200,7 @@ def average(found: Mapping[str, Any]) -> Estimate:
 
 
 def measured(
-    systems: Sequence[System], settings: Settings, title: str, *, further: bool = False
+    systems: Sequence[System], settings: Settings, title: str
 ) -> dict[str, dict[str, Any]]:
     """The result of each system by its name, as of `simulated`. Finished systems of the folder are
     not simulated again, so that a resumed job may have further systems.
@@ -204,17 +209,14 @@ def measured(
         systems: the systems; their names are different.
         settings: the settings of the job.
         title: text of the progress bar.
-        further: whether the folder may have results of systems that are measured later.
 
     Raises:
         KeyboardInterrupt: Ctrl-C. The folder has the systems that were finished.
-        ValueError: a file in the folder is damaged, or has results of other systems or options.
+        ValueError: a file in the folder is damaged, or has results of other options.
     """
     path, named = settings.output / FILE, {each.name: each for each in systems}
     kept = finished(settings)
     done = {name: found for name, found in kept.items() if name in named}
-    if not further and (other := kept.keys() - done.keys()):
-        raise ValueError(f"--resume: {path} has results of other options: {min(other)}")
     seeds, counts = {}, Counter[int]()
     for name in dict.fromkeys([*done, *named]):
         group = named[name].group
@@ -225,8 +227,9 @@ def measured(
         each.name: {"N": each.N, "seed": seeds[each.name], **lengths, **each.about}
         for each in systems
     }
-    if other := [name for name, found in done.items() if found["options"] != options[name]]:
-        raise ValueError(f"--resume: {path} has results of other options: {other[0]}")
+    for name, found in done.items():
+        if found["options"] != options[name]:
+            raise ValueError(f"--resume: {path} has results of other options: {name}")
     work = settings.sweeps + settings.equilibrate
     before = work * sum(named[name].N for name in done)
     left = [each for each in systems if each.name not in done]
@@ -234,18 +237,22 @@ def measured(
     with closing(MovesBar(title, total, done=before, quiet=settings.quiet)) as bar:
         for some in _batches(left, settings):
             moves = work * sum(each.N for each in some)
-            found = simulated(
+            results = simulated(
                 {seeds[each.name]: each for each in some},
                 settings.sweeps,
                 settings.equilibrate,
-                lambda made, of=(before, moves): bar.show(of[0] + min(made, of[1])),
+                partial(_show, bar, before, moves),
                 device=settings.device,
                 threads=settings.threads,
             )
-            done |= {name: {**each, "options": options[name]} for name, each in found.items()}
+            done |= {name: {**each, "options": options[name]} for name, each in results.items()}
             before += moves
-            write_json(path, {**done, **kept})
+            write_json(path, {**kept, **done})
     return {name: done[name] for name in named}
+
+
+def _show(bar: MovesBar, before: int, most: int, moves: int) -> None:
+    bar.show(before + min(moves, most))
 
 
 def finished(settings: Settings) -> dict[str, dict[str, Any]]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from manymove.analysis.blocking import estimate
 from manymove.analysis.reweighting import GrandRun, MultipleHistograms, VaporLiquid, vapor_liquid
+from manymove.errors import ParameterError
 from manymove.hard_particles.spheres import HardSpheres
 from manymove.hard_particles.systems import (
     Settings,
@@ -22,7 +23,7 @@ from manymove.hard_particles.systems import (
     warnings,
 )
 from manymove.jobs import figures, report
-from manymove.jobs.options import least, of_option, positive
+from manymove.jobs.options import least, positive
 from manymove.settings import GrandCanonical, Grid
 from manymove.steps import Step
 
@@ -34,6 +35,7 @@ _DENSITY = 0.2  # of the start of runs that visit both phases
 _RUNG = 0.05  # difference of neighboring temperatures
 _BLOCKS = 10
 _TITLE = "vapor and liquid"
+_PHASES = ("vapor", "liquid")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +88,8 @@ class VaporLiquidSettings(Settings):
                 f"--scan-temperature is {T}; it must be at least {max(self.temperatures)}, the "
                 "highest of --temperatures"
             )
+        if self.given is not None:  # so that a resumed run cannot have others
+            self.given.update(scan_temperature=T, scan_fugacities=[*fugacities])
 
     @property
     def scan(self) -> tuple[float, tuple[float, ...]]:
@@ -154,25 +158,26 @@ def _measured(settings: VaporLiquidSettings) -> dict[str, dict[str, Any]]:
     """The results of all runs: those of the scan, and on each rung one of the vapor and one of the
     liquid, close to the fugacity of coexistence that the warmer ones predict."""
     warm, fugacities = settings.scan
-    settings.claim(round(settings.volume * (len(fugacities) + settings.rungs)))
-    kept, count = finished(settings), settings.rungs
-    while f"vapor {settings.rung(count)}" in kept:
-        count += 1
     N = round(_DENSITY * settings.volume)
     systems = [_system(settings, f"scan {z}", 0, z, warm, N) for z in sorted(fugacities)]
-    found = measured(systems, settings, _TITLE, further=count > 0)
+    kept, count = finished(settings) if settings.resume else {}, settings.rungs
+    while f"vapor {settings.rung(count)}" in kept:
+        count += 1
+    colder = [f"{phase} {settings.rung(k)}" for k in range(count) for phase in _PHASES]
+    particles = round(settings.volume * (len(fugacities) + count))
+    settings.claim(particles, [*(each.name for each in systems), *colder])
+    found = measured(systems, settings, _TITLE)
     for index in range(count):
         T = settings.rung(index)
-        with of_option("--scan-fugacities", "runs"):
-            z, _, *densities = MultipleHistograms(_runs(found), settings.volume).coexistence(T)
+        z, _, *densities = MultipleHistograms(_runs(found), settings.volume).coexistence(T)
         bias = _BIAS / (densities[1] - densities[0]) / settings.volume
-        for phase, sign, density in zip(("vapor", "liquid"), (-1, 1), densities, strict=True):
+        for phase, sign, density in zip(_PHASES, (-1, 1), densities, strict=True):
             # A resumed run takes what is in the file, which a fit would give to some digits only.
             known = kept.get(f"{phase} {T}", {}).get("options", {})
             at = known.get("fugacity", float(f"{z * math.exp(sign * bias):.3g}"))
             N = known.get("N", max(1, round(density * settings.volume)))
             systems.append(_system(settings, f"{phase} {T}", index + 1, at, T, N))
-        found = measured(systems, settings, _TITLE, further=index + 1 < count)
+        found = measured(systems, settings, _TITLE)
     return found
 
 
@@ -189,9 +194,12 @@ def run(settings: VaporLiquidSettings) -> dict[str, Any]:
             the runs.
         KeyboardInterrupt: Ctrl-C. With `resume` the job continues with the next systems.
     """
-    found = _measured(settings)
-    runs = _runs(found)
-    rows = vapor_liquid(runs, settings.volume, sorted(settings.temperatures), blocks=_BLOCKS)
+    try:
+        runs = _runs(_measured(settings))
+        rows = vapor_liquid(runs, settings.volume, sorted(settings.temperatures), blocks=_BLOCKS)
+    except ParameterError as error:
+        names = {"runs": "--scan-fugacities"}
+        raise ValueError(error.with_names(names)) from error
     numbers = [estimate(each.numbers.astype(float)) for each in runs]
     energies = [estimate(each.energies) for each in runs]
     summary = {
