@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         if len(some) < 2:
             continue
         values = [Estimate(*row["free_energy"]) for row in some]
-        value, squares = extrapolated([row["N"] for row in some], values)
+        value, _, squares = extrapolated([row["N"] for row in some], values)
         infinite[reference] = {
             "free_energy": [*value],
             "chi_squared": None if math.isnan(squares) else squares,

@@ -183,7 +183,7 @@ def of_equations_of_state(systems, *_):
         phase, phi = one.name.split()
         factor = fluid_factor if phase == "fluid" else solid_factor
         pressure = 6 * float(phi) / math.pi * factor(float(phi))
-        found[one.name] = Estimate(pressure, 1e-4 * pressure)
+        found[one.name] = Estimate(pressure, 1e-4 * pressure).to_dict()
     return found
 
 
@@ -206,6 +206,29 @@ def test_fluid_and_crystal(anchor, tmp_path):
     few = "the equation of state of the crystal has as many coefficients as there are pressures"
     assert summary["crystal"]["chi_squared"] is None
     assert f"{few}: more densities" in summary["warnings"]
+
+
+def test_further_densities_are_added(anchor, tmp_path, capsys):
+    """The finished systems are kept, and each new one has a seed of its own."""
+    folder = tmp_path / "both"
+    options = PRESSURES.replace("8000", "400") + f" --free-energy {anchor}"
+    run(arguments("coexistence", options, folder))
+    path = folder / systems.FILE
+    before = json.loads(path.read_text())
+    more = ["--fluid", "0.2,0.3,0.35,0.4,0.45,0.49,0.52", "--solid", "0.52,0.55,0.58,0.6"]
+    resumed = ["coexistence", "--resume", "--quiet", "--output", str(folder)]
+    run([*resumed, *more])
+    after = json.loads(path.read_text())
+    assert [*after] == [*before, "fluid 0.3", "fluid 0.4", "crystal 0.58"]
+    assert {name: after[name] for name in before} == before
+    seeds = [after[name]["options"]["seed"] for name in [*after][-3:]]
+    assert seeds == [1 + 5, 1 + 6, 1 + 1000 + 3]
+    assert len(summary_of(folder)["fluid"]["pressure"]) == 7
+    capsys.readouterr()
+    stored = (folder / "options.json").read_text()
+    assert run([*resumed, "--fluid", "0.2,0.3,0.35,0.4,0.45"]) == 2
+    assert "has results of other options: fluid 0.49" in capsys.readouterr().err
+    assert (folder / "options.json").read_text() == stored
 
 
 def test_a_loop(tmp_path, capsys):
@@ -264,7 +287,9 @@ def test_an_equation_of_state_that_does_not_fit_has_a_warning(anchor, tmp_path, 
 
     def scattered(systems, *_):
         return {
-            name: each * (1 + 0.01 * float(random.normal())) if name.startswith("fluid") else each
+            name: {**each, "value": each["value"] * (1 + 0.01 * float(random.normal()))}
+            if name.startswith("fluid")
+            else each
             for name, each in of_equations_of_state(systems).items()
         }
 
@@ -352,7 +377,7 @@ def test_numbers_of_particles_are_different(particles):
 def test_a_gpu_runs_one_number_of_particles_at_a_time(monkeypatch):
     from manymove.hard_particles.free_energy import FreeEnergySettings
 
-    some = [systems.System(f"{i}", i, None, N, {}) for i, N in enumerate((32, 32, 108, 108, 108))]
+    some = [systems.System(f"{i}", None, N, {}) for i, N in enumerate((32, 32, 108, 108, 108))]
     monkeypatch.setattr(systems, "on_gpu", lambda device: True)
     batches = systems._batches(some, FreeEnergySettings(device="cpu"))
     assert [[each.N for each in batch] for batch in batches] == [[32, 32], [108, 108, 108]]

@@ -172,7 +172,7 @@ def test_spheres_have_the_published_free_energy(device):
         )["free_energy"]
         for N in sizes
     ]
-    value, _ = extrapolated(sizes, found)
+    value, _, _ = extrapolated(sizes, found)
     assert differs(value, 4.9590, 2e-4) < SIGMAS
     assert value.error < 0.015
 
@@ -182,12 +182,13 @@ def test_extrapolation(D):
     """A line in 1/N, with the term of the longest waves, which two dimensions do not have."""
     sizes = [50, 100, 400]
     exact = [3 - 7 / N - (D / 2 - 1) * math.log(N) / N for N in sizes]
-    value, squares = extrapolated(sizes, [Estimate(f, 0.01) for f in exact], D)
-    assert value.value == pytest.approx(3) and squares == pytest.approx(0, abs=1e-12)
+    value, slope, squares = extrapolated(sizes, [Estimate(f, 0.01) for f in exact], D)
+    assert slope == pytest.approx(-7) and value.value == pytest.approx(3)
+    assert squares == pytest.approx(0, abs=1e-12)
     x = 1 / np.array(sizes)
     spread = (x**2).sum() / (len(x) * (x**2).sum() - x.sum() ** 2)
     assert value.error == pytest.approx(0.01 * math.sqrt(spread))
-    assert math.isnan(extrapolated(sizes[:2], [Estimate(f, 0.01) for f in exact[:2]], D)[1])
+    assert math.isnan(extrapolated(sizes[:2], [Estimate(f, 0.01) for f in exact[:2]], D)[2])
 
 
 @pytest.mark.parametrize(

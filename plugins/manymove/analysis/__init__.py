@@ -31,6 +31,7 @@ from manymove.analysis.pressure import (
     pressure_weights,
 )
 from manymove.analysis.reference import published_pressure, virial_pressure
+from manymove.analysis.reweighting import GrandRun, MultipleHistograms, VaporLiquid, vapor_liquid
 from manymove.analysis.scattering import self_intermediate_scattering
 from manymove.analysis.viscosity import DoublePoiseuille, green_kubo_viscosity
 
@@ -44,8 +45,11 @@ __all__ = [
     "DoublePoiseuille",
     "DressedIons",
     "FluidBranch",
+    "GrandRun",
     "IntegralEquation",
+    "MultipleHistograms",
     "Screening",
+    "VaporLiquid",
     "WidomInsertions",
     "autocorrelation_time",
     "blocking_error",
@@ -64,5 +68,6 @@ __all__ = [
     "pressure_weights",
     "published_pressure",
     "self_intermediate_scattering",
+    "vapor_liquid",
     "virial_pressure",
 ]

@@ -41,7 +41,7 @@ def _integral(function: Callable[[np.ndarray], np.ndarray], low: float, high: fl
     return float(half * (_WEIGHTS * function(low + half * (_NODES + 1))).sum())
 
 
-def _root(function: Callable[[float], float], low: float, high: float) -> float:
+def root(function: Callable[[float], float], low: float, high: float) -> float:
     """The root between two arguments at which the function has different signs, by false position
     (the Illinois variant)."""
     first, last = low, high
@@ -203,7 +203,7 @@ class Branch(ABC):
                 f"a pressure of {pressure:.6g} is not between {self.pressure(low):.6g} and "
                 f"{self.pressure(high):.6g}, the pressures of the {self._NAME}"
             )
-        return _root(lambda phi: float(self.pressure(phi)) - pressure, low, high)
+        return root(lambda phi: float(self.pressure(phi)) - pressure, low, high)
 
     def drawn(self: B, random: np.random.Generator) -> B:
         """The fit of other data, which differ from the given ones by their errors."""
@@ -372,7 +372,7 @@ def coexistence(fluid: Branch, crystal: Branch, *, seed: int = 1) -> Coexistence
                 "the phases do not have the same chemical potential at a pressure that both "
                 f"equations of state contain, from {low:.6g} to {high:.6g}"
             )
-        pressure = _root(difference, low, high)
+        pressure = root(difference, low, high)
         phi = [float(each.at_pressure(pressure)) for each in (one, other)]
         return pressure, *phi, one.chemical_potential(phi[0])
 
@@ -457,7 +457,7 @@ def maxwell_construction(
         low, high = low + margin, high - margin
         if not (low < high and excess(low) > 0 > excess(high)):
             raise ValueError("the pressures have no loop with equal areas in the range of the data")
-        pressure = _root(excess, low, high)
+        pressure = root(excess, low, high)
         dense, dilute = ends(pressure)
         return pressure, 1 / dilute, 1 / dense
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands `manymove free-energy` and `manymove coexistence`."""
+"""The commands `manymove free-energy`, `manymove coexistence` and `manymove vapor-liquid`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from manymove.cli.options import STOPPED, command, say, to_store
 from manymove.hard_particles.coexistence import CoexistenceSettings
 from manymove.hard_particles.free_energy import FreeEnergySettings
+from manymove.hard_particles.vapor_liquid import VaporLiquidSettings
 
 app = typer.Typer()
 
@@ -60,7 +61,7 @@ def free_energy(**common: Any) -> int:
     return _run("free-energy", job, FreeEnergySettings, common)
 
 
-@command(app, "device threads", CoexistenceSettings)
+@command(app, "device threads fluid solid", CoexistenceSettings)
 def coexistence(**common: Any) -> int:
     """Measure where the fluid and the crystal of hard spheres coexist.
 
@@ -69,7 +70,8 @@ def coexistence(**common: Any) -> int:
     its free energy at one density and from pressures. With --loop, the command simulates nothing
     and applies Maxwell's construction to pressures of a finite system, such as those of
     "manymove disks --equation-of-state". It writes summary.json and coexistence.png into --output.
-    Ctrl-C stops it; --resume continues with the systems that are not finished.
+    Ctrl-C stops it; --resume continues with the systems that are not finished, and measures further
+    densities if --fluid or --solid has them.
 
     Examples:
       manymove coexistence --particles 500 --sweeps 5000
@@ -79,3 +81,24 @@ def coexistence(**common: Any) -> int:
     from manymove.hard_particles import coexistence as job
 
     return _run("coexistence", job, CoexistenceSettings, common)
+
+
+@command(app, "device threads temperatures scan_fugacities", VaporLiquidSettings)
+def vapor_liquid(**common: Any) -> int:
+    """Measure where vapor and liquid of the square well coexist.
+
+    Hard spheres with a square well are inserted and deleted at given chemical potentials. Runs
+    slightly below the critical temperature visit both phases; colder ones stay in one of them. The
+    histograms of the numbers of particles and of pairs in the well are combined, and both phases
+    have the same weight at coexistence. The command writes summary.json and coexistence.png into
+    --output. Ctrl-C stops it; --resume continues with the systems that are not finished, and takes
+    further --temperatures and --scan-fugacities.
+
+    Examples:
+      manymove vapor-liquid --sweeps 5000
+      manymove vapor-liquid --temperatures 0.9,0.95,1.0 --output cold
+      manymove vapor-liquid --resume --output cold
+    """
+    from manymove.hard_particles import vapor_liquid as job
+
+    return _run("vapor-liquid", job, VaporLiquidSettings, common)

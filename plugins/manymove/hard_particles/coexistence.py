@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from manymove.analysis.notation import Estimate
 from manymove.analysis.phases import (
     Coexistence,
     CrystalBranch,
@@ -26,12 +25,19 @@ from manymove.hard_particles import free_energy
 from manymove.hard_particles.crystals import crystal
 from manymove.hard_particles.free_energy import FreeEnergySettings
 from manymove.hard_particles.spheres import HardSpheres
-from manymove.hard_particles.systems import Settings, System, fit_warnings, measured, warnings
+from manymove.hard_particles.systems import (
+    Settings,
+    System,
+    average,
+    fit_warnings,
+    measured,
+    warnings,
+)
 from manymove.jobs import figures, report
 from manymove.jobs.options import OPTIONS_FILE, least, of_option
 from manymove.settings import Grid
 
-_SEED_OF_CRYSTALS = 1000  # more than there are packing fractions
+_MOST = 999  # densities of a phase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +55,10 @@ class CoexistenceSettings(Settings):
         loop: File summary.json of "manymove disks --equation-of-state", or another JSON file with
             the lists packing_fractions, pressure and pressure_error, to which Maxwell's
             construction is applied (default none).
+
+    Files:
+        resume: Continue the run in --output with its options; device and threads may differ, and
+            --fluid and --solid may have further values.
     """
 
     particles: Annotated[int, least(32)] = 1372
@@ -65,10 +75,10 @@ class CoexistenceSettings(Settings):
         if self.loop is not None and self.free_energy is not None:
             raise ValueError("--loop has both phases: leave out --free-energy")
         for option, found, fewest in (("--fluid", self.fluid, 4), ("--solid", self.solid, 3)):
-            if not fewest <= len(found) < _SEED_OF_CRYSTALS:
+            if not fewest <= len(found) <= _MOST:
                 raise ValueError(
-                    f"{option} has {len(found)} values; it must have at least {fewest} and less "
-                    f"than {_SEED_OF_CRYSTALS}"
+                    f"{option} has {len(found)} values; it must have at least {fewest} and at "
+                    f"most {_MOST}"
                 )
             if len(set(found)) < len(found):
                 raise ValueError(f"{option} has a value twice")
@@ -102,7 +112,8 @@ def run(settings: CoexistenceSettings) -> dict[str, Any]:
     else:
         given = None if settings.free_energy is None else _read(settings.free_energy)
         _check_anchor(settings, given or {"packing_fraction": FreeEnergySettings.packing_fraction})
-        settings.claim(settings.particles * (len(settings.fluid) + len(settings.solid)))
+        systems = [each for some in _systems(settings).values() for each in some]
+        settings.claim(sum(each.N for each in systems), [each.name for each in systems])
         found = _of_phases(settings, given or _free_energy(settings))
     summary = {"complete": True, **found, **report.made_by()}
     report.write_json(settings.output / "summary.json", summary)
@@ -169,12 +180,11 @@ def _json(option: str, path: Path) -> dict[str, Any]:
     return found
 
 
-def _system(settings: CoexistenceSettings, solid: bool, index: int, phi: float) -> System:
+def _system(settings: CoexistenceSettings, solid: bool, phi: float) -> System:
     gap = (CLOSE_PACKED / phi) ** (1 / 3) - 1  # between neighbors in a crystal
     make = HardSpheres.fcc if solid else HardSpheres.random
     return System(
         f"{'crystal' if solid else 'fluid'} {phi}",
-        settings.seed + index + (_SEED_OF_CRYSTALS if solid else 0),
         partial(
             make,
             settings.particles,
@@ -184,18 +194,27 @@ def _system(settings: CoexistenceSettings, solid: bool, index: int, phi: float) 
         ),
         settings.particles,
         {"packing_fraction": phi},
+        group=int(solid),
     )
+
+
+def _systems(settings: CoexistenceSettings) -> dict[str, list[System]]:
+    return {
+        "fluid": [_system(settings, False, phi) for phi in sorted(settings.fluid)],
+        "crystal": [_system(settings, True, phi) for phi in sorted(settings.solid)],
+    }
 
 
 def _of_phases(settings: CoexistenceSettings, anchor: dict[str, Any]) -> dict[str, Any]:
     """The entries of a summary about a fluid and a crystal, whose free energy is known."""
-    phases = {"fluid": sorted(settings.fluid), "crystal": sorted(settings.solid)}
-    systems = {
-        name: [_system(settings, name == "crystal", i, phi) for i, phi in enumerate(fractions)]
-        for name, fractions in phases.items()
+    systems = _systems(settings)
+    phases = {
+        name: [each.about["packing_fraction"] for each in some] for name, some in systems.items()
     }
     found = measured([*systems["fluid"], *systems["crystal"]], settings, "pressures")
-    pressures = {name: [found[each.name] for each in some] for name, some in systems.items()}
+    pressures = {
+        name: [average(found[each.name]) for each in some] for name, some in systems.items()
+    }
     data = {
         name: (
             np.array(phases[name]),
@@ -204,7 +223,7 @@ def _of_phases(settings: CoexistenceSettings, anchor: dict[str, Any]) -> dict[st
         )
         for name, some in pressures.items()
     }
-    start = Estimate(float(anchor["free_energy"]), float(anchor["free_energy_error"]))
+    start = 1.0 * report.estimate_in(anchor, "free_energy")  # also of integers
     summary: dict[str, Any] = {
         "N": settings.particles,
         "dimensions": 3,
@@ -219,7 +238,7 @@ def _of_phases(settings: CoexistenceSettings, anchor: dict[str, Any]) -> dict[st
         },
         "warnings": [
             *(f"free energy: {text}" for text in anchor.get("warnings", ())),
-            *warnings(found),
+            *warnings([*pressures["fluid"], *pressures["crystal"]]),
         ],
         "sweeps": settings.sweeps,
         "equilibrate": settings.equilibrate,
@@ -297,18 +316,11 @@ def _dimensions(found: dict[str, Any]) -> int:
 
 
 def _entries(found: Coexistence) -> dict[str, Any]:
-    quantities = {
-        "pressure": found.pressure,
-        "freezing": found.packing_fractions[0],
-        "melting": found.packing_fractions[1],
-        "chemical_potential": found.chemical_potential,
-    }
-    return {
-        key: report.number(number)
-        for name, each in quantities.items()
-        if each is not None
-        for key, number in ((name, each.value), (f"{name}_error", each.error))
-    }
+    freezing, melting = found.packing_fractions
+    known = {"pressure": found.pressure, "freezing": freezing, "melting": melting}
+    if found.chemical_potential is not None:
+        known["chemical_potential"] = found.chemical_potential
+    return report.with_errors(**known)
 
 
 def table(summary: dict[str, Any]) -> str:
@@ -317,7 +329,7 @@ def table(summary: dict[str, Any]) -> str:
     per_phi = 2 * dimensions / math.pi
 
     def shown(name: str, factor: float = 1.0) -> str:
-        return str(factor * Estimate(summary[name], summary[f"{name}_error"]))
+        return str(factor * report.estimate_in(summary, name))
 
     rows = [
         ("pressure P*", shown("pressure")),

@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments
-from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
 from manymove.errors import ParameterError
 from manymove.fields import Springs
 from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
-from manymove.replicas import Replicas
+from manymove.hard_particles.systems import System, average, simulated
 from manymove.settings import Grid
 
 REFERENCES = ("molecule", "crystal")
@@ -172,6 +171,26 @@ class EinsteinCrystal:
             fields=Springs(spring_constant, self.sites), **options,
         )  # fmt: skip
 
+    def systems(self, prefix: str = "", group: int = 0, **about: float) -> list[System]:
+        """The systems at all spring constants, whose `displacement` is measured.
+
+        Args:
+            prefix: beginning of their names.
+            group: their group.
+            about: further parameters of the systems.
+        """
+        return [
+            System(
+                f"{prefix}spring {index}",
+                partial(self.simulation, k),
+                self.N,
+                {**about, "spring_constant": k},
+                lambda one: self.displacement(one.positions),
+                group,
+            )
+            for index, k in enumerate(self.spring_constants.tolist())
+        ]
+
     def displacement(self, positions: np.ndarray) -> float:
         """Sum of the squared displacements of the reference for positions (N, D), in squared
         diameters."""
@@ -273,19 +292,15 @@ class EinsteinCrystal:
         Raises:
             KeyboardInterrupt: Ctrl-C. `manymove free-energy` keeps the finished runs.
         """
-        made = [partial(self.simulation, k) for k in self.spring_constants.tolist()]
-        replicas = Replicas(made, seed=seed, **place)
-        records: dict[int, list[float]] = {seed + index: [] for index in range(self.points)}
-        replicas.run(equilibrate)
-        replicas.run(
-            sweeps, [(1, lambda one: records[one.seed].append(self.displacement(one.positions)))]
-        )
-        return self.terms([estimate(np.array(each)) for each in records.values()], seed=seed)
+        systems = self.systems()
+        seeds = range(arguments.integer("seed", seed), seed + len(systems))
+        found = simulated(dict(zip(seeds, systems, strict=True)), sweeps, equilibrate, **place)
+        return self.terms([average(found[each.name]) for each in systems], seed=seed)
 
 
 def extrapolated(
     sizes: Sequence[int], free_energies: Sequence[Estimate], dimensions: int = 3
-) -> tuple[Estimate, float]:
+) -> tuple[Estimate, float, float]:
     """F / (N kT) for infinitely many particles.
 
     F / (N kT) + (D / 2 - 1) ln(N) / N is a straight line in 1/N, because the longest waves of the
@@ -297,7 +312,8 @@ def extrapolated(
         dimensions: D, 2 or 3.
 
     Returns:
-        the value at 1/N = 0 with its error, and chi^2 per degree of freedom (NaN for two sizes).
+        the value at 1/N = 0 with its error, the slope of the line, and chi^2 per degree of freedom
+        (NaN for two sizes).
 
     Raises:
         ValueError: there are fewer than two sizes, a size occurs twice, a free energy has no finite
@@ -319,4 +335,4 @@ def extrapolated(
     squares, freedom = float(((design @ fit - y / errors) ** 2).sum()), len(N) - 2
     converged = all(each.converged for each in free_energies)
     value = Estimate(float(fit[0]), math.sqrt(covariance[0, 0]), converged)
-    return value, squares / freedom if freedom else math.nan
+    return value, float(fit[1]), squares / freedom if freedom else math.nan

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +12,17 @@ from manymove.analysis.notation import Estimate
 from manymove.errors import ParameterError
 from manymove.hard_particles.crystals import crystal
 from manymove.hard_particles.einstein import POINTS, REFERENCES, EinsteinCrystal, extrapolated
-from manymove.hard_particles.systems import Settings, System, fit_warnings, measured, warnings
+from manymove.hard_particles.systems import (
+    Settings,
+    average,
+    fit_warnings,
+    measured,
+    warnings,
+)
 from manymove.jobs import figures, report
 from manymove.jobs.options import least, one_of
 
 _BASIS = {"fcc": 1, "hcp": 2}  # sites of the primitive cell
-_SEEDS = 1000  # between the seeds of two sizes, more than there are points
 _STABLE = 0.5  # packing fraction below which crystals melt during a run
 _TERMS = ("ideal", "hardness", "release", "free_energy")
 
@@ -99,31 +103,24 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
         KeyboardInterrupt: Ctrl-C. With `resume` the job continues with the next systems.
     """
     paths = _references(settings)
-    settings.claim(settings.points * sum(settings.particles))
-    systems = [
-        System(
-            f"{path.N} particles, spring {index}",
-            settings.seed + size * _SEEDS + index,
-            partial(path.simulation, k),
-            path.N,
-            {"packing_fraction": settings.packing_fraction, "spring_constant": k},
-            path.displacement,
-        )
+    of_paths = [
+        path.systems(f"{path.N} particles, ", size, packing_fraction=settings.packing_fraction)
         for size, path in enumerate(paths)
-        for index, k in enumerate(path.spring_constants.tolist())
     ]
-    found = measured(systems, settings, "free energy")
+    systems = [each for some in of_paths for each in some]
+    settings.claim(sum(each.N for each in systems), [each.name for each in systems])
+    found = {
+        name: average(each) for name, each in measured(systems, settings, "free energy").items()
+    }
     rows = []
-    for path in paths:
-        displacements = [
-            found[f"{path.N} particles, spring {index}"] for index in range(path.points)
-        ]
+    for path, some in zip(paths, of_paths, strict=True):
+        displacements = [found[each.name] for each in some]
         terms = path.terms(displacements, seed=settings.seed)
         rows.append(
             {
                 "N": path.N,
                 "largest_spring_constant": path.stiffness,
-                **{key: value for name in _TERMS for key, value in _entries(name, terms[name])},
+                **report.with_errors(**terms),
                 "converged": terms["free_energy"].converged,
                 "spring_constants": path.spring_constants.tolist(),
                 **report.values_and_errors("squared_displacement", "", displacements),
@@ -140,7 +137,7 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
         "sweeps": settings.sweeps,
         "equilibrate": settings.equilibrate,
         "seed": settings.seed,
-        "warnings": [*warnings(found, advice), *warned],
+        "warnings": [*warnings([*found.values()], advice), *warned],
         "sizes": rows,
         **infinite,
         **report.made_by(),
@@ -153,21 +150,18 @@ def run(settings: FreeEnergySettings) -> dict[str, Any]:
     return summary
 
 
-def _entries(name: str, found: Estimate) -> list[tuple[str, float | None]]:
-    return [(name, report.number(found.value)), (f"{name}_error", report.number(found.error))]
-
-
 def _infinite(rows: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
     """The entries of a summary about infinitely many particles, and the warnings about them."""
     if len(rows) < 2:
-        names = ("free_energy", "free_energy_error", "converged", "chi_squared")
+        names = ("free_energy", "free_energy_error", "slope", "converged", "chi_squared")
         return dict.fromkeys(names), []
     found = [
         Estimate(row["free_energy"], row["free_energy_error"], row["converged"]) for row in rows
     ]
-    value, squares = extrapolated([row["N"] for row in rows], found)
+    value, slope, squares = extrapolated([row["N"] for row in rows], found)
     entries = {
-        **dict(_entries("free_energy", value)),
+        **report.with_errors(free_energy=value),
+        "slope": slope,
         "converged": value.converged,
         "chi_squared": report.number(squares),
     }
@@ -179,9 +173,6 @@ def _infinite(rows: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
 def table(summary: dict[str, Any]) -> str:
     """The lines that the command prints."""
 
-    def shown(row: dict[str, Any], name: str) -> str:
-        return str(Estimate(row[name], row[f"{name}_error"]))
-
     lines = [
         f"{summary['crystal'].upper()} crystal of hard spheres, packing fraction "
         f"{summary['packing_fraction']:g} (rho d^3 = {summary['density']:.5f})",
@@ -189,8 +180,8 @@ def table(summary: dict[str, Any]) -> str:
         f"{'N':>8}  {'oscillators':>12}  {'hardness':>12}  {'release':>12}  {'F / (N kT)':>12}",
     ]
     for row in summary["sizes"]:
-        rest = "  ".join(f"{shown(row, name):>12}" for name in _TERMS[1:])
+        rest = "  ".join(f"{report.estimate_in(row, name)!s:>12}" for name in _TERMS[1:])
         lines.append(f"{row['N']:>8}  {row['ideal']:>12.6f}  {rest}")
     if summary["free_energy"] is not None:
-        lines.append(f"{'infinite':>8}  {shown(summary, 'free_energy'):>54}")
+        lines.append(f"{'infinite':>8}  {report.estimate_in(summary, 'free_energy')!s:>54}")
     return "\n".join([*lines, *(f"warning: {text}" for text in summary["warnings"])])

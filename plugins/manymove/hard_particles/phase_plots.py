@@ -22,9 +22,8 @@ def free_energy(path: Path, summary: dict[str, Any]) -> None:
     axes.errorbar(1 / N, values, errors, fmt="o", capsize=3, label="simulations")
     if summary["free_energy"] is not None:
         value, error = summary["free_energy"], summary["free_energy_error"]
-        slope = ((values - value) / N / errors**2).sum() / (1 / (N * errors) ** 2).sum()
         x = np.array([0, 1.05 / N.min()])
-        axes.plot(x, value + slope * x, color="C0", lw=1)
+        axes.plot(x, value + summary["slope"] * x, color="C0", lw=1)
         label = f"infinitely many: {Estimate(value, error)}"
         axes.errorbar([0], [value], [error], fmt="s", color="C1", capsize=3, label=label)
     axes.set(xlabel="$1/N$", ylabel=r"$F/NkT + \ln(N)/2N$", xlim=(-0.03 / N.min(), None))
@@ -47,5 +46,19 @@ def coexistence(path: Path, summary: dict[str, Any]) -> None:
     label = f"coexistence, $P^*$ = {Estimate(value, error)}"
     axes.plot([summary["freezing"], summary["melting"]], [value, value], "ks-", ms=4, label=label)
     axes.set(xlabel=r"packing fraction $\phi$", ylabel="$P^*$")
+    axes.legend(fontsize=9)
+    write_picture(path, figure, dpi=130)
+
+
+def vapor_liquid(path: Path, summary: dict[str, Any]) -> None:
+    """Temperatures against the densities of vapor and liquid."""
+    figure, axes = new_figure(6.0, 4.0)
+    for name in ("vapor", "liquid"):
+        errors = np.array(summary[f"{name}_density_error"], dtype=float)  # NaN if it is unknown
+        axes.errorbar(
+            summary[f"{name}_density"], summary["temperatures"], xerr=errors, fmt="o", ms=4,
+            capsize=3, label=name,
+        )  # fmt: skip
+    axes.set(xlabel=r"density $\rho d^3$", ylabel=r"temperature $kT/\epsilon$")
     axes.legend(fontsize=9)
     write_picture(path, figure, dpi=130)

@@ -6,7 +6,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +34,7 @@ from manymove.runs import Call
 
 FILE = "checkpoint-systems.json"  # in the output folder
 _SEEDS = 2**63  # so that the seeds of all systems are less than 2^64
+_SEEDS_OF_GROUP = 1000  # more than there are systems in a group
 _SHOWN_EVERY = 64  # cycles between two updates of the progress bar
 _CHI_SQUARED = 4.0  # per degree of freedom, above which a warning is written
 
@@ -66,17 +68,18 @@ class Settings(Session):
         if not 0 <= self.seed < _SEEDS:
             raise ValueError(f"--seed is {self.seed}; it must be in [0, {_SEEDS})")
 
-    def claim(self, particles: int) -> None:
+    def claim(self, particles: int, names: Iterable[str] = ()) -> None:
         """Take the folder of the results, and write the options there.
 
         Args:
             particles: number of particles of all systems together; 0 if nothing is simulated.
+            names: names of the systems, whose results the folder may have.
 
         Raises:
             FileExistsError: the folder has results, and neither `resume` nor `overwrite` is set.
             FileNotFoundError: there is nothing to resume.
-            OSError, ValueError: an error of `output_folder.claim` or of the device, or the run
-                takes more than a year.
+            OSError, ValueError: an error of `output_folder.claim` or of the device, the run takes
+                more than a year, or the folder has results of other systems.
         """
         work = particles * (self.sweeps + self.equilibrate)
         limits.refuse(f"--sweeps {self.sweeps}", 0, work, "trial moves", self.device)
@@ -85,88 +88,195 @@ class Settings(Session):
         if self.resume and not (self.output / OPTIONS_FILE).is_file():
             raise FileNotFoundError(f"--resume: no run in {self.output}")
         output_folder.claim(self.output, resume=self.resume, overwrite=self.overwrite)
+        if particles and (other := finished(self).keys() - {*names}):
+            path = self.output / FILE
+            raise ValueError(f"--resume: {path} has results of other options: {min(other)}")
         write_json(self.output / OPTIONS_FILE, self.given or {})
 
 
 @dataclass(frozen=True)
 class System:
-    """A system whose average is measured.
+    """A system that is measured.
 
     Attributes:
         name: its name in the file.
-        seed: its seed.
         make: function that is called as ``make(seed=..., device=..., threads=...)`` and returns the
             particles.
         N: number of particles.
         about: parameters of the system, which are stored with its result.
-        read: function of the positions (N, D), whose mean over all cycles is measured; None for the
-            pressure.
+        read: function of the particles, whose mean over all cycles is measured; None for the
+            pressure. All values of a function that returns integers as a tuple are kept instead.
+        group: systems of a group have consecutive seeds in the order in which they are finished.
     """
 
     name: str
-    seed: int
     make: Callable[..., HardParticles]
     N: int
     about: Mapping[str, float]
-    read: Callable[[np.ndarray], float] | None = None
+    read: Callable[[Any], float | tuple[int, ...]] | None = None
+    group: int = 0
 
 
-def _finished(systems: Sequence[System], settings: Settings) -> dict[str, dict[str, Any]]:
-    """The results of the finished systems in the folder.
-
-    Raises:
-        ValueError: the file is damaged, or has results of other systems or options.
-    """
-    path = settings.output / FILE
-    if not path.exists():
-        return {}
-    of = {each.name: _options(each, settings) for each in systems}
-    try:
-        done = {name: {**found} for name, found in json.loads(path.read_text()).items()}
-        other = [name for name, found in done.items() if found["options"] != of.get(name)]
-        for found in done.values():
-            _estimate(found)
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
-        raise ValueError(f"--resume: {path} is damaged: {error}") from None
-    if other:
-        raise ValueError(f"--resume: {path} has results of other options: {other[0]}")
-    return done
-
-
-def _options(system: System, settings: Settings) -> dict[str, float]:
-    """What determines the result of a system."""
-    lengths = {"sweeps": settings.sweeps, "equilibrate": settings.equilibrate}
-    return {"N": system.N, "seed": system.seed, **lengths, **system.about}
-
-
-def measured(systems: Sequence[System], settings: Settings, title: str) -> dict[str, Estimate]:
-    """The average of each system by its name. Finished systems of the folder are not simulated
-    again.
+def simulated(
+    systems: Mapping[int, System],
+    sweeps: float,
+    equilibrate: float,
+    show: Callable[[int], object] = lambda moves: None,
+    **place: Any,
+) -> dict[str, dict[str, Any]]:
+    """Simulate systems at the same time.
 
     Args:
-        systems: the systems; their names and seeds are different.
+        systems: the systems by their seeds.
+        sweeps, equilibrate: lengths of the measurement and of the equilibration before it.
+        show: function that is called with the number of trial moves so far.
+        place: device and threads of `Replicas`.
+
+    Returns:
+        for each name the average with its error or the kept values, the acceptance, and the hash of
+        the last state.
+
+    Raises:
+        ValueError: the runs are too short for an average.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    lock = Lock()
+    moves: dict[int, int] = {}
+    records: dict[int, list[Any]] = {seed: [] for seed in systems}
+
+    def maker(own: int, system: System) -> Callable[..., HardParticles]:
+        def make(*, seed: int, **where: Any) -> HardParticles:
+            one = system.make(seed=own, **where)
+            if system.read is None:
+                one.sample_pressure(every=1, record=max(20, sweeps / 256))
+            return one
+
+        return make
+
+    def progress(one: HardParticles) -> None:
+        with lock:
+            moves[one.seed] = one.trial_moves
+            show(sum(moves.values()))
+
+    def read(one: HardParticles) -> None:
+        function = systems[one.seed].read
+        if function is not None and one.sweeps > equilibrate:
+            records[one.seed].append(function(one))
+
+    def result(one: HardParticles) -> tuple[str, dict[str, Any]]:
+        system, found = systems[one.seed], records[one.seed]
+        if system.read is not None and len(found) < 2:
+            raise ParameterError("sweeps", "must be more than one cycle")
+        entry: dict[str, Any]
+        if found and isinstance(found[0], tuple):
+            # Texts, because the file has a line for each element of a list.
+            entry = {"records": [" ".join(map(str, each)) for each in zip(*found, strict=True)]}
+        else:
+            average = one.pressure_average if system.read is None else estimate(np.array(found))
+            entry = average.to_dict()
+        return system.name, {
+            **entry,
+            "acceptance": one.acceptance,
+            "state_hash": one.state_hash,
+        }
+
+    replicas = Replicas([maker(*each) for each in systems.items()], seed=0, **place)
+    calls: list[Call] = [(_SHOWN_EVERY, progress)]
+    if any(each.read for each in systems.values()):
+        calls.append((1, read))
+    replicas.run_until(equilibrate + sweeps, calls, equilibrate=equilibrate)
+    return dict(replicas.map(result))
+
+
+def records(found: Mapping[str, Any]) -> np.ndarray:
+    """The kept values in a result of `simulated`, integers (columns, n)."""
+    return np.array([[*map(int, column.split())] for column in found["records"]])
+
+
+def average(found: Mapping[str, Any]) -> Estimate:
+    """The average in a result of `simulated`, also after a file."""
+    error = found["error"]
+    return Estimate(found["value"], math.nan if error is None else error, found["converged"])
+
+
+def measured(
+    systems: Sequence[System], settings: Settings, title: str
+) -> dict[str, dict[str, Any]]:
+    """The result of each system by its name, as of `simulated`. Finished systems of the folder are
+    not simulated again, so that a resumed job may have further systems.
+
+    Args:
+        systems: the systems; their names are different.
         settings: the settings of the job.
         title: text of the progress bar.
 
     Raises:
         KeyboardInterrupt: Ctrl-C. The folder has the systems that were finished.
-        ValueError: a file in the folder is damaged, or has results of other systems or options.
+        ValueError: a file in the folder is damaged, or has results of other options.
     """
-    done = _finished(systems, settings)
-    moves = {each.name: each.N * (settings.sweeps + settings.equilibrate) for each in systems}
-    before = sum(count for name, count in moves.items() if name in done)
+    path, named = settings.output / FILE, {each.name: each for each in systems}
+    kept = finished(settings)
+    done = {name: found for name, found in kept.items() if name in named}
+    seeds, counts = {}, Counter[int]()
+    for name in dict.fromkeys([*done, *named]):
+        group = named[name].group
+        seeds[name] = settings.seed + _SEEDS_OF_GROUP * group + counts[group]
+        counts[group] += 1
+    lengths = {"sweeps": settings.sweeps, "equilibrate": settings.equilibrate}
+    options = {
+        each.name: {"N": each.N, "seed": seeds[each.name], **lengths, **each.about}
+        for each in systems
+    }
+    for name, found in done.items():
+        if found["options"] != options[name]:
+            raise ValueError(f"--resume: {path} has results of other options: {name}")
+    work = settings.sweeps + settings.equilibrate
+    before = work * sum(named[name].N for name in done)
     left = [each for each in systems if each.name not in done]
-    with closing(MovesBar(title, sum(moves.values()), done=before, quiet=settings.quiet)) as bar:
+    total = work * sum(each.N for each in systems)
+    with closing(MovesBar(title, total, done=before, quiet=settings.quiet)) as bar:
         for some in _batches(left, settings):
-            done |= _Batch(some, settings, partial(_show, bar, before)).results()
-            before += sum(moves[each.name] for each in some)
-            write_json(settings.output / FILE, done)
-    return {each.name: _estimate(done[each.name]) for each in systems}
+            moves = work * sum(each.N for each in some)
+            results = simulated(
+                {seeds[each.name]: each for each in some},
+                settings.sweeps,
+                settings.equilibrate,
+                partial(_show, bar, before, moves),
+                device=settings.device,
+                threads=settings.threads,
+            )
+            done |= {name: {**each, "options": options[name]} for name, each in results.items()}
+            before += moves
+            write_json(path, {**kept, **done})
+    return {name: done[name] for name in named}
 
 
-def warnings(found: Mapping[str, Estimate], advice: str = "raise --sweeps") -> list[str]:
+def _show(bar: MovesBar, before: int, most: int, moves: int) -> None:
+    bar.show(before + min(moves, most))
+
+
+def finished(settings: Settings) -> dict[str, dict[str, Any]]:
+    """The results of the finished systems of the folder, in the order in which they were finished,
+    with their `options`.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    path = settings.output / FILE
+    if not path.exists():
+        return {}
+    try:
+        done = {name: {**found} for name, found in json.loads(path.read_text()).items()}
+        for found in done.values():
+            (records if "records" in found else average)(found), {**found["options"]}
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise ValueError(f"--resume: {path} is damaged: {error}") from None
+    return done
+
+
+def warnings(found: Sequence[Estimate], advice: str = "raise --sweeps") -> list[str]:
     """The warning of averages whose errors are not reliable."""
-    count = sum(not each.converged for each in found.values())
+    count = sum(not each.converged for each in found)
     if not count:
         return []
     return [
@@ -191,10 +301,6 @@ def fit_warnings(name: str, squares: float, data: str, advice: str) -> list[str]
     return []
 
 
-def _show(bar: MovesBar, before: int, moves: int) -> None:
-    bar.show(before + moves)
-
-
 def _batches(systems: Sequence[System], settings: Settings) -> Iterator[list[System]]:
     """The systems that run at the same time: those with the same number of particles on a GPU, and
     one on each thread of a CPU."""
@@ -206,73 +312,3 @@ def _batches(systems: Sequence[System], settings: Settings) -> Iterator[list[Sys
     count = world.threads(settings.threads) or world.cores
     for first in range(0, len(systems), count):
         yield [*systems[first : first + count]]
-
-
-class _Batch:
-    """Systems that run at the same time."""
-
-    def __init__(
-        self, systems: Sequence[System], run: Settings, show: Callable[[int], object]
-    ) -> None:
-        self._systems = {each.seed: each for each in systems}
-        self._run = run
-        self._show = show
-        self._lock = Lock()
-        self._moves: dict[int, int] = {}
-        self._records: dict[int, list[float]] = {each.seed: [] for each in systems}
-
-    def results(self) -> dict[str, dict[str, Any]]:
-        """The average of each system, and the hash of its last state."""
-        run = self._run
-        replicas = Replicas(
-            [self._maker(each) for each in self._systems.values()],
-            seed=0,
-            device=run.device,
-            threads=run.threads,
-        )
-        calls: list[Call] = [(_SHOWN_EVERY, self._progress)]
-        if any(each.read for each in self._systems.values()):
-            calls.append((1, self._read))
-        replicas.run_until(
-            run.equilibrate + run.sweeps, calls, equilibrate=run.equilibrate, progress=False
-        )
-        return dict(replicas.map(self._result))
-
-    def _maker(self, system: System) -> Callable[..., HardParticles]:
-        def make(*, seed: int, **place: Any) -> HardParticles:
-            one = system.make(seed=system.seed, **place)
-            if system.read is None:
-                one.sample_pressure(every=1, record=max(20, self._run.sweeps / 256))
-            return one
-
-        return make
-
-    def _progress(self, one: HardParticles) -> None:
-        with self._lock:
-            self._moves[one.seed] = one.trial_moves
-            self._show(sum(self._moves.values()))
-
-    def _read(self, one: HardParticles) -> None:
-        read = self._systems[one.seed].read
-        if read is not None and one.sweeps > self._run.equilibrate:
-            self._records[one.seed].append(read(one.positions))
-
-    def _result(self, one: HardParticles) -> tuple[str, dict[str, Any]]:
-        system = self._systems[one.seed]
-        if system.read is None:
-            found = one.pressure_average
-        elif len(self._records[one.seed]) < 2:
-            raise ParameterError("sweeps", "must be more than one cycle")
-        else:
-            found = estimate(np.array(self._records[one.seed]))
-        about = {
-            "acceptance": one.acceptance,
-            "state_hash": one.state_hash,
-            "options": _options(system, self._run),
-        }
-        return system.name, {**found.to_dict(), **about}
-
-
-def _estimate(found: dict[str, Any]) -> Estimate:
-    error = found["error"]
-    return Estimate(found["value"], float("nan") if error is None else error, found["converged"])

@@ -34,6 +34,20 @@ def values_and_errors(
     }
 
 
+def with_errors(**found: Estimate) -> dict[str, float | None]:
+    """The entries `name` and `name_error` of a summary for each estimate; NaN becomes null."""
+    return {
+        f"{name}{end}": number(value)
+        for name, each in found.items()
+        for end, value in zip(("", "_error"), each, strict=True)
+    }
+
+
+def estimate_in(entries: Mapping[str, Any], name: str) -> Estimate:
+    """The estimate that `with_errors` has written."""
+    return Estimate(entries[name], entries[f"{name}_error"])
+
+
 def hash_of(hashes: Sequence[str | None]) -> str | None:
     """The hash of a replica, or a hash of 16 hexadecimal digits of several replicas in order."""
     if len(hashes) < 2:

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Vapor-liquid coexistence from grand-canonical runs, by multiple histograms and equal weights.
+
+Energies and temperatures kT are in the same unit, such as the depth of a square well. Fugacities
+are z = exp(mu / kT) / Lambda^D, and pressures are in the unit of energy per volume.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from manymove import arguments
+from manymove.analysis.notation import Estimate
+from manymove.analysis.phases import root
+from manymove.errors import ParameterError
+
+_ITERATIONS = 200  # of Newton's method; about ten are needed
+_OVERLAP = 1e-4  # spectral gap of the overlap matrix below which runs have nothing in common
+_VALLEY = 0.8  # of the lower peak; a higher valley is no sign of two phases
+_SCAN = 1001  # fugacities at which the largest fluctuations are looked for
+
+
+def _log_sum(values: np.ndarray, axis: int | None = None) -> np.ndarray:
+    """ln of the sum of exp(values), where minus infinity stands for zero."""
+    most = values.max(axis=axis, keepdims=True)
+    most = np.where(np.isfinite(most), most, 0.0)
+    with np.errstate(divide="ignore"):
+        found = np.log(np.exp(values - most).sum(axis=axis, keepdims=True)) + most
+    return np.squeeze(found, axis=axis)
+
+
+@dataclass(frozen=True, eq=False)
+class GrandRun:
+    """The records of a run at constant fugacity, volume and temperature.
+
+    Args:
+        fugacity: z.
+        temperature: kT.
+        numbers: number of particles in each record, integers (n,).
+        energies: energy in each record, (n,).
+        weights: weight of each record, (n,) (default 1).
+
+    Raises:
+        ValueError: the arrays differ in length or are empty, or a number is out of range.
+    """
+
+    fugacity: float
+    temperature: float
+    numbers: np.ndarray
+    energies: np.ndarray
+    weights: np.ndarray = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        for name in ("fugacity", "temperature"):
+            arguments.positive_and_finite(name, getattr(self, name))
+        numbers, energies = np.asarray(self.numbers), np.asarray(self.energies, dtype=np.float64)
+        weights = np.ones(len(numbers)) if self.weights is None else np.asarray(self.weights)
+        if not (numbers.ndim == 1 and numbers.shape == energies.shape == weights.shape):
+            raise ParameterError("energies", "must be one for each number of particles")
+        if numbers.dtype.kind not in "iu" or not len(numbers) or numbers.min() < 0:
+            raise ParameterError("numbers", "must be integers that are not negative, (n,)")
+        if not (np.isfinite(energies).all() and (weights >= 0).all() and weights.sum() > 0):
+            raise ParameterError("energies and weights", "must be finite, and weights positive")
+        for name, value in (("numbers", numbers), ("energies", energies), ("weights", weights)):
+            object.__setattr__(self, name, value)
+
+    def block(self, index: int, count: int) -> np.ndarray:
+        """Mask of the records of one of several consecutive blocks, bool (n,)."""
+        return np.arange(len(self.numbers)) * count // len(self.numbers) == index
+
+
+@dataclass(frozen=True)
+class VaporLiquid:
+    """Coexisting vapor and liquid.
+
+    Attributes:
+        temperature: kT.
+        fugacity: z of both phases.
+        pressure: pressure of both phases.
+        densities: numbers of particles per volume of vapor and liquid.
+    """
+
+    temperature: float
+    fugacity: Estimate
+    pressure: Estimate
+    densities: tuple[Estimate, Estimate]
+
+
+@dataclass(frozen=True, eq=False)
+class MultipleHistograms:
+    """The density of states of grand-canonical runs at several fugacities and temperatures.
+
+    Every run contributes with its statistical weight (A. M. Ferrenberg and R. H. Swendsen, Phys.
+    Rev. Lett. 63, 1195, 1989). The energies need not be divided into bins (M. R. Shirts and
+    J. D. Chodera, J. Chem. Phys. 129, 124105, 2008).
+
+    Args:
+        runs: the runs in the same volume. Neighboring ones must have states in common, and one of
+            them must have records without particles.
+        volume: volume of the box.
+
+    Raises:
+        ValueError: runs have no states in common, or none has records without particles.
+    """
+
+    runs: Sequence[GrandRun]
+    volume: float
+    _numbers: np.ndarray = field(init=False, repr=False)
+    _energies: np.ndarray = field(init=False, repr=False)
+    _states: np.ndarray = field(init=False, repr=False)  # ln of the numbers of states
+
+    def __post_init__(self) -> None:
+        arguments.positive_and_finite("volume", self.volume)
+        if not self.runs:
+            raise ParameterError("runs", "must be at least one")
+        records = np.concatenate([run.numbers + 1j * run.energies for run in self.runs])
+        weights = np.concatenate([run.weights for run in self.runs])
+        pairs, where = np.unique(records[weights > 0], return_inverse=True)
+        counts = np.bincount(where.ravel(), weights[weights > 0])
+        lengths = np.array([run.weights.sum() for run in self.runs])
+        object.__setattr__(self, "_numbers", pairs.real.astype(int))
+        object.__setattr__(self, "_energies", pairs.imag)
+        if not (empty := pairs == 0).any():
+            raise ParameterError("runs", "have no records without particles: smaller fugacities")
+        states = self._solved(counts, lengths)
+        object.__setattr__(self, "_states", states - _log_sum(states[empty]))
+
+    def _solved(self, counts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """ln of the number of states of each pair of N and E, up to a constant, by Newton's method
+        for the convex function whose minimum has the free energies f of the runs."""
+        weights = np.stack(
+            [
+                self._numbers * math.log(r.fugacity) - self._energies / r.temperature
+                for r in self.runs
+            ]
+        )
+        lengths_log = np.log(lengths)
+
+        def below(f: np.ndarray) -> np.ndarray:
+            return _log_sum(weights + (lengths_log - f)[:, None], axis=0)
+
+        def value(f: np.ndarray) -> float:
+            return float(lengths @ f + counts @ below(f))
+
+        f = np.zeros(len(self.runs))
+        for _ in range(10):
+            f = _log_sum(weights + np.log(counts) - below(f), axis=1)
+            f -= f[0]
+        for _ in range(_ITERATIONS):
+            shares = np.exp(weights + (lengths_log - f)[:, None] - below(f))
+            slope = lengths - shares @ counts
+            if abs(slope).max() <= 1e-9 * lengths.sum():
+                break
+            bend = np.diag(shares @ counts) - (shares * counts) @ shares.T
+            step = np.linalg.lstsq(bend[1:, 1:], slope[1:], rcond=1e-13)[0]
+            size, now = 1.0, value(f)
+            while size > 1e-6 and value(f - np.append(0, size * step)) > now:
+                size /= 2
+            f -= np.append(0, size * step)
+        overlaps = (shares * counts) @ shares.T / lengths[:, None]
+        gaps = 1 - np.sort(np.linalg.eigvals(overlaps).real)
+        if len(gaps) > 1 and gaps[-2] < _OVERLAP:
+            raise ParameterError(
+                "runs", "have no states in common: more fugacities or temperatures between them"
+            )
+        return np.log(counts) - below(f)
+
+    def _canonical(self, temperature: float) -> np.ndarray:
+        """ln of the configuration integral of N particles, divided by N!, for N from 0 to the
+        largest one; minus infinity for numbers without records."""
+        terms = self._states - self._energies / temperature
+        found = np.full(self._numbers.max() + 1, -np.inf)
+        np.logaddexp.at(found, self._numbers, terms)
+        return found
+
+    def distribution(self, fugacity: float, temperature: float) -> np.ndarray:
+        """Probability of each number of particles from 0 to the largest one, (n,)."""
+        arguments.positive_and_finite("fugacity", fugacity)
+        arguments.positive_and_finite("temperature", temperature)
+        return self._weighted(self._canonical(temperature), math.log(fugacity))[0]
+
+    def pressure(self, fugacity: float, temperature: float) -> float:
+        """kT ln(Xi) / V with the grand partition function Xi."""
+        arguments.positive_and_finite("fugacity", fugacity)
+        arguments.positive_and_finite("temperature", temperature)
+        log_xi = self._weighted(self._canonical(temperature), math.log(fugacity))[1]
+        return temperature * log_xi / self.volume
+
+    @staticmethod
+    def _weighted(canonical: np.ndarray, log_z: float) -> tuple[np.ndarray, float]:
+        """The probabilities of the numbers of particles, and ln(Xi)."""
+        terms = canonical + log_z * np.arange(len(canonical))
+        log_xi = float(_log_sum(terms))
+        return np.exp(terms - log_xi), log_xi
+
+    def coexistence(self, temperature: float) -> tuple[float, float, float, float]:
+        """Fugacity, pressure, and the densities of vapor and liquid at a temperature.
+
+        The numbers of particles on both sides of their mean have the same probability. Each phase
+        has half of the partition function.
+
+        Raises:
+            ValueError: the distribution of the number of particles has no two peaks, or no run has
+                a number between them.
+        """
+        arguments.positive_and_finite("temperature", temperature)
+        canonical = self._canonical(temperature)
+        N = np.arange(len(canonical))
+        known = np.log([run.fugacity for run in self.runs])
+        scan = np.linspace(known.min() - 0.5, known.max() + 0.5, _SCAN)
+        p = np.exp(
+            canonical + scan[:, None] * N - _log_sum(canonical + scan[:, None] * N, 1)[:, None]
+        )
+        log_z = float(scan[np.argmax(p @ N**2 - (p @ N) ** 2)])
+        for _ in range(8):  # the mean moves a little
+            p, _ = self._weighted(canonical, log_z)
+            sides = np.clip(2 * (N - p @ N), -1, 1)
+
+            def excess(log_z: float, sides: np.ndarray = sides) -> float:
+                return float(self._weighted(canonical, log_z)[0] @ sides)
+
+            log_z = root(excess, float(scan[0]), float(scan[-1]))
+        p, log_xi = self._weighted(canonical, log_z)
+        self._check_peaks(p, temperature)
+        share = (1 - sides) / 2 * p, (1 + sides) / 2 * p
+        densities = [float(each @ N / each.sum()) / self.volume for each in share]
+        pressure = temperature * (log_xi - math.log(2)) / self.volume
+        return math.exp(log_z), pressure, densities[0], densities[1]
+
+    @staticmethod
+    def _check_peaks(p: np.ndarray, temperature: float) -> None:
+        middle = round(float(p @ np.arange(len(p))))
+        low, high = int(p[:middle].argmax()) if middle else 0, middle + int(p[middle:].argmax())
+        between = p[low : high + 1]
+        if not between.min() < _VALLEY * min(p[low], p[high]):
+            raise ParameterError(
+                "temperature",
+                f"is {temperature:g}, where the number of particles has no two peaks: longer "
+                "runs, a larger box or a lower temperature",
+            )
+        if not between.all():
+            raise ParameterError(
+                "runs",
+                f"have no records with {low + int(between.argmin())} particles: more fugacities at "
+                "a temperature near the critical one",
+            )
+
+
+def vapor_liquid(
+    runs: Sequence[GrandRun],
+    volume: float,
+    temperatures: Sequence[float],
+    *,
+    blocks: int = 10,
+) -> list[VaporLiquid]:
+    """Coexisting vapor and liquid at several temperatures.
+
+    The errors are those of the jackknife over consecutive blocks of all runs: each of the
+    evaluations leaves out one block of every run. The blocks must be longer than the correlation
+    times. The errors are NaN if the phases are not connected without one of the blocks.
+
+    Args:
+        runs, volume: as in `MultipleHistograms`.
+        temperatures: the temperatures, near those of the runs.
+        blocks: number of blocks of each run.
+
+    Raises:
+        ValueError: an error of `MultipleHistograms`, or of its `coexistence`.
+    """
+    if arguments.count("blocks", blocks) < 2:
+        raise ParameterError("blocks", f"must be at least 2, got {blocks}")
+    if min((len(run.numbers) for run in runs), default=0) < blocks:
+        raise ParameterError("runs", f"must have at least {blocks} records each")
+    whole = MultipleHistograms(runs, volume)
+    values = [whole.coexistence(each) for each in temperatures]
+    others = np.full((blocks, len(temperatures), 4), np.nan)
+    for index, some in enumerate(others):
+        left = [
+            GrandRun(
+                run.fugacity, run.temperature, run.numbers, run.energies,
+                np.where(run.block(index, blocks), 0.0, run.weights),
+            )
+            for run in runs
+        ]  # fmt: skip
+        with suppress(ValueError):
+            histograms = MultipleHistograms(left, volume)
+            for row, temperature in zip(some, temperatures, strict=True):
+                with suppress(ValueError):
+                    row[:] = histograms.coexistence(temperature)
+    errors = math.sqrt(blocks - 1) * np.std(others, axis=0)
+    found = []
+    for temperature, row, error in zip(temperatures, values, errors.tolist(), strict=True):
+        fugacity, pressure, vapor, liquid = map(Estimate, row, error)
+        found.append(VaporLiquid(temperature, fugacity, pressure, (vapor, liquid)))
+    return found
