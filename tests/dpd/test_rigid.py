@@ -290,7 +290,7 @@ def test_other_fixes_of_the_same_atoms_are_named(tmp_path):
     twice = text.replace("nve solvent nve", "nve all nve")
     assert_named(twice, "fix r rigid/small with another integrator of the same atoms", tmp_path)
     intra = text + "neigh_modify exclude molecule/intra all\n"
-    assert_named(intra, "neigh_modify exclude molecule of other atoms", tmp_path)
+    assert_named(intra, "neigh_modify exclude molecule (instead: molecule/intra", tmp_path)
     stress = text + "compute s all stress/atom NULL\n"
     assert_named(stress, "fix r rigid/small with compute stress/atom", tmp_path)
     wall = text + "fix w all wall/reflect zlo EDGE\n"
