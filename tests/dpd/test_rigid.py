@@ -41,6 +41,7 @@ PARTS = {
     "force, torque": "fix r bodies rigid molecule force 1 on off on force 2*3 off off off "
     "torque 1 off on off torque 4 off off off\n",
     "thermostat": SMALL + "fix l all langevin 0.0 0.0 3.0 7\nfix a bodies addforce 0.3 -0.2 0.1\n",
+    "momentum": SMALL + "fix m all momentum 2 linear 1 1 1\n",
     "not again": SMALL.replace("molecule", "molecule reinit no"),
 }
 
