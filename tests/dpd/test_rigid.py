@@ -41,6 +41,7 @@ PARTS = {
     "force, torque": "fix r bodies rigid molecule force 1 on off on force 2*3 off off off "
     "torque 1 off on off torque 4 off off off\n",
     "thermostat": SMALL + "fix l all langevin 0.0 0.0 3.0 7\nfix a bodies addforce 0.3 -0.2 0.1\n",
+    "momentum": SMALL + "fix m all momentum 2 linear 1 1 1\n",
     "not again": SMALL.replace("molecule", "molecule reinit no"),
 }
 
@@ -290,7 +291,7 @@ def test_other_fixes_of_the_same_atoms_are_named(tmp_path):
     twice = text.replace("nve solvent nve", "nve all nve")
     assert_named(twice, "fix r rigid/small with another integrator of the same atoms", tmp_path)
     intra = text + "neigh_modify exclude molecule/intra all\n"
-    assert_named(intra, "neigh_modify exclude molecule of other atoms", tmp_path)
+    assert_named(intra, "neigh_modify exclude molecule (instead: molecule/intra", tmp_path)
     stress = text + "compute s all stress/atom NULL\n"
     assert_named(stress, "fix r rigid/small with compute stress/atom", tmp_path)
     wall = text + "fix w all wall/reflect zlo EDGE\n"

@@ -166,7 +166,8 @@ void RigidFix::check_exclusions(Refusals& refusals) const {
     }
   }
   if (!served)
-    refusals.add("neigh_modify exclude molecule of other atoms than those of rigid molecules");
+    refusals.add(
+        "neigh_modify exclude molecule (instead: molecule/intra of the atoms of rigid molecules)");
 }
 
 std::string RigidFix::why_not_on_gpu(const manymove::dpd::PairTable& pairs) const {

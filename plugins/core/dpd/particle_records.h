@@ -101,9 +101,10 @@ MM_HD Vector<double> scalars_of(const Velocity& velocity) {
 
 // Writes those arrays of the host that are wanted, without an Arrival.
 template <Precision P>
-void enter_host(const BoxFrame& frame, std::int32_t index, const typename P::Position& position,
-                const typename P::Velocity& velocity, const Vector<typename P::Real>& force,
-                const Vector<double>& flux, const Image& image, const HostArrays& arrays) {
+MM_HD void enter_host(const BoxFrame& frame, std::int32_t index,
+                      const typename P::Position& position, const typename P::Velocity& velocity,
+                      const Vector<typename P::Real>& force, const Vector<double>& flux,
+                      const Image& image, const HostArrays& arrays) {
   const auto set = [index](auto* array, const auto& from) {
     if (!array) return;
     array[index][0] = from.x;

@@ -279,9 +279,8 @@ MM_HD void place_in_body(const BodyStep& step, const BodyState& s, const Vector<
                          typename P::Position& to) {
   const Vector<double> by = step.frame.to.times(r.x, r.y, r.z, step.frame.tilted != 0);
   const auto place = [](std::uint64_t center, double units) {
-    // Modulo 2^64: a body may be longer than the box.
-    const double rest =
-        fused(-0x1p64, static_cast<double>(nearest_integer(units * 0x1p-64)), units);
+    // Modulo 2^64, from -2^63 to before 2^63: a body may be longer than the box.
+    const double rest = fused(-0x1p64, __builtin_floor(fused(units, 0x1p-64, 0.5)), units);
     const std::uint64_t u = center + static_cast<std::uint64_t>(nearest_integer(rest));
     if constexpr (sizeof(to.x) == 4)
       return static_cast<std::uint32_t>((u + 0x80000000u) >> 32);
@@ -300,11 +299,12 @@ MM_HD int crossings(typename P::Unsigned from, typename P::Unsigned to) {
   return static_cast<int>(wrapped) - static_cast<int>(down);
 }
 
-// Gives a particle its velocity, and unless the body is at rest its place. Returns the crossings.
+// Gives a particle its velocity, and unless the body is at rest its place. force: a component of
+// its force, which is not a number where a pair is forbidden. Returns the crossings.
 template <Precision P>
 MM_HD FaceCrossings follow_body(const BodyStep& step, bool rests, const BodyState& s,
-                                const Vector<double>& place, typename P::Position& r,
-                                typename P::Velocity& v) {
+                                const Vector<double>& place, typename P::Real force,
+                                typename P::Position& r, typename P::Velocity& v) {
   using Real = typename P::Real;
   const Vector<double> from_center = s.axes.outward(place);
   const Vector<double> speed = s.velocity + cross(s.omega, from_center);
@@ -312,8 +312,9 @@ MM_HD FaceCrossings follow_body(const BodyStep& step, bool rests, const BodyStat
   v.y = static_cast<Real>(speed.y);
   v.z = static_cast<Real>(speed.z);
   FaceCrossings crossing;
-  crossing.lost = s.lost;
-  if (rests || s.lost) return crossing;
+  if (force != force) v.x = force;
+  crossing.lost = !rests && (s.lost || force != force);
+  if (rests || crossing.lost) return crossing;
   const typename P::Position before = r;
   place_in_body<P>(step, s, from_center, r);
   crossing.x = crossings<P>(before.x, r.x);

@@ -56,16 +56,20 @@ class CpuEngine final : public EngineBase {
   std::string transport() const override { return ranks_ ? "MPI" : ""; }
 
   void download(const HostArrays& arrays) override {
-    const auto stays = [&](int i) { return !ranks_ || origin_[i].rank == rank(); };
-    for_each_index(pool_, count_, [&](int i) {
-      if (stays(i))
-        enter_host<P>(frame_, origin_[i].index, position_[i], velocity_[i], force_[i], flux_of(i),
-                      image_[i], arrays);
-    });
+    const HostCopy<P> copy{frame_,
+                           rank(),
+                           origin_.data(),
+                           position_.data(),
+                           velocity_.data(),
+                           force_.data(),
+                           flux_.empty() ? nullptr : flux_.data(),
+                           image_.data(),
+                           arrays};
+    for_each_range(pool_, count_, [&](int first, int last) { kernels_.leave(copy, first, last); });
     if (!ranks_) return;
     std::vector<std::vector<Arrival>> leaving(ranks_->ranks());
     for (int i = 0; i < count_; ++i)
-      if (!stays(i))
+      if (origin_[i].rank != rank())
         leaving[static_cast<std::size_t>(origin_[i].rank)].push_back(
             arrival_of<P>(frame_, origin_[i].index, position_[i], velocity_[i], force_[i],
                           flux_of(i), image_[i]));

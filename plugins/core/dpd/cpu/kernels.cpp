@@ -455,14 +455,16 @@ void use(Kernels& kernels) { kernels = {&add_rows, &find_densities_of_rows, &dra
 namespace manymove::dpd::MANYMOVE_SIMD {
 
 void use(StepKernels<Mixed>& kernels) {
-  kernels = {&begin<Mixed>, &step<Mixed>, &find_densities<Mixed>, &place<Mixed>, &list<Mixed>};
+  using P = Mixed;
+  kernels = {&begin<P>, &step<P>, &find_densities<P>, &place<P>, &list<P>, &leave<P>};
 }
 void use(StepKernels<Double>& kernels) {
-  kernels = {&begin<Double>, &step<Double>, &find_densities<Double>, &place<Double>, &list<Double>};
+  using P = Double;
+  kernels = {&begin<P>, &step<P>, &find_densities<P>, &place<P>, &list<P>, &leave<P>};
 }
 void use(StepKernels<DoubleWithScalars>& kernels) {
   using P = DoubleWithScalars;
-  kernels = {&begin<P>, &step<P>, nullptr, &place<P>, &list<P>};
+  kernels = {&begin<P>, &step<P>, nullptr, &place<P>, &list<P>, &leave<P>};
 }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD

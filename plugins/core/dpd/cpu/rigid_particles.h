@@ -149,7 +149,7 @@ class RigidParticles {
     auto& r = arrays.position[i];
     const FaceCrossings crossing =
         follow_body<P>(step, rests, states_.state()[particle.body],
-                       vector_from<double>(particle.place), r, arrays.velocity[i]);
+                       vector_from<double>(particle.place), force_[i].x, r, arrays.velocity[i]);
     if (crossing.lost) outcome.lost = std::max(outcome.lost, arrays.velocity[i].tag);
     if (rests) return;
     arrays.image[i].add(crossing.x, crossing.y, crossing.z);

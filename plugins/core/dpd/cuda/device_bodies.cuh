@@ -77,10 +77,9 @@ __global__ void follow_bodies_kernel(const __grid_constant__ Step<P> s, const Bo
   }
   typename P::Velocity v = s.velocity[i];
   const bool rests = bodies.phase == BodyPhase::rest;
-  const bool forbidden = !(s.force[i].x == s.force[i].x);
-  const FaceCrossings crossing =
-      follow_body<P>(bodies.step, rests, bodies.state[particle.body], particle.place, r, v);
-  if (crossing.lost || forbidden) lose(s.status, v.tag, s.number + 1);
+  const FaceCrossings crossing = follow_body<P>(bodies.step, rests, bodies.state[particle.body],
+                                                particle.place, s.force[i].x, r, v);
+  if (crossing.lost) lose(s.status, v.tag, s.number + 1);
   if (rests) {
     s.next_velocity[i] = v;
     return;
