@@ -83,7 +83,8 @@ void StateEngine::set_volume_sampling(std::uint64_t record) {
 void StateEngine::record_volume() {
   if (!volumes_.recorded()) return;
   const std::uint64_t cycle = state_.data.counters.cycles;
-  const double volume = volume_of(state_, state_.data.volume);
+  const double volume = state_.grand_canonical() ? static_cast<double>(state_.particles)
+                                                 : volume_of(state_, state_.data.volume);
   ++volume_samples_;
   // Sums over the samples of the row, of which the row has the means.
   volume_sums_[0] += volume;

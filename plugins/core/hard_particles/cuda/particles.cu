@@ -208,8 +208,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
 
   // What the host decides or counts is not undone.
   bool can_undo(const HostParticles&) const override {
-    return !in_group() && !state_.constant_pressure() && !state_.swaps() &&
-           !state_.grand_canonical();
+    return !in_group() && !state_.constant_pressure() && !state_.swaps() && !insertions_;
   }
   // Without a positive answer the cycles and the writing do nothing.
   void enqueue_and_ask(std::uint64_t cycles, const HostParticles& host) override {
@@ -277,7 +276,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
         swap_diameters(state_, swap_rules(state_, cycle), own_spheres(), own_counts(), tables(),
                        swap_counts_.data(), stream_);
       }
-      if (insertions_ && cycle % state_.parameters.insertion_every == 0) insert_and_delete();
+      if (insertions_) insert_and_delete(cycle);
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
         // Only the next cycle of an undivided system can do without the answer.
         // A reader of the state needs its box; otherwise the next cycle chooses among the
@@ -296,13 +295,14 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     }
     check_launch();
   }
-  void insert_and_delete() {
+  void insert_and_delete(std::uint64_t cycle) {
+    if (cycle % state_.parameters.insertion_every != 0) return record_volume();
     fetch_neighbors({1, 0, 0, 1});
     if (state_.strip) finish();
-    Sphere* const spheres = spheres_[now_].data() + first_cell() * state_.geometry.slots;
-    std::uint32_t* const counts = counts_[now_].data() + first_cell();
-    insertions_->make(state_, law_, fields_here(), spheres, counts, labels_, stream_);
+    insertions_->make(state_, law_, fields_here(), spheres_[now_].data(), counts_[now_].data(),
+                      labels_, stream_);
     place_law();
+    record_volume();
   }
   TrialCounters own_swaps() const override {
     if (!state_.swaps()) return {};
