@@ -90,7 +90,7 @@ void StateEngine::record_volume() {
   volume_sums_[0] += volume;
   volume_sums_[1] += volume * volume;
   // V, V^2 and 1 / V: the mean volume, its fluctuations and the mean density N <1 / V>.
-  volume_sums_[2] += 1 / volume;
+  volume_sums_[2] += volume > 0 ? 1 / volume : 0;  // there may be no particles
   if (!volumes_.ends_with(cycle)) return;
   for (double& sum : volume_sums_) sum /= static_cast<double>(volume_samples_);
   if (volumes_.end(cycle)) volumes_.add(volume_sums_);

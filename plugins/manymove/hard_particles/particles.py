@@ -618,6 +618,8 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             )
         if every is None:
             self._engine.set_sampling(0.0, 0, 0, 0)
+            if self.fugacity is not None:
+                self._engine.set_volume_sampling(0)
             return
         cycles = max(1, self._cycles_in(every))
         samples = 10 if record is None else round(record / self._sweeps_per_cycle / cycles)
