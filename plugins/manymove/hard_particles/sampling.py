@@ -187,9 +187,9 @@ class OpenPressureSampling(PressureSampling):
         self._of_a_particle, self._constant = self._constant, 0.0
         self._open = np.zeros((len(self._open) + 1, BINS), dtype=np.uint64)
 
-    def _begin(self, length: int, first: int, open_sums: np.ndarray, columns: int) -> None:
-        super()._begin(length, first, open_sums, columns)
-        self.histogram = np.zeros((columns - 1, BINS), dtype=np.uint64)
+    def reset(self, cycle: int) -> None:
+        super().reset(cycle)
+        self.histogram = self.histogram[:-1]  # which has the rows of the sums
 
     def _rows(self) -> tuple[np.ndarray, np.ndarray]:
         found, cycles = self._engine.take_rows()
