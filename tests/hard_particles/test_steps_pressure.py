@@ -347,20 +347,6 @@ def test_a_box_that_grows_changes_its_cells_and_keeps_its_energies(device, sizes
     assert again.step_energies == pytest.approx(particles.step_energies, abs=1e-7)
 
 
-def test_steps_without_effect_leave_the_volume_as_it_is_without_them(device):
-    """A shoulder that no pair meets in a crystal, whose decisions have energies of 0."""
-    box = (12.0, 12.0, 12.0)
-    runs = [
-        make((sites(box, 10), box), device, pressure=20.0, rounds=1, types=np.zeros(1000, int),
-             contacts=[[1.0]], steps=steps)
-        for steps in (None, Step(1.0 + 1e-9, -5.0))
-    ]  # fmt: skip
-    for run in runs:
-        run.run_cycles(30)
-    assert runs[0].volume == pytest.approx(runs[1].volume, rel=1e-3)
-    assert runs[0].volume_acceptance > 0.1
-
-
 @pytest.mark.parametrize("mode", ["ln", "several"])
 def test_a_run_at_constant_pressure_continues_from_a_checkpoint(device, mode, tmp_path):
     pressure = ConstantPressure(4.0, **COARSE[mode])

@@ -166,7 +166,7 @@ def test_a_logger_has_the_pressure_of_all_terms(start):
 
 def test_the_pressure_is_that_of_hpmc(start):
     """The estimators of all pairs and of the nearest events, and HPMC's, agree within 4.5 joint
-    standard errors, which are below 4 % of the pressure of an ideal gas."""
+    standard errors, which are below 10 % of the pressure of an ideal gas."""
     found = {}
     for mc, sdf, steps in (
         (hoomd.manymove.HardSpheres(default_d=0.2, sweeps_per_step=8), manymove_sdf(), 1),
@@ -186,22 +186,22 @@ def test_the_pressure_is_that_of_hpmc(start):
     reference, error = found.pop((4, "SDF"))
     for mean, own in found.values():
         joint = np.hypot(own, error)
-        assert joint < 0.04 * ideal
+        assert joint < 0.1 * ideal
         assert abs(mean - reference) < 4.5 * joint
 
 
 def manymove_sdf():
-    return hoomd.manymove.compute.SDF(xmax=0.04, dx=1e-3)
+    return hoomd.manymove.compute.SDF(xmax=0.1, dx=2e-3)
 
 
 def hpmc_sdf():
-    return hpmc.compute.SDF(xmax=0.04, dx=1e-3)
+    return hpmc.compute.SDF(xmax=0.1, dx=2e-3)
 
 
 def test_the_volume_is_that_of_hpmc(start):
     """At constant pressure, with a step for each pair of types, within 4.5 joint standard errors,
-    which are below 1.5 % of the volume."""
-    found, betaP = [], 0.9
+    which are below 3 % of the volume."""
+    found, betaP = [], 0.35
     for mc, steps in (
         (hoomd.manymove.HardSpheres(default_d=0.2, sweeps_per_step=4), 1),
         (hpmc.integrate.Sphere(default_d=0.2, nselect=4), 2),
@@ -216,13 +216,13 @@ def test_the_volume_is_that_of_hpmc(start):
             simulation.operations.updaters.append(moves)
         simulation.run(500 * steps)
         volumes = []
-        for _ in range(4000):
+        for _ in range(3000):
             simulation.run(steps)
             volumes.append(simulation.state.box.volume)
         found.append(blocked(volumes))
     (ours, own), (theirs, other) = found
     joint = np.hypot(own, other)
-    assert joint < 0.015 * theirs
+    assert joint < 0.03 * theirs
     assert abs(ours - theirs) < 4.5 * joint
 
 
