@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -157,7 +157,7 @@ class Settings(replica.Measurement):
             )
         unit = given.diameter or 1.0
 
-        def tables(flat: tuple[float, ...], factor: float) -> list[np.ndarray]:
+        def tables(flat: tuple[float, ...], factor: float) -> list[Any]:
             found = np.zeros((len(flat) // len(pairs[0]), types, types))
             found[:, pairs[0], pairs[1]] = np.reshape(flat, (len(found), -1)) * factor
             return [table + np.triu(table, 1).T for table in found]
