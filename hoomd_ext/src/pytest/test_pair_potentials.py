@@ -176,22 +176,22 @@ def test_the_pressure_is_that_of_hpmc(start):
     standard errors, which are below 10 % of the pressure of an ideal gas. In its units the terms of
     contact and of the two ranges are 2.8, -3.7 and 1.3."""
     found = {}
-    for mc, sdf, steps in (
-        (hoomd.manymove.HardSpheres(default_d=0.2, sweeps_per_step=8), manymove_sdf(), 1),
-        (hpmc.integrate.Sphere(default_d=0.2, nselect=4), hpmc_sdf(), 4),
+    for mc, sdf in (
+        (hoomd.manymove.HardSpheres(default_d=0.2, sweeps_per_step=16), manymove_sdf()),
+        (hpmc.integrate.Sphere(default_d=0.2, nselect=4), hpmc_sdf()),
     ):
         simulation = start(mc, "A")
         mc.pair_potentials = [deep()]
         simulation.operations.computes.append(sdf)
-        simulation.run(100 * steps)
+        simulation.run(400)
         values = []
         for _ in range(2400):
-            simulation.run(steps)
-            values.append([sdf.betaP, *([mc.betaP] if steps == 1 else [])])
+            simulation.run(4)
+            values.append([sdf.betaP, mc.betaP] if hasattr(mc, "betaP") else [sdf.betaP])
         for name, column in zip(("SDF", "betaP"), np.transpose(values), strict=False):
-            found[steps, name] = blocked(column)
+            found[type(mc), name] = blocked(column)
     ideal = 64 / 5.2**3
-    reference, error = found.pop((4, "SDF"))
+    reference, error = found.pop((hpmc.integrate.Sphere, "SDF"))
     for mean, own in found.values():
         joint = np.hypot(own, error)
         assert joint < 0.1 * ideal
@@ -199,11 +199,11 @@ def test_the_pressure_is_that_of_hpmc(start):
 
 
 def manymove_sdf():
-    return hoomd.manymove.compute.SDF(xmax=0.1, dx=2e-3)
+    return hoomd.manymove.compute.SDF(xmax=0.15, dx=3e-3)
 
 
 def hpmc_sdf():
-    return hpmc.compute.SDF(xmax=0.1, dx=2e-3)
+    return hpmc.compute.SDF(xmax=0.15, dx=3e-3)
 
 
 def test_the_volume_is_that_of_hpmc(start):
@@ -232,6 +232,24 @@ def test_the_volume_is_that_of_hpmc(start):
     joint = np.hypot(own, other)
     assert joint < 0.03 * theirs
     assert abs(ours - theirs) < 4.5 * joint
+
+
+def test_energies_at_one_range_add_up(start):
+    """Two potentials act as one with the sum of their energies."""
+    found = []
+    for energies in ([-1.0, 0.5], [-0.5]):
+        mc = hoomd.manymove.HardSpheres(default_d=0.2)
+        simulation = start(mc, "A")
+        mc.pair_potentials = potentials = [hpmc.pair.Step() for _ in energies]
+        for each, energy in zip(potentials, energies, strict=True):
+            each.params[("A", "A")] = dict(epsilon=[energy], r=[1.3])
+        sdf = manymove_sdf()
+        simulation.operations.computes.append(sdf)
+        simulation.run(60)
+        found.append([mc.state_hash, mc.betaP, sdf.betaP, *sdf.sdf_expansion])
+    assert found[0][0] == found[1][0]
+    assert found[0][1:] == pytest.approx(found[1][1:])
+    assert any(found[0][3:])
 
 
 def test_the_pressure_of_box_moves_may_vary_with_steps(start):
