@@ -27,8 +27,8 @@ class Settings(replica.Measurement):
     System:
         input: GSD file whose last frame is the initial configuration (default none).
         step_ranges: Ranges of the square wells and shoulders around the particles, in diameters. In
-            a mixture they have the unit of --diameters, and a step has a number for each pair of
-            types 0-0, 0-1, ... 1-1; those of the next step follow (default none).
+            a mixture they have the unit of --diameters or of --input, and a step has a number for
+            each pair of types 0-0, 0-1, ... 1-1; those of the next step follow (default none).
         step_energies: Energies of pairs closer than the ranges, in kT, in the same order; a well
             has a negative energy, and the energies of several steps add up (default none).
 
