@@ -83,6 +83,7 @@ class Isobaric(Ensemble):
             "diameters": (np.sort(one.diameters) if swaps else one.diameters).tolist(),
             "contacts": None if one.contacts is None else one.contacts.tolist(),
             "types": one.types.tolist(),
+            "steps": one._parameters.get("steps"),
             "swap moves": swaps,
             "volume_mode": one.volume_mode,
         }

@@ -192,7 +192,7 @@ def test_two_particles_have_the_pressure_of_their_partition_function(device, D, 
 @pytest.mark.thorough
 def test_dilute_spheres_have_the_virial_coefficients_of_the_square_well():
     """Of the range 1.5 and the depth 1/2, at the density 0.12, where B_3 adds 4 % to the pressure.
-    The error is that of 13 % of B_3; B_4 would have to be 40 B_2^3 to add as much."""
+    The error is below 13 % of B_3 = 2.49, and a fourth coefficient of 2.7 would add as much."""
     well, density, per_edge = [Step(1.5, -0.5)], 0.12, 12
     B2, B3 = excluded(well, 3) / 2, third_virial(well)
     box = 3 * ((per_edge**3 / density) ** (1 / 3),)
@@ -345,20 +345,6 @@ def test_a_box_that_grows_changes_its_cells_and_keeps_its_energies(device, sizes
     assert_valid(particles)
     again = particles.replace(pressure=None)  # from positions in float64
     assert again.step_energies == pytest.approx(particles.step_energies, abs=1e-7)
-
-
-def test_steps_without_effect_leave_the_volume_as_it_is_without_them(device):
-    """A shoulder that no pair meets in a crystal, whose decisions have energies of 0."""
-    box = (12.0, 12.0, 12.0)
-    runs = [
-        make((sites(box, 10), box), device, pressure=20.0, rounds=1, types=np.zeros(1000, int),
-             contacts=[[1.0]], steps=steps)
-        for steps in (None, Step(1.0 + 1e-9, -5.0))
-    ]  # fmt: skip
-    for run in runs:
-        run.run_cycles(30)
-    assert runs[0].volume == pytest.approx(runs[1].volume, rel=1e-3)
-    assert runs[0].volume_acceptance > 0.1
 
 
 @pytest.mark.parametrize("mode", ["ln", "several"])

@@ -285,9 +285,10 @@ QUANTITIES = {
 
 def test_quantities_can_be_logged_after_a_run(way):
     simulation, particles = make(SYSTEMS["mixture of spheres"], way)
-    shapes = {"type_shapes": "object"} if way == "component" else {}
+    energies = dict.fromkeys(("external_energy", "pair_energy"), "scalar")
+    others = {"type_shapes": "object", **energies} if way == "component" else {}
     found = dict(particles.loggables)
-    assert found == {**QUANTITIES, **shapes}
+    assert found == {**QUANTITIES, **others}
     for name in found:
         with pytest.raises(hoomd.error.DataAccessError, match=name):
             getattr(particles, name)

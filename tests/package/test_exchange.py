@@ -38,6 +38,7 @@ from manymove import (
 )
 from manymove.adsorption.gas import BOLTZMANN
 from manymove.analysis import estimate
+from manymove.steps import Step
 
 HERE = {"seed": 3, "device": "cpu", "threads": 2}
 PRESSURES = (0.15, 0.25, 0.4)
@@ -359,6 +360,16 @@ def test_state_points_that_are_too_far_apart_are_named():
                 [partial(HardDisks.random, N, 0.3, pressure=N) for N in (20, 21)], **HERE
             ),
             "replica 1: N is 21, and that of replica 0 is 20",
+        ),
+        (
+            lambda: Replicas(
+                [
+                    partial(HardDisks.random, 20, 0.3, pressure=P, steps=Step(1.2, -P))
+                    for P in (1.0, 1.1)
+                ],
+                **HERE,
+            ),
+            "replica 1: steps is",
         ),
         (
             lambda: Replicas(

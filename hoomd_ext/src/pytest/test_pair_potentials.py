@@ -23,6 +23,15 @@ def step():
     return made
 
 
+def deep():
+    """A well and a shoulder whose terms of the pressure exceed that of an ideal gas."""
+    made = hpmc.pair.Step()
+    made.params[("A", "A")] = dict(epsilon=[-1.0, 0.8], r=[1.2, 1.4])
+    made.params[("A", "B")] = dict(epsilon=[-1.5], r=[1.25])
+    made.params[("B", "B")] = dict(epsilon=[1.5], r=[1.3])
+    return made
+
+
 @pytest.fixture
 def start(device, simulation_factory):
     """Make a simulation of 64 spheres of two types with an integrator."""
@@ -164,50 +173,52 @@ def test_a_logger_has_the_pressure_of_all_terms(start):
     assert found[1][2] == mc.pair_energy
 
 
-def test_the_pressure_is_that_of_hpmc(start):
+@pytest.mark.parametrize("types", ["A", "AB"])
+def test_the_pressure_is_that_of_hpmc(start, types):
     """The estimators of all pairs and of the nearest events, and HPMC's, agree within 4.5 joint
-    standard errors, which are below 4 % of the pressure of an ideal gas."""
+    standard errors, which are below 10 % of the pressure of an ideal gas. For one type, the
+    terms of contact and of the two ranges are 2.8, -3.7 and 1.3 in its units."""
     found = {}
-    for mc, sdf, steps in (
-        (hoomd.manymove.HardSpheres(default_d=0.2, sweeps_per_step=8), manymove_sdf(), 1),
-        (hpmc.integrate.Sphere(default_d=0.2, nselect=4), hpmc_sdf(), 4),
+    for mc, sdf in (
+        (hoomd.manymove.HardSpheres(default_d=0.2, sweeps_per_step=16), manymove_sdf()),
+        (hpmc.integrate.Sphere(default_d=0.2, nselect=4), hpmc_sdf()),
     ):
-        simulation = start(mc)
-        mc.pair_potentials = [step()]
+        simulation = start(mc, types)
+        mc.pair_potentials = [deep()]
         simulation.operations.computes.append(sdf)
-        simulation.run(100 * steps)
+        simulation.run(400)
         values = []
         for _ in range(2400):
-            simulation.run(steps)
-            values.append([sdf.betaP, *([mc.betaP] if steps == 1 else [])])
+            simulation.run(4)
+            values.append([sdf.betaP, mc.betaP] if hasattr(mc, "betaP") else [sdf.betaP])
         for name, column in zip(("SDF", "betaP"), np.transpose(values), strict=False):
-            found[steps, name] = blocked(column)
+            found[type(mc), name] = blocked(column)
     ideal = 64 / 5.2**3
-    reference, error = found.pop((4, "SDF"))
+    reference, error = found.pop((hpmc.integrate.Sphere, "SDF"))
     for mean, own in found.values():
         joint = np.hypot(own, error)
-        assert joint < 0.04 * ideal
+        assert joint < 0.1 * ideal
         assert abs(mean - reference) < 4.5 * joint
 
 
 def manymove_sdf():
-    return hoomd.manymove.compute.SDF(xmax=0.04, dx=1e-3)
+    return hoomd.manymove.compute.SDF(xmax=0.15, dx=3e-3)
 
 
 def hpmc_sdf():
-    return hpmc.compute.SDF(xmax=0.04, dx=1e-3)
+    return hpmc.compute.SDF(xmax=0.15, dx=3e-3)
 
 
 def test_the_volume_is_that_of_hpmc(start):
-    """At constant pressure, with a step for each pair of types, within 4.5 joint standard errors,
-    which are below 1.5 % of the volume."""
-    found, betaP = [], 0.9
+    """At constant pressure, within 4.5 joint standard errors, which are below 3 % of the volume.
+    Without steps the volume would be larger by a third."""
+    found, betaP = [], 1.0
     for mc, steps in (
         (hoomd.manymove.HardSpheres(default_d=0.2, sweeps_per_step=4), 1),
         (hpmc.integrate.Sphere(default_d=0.2, nselect=4), 2),
     ):
-        simulation = start(mc)
-        mc.pair_potentials = [step()]
+        simulation = start(mc, "A")
+        mc.pair_potentials = [deep()]
         if steps == 1:
             mc.box_moves = {"betaP": betaP, "volume": {"mode": "ln", "delta": 0.05}}
         else:
@@ -216,14 +227,32 @@ def test_the_volume_is_that_of_hpmc(start):
             simulation.operations.updaters.append(moves)
         simulation.run(500 * steps)
         volumes = []
-        for _ in range(4000):
+        for _ in range(3000):
             simulation.run(steps)
             volumes.append(simulation.state.box.volume)
         found.append(blocked(volumes))
     (ours, own), (theirs, other) = found
     joint = np.hypot(own, other)
-    assert joint < 0.015 * theirs
+    assert joint < 0.03 * theirs
     assert abs(ours - theirs) < 4.5 * joint
+
+
+def test_energies_at_one_range_add_up(start):
+    """Two potentials act as one with the sum of their energies."""
+    found = []
+    for energies in ([-1.0, 0.5], [-0.5]):
+        mc = hoomd.manymove.HardSpheres(default_d=0.2)
+        simulation = start(mc, "A")
+        mc.pair_potentials = potentials = [hpmc.pair.Step() for _ in energies]
+        for each, energy in zip(potentials, energies, strict=True):
+            each.params[("A", "A")] = dict(epsilon=[energy], r=[1.3])
+        sdf = manymove_sdf()
+        simulation.operations.computes.append(sdf)
+        simulation.run(60)
+        found.append([mc.state_hash, mc.betaP, sdf.betaP, *sdf.sdf_expansion])
+    assert found[0][0] == found[1][0]
+    assert found[0][1:] == pytest.approx(found[1][1:])
+    assert any(found[0][3:])
 
 
 def test_the_pressure_of_box_moves_may_vary_with_steps(start):

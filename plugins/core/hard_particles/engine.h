@@ -327,9 +327,8 @@ class MANYMOVE_API Engine {
   // run has the same rows).
   virtual void set_sampling(const Sampling& sampling) = 0;
   // Finished rows, [rows][1 + 2 steps][kinds][bins], and the cycle at which each ended; they are
-  // handed over once. There is one kind of pairs, or one for each pair of types in the order (0,
-  // 0), (0, 1),
-  // ... (1, 1), ...
+  // handed over once. Kinds are the pairs of types in the order (0, 0), (0, 1), ... (1, 1), ...,
+  // or one without types.
   virtual std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
   // The same histograms of the present configuration, [1 + 2 steps][kinds][bins].
   virtual std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const = 0;

@@ -67,6 +67,14 @@ MM_HD void step_bins(const StepView& s, const Law& law, const ContactBins& bins,
   }
 }
 
+// What a GPU needs for the histograms of a sample, which are in a block's fast memory if they fit.
+struct Histograms {
+  ContactBins bins;
+  StepView steps;
+  int number;
+  bool in_shared;
+};
+
 // ---- changes of the box (docs/theory/step_potentials.md, section 6) ----
 
 // A pair that may cross a range: its squared distance in integer units, and the place of the step

@@ -148,7 +148,6 @@ def spheres(**common: Any) -> int:
     Examples:
       manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 5000
       manymove spheres --diameters 1,1.4 --fractions 0.7,0.3 --packing-fraction 0.5
-      manymove spheres --step-ranges 1.5 --step-energies -0.5 --packing-fraction 0.2
       manymove spheres --start fcc --particles 4000 --equation-of-state --packing-fractions 0.55,0.6
     """
     return _hard_particles(Spheres, common, 0.49, SPHERE_FRACTIONS)

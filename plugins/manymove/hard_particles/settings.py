@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -27,8 +27,8 @@ class Settings(replica.Measurement):
     System:
         input: GSD file whose last frame is the initial configuration (default none).
         step_ranges: Ranges of the square wells and shoulders around the particles, in diameters. In
-            a mixture they have the unit of --diameters, and a step has a number for each pair of
-            types 0-0, 0-1, ... 1-1; those of the next step follow (default none).
+            a mixture they have the unit of --diameters or of --input, and a step has a number for
+            each pair of types 0-0, 0-1, ... 1-1; those of the next step follow (default none).
         step_energies: Energies of pairs closer than the ranges, in kT, in the same order; a well
             has a negative energy, and the energies of several steps add up (default none).
 
@@ -157,7 +157,7 @@ class Settings(replica.Measurement):
             )
         unit = given.diameter or 1.0
 
-        def tables(flat: tuple[float, ...], factor: float) -> list[np.ndarray]:
+        def tables(flat: tuple[float, ...], factor: float) -> list[Any]:
             found = np.zeros((len(flat) // len(pairs[0]), types, types))
             found[:, pairs[0], pairs[1]] = np.reshape(flat, (len(found), -1)) * factor
             return [table + np.triu(table, 1).T for table in found]

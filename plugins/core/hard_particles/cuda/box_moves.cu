@@ -119,14 +119,23 @@ __global__ void __launch_bounds__(kThreads) search_kernel(const System* systems)
                          [&](double least) { search.answer->least_ratio = least; });
 }
 
-// A thread for each cell. Pairs beyond the capacity are counted only.
+// The pairs that may cross a range, for which there is room; `number` counts all of them.
+struct CrossingSearch {
+  Law law;
+  StepView steps;
+  CrossingsWanted wanted;
+  Crossing* found;
+  unsigned int room;
+  unsigned int* number;
+};
+
+// A thread for each cell.
 template <int D>
 __global__ void __launch_bounds__(kThreads)
-    crossings_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
-                     const __grid_constant__ StepView steps,
-                     const __grid_constant__ CrossingsWanted wanted, const Sphere* spheres,
-                     const std::uint32_t* counts, std::int64_t cells, Crossing* crossings,
-                     unsigned int capacity, unsigned int* number) {
+    crossings_kernel(const __grid_constant__ Geometry g,
+                     const __grid_constant__ CrossingSearch search, const Sphere* spheres,
+                     const std::uint32_t* counts, std::int64_t cells) {
+  const auto& [law, steps, wanted, found, room, number] = search;
   const std::int64_t index = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (index >= cells) return;
   int cell[3];
@@ -137,7 +146,7 @@ __global__ void __launch_bounds__(kThreads)
                    const float d[3] = {dx, dy, dz};
                    crossings_of(steps, law, wanted, i, j, d, [&](const Crossing& pair) {
                      const unsigned int at = atomicAdd(number, 1u);
-                     if (at < capacity) crossings[at] = pair;
+                     if (at < room) found[at] = pair;
                    });
                  });
 }
@@ -292,9 +301,10 @@ std::vector<Crossing> BoxMoves::crossings(const State& s, const Law& law, const 
   while (true) {
     number_of_crossings_.clear(stream);
     kernel<<<blocks(cells), kThreads, 0, stream>>>(
-        s.local(), law, steps, wanted, spheres, counts, static_cast<std::int64_t>(cells),
-        crossings_.data(), static_cast<unsigned int>(crossings_.size()),
-        number_of_crossings_.data());
+        s.local(),
+        CrossingSearch{law, steps, wanted, crossings_.data(),
+                       static_cast<unsigned int>(crossings_.size()), number_of_crossings_.data()},
+        spheres, counts, static_cast<std::int64_t>(cells));
     check_launch();
     const std::size_t number = number_of_crossings_.values(stream)[0];
     if (number > crossings_.size()) {

@@ -123,9 +123,7 @@ struct System {
   Scratch scratch;
   int capacity;       // as in LaunchConfig
   int tiles, cycles;  // it takes part in the first cycles of a launcher's batch
-  ContactBins bins;
-  int histograms;
-  bool in_shared;       // whether a block has its histograms in shared memory
+  Histograms histograms;
   Rescaling rescaling;  // before the first cycle
   RatioSearch search;   // after the last one
   // Swap moves.
@@ -156,8 +154,7 @@ struct CycleKernels {
   CycleKernel crowded;  // few tiles, with many particles in a cell
 };
 struct KernelsOfLaw : CycleKernels {
-  void (*histogram)(Geometry, Law, ContactBins, StepView, int histograms, bool in_shared,
-                    const Sphere*, const std::uint32_t*, std::uint64_t*);
+  void (*histogram)(Geometry, Law, Histograms, const Sphere*, const std::uint32_t*, std::uint64_t*);
   void (*histogram_of_systems)(const System*, std::uint64_t* const* rows, int cycle);
 };
 // Those of D dimensions and of the contact law; a source each. Sums: of a table whose contact

@@ -184,9 +184,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
                plan_.capacity_in_group,
                state_.tiles(),
                0,
-               sampling_.every ? contact_bins(state_, sampling_) : ContactBins{},
-               state_.histograms(),
-               histogram_bytes(sampling_) > 0};
+               sampling_.every ? histograms(sampling_) : Histograms{}};
     if (std::exchange(rescales_, false)) all.rescaling = box_moves_->rescaling(state_, tables());
     if (state_.swaps()) {
       const DeviceGuard here = use();
@@ -348,14 +346,8 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       values_.push_back(on_device(field.values, stream_));
       points_.push_back(on_device(field.points, stream_));
     }
-    upload_steps();
+    steps_.upload(state_, stream_);
     place_law();
-  }
-  void upload_steps() {
-    step_squares_ = on_device(state_.step_squares, stream_);
-    step_bounds_ = on_device(state_.step_bounds, stream_);
-    step_reaches_ = on_device(state_.step_reaches, stream_);
-    step_energies_ = on_device(state_.step_energies, stream_);
   }
   void place_law() {
     const LawTables t = tables();
@@ -376,16 +368,8 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       if (term.values) term.values = values_[k].data();
       term.points = points_[k].data();
     }
-    view.steps = steps_here();
+    view.steps = steps_.view(state_);
     return view;
-  }
-  StepView steps_here() const {
-    StepView steps = step_view(state_);
-    steps.squares = step_squares_.data();
-    steps.bounds = step_bounds_.data();
-    steps.reaches = step_reaches_.data();
-    steps.energies = step_energies_.data();
-    return steps;
   }
 
   Scratch scratch() const {
@@ -467,9 +451,9 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     const BoxAnswer answer = box_moves_->end(stream_);
     std::vector<Crossing> crossings;
     if (!state_.parameters.steps.empty()) {
-      crossings = crossings_of_ranks(
-          state_,
-          box_moves_->crossings(state_, law_, steps_here(), own_spheres(), own_counts(), stream_));
+      crossings =
+          crossings_of_ranks(state_, box_moves_->crossings(state_, law_, steps_.view(state_),
+                                                           own_spheres(), own_counts(), stream_));
     }
     // The host repeats the device's choice from the same ratio and the same random numbers.
     const double to = change_volume(state_, least_of_ranks(state_, answer.least_ratio), crossings);
@@ -489,7 +473,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   void follow_volume(double to) {
     if (to != state_.data.volume) {
       set_volume(state_, to);
-      if (!state_.parameters.steps.empty()) upload_steps();
+      if (!state_.parameters.steps.empty()) steps_.upload(state_, stream_);
     }
     record_volume();
     place_law();
@@ -519,13 +503,16 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     const std::size_t bytes = row_size(sampling) * sizeof(std::uint32_t);
     return bytes <= kSharedLimit ? bytes : 0;
   }
+  Histograms histograms(const Sampling& sampling) const {
+    return {contact_bins(state_, sampling), steps_.view(state_), state_.histograms(),
+            histogram_bytes(sampling) > 0};
+  }
   void add_pairs(const Sampling& sampling, std::uint64_t* row) const override {
     const std::size_t bytes = histogram_bytes(sampling);
     fetch_neighbors({2, 0, 0, 2});  // pairs reach no farther
     const std::size_t cells = state_.row_cells() * static_cast<std::size_t>(state_.rows());
     kernels_.histogram<<<blocks_for(cells, kHistogramThreads), kHistogramThreads, bytes, stream_>>>(
-        state_.local(), law_, contact_bins(state_, sampling), steps_here(), state_.histograms(),
-        bytes > 0, own_spheres(), own_counts(), row);
+        state_.local(), law_, histograms(sampling), own_spheres(), own_counts(), row);
   }
 
   KernelsOfLaw kernels_;
@@ -540,9 +527,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   DeviceBuffer<float> sigmas_, radii_;
   DeviceBuffer<std::uint8_t> pinned_;
   std::vector<DeviceBuffer<double>> values_, points_;  // of each field
-  DeviceBuffer<double> step_squares_;
-  DeviceBuffer<float> step_bounds_, step_reaches_;
-  DeviceBuffer<std::int64_t> step_energies_;
+  DeviceSteps steps_;
   std::optional<BoxMoves> box_moves_;  // at constant pressure
   std::optional<CudaInsertions> insertions_;
   bool rescales_ = false;                         // before the next cycle, in a group

@@ -551,56 +551,5 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   make_cycle<D, C, V, false>(g, law, d, b, config, VolumeChoice{}, &fields);
 }
 
-// One thread per cell; the block's histograms are in shared memory if they fit, [histograms][bins].
-template <int D, Contact C>
-__device__ __forceinline__ void add_histograms(const Geometry& g, const Law& law,
-                                               const ContactBins& bins, const StepView& steps,
-                                               int histograms, bool in_shared,
-                                               const Sphere* spheres, const std::uint32_t* counts,
-                                               std::uint64_t* row) {
-  extern __shared__ std::uint32_t mine[];
-  const int size = histograms * bins.bins;
-  const auto count = [&](int place) {
-    if (in_shared)
-      atomicAdd(mine + place, 1u);
-    else
-      atomicAdd(reinterpret_cast<unsigned long long*>(row + place), 1ull);
-  };
-  if (in_shared)
-    for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = 0;
-  __syncthreads();
-  const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (index < counted_cells<D>(g)) {
-    int cell[3];
-    cell_at(g, index, cell);
-    const auto n = static_cast<int>(counts[index]);
-    for (int slot = 0; slot < n; ++slot)
-      for_pairs<D>(g, spheres, counts, bins.range, cell, slot,
-                   [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
-                     const int bin = contact_bin<C>(law, bins, i, j, dx, dy, dz);
-                     if (bin >= 0) count(bin);
-                     if constexpr (C == Contact::table) {
-                       const float d[3] = {dx, dy, dz};
-                       step_bins(steps, law, bins, i, j, d, count);
-                     }
-                   });
-  }
-  // The block's histograms are complete.
-  __syncthreads();
-  if (in_shared)
-    for (int i = threadIdx.x; i < size; i += blockDim.x)
-      if (mine[i])
-        atomicAdd(reinterpret_cast<unsigned long long*>(row + i),
-                  static_cast<unsigned long long>(mine[i]));
-}
-
-template <int D, Contact C>
-__global__ void histogram_kernel(const Geometry g, const Law law, const ContactBins bins,
-                                 const StepView steps, int histograms, bool in_shared,
-                                 const Sphere* spheres, const std::uint32_t* counts,
-                                 std::uint64_t* row) {
-  add_histograms<D, C>(g, law, bins, steps, histograms, in_shared, spheres, counts, row);
-}
-
 }  // namespace
 }  // namespace manymove::hard_particles

@@ -12,6 +12,30 @@
 
 namespace manymove::hard_particles {
 
+// The steps of a state in the memory of a device.
+class DeviceSteps {
+ public:
+  void upload(const State& state, cudaStream_t stream) {
+    squares_ = on_device(state.step_squares, stream);
+    bounds_ = on_device(state.step_bounds, stream);
+    reaches_ = on_device(state.step_reaches, stream);
+    energies_ = on_device(state.step_energies, stream);
+  }
+  StepView view(const State& state) const {
+    StepView steps = step_view(state);
+    steps.squares = squares_.data();
+    steps.bounds = bounds_.data();
+    steps.reaches = reaches_.data();
+    steps.energies = energies_.data();
+    return steps;
+  }
+
+ private:
+  DeviceBuffer<double> squares_;
+  DeviceBuffer<float> bounds_, reaches_;
+  DeviceBuffer<std::int64_t> energies_;
+};
+
 struct Plan {
   CycleKernel kernel{};
   LaunchConfig config{};

@@ -3,6 +3,7 @@
 // one system, with arguments from a table in the device's memory.
 #pragma once
 
+#include "histograms.cuh"
 #include "particles_kernels.cuh"
 
 namespace manymove::hard_particles {
@@ -47,9 +48,8 @@ __global__ void histogram_of_systems(const System* systems, std::uint64_t* const
   copy_to_block(g, system.g);
   __syncthreads();
   const int next = (cycle + 1) & 1;
-  // Systems with steps are not among them.
-  add_histograms<D, C>(g, system.law, system.bins, StepView{}, system.histograms, system.in_shared,
-                       system.spheres[next], system.counts[next], row);
+  add_histograms<D, C>(g, system.law, system.histograms, system.spheres[next], system.counts[next],
+                       row);
 }
 
 }  // namespace
