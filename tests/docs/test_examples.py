@@ -47,6 +47,7 @@ FIGURES = {
     "hard_spheres/crystallization.py": "h100-spheres-crystallization",
     "hard_spheres/interface_velocity.py": "spheres-interface-velocity",
     "hard_spheres/swap_moves.py": "swap-moves",
+    "hard_spheres/vapor_liquid.py": "cpu-spheres-vapor-liquid",
     "hoomd_bilayer/run.py": "cpu-hoomd-bilayer",
     "hoomd_hard_spheres/run.py": "cpu-hoomd-spheres",
     "n_butane_in_mfi/run.py": "cpu-n-butane-in-mfi",
