@@ -23,8 +23,8 @@ import manymove
 from manymove import (
     METHANE, Adsorbate, Adsorption, Brush, ConstantPressure, DPDFluid, Displacements,
     EinsteinCrystal, Electrolyte, Electrostatics, EnergyGrid, Estimate, Ewald, Forces,
-    Framework, Grid, HardDisks, HardSpheres, Interactions, IonOverlapError, Ions, Mixture,
-    Molecules, OverlapError, PairCorrelations, Profile, ProfileAxis, RankLost, Ranks,
+    Framework, GrandCanonical, Grid, HardDisks, HardSpheres, Interactions, IonOverlapError, Ions,
+    Mixture, Molecules, OverlapError, PairCorrelations, Profile, ProfileAxis, RankLost, Ranks,
     ReplicaExchange, Replicas, Salt, Species, Sphere, Start, Steps, Supercell, Swaps, Tuning,
     bcc_packing, fcc_packing, hcp_packing, hexagonal_packing, random_packing,
     random_sphere_packing, read_framework, replicate, square_packing,
@@ -52,6 +52,9 @@ def hard_disks(folder: Path) -> float:
     print(f"{pressure:.2f}", value, larger, pressure.to_dict())
     tried: list[Tuning] = disks.tune(sweeps=100)
     box: tuple[float, float] = disks.box
+    gas = HardDisks(np.empty((0, 2)), box, seed=1, fugacity=GrandCanonical(0.1, every=2))
+    z: float | tuple[float, ...] | None = gas.fugacity
+    print(z, HardDisks(np.empty((0, 2)), box, seed=1, fugacity={0: 0.1}).insertion_acceptance)
     disks.save(folder / "disks.npz", keep_previous=True)
     again: HardDisks = HardDisks.load(folder / "disks.npz", device="cpu", threads=1)
     with TrajectoryWriter(folder / "disks.gsd", box, disks.diameter) as trajectory:

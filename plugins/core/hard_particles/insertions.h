@@ -45,10 +45,12 @@ struct InsertionTile {
   std::uint32_t* counts;
 };
 
-// A coordinate of a new particle, relative to the center of its cell: one of its H odd integers,
-// with the same probability up to 2^-22 of it, by 42 random bits.
-MM_HD float uniform_place(std::uint32_t word, std::uint32_t more, float half) {
-  const std::uint64_t random = static_cast<std::uint64_t>(word) << 10 | (more & 1023u);
+// A coordinate of a new particle along an axis, relative to the center of its cell: one of its H
+// odd integers, with the same probability up to 2^-22 of it, by 42 random bits. Each axis has a
+// word of its own, and ten bits of the fourth one.
+MM_HD float uniform_place(const std::uint32_t word[4], int axis, float half) {
+  const std::uint64_t random =
+      static_cast<std::uint64_t>(word[axis]) << 10 | (word[3] >> (10 * axis) & 1023u);
   const auto places = static_cast<std::uint64_t>(half);
   return static_cast<float>(2 * (random * places >> 42) + 1) - half;
 }
@@ -75,7 +77,8 @@ struct InsertionVisit {
     for (int s = 0; s < particles(); ++s) n += type_of<C>(t.law, slots()[s].id) == type;
     return n;
   }
-  // The slot of the k-th particle of a type: by the indices, and then the new ones as they came.
+  // The slot of the k-th particle of a type: by the indices, and then the new ones as they came. A
+  // GPU's slots are in any order, and few enough to count those before each.
   MM_HD int slot_of(std::int32_t type, int k) const {
     for (int s = 0; s < particles(); ++s) {
       if (type_of<C>(t.law, slots()[s].id) != type) continue;
@@ -168,9 +171,9 @@ struct InsertionVisit {
       Sphere p{0, 0, 0, new_index(type)};
       if (comes) {
         draw(place, 1);
-        p.x = uniform_place(place[0], place[3], t.g.half[0]);
-        p.y = uniform_place(place[1], place[3] >> 10, t.g.half[1]);
-        if (D == 3) p.z = uniform_place(place[2], place[3] >> 20, t.g.half[2]);
+        p.x = uniform_place(place, 0, t.g.half[0]);
+        p.y = uniform_place(place, 1, t.g.half[1]);
+        if (D == 3) p.z = uniform_place(place, 2, t.g.half[2]);
         ++n;
       } else {
         slot =

@@ -384,9 +384,11 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         return bool(self._engine.join(group))
 
     def _run_piece(self, cycles: int) -> None:
-        self._engine.run(cycles)
-        if self.fugacity is not None and self._sizes.types is not None:
-            self._sizes = replace(self._sizes, types=self._engine.types())
+        try:
+            self._engine.run(cycles)
+        finally:  # also after Ctrl-C
+            if self.fugacity is not None and self._sizes.types is not None:
+                self._sizes = replace(self._sizes, types=self._engine.types())
         for sampling in self._samplings:
             sampling.collect()
 
@@ -558,7 +560,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         fluid.
         """
         phases = self.positions * (2 * np.pi / np.array(self.box))
-        return np.exp(1j * phases).sum(axis=0) / math.sqrt(self.N)
+        return np.exp(1j * phases).sum(axis=0) / math.sqrt(max(1, self.N))
 
     # ---- pressure --------------------------------------------------------------------------------
 

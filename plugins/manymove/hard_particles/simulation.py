@@ -107,7 +107,7 @@ class HardDisks(HardParticles):
 
         Raises:
             RuntimeError: the disks are a mixture or at constant pressure, some are pinned, or there
-                are external fields or steps.
+                are external fields, steps or a fugacity.
         """
         if self._general:
             raise RuntimeError(
@@ -115,7 +115,7 @@ class HardDisks(HardParticles):
                 + (
                     "a mixture"
                     if self.mixed
-                    else "at constant pressure, partly pinned, in fields or with steps"
+                    else "at constant pressure, partly pinned, in fields, with steps or a fugacity"
                 )
             )
         return complex(*self._engine.bond_order(_NEIGHBOR_REACH * self.diameter))

@@ -340,8 +340,9 @@ def make_frame(
     if diameters is not None:
         each = np.atleast_1d(np.asarray(diameters, dtype=np.float64))
         frame.particles.diameter = np.broadcast_to(each, len(positions))
-        equal = (each == each[0]).all()
-        frame.log[_DIAMETER if equal else _DIAMETERS] = each[:1] if equal else each
+        equal = (each == each[:1]).all()
+        if each.size:
+            frame.log[_DIAMETER if equal else _DIAMETERS] = each[:1] if equal else each
     if types is not None:
         frame.particles.typeid = types
         count = max(0 if contacts is None else len(contacts), int(np.max(types, initial=-1)) + 1)

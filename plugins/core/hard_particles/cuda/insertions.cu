@@ -21,12 +21,11 @@ template <int D, Contact C>
 __global__ void __launch_bounds__(kThreads)
     visit_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
                  const __grid_constant__ InsertionRules rules,
-                 const __grid_constant__ FieldView fields, bool in_fields, Sphere* spheres,
+                 const __grid_constant__ FieldView fields, bool energies, Sphere* spheres,
                  std::uint32_t* counts, const ChangeLists lists) {
   const int tile = tile_of<D>(g, static_cast<int>(blockIdx.x));
   const TileBounds bounds = tile_bounds<D>(g, tile);
-  const InsertionTile t{g, law, rules, in_fields ? &fields : nullptr, bounds, tile, spheres,
-                        counts};
+  const InsertionTile t{g, law, rules, energies ? &fields : nullptr, bounds, tile, spheres, counts};
   InsertionCounts made{};
   for (int turn = 0; turn < 1 << D; ++turn) {
     const auto set = static_cast<int>(rules.order >> (3 * turn) & 7u);
@@ -37,7 +36,8 @@ __global__ void __launch_bounds__(kThreads)
       swap_cell<D>(n, set, k, at);
       const std::int64_t here = grid_cell<D>(g, bounds, at);
       const InsertionVisit<D, C> visit{t, at, here};
-      visit.make(made, [&](std::uint32_t id) { lists.removed[atomicAdd(lists.ends + 1, 1ull)] = id; });
+      visit.make(made,
+                 [&](std::uint32_t id) { lists.removed[atomicAdd(lists.ends + 1, 1ull)] = id; });
       // The host sorts both lists.
       for (int s = 0; s < visit.particles(); ++s)
         if (const std::uint32_t id = visit.slots()[s].id; is_new(id))
@@ -71,6 +71,18 @@ __global__ void rename_kernel(Sphere* spheres, const std::uint32_t* counts, std:
   }
 }
 
+// A copy of host memory in a buffer that grows; returns when it is complete.
+template <class T>
+void keep(DeviceBuffer<T>& buffer, const std::vector<T>& host, cudaStream_t stream) {
+  if (host.empty()) return;
+  if (buffer.size() < host.size()) {
+    buffer = DeviceBuffer<T>(2 * host.size());
+    buffer.clear(stream);
+  }
+  copy_in(buffer.data(), host.data(), host.size() * sizeof(T), stream);
+  check(cudaStreamSynchronize(stream), "copy to the GPU");
+}
+
 std::size_t own_cells(const State& state) {
   return state.row_cells() * static_cast<std::size_t>(state.rows());
 }
@@ -81,12 +93,22 @@ CudaInsertions::CudaInsertions(const State& state, cudaStream_t stream)
     : types_(on_device(state.inserted_types, stream)),
       logarithms_(on_device(state.insertion_logarithms, stream)) {}
 
-Changes CudaInsertions::visit(const State& state, const Law& law, const FieldView* fields,
-                              Sphere* spheres, std::uint32_t* counts, cudaStream_t stream) {
-  const std::size_t most = own_cells(state) * static_cast<std::size_t>(state.geometry.slots);
+void CudaInsertions::make(State& state, const Law& law, const FieldView& fields, Sphere* spheres,
+                          std::uint32_t* counts, DeviceBuffer<Label>& labels, cudaStream_t stream) {
+  visit(state, law, fields, spheres, counts, stream);
+  const NewIndices of = settle_changes(state, changes(state, stream));
+  adopt(state, of, spheres, counts, stream);
+  // The labels of a single type are all the same.
+  if (law.types > 1 || state.labels.size() > labels.size()) keep(labels, state.labels, stream);
+}
+
+void CudaInsertions::visit(const State& state, const Law& law, const FieldView& fields,
+                           Sphere* spheres, std::uint32_t* counts, cudaStream_t stream) {
   // A slot holds one new particle at most, and an index is removed once.
+  const std::size_t most = own_cells(state) * static_cast<std::size_t>(state.geometry.slots);
   if (inserted_.size() < most) inserted_ = DeviceBuffer<Inserted>(most);
-  if (removed_.size() < state.particles) removed_ = DeviceBuffer<std::uint32_t>(2 * state.particles);
+  if (removed_.size() < state.particles)
+    removed_ = DeviceBuffer<std::uint32_t>(2 * state.particles);
   sums_.clear(stream);
   ends_.clear(stream);
   InsertionRules rules = insertion_rules(state, state.data.counters.cycles);
@@ -97,47 +119,49 @@ Changes CudaInsertions::visit(const State& state, const Law& law, const FieldVie
     if constexpr (P::kContact != Contact::additive) {
       visit_kernel<P::kDimensions, P::kContact>
           <<<static_cast<unsigned>(state.tiles()), kThreads, 0, stream>>>(
-              state.local(), law, rules, fields ? *fields : FieldView{}, fields != nullptr, spheres,
-              counts, {sums_.data(), ends_.data(), inserted_.data(), removed_.data()});
+              state.local(), law, rules, fields, state.has_energies(), spheres, counts,
+              {sums_.data(), ends_.data(), inserted_.data(), removed_.data()});
       check_launch();
     }
   });
-  Changes changes;
+}
+
+Changes CudaInsertions::changes(const State& state, cudaStream_t stream) const {
+  Changes found;
   const auto ends = ends_.values(stream);
-  changes.counts = sums_.first_value(stream);
-  changes.inserted.resize(ends[0]);
-  changes.removed.resize(ends[1]);
-  if (ends[0]) inserted_.download(changes.inserted.data(), stream, ends[0]);
-  if (ends[1]) removed_.download(changes.removed.data(), stream, ends[1]);
-  for (Inserted& each : changes.inserted)
+  found.counts = sums_.first_value(stream);
+  found.inserted.resize(ends[0]);
+  found.removed.resize(ends[1]);
+  if (ends[0]) inserted_.download(found.inserted.data(), stream, ends[0]);
+  if (ends[1]) removed_.download(found.removed.data(), stream, ends[1]);
+  for (Inserted& each : found.inserted)
     each.cell = cell_of_whole(state, static_cast<std::int64_t>(each.cell));
-  return changes;
+  return found;
 }
 
 void CudaInsertions::adopt(const State& state, const NewIndices& of, Sphere* spheres,
-                           const std::uint32_t* counts, cudaStream_t stream) const {
+                           const std::uint32_t* counts, cudaStream_t stream) {
   std::vector<std::int64_t> slots;
-  std::vector<std::uint32_t> ids;
+  std::vector<std::uint32_t> indices;
   for (std::size_t k = 0; k < of.inserted.size(); ++k) {
     const std::int64_t cell = own_cell(state, of.inserted[k].cell);
     if (cell < 0) continue;
     slots.push_back(cell * state.geometry.slots + of.inserted[k].slot);
-    ids.push_back(of.of_inserted[k]);
+    indices.push_back(of.of_inserted[k]);
   }
-  const auto number = static_cast<int>(ids.size());
-  const auto own_slots = on_device(slots, stream);
-  const auto own_ids = on_device(ids, stream);
-  const auto of_former = on_device(of.of_former, stream);
-  if (number > 0)
-    name_kernel<<<blocks_for(ids.size(), std::size_t{kThreads}), kThreads, 0, stream>>>(
-        spheres, own_slots.data(), own_ids.data(), number);
-  if (!of.of_former.empty())
+  if (!slots.empty()) {
+    keep(slots_, slots, stream);
+    keep(indices_, indices, stream);
+    name_kernel<<<blocks_for(slots.size(), std::size_t{kThreads}), kThreads, 0, stream>>>(
+        spheres, slots_.data(), indices_.data(), static_cast<int>(slots.size()));
+  }
+  if (!of.of_former.empty()) {
+    keep(former_, of.of_former, stream);
     rename_kernel<<<blocks_for(own_cells(state), std::size_t{kThreads}), kThreads, 0, stream>>>(
         spheres, counts, static_cast<std::int64_t>(own_cells(state)), state.geometry.slots,
-        static_cast<std::uint32_t>(state.particles), of_former.data());
+        static_cast<std::uint32_t>(state.particles), former_.data());
+  }
   check_launch();
-  // The arrays are freed when this returns.
-  check(cudaStreamSynchronize(stream), "insertions");
 }
 
 }  // namespace manymove::hard_particles

@@ -14,21 +14,26 @@ class CudaInsertions {
  public:
   CudaInsertions(const State& state, cudaStream_t stream);
 
-  // Makes the visits in cells from this rank's first on, and returns what they have changed.
-  // fields: null without fields and steps.
-  Changes visit(const State& state, const Law& law, const FieldView* fields, Sphere* spheres,
-                std::uint32_t* counts, cudaStream_t stream);
-  // Writes the new indices into the same cells.
-  void adopt(const State& state, const NewIndices& of, Sphere* spheres,
-             const std::uint32_t* counts, cudaStream_t stream) const;
+  // Makes the visits in cells from this rank's first on. labels: of the law, an array that grows.
+  // Collective.
+  void make(State& state, const Law& law, const FieldView& fields, Sphere* spheres,
+            std::uint32_t* counts, DeviceBuffer<Label>& labels, cudaStream_t stream);
 
  private:
+  void visit(const State& state, const Law& law, const FieldView& fields, Sphere* spheres,
+             std::uint32_t* counts, cudaStream_t stream);
+  Changes changes(const State& state, cudaStream_t stream) const;
+  void adopt(const State& state, const NewIndices& of, Sphere* spheres, const std::uint32_t* counts,
+             cudaStream_t stream);
+
   DeviceBuffer<std::int32_t> types_;
   DeviceBuffer<double> logarithms_;
   DeviceBuffer<InsertionCounts> sums_{1};
   DeviceBuffer<unsigned long long> ends_{2};  // of `inserted_` and `removed_`
   DeviceBuffer<Inserted> inserted_;
   DeviceBuffer<std::uint32_t> removed_;
+  DeviceBuffer<std::int64_t> slots_;  // of the new particles
+  DeviceBuffer<std::uint32_t> indices_, former_;
 };
 
 }  // namespace manymove::hard_particles

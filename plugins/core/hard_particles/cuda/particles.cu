@@ -126,10 +126,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
       box_moves_.emplace(state_, stream_);
     if (state_.grand_canonical()) insertions_.emplace(state_, stream_);
     upload(state_.start,
-           state_.grand_canonical()
-               ? 1
-               : 1 - static_cast<double>(std::count(first, first + own, 0u)) /
-                         static_cast<double>(own));
+           1 - static_cast<double>(std::count(first, first + own, 0u)) / static_cast<double>(own));
     state_.start = {};
   }
   ~CudaParticles() override { end_exchange(); }
@@ -302,15 +299,9 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   void insert_and_delete() {
     fetch_neighbors({1, 0, 0, 1});
     if (state_.strip) finish();
-    const FieldView fields = state_.has_energies() ? fields_here() : FieldView{};
     Sphere* const spheres = spheres_[now_].data() + first_cell() * state_.geometry.slots;
     std::uint32_t* const counts = counts_[now_].data() + first_cell();
-    Changes changes = insertions_->visit(state_, law_, state_.has_energies() ? &fields : nullptr,
-                                         spheres, counts, stream_);
-    const NewIndices of = settle_changes(state_, std::move(changes));
-    insertions_->adopt(state_, of, spheres, counts, stream_);
-    if (state_.labels.empty() && !labels_.size()) return;
-    labels_ = on_device(state_.labels, stream_);
+    insertions_->make(state_, law_, fields_here(), spheres, counts, labels_, stream_);
     place_law();
   }
   TrialCounters own_swaps() const override {
@@ -555,7 +546,6 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   }
 
   double mean_occupation() const {
-    if (state_.grand_canonical()) return 1;  // all cells may fill
     return std::min(1.0,
                     static_cast<double>(state_.particles) / static_cast<double>(state_.cells()));
   }
@@ -588,7 +578,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   DeviceBuffer<double> step_squares_;
   DeviceBuffer<float> step_bounds_, step_reaches_;
   DeviceBuffer<std::int64_t> step_energies_;
-  std::optional<BoxMoves> box_moves_;             // at constant pressure
+  std::optional<BoxMoves> box_moves_;  // at constant pressure
   std::optional<CudaInsertions> insertions_;
   bool rescales_ = false;                         // before the next cycle, in a group
   PairSearch search_{};                           // of the last cycle
