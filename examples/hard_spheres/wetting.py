@@ -234,7 +234,7 @@ def main() -> None:
     if not all(0 < each <= 0.9 for each in options.densities):
         parser.error("--densities must be positive and at most 0.9")
     if len(set(options.densities)) < max(TERMS, len(options.densities)):
-        parser.error(f"--densities must be at least {TERMS} different numbers")
+        parser.error(f"--densities must be at least {TERMS} numbers, all different")
     report = script.read(options)[0] if options.draw else run(options)
     plot(options.output / "picture.png", report)
     print(f"results in {options.output}/")
