@@ -160,23 +160,20 @@ def test_spheres_have_the_density_of_carnahan_and_starling(device, phi):
     z = 6 * phi / math.pi * math.exp(excess_of_carnahan_and_starling(phi))
     spheres = make((NOTHING, (8.0, 8.0, 8.0)), device, fugacity=z)
     spheres.run_cycles(400)
-    numbers, rooms, pressures, random = [], [], [], np.random.default_rng(3)
+    numbers, rooms, random = [], [], np.random.default_rng(3)
     box = np.array(spheres.box)
 
     def read(one):
         numbers.append(one.N)
         places = random.uniform(-0.5, 0.5, (1000, 3)) * box
         rooms.append(fit(places, one.positions, np.ones(one.N), box).mean())
-        constant, weights = pressure_weights(
-            BINS, DELTA_R, DEGREE, N=one.N, packing_fraction=one.packing_fraction, dimensions=3
-        )
-        pressures.append(constant + weights @ one.core.contact_histogram(DELTA_R, BINS))
 
+    spheres.sample_pressure(every=1e-9, record=60)
     spheres.run_cycles(3000, [(4, read)])
     found = estimate(np.array(numbers)) * (math.pi / 6 / 512)
     assert found.error < 3e-3 * phi
     assert abs(found.value - phi) < 5 * found.error + 1e-3 * phi
-    pressure = estimate(np.array(pressures))
+    pressure = spheres.pressure_average
     expected = 6 * phi / math.pi * (1 + phi + phi**2 - phi**3) / (1 - phi) ** 3
     assert pressure.error < 0.02 * expected
     assert abs(pressure.value - expected) < 5 * pressure.error + 3e-3 * expected
@@ -188,7 +185,7 @@ def test_spheres_have_the_density_of_carnahan_and_starling(device, phi):
 
 def test_disks_have_the_density_at_their_chemical_potential(device):
     """The chemical potential of canonical disks by test insertions is that of the grand-canonical
-    ones of the same density."""
+    ones of the same density: a coarse check, beside the exact ones of small systems."""
     canonical = HardDisks.random(200, 0.3, seed=3, device=device)
     widom = WidomInsertions(5000, seed=4)
     canonical.run(200)
@@ -351,6 +348,37 @@ def test_replicas_have_numbers_of_their_own():
     assert len(set(numbers)) > 1 and min(numbers) > 10
 
 
+def test_the_pressure_is_the_mean_of_the_virial_over_all_samples(device, tmp_path):
+    """With the number of particles of each sample; a resumed run has the same records."""
+    whole, part = (crowd(device, sizes="plain") for _ in range(2))
+    expected = []
+
+    def read(one):
+        constant, weights = pressure_weights(
+            BINS, DELTA_R, DEGREE, N=one.N, packing_fraction=one.packing_fraction, dimensions=3
+        )
+        expected.append(constant + weights @ one.core.contact_histogram(DELTA_R, BINS))
+
+    for one in (whole, part):
+        one.run_cycles(6)
+        cycle = one.sweeps_per_cycle
+        one.sample_pressure(every=2 * cycle, record=8 * cycle)
+    whole.run_cycles(26, [(2, read)])
+    for cycles in (3, 12, 11):
+        part.run_cycles(cycles)
+        part.save(tmp_path / "state")
+        part = HardSpheres.load(tmp_path / "state", device=device)
+    assert whole.pressure_sweeps / cycle == pytest.approx([16, 24, 32])
+    means = np.mean(np.reshape(expected[1:], (3, 4)), axis=1)
+    assert whole.pressure_records == pytest.approx(means, rel=1e-9)
+    np.testing.assert_array_equal(part.pressure_records, whole.pressure_records)
+    whole.reset_averages()
+    assert not len(whole.pressure_records)
+    whole.sample_pressure(None)
+    whole.run_cycles(2)
+    assert not len(whole.core.take_volumes()[0])
+
+
 def test_a_constant_number_is_the_default():
     spheres = HardSpheres.random(64, 0.2, seed=1, device="cpu", fugacity=None)
     plain = HardSpheres.random(64, 0.2, seed=1, device="cpu")
@@ -409,8 +437,11 @@ def test_without_fugacity_there_must_be_particles():
 
 def test_other_methods_say_that_they_need_a_constant_number():
     system = crowd(sizes="plain")
-    with pytest.raises(RuntimeError, match="while the number of particles changes"):
-        system.sample_pressure(every=1)
+    with pytest.raises(RuntimeError, match="in units of its mean diameter, which changes"):
+        crowd().sample_pressure(every=1)
+    system.sample_pressure(every=1)
+    with pytest.raises(RuntimeError, match="contact values need a constant number"):
+        _ = system.contact_values
     with pytest.raises(ValueError, match="a constant number of particles"):
         system.tune()
 

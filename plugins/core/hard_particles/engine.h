@@ -333,8 +333,8 @@ class MANYMOVE_API Engine {
   virtual std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const = 0;
 
   // Constant pressure: means over the cycles of records, from the next cycle on, as for the
-  // histograms; 0 for none. take_volumes() hands over [rows][3], the means of V, V^2 and 1/V, and
-  // the cycle at which each row ended.
+  // histograms; 0 for none. With fugacities V stands for the number of particles. take_volumes()
+  // hands over [rows][3], the means of V, V^2 and 1/V, and the cycle at which each row ended.
   virtual void set_volume_sampling(std::uint64_t record) = 0;
   virtual std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) = 0;
   // Trial changes of the volume and of edges; and with several kinds those of each kind.

@@ -83,13 +83,14 @@ void StateEngine::set_volume_sampling(std::uint64_t record) {
 void StateEngine::record_volume() {
   if (!volumes_.recorded()) return;
   const std::uint64_t cycle = state_.data.counters.cycles;
-  const double volume = volume_of(state_, state_.data.volume);
+  const double volume = state_.grand_canonical() ? static_cast<double>(state_.particles)
+                                                 : volume_of(state_, state_.data.volume);
   ++volume_samples_;
   // Sums over the samples of the row, of which the row has the means.
   volume_sums_[0] += volume;
   volume_sums_[1] += volume * volume;
   // V, V^2 and 1 / V: the mean volume, its fluctuations and the mean density N <1 / V>.
-  volume_sums_[2] += 1 / volume;
+  volume_sums_[2] += volume > 0 ? 1 / volume : 0;  // there may be no particles
   if (!volumes_.ends_with(cycle)) return;
   for (double& sum : volume_sums_) sum /= static_cast<double>(volume_samples_);
   if (volumes_.end(cycle)) volumes_.add(volume_sums_);

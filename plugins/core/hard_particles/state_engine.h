@@ -96,7 +96,7 @@ class StateEngine : public Engine {
   std::size_t row_size(const Sampling& sampling) const {
     return static_cast<std::size_t>(sampling.bins) * state_.kinds();
   }
-  // After the trial changes of the box that follow a cycle.
+  // After the trial changes of the box, or the insertions and deletions, that follow a cycle.
   void record_volume();
   // After a change of the grid: its cells, from the particles of the former one. Collective.
   void follow_grid(Snapshot now);

@@ -77,8 +77,9 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
             state["swaps"] = tuple(header["swaps"])
         if "insertions" in header:
             state["insertions"] = tuple(header["insertions"])
-        particles = arguments.steps("particles", header["particles"])
         parameters = header["parameters"]
+        number = arguments.steps if "fugacities" in parameters else arguments.count
+        particles = number("particles", header["particles"])
         for name, kept in _ABLATIONS.items():
             if parameters.pop(name, kept) is not kept:
                 raise ValueError(

@@ -28,6 +28,7 @@ from manymove.hard_particles.cycles import expected_sweeps
 from manymove.hard_particles.freezing import relaxations
 from manymove.hard_particles.grand_canonical import Insertions
 from manymove.hard_particles.sampling import (
+    OpenPressureSampling,
     PressureSampling,
     Sampling,
     VolumeSampling,
@@ -490,8 +491,11 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
     def packing_fraction(self) -> float:
         """Part of the box that the particles cover, N pi d^2 / (4 Lx Ly) or N pi d^3 / (6 Lx Ly Lz)
         with the `diameter` d."""
+        return self._packing_fraction_of(self.N)
+
+    def _packing_fraction_of(self, N: int) -> float:
         D = self._DIMENSIONS
-        return self.N * math.pi * self.diameter**D / (2 * D * math.prod(self.box))
+        return N * math.pi * self.diameter**D / (2 * D * math.prod(self.box))
 
     @property
     def sweeps(self) -> float:
@@ -583,17 +587,18 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         Raises:
             ValueError: a number is not positive or not below 1e15.
             RuntimeError: the pressure is constant, or there are external fields, in which it
-                differs from place to place, or steps, whose contributions are not sampled.
+                differs from place to place, or steps, whose contributions are not sampled, or a
+                mixture has a fugacity.
         """
         self._refuse_at_constant_pressure()
+        if self.fugacity is not None and self.mixed:
+            raise RuntimeError(
+                "the pressure of a mixture is in units of its mean diameter, which changes as "
+                "particles come and go: use positions"
+            )
         if self._fields:
             raise RuntimeError(
                 "the pressure differs from place to place in external fields: use positions"
-            )
-        if self.fugacity is not None:
-            raise RuntimeError(
-                "the pressure is not sampled while the number of particles changes: sample that of "
-                "another object with the mean number"
             )
         if self._steps:
             raise RuntimeError(
@@ -613,6 +618,8 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             )
         if every is None:
             self._engine.set_sampling(0.0, 0, 0, 0)
+            if self.fugacity is not None:
+                self._engine.set_volume_sampling(0)
             return
         cycles = max(1, self._cycles_in(every))
         samples = 10 if record is None else round(record / self._sweeps_per_cycle / cycles)
@@ -621,12 +628,14 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         self._sampling = self._sampling_of_pressure(cycles, max(1, samples))
 
     def _sampling_of_pressure(self, every: int, samples: int) -> PressureSampling:
-        return PressureSampling(
+        kind = PressureSampling if self.fugacity is None else OpenPressureSampling
+        N = self.N if self.fugacity is None else 1
+        return kind(
             self._engine,
             every,
             samples,
-            self.N,
-            self.packing_fraction,
+            N,
+            self._packing_fraction_of(N),
             self._DIMENSIONS,
             len(self.pairs_of_types),
             self.cycles,
@@ -713,10 +722,12 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         particles.
 
         Raises:
-            RuntimeError: each particle has a diameter instead of a type.
+            RuntimeError: each particle has a diameter instead of a type, or N changes.
         """
         if self._sizes.diameters is not None:
             raise RuntimeError("contact values need types: give a Mixture as diameter")
+        if self.fugacity is not None:
+            raise RuntimeError("contact values need a constant number of particles")
         found = self._collected().values[:, 1:]
         T, D = self._sizes.kinds, self._DIMENSIONS
         counts = np.bincount(self.types, minlength=T).astype(float)

@@ -172,6 +172,39 @@ class PressureSampling(Sampling):
         self.histogram = arrays["pressure_histogram"]
 
 
+class OpenPressureSampling(PressureSampling):
+    """Sampling of the pressure of equal particles whose number changes. The sums of a record have
+    a row more, which begins with the sum of the numbers of particles.
+
+    Args:
+        engine, every, samples, others: as for `PressureSampling`, with a single particle and its
+            packing fraction.
+    """
+
+    def __init__(self, engine: Any, every: int, samples: int, *others: Any) -> None:
+        super().__init__(engine, every, samples, *others)
+        engine.set_volume_sampling(1)  # the number after each cycle
+        self._of_a_particle, self._constant = self._constant, 0.0
+        self._open = np.zeros((len(self._open) + 1, BINS), dtype=np.uint64)
+
+    def reset(self, cycle: int) -> None:
+        super().reset(cycle)
+        self.histogram = self.histogram[:-1]  # which has the rows of the sums
+
+    def _rows(self) -> tuple[np.ndarray, np.ndarray]:
+        found, cycles = self._engine.take_rows()
+        numbers, after = self._engine.take_volumes()
+        rows = np.zeros((len(cycles), *self._open.shape), dtype=np.uint64)
+        rows[:, :-1] = found.reshape(len(cycles), len(self._open) - 1, BINS)
+        rows[:, -1, 0] = numbers.reshape(-1, 3)[np.searchsorted(after, cycles), 0]
+        return rows, cycles
+
+    def _finished(self, sums: np.ndarray) -> np.ndarray:
+        values = super()._finished(sums[:-1])
+        values[0] += self._of_a_particle * float(sums[-1, 0]) / self._samples
+        return values
+
+
 class VolumeSampling(Sampling):
     """Sampling of the volume after every cycle. The values are the means of V, V^2 and 1/V.
 

@@ -72,6 +72,7 @@ class CpuParticles final : public CpuEngine {
       state_.dimensions() == 2 ? swap_diameters<2>() : swap_diameters<3>();
     if (state_.grand_canonical() && cycle % state_.parameters.insertion_every == 0)
       insert_and_delete();
+    if (state_.grand_canonical()) record_volume();
     if (!state_.constant_pressure()) return;
     if (cycle % state_.parameters.volume_every == 0) {
       if (state_.parameters.edges_apart)

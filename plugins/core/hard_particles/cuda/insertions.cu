@@ -95,6 +95,10 @@ CudaInsertions::CudaInsertions(const State& state, cudaStream_t stream)
 
 void CudaInsertions::make(State& state, const Law& law, const FieldView& fields, Sphere* spheres,
                           std::uint32_t* counts, DeviceBuffer<Label>& labels, cudaStream_t stream) {
+  // Cells count from this rank's first one.
+  const std::size_t first = state.row_cells() * static_cast<std::size_t>(state.first_row());
+  spheres += first * static_cast<std::size_t>(state.geometry.slots);
+  counts += first;
   visit(state, law, fields, spheres, counts, stream);
   const NewIndices of = settle_changes(state, changes(state, stream));
   adopt(state, of, spheres, counts, stream);

@@ -14,7 +14,7 @@ class CudaInsertions {
  public:
   CudaInsertions(const State& state, cudaStream_t stream);
 
-  // Makes the visits in cells from this rank's first on. labels: of the law, an array that grows.
+  // Makes the visits. spheres, counts: local storage. labels: of the law, an array that grows.
   // Collective.
   void make(State& state, const Law& law, const FieldView& fields, Sphere* spheres,
             std::uint32_t* counts, DeviceBuffer<Label>& labels, cudaStream_t stream);

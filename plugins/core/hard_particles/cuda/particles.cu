@@ -18,6 +18,7 @@
 #include "launcher.cuh"
 #include "plan.cuh"
 #include "swaps.h"
+#include "write_particles.cuh"
 
 namespace manymove::hard_particles {
 namespace {
@@ -43,60 +44,6 @@ KernelsOfLaw choose_kernels(const State& state) {
   return with_particles(state.dimensions(), state.distances.contact, [&](auto policy) {
     return kernels_of_law<decltype(policy)::kContact, false>(state);
   });
-}
-
-// A thread for each cell. Does nothing if `skip` points at something else than 0.
-template <class Real>
-__global__ void write_kernel(const __grid_constant__ Geometry g,
-                             const __grid_constant__ HostWork work, const Sphere* spheres,
-                             const std::uint32_t* counts, const unsigned int* skip) {
-  if (skip && *skip) return;
-  const std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  Sum sum = 0;
-  if (at < counted_cells<3>(g)) {
-    int cell[3];
-    cell_at(g, at, cell);
-    for (std::uint32_t slot = 0; slot < counts[at]; ++slot)
-      sum += write_host_particle<Real>(g, work.frame, cell, spheres[at * g.slots + slot],
-                                       work.particles);
-  }
-  end_writing(work, sum);
-}
-
-// The particles of the cells from the `from`-th on, for hand_over_cells(). Rows count along the
-// last axis.
-struct ParticlesOfCells {
-  const Geometry& g;
-  int dimensions;
-  std::int64_t from;
-  OwnRows rows;
-  const Sphere* spheres;
-  const std::uint32_t* counts;
-
-  __device__ void place(std::int64_t i, int cell[3]) const {
-    cell_at(g, from + i, cell);
-    if (dimensions == 3)
-      cell[2] = rows.in_grid(cell[2]);
-    else
-      cell[1] = rows.in_grid(cell[1]);
-  }
-  __device__ Sphere first(std::int64_t i, int& particles) const {
-    particles = static_cast<int>(counts[from + i]);
-    return other(i, 0);
-  }
-  __device__ Sphere other(std::int64_t i, int slot) const {
-    return spheres[(from + i) * g.slots + slot];
-  }
-};
-
-template <class Real, Part kPart>
-__global__ void __launch_bounds__(kHostThreads, 3)
-    hand_over_kernel(const __grid_constant__ Geometry g, std::int64_t first, std::int64_t cells,
-                     const OwnRows rows, const __grid_constant__ Frame frame,
-                     const __grid_constant__ HandOverWork work, const Sphere* spheres,
-                     const std::uint32_t* counts) {
-  hand_over_cells<Real, kPart>(g, frame, work, cells,
-                               ParticlesOfCells{g, frame.dimensions, first, rows, spheres, counts});
 }
 
 class CudaParticles final : public MemberOfGroup<CudaParticles> {
@@ -208,8 +155,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
 
   // What the host decides or counts is not undone.
   bool can_undo(const HostParticles&) const override {
-    return !in_group() && !state_.constant_pressure() && !state_.swaps() &&
-           !state_.grand_canonical();
+    return !in_group() && !state_.constant_pressure() && !state_.swaps() && !insertions_;
   }
   // Without a positive answer the cycles and the writing do nothing.
   void enqueue_and_ask(std::uint64_t cycles, const HostParticles& host) override {
@@ -277,7 +223,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
         swap_diameters(state_, swap_rules(state_, cycle), own_spheres(), own_counts(), tables(),
                        swap_counts_.data(), stream_);
       }
-      if (insertions_ && cycle % state_.parameters.insertion_every == 0) insert_and_delete();
+      if (insertions_) insert_and_delete(cycle);
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
         // Only the next cycle of an undivided system can do without the answer.
         // A reader of the state needs its box; otherwise the next cycle chooses among the
@@ -296,13 +242,14 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     }
     check_launch();
   }
-  void insert_and_delete() {
+  void insert_and_delete(std::uint64_t cycle) {
+    if (cycle % state_.parameters.insertion_every != 0) return record_volume();
     fetch_neighbors({1, 0, 0, 1});
     if (state_.strip) finish();
-    Sphere* const spheres = spheres_[now_].data() + first_cell() * state_.geometry.slots;
-    std::uint32_t* const counts = counts_[now_].data() + first_cell();
-    insertions_->make(state_, law_, fields_here(), spheres, counts, labels_, stream_);
+    insertions_->make(state_, law_, fields_here(), spheres_[now_].data(), counts_[now_].data(),
+                      labels_, stream_);
     place_law();
+    record_volume();
   }
   TrialCounters own_swaps() const override {
     if (!state_.swaps()) return {};
