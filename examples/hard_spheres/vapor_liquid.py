@@ -69,8 +69,8 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
     x = np.linspace(1 / CRITICAL[1], 1 / T.min(), 50)
     pressures.plot(x, published(1 / x), "k", lw=0.8, label="fit to Singh et al.")
     pressures.set(xlabel="$1/T^*$", ylabel=r"$P d^3/\epsilon$", yscale="log")
-    for axes in (curve, pressures):
-        axes.legend(fontsize=8)
+    curve.legend(fontsize=8, loc="lower center")
+    pressures.legend(fontsize=8)
     write_picture(picture, figure, dpi=110)
 
 

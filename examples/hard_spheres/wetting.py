@@ -109,7 +109,7 @@ def measure(density: float, options: argparse.Namespace) -> dict[str, Any]:
     return {
         "N": spheres.N, "density": [*bulk], "contact": [*contact], "pressure": [*expected],
         "adsorption": [*adsorbed], "reduced_adsorption": [*reduced],
-        "profile": (profile / len(records) / layer).tolist(),
+        "profile": (profile / len(records) / layer).round(4).tolist(),
     }  # fmt: skip
 
 
@@ -179,15 +179,23 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             f"{scaled_particle(density):.4f}  Henderson and Plischke "
             f"{henderson_plischke(density):.4f}"
         )
+    for row in rows:  # parts.json has the other profiles as well
+        if row not in drawn(rows):
+            del row["profile"]
     chi_squared = None if math.isnan(squares) else squares
     return script.save(options, {"results": rows, "bin": BIN, "chi_squared": chi_squared})
+
+
+def drawn(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The fluids whose profiles are shown."""
+    return [rows[0], rows[len(rows) // 2], rows[-1]]
 
 
 def plot(picture: Path, report: dict[str, Any]) -> None:
     figure, panels = new_panels((9.0, 3.6), (1, 2))
     profiles, curves = panels[0]
     rows = report["results"]
-    for color, row in enumerate([rows[0], rows[len(rows) // 2], rows[-1]]):
+    for color, row in enumerate(drawn(rows)):
         ratio = np.array(row["profile"]) / row["density"][0]
         z = 0.5 + report["bin"] * (np.arange(len(ratio)) + 0.5)
         near = z < 4.5
@@ -216,7 +224,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--densities", type=float, nargs="+",
-        default=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85],
+        default=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8],
         help="mean densities between the walls",
     )  # fmt: skip
     parser.add_argument("--cells", type=int, default=8, help="along the edge of a wall, of 1.45 d")
@@ -234,7 +242,7 @@ def main() -> None:
     if not all(0 < each <= 0.9 for each in options.densities):
         parser.error("--densities must be positive and at most 0.9")
     if len(set(options.densities)) < max(TERMS, len(options.densities)):
-        parser.error(f"--densities must be at least {TERMS} different numbers")
+        parser.error(f"--densities must be at least {TERMS} numbers, all different")
     report = script.read(options)[0] if options.draw else run(options)
     plot(options.output / "picture.png", report)
     print(f"results in {options.output}/")

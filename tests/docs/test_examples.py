@@ -47,6 +47,8 @@ FIGURES = {
     "hard_spheres/crystallization.py": "h100-spheres-crystallization",
     "hard_spheres/interface_velocity.py": "spheres-interface-velocity",
     "hard_spheres/swap_moves.py": "swap-moves",
+    "hard_spheres/vapor_liquid.py": "cpu-spheres-vapor-liquid",
+    "hard_spheres/wetting.py": "cpu-spheres-wetting",
     "hoomd_bilayer/run.py": "cpu-hoomd-bilayer",
     "hoomd_hard_spheres/run.py": "cpu-hoomd-spheres",
     "n_butane_in_mfi/run.py": "cpu-n-butane-in-mfi",
@@ -148,6 +150,10 @@ BAD = [
     ("papers/mpmc/section_3_3.py", "--particles -1", ""),
     ("papers/mpmc/equation_6.py", "--ranges 0", ""),
     ("hard_spheres/crystallization.py", "--points 0", "--points is 0; it must be at least 1"),
+    ("hard_spheres/vapor_liquid.py", "--temperatures 1.3", "--scan-temperature is 1.2; it must"),
+    ("hard_spheres/wetting.py", "--densities 0.2 0.3 0.95", "--densities must be positive and at"),
+    ("hard_spheres/wetting.py", "--densities 0.2 0.3 0.2", "--densities must be at least 3"),
+    ("hard_spheres/wetting.py", "--width 9", "--width is 9; it must be at least 12"),
     ("hard_spheres/interface_velocity.py", "--seeds 0", "--seeds is 0; it must be at least 1"),
     ("dpd_viscosity/in_hoomd.py", "--runs 1", "--runs is 1; it must be at least 2"),
     ("hoomd_hard_disks/run.py", "--period 0", "--period is 0; it must be at least 1"),
@@ -260,3 +266,31 @@ def test_interfaces_are_at_rest_at_the_zero_of_the_line_through_their_velocities
     done = run([sys.executable, script, *words], cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("P* of coexistence 11.50(2), slope 10.0(11)e-6 d/sweep, 8 runs") == 2
+
+
+def test_the_surface_tension_of_a_known_adsorption():
+    """Adsorptions pi/4 + a rho + b rho^2 in units of rho^2, whose integral over P is a sum over
+    small intervals. Their errors of 1e-9 leave those of the densities, dP / 2."""
+    script = runpy.run_path(str(EXAMPLES / "hard_spheres/wetting.py"))
+    densities, pressure = [0.2, 0.4, 0.6, 0.8], script["pressure"]
+
+    def reduced(rho: float) -> float:
+        return math.pi / 4 - 0.3 * rho - 0.1 * rho**2
+
+    rows = [
+        {"density": [rho, 1e-3], "reduced_adsorption": [reduced(rho), 1e-9]} for rho in densities
+    ]
+    found, squares = script["surface_tensions"](rows)
+    n = 2000
+    for rho, tension in zip(densities, found, strict=True):
+        middles = [rho * (k + 0.5) / n for k in range(n)]
+        steps = [pressure(x + rho / 2 / n) - pressure(x - rho / 2 / n) for x in middles]
+        integral = sum(reduced(x) * x * step for x, step in zip(middles, steps, strict=True))
+        assert tension.value == pytest.approx(pressure(rho) / 2 - integral, rel=1e-5)
+        assert tension.error == pytest.approx(script["slope"](rho) * 1e-3 / 2, rel=1e-3)
+    assert squares < 1e-6
+    # At low density, gamma of scaled-particle theory and of Henderson and Plischke is exact to
+    # second order: rho / 2 + (B_2 / 2 - pi / 8) rho^2.
+    for name in ("scaled_particle", "henderson_plischke"):
+        second = (script[name](1e-4) - 0.5e-4) / 1e-8
+        assert second == pytest.approx(math.pi / 3 - math.pi / 8, rel=1e-3)

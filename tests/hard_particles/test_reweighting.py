@@ -111,9 +111,10 @@ def test_errors_are_unknown_if_a_block_connects_the_phases():
     gas = LatticeGas(3)
     runs = gas.runs(np.random.default_rng(1))
     assert all(math.isfinite(each.pressure.error) for each in vapor_liquid(runs, 9.0, [0.5]))
-    for run in runs:
-        run.weights[run.numbers == 0] = 0
-    runs[0].weights[np.argmin(runs[0].numbers)] = 1
+    for index, run in enumerate(runs):
+        weights = (run.numbers > 0).astype(float)
+        weights[np.argmin(run.numbers)] = index == 0
+        runs[index] = GrandRun(run.fugacity, run.temperature, run.numbers, run.energies, weights)
     (row,) = vapor_liquid(runs, 9.0, [0.5])
     assert math.isnan(row.pressure.error) and math.isnan(row.densities[0].error)
     assert row.pressure.value > 0

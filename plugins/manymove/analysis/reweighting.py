@@ -53,7 +53,8 @@ class GrandRun:
     temperature: float
     numbers: np.ndarray
     energies: np.ndarray
-    weights: np.ndarray = None  # type: ignore[assignment]
+    weights: np.ndarray | None = None
+    _weights: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("fugacity", "temperature"):
@@ -66,10 +67,10 @@ class GrandRun:
             raise ParameterError("numbers", "must be integers that are not negative, (n,)")
         if not (np.isfinite(energies).all() and (weights >= 0).all() and weights.sum() > 0):
             raise ParameterError("energies and weights", "must be finite, and weights positive")
-        for name, value in (("numbers", numbers), ("energies", energies), ("weights", weights)):
+        for name, value in (("numbers", numbers), ("energies", energies), ("_weights", weights)):
             object.__setattr__(self, name, value)
 
-    def block(self, index: int, count: int) -> np.ndarray:
+    def _block(self, index: int, count: int) -> np.ndarray:
         """Mask of the records of one of several consecutive blocks, bool (n,)."""
         return np.arange(len(self.numbers)) * count // len(self.numbers) == index
 
@@ -119,10 +120,10 @@ class MultipleHistograms:
         if not self.runs:
             raise ParameterError("runs", "must be at least one")
         records = np.concatenate([run.numbers + 1j * run.energies for run in self.runs])
-        weights = np.concatenate([run.weights for run in self.runs])
+        weights = np.concatenate([run._weights for run in self.runs])
         pairs, where = np.unique(records[weights > 0], return_inverse=True)
         counts = np.bincount(where.ravel(), weights[weights > 0])
-        lengths = np.array([run.weights.sum() for run in self.runs])
+        lengths = np.array([run._weights.sum() for run in self.runs])
         object.__setattr__(self, "_numbers", pairs.real.astype(int))
         object.__setattr__(self, "_energies", pairs.imag)
         if not (empty := pairs == 0).any():
@@ -283,7 +284,7 @@ def vapor_liquid(
         left = [
             GrandRun(
                 run.fugacity, run.temperature, run.numbers, run.energies,
-                np.where(run.block(index, blocks), 0.0, run.weights),
+                np.where(run._block(index, blocks), 0.0, run._weights),
             )
             for run in runs
         ]  # fmt: skip

@@ -92,7 +92,7 @@ def vapor_liquid(**common: Any) -> int:
     histograms of the numbers of particles and of pairs in the well are combined, and both phases
     have the same weight at coexistence. The command writes summary.json and coexistence.png into
     --output. Ctrl-C stops it; --resume continues with the systems that are not finished, and takes
-    further --temperatures and --scan-fugacities.
+    other --temperatures and further --scan-fugacities.
 
     Examples:
       manymove vapor-liquid --sweeps 5000

@@ -91,7 +91,12 @@ class Settings(Session):
         if particles and (other := finished(self).keys() - {*names}):
             path = self.output / FILE
             raise ValueError(f"--resume: {path} has results of other options: {min(other)}")
-        write_json(self.output / OPTIONS_FILE, self.given or {})
+        write_json(self.output / OPTIONS_FILE, self.stored)
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The options that are stored for `--resume`."""
+        return self.given or {}
 
 
 @dataclass(frozen=True)

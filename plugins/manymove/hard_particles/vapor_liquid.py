@@ -88,8 +88,6 @@ class VaporLiquidSettings(Settings):
                 f"--scan-temperature is {T}; it must be at least {max(self.temperatures)}, the "
                 "highest of --temperatures"
             )
-        if self.given is not None:  # so that a resumed run cannot have others
-            self.given.update(scan_temperature=T, scan_fugacities=[*fugacities])
 
     @property
     def scan(self) -> tuple[float, tuple[float, ...]]:
@@ -110,6 +108,11 @@ class VaporLiquidSettings(Settings):
     def volume(self) -> float:
         """Volume of the box."""
         return self.edge**3
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        T, fugacities = self.scan  # so that a resumed run cannot have others
+        return {**super().stored, "scan_temperature": T, "scan_fugacities": [*fugacities]}
 
     @property
     def rungs(self) -> int:
