@@ -541,7 +541,7 @@ def test_sums_of_points_have_room(case, device, tmp_path):
 
 
 def test_points_that_nearly_meet_are_lost(device, tmp_path):
-    """Below a 2,048th of the cutoff, forces no longer grow; they still throw particles away."""
+    """Below a 2,048th of the cutoff forces are linear; they still throw particles away."""
     script = ions("coul/cut 2.5", "", law="0.0 0.0", atoms=1, pairs=1)
     script += "set atom 2 x 3 y 3 z 3 charge 1.0\nset atom 3 x 3.000001 y 3 z 3 charge 1.0\n"
     output = run_lammps(script + resident(device) + "run 50\n", tmp_path, fails=True).output

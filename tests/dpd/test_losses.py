@@ -44,6 +44,7 @@ SCRIPTS = {
     "droplet": open_box("f f f"),
     "open above": open_box(more="fix w all wall/reflect zlo EDGE\nfix g all addforce 0 0 v_up\n")
     .replace("fix move", "variable up equal 0.1*step\nfix move"),
+    "soft walls": open_box(more="fix w all wall/harmonic zlo EDGE 5 0 1 zhi EDGE 5 0 1\n"),
     "thermostat": open_box(more="fix t all temp/berendsen 1.0 1.5 0.1\n"),
     "nvt": open_box(more="fix n all nvt temp 1.0 1.0 0.2\n").replace(NVE, ""),
     "adapt": open_box(more="variable a equal 20+0.2*step\n"
@@ -119,6 +120,9 @@ def test_what_is_not_served_is_named(tmp_path):
     face = "thermo_modify lost ignore or warn with the open face zlo"
     assert_named(script + "fix l all langevin 1 1 1 7\n", f"{face} with fix langevin", tmp_path)
     assert_named(script + "neigh_modify once yes\n", f"{face} and neigh_modify once", tmp_path)
+    bonds = script.replace("pair_style", "bond_style harmonic\nbond_coeff * 1 1\npair_style", 1)
+    bonds += "thermo_modify lost ignore lost/bond ignore\n"
+    assert_named(bonds, f"{face} and lost/bond ignore or warn", tmp_path)
     dynamic = "fix t all temp/berendsen 1 1 1\ncompute_modify t_temp dynamic/dof yes\n"
     assert_named(script + dynamic, f"{face} with a thermostat of compute_modify", tmp_path)
 

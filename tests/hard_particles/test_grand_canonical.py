@@ -152,6 +152,19 @@ def excess_of_carnahan_and_starling(phi: float) -> float:
     return (8 * phi - 9 * phi**2 + 3 * phi**3) / (1 - phi) ** 3
 
 
+def test_the_pressure_of_square_wells_is_that_of_the_second_virial_coefficient(device):
+    """P = z - B2 z^2, where B2 changes P by 2 % and the term of z^3 by less than 0.3 %."""
+    z, energy = 0.02, -0.5
+    B2 = 2 * math.pi / 3 * (1 - (1.5**3 - 1) * math.expm1(-energy))
+    gas = make((NOTHING, (12.0,) * 3), device, fugacity=z, steps=[Step(1.5, energy)])
+    gas.run_cycles(200)
+    gas.sample_pressure(every=1e-9, record=40)
+    gas.run_cycles(12000)
+    pressure, expected = gas.pressure_average, z - B2 * z**2
+    assert pressure.error < 0.003 * expected
+    assert abs(pressure.value - expected) < 5 * pressure.error + 0.003 * expected
+
+
 @pytest.mark.parametrize("phi", [another(0.2), 0.3])
 def test_spheres_have_the_density_of_carnahan_and_starling(device, phi):
     """The packing fraction at the chemical potential of the equation of state, whose own error is

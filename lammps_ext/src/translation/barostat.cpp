@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <vector>
 
 #include "atom.h"
 #include "comm.h"
@@ -22,42 +24,40 @@ struct OfNH : FixNH {
   using FixNH::allremap, FixNH::dipole_flag;
 };
 
-// LAMMPS' arrays are those of four atoms without forces while this object lives. On the first rank,
-// the first three have the kinetic energies of all particles. The velocity of the last one is too
-// small to count: it shows the factors.
+// LAMMPS' arrays are those of four atoms without forces while this object lives, of which the first
+// three have the kinetic energies of all particles on the first rank. The velocity of the last one
+// is too small to count: it shows the factors.
 class FewAtoms : protected Pointers {
  public:
   FewAtoms(LAMMPS* lmp, const std::array<double, 6>& kinetic) : Pointers(lmp), own_(arrays()) {
-    const double mass = atom->rmass ? 1.0 : atom->mass[1], masses[3] = {mass, mass, mass};
     std::fill_n(mask_, kCount, ~0);
     std::fill_n(type_, kCount, 1);
-    std::fill_n(rmass_, kCount, mass);
-    for (int i = 0; i < kCount; ++i) x_row_[i] = x_[i], v_row_[i] = v_[i], f_row_[i] = f_[i];
-    if (comm->me == 0) set_velocities(kinetic, masses, v_row_);
-    std::fill_n(v_[3], 3, kTiny);
-    set({kCount, x_row_, v_row_, f_row_, mask_, type_, atom->rmass ? rmass_ : nullptr});
+    std::fill_n(rmass_, kCount, 1.0);
+    for (int i = 0; i < kCount; ++i) x_row_[i] = x_[i], f_row_[i] = f_[i];
+    set({kCount, x_row_, f_row_, mask_, type_, atom->rmass ? rmass_ : nullptr});
+    velocities_.emplace(atom, kinetic, comm->me == 0, v_row_);
+    std::fill_n(v_row_[3], 3, kTiny);
   }
   ~FewAtoms() { set(own_); }
   FewAtoms(const FewAtoms&) = delete;
 
-  double factor(int axis) const { return v_[3][axis] / kTiny; }
+  double factor(int axis) const { return v_row_[3][axis] / kTiny; }
 
  private:
   static constexpr int kCount = 4;
   static constexpr double kTiny = 0x1p-500;
   struct Arrays {
     int count;
-    double **x, **v, **f;
+    double **x, **f;
     int *mask, *type;
     double* rmass;
   };
   Arrays arrays() const {
-    return {atom->nlocal, atom->x, atom->v, atom->f, atom->mask, atom->type, atom->rmass};
+    return {atom->nlocal, atom->x, atom->f, atom->mask, atom->type, atom->rmass};
   }
   void set(const Arrays& a) {
     atom->nlocal = a.count;
     atom->x = a.x;
-    atom->v = a.v;
     atom->f = a.f;
     atom->mask = a.mask;
     atom->type = a.type;
@@ -65,9 +65,11 @@ class FewAtoms : protected Pointers {
   }
 
   const Arrays own_;
-  double x_[kCount][3] = {}, v_[kCount][3] = {}, f_[kCount][3] = {}, rmass_[kCount];
-  double *x_row_[kCount], *v_row_[kCount], *f_row_[kCount];
+  double x_[kCount][3] = {}, f_[kCount][3] = {}, rmass_[kCount];
+  double *x_row_[kCount], *f_row_[kCount];
   int mask_[kCount], type_[kCount];
+  std::vector<double*> v_row_;
+  std::optional<VelocitiesOfSums> velocities_;
 };
 
 }  // namespace

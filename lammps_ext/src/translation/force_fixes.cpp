@@ -557,13 +557,13 @@ void ForceFixes::body_force(int i, double sum[3]) const {
       if (!(body.replaced >> a & 1u)) sum[a] += body.force[a];
 }
 
-bool ForceFixes::closes(int axis, bool high) const {
+bool ForceFixes::closes(int axis, bool high, bool surfaces_count) const {
   const auto closed_by = [&](const auto& wall, const Fix* fix) {
     return fix->igroup == 0 && wall.axis == axis && wall.high == high;
   };
   for (const FixManymoveWall* fix : own_walls_)
     for (const auto& wall : fix->walls())
       if (closed_by(wall, fix)) return true;
-  return surfaces_.closes(axis, high) ||
+  return (surfaces_count && surfaces_.closes(axis, high)) ||
          std::ranges::any_of(walls_, [&](const Wall& wall) { return closed_by(wall, wall.fix); });
 }

@@ -74,8 +74,9 @@ class ForceFixes : protected Pointers {
   // The sum of what is added to the force on local atom i where it is now.
   void body_force(int i, double sum[3]) const;
 
-  // Whether a wall for all atoms closes a face of the box.
-  bool closes(int axis, bool high) const;
+  // Whether a wall for all atoms closes a face of the box: one that reflects them, or, if these
+  // count, the plane of a surface.
+  bool closes(int axis, bool high, bool surfaces_count) const;
 
  private:
   struct BodyForce {

@@ -127,7 +127,7 @@ void ScriptTranslation::check_fixes() {
   // nvt/sllod acts on the flow of a fix deform that is served, and nvt without a flow.
   if (chain_ && ChainThermostat::is_sllod(chain_) != (shearing_.fix() != nullptr))
     refusals_.add(name_of(chain_));
-  open_face_ = open_face();
+  open_face_ = open_face(false);
   ignores_losses_ = output->thermo->lostflag != Thermo::ERROR;
   check_steps_of_host();
   check_rigid();
@@ -179,6 +179,8 @@ void ScriptTranslation::check_steps_of_host() {
       chain_ ? modify->get_compute_by_id(std::string(chain_->id) + "_temp") : nullptr;
   if (velocities_.recount_atoms() || (of_chain && recounts_atoms(of_chain)))
     refusals_.add(first + " with a thermostat of compute_modify dynamic/dof yes");
+  if (loses && output->thermo->lostbond != Thermo::ERROR && styles_.types() > 0)
+    refusals_.add(first + " and lost/bond ignore or warn");
   if (loses && neighbor->build_once) refusals_.add(first + " and neigh_modify once");
   if (loses && force->kspace) refusals_.add(first + " and kspace_style " + force->kspace_style);
   for (const Fix* fix : before_exchange_)
@@ -251,17 +253,18 @@ std::string ScriptTranslation::take_thermostat() {
 }
 
 std::string ScriptTranslation::risk() const {
-  if (open_face_.empty() || ignores_losses_) return "";
-  return "device auto with the face " + open_face_ +
+  const std::string face = open_face(true);
+  if (face.empty() || ignores_losses_) return "";
+  return "device auto with the face " + face +
          ", which is not periodic and has no fix manymove/wall or wall/reflect of all atoms "
          "(device cpu keeps them)";
 }
 
-std::string ScriptTranslation::open_face() const {
+std::string ScriptTranslation::open_face(bool surfaces_count) const {
   for (int face = 0; face < 6; ++face) {
     const int axis = face / 2;
     const bool high = face % 2 != 0;
-    if (!domain->periodicity[axis] && !forces_.closes(axis, high))
+    if (!domain->periodicity[axis] && !forces_.closes(axis, high, surfaces_count))
       return std::string(1, "xyz"[axis]) + (high ? "hi" : "lo");
   }
   return "";

@@ -107,7 +107,8 @@ class ScriptTranslation : protected Pointers {
   std::string why_no_engine();
   void find_classes();
   void check_fixes();
-  std::string open_face() const;
+  // A face that is not periodic and has no wall, such as "xlo"; or empty.
+  std::string open_face(bool surfaces_count) const;
   void check_steps_of_host();
   void check_fix(Fix* fix, int mask);
   void check_rigid();
@@ -131,7 +132,7 @@ class ScriptTranslation : protected Pointers {
   Readers readers_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;
   std::vector<Fix*> end_of_step_, before_exchange_;  // of the host
-  std::string open_face_;  // one that is not periodic and has no wall, such as "xlo"; or empty
+  std::string open_face_;                            // surfaces do not count
   bool ignores_losses_ = false;
   bool adapted_ = false;  // fixes have changed coefficients that are not in a series yet
   FixNH* chain_ = nullptr;

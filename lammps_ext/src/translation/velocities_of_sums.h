@@ -26,19 +26,19 @@ inline void set_velocities(const std::array<double, 6>& sums, const double mass[
 }
 
 // While it lives, LAMMPS' velocities are zero but for the first three atoms of one rank, which have
-// the sums of all atoms. rows: memory, kept from one time to the next.
+// the sums of all atoms. rows: memory, kept from one time to the next; all but the first three are
+// the same.
 class VelocitiesOfSums {
  public:
   VelocitiesOfSums(Atom* atom, const std::array<double, 6>& sums, bool here,
                    std::vector<double*>& rows)
       : atom_(atom), own_(atom->v) {
     rows.assign(static_cast<std::size_t>(std::max(atom->nlocal, 1)), row_[3]);
+    for (int k = 0; k < std::min(atom->nlocal, 3); ++k) rows[static_cast<std::size_t>(k)] = row_[k];
     if (here) {
       double mass[3];
-      for (int k = 0; k < 3; ++k) {
+      for (int k = 0; k < 3; ++k)
         mass[k] = atom->rmass ? atom->rmass[k] : atom->mass[atom->type[k]];
-        rows[static_cast<std::size_t>(k)] = row_[k];
-      }
       set_velocities(sums, mass, rows.data());
     }
     atom->v = rows.data();

@@ -268,7 +268,6 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
   motion.half_kicks = s.pairs.types > 1 ? half_kicks : nullptr;
   // A particle that moves by a quarter of all units in a step counts as lost: drift().
   motion.too_far = static_cast<Real>(units<P> / 4);
-  motion.loses_at_once = s.loses_at_once;
   const BoxFrame box{s.box};
   // Along one axis of an upright box.
   const auto place = [&](int axis, double position) {
@@ -285,6 +284,7 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
   for (const Wall& wall : s.walls)
     motion.wall[motion.walls++] = {place(wall.axis, wall.position), wall.axis, wall.high,
                                    wall.flag};
+  if (s.loses_at_once) motion.wall[motion.walls++] = {0, kOpenFaces, false, kIntegrated};
   for (const LangevinThermostat& thermostat : s.langevin_thermostats) {
     const Real* const friction =
         thermostats + 2 * thermostat.friction.size() * static_cast<std::size_t>(motion.thermostats);

@@ -222,6 +222,8 @@ MM_HD void add_bond(Sum<typename P::Real>& sum, const CoordinateFrame<P>& frame,
 
 // ---- motion ----
 
+// Motion::wall::axis where all faces that are not periodic are open (Settings::loses_at_once).
+constexpr int kOpenFaces = 3;
 constexpr int kMostWalls = 6, kMostBodyForces = 8, kMostThermostats = 4, kMostSurfaces = 6;
 
 template <Precision P>
@@ -232,15 +234,14 @@ struct Motion {
   Real half_kick;          // half the time step over the mass, of the only type
   const Real* half_kicks;  // else [types + 1]
   ScalarKind scalars;
-  Real too_far;        // a quarter of the frame in its units: farther than that in one step is lost
-  bool loses_at_once;  // who leaves the box
+  Real too_far;  // a quarter of the frame in its units: farther than that in one step is lost
   int walls, body_forces, surfaces;
   struct {
     typename P::Unsigned position;
     int axis;
     bool high;
     std::uint32_t flag;
-  } wall[kMostWalls];
+  } wall[kMostWalls + 1];  // the last one may be kOpenFaces
   struct {
     Vector<Real> force;
     typename P::Unsigned low[3], high[3];
@@ -453,10 +454,11 @@ MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
       mirror<P>(wall.position, wall.high, r.x, v.x);
     else if (wall.axis == 1)
       mirror<P>(wall.position, wall.high, r.y, v.y);
-    else
+    else if (wall.axis == 2)
       mirror<P>(wall.position, wall.high, r.z, v.z);
+    else
+      crossing.lost = outside(frame.open, r);
   }
-  crossing.lost = motion.loses_at_once && outside(frame.open, r);
   return crossing;
 }
 

@@ -54,8 +54,8 @@ struct ChargeLaw {
   // By interval of the distance r: -u'(r) / r and u(r) of two unit charges, of the short-range part
   // and of the whole law.
   const Cubic *force, *energy, *whole_force, *whole_energy;
-  // Of points, whose law has no table: kappa, and the square of the smallest distance that counts,
-  // because integers have a largest force. The latter is 0 for smeared charges.
+  // Of points, whose law has no table: kappa, and the square of the distance below which the force
+  // is linear, because integers have a largest force. The latter is 0 for smeared charges.
   double screening, least_squared;
   const PlaceTail* tail;  // by number; null: places have no more than 32 bits
   int cells[3];           // along each edge of the frame, at least half the cutoff wide
@@ -125,7 +125,8 @@ MM_HD UnitPair unit_pair(const ChargeLaw& law, const Cubic* force, const Cubic* 
     const double counts = max_of(squared, law.least_squared), r = square_root(counts),
                  decay = law.screening > 0 ? exponential_function(-law.screening * r) : 1.0,
                  u = decay / r;
-    return {fused(law.screening, r, 1.0) * u / counts, u};
+    const double over_distance = fused(law.screening, r, 1.0) * u / counts;
+    return {over_distance, fused(0.5 * over_distance, counts - squared, u)};
   }
   const double at = square_root(squared) * law.intervals;
   const int k = static_cast<int>(at);

@@ -88,7 +88,7 @@ double sum_of_squares(double k, int order) {
 }
 
 constexpr double kMostWaves = 1e7;
-// The cutoff over the smallest distance of points that counts.
+// The cutoff over the distance of points below which their force is linear.
 constexpr double kNearest = 2048;
 
 // The length of the box along an axis, in which waves are periodic.

@@ -467,8 +467,8 @@ class StepLoop {
   }
   bool is_simple() const {
     return plain && !reading && !s_.motion.walls && !s_.motion.body_forces && !s_.motion.surfaces &&
-           !s_.motion.loses_at_once && !s_.motion.half_kicks && !s_.motion.frame.tilted &&
-           s_.forces.shear == 0 && !s_.bonds.range && !s_.charged && !s_.next_near;
+           !s_.motion.half_kicks && !s_.motion.frame.tilted && s_.forces.shear == 0 &&
+           !s_.bonds.range && !s_.charged && !s_.next_near;
   }
 
   // The particle whose force is the first sum: adds bonds, thermostats and body forces, then
