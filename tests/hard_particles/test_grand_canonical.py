@@ -152,19 +152,6 @@ def excess_of_carnahan_and_starling(phi: float) -> float:
     return (8 * phi - 9 * phi**2 + 3 * phi**3) / (1 - phi) ** 3
 
 
-def test_the_pressure_of_square_wells_is_that_of_the_second_virial_coefficient(device):
-    """P = z - B2 z^2, where B2 changes P by 2 % and the term of z^3 by less than 0.3 %."""
-    z, energy = 0.02, -0.5
-    B2 = 2 * math.pi / 3 * (1 - (1.5**3 - 1) * math.expm1(-energy))
-    gas = make((NOTHING, (12.0,) * 3), device, fugacity=z, steps=[Step(1.5, energy)])
-    gas.run_cycles(200)
-    gas.sample_pressure(every=1e-9, record=40)
-    gas.run_cycles(12000)
-    pressure, expected = gas.pressure_average, z - B2 * z**2
-    assert pressure.error < 0.003 * expected
-    assert abs(pressure.value - expected) < 5 * pressure.error + 0.003 * expected
-
-
 @pytest.mark.parametrize("phi", [another(0.2), 0.3])
 def test_spheres_have_the_density_of_carnahan_and_starling(device, phi):
     """The packing fraction at the chemical potential of the equation of state, whose own error is
@@ -390,6 +377,22 @@ def test_the_pressure_is_the_mean_of_the_virial_over_all_samples(device, tmp_pat
     whole.sample_pressure(None)
     whole.run_cycles(2)
     assert not len(whole.core.take_volumes()[0])
+
+
+@pytest.mark.parametrize("steps", [None, [Step(1.25, -0.5), Step(1.1, 0.4)]])
+def test_the_pressure_is_that_of_a_constant_number_where_nothing_is_exchanged(device, steps):
+    """The steps' terms belong to the sums of pairs as in runs with a constant number."""
+    start = HardSpheres.random(300, 0.25, seed=2, device="cpu")
+    rare = GrandCanonical(1.0, every=10**6)
+    fixed, free = (
+        make((start.positions, start.box), device, steps=steps, fugacity=fugacity)
+        for fugacity in (None, rare)
+    )
+    for one in (fixed, free):
+        one.sample_pressure(every=1e-9, record=5 * one.sweeps_per_cycle)
+        one.run_cycles(20)
+    assert free.N == 300 and len(free.pressure_records) == 4
+    assert free.pressure_records == pytest.approx(fixed.pressure_records, rel=1e-12)
 
 
 def test_a_constant_number_is_the_default():
