@@ -120,6 +120,10 @@ def test_what_is_not_served_is_named(tmp_path):
     face = "thermo_modify lost ignore or warn with the open face zlo"
     assert_named(script + "fix l all langevin 1 1 1 7\n", f"{face} with fix langevin", tmp_path)
     assert_named(script + "neigh_modify once yes\n", f"{face} and neigh_modify once", tmp_path)
+    body = "group body id 1:3\ngroup rest subtract all body\nfix move rest nve\n"
+    rigid = script.replace(NVE, body) + "fix l body rigid single\n"
+    text = "fix l rigid with an open face and thermo_modify lost ignore or warn"
+    assert_named(rigid, text, tmp_path)
     bonds = script.replace("pair_style", "bond_style harmonic\nbond_coeff * 1 1\npair_style", 1)
     bonds += "thermo_modify lost ignore lost/bond ignore\n"
     assert_named(bonds, f"{face} and lost/bond ignore or warn", tmp_path)

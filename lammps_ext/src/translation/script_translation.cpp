@@ -149,7 +149,8 @@ void ScriptTranslation::check_rigid() {
   const std::string name = name_of(rigid_.fix());
   if (barostat_.fix() || shearing_.fix()) refusals_.add(name + " in a box that changes");
   if (!before_exchange_.empty()) refusals_.add(name + " with " + name_of(before_exchange_[0]));
-  if (may_lose_particles()) refusals_.add(name + " with an open face and thermo_modify lost ignore or warn");
+  if (may_lose_particles())
+    refusals_.add(name + " with an open face and thermo_modify lost ignore or warn");
   if (pairs_.dpd() && pairs_.dpd()->scalars())
     refusals_.add(name + " with pair_style " + pairs_.dpd()->style());
   for (int k = 0; k < modify->ncompute; ++k)
