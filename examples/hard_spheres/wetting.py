@@ -109,7 +109,8 @@ def measure(density: float, options: argparse.Namespace) -> dict[str, Any]:
     return {
         "N": spheres.N, "density": [*bulk], "contact": [*contact], "pressure": [*expected],
         "adsorption": [*adsorbed], "reduced_adsorption": [*reduced],
-        "profile": (profile / len(records) / layer).round(4).tolist(),
+        # A text, because the file has a line for each element of a list.
+        "profile": " ".join(map(str, (profile / len(records) / layer).round(4).tolist())),
     }  # fmt: skip
 
 
@@ -196,7 +197,7 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
     profiles, curves = panels[0]
     rows = report["results"]
     for color, row in enumerate(drawn(rows)):
-        ratio = np.array(row["profile"]) / row["density"][0]
+        ratio = np.array(row["profile"].split(), dtype=float) / row["density"][0]
         z = 0.5 + report["bin"] * (np.arange(len(ratio)) + 0.5)
         near = z < 4.5
         label = rf"$\rho d^3$ = {row['density'][0]:.3f}"

@@ -147,6 +147,23 @@ def test_both_references_have_the_same_free_energy(device):
     assert SIGMAS * math.hypot(one.error, other.error) < 1.5 * math.log(32) / 32
 
 
+def test_records_begin_where_the_equilibration_ends():
+    """As if it were a run of its own, however many trial moves it makes."""
+    path = EinsteinCrystal(*fcc_packing(32, 0.55), points=6)
+    found = path.measure(300, equilibrate=50, seed=3, device="cpu")
+    means = []
+    for seed, k in enumerate(path.spring_constants.tolist(), start=3):
+        spheres, records = path.simulation(k, seed=seed, device="cpu"), []
+
+        def read(one, records=records):
+            records.append(path.displacement(one.positions))
+
+        spheres.run(50)
+        spheres.run(300, [(1, read)])
+        means.append(estimate(np.array(records)))
+    assert found == path.terms(means, seed=3)
+
+
 def test_disks_of_a_hexagonal_crystal(device):
     """Both references agree in two dimensions. The errors are small enough to see the difference of
     their ideal terms, ln(N) / N."""

@@ -442,9 +442,13 @@ def test_walls_of_a_mixture_need_one_distance():
         HardSpheres(start, (5, 5, 5), sizes, seed=1, fugacity=(1, 1), fields=HardWall(plane))
 
 
-def test_without_fugacity_there_must_be_particles():
-    with pytest.raises(ValueError, match="positions must hold at least one"):
-        make((NOTHING, (5.0, 5.0, 5.0)))
+@pytest.mark.parametrize("fugacity", [None, 0.0, [None], {}])
+def test_without_fugacity_there_must_be_particles(fugacity):
+    with pytest.raises(ValueError, match="at least one particle, unless particles are"):
+        make((NOTHING, (5.0, 5.0, 5.0)), fugacity=fugacity)
+
+
+def test_a_box_may_be_empty():
     system = make((NOTHING, (5.0, 5.0, 5.0)), fugacity=GrandCanonical(1.0, every=100))
     assert system.N == 0 and system.positions.shape == (0, 3)
     assert system.max_overlap() == 0 and not len(system.field_energies)

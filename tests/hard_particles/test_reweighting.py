@@ -179,6 +179,33 @@ def test_the_engine_has_the_averages_of_a_serial_chain():
             assert joint < 0.15 * other.value
 
 
+def test_the_virial_has_the_pressure_of_the_grand_partition_function():
+    """Of the same run, within 4.5 joint errors. The terms of contact and of the range are five and
+    nine of them."""
+    edge, z, T = 4.6, 0.025, 1.25
+    spheres = HardSpheres(
+        np.empty((0, 3)), (edge, edge, edge), seed=2, max_displacement=0.4,
+        fugacity=GrandCanonical(z, attempts=8), steps=Step(1.5, -1 / T), grid=Grid(rounds=1),
+    )  # fmt: skip
+    spheres.run_cycles(500)
+    spheres.sample_pressure(every=1e-9, record=100 * spheres.sweeps_per_cycle)
+    found: list[tuple[int, int]] = []
+    spheres.run_cycles(
+        40_000, [(4, lambda one: found.append((one.N, round(one.step_energies.sum() / 2 * T))))]
+    )
+    numbers, energies = np.array(found).T
+
+    def pressure(part: slice | np.ndarray) -> float:
+        part_of_run = GrandRun(z, T, numbers[part], energies[part])
+        return MultipleHistograms([part_of_run], edge**3).pressure(z, T) / T
+
+    blocks = [pressure(part) for part in np.array_split(np.arange(len(found)), 10)]
+    virial, expected = spheres.pressure_average, pressure(slice(None))
+    joint = math.hypot(virial.error, np.std(blocks, ddof=1) / math.sqrt(10))
+    assert joint < 0.04 * expected
+    assert abs(virial.value - expected) < SIGMAS * joint
+
+
 GAS = LatticeGas(3)
 
 

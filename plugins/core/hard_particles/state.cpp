@@ -143,7 +143,8 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
   s.particles = particles;
   s.data.counters.cycles = parameters.first_cycle;
   if (particles == 0 && !s.grand_canonical())
-    refuse(Parameter{"positions"}, "must hold at least one ", s.noun());
+    refuse(Parameter{"positions"}, "must hold at least one ", s.noun(),
+           ", unless particles are inserted at a fugacity above 0");
   if (particles > kMostParticles) refuse("at most 2e9 ", s.noun(), "s, got ", particles);
   choose_grid(s);
   // At constant pressure the edges are realized with a small error; fractions of them are kept.

@@ -165,7 +165,7 @@ def simulated(
 
     def read(one: HardParticles) -> None:
         function = systems[one.seed].read
-        if function is not None and one.sweeps > equilibrate:
+        if function is not None and one.cycles > one._end_of(equilibrate):
             records[one.seed].append(function(one))
 
     def result(one: HardParticles) -> tuple[str, dict[str, Any]]:
