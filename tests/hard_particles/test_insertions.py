@@ -36,6 +36,15 @@ def test_the_cells_find_all_overlaps(box, largest):
     assert expected.any() and not expected.all()
 
 
+def test_all_insertions_fit_into_an_empty_box():
+    """Which a fugacity fills."""
+    gas = HardSpheres(np.empty((0, 3)), (5.0, 5.0, 5.0), seed=1, fugacity=1e-9, device="cpu")
+    widom = WidomInsertions(10, seed=2)
+    gas.run_cycles(3, [(1, widom)])
+    assert gas.N == 0
+    assert (widom.records == 1).all() and len(widom.records) == 3
+
+
 def test_points_fit_outside_the_particles():
     """A particle without a diameter fits with the probability 1 - phi, in every configuration."""
     widom = WidomInsertions(200_000, seed=4, diameter=0)

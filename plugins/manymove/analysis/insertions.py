@@ -143,7 +143,9 @@ def fit(
         contacts: contact distance of the inserted particle with each of them, (N,).
         box: edges of the periodic box, (D,).
     """
-    D, reach = len(box), float(contacts.max(initial=0.0))
+    if not len(positions):
+        return np.ones(len(places), dtype=bool)
+    D, reach = len(box), float(contacts.max())
     most = max(1, round((2 * len(positions)) ** (1 / D)))  # cells along an axis
     counts = np.array([min(most, max(1, int(edge / reach))) if reach else 1 for edge in box])
     table = _members(_cells(positions, counts, box), counts)
