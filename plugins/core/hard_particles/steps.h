@@ -75,7 +75,7 @@ struct Histograms {
   bool in_shared;
 };
 
-// ---- changes of the box (docs/theory/step_potentials.md, section 6) ----
+// ---- changes of the box (docs/theory/step_potentials.md, section 7) ----
 
 // A pair that may cross a range: its squared distance in integer units, and the place of the step
 // in the tables.
