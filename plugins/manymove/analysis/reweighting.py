@@ -127,7 +127,9 @@ class MultipleHistograms:
         object.__setattr__(self, "_numbers", pairs.real.astype(int))
         object.__setattr__(self, "_energies", pairs.imag)
         if not (empty := pairs == 0).any():
-            raise ParameterError("runs", "have no records without particles: add smaller fugacities")
+            raise ParameterError(
+                "runs", "have no records without particles: add smaller fugacities"
+            )
         states = self._solved(counts, lengths)
         object.__setattr__(self, "_states", states - _log_sum(states[empty]))
 
