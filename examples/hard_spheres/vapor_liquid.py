@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Vapor and liquid of the square well of range 1.5, from grand-canonical runs.
 
-The curve of coexistence is drawn with the critical point of Singh, Kofke and Errington (J. Chem.
-Phys. 119, 3405, 2003), T* = 1.2172 and rho d^3 = 0.3079. The pressures are compared with
-exp(3.5211 - 7.1939 / T*) epsilon / d^3, a fit to the data of that paper in the program etomica.
+The pressures are compared with exp(3.5211 - 7.1939 / T*) epsilon / d^3, the fit of the program
+etomica (class EOSSW) to data of Singh, Kofke and Errington (J. Chem. Phys. 119, 3405, 2003). The
+curve of coexistence is drawn with their critical point as quoted there, T* = 1.2172 and rho d^3 =
+0.3079. Published densities are not compared.
 
     python vapor_liquid.py
     python vapor_liquid.py --draw out/vapor_liquid_curve/summary.json

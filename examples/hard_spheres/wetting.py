@@ -159,7 +159,8 @@ def scaled_particle(density: Any) -> Any:
 
 
 def henderson_plischke(density: float) -> float:
-    """Surface tension of Henderson and Plischke."""
+    """Surface tension of Henderson and Plischke. The coefficients were not compared with the paper;
+    the first term is exact."""
     phi = density * math.pi / 6
     inner = 9 * phi**2 * (1 + 44 / 35 * phi - 4 / 5 * phi**2) / (2 * math.pi * (1 - phi) ** 3)
     return pressure(density) / 2 - inner

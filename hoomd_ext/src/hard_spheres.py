@@ -92,9 +92,9 @@ class HardSpheres(HardParticles):
             energies add up. External potentials cannot be combined with `box_moves` or `swap`. The
             pressure of particles in them is that of a homogeneous system.
         pair_potentials (list): Objects of `hoomd.hpmc.pair.Step`, whose energies add up, in kT.
-            They are read when a run begins. The box must be at least three times
-            as wide as the largest `r`. Pair potentials cannot be combined with `box_moves` or
-            `swap`, and `pressure` is NaN.
+            They are read when a run begins. The box must be at least three times as wide as the
+            largest `r`. Pair potentials cannot be combined with `swap`. The pressure has a term for
+            each of their ranges.
         tile (int): Maximum width of a tile in cells, or `None` for the default.
         threads (int): Number of threads of the CPU engine, or `None`. It cannot be changed while
             the integrator is attached.

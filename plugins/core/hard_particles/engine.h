@@ -290,7 +290,7 @@ class MANYMOVE_API Engine {
   }
   // Makes the following cycles together with the engines of a group, or alone for null.
   // Returns whether they are made together, which is so for an undivided system of a few tiles on a
-  // GPU without external fields.
+  // GPU without external fields, steps and fugacities.
   virtual bool join(const std::shared_ptr<EngineGroup>&) { return false; }
   // And leaves the positions with a host program.
   virtual void enqueue(std::uint64_t cycles, const HostParticles& particles) {

@@ -34,7 +34,8 @@ double settle_steps(State& state) {
   double reach = state.distances.largest;
   if (p.steps.empty()) return reach;
   if (state.swaps())
-    refuse(kName, "cannot be combined with swap moves, whose particles have energies in the steps");
+    refuse(kName,
+           "cannot be combined with swap moves, which exchange diameters: steps belong to types");
   if (state.distances.contact == Contact::additive)
     refuse(kName, "cannot be combined with diameters by particle: give types and contacts");
   if (state.distances.contact == Contact::one_size) {

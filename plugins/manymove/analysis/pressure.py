@@ -170,7 +170,8 @@ def pressure_weights(
         bins, delta_r, degree, dimensions: see `contact_weights`.
         N: number of particles.
         packing_fraction: packing fraction, N pi d^2 / (4 V) for disks.
-        steps: steps of each pair of types, see `step_weights`, if there are any.
+        steps: for each pair of types the range in contact distances and the energy in kT of each
+            step, the same number of steps for all pairs (default no steps).
 
     Returns:
         constant, and weights float64 (bins,); with steps those of all histograms of the engine,
@@ -215,7 +216,7 @@ def pressure_from_histogram(
         delta_r: width of a bin in contact distances.
         degree: of the polynomial fitted.
         dimensions: number of dimensions, 2 or 3.
-        steps: steps of each pair of types, see `step_weights`, if there are any.
+        steps: see `pressure_weights`.
 
     Raises:
         ValueError: as `pressure_weights`, or samples that is not positive.

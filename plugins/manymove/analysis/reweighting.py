@@ -127,7 +127,9 @@ class MultipleHistograms:
         object.__setattr__(self, "_numbers", pairs.real.astype(int))
         object.__setattr__(self, "_energies", pairs.imag)
         if not (empty := pairs == 0).any():
-            raise ParameterError("runs", "have no records without particles: smaller fugacities")
+            raise ParameterError(
+                "runs", "have no records without particles: add smaller fugacities"
+            )
         states = self._solved(counts, lengths)
         object.__setattr__(self, "_states", states - _log_sum(states[empty]))
 
@@ -167,7 +169,8 @@ class MultipleHistograms:
         gaps = 1 - np.sort(np.linalg.eigvals(overlaps).real)
         if len(gaps) > 1 and gaps[-2] < _OVERLAP:
             raise ParameterError(
-                "runs", "have no states in common: more fugacities or temperatures between them"
+                "runs",
+                "have no states in common: add runs at fugacities or temperatures between them",
             )
         return np.log(counts) - below(f)
 
@@ -241,13 +244,13 @@ class MultipleHistograms:
         if not between.min() < _VALLEY * min(p[low], p[high]):
             raise ParameterError(
                 "temperature",
-                f"is {temperature:g}, where the number of particles has no two peaks: longer "
-                "runs, a larger box or a lower temperature",
+                f"is {temperature:g}, where the number of particles has no two peaks: use "
+                "longer runs, a larger box or a lower temperature",
             )
         if not between.all():
             raise ParameterError(
                 "runs",
-                f"have no records with {low + int(between.argmin())} particles: more fugacities at "
+                f"have no records with {low + int(between.argmin())} particles: add runs at "
                 "a temperature near the critical one",
             )
 
