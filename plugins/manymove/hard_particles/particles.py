@@ -17,6 +17,7 @@ from manymove import fields as external_fields
 from manymove import steps as pair_steps
 from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
+from manymove.analysis.pressure import steps_of_pairs
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
 from manymove.hard_particles import constant_pressure, grand_canonical, sizes
@@ -633,7 +634,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             N,
             self._packing_fraction_of(N),
             self._DIMENSIONS,
-            pair_steps.of_pairs(self._steps, self._contact_table),
+            steps_of_pairs([(s.range, s.energy) for s in self._steps], self._contact_table),
             self.cycles,
         )
 
