@@ -229,6 +229,8 @@ def _check_equation_of_state(options: dict[str, Any]) -> None:
         return
     if options["pressure"] is not None:
         raise ValueError("--pressure is constant, and --equation-of-state measures it")
+    if options["springs"] is not None and options["walls"] is None:
+        raise ValueError("--equation-of-state measures the pressure, and --springs has none")
     given = options["input"] is not None or options["packing_fraction"] is not None
     if options["pressures"] is None:
         if given:

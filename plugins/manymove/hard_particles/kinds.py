@@ -82,8 +82,9 @@ def make_start(
         if kind is SPHERES or given.mixed:
             options = {"seed": seed, "interrupted": interrupted, **place}
             return random_configuration(kind.make, N, packing_fraction, given, shape, **options)
+        ratios = shape[0], shape[-1]
         return packing.random_packing(
-            N, packing_fraction, seed=seed, aspect_ratios=shape, interrupted=interrupted
+            N, packing_fraction, seed=seed, aspect_ratios=ratios, interrupted=interrupted
         )
     if kind is SPHERES:
         return crystal(start, N, packing_fraction)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -385,13 +385,13 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         finally:
             self._goal = self._cycles_done * self._sweeps_per_cycle
 
-    def _running(
-        self, length: float, callbacks: Callbacks, progress: bool
-    ) -> AbstractContextManager[Course]:
-        # A callback may save the samples.
+    @contextmanager
+    def _running(self, length: float, callbacks: Callbacks, progress: bool) -> Iterator[Course]:
         profile = self._profile
         own = [] if profile is None else [(profile.every, profile.take)]
-        return super()._running(length, [*own, *checked(callbacks)], progress)
+        # Own calls come first, because a callback may save the samples.
+        with super()._running(length, [*own, *checked(callbacks)], progress) as course:
+            yield course
 
     def _join(self, group: Any) -> bool:
         return bool(self._engine.join(group))
@@ -965,8 +965,8 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             names, arrays = ("every", "samples"), run["arrays"]
             self._sampling = restored(pressure, self._sampling_of_pressure, names, arrays)
             self._volumes = restored(volume, self._sampling_of_volume, ("record",), arrays)
-            names = (*names, "axis", "bins")
-            self._profile = restored(profile, self._sampling_of_profile, names, arrays)
+            of_profile = (*names, "axis", "bins")
+            self._profile = restored(profile, self._sampling_of_profile, of_profile, arrays)
 
     # ---- tuning ----------------------------------------------------------------------------------
 

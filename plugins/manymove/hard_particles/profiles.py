@@ -70,11 +70,12 @@ class ProfileSampling(Sampling):
         self, particles: Any, every: int, samples: int, axis: int, bins: int, first: int
     ) -> None:
         self.settings = {"every": every, "samples": samples, "axis": axis, "bins": bins}
-        self.every, self.axis, self._samples = every, axis - 1, samples
+        self.every, self.axis = every, axis - 1
         self.edges = np.linspace(-0.5, 0.5, bins + 1) * particles.box[self.axis]
         self._walls = walls_across(particles.fields, self.axis)
         self._new: list[tuple[np.ndarray, int]] = []
-        self._begin(every * samples, first, np.zeros(3 + bins), 3 + bins)
+        # The last sum is the number of samples: a Ctrl-C comes between a cycle and its sample.
+        self._begin(every * samples, first, np.zeros(4 + bins), 3 + bins)
 
     def take(self, particles: Any) -> None:
         """Take a sample. Ranks that share the particles call it together."""
@@ -99,7 +100,7 @@ class ProfileSampling(Sampling):
         counts = np.histogram(x, len(self.edges) - 1, (-end, end))[0]
         density = counts / (area * (self.edges[1] - self.edges[0]))
         mean = energies.mean() if len(energies) else 0.0
-        self._new.append((np.array([*pressures, mean, *density]), particles.cycles))
+        self._new.append((np.array([*pressures, mean, *density, 1.0]), particles.cycles))
 
     def _rows(self) -> tuple[np.ndarray, np.ndarray]:
         rows, cycles = [row for row, _ in self._new], [cycle for _, cycle in self._new]
@@ -107,4 +108,4 @@ class ProfileSampling(Sampling):
         return np.reshape(rows, (len(rows), len(self._open))), np.array(cycles, dtype=np.int64)
 
     def _finished(self, sums: np.ndarray) -> np.ndarray:
-        return sums / self._samples
+        return sums[:-1] / sums[-1]
