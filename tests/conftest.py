@@ -6,6 +6,7 @@ import fcntl
 import functools
 import math
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,6 +22,10 @@ from processes import on_ranks, remove_segments
 
 from manymove import _core
 from manymove.hard_particles.packing import random_packing
+
+# A shell starts jobs in the background with SIGINT ignored. All their children inherit this, so
+# that a Ctrl-C would be lost until a child has set a handler of its own.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # typer would build all commands with all their options again for each run in this process.
 typer.main.get_command = functools.cache(typer.main.get_command)

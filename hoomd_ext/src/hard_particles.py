@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 
+import numpy as np
 from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
 from hoomd.data.typeconverter import RequiredArg
 from hoomd.data.typeparam import TypeParameter
@@ -383,19 +384,11 @@ class HardParticles(OfThreads, Integrator):
         )
 
     def _steps_of_pairs(self):
-        """The steps of the engine in contact distances, for each pair of types; empty without
-        any."""
-        steps = [(r, e) for r, e in self._steps if any(e)]
-        types = self._simulation.state.particle_types
-        sizes = [self.shape[name]["diameter"] for name in types]
-        pairs = [
-            (a * len(sizes) + b, (sizes[a] + sizes[b]) / 2)
-            for a in range(len(sizes)) for b in range(a, len(sizes))
-        ] if steps else []  # fmt: skip
-        return tuple(
-            tuple((ranges[at] / contact, energies[at]) for ranges, energies in steps)
-            for at, contact in pairs
-        )
+        """The steps of the engine in contact distances, for each pair of types."""
+        sizes = [self.shape[name]["diameter"] for name in self._simulation.state.particle_types]
+        contacts = np.add.outer(sizes, sizes) / 2
+        tables = np.reshape(self._steps, (-1, 2, *contacts.shape))
+        return _pressure.steps_of_pairs(tables, contacts)
 
     @log(requires_run=True)
     def betaP(self):

@@ -19,6 +19,7 @@ from manymove.adsorption import Adsorption
 from manymove.adsorption.checkpoints import MOLECULES
 from manymove.adsorption.simulation import _energy_model
 from manymove.electrolyte import Electrolyte
+from manymove.hard_particles.checkpoints import SAMPLINGS
 from manymove.hard_particles.particles import HardParticles
 
 
@@ -106,9 +107,7 @@ class Isobaric(Ensemble):
         header, arrays = one._contents(state)
         run = {
             **{name: header[name] for name in ("goal", "sweeps_per_cycle")},
-            "samples": {
-                name: header.get(name) for name in ("pressure_sampling", "volume_sampling")
-            },
+            "samples": {name: header.get(name) for name in SAMPLINGS},
             "arrays": arrays,
         }
         kept = {name: getattr(one, name) for name in ("_seconds", "_pace", "_repaired")}

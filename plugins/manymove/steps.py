@@ -101,25 +101,6 @@ def read(given: Any, types: int) -> tuple[tuple[Step, ...], dict[str, Any]]:
     return of_checkpoint(parameters), parameters
 
 
-def of_pairs(steps: tuple[Step, ...], contacts: np.ndarray) -> tuple[Any, ...]:
-    """The ranges in contact distances and the energies of the steps, ((range, energy), ...) for
-    each pair of types (0, 0), (0, 1), ... (1, 1), ..., of which those with the energy 0 are none.
-    As in the engine, steps without any energy are left out.
-
-    Args:
-        contacts: contact distances of the pairs of types, (T, T).
-    """
-    tables = [
-        (np.broadcast_to(step.range, contacts.shape) / contacts,
-         np.broadcast_to(step.energy, contacts.shape))
-        for step in steps if np.any(step.energy)
-    ]  # fmt: skip
-    return tuple(
-        tuple((float(ranges[a, b]), float(values[a, b])) for ranges, values in tables)
-        for a, b in zip(*np.triu_indices(len(contacts)), strict=True)
-    )
-
-
 def reach(steps: tuple[Step, ...], contact: float) -> float:
     """The largest range of the steps, or the largest contact distance, which is given."""
     ranges = (np.max(np.where(np.asarray(step.energy) != 0, step.range, 0)) for step in steps)

@@ -91,7 +91,6 @@ def test_an_interrupt_is_one_line():
         [*COMMAND, "bench", "disks", "--device", "cpu", "--seconds", "5"],
         env=CLEAN | {"PYTHONUNBUFFERED": "1"},
         stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     process.stdout.readline()  # a title: it has begun
     process.send_signal(signal.SIGINT)

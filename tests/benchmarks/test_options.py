@@ -164,8 +164,6 @@ def test_an_interrupt_is_one_line(name):
         [*BENCHMARKS, name, "--device", "cpu", "--seconds", "5"],
         env=CLEAN | {"PYTHONUNBUFFERED": "1"},
         stderr=subprocess.PIPE,
-        # Shells start jobs in the background with this signal ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     process.stdout.readline()  # a title: it has begun
     process.send_signal(signal.SIGINT)

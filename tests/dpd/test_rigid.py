@@ -301,3 +301,28 @@ def test_other_fixes_of_the_same_atoms_are_named(tmp_path):
     assert_named(
         barostat, "fix p press/berendsen with fix_modify virial yes of fix rigid/small", tmp_path
     )
+
+
+PAIRS = {
+    "many-body": "pair_style manymove/mdpd 1.0 1.0 7\npair_coeff * * -40 25 18 1.0 0.75\n",
+    "transverse": "pair_style manymove/dpd/ext 1.0 1.0 7\npair_coeff * * 25 4.5 3 0.5 0.8\n",
+    "potential": "pair_style hybrid/overlay soft 1.0 manymove/dpd 1 1 7\npair_coeff * * soft 20\n"
+    "pair_coeff * * manymove/dpd 5 4.5\n",
+}
+ON_GPUS = {
+    "excluded molecules": (INTRA, 1, "neigh_modify exclude molecule on a GPU"),
+    "two ranks": ("", 2, "fix r rigid/small on several GPUs"),
+    **{name: (PAIRS[name], 1, "fix r rigid/small beside these pair styles") for name in PAIRS},
+}
+
+
+@pytest.mark.parametrize("name", ON_GPUS)
+def test_what_a_gpu_does_not_serve_is_named(name, device, tmp_path):
+    """On a CPU the particles stay in the engine."""
+    commands, ranks, reason = ON_GPUS[name]
+    text = script(tmp_path) + commands
+    if device == "cuda":
+        warning = assert_named(text, reason, tmp_path, ranks, device)
+        assert "(instead: device cpu)" in warning
+    else:
+        assert_stays(run_lammps(text + resident(device) + "run 2\n", tmp_path, ranks))

@@ -211,8 +211,7 @@ def test_an_exception_in_the_callback_leaves_a_valid_state(device, fluid, except
 
 
 INTERRUPTED = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
+import sys
 from manymove import HardDisks
 from manymove.hard_particles import random_packing
 positions, box = random_packing(int(sys.argv[2]), 0.65, seed=1)

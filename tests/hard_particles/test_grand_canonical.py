@@ -326,7 +326,6 @@ def test_frames_have_the_present_particles(tmp_path):
 
 def test_ctrl_c_leaves_a_state_that_continues(tmp_path):
     system = crowd()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
     Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         system.run_cycles(10**7)

@@ -202,8 +202,7 @@ def test_the_callback_sees_the_run_and_leaves_no_trace(device, starts, capsys):
 
 
 INTERRUPTED = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
+import sys
 from manymove import HardSpheres
 spheres = HardSpheres.fcc(32000, 0.45, seed=1, device=sys.argv[1], threads=2)
 spheres.run(1)

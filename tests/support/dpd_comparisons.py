@@ -159,9 +159,11 @@ def assert_stresses_of_lammps(
         assert ours.thermo()[name] == pytest.approx(expected, rel=1e-9, abs=1e-9 * scale), name
 
 
-def assert_named(script: str, reason: str, folder: Path, ranks: int = 1) -> str:
+def assert_named(
+    script: str, reason: str, folder: Path, ranks: int = 1, device: str = "cpu"
+) -> str:
     """Assert that one warning names what is not served. Returns the warning."""
-    output = run_lammps(script + resident("cpu") + "run 2\n", folder, ranks=ranks).output
+    output = run_lammps(script + resident(device) + "run 2\n", folder, ranks=ranks).output
     (warning,) = (line for line in output.splitlines() if WARNING in line)
     assert f"on the device: {reason}" in warning
     return warning

@@ -204,6 +204,29 @@ struct InsertionVisit {
   }
 };
 
+// Visits the cells of a tile, set after set; of each set a thread has every `threads`-th cell.
+// removed(id) is called for each particle that goes and had an index, inserted(cell, slot, type)
+// for each new one, and wait() before the next set, which reads these cells.
+template <int D, Contact C, class Removed, class Inserting, class Wait>
+MM_HD void visit_tile(const InsertionTile& t, int thread, int threads, InsertionCounts& counts,
+                      const Removed& removed, const Inserting& inserted, const Wait& wait) {
+  for (int turn = 0; turn < 1 << D; ++turn) {
+    const auto set = static_cast<int>(t.rules.order >> (3 * turn) & 7u);
+    int n[3];
+    const int cells = swap_cells<D>(t.bounds, set, n);
+    for (int k = thread; k < cells; k += threads) {
+      int at[3];
+      swap_cell<D>(n, set, k, at);
+      const InsertionVisit<D, C> visit{t, at, grid_cell<D>(t.g, t.bounds, at)};
+      visit.make(counts, removed);
+      for (int s = 0; s < visit.particles(); ++s)
+        if (const std::uint32_t id = visit.slots()[s].id; is_new(id))
+          inserted(visit.here, s, type_of_new(id));
+    }
+    wait();
+  }
+}
+
 // ---- on the host ----
 
 // Refuses what does not go with insertions, when the contact distances are known.

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -148,6 +150,25 @@ def step_weights(
     return weights
 
 
+def steps_of_pairs(steps: Iterable[tuple[Any, Any]], contacts: np.ndarray) -> tuple[PairSteps, ...]:
+    """The steps of each pair of types (0, 0), (0, 1), ... (1, 1), ..., of which those with the
+    energy 0 are none. As in the engine, steps without any energy are left out.
+
+    Args:
+        steps: range and energy of each step, numbers or tables of the pairs of types, (T, T).
+        contacts: contact distances of the pairs of types, (T, T).
+    """
+    shape = contacts.shape
+    tables = [
+        (np.broadcast_to(reach, shape) / contacts, np.broadcast_to(energy, shape))
+        for reach, energy in steps if np.any(energy)
+    ]  # fmt: skip
+    return tuple(
+        tuple((float(ranges[a, b]), float(values[a, b])) for ranges, values in tables)
+        for a, b in zip(*np.triu_indices(len(contacts)), strict=True)
+    )
+
+
 def pressure_weights(
     bins: int,
     delta_r: float,
@@ -171,7 +192,7 @@ def pressure_weights(
         N: number of particles.
         packing_fraction: packing fraction, N pi d^2 / (4 V) for disks.
         steps: for each pair of types the range in contact distances and the energy in kT of each
-            step, the same number of steps for all pairs (default no steps).
+            step, the same number of steps for all pairs, as in `steps_of_pairs` (default no steps).
 
     Returns:
         constant, and weights float64 (bins,); with steps those of all histograms of the engine,
@@ -187,7 +208,7 @@ def pressure_weights(
             f"{N} and {packing_fraction}"
         )
     per_particle = 2 * dimensions * packing_fraction / math.pi / N
-    if steps:
+    if any(steps):
         of_pairs = [step_weights(bins, delta_r, degree, dimensions, pair) for pair in steps]
         weights = np.stack(of_pairs, axis=1).ravel()
     else:
@@ -224,7 +245,7 @@ def pressure_from_histogram(
     counts = np.asarray(counts, dtype=np.float64)
     if not samples > 0:
         raise ValueError(f"samples is {samples}; it must be positive")
-    histograms = sum(1 + 2 * len(each) for each in steps) or 1
+    histograms = sum(1 + 2 * len(each) for each in steps if each) or 1
     constant, weights = pressure_weights(
         counts.shape[-1] // histograms,
         delta_r,

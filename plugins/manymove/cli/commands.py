@@ -104,7 +104,8 @@ def disks(**common: Any) -> int:
     --diameters or --contacts the disks are a mixture, whose d^2 is the mean of the squares of the
     diameters. With --pressure the area changes, and the packing fraction is measured. With
     --swap-rounds the disks of a mixture exchange diameters. With --step-ranges and --step-energies
-    they have square wells and shoulders.
+    they have square wells and shoulders. With --walls they are between hard walls, whose pressure
+    and the density profile, profile.csv, are measured.
 
     System:
         packing_fraction: Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks (default 0.698, or
@@ -134,7 +135,8 @@ def spheres(**common: Any) -> int:
     --diameters or --contacts the spheres are a mixture, whose d^3 is the mean of the cubes of the
     diameters. With --pressure the volume changes, and the packing fraction is measured. With
     --swap-rounds the spheres of a mixture exchange diameters. With --step-ranges and
-    --step-energies they have square wells and shoulders.
+    --step-energies they have square wells and shoulders. With --walls they are between hard walls,
+    whose pressure and the density profile, profile.csv, are measured.
 
     System:
         packing_fraction: Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres (default 0.49,
@@ -146,8 +148,8 @@ def spheres(**common: Any) -> int:
             0.1,0.2,0.3,0.4,0.45,0.49).
 
     Examples:
-      manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 5000
       manymove spheres --diameters 1,1.4 --fractions 0.7,0.3 --packing-fraction 0.5
+      manymove spheres --walls z --gravity 0.5 --particles 2000 --packing-fraction 0.2
       manymove spheres --start fcc --particles 4000 --equation-of-state --packing-fractions 0.55,0.6
     """
     return _hard_particles(Spheres, common, 0.49, SPHERE_FRACTIONS)
@@ -227,6 +229,8 @@ def _check_equation_of_state(options: dict[str, Any]) -> None:
         return
     if options["pressure"] is not None:
         raise ValueError("--pressure is constant, and --equation-of-state measures it")
+    if options["springs"] is not None and options["walls"] is None:
+        raise ValueError("--equation-of-state measures the pressure, and --springs has none")
     given = options["input"] is not None or options["packing_fraction"] is not None
     if options["pressures"] is None:
         if given:

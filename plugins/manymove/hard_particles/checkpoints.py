@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manymove import arguments, checkpoint
+from manymove.hard_particles.profiles import ProfileSampling
 from manymove.hard_particles.sampling import PressureSampling, VolumeSampling
 
 # The arrays of a checkpoint: those of equal disks, those of all other particles, the sizes of the
@@ -24,7 +25,8 @@ _TYPES = {
 }
 _SIZES = {"diameters", "types"}
 _BY_PARTICLE = _SIZES | {"pinned", "field_values", "field_points"}
-_SAMPLES = PressureSampling.TYPES | VolumeSampling.TYPES
+_SAMPLES = PressureSampling.TYPES | VolumeSampling.TYPES | ProfileSampling.TYPES
+SAMPLINGS = "pressure_sampling", "volume_sampling", "profile_sampling"
 # Switches of earlier versions that left parts of the algorithm out, with the values of the whole
 # algorithm.
 _ABLATIONS = {"shuffle_particles": True, "shuffle_sets": True, "shift_along_axis": False}
@@ -93,6 +95,6 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
             raise ValueError(f"goal is {run['goal']}")
         if not 1e-6 < run.get("sweeps_per_cycle", 1) < 1e9:  # an earlier version did not store it
             raise ValueError(f"sweeps_per_cycle is {run['sweeps_per_cycle']}")
-        run["samples"] = {key: header.get(key) for key in ("pressure_sampling", "volume_sampling")}
+        run["samples"] = {key: header.get(key) for key in SAMPLINGS}
         run["arrays"] = {name: arrays[name] for name in _SAMPLES if name in arrays}
     return Contents(state, particles, parameters, run, header.get("settings"))

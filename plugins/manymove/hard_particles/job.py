@@ -27,6 +27,13 @@ from manymove.jobs.ranks import Ranks
 from manymove.jobs.report import number
 from manymove.jobs.world import World
 
+# Names of the measured quantities in summaries.
+_KEYS = {
+    "pressure": "pressure",
+    "packing fraction": "mean_packing_fraction",
+    "squared displacement": "squared_displacement",
+}
+
 
 def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     """Run all replicas, or the one that all ranks share; rank 0 writes summary.json and the
@@ -115,8 +122,10 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     freezing = _equal_disks(settings, first) and near_freezing(
         packing_fraction, N if constant_pressure else None
     )
-    slow = {_order(settings, first): relaxation_of([r.course for r in started])}
-    judged = {f"the {_name(settings)}": _relaxation_of_records(started)}
+    # Fields give the modes means other than 0.
+    mean = None if settings.in_fields else 0.0
+    slow = {_order(settings, first): relaxation_of([r.course for r in started], mean)}
+    judged = {f"the {settings.measured}": _relaxation_of_records(started)}
     if freezing:  # where the pressure follows psi_6
         known = known_relaxation(N, packing_fraction, constant_pressure)
         judged |= slow | {"psi_6 as tabulated near freezing": known}
@@ -135,7 +144,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     )
     literature = _literature(settings, first)
     sizes = _sizes(settings, first)
-    measured = "pressure" if settings.pressure is None else "mean_packing_fraction"
+    measured = _KEYS[settings.measured]
     summary = {
         "pressure": pooled.value if pooled else None,
         "pressure_error": number(pooled.error) if pooled else None,
@@ -181,13 +190,16 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "input": str(settings.input) if settings.input else None,
         "start": None if settings.input else settings.start,
         **_swaps(settings, started),
+        **_of_fields(settings, started),
         **replica.of_all(settings, results, ranks),
     }
-    if settings.pressure is None:
+    if measured == "pressure":
         return summary
-    named = {name.replace("pressure", "mean_packing_fraction", 1): name for name in summary}
+    named = {name.replace("pressure", measured, 1): name for name in summary}
     of_records = {new: summary[name] for new, name in named.items() if name.startswith("pressure")}
     others = {name: v for name, v in summary.items() if not name.startswith("pressure")}
+    if settings.pressure is None:
+        return {"pressure": None, **of_records, **others}
     return {
         "pressure": settings.pressure, **of_records, **others, "volume_delta": first.volume_delta,
         "volume_tuned": settings.tune_volume, **_moves(started, "volume"),
@@ -210,22 +222,42 @@ def _swaps(settings: Settings, started: list[Result]) -> dict[str, Any]:
     return given | _moves(started, "swap")
 
 
+def _of_fields(settings: Settings, started: list[Result]) -> dict[str, Any]:
+    """The fields, the pressures on the lower and the upper wall, and the mean energy of a particle
+    in the fields; empty without fields."""
+    if not settings.in_fields:
+        return {}
+    values = [r.of_fields for r in started if len(r.of_fields)]
+    found = [pool([estimate(of[:, k]) for of in values]) for k in range(3)] if values else []
+    given = {name: getattr(settings, name) for name in ("walls", "gravity", "springs")}
+    on_walls = found[:2] if settings.walls else []
+    return {
+        **given, **report.values_and_errors("wall_pressures", "", on_walls),
+        **report.with_errors(**({"field_energy": found[2]} if found else {})),
+    }  # fmt: skip
+
+
+def _profile(settings: Settings, measured: list[Result]) -> np.ndarray:
+    """Coordinate, number density and its error in each bin, (bins, 3)."""
+    columns = [r.of_fields[:, 3:].T for r in measured]
+    found = [pool([*map(estimate, each)]) for each in zip(*columns, strict=True)]
+    edge = measured[0].box[settings.axis]
+    places = (np.arange(len(found)) + 0.5) / len(found) - 0.5
+    return np.column_stack([places * edge, np.array([[*each] for each in found])])
+
+
 def _measured(settings: Settings) -> str:
     """Name of the quantity that the records hold."""
-    return "P*" if settings.pressure is None else "packing fraction"
+    return "P*" if settings.measured == "pressure" else settings.measured
 
 
-def _name(settings: Settings) -> str:
-    """The name of the measured quantity in a sentence."""
-    return "pressure" if settings.pressure is None else "packing fraction"
-
-
-def relaxation_of(courses: list[np.ndarray]) -> float | None:
-    """Relaxation time in sweeps of slow quantities with mean 0, or of the modulus of a single one,
-    the global psi_6, if it has a direction.
+def relaxation_of(courses: list[np.ndarray], mean: float | None = 0.0) -> float | None:
+    """Relaxation time in sweeps of slow quantities, or of the modulus of a single one, the global
+    psi_6, if it has a direction.
 
     Args:
         courses: for each replica the sweeps and the real and imaginary parts, (n, 1 + 2 K).
+        mean: mean of the quantities; None if it is not known.
     """
     n = min((len(course) for course in courses), default=0)
     if n < 2:
@@ -240,7 +272,7 @@ def relaxation_of(courses: list[np.ndarray]) -> float | None:
         series += [re + 1j * im for re, im in zip(parts[::2], parts[1::2], strict=True)]
     if len(series) == len(courses) and abs(np.mean(np.abs(series))) > 0.5:
         return relaxation_time([np.abs(each) for each in series], ends[1] - ends[0])
-    return relaxation_time(series, ends[1] - ends[0], mean=0.0)
+    return relaxation_time(series, ends[1] - ends[0], mean=mean)
 
 
 def _relaxation_of_records(started: list[Result]) -> float | None:
@@ -254,7 +286,7 @@ def _relaxation_of_records(started: list[Result]) -> float | None:
 
 def _order(settings: Settings, first: Result) -> str:
     """Name of the slow quantities."""
-    general = settings.pressure is not None or settings.step_ranges
+    general = settings.pressure is not None or settings.has_energies
     return "density modes" if general or _sizes(settings, first).mixed else settings.kind.order
 
 
@@ -264,7 +296,7 @@ def _sizes(settings: Settings, result: Result) -> Sizes:
 
 
 def _literature(settings: Settings, first: Result) -> Estimate | None:
-    if settings.pressure is not None or settings.step_ranges:
+    if settings.pressure is not None or settings.has_energies:
         return None
     start = settings.start if settings.input is None else None
     of_all = (settings.kind, settings.particles, settings.packing_fraction)
@@ -284,7 +316,7 @@ def _contact_values(started: list[Result]) -> list[dict[str, Any]]:
 
 
 def _equal_disks(settings: Settings, result: Result) -> bool:
-    plain = not (settings.step_ranges or _sizes(settings, result).mixed)
+    plain = not (settings.has_energies or _sizes(settings, result).mixed)
     return settings.kind is DISKS and plain
 
 
@@ -317,9 +349,13 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
         return
     columns = ((np.full(r.records.size, r.replica), r.record_sweeps, r.records) for r in measured)
     rows = np.concatenate([*map(np.column_stack, columns)])
-    name = _name(settings).replace(" ", "_")
+    name = settings.measured.replace(" ", "_")
     path, header = settings.output / f"{name}.csv", f"replica,sweeps,{name}"
     report.write_csv(path, header, rows, ["%d", "%.3f", "%.8f"])
+    if settings.walls is not None:
+        profile = _profile(settings, measured)
+        header = f"{settings.walls},density,density_error"
+        report.write_csv(settings.output / "profile.csv", header, profile, "%.8g")
     if summary["complete"]:
         with figures.pictures(settings.quiet):
             _write_pictures(settings, measured)
@@ -338,20 +374,22 @@ def _write_pictures(settings: Settings, measured: list[Result]) -> None:
         else:
             each = sizes.of_each(settings.particles)
             plots.slice_of(picture, first.positions, first.box, each, sizes.types)
-    constant_volume = settings.pressure is None
     at = (
         f"packing fraction {settings.packing_fraction:.6g}"
-        if constant_volume
+        if settings.pressure is None
         else f"pressure $P^*$ = {settings.pressure:.6g}"
     )
+    if settings.walls is not None:
+        picture = settings.output / "profile.png"
+        plots.density_profile(picture, _profile(settings, measured), settings.walls)
     plots.records_against_sweeps(
-        settings.output / ("pressure.png" if constant_volume else "packing_fraction.png"),
+        settings.output / f"{settings.measured.replace(' ', '_')}.png",
         [(r.record_sweeps, r.records) for r in measured],
         pool([found for r in measured if (found := _estimate(settings, r))]),
         f"{settings.particles:,} hard {settings.kind.particles}, {at}",
         rf"pressure $P^* = \beta P d^{settings.kind.dimensions}$"
-        if constant_volume
-        else "packing fraction",
+        if settings.measured == "pressure"
+        else settings.measured,
         _literature(settings, first),
     )
 
@@ -366,7 +404,18 @@ def table(summary: dict[str, Any], particles: str = "disks") -> str:
             found = s["mean_packing_fraction"], s["mean_packing_fraction_error"]
             rows.append(("packing fraction", with_error(*found)))
     elif s["pressure"] is not None:
-        rows.append(("pressure P*", with_error(s["pressure"], s["pressure_error"])))
+        where = "" if not s.get("walls") else " on the walls"
+        where = " on the lower wall" if s.get("gravity") is not None else where
+        rows.append((f"pressure P*{where}", with_error(s["pressure"], s["pressure_error"])))
+    if s.get("squared_displacement") is not None:
+        found = s["squared_displacement"], s["squared_displacement_error"]
+        rows.append(("squared displacement", f"{with_error(*found)} d^2"))
+    if s.get("gravity") is not None and s["wall_pressures"]:
+        upper = s["wall_pressures"][1], s["wall_pressures_error"][1]
+        rows.append(("on the upper wall", with_error(*upper)))
+    if s.get("field_energy") is not None and (s["gravity"] or s["springs"]):
+        found = s["field_energy"], s["field_energy_error"]
+        rows.append(("energy in fields", f"{with_error(*found)} kT per particle"))
     for entry in s["contact_values"]:
         a, b = entry["types"]
         rows.append((f"contact value {a}-{b}", with_error(entry["value"], entry["error"])))
@@ -440,7 +489,7 @@ def run_equation_of_state(
             if points:
                 picture = output / "equation_of_state.png"
                 # For which there are no published points.
-                mixed = settings[0].mixture is not None or bool(settings[0].step_ranges)
+                mixed = settings[0].mixture is not None or settings[0].has_energies
                 draw = plots.equation_of_state if settings[0].kind is DISKS else plots.of_spheres
                 draw(picture, points, settings[0].particles, mixed)
     return summary, complete

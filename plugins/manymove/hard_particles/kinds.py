@@ -72,15 +72,20 @@ def make_start(
     given: Sizes,
     seed: int,
     interrupted: Callable[[], bool],
+    shape: tuple[float, ...] | None = None,
     **place: Any,
 ) -> Start:
-    """Positions and box for `--start`. Equal particles have the diameter 1."""
+    """Positions and box for `--start`. Equal particles have the diameter 1. The box of a random
+    start has edges in the ratios of the shape (default equal)."""
     if start == "random":
+        shape = shape or (1.0,) * kind.dimensions
         if kind is SPHERES or given.mixed:
-            shape = (1.0,) * kind.dimensions
             options = {"seed": seed, "interrupted": interrupted, **place}
             return random_configuration(kind.make, N, packing_fraction, given, shape, **options)
-        return packing.random_packing(N, packing_fraction, seed=seed, interrupted=interrupted)
+        ratios = shape[0], shape[-1]
+        return packing.random_packing(
+            N, packing_fraction, seed=seed, aspect_ratios=ratios, interrupted=interrupted
+        )
     if kind is SPHERES:
         return crystal(start, N, packing_fraction)
     lattice = {"hexagonal": packing.hexagonal_packing, "square": packing.square_packing}

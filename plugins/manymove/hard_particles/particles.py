@@ -6,7 +6,8 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -17,6 +18,7 @@ from manymove import fields as external_fields
 from manymove import steps as pair_steps
 from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
+from manymove.analysis.pressure import steps_of_pairs
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
 from manymove.hard_particles import constant_pressure, grand_canonical, sizes
@@ -27,6 +29,7 @@ from manymove.hard_particles.constant_pressure import BOX_STATE, VolumeMoves
 from manymove.hard_particles.cycles import expected_sweeps
 from manymove.hard_particles.freezing import relaxations
 from manymove.hard_particles.grand_canonical import Insertions
+from manymove.hard_particles.profiles import ProfileSampling, default_bins
 from manymove.hard_particles.sampling import (
     OpenPressureSampling,
     PressureSampling,
@@ -38,7 +41,7 @@ from manymove.hard_particles.shared import SharedParticles
 from manymove.hard_particles.sizes import Sizes, of_frame
 from manymove.hard_particles.swaps import SwapMoves
 from manymove.hard_particles.tuning import Tuning
-from manymove.runs import Callbacks
+from manymove.runs import Callbacks, Course, checked
 from manymove.settings import (
     ConstantPressure,
     GrandCanonical,
@@ -290,6 +293,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         self._goal = self._cycles_done * self._sweeps_per_cycle  # sweeps requested so far
         self._sampling: PressureSampling | None = None
         self._volumes: VolumeSampling | None = None
+        self._profile: ProfileSampling | None = None
 
     # ---- running ---------------------------------------------------------------------------------
 
@@ -381,6 +385,14 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         finally:
             self._goal = self._cycles_done * self._sweeps_per_cycle
 
+    @contextmanager
+    def _running(self, length: float, callbacks: Callbacks, progress: bool) -> Iterator[Course]:
+        profile = self._profile
+        own = [] if profile is None else [(profile.every, profile.take)]
+        # Own calls come first, because a callback may save the samples.
+        with super()._running(length, [*own, *checked(callbacks)], progress) as course:
+            yield course
+
     def _join(self, group: Any) -> bool:
         return bool(self._engine.join(group))
 
@@ -395,7 +407,8 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
 
     @property
     def _samplings(self) -> list[Sampling]:
-        return [each for each in (self._sampling, self._volumes) if each is not None]
+        every = self._sampling, self._volumes, self._profile
+        return [each for each in every if each is not None]
 
     def reset_averages(self) -> None:
         for sampling in self._samplings:
@@ -592,18 +605,12 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
                 differs from place to place, or a mixture has a fugacity.
         """
         self._refuse_at_constant_pressure()
-        if self.fugacity is not None and self.mixed:
-            raise RuntimeError(
-                "the pressure of a mixture is in units of its mean diameter, which changes as "
-                "particles come and go: use positions"
-            )
+        self._refuse_changing_diameter()
         if self._fields:
             raise RuntimeError(
-                "the pressure differs from place to place in external fields: use positions"
+                "the pressure differs from place to place in external fields: use sample_profile"
             )
-        for name, value in (("every", every), ("record", record)):
-            if value is not None and not 0 < arguments.number(name, value) < 1e15:
-                raise ParameterError(name, f"must be positive and below 1e15 sweeps, got {value}")
+        found = self._cycles_and_samples(every, record)
         self._sampling = None
         ratio = self._sizes.largest() / self._sizes.smallest()
         if every is not None and ratio > _LARGEST_RATIO:
@@ -612,16 +619,35 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
                 "values of the largest particles, and the pressure, are biased",
                 stacklevel=2,
             )
-        if every is None:
+        if found is None:
             self._engine.set_sampling(0.0, 0, 0, 0)
             if self.fugacity is not None:
                 self._engine.set_volume_sampling(0)
             return
+        cycles, samples = found
+        if not self._general:  # whose counts are 32-bit integers
+            samples = max(1, min(samples, (2**32 - 1) // (_PAIRS * self.N)))
+        self._sampling = self._sampling_of_pressure(cycles, samples)
+
+    def _refuse_changing_diameter(self) -> None:
+        if self.fugacity is not None and self.mixed:
+            raise RuntimeError(
+                "the pressure of a mixture is in units of its mean diameter, which changes as "
+                "particles come and go: use positions"
+            )
+
+    def _cycles_and_samples(
+        self, every: float | None, record: float | None
+    ) -> tuple[int, int] | None:
+        """Number of cycles between two samples and of samples in a record; None for no samples."""
+        for name, value in (("every", every), ("record", record)):
+            if value is not None and not 0 < arguments.number(name, value) < 1e15:
+                raise ParameterError(name, f"must be positive and below 1e15 sweeps, got {value}")
+        if every is None:
+            return None
         cycles = max(1, self._cycles_in(every))
         samples = 10 if record is None else round(record / self._sweeps_per_cycle / cycles)
-        if not self._general:  # whose counts are 32-bit integers
-            samples = min(samples, (2**32 - 1) // (_PAIRS * self.N))
-        self._sampling = self._sampling_of_pressure(cycles, max(1, samples))
+        return cycles, max(1, samples)
 
     def _sampling_of_pressure(self, every: int, samples: int) -> PressureSampling:
         kind = PressureSampling if self.fugacity is None else OpenPressureSampling
@@ -633,7 +659,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             N,
             self._packing_fraction_of(N),
             self._DIMENSIONS,
-            pair_steps.of_pairs(self._steps, self._contact_table),
+            steps_of_pairs([(s.range, s.energy) for s in self._steps], self._contact_table),
             self.cycles,
         )
 
@@ -690,7 +716,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
     def _average(self, records: np.ndarray, cycles: int, packing_fraction: float) -> Estimate:
         """Mean of records of this number of cycles, whose error contains the relaxations of equal
         disks near freezing."""
-        if self._DIMENSIONS == 3 or self.mixed or self._steps:
+        if self._DIMENSIONS == 3 or self.mixed or self._steps or self._fields:
             return estimate(records)
         sweeps = len(records) * cycles * self._sweeps_per_cycle
         constant_pressure = self.constant_pressure is not None
@@ -781,6 +807,84 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             columns |= {f"contact_value_{a}{b}": column for (a, b), column in values}
         return dataframe(columns)
 
+    # ---- profiles --------------------------------------------------------------------------------
+
+    def sample_profile(
+        self,
+        every: float | None,
+        record: float | None = None,
+        *,
+        axis: int | None = None,
+        bins: int | None = None,
+    ) -> None:
+        """Sample the density along an axis, and the pressure on hard walls across it, in the
+        following runs. Each sample copies the positions to the host.
+
+        Args:
+            every: number of sweeps between two samples, rounded to whole cycles of
+                `sweeps_per_cycle` sweeps; None stops sampling.
+            record: number of sweeps per record, rounded to a whole number of samples; default ten
+                samples.
+            axis: number of the axis, from 0 (default the last one).
+            bins: number of bins along the edge of the box (default a twentieth of a `diameter`
+                each, and at most 1000).
+
+        Raises:
+            ValueError: a number is out of range.
+            RuntimeError: the pressure is constant, so that the box changes, or a mixture has a
+                fugacity.
+        """
+        if self.constant_pressure is not None:
+            raise RuntimeError("the pressure is constant: a profile needs a constant box")
+        self._refuse_changing_diameter()
+        D = self._DIMENSIONS
+        axis = D - 1 if axis is None else arguments.integer("axis", axis)
+        if not 0 <= axis < D:
+            raise ParameterError("axis", f"must be from 0 to {D - 1}, got {axis}")
+        if bins is None:
+            bins = default_bins(self.box[axis], self.diameter)
+        found = self._cycles_and_samples(every, record)
+        bins = arguments.count("bins", bins)
+        self._profile = None if found is None else self._sampling_of_profile(*found, axis + 1, bins)
+
+    def _sampling_of_profile(
+        self, every: int, samples: int, axis: int, bins: int
+    ) -> ProfileSampling:
+        return ProfileSampling(self, every, samples, axis, bins, self.cycles)
+
+    def _profile_records(self) -> np.ndarray:
+        if self._profile is None:
+            raise RuntimeError("nothing sampled: call sample_profile(every=...) and run")
+        self._profile.collect()
+        if not len(self._profile.values):
+            raise RuntimeError("no record of the profile is finished: run longer")
+        return self._profile.values
+
+    @property
+    def density_profile(self) -> np.ndarray:
+        """Coordinate at the center of each bin, number of particles per volume there, and its
+        standard error by blocking of the records, float64 (bins, 3), in the unit of the positions.
+
+        Raises:
+            RuntimeError: no record is finished.
+        """
+        found = [[*estimate(column)] for column in self._profile_records()[:, 3:].T]
+        edges = self._profile.edges  # type: ignore[union-attr]
+        return np.column_stack([(edges[1:] + edges[:-1]) / 2, found])
+
+    @property
+    def wall_pressures(self) -> tuple[Estimate, Estimate]:
+        """Pressure P* = beta P d^D on the hard walls below and above the particles across the axis
+        of the profile, from the densities of centers at contact (contact theorem); NaN where there
+        is no hard wall. A polynomial of the fourth degree is fitted to the density within 0.2
+        `diameter` of contact.
+
+        Raises:
+            RuntimeError: no record is finished.
+        """
+        lower, upper = self._profile_records()[:, :2].T
+        return estimate(lower), estimate(upper)
+
     # ---- checkpoints -----------------------------------------------------------------------------
 
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -814,6 +918,9 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             each |= samples
         if self._volumes is not None:
             header["volume_sampling"], samples = self._volumes.state()
+            each |= samples
+        if self._profile is not None:
+            header["profile_sampling"], samples = self._profile.state()
             each |= samples
         arrays = {name: v for name, v in {**each, **state}.items() if isinstance(v, np.ndarray)}
         for name in {"swaps", "insertions"} & state.keys():
@@ -854,11 +961,12 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         if abs(run["goal"] - self._goal) <= self._sweeps_per_cycle:
             self._goal = run["goal"]
         if "samples" in run:
-            pressure, volume = run["samples"].values()
-            names = ("every", "samples"), ("record",)
-            make = self._sampling_of_pressure
-            self._sampling = restored(pressure, make, names[0], run["arrays"])
-            self._volumes = restored(volume, self._sampling_of_volume, names[1], run["arrays"])
+            pressure, volume, profile = run["samples"].values()
+            names, arrays = ("every", "samples"), run["arrays"]
+            self._sampling = restored(pressure, self._sampling_of_pressure, names, arrays)
+            self._volumes = restored(volume, self._sampling_of_volume, ("record",), arrays)
+            of_profile = (*names, "axis", "bins")
+            self._profile = restored(profile, self._sampling_of_profile, of_profile, arrays)
 
     # ---- tuning ----------------------------------------------------------------------------------
 

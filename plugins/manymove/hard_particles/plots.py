@@ -176,6 +176,22 @@ def records_against_sweeps(
     write_picture(path, figure, dpi=160)
 
 
+def density_profile(path: str | Path, profile: np.ndarray, axis: str) -> None:
+    """Picture of the number density along an axis, with a band of plus and minus its error.
+
+    Args:
+        path: path of the PNG file.
+        profile: coordinate, density and its error, (bins, 3).
+        axis: name of the axis.
+    """
+    place, density, error = profile.T
+    figure, axes = new_figure(7.0, 4.2)
+    axes.plot(place, density, lw=1)
+    axes.fill_between(place, density - error, density + error, alpha=0.3, lw=0)
+    axes.set(xlabel=f"${axis}$", ylabel=r"number density $\rho$", ylim=(0, None))
+    write_picture(path, figure, dpi=160)
+
+
 def slice_of(
     path: str | Path,
     positions: np.ndarray,

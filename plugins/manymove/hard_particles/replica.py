@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from manymove import checkpoint
+from manymove import fields as external_fields
 from manymove import steps as pair_steps
 from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
@@ -20,6 +21,7 @@ from manymove.errors import OutgrownLattice
 from manymove.hard_particles import sizes
 from manymove.hard_particles.kinds import make_start
 from manymove.hard_particles.particles import HardParticles
+from manymove.hard_particles.profiles import default_bins
 from manymove.hard_particles.settings import Settings
 from manymove.hard_particles.sizes import Sizes
 from manymove.io import Frame, TrajectoryWriter
@@ -32,6 +34,8 @@ from manymove.settings import Grid, Swaps
 T = TypeVar("T")
 
 RECORDS = 512  # approximate number of pressure records in a complete run
+SAMPLES = 8  # of the profile in a record, of fewer than SAMPLED particles together
+SAMPLED = 100_000
 LOOKS = 64  # at the slow quantities in a complete run
 TUNINGS = 10  # number of adjustments of the maximum volume change in an equilibration
 
@@ -64,6 +68,8 @@ class Result(replica.Result):
     course: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
     contact_values: dict[tuple[int, int], Estimate] = field(default_factory=dict)
     positions: np.ndarray | None = None  # of replica 0, for the picture
+    # In fields: P* on the lower and the upper wall, energy in the fields, and densities of bins.
+    of_fields: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
 
 
 def is_mixture_of(engine: HardParticles, given: Sizes) -> bool:
@@ -100,6 +106,7 @@ def made(
         pressure=s.constant_pressure_for(given),
         swaps=s.swaps,
         steps=s.steps_for(given),
+        fields=s.fields_for(given, box, positions),
         **place,
     )
 
@@ -164,6 +171,8 @@ class Replica(replica.Replica):
         positions, *shape = self._once(self._start) or (None,)
         shape_of_first: Any = self._shared(shape)
         box, given = shape_of_first
+        if self._settings.springs is not None:
+            positions = self._shared(positions)
         self._check_stop()
         disks = made(self._settings, positions, box, given, seed=self._seed, **self._where)
         self._say_how_rows_travel(disks)
@@ -179,14 +188,17 @@ class Replica(replica.Replica):
         if frame is not None:
             return frame.positions, frame.box, s.exchangeable(sizes.of_frame(frame))
         place: dict[str, Any] = {"device": self._device, "threads": self._threads}
-        of_all = (s.kind, s.start, s.particles, s.packing_fraction, s.sizes)
-        return *make_start(*of_all, self._seed, lambda: self._stop.requested, **place), s.sizes
+        packing_fraction, shape, room = s._of_start()
+        of_all = (s.kind, s.start, s.particles, packing_fraction, s.sizes, self._seed)
+        positions, edges = make_start(*of_all, lambda: self._stop.requested, shape, **place)
+        box = [edge + room * (axis == s.axis) for axis, edge in enumerate(edges)]
+        return positions, tuple(box), s.sizes
 
     def _resumed(self) -> HardParticles:
         s = self._settings
         path, state = self._once(self._newest) or (self._records_file, self._state)
         engine = s.kind.make.load(state, **self._where)
-        columns = 2 + _contact_columns(engine)
+        columns = 2 + _further_columns(engine, s)
         found = self._once(lambda: checkpoint.read_records(path, columns=columns))
         records, about = found or (None, {})
         self._mark = about.get("trajectory")
@@ -254,6 +266,12 @@ class Replica(replica.Replica):
             raise ValueError(
                 f"--resume: {self._state} holds other steps than --step-ranges and --step-energies"
             )
+        asked = s.fields_for(engine._sizes, engine.box, np.zeros((1, len(engine.box))))
+        fields = external_fields.read(asked, engine._sizes.radii, len(engine.box))[1]
+        if engine._parameters.get("fields", []) != fields.get("fields", []):
+            raise ValueError(
+                f"--resume: {self._state} holds other fields than --walls, --gravity and --springs"
+            )
         if s.mixture is not None and not is_mixture_of(engine, s.sizes):
             raise ValueError(
                 f"--resume: {self._state} holds other sizes than --diameters, --contacts and "
@@ -305,7 +323,11 @@ class Replica(replica.Replica):
             refuse_shorter("--sweeps", s.sweeps, made * engine.sweeps_per_cycle, s.output)
         record = self._shared(self._length_of_records(engine))
         held = engine._samplings  # of the run that this one resumes
-        if s.pressure is None:
+        if s.in_fields:
+            # Samples of many particles are expensive, and a few are enough.
+            samples = min(SAMPLES, max(1, SAMPLED // s.particles))
+            engine.sample_profile(record / samples, record, axis=s.axis)
+        elif s.pressure is None:
             engine.sample_pressure(every=1, record=record)
         else:
             engine.sample_volume(record)
@@ -393,21 +415,34 @@ class Replica(replica.Replica):
 
     def _records(self, engine: HardParticles) -> np.ndarray:
         """Cycles at the end, P* (at constant pressure the packing fraction) and the contact values
-        of pairs of types of all records, (K, 2 + pairs), including those of the resumed runs.
+        of pairs of types of all records, (K, 2 + pairs), including those of the resumed runs. In
+        fields, the measured quantity, and the values of `ProfileSampling` instead.
 
         They become sweeps with the mean cycle at the end of the run. With that of the checkpoints
         they would depend on the times of these."""
-        columns = _contact_columns(engine)
+        columns = _further_columns(engine, self._settings)
         earlier = np.empty((0, 2 + columns)) if self._earlier is None else self._earlier
         if not self._sampling:
             return earlier
         if engine.constant_pressure is not None:
             new = (engine._cycles_of_volumes, engine.packing_fraction_records)
             return np.concatenate((earlier, np.column_stack(new)))
+        if (profile := engine._profile) is not None:
+            profile.collect()
+            first = profile.cycles - engine._parameters["first_cycle"]
+            of_fields = (first, self._measured(profile.values), profile.values)
+            return np.concatenate((earlier, np.column_stack(of_fields)))
         parts = [engine._pressure_cycles, engine.pressure_records]
         if columns:
             parts.append(engine.contact_value_records)
         return np.concatenate((earlier, np.column_stack(parts)))
+
+    def _measured(self, values: np.ndarray) -> np.ndarray:
+        """The measured quantity of records of `ProfileSampling`."""
+        s = self._settings
+        if s.walls is None:  # the energy of springs is k r^2 / 2
+            return 2 * values[:, 2] / (s.springs or 1.0)
+        return values[:, 0] if s.gravity is not None else values[:, :2].mean(axis=1)
 
     def _write_records(self, engine: HardParticles) -> None:
         def write() -> None:
@@ -436,7 +471,8 @@ class Replica(replica.Replica):
             "psi6": _order(engine).get("psi6"),
             "max_overlap": engine.max_overlap(),
             "course": np.array(self._looks) if self._looks else np.empty((0, 3)),
-            "contact_values": _contact_values(engine, records[:, 2:]),
+            "contact_values": _contact_values(engine, records[:, 2 : 2 + _contact_columns(engine)]),
+            "of_fields": records[:, 2:] if self._settings.in_fields else np.empty((0, 3)),
             "records": records[:, 1],
             "record_sweeps": records[:, 0] * engine._mean_cycle,
             "positions": engine.positions if self._index == 0 else None,
@@ -461,7 +497,15 @@ def _contact_columns(engine: HardParticles) -> int:
     """Number of pairs of types of a mixture at constant volume, each with a contact value in the
     records."""
     sampled = engine.contacts is not None and engine.constant_pressure is None
+    sampled = sampled and not engine.fields
     return len(engine.pairs_of_types) if sampled else 0
+
+
+def _further_columns(engine: HardParticles, settings: Settings) -> int:
+    """Number of columns of the records besides the cycles and the measured quantity."""
+    if not engine.fields:
+        return _contact_columns(engine)
+    return 3 + default_bins(engine.box[settings.axis], engine.diameter)
 
 
 def _contact_values(engine: HardParticles, records: np.ndarray) -> dict[tuple[int, int], Estimate]:

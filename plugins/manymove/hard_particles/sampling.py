@@ -146,7 +146,7 @@ class PressureSampling(Sampling):
         self._kinds, number = len(steps), len(steps[0])
         self._constant, self._weights = pressure_weights(
             BINS, DELTA_R, DEGREE, N=particles, packing_fraction=packing_fraction,
-            dimensions=dimensions, steps=steps if number else (),
+            dimensions=dimensions, steps=steps,
         )  # fmt: skip
         settings = BINS, DELTA_R, DEGREE, dimensions
         self._of_contact = (

@@ -12,12 +12,15 @@ import numpy as np
 
 from manymove import steps as pair_steps
 from manymove.errors import ParameterError
+from manymove.fields import Field, HardWall, Linear, Plane, Springs
 from manymove.hard_particles.kinds import DISKS, SPHERES, Kind, check_start
 from manymove.hard_particles.sizes import Sizes
 from manymove.jobs import limits, replica
-from manymove.jobs.options import least
+from manymove.jobs.options import least, positive
 from manymove.settings import ConstantPressure, Swaps
 from manymove.steps import Step
+
+_ROOM = 2e-4  # of a diameter between both walls, so that rounding leaves particles outside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +34,16 @@ class Settings(replica.Measurement):
             each pair of types 0-0, 0-1, ... 1-1; those of the next step follow (default none).
         step_energies: Energies of pairs closer than the ranges, in kT, in the same order; a well
             has a negative energy, and the energies of several steps add up (default none).
+        walls: Axis, x, y or z, across which hard walls are at both faces of the box. Then the
+            pressure is that on the walls, from the density at contact, and the density profile
+            along the axis is written (default none).
+        wall_distance: Distance of the walls in diameters, for a mixture in the unit of --diameters
+            (default that of a cubic box).
+        gravity: Weight of a particle in kT per diameter, toward the lower one of --walls, on which
+            the pressure is then measured (default none).
+        springs: Stiffness of harmonic springs from each particle to its initial position, in kT per
+            squared diameter. Without --walls, the mean squared displacement is measured instead of
+            the pressure (default none).
 
     Moves:
         edges_apart: Change the edges of the box one at a time with --pressure (default together).
@@ -62,6 +75,10 @@ class Settings(replica.Measurement):
     fractions: tuple[float, ...] | None = None
     step_ranges: tuple[float, ...] | None = None
     step_energies: tuple[float, ...] | None = None
+    walls: str | None = None
+    wall_distance: Annotated[float | None, positive] = None
+    gravity: float | None = None
+    springs: Annotated[float | None, positive] = None
     max_displacement: float | None = None
     edges_apart: bool = False
     volume_delta: tuple[float, ...] | None = None
@@ -83,8 +100,9 @@ class Settings(replica.Measurement):
             raise ValueError(
                 f"--packing-fraction is {self.packing_fraction}; it lies between 0 and 1"
             )
+        self._check_fields()
         if self.input is None and not self.resume:
-            check_start(self.kind, self.start, self.packing_fraction, self.mixture is not None)
+            check_start(self.kind, self.start, self._of_start()[0], self.mixture is not None)
         limits.refuse(
             f"--particles {self.particles}, --packing-fraction {self.packing_fraction:.4g} and "
             f"--sweeps {self.sweeps}",
@@ -168,6 +186,83 @@ class Settings(replica.Measurement):
         except ParameterError as error:
             names = {"range": "--step-ranges", "energy": "--step-energies"}
             raise ValueError(error.with_names(names)) from None
+
+    @property
+    def in_fields(self) -> bool:
+        """Whether there are external fields."""
+        return any(each is not None for each in (self.walls, self.gravity, self.springs))
+
+    @property
+    def has_energies(self) -> bool:
+        """Whether there are fields or steps, for which there are no published values."""
+        return self.in_fields or bool(self.step_ranges)
+
+    @property
+    def axis(self) -> int:
+        """The axis of `walls`, or the last one."""
+        return "xyz".index(self.walls) if self.walls else self.kind.dimensions - 1
+
+    @property
+    def measured(self) -> str:
+        """Name of the measured quantity."""
+        if self.pressure is not None:
+            return "packing fraction"
+        return "pressure" if self.walls or not self.in_fields else "squared displacement"
+
+    def _check_fields(self) -> None:
+        """Refuse walls that the box does not have, and options that do not go with fields."""
+        axes = "xyz"[: self.kind.dimensions]
+        if self.walls is not None and (len(self.walls) != 1 or self.walls not in axes):
+            raise ValueError(f"--walls is {self.walls}; it must be one of {', '.join(axes)}")
+        for name in ("wall_distance", "gravity"):
+            if getattr(self, name) is not None and self.walls is None:
+                raise ValueError(f"--{name.replace('_', '-')} needs --walls")
+        if self.gravity is not None and not math.isfinite(self.gravity):
+            raise ValueError(f"--gravity is {self.gravity}; it must be finite")
+        given = next((name for name in ("walls", "springs") if getattr(self, name)), None)
+        others = {"pressure": self.pressure is not None, "swap-rounds": self.swaps is not None}
+        for name in (name for name, is_given in others.items() if given and is_given):
+            raise ValueError(f"--{given} cannot be combined with --{name}")
+        if self.walls and self.input is None and self.start != "random":
+            raise ValueError(f"--walls needs --start random or --input; --start is {self.start}")
+        if self.wall_distance is not None and self.input is not None:
+            raise ValueError("--wall-distance is not for --input, which has a box")
+
+    def _of_start(self) -> tuple[float, tuple[float, ...] | None, float]:
+        """Packing fraction and ratios of the edges of the periodic box of a random start, and what
+        is added to the edge between the walls: all centers are then in reach of contact at most.
+        The ratios are None for the shape of the start."""
+        if self.walls is None:
+            return self.packing_fraction, None, 0.0
+        D, given = self.kind.dimensions, self._of_types()
+        volume = self.particles * math.pi / (2 * D) * given.mean(D) ** D / self.packing_fraction
+        distance = self.wall_distance or volume ** (1 / D)
+        if distance < 3 * given.largest():
+            raise ValueError(
+                f"--walls are {distance:.6g} apart, and must be at least three times the largest "
+                "diameter apart: raise --wall-distance or --particles"
+            )
+        room = given.largest() * (1 + _ROOM)
+        edges = D * [(volume / distance) ** (1 / (D - 1))]
+        edges[self.axis] = distance - room
+        return self.packing_fraction * distance / edges[self.axis], tuple(edges), room
+
+    def fields_for(
+        self, given: Sizes, box: tuple[float, ...], points: np.ndarray | None
+    ) -> list[Field] | None:
+        """The fields of particles of these sizes in a box, with springs to these points."""
+        unit = given.diameter or 1.0
+        found: list[Field] = []
+        if self.walls is not None:
+            up = np.eye(self.kind.dimensions)[self.axis]
+            for side in (1, -1):
+                origin = -side * box[self.axis] / 2 * up
+                found.append(HardWall(Plane(tuple(side * up), tuple(origin))))
+            if self.gravity is not None:
+                found.append(Linear(self.gravity / unit, tuple(up)))
+        if self.springs is not None:
+            found.append(Springs(self.springs / unit**2, points))  # type: ignore[arg-type]
+        return found or None
 
     def _check_exchange(self) -> None:
         """Refuse options that a run with exchanges does not have."""

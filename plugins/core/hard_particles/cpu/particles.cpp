@@ -72,9 +72,7 @@ class CpuParticles final : public CpuEngine {
       state_.dimensions() == 2 ? swap_diameters<2>() : swap_diameters<3>();
     if (state_.grand_canonical() && cycle % state_.parameters.insertion_every == 0)
       insert_and_delete();
-    if (state_.grand_canonical()) record_volume();
-    if (!state_.constant_pressure()) return;
-    if (cycle % state_.parameters.volume_every == 0) {
+    if (state_.constant_pressure() && cycle % state_.parameters.volume_every == 0) {
       if (state_.parameters.edges_apart)
         change_edges_of_box();
       else
@@ -152,7 +150,7 @@ class CpuParticles final : public CpuEngine {
       constexpr int D = decltype(policy)::kDimensions;
       constexpr Contact C = decltype(policy)::kContact;
       for_each_item(pool_, state_.tiles(), [&](int item, int thread) {
-        if constexpr (C != Contact::additive) visit_tile<D, C>(rules, view, item, changes_[thread]);
+        if constexpr (C != Contact::additive) insert_in<D, C>(rules, view, item, changes_[thread]);
       });
     });
     Changes all;
@@ -169,7 +167,7 @@ class CpuParticles final : public CpuEngine {
   }
 
   template <int D, Contact C>
-  void visit_tile(const InsertionRules& rules, const FieldView* view, int item, Changes& changes) {
+  void insert_in(const InsertionRules& rules, const FieldView* view, int item, Changes& changes) {
     const Geometry& g = local_;
     const int tile = tile_of<D>(g, item);
     const TileBounds bounds = tile_bounds<D>(g, tile);
@@ -181,21 +179,12 @@ class CpuParticles final : public CpuEngine {
                           tile,
                           now_.spheres.data() + first_cell() * g.slots,
                           now_.counts.data() + first_cell()};
-    for (int turn = 0; turn < 1 << D; ++turn) {
-      const auto set = static_cast<int>(rules.order >> (3 * turn) & 7u);
-      int n[3];
-      const int cells = swap_cells<D>(bounds, set, n);
-      for (int k = 0; k < cells; ++k) {
-        int at[3];
-        swap_cell<D>(n, set, k, at);
-        const std::int64_t here = grid_cell<D>(g, bounds, at);
-        const InsertionVisit<D, C> visit{t, at, here};
-        visit.make(changes.counts, [&](std::uint32_t id) { changes.removed.push_back(id); });
-        for (int s = 0; s < visit.particles(); ++s)
-          if (const std::uint32_t id = visit.slots()[s].id; is_new(id))
-            changes.inserted.push_back({cell_of_whole(state_, here), s, type_of_new(id)});
-      }
-    }
+    visit_tile<D, C>(
+        t, 0, 1, changes.counts, [&](std::uint32_t id) { changes.removed.push_back(id); },
+        [&](std::int64_t cell, int slot, std::int32_t type) {
+          changes.inserted.push_back({cell_of_whole(state_, cell), slot, type});
+        },
+        [] {});
   }
 
   void adopt_indices(const NewIndices& of) {

@@ -27,26 +27,15 @@ __global__ void __launch_bounds__(kThreads)
   const TileBounds bounds = tile_bounds<D>(g, tile);
   const InsertionTile t{g, law, rules, energies ? &fields : nullptr, bounds, tile, spheres, counts};
   InsertionCounts made{};
-  for (int turn = 0; turn < 1 << D; ++turn) {
-    const auto set = static_cast<int>(rules.order >> (3 * turn) & 7u);
-    int n[3];
-    const int cells = swap_cells<D>(bounds, set, n);
-    for (int k = static_cast<int>(threadIdx.x); k < cells; k += kThreads) {
-      int at[3];
-      swap_cell<D>(n, set, k, at);
-      const std::int64_t here = grid_cell<D>(g, bounds, at);
-      const InsertionVisit<D, C> visit{t, at, here};
-      visit.make(made,
-                 [&](std::uint32_t id) { lists.removed[atomicAdd(lists.ends + 1, 1ull)] = id; });
-      // The host sorts both lists.
-      for (int s = 0; s < visit.particles(); ++s)
-        if (const std::uint32_t id = visit.slots()[s].id; is_new(id))
-          lists.inserted[atomicAdd(lists.ends, 1ull)] = {static_cast<std::uint64_t>(here), s,
-                                                         type_of_new(id)};
-    }
-    // The next set reads these cells.
-    __syncthreads();
-  }
+  // The host sorts both lists.
+  visit_tile<D, C>(
+      t, static_cast<int>(threadIdx.x), kThreads, made,
+      [&](std::uint32_t id) { lists.removed[atomicAdd(lists.ends + 1, 1ull)] = id; },
+      [&](std::int64_t cell, int slot, std::int32_t type) {
+        lists.inserted[atomicAdd(lists.ends, 1ull)] = {static_cast<std::uint64_t>(cell), slot,
+                                                       type};
+      },
+      [] { __syncthreads(); });
   atomicAdd(&lists.sums->insertions, made.insertions);
   atomicAdd(&lists.sums->inserted, made.inserted);
   atomicAdd(&lists.sums->deletions, made.deletions);

@@ -221,7 +221,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
         swap_diameters(state_, swap_rules(state_, cycle), own_spheres(), own_counts(), tables(),
                        swap_counts_.data(), stream_);
       }
-      if (insertions_) insert_and_delete(cycle);
+      if (insertions_ && cycle % state_.parameters.insertion_every == 0) insert_and_delete();
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
         // Only the next cycle of an undivided system can do without the answer.
         // A reader of the state needs its box; otherwise the next cycle chooses among the
@@ -230,8 +230,8 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
                          !state_.parameters.steps.empty();
         begin_box_move(!now);
         if (now) end_box_move();
-      } else if (state_.constant_pressure()) {
-        if (!box_moves_ && cycle % state_.parameters.volume_every == 0) {
+      } else {
+        if (state_.constant_pressure() && cycle % state_.parameters.volume_every == 0) {
           if (state_.strip) finish();
           change_edges_of_box();
         }
@@ -241,14 +241,12 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     }
     check_launch();
   }
-  void insert_and_delete(std::uint64_t cycle) {
-    if (cycle % state_.parameters.insertion_every != 0) return record_volume();
+  void insert_and_delete() {
     fetch_neighbors({1, 0, 0, 1});
     if (state_.strip) finish();
     insertions_->make(state_, law_, fields_here(), spheres_[now_].data(), counts_[now_].data(),
                       labels_, stream_);
     place_law();
-    record_volume();
   }
   TrialCounters own_swaps() const override {
     if (!state_.swaps()) return {};
