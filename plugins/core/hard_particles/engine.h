@@ -135,15 +135,19 @@ struct Parameters {
   // nor with swap moves.
   std::vector<double> fugacities;
   int insertion_attempts = 0, insertion_every = 0;
+  // One of the two systems of a Gibbs ensemble: exchange_in_gibbs_ensemble() changes its volume and
+  // its number of particles, and may leave it without particles. Not with what does not go with
+  // fugacities, nor with fugacities.
+  bool gibbs = false;
 
   // Whether the policy is that of equal disks.
   bool equal_disks() const {
     return dimensions == 2 && diameters.empty() && types.empty() && contacts.empty() &&
            beta_pressure == 0 && swap_rounds == 0 && pinned.empty() && fields.empty() &&
-           steps.empty() && fugacities.empty();
+           steps.empty() && fugacities.empty() && !gibbs;
   }
   bool several_box_moves() const {
-    return box_weights[0] != 0 || box_weights[1] != 0 || box_weights[2] != 0;
+    return gibbs || box_weights[0] != 0 || box_weights[1] != 0 || box_weights[2] != 0;
   }
 };
 
@@ -412,6 +416,28 @@ MANYMOVE_API std::unique_ptr<Engine> make_engine(const double* coordinates, std:
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads);
+
+// ---- two systems of a Gibbs ensemble ----
+
+// What two systems with `gibbs` try between their cycles.
+struct GibbsMoves {
+  std::uint64_t transfers = 0;  // of particles from one to the other
+  int volume_trials = 0;        // exchanges of volume, after the transfers
+  double volume_delta = 0;      // the largest change of ln(V1 / V2)
+  double volume = 0;            // V1 + V2, a constant of the ensemble
+};
+// For each system and type [2][T], the trial transfers of this type into the system, and the sum of
+// V exp(-dU) / (n + 1) over them, with the energy dU of the new particle and n others of its type.
+struct GibbsSamples {
+  std::array<double, 2> volumes{};  // present ones
+  std::vector<std::uint64_t> trials;
+  std::vector<double> sums;
+};
+// Makes the moves. Their random numbers belong to the seed and the present cycle of the first
+// system, so that the systems must have made a cycle since the last call, and have different seeds.
+// Throws std::invalid_argument if the systems are not two of the same particles with `gibbs`.
+MANYMOVE_API GibbsSamples exchange_in_gibbs_ensemble(Engine& first, Engine& second,
+                                                     const GibbsMoves& moves);
 
 // ---- a system that is divided among ranks ----
 

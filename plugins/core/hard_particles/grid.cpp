@@ -165,7 +165,7 @@ int default_tile(const int* cells) {
 double packed_in_tile(const State& s) {
   double edges[3];
   for (int a = 0; a < s.dimensions(); ++a)  // at constant pressure for all volumes
-    edges[a] = s.constant_pressure()
+    edges[a] = s.box_changes()
                    ? kWidestCell * s.distances.reach * (s.geometry.tile[a] + 1)
                    : s.parameters.box[a] / s.geometry.cells[a] *
                          std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
@@ -245,12 +245,12 @@ int most_in_tile(const State& s) {
   // Particles of a small box are there twice along an axis, as their own images. Grids of systems
   // whose number of particles changes do not depend on it.
   const double all =
-      s.grand_canonical() ? 1e9 : std::ldexp(static_cast<double>(s.particles), s.dimensions());
+      s.number_changes() ? 1e9 : std::ldexp(static_cast<double>(s.particles), s.dimensions());
   return static_cast<int>(std::min(all, packed_in_tile(s)));
 }
 
 int expected_in_tile(const State& s) {
-  if (s.grand_canonical()) return most_in_tile(s);
+  if (s.number_changes()) return most_in_tile(s);
   double n = static_cast<double>(s.particles) / static_cast<double>(s.cells());
   for (int a = 0; a < s.dimensions(); ++a)
     n *= std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
@@ -335,7 +335,7 @@ void choose_slots(State& state) {
     return std::max(1, static_cast<int>(slots));
   };
   double width[3] = {0, 0, 0};
-  if (state.constant_pressure()) {  // for all volumes
+  if (state.box_changes()) {  // for all volumes
     std::fill_n(width, state.dimensions(), kWidestCell * state.distances.reach);
     slots_of(width);
   }
@@ -386,7 +386,7 @@ void check_pinned(const State& state) {
   if (pinned.size() != state.particles)
     refuse(name, "must have an entry for each of ", state.particles, " particles, got ",
            pinned.size());
-  if (state.constant_pressure())
+  if (state.box_changes())
     refuse(name, "cannot be combined with constant pressure, where a change of the box moves all ",
            "particles");
   if (state.swaps())
@@ -423,7 +423,7 @@ void choose_grid(State& state) {
     refuse(Parameter{"cell_width"}, "must be at least the largest ", interaction(state), " ", reach,
            " and below ", kWidestCell * reach, ", got ", p.cell_width);
   }
-  if (state.constant_pressure() && p.edges_apart) {
+  if (p.gibbs || (state.constant_pressure() && p.edges_apart)) {
     choose_edges(state);
   } else if (state.constant_pressure()) {
     choose_lattice(state);
@@ -438,10 +438,10 @@ void choose_grid(State& state) {
       disks ? equal_disks::kSlots * (sizeof(equal_disks::Position) + sizeof(std::int32_t))
             : g.slots * sizeof(Sphere) + sizeof(std::uint32_t);
   check_dilution(static_cast<double>(state.cells()), 2.0 * static_cast<double>(bytes),
-                 state.grand_canonical() ? 0 : state.particles);
+                 state.number_changes() ? 0 : state.particles);
 
   double narrow = reach;  // as narrow as cells become
-  if (!state.constant_pressure()) {
+  if (!state.box_changes()) {
     narrow = p.box[0] / g.cells[0];
     for (int a = 1; a < D; ++a) narrow = std::min(narrow, p.box[a] / g.cells[a]);
   }
@@ -555,7 +555,7 @@ Grid grid_of(const State& s) {
   grid.rounds = g.rounds;
   grid.slots = g.slots;
   // At constant pressure the realized one depends on the box, and checkpoints need the wanted one.
-  grid.max_displacement = s.constant_pressure() ? s.parameters.max_displacement
+  grid.max_displacement = s.box_changes() ? s.parameters.max_displacement
                                                 : static_cast<double>(g.step) * 16383.5 * s.unit;
   grid.unit = s.unit;
   grid.volume_delta = s.parameters.volume_delta;

@@ -14,8 +14,8 @@ namespace manymove::hard_particles {
 
 void settle_insertions(State& state) {
   Parameters& p = state.parameters;
-  const Parameter name{"fugacity"};
-  if (!state.grand_canonical()) return;
+  const Parameter name{p.gibbs ? "gibbs" : "fugacity"};
+  if (!state.number_changes()) return;
   const auto cannot = [&](bool is, const auto&... with) {
     if (is) refuse(name, "cannot be combined with ", with...);
   };
@@ -29,6 +29,8 @@ void settle_insertions(State& state) {
     cannot(!field.values.empty(),
            "fields that have a strength or distance for each particle: give one for all");
   }
+  cannot(p.gibbs && state.grand_canonical(), "fugacities");
+  if (!state.grand_canonical()) return;
   const std::size_t types = state.distances.of_types.size();
   if (p.fugacities.size() != types)
     refuse(name, "must be one for each of ", types, types == 1 ? " type" : " types", ", got ",

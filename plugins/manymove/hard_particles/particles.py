@@ -258,7 +258,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             self._DIMENSIONS == 3
             or self._sizes.mixed
             or self._pinned is not None
-            or not {"fields", "steps", "fugacities"}.isdisjoint(self._parameters)
+            or not {"fields", "steps", "fugacities", "gibbs"}.isdisjoint(self._parameters)
             or self._parameters.get("beta_pressure", 0)
         ) != 0
 
@@ -388,10 +388,19 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         try:
             self._engine.run(cycles)
         finally:  # also after Ctrl-C
-            if self.fugacity is not None and self._sizes.types is not None:
-                self._sizes = replace(self._sizes, types=self._engine.types())
+            if self.fugacity is not None:
+                self._follow_numbers()
         for sampling in self._samplings:
             sampling.collect()
+
+    def _follow_numbers(self) -> None:
+        """Read the types of the present particles, whose numbers may have changed."""
+        if self._sizes.types is not None:
+            self._sizes = replace(self._sizes, types=self._engine.types())
+
+    @property
+    def _in_gibbs_ensemble(self) -> bool:
+        return "gibbs" in self._parameters
 
     @property
     def _samplings(self) -> list[Sampling]:
@@ -501,7 +510,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
     def sweeps(self) -> float:
         """Number of sweeps done: trial moves per particle, not counting visits of empty cells. With
         a `fugacity` it is the number of cycles times `sweeps_per_cycle`."""
-        if self.fugacity is not None:
+        if self.fugacity is not None or self._in_gibbs_ensemble:
             return self._cycles_done * self._sweeps_per_cycle
         return self.trial_moves / self.N
 
@@ -640,6 +649,8 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
     def _refuse_at_constant_pressure(self) -> None:
         if self.constant_pressure is not None:
             raise RuntimeError("the pressure is constant: sample the volume with sample_volume")
+        if self._in_gibbs_ensemble:
+            raise RuntimeError("the volume changes: sample the pressures of the GibbsEnsemble")
 
     def _collected(self) -> PressureSampling:
         if self._sampling is None:
@@ -799,7 +810,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             "origin": state["origin"][: self._DIMENSIONS],
             **(
                 {}
-                if self.constant_pressure is None
+                if self.constant_pressure is None and not self._in_gibbs_ensemble
                 else {name: state[name] for name in BOX_STATE if name in state}
             ),
             # A callback saves before the end of a run.
@@ -924,6 +935,8 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             raise ValueError("tune works without swap moves, with another object")
         if self.fugacity is not None:
             raise ValueError("tune works with a constant number of particles, with another object")
+        if self._in_gibbs_ensemble:
+            raise ValueError("tune works before the GibbsEnsemble is made, with its simulations")
         if self._ranks is not None:
             raise ValueError("tune works on one rank: tune a smaller system, then divide")
         chosen, tried = _tuning.tune(

@@ -216,7 +216,7 @@ class MemberOfGroup : public CudaEngine {
   // chosen for its size.
   bool join(const std::shared_ptr<EngineGroup>& group) final {
     std::shared_ptr<Launcher<Member>> to;
-    if (group && !state_.strip && !state_.has_energies() && !state_.grand_canonical() &&
+    if (group && !state_.strip && !state_.has_energies() && !state_.number_changes() &&
         state_.tiles() < multiprocessors()) {
       const DeviceGuard here = use();
       to = group->launcher<Launcher<Member>>(device_, self().kernel());
