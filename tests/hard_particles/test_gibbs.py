@@ -93,9 +93,7 @@ def test_numbers_and_volumes_follow_the_partition_function(device, D, steps):
     assert total == pytest.approx(math.prod(FIRST[D]) + math.prod(SECOND[D]), rel=1e-5)
     # Edges are at least three ranges long.
     reach = 3 * (RANGE if steps else 1.0)
-    least, most = (
-        math.prod(box) * (reach / min(box)) ** D for box in (FIRST[D], SECOND[D])
-    )
+    least, most = (math.prod(box) * (reach / min(box)) ** D for box in (FIRST[D], SECOND[D]))
     edges = np.linspace(least, total - most, 7)
     fine = np.linspace(least, total - most, 6 * 50 + 1)
     V = (fine[1:] + fine[:-1]) / 2
@@ -106,9 +104,9 @@ def test_numbers_and_volumes_follow_the_partition_function(device, D, steps):
     law = np.array(law).reshape(4, 6, 50).sum(axis=2)
     system.run(100)
     system.reset_averages()
-    system.run(60_000)
-    numbers = system.number_records[::6, 0, 0]
-    volumes = system.volume_records[::6, 0]
+    system.run(30_000)
+    numbers = system.number_records[::5, 0, 0]
+    volumes = system.volume_records[::5, 0]
     counts, *_ = np.histogram2d(numbers, volumes, bins=(np.arange(5) - 0.5, edges))
     assert counts.sum() == len(numbers)
     assert_follows(counts.ravel(), law.ravel())
@@ -121,8 +119,8 @@ def test_fugacities_follow_the_partition_function(device, D):
     system = GibbsEnsemble(
         *boxes(D, (1, 1), device, steps=[WELL]), seed=8, transfers=4, volume_trials=0
     )
-    V, q = system.volume_records, shares(D, [WELL])
-    system.run(20_000)
+    q = shares(D, [WELL])
+    system.run(10_000)
     V = system.volume_records[0]
     assert (system.volume_records == V).all()
     weights = np.array(
@@ -157,10 +155,10 @@ def test_compositions_follow_the_partition_function(device):
         * q((a, b), FIRST[3]) * q((1 - a, 2 - b), SECOND[3])
         for a, b in compositions
     ]  # fmt: skip
-    system.run(40_000)
+    system.run(20_000)
     found = system.number_records
     assert (found.sum(axis=1) == (1, 2)).all()
-    pairs = [tuple(n) for n in found[::5, 0].tolist()]
+    pairs = [tuple(n) for n in found[::4, 0].tolist()]
     assert_follows([pairs.count(n) for n in compositions], law)
 
 
@@ -168,9 +166,7 @@ def test_compositions_follow_the_partition_function(device):
 def test_particles_and_volume_are_conserved(device, kind):
     D = kind._DIMENSIONS
     steps = Step(1.5, -0.8)
-    start = [
-        kind.random(n, 0.2, seed=n, device=device, threads=1, steps=steps) for n in (150, 250)
-    ]
+    start = [kind.random(n, 0.2, seed=n, device=device, threads=1, steps=steps) for n in (150, 250)]
     before = [one.state_hash for one in start]
     system = GibbsEnsemble(*start, seed=1, transfers=200)
     system.run(60)
@@ -198,7 +194,7 @@ def fluid(device: str, threads: int = 1) -> GibbsEnsemble:
     return GibbsEnsemble(*start, seed=9, every=2, transfers=60, volume_trials=2)
 
 
-HASH = ""
+HASH = "cb0b41ab03021e95cef787f3e2288a97"
 
 
 def test_threads_and_devices_have_the_same_trajectory(device):
@@ -321,7 +317,7 @@ def test_boxes_of_different_particles_are_refused():
     ("settings", "text"),
     [
         ({"every": 0}, "every must be"),
-        ({"transfers": -1}, "transfers must be"),
+        ({"transfers": -1}, "transfers must not be negative"),
         ({"volume_trials": 1001}, "volume_trials must be at most 1000"),
         ({"volume_delta": 0.0}, "volume_delta must be positive"),
         ({"seed": 2**64 - 1}, "seed must be below"),

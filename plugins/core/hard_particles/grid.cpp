@@ -327,7 +327,7 @@ void choose_slots(State& state) {
   }
   const auto slots_of = [&](const double* width) {
     double slots = most_in_cell(state.distances, width, state.dimensions());
-    if (!state.grand_canonical()) slots = std::min(slots, static_cast<double>(state.particles));
+    if (!state.number_changes()) slots = std::min(slots, static_cast<double>(state.particles));
     if (slots > kMaxSlots)
       refuse("a cell as wide as the largest ", interaction(state), " ", state.distances.reach,
              " has room for ", slots, " of the smallest particles (contact distance ",

@@ -403,6 +403,10 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         return "gibbs" in self._parameters
 
     @property
+    def _box_changes(self) -> bool:
+        return self.constant_pressure is not None or self._in_gibbs_ensemble
+
+    @property
     def _samplings(self) -> list[Sampling]:
         return [each for each in (self._sampling, self._volumes) if each is not None]
 
@@ -432,7 +436,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
     def _edges(self) -> Any:
         """Edges of the box, which changes at constant pressure."""
         fixed = self._parameters["box"]
-        return fixed if self.constant_pressure is None else self._engine.grid["box"]
+        return self._engine.grid["box"] if self._box_changes else fixed
 
     @property
     def diameter(self) -> float:
@@ -810,7 +814,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             "origin": state["origin"][: self._DIMENSIONS],
             **(
                 {}
-                if self.constant_pressure is None and not self._in_gibbs_ensemble
+                if not self._box_changes
                 else {name: state[name] for name in BOX_STATE if name in state}
             ),
             # A callback saves before the end of a run.
