@@ -118,14 +118,15 @@ struct Parameters {
   double edge_shares[3] = {1, 1, 1};  // of volume_delta, for each edge; 0: a fixed edge
   int volume_repeats = 0;             // trial changes at a time
   int volume_every = 0;
-  // Swap moves of diameters [N] after every `swap_every` cycles: rounds of pairs for each set of
-  // cells, 0 for none, and the largest difference of the diameters of a pair, 0 for any.
+  // Swap moves of diameters [N], or of types, after every `swap_every` cycles: rounds of pairs for
+  // each set of cells, 0 for none, and the largest difference of the diameters of a pair, 0 for
+  // any, as with types.
   int swap_rounds = 0, swap_every = 0;
   double swap_range = 0;
   // External fields, at most kMostFields. Not at constant pressure nor with swap moves.
   std::vector<ExternalField> fields;
   // Steps of the energies of pairs, at most kMostSteps, where T is 1 if all particles have one
-  // diameter. Not with diameters [N] nor with swap moves.
+  // diameter. Not with diameters [N].
   std::vector<PairStep> steps;
   // Grand-canonical: fugacities exp(mu / kT) / Lambda^D of the types, 0 for those that are neither
   // inserted nor deleted; empty for a constant number of particles, and of one entry if all have
@@ -202,7 +203,8 @@ struct Snapshot {
 template <class Fields, class Visitor, FieldsOf<Fields, Snapshot> = 0>
 void for_each_field(Fields& s, Visitor&& visit) {
   // A visitor may take the arrays away.
-  const bool disks = s.equal_disks, swaps = !s.diameters.empty();
+  const bool disks = s.equal_disks, diameters = !s.diameters.empty();
+  const bool swaps = diameters || s.swap_moves.trials > 0;
   const bool grand_canonical = s.insertions.trials + s.deletions.trials > 0;
   const bool several = s.logarithms != std::array<std::int64_t, 3>{};
   visit("counters", s.counters);
@@ -214,7 +216,7 @@ void for_each_field(Fields& s, Visitor&& visit) {
   visit(OptionalField{"extent", !disks}, s.extent);
   visit(OptionalField{"logarithms", several}, s.logarithms);
   visit(OptionalField{"box_moves", several}, s.box_moves);
-  visit(OptionalField{"diameters", swaps}, s.diameters);
+  visit(OptionalField{"diameters", diameters}, s.diameters);
   visit(OptionalField{"swaps", swaps}, s.swap_moves.trials, s.swap_moves.accepted);
   visit(OptionalField{"insertions", grand_canonical}, s.insertions.trials, s.insertions.accepted,
         s.deletions.trials, s.deletions.accepted);

@@ -38,8 +38,7 @@ class GibbsSystem {
     cell_of_.resize(state_.particles);
     numbers_.resize(state_.distances.of_types.size());
     for (std::size_t cell = 0; cell < cells_.counts.size(); ++cell)
-      for (std::uint32_t s = 0; s < cells_.counts[cell]; ++s)
-        cell_of_[slot(cell, s).id] = cell;
+      for (std::uint32_t s = 0; s < cells_.counts[cell]; ++s) cell_of_[slot(cell, s).id] = cell;
     for (std::size_t i = 0; i < state_.particles; ++i) ++numbers_[type_of(i)];
   }
 
@@ -84,8 +83,8 @@ class GibbsSystem {
     if (comes && cells_.counts[p.cell] == static_cast<std::uint32_t>(state_.geometry.slots))
       return {};
     std::int64_t sum = 0;
-    const bool free = with_particles(
-        state_.dimensions(), state_.distances.contact, [&](auto policy) {
+    const bool free =
+        with_particles(state_.dimensions(), state_.distances.contact, [&](auto policy) {
           constexpr int D = decltype(policy)::kDimensions;
           constexpr Contact C = decltype(policy)::kContact;
           if constexpr (C == Contact::additive) {
@@ -94,13 +93,12 @@ class GibbsSystem {
             const Geometry& g = state_.geometry;
             const Law law = law_of(state_);
             const FieldView view = field_view(state_);
-            const InsertionRules rules{};
             const TileBounds bounds{};
-            const InsertionTile tile{
-                g, law, rules, &view, bounds, 0, cells_.spheres.data(), cells_.counts.data()};
+            const TileOfCells tile{
+                g, law, &view, bounds, 0, cells_.spheres.data(), cells_.counts.data()};
             int at[3];
             cell_at(g, static_cast<std::int64_t>(p.cell), at);
-            const InsertionVisit<D, C> visit{tile, at, static_cast<std::int64_t>(p.cell)};
+            const CellVisit<D, C> visit{tile, at, static_cast<std::int64_t>(p.cell)};
             const int own = comes ? -1 : static_cast<int>(slot_of(p.sphere.id));
             return visit.has_room(p.sphere, static_cast<std::int32_t>(type), own, sum);
           }
@@ -241,13 +239,12 @@ void transfer(std::array<GibbsSystem, 2>& systems, std::uint32_t trial, GibbsSam
   samples.sums[sample] += there * exponential(-kQuantum * static_cast<double>(*gained));
   const std::size_t n = source.number(type);
   if (n == 0) return;
-  const auto one =
-      source.particle(type, uniform_below(word[3], static_cast<std::uint32_t>(n)));
+  const auto one = source.particle(type, uniform_below(word[3], static_cast<std::uint32_t>(n)));
   const std::int64_t lost = source.energy(one, type).value();
   // min(1, n V' / ((n' + 1) V) exp(-dU))
   const double here = source.volume() / static_cast<double>(n);
-  const double rise = kQuantum * static_cast<double>(*gained - lost) -
-                      (logarithm(there) - logarithm(here));
+  const double rise =
+      kQuantum * static_cast<double>(*gained - lost) - (logarithm(there) - logarithm(here));
   if (!accepts_rise(rise, word[0], [&] { return word[1]; })) return;
   target.insert(place, type);
   source.remove(one.sphere.id, type);
@@ -291,15 +288,14 @@ void exchange_volume(std::array<GibbsSystem, 2>& systems, const GibbsMoves& move
   const auto most = static_cast<std::uint64_t>(std::max(1.0, moves.volume_delta / kRatioQuantum));
   const BoxTrial draw = draw_box_trial(first.geometry, first.data.counters.cycles, trial, most);
   const auto by = static_cast<std::int64_t>(draw.magnitude);
-  const auto now = static_cast<std::int64_t>(std::nearbyint(
-      (systems[0].log_of_volume() - systems[1].log_of_volume()) / kRatioQuantum));
+  const auto now = static_cast<std::int64_t>(
+      std::nearbyint((systems[0].log_of_volume() - systems[1].log_of_volume()) / kRatioQuantum));
   const auto wanted = volumes_of(now + (draw.grows ? by : -by), moves.volume);
   const double before = log_weight(systems);
   for (GibbsSystem& each : systems) ++each.volume_moves().trials;
   const bool first_fits = systems[0].try_volume(wanted[0]);
   const bool fits = systems[1].try_volume(wanted[1]) && first_fits;
-  const bool accepted =
-      fits && accepts_volumes(systems, trial, draw, log_weight(systems) - before);
+  const bool accepted = fits && accepts_volumes(systems, trial, draw, log_weight(systems) - before);
   for (GibbsSystem& each : systems) {
     each.volume_moves().accepted += accepted;
     accepted ? each.keep_volume() : each.return_to_volume();
@@ -311,11 +307,10 @@ void exchange_volume(std::array<GibbsSystem, 2>& systems, const GibbsMoves& move
 GibbsSamples exchange_in_gibbs_ensemble(Engine& first, Engine& second, const GibbsMoves& moves) {
   std::array<GibbsSystem, 2> systems{GibbsSystem(first), GibbsSystem(second)};
   const Parameters &a = systems[0].state().parameters, &b = systems[1].state().parameters;
-  const bool same_steps = std::equal(
-      a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(),
-      [](const PairStep& x, const PairStep& y) {
-        return x.ranges == y.ranges && x.energies == y.energies;
-      });
+  const bool same_steps = std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(),
+                                     [](const PairStep& x, const PairStep& y) {
+                                       return x.ranges == y.ranges && x.energies == y.energies;
+                                     });
   if (&first == &second || a.dimensions != b.dimensions || a.diameter != b.diameter ||
       a.contacts != b.contacts || !same_steps)
     throw std::invalid_argument("a Gibbs ensemble needs two systems of the same particles");

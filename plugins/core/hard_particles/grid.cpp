@@ -165,10 +165,9 @@ int default_tile(const int* cells) {
 double packed_in_tile(const State& s) {
   double edges[3];
   for (int a = 0; a < s.dimensions(); ++a)  // at constant pressure for all volumes
-    edges[a] = s.box_changes()
-                   ? kWidestCell * s.distances.reach * (s.geometry.tile[a] + 1)
-                   : s.parameters.box[a] / s.geometry.cells[a] *
-                         std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
+    edges[a] = s.box_changes() ? kWidestCell * s.distances.reach * (s.geometry.tile[a] + 1)
+                               : s.parameters.box[a] / s.geometry.cells[a] *
+                                     std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
   return std::min(1e9, most_in_box(s.distances, edges, s.dimensions()));
 }
 
@@ -470,8 +469,11 @@ void choose_grid(State& state) {
   settle_fields(state);
   if (p.swap_rounds < 0 || p.swap_rounds > 1000)
     refuse(Parameter{"swap_rounds"}, "must be from 0 to 1000, got ", p.swap_rounds);
-  if (state.swaps() && state.distances.contact != Contact::additive)
-    refuse("swap moves exchange the diameters of particles: give diameters");
+  if (state.swaps() && state.distances.contact != Contact::additive &&
+      state.distances.of_types.size() < 2)
+    refuse("swap moves exchange the diameters or the types of particles: give diameters, or types");
+  if (state.swaps_types() && p.swap_range > 0)
+    refuse(Parameter{"swap_range"}, "is a difference of diameters: types are exchanged without it");
   int across = 0;  // the most cells of a tile along an axis
   for (int a = 0; a < D; ++a) across = std::max(across, g.cells[a] / g.tiles[a]);
   if (state.swaps() && across < 4)
@@ -556,7 +558,7 @@ Grid grid_of(const State& s) {
   grid.slots = g.slots;
   // At constant pressure the realized one depends on the box, and checkpoints need the wanted one.
   grid.max_displacement = s.box_changes() ? s.parameters.max_displacement
-                                                : static_cast<double>(g.step) * 16383.5 * s.unit;
+                                          : static_cast<double>(g.step) * 16383.5 * s.unit;
   grid.unit = s.unit;
   grid.volume_delta = s.parameters.volume_delta;
   if (s.constant_pressure()) grid.largest_volume_delta = largest_volume_delta(s);

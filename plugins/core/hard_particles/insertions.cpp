@@ -9,6 +9,7 @@
 #include "../runtime/errors.h"
 #include "grid.h"
 #include "state.h"
+#include "type_swaps.h"
 
 namespace manymove::hard_particles {
 
@@ -135,6 +136,14 @@ NewIndices settle_changes(State& state, Changes mine) {
   types.resize(after);
   state.labels.resize(after);
   return found;
+}
+
+void settle_types(State& state, std::vector<TypeChange> mine) {
+  if (state.ranks) mine = collect(*state.ranks, std::move(mine));
+  for (const TypeChange& each : mine) {
+    state.parameters.types[each.id] = each.type;
+    state.labels[each.id].type = each.type;
+  }
 }
 
 }  // namespace manymove::hard_particles

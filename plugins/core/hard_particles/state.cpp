@@ -406,8 +406,9 @@ std::uint64_t hash_of(const State& s, std::uint64_t sum, const Snapshot& data) {
     for (const double diameter : data.diameters) add(bits_of(diameter));
     add(data.swap_moves.trials, data.swap_moves.accepted);
   }
-  if (s.number_changes()) {
+  if (s.swaps_types() || s.number_changes())
     for (const std::int32_t type : s.parameters.types) add(type);
+  if (s.number_changes()) {
     for (const TrialCounters& moves : {data.insertions, data.deletions})
       add(moves.trials, moves.accepted);
   }

@@ -74,7 +74,7 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
         if gibbs or "box_weights" in header["parameters"]:
             state["logarithms"] = tuple(header["logarithms"])
             state["box_moves"] = tuple(header["box_moves"])
-        if "swap_rounds" in header["parameters"]:
+        if "swaps" in header:
             state["swaps"] = tuple(header["swaps"])
         if "insertions" in header:
             state["insertions"] = tuple(header["insertions"])

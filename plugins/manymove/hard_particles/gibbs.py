@@ -203,7 +203,7 @@ class GibbsEnsemble:
                 self._volume if transfers or volume_trials else 0.0,
             )  # fmt: skip
         for box in self._boxes:
-            box._follow_numbers()
+            box._follow_types()
         return volumes, trials.reshape(2, -1), sums.reshape(2, -1)
 
     def _numbers(self) -> np.ndarray:

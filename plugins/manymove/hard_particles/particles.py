@@ -122,8 +122,8 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
                 bits.
             pressure: imposed pressure P* = beta P d^D in D dimensions, or a `ConstantPressure`;
                 then the box changes between cycles (default constant volume).
-            swaps: number of rounds of swap moves of the diameters of a mixture for each set of
-                cells, or a `Swaps` (default no swap moves).
+            swaps: number of rounds of swap moves of the diameters, or the types, of a mixture for
+                each set of cells, or a `Swaps` (default no swap moves).
             fugacity: z = exp(mu / kT) / Lambda^D in 1 / length^D, for a mixture one value for each
                 type, or a `GrandCanonical`; then particles are inserted and deleted between cycles,
                 and N changes (default a constant number of particles). The positions may then be
@@ -143,7 +143,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             steps: square wells and shoulders of the energies of pairs, one `manymove.steps.Step` or
                 a sequence of up to eight, whose energies add up (default none). The edges of the
                 box must then be at least three times the largest range each. This cannot be
-                combined with diameters by particle or swap moves.
+                combined with diameters by particle.
             comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`, which share
                 the system in strips along y or slabs along z. The trajectory equals that of one
                 rank, bit for bit. Only the `positions` of rank 0 are read; other ranks may pass
@@ -388,13 +388,13 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         try:
             self._engine.run(cycles)
         finally:  # also after Ctrl-C
-            if self.fugacity is not None:
-                self._follow_numbers()
+            if self.fugacity is not None or self.swap_rounds:
+                self._follow_types()
         for sampling in self._samplings:
             sampling.collect()
 
-    def _follow_numbers(self) -> None:
-        """Read the types of the present particles, whose numbers may have changed."""
+    def _follow_types(self) -> None:
+        """Read the types of the particles, which may have changed."""
         if self._sizes.types is not None:
             self._sizes = replace(self._sizes, types=self._engine.types())
 
@@ -448,7 +448,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
     def diameters(self) -> np.ndarray:
         """Diameter of each particle, float64 (N,). The diameter of a type is the contact distance
         of two particles of the type."""
-        if self.swap_rounds:
+        if self._swaps_diameters:
             with self._on_all_ranks():
                 return self._engine.diameters()
         return self._sizes.of_each(self.N)
@@ -836,7 +836,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         return header, arrays
 
     def _present(self) -> dict[str, Any]:
-        diameter = self.diameters if self.swap_rounds else self._sizes.given
+        diameter = self.diameters if self._swaps_diameters else self._sizes.given
         pinned = None if self._pinned is None else self.pinned
         return {
             "positions": self.positions, "box": self.box, "diameter": diameter, "pinned": pinned,

@@ -128,10 +128,9 @@ double relative_delta(State& s, BoxMove kind, double size, double share) {
 // The logarithms of the first edges, and their box.
 void begin_logarithms(State& s) {
   for (int a = 0; a < s.dimensions(); ++a)
-    s.data.logarithms[static_cast<std::size_t>(a)] = static_cast<std::int64_t>(
-        std::nearbyint(logarithm(std::max(s.parameters.box[a] / s.unit,
-                                          12.0 * kFinest * (1 + 1e-11))) /
-                       kLogarithmQuantum));
+    s.data.logarithms[static_cast<std::size_t>(a)] = static_cast<std::int64_t>(std::nearbyint(
+        logarithm(std::max(s.parameters.box[a] / s.unit, 12.0 * kFinest * (1 + 1e-11))) /
+        kLogarithmQuantum));
   if (!set_logarithms(s))
     refuse("the box has an edge of more than 30000 cells, or more than 1e9 cells");
 }

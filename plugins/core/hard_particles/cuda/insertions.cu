@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(kThreads)
                  std::uint32_t* counts, const ChangeLists lists) {
   const int tile = tile_of<D>(g, static_cast<int>(blockIdx.x));
   const TileBounds bounds = tile_bounds<D>(g, tile);
-  const InsertionTile t{g, law, rules, energies ? &fields : nullptr, bounds, tile, spheres, counts};
+  const TileOfCells t{g, law, energies ? &fields : nullptr, bounds, tile, spheres, counts};
   InsertionCounts made{};
   for (int turn = 0; turn < 1 << D; ++turn) {
     const auto set = static_cast<int>(rules.order >> (3 * turn) & 7u);
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kThreads)
       int at[3];
       swap_cell<D>(n, set, k, at);
       const std::int64_t here = grid_cell<D>(g, bounds, at);
-      const InsertionVisit<D, C> visit{t, at, here};
+      const InsertionVisit<D, C> visit{{t, at, here}, rules};
       visit.make(made,
                  [&](std::uint32_t id) { lists.removed[atomicAdd(lists.ends + 1, 1ull)] = id; });
       // The host sorts both lists.

@@ -217,7 +217,7 @@ class MemberOfGroup : public CudaEngine {
   bool join(const std::shared_ptr<EngineGroup>& group) final {
     std::shared_ptr<Launcher<Member>> to;
     if (group && !state_.strip && !state_.has_energies() && !state_.number_changes() &&
-        state_.tiles() < multiprocessors()) {
+        !state_.swaps_types() && state_.tiles() < multiprocessors()) {
       const DeviceGuard here = use();
       to = group->launcher<Launcher<Member>>(device_, self().kernel());
     }
