@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Vapor and liquid of the square well of range 1.5, from grand-canonical runs and, at the same
+"""Vapor and liquid of the square well of range 1.5, from grand-canonical runs and, at two
 temperatures, in the Gibbs ensemble.
 
 The pressures are compared with exp(3.5211 - 7.1939 / T*) epsilon / d^3, the fit of the program
@@ -55,8 +55,7 @@ def in_gibbs_ensemble(T: float, options: argparse.Namespace) -> dict[str, Any]:
         for k, (N, phi) in enumerate(PARTICLES.values())
     ]
     ensemble = GibbsEnsemble(*boxes, seed=options.seed, every=2)
-    ensemble.run(options.gibbs_cycles // 10 // 2 * 2)
-    ensemble.reset_averages()
+    ensemble.tune_volume(options.gibbs_cycles // 100 * 2)
     ensemble.sample_pressure(every=2)
     ensemble.run(options.gibbs_cycles // 2 * 2)
     found = {
@@ -94,7 +93,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     for T, value, error in zip(*(found[name] for name in KEYS), strict=True):
         pressure = Estimate(value, math.nan if error is None else error)
         print(f"T* = {T:g}  pressure {pressure}, published {published(T):.4f}")
-    both = [in_gibbs_ensemble(T, options) for T in options.temperatures]
+    both = [in_gibbs_ensemble(T, options) for T in options.gibbs_temperatures]
     return script.save(options, {"results": found, "gibbs_ensemble": both})
 
 
@@ -141,8 +140,9 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--sweeps", type=int, default=16_000, help="of each run")
     parser.add_argument("--equilibrate", type=int, default=1000)
+    parser.add_argument("--gibbs-temperatures", type=float, nargs="+", default=[1.0, 1.1])
     parser.add_argument(
-        "--gibbs-cycles", type=int, default=20_000, help="of each Gibbs ensemble, after a tenth"
+        "--gibbs-cycles", type=int, default=20_000, help="of a Gibbs ensemble, after a fifth"
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
@@ -150,6 +150,7 @@ def main() -> None:
     quick = {
         "temperatures": [1.05, 1.1], "edge": 4.6, "sweeps": 800, "equilibrate": 100,
         "scan_fugacities": [0.01, 0.03, 0.045, 0.05, 0.056], "gibbs_cycles": 200,
+        "gibbs_temperatures": [1.05],
     }  # fmt: skip
     options = script.parse(parser, "vapor_liquid_curve", quick)
     report = script.read(options)[0] if options.draw else run(options)

@@ -194,7 +194,7 @@ def fluid(device: str, threads: int = 1) -> GibbsEnsemble:
     return GibbsEnsemble(*start, seed=9, every=2, transfers=60, volume_trials=2)
 
 
-HASH = "cb0b41ab03021e95cef787f3e2288a97"
+HASH = "1dcb856d15be01cc3f2fba8108c11a43"
 
 
 def test_threads_and_devices_have_the_same_trajectory(device):
@@ -260,10 +260,10 @@ def test_vapor_and_liquid_are_in_equilibrium(device):
         for n, phi in ((250, 0.31), (100, 0.03))
     ]
     system = GibbsEnsemble(*start, seed=1, every=2, transfers=400)
-    system.run(1000)
-    system.reset_averages()
+    system.tune_volume(60)
+    assert 0.15 < system.volume_acceptance < 0.5
     system.sample_pressure(2)
-    system.run(4000)
+    system.run(2400)
     liquid, vapor = system.densities
     assert abs(vapor.value - 0.0457) < 5 * vapor.error + 0.002
     assert abs(liquid.value - 0.6192) < 5 * liquid.error + 0.01
@@ -334,6 +334,10 @@ def test_lengths_of_runs_are_multiples_of_the_interval():
         system.run(3)
     with pytest.raises(ValueError, match="multiple of 2"):
         system.sample_pressure(3)
+    with pytest.raises(ValueError, match="acceptance must be between 0 and 1"):
+        system.tune_volume(2, 1.0)
+    with pytest.raises(ValueError, match="volume_trials is 0"):
+        GibbsEnsemble(sphere(), sphere(), seed=1, volume_trials=0).tune_volume(2)
     with pytest.raises(RuntimeError, match="nothing is recorded"):
         _ = system.densities
     called = []

@@ -17,6 +17,7 @@ from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import BINS, DEGREE, DELTA_R, pressure_weights
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
+from manymove.hard_particles.constant_pressure import ACCEPTANCE
 from manymove.hard_particles.particles import HardParticles
 from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
@@ -61,7 +62,7 @@ class GibbsEnsemble:
         seed: int,
         every: int = 1,
         transfers: int | None = None,
-        volume_trials: int = 1,
+        volume_trials: int = 10,
         volume_delta: float | None = None,
     ) -> None:
         """Create the ensemble from the present configurations of two simulations, which are not
@@ -78,8 +79,8 @@ class GibbsEnsemble:
             transfers: number of trial transfers at a time (default the number of particles).
             volume_trials: number of trial exchanges of volume at a time; 0 for boxes of constant
                 volume.
-            volume_delta: maximum change of ln(V1 / V2) in an exchange (default 0.5 over the root of
-                the number of particles).
+            volume_delta: maximum change of ln(V1 / V2) in an exchange (default 0.25 over the root
+                of the number of particles); `tune_volume` finds a better one.
         """
         for name, one in (("first", first), ("second", second)):
             _check(name, one)
@@ -95,7 +96,7 @@ class GibbsEnsemble:
             raise ParameterError("transfers", f"must be below 2**32, got {transfers}")
         if self._volume_trials > 1000:
             raise ParameterError("volume_trials", f"must be at most 1000, got {volume_trials}")
-        self._volume_delta = 0.5 / math.sqrt(N) if volume_delta is None else volume_delta
+        self._volume_delta = 0.25 / math.sqrt(N) if volume_delta is None else volume_delta
         if not 0 < arguments.number("volume_delta", self._volume_delta) <= 1:
             raise ParameterError(
                 "volume_delta", f"must be positive and at most 1, got {volume_delta}"
@@ -205,6 +206,35 @@ class GibbsEnsemble:
         for box in self._boxes:
             box._follow_types()
         return volumes, trials.reshape(2, -1), sums.reshape(2, -1)
+
+    def tune_volume(self, cycles: int, acceptance: float = ACCEPTANCE) -> float:
+        """Adjust `volume_delta` to a ratio of accepted exchanges of volume, during the
+        equilibration. The method runs ten parts, after each of which it changes the maximum, and
+        discards all records.
+
+        Args:
+            cycles: number of cycles of a part, a multiple of `every`.
+            acceptance: wanted ratio of accepted to trial exchanges.
+
+        Returns:
+            The new `volume_delta`.
+
+        Raises:
+            ValueError: the volumes are constant, or a number is out of range.
+        """
+        if not self._volume_trials:
+            raise ValueError("volume_trials is 0: there are no exchanges of volume to be tuned")
+        if not 0 < arguments.number("acceptance", acceptance) < 1:
+            raise ParameterError("acceptance", f"must be between 0 and 1, got {acceptance}")
+        arguments.count("cycles", cycles)
+        for _ in range(10):
+            before = self._boxes[0]._engine.volume_counters
+            self.run(cycles)
+            trials, accepted = np.subtract(self._boxes[0]._engine.volume_counters, before).tolist()
+            factor = min(3.0, max(0.3, accepted / trials / acceptance))
+            self._volume_delta = min(1.0, self._volume_delta * factor)
+        self.reset_averages()
+        return self._volume_delta
 
     def _numbers(self) -> np.ndarray:
         """Number of particles of each type in each box, int64 (2, T)."""
