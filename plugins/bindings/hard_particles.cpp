@@ -160,6 +160,7 @@ Parameters parameters_from(const nb::dict& d) {
     p.insertion_attempts = nb::cast<int>(d["insertion_attempts"]);
     p.insertion_every = nb::cast<int>(d["insertion_every"]);
   }
+  p.gibbs = d.contains("gibbs") && nb::cast<bool>(d["gibbs"]);
   if (d.contains("beta_pressure")) {
     p.beta_pressure = nb::cast<double>(d["beta_pressure"]);
     p.ln_volume = nb::cast<bool>(d["ln_volume"]);
@@ -424,9 +425,26 @@ void bind_hard_particles(nb::module_& module) {
       "volume_every (0: chosen), and for several kinds of box moves box_weights and box_deltas (of "
       "the volume, an edge and the aspect ratio); for swap moves swap_rounds, swap_every, "
       "swap_range (0: any); for insertions and deletions fugacities (T), insertion_attempts and "
-      "insertion_every (0: chosen).");
+      "insertion_every (0: chosen); gibbs for a system of a Gibbs ensemble.");
   bind_making(engine);
   bind_running(engine);
+
+  module.def(
+      "exchange_in_gibbs_ensemble",
+      [](Engine& first, Engine& second, std::uint64_t transfers, int volume_trials,
+         double volume_delta, double volume) {
+        auto made = released([&] {
+          return exchange_in_gibbs_ensemble(first, second,
+                                            {transfers, volume_trials, volume_delta, volume});
+        });
+        return nb::make_tuple(nb::make_tuple(made.volumes[0], made.volumes[1]),
+                              array_of(std::move(made.trials)), array_of(std::move(made.sums)));
+      },
+      "first"_a, "second"_a, "transfers"_a, "volume_trials"_a, "volume_delta"_a, "volume"_a,
+      "Trial transfers of particles and exchanges of volume between two systems with gibbs. "
+      "Returns "
+      "their volumes and, uint64 and float64 (2 T), the trial transfers into each system of each "
+      "type and their sums of V exp(-dU) / (n + 1).");
 
   using Written = nb::ndarray<double, nb::numpy, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
   module.def(

@@ -9,6 +9,7 @@ from manymove.electrolyte import Electrolyte, IonOverlapError, PairCorrelations,
 from manymove.exchange import ReplicaExchange
 from manymove.hard_particles import (
     EinsteinCrystal,
+    GibbsEnsemble,
     HardDisks,
     HardSpheres,
     OverlapError,
@@ -65,6 +66,7 @@ __all__ = [
     "Ewald",
     "Forces",
     "Framework",
+    "GibbsEnsemble",
     "GrandCanonical",
     "Grid",
     "HardDisks",

@@ -78,7 +78,9 @@ class Isobaric(Ensemble):
             return "the volume is constant: give pressure when the replicas are created"
         if one.ranks > 1:
             return "ranks share the system"
-        swaps = one.swap_rounds > 0  # after which the diameters have another order
+        if one.swap_rounds and not one._swaps_diameters:
+            return "swap moves exchange types: give diameters by particle, or no swap moves"
+        swaps = one._swaps_diameters  # after which the diameters have another order
         common = {
             "N": one.N,
             "diameters": (np.sort(one.diameters) if swaps else one.diameters).tolist(),

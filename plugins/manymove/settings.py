@@ -330,7 +330,8 @@ def _maximum(name: str, value: Any, of_edges: bool) -> float | tuple[float, ...]
 
 @dataclass(frozen=True)
 class Swaps(Group):
-    """Swap moves, in which pairs of particles exchange their diameters if there is room.
+    """Swap moves, in which pairs of particles exchange their diameters, or their types if they are
+    a `Mixture`. With steps the change of the energy is part of the decision.
 
     A tile must have at least four cells along an axis. At constant pressure a box may shrink until
     no tile has four; then there are no swap moves, and `swap_trials` stays the same.
@@ -338,7 +339,8 @@ class Swaps(Group):
     Args:
         rounds: number of rounds of swap moves for each set of cells, in which pairs of particles
             exchange their diameters if there is room (default no swap moves).
-        range: largest difference of the diameters of a pair in swap moves (default any).
+        range: largest difference of the diameters of a pair in swap moves (default any); not for
+            types.
         every: number of cycles between swap moves.
     """
 

@@ -277,7 +277,6 @@ MIXED = np.linspace(0.8, 1.0, 27)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"swaps": 2, "diameter": MIXED}, "steps cannot be combined with swap moves"),
         ({"diameter": MIXED}, "steps cannot be combined with diameters by particle"),
         ({"steps": 9 * [Step(1.2, 1.0)]}, "steps must have at most 8 steps in all, got 9"),
         ({"steps": Step(0.9, 1.0)}, "must have ranges above the contact distance 1, got 0.9"),

@@ -7,6 +7,7 @@ equation of state allows five standard errors.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -16,9 +17,10 @@ from hard_spheres import assert_valid, make, sites, three_by_integration, three_
 from laws import another, assert_follows, each_once
 from machine import on_gpu
 
-from manymove import HardDisks, HardSpheres
+from manymove import HardDisks, HardSpheres, Mixture
 from manymove.hard_particles.replica import is_mixture_of
 from manymove.hard_particles.sizes import Sizes
+from manymove.steps import Step
 
 SWAPS = {"swap_rounds": 4}
 
@@ -194,12 +196,15 @@ def test_bad_settings_are_refused(settings, error, message):
         mixture(3, **settings)
 
 
-@pytest.mark.parametrize("sizes", [{}, {"types": [0, 1] * 4, "contacts": [[1.0, 0.6], [0.6, 0.8]]}])
-def test_swaps_need_diameters_by_particle(sizes):
-    """Types keep their contacts, which need not be additive."""
+def test_swaps_need_a_mixture():
     box = (4.5, 4.5)
-    with pytest.raises(ValueError, match="swap moves exchange the diameters of particles"):
-        make((sites(box)[:8], box), **sizes, swap_rounds=1)
+    with pytest.raises(ValueError, match="swap moves exchange the diameters or the types"):
+        make((sites(box)[:8], box), swap_rounds=1)
+    with pytest.raises(ValueError, match="swap moves exchange the diameters or the types"):
+        make((sites(box)[:8], box), types=[0] * 8, contacts=[[1.0]], swap_rounds=1)
+    types = {"types": [0, 1] * 4, "contacts": [[1.0, 0.6], [0.6, 0.8]]}
+    with pytest.raises(ValueError, match="range is a difference of diameters"):
+        make((sites(box)[:8], box), **types, swap_rounds=1, swap_range=0.3)
 
 
 def test_sizes_are_compared_relative_to_their_own_unit_of_length():
@@ -228,3 +233,143 @@ def test_swaps_need_two_cells_of_a_set():
 def test_tune_refuses_swap_moves():
     with pytest.raises(ValueError, match="tune works without swap moves"):
         mixture(3, swap_rounds=1).tune()
+
+
+# ---- types, with the energies of steps ----
+
+TABLE = [[1.0, 0.8], [0.8, 0.9]]  # not additive
+STEPS = [
+    Step([[1.3, 1.2], [1.2, 1.15]], [[-1.3, 0.6], [0.6, -0.4]]),
+    Step([[1.2, 1.25], [1.25, 1.3]], [[0.0, 0.4], [0.4, -0.5]]),
+]
+
+
+def energy_of(positions, types, box, steps) -> float:
+    """The energy of all pairs, or infinity for an overlap, by brute force."""
+    total = 0.0
+    for i, j in itertools.combinations(range(len(types)), 2):
+        d = positions[i] - positions[j]
+        d -= np.rint(d / box) * box
+        away, pair = math.sqrt(d @ d), (types[i], types[j])
+        if away < TABLE[pair[0]][pair[1]]:
+            return math.inf
+        total += sum(step.energy[pair] for step in map(Tables, steps) if away < step.range[pair])
+    return total
+
+
+class Tables:
+    """The tables of a step as arrays."""
+
+    def __init__(self, step: Step) -> None:
+        self.range, self.energy = np.asarray(step.range), np.asarray(step.energy)
+
+
+@pytest.mark.parametrize(("dimensions", "steps"), each_once([2, 3], [tuple(STEPS), ()]))
+def test_types_of_particles_at_rest_follow_boltzmann(device, dimensions, steps):
+    """Which of six particles, three pairs of neighbors, have which type: each assignment has the
+    weight exp(-U), and 0 if particles overlap; one comparison."""
+    box = np.array([8.0, 6.0, 5.5][:dimensions])
+    flat = np.array([[-3, 0], [-1.95, 0.2], [0.1, 1], [0.1, -0.05], [2.2, 0.4], [3.13, 0.4]])
+    start = np.zeros((6, dimensions))
+    start[:, :2] = flat
+    types = [0, 0, 0, 1, 1, 1]
+    particles = make(
+        (start, tuple(box)), device, types=types, contacts=TABLE, steps=list(steps),
+        max_displacement=1e-5, moves_per_cell=1, rounds=1, swap_rounds=3,
+    )  # fmt: skip
+    found = []
+    particles.run_cycles(60_000, [(10, lambda one: found.append(tuple(one.types.tolist())))])
+    assignments = sorted(set(itertools.permutations(types)))
+    law = [math.exp(-energy_of(start, each, box, steps)) for each in assignments]
+    assert 0 < law.count(0.0) < len(law)  # the last pair has no room for two of type 0
+    assert_follows([found.count(each) for each in assignments], law)
+    assert 0 < particles.swap_acceptance < 1
+
+
+def test_a_moving_mixture_with_wells_agrees_with_integration(device):
+    """Three particles, of which two are alike: whether each pair is in its well, from random
+    positions with their Boltzmann factors; one comparison."""
+    box = np.array([5.4, 5.6])
+    wells = [Step([[1.3, 1.2], [1.2, 1.3]], [[-1.3, 0.7], [0.7, 0.0]])]
+    types = [0, 0, 1]
+    rng = np.random.default_rng(7)
+    law, points = np.zeros(8), 300_000
+    r = rng.uniform(-0.5, 0.5, (points, 3, 2)) * box
+    weights, bits = np.ones(points), np.zeros(points, dtype=int)
+    reach, energy = wells[0].range, wells[0].energy
+
+    def look(k, i, j, positions, kinds):
+        d = positions[..., i, :] - positions[..., j, :]
+        d -= np.rint(d / box) * box
+        away, pair = np.sqrt((d**2).sum(axis=-1)), (kinds[i], kinds[j])
+        inside = away < np.asarray(reach)[pair]
+        return away < TABLE[pair[0]][pair[1]], inside, np.asarray(energy)[pair]
+
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    for k, (i, j) in enumerate(pairs):
+        overlap, inside, u = look(k, i, j, r, types)
+        weights *= np.where(overlap, 0, np.exp(-u * inside))
+        bits += inside << k
+    law = np.bincount(bits, weights, minlength=8)
+    start = np.array([[-1.8, 0.0], [0.0, 0.0], [1.8, 0.0]])
+    particles = make(
+        (start, tuple(box)), device, types=types, contacts=TABLE, steps=wells, swap_rounds=4
+    )
+    found, odd = [], []
+
+    def read(one):
+        kinds = one.types
+        order = np.argsort(kinds, kind="stable")  # the two of type 0 first
+        positions = one.positions[order]
+        inside = [look(k, i, j, positions, [0, 0, 1])[1] for k, (i, j) in enumerate(pairs)]
+        found.append(sum(int(each) << k for k, each in enumerate(inside)))
+        odd.append(int(order[2]))
+
+    particles.run_cycles(48_000, [(12, read)])
+    assert_follows(np.bincount(found, minlength=8), law)
+    assert_follows(np.bincount(odd, minlength=3), [1, 1, 1])
+
+
+def wells_of_types(dimensions: int, device: str, **settings):
+    N = 300
+    types = Mixture(types=np.arange(N) % 2, contacts=[[1.0, 0.8], [0.8, 0.7]])
+    kind = HardDisks if dimensions == 2 else HardSpheres
+    wells = Step([[1.3, 1.1], [1.1, 0.9]], [[-0.7, 0.5], [0.5, -0.3]])
+    return kind.random(
+        N, 0.2, diameter=types, seed=3, steps=wells, device=device,
+        **of_hard_particles(swap_rounds=3, **settings),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("dimensions", "pressure"), each_once([2, 3], [None, 1.2]))
+def test_swaps_of_types_resume_and_do_not_depend_on_threads(device, dimensions, pressure, tmp_path):
+    given = {"threads": 1, **({} if pressure is None else {"pressure": pressure})}
+    whole = wells_of_types(dimensions, device, **given)
+    before = whole.types
+    many = wells_of_types(dimensions, device, **{**given, "threads": 3})
+    part = wells_of_types(dimensions, device, **given)
+    whole.run_cycles(30)
+    many.run_cycles(30)
+    part.run_cycles(13)
+    part.save(tmp_path / "state")
+    part = type(part).load(tmp_path / "state", device, 1)
+    part.run_cycles(17)
+    assert whole.state_hash == many.state_hash == part.state_hash
+    assert (whole.types == part.types).all()
+    assert 0.1 < (whole.types != before).mean() < 0.9
+    assert np.bincount(whole.types).tolist() == [150, 150]
+    assert whole.swap_trials == part.swap_trials > 1000
+    assert_valid(whole)
+    again = whole.replace(seed=4)
+    assert (again.types == whole.types).all()
+
+
+@on_gpu
+@pytest.mark.parametrize(("dimensions", "pressure"), each_once([2, 3], [None, 1.2]))
+def test_cpu_and_gpu_swap_the_same_types(dimensions, pressure):
+    given = {} if pressure is None else {"pressure": pressure}
+    one, other = (wells_of_types(dimensions, device, **given) for device in ("cpu", "cuda"))
+    one.run_cycles(40)
+    other.run_cycles(40)
+    assert one.state_hash == other.state_hash
+    assert (one.types == other.types).all()

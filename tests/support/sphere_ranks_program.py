@@ -44,6 +44,11 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "disks, additive, fields": (2, "additive", {"tile": 6, "fields": 2}),
     "spheres, steps": (3, "one", {"steps": STEPS, "tile": 3}),
     "disks, a table, steps": (2, "table", {"steps": [Step(1.3, -0.7)], "tile": 4}),
+    "spheres, a table, steps, swaps": (
+        3,
+        "table",
+        {"steps": [Step(1.2, -0.5)], "tile": 5, "swap_rounds": 3, "swap_every": 2},
+    ),
     "spheres, steps, pressure": (3, "one", {"steps": NARROW, "tile": 3, **PRESSURE}),
     "disks, a table, steps, pressure": (2, "table", {"steps": NARROW[1], "tile": 4, **PRESSURE}),
     "spheres, steps, several kinds": (3, "one", {"steps": NARROW, "tile": 3, **MIXED}),

@@ -118,14 +118,15 @@ struct Parameters {
   double edge_shares[3] = {1, 1, 1};  // of volume_delta, for each edge; 0: a fixed edge
   int volume_repeats = 0;             // trial changes at a time
   int volume_every = 0;
-  // Swap moves of diameters [N] after every `swap_every` cycles: rounds of pairs for each set of
-  // cells, 0 for none, and the largest difference of the diameters of a pair, 0 for any.
+  // Swap moves of diameters [N], or of types, after every `swap_every` cycles: rounds of pairs for
+  // each set of cells, 0 for none, and the largest difference of the diameters of a pair, 0 for
+  // any, as with types.
   int swap_rounds = 0, swap_every = 0;
   double swap_range = 0;
   // External fields, at most kMostFields. Not at constant pressure nor with swap moves.
   std::vector<ExternalField> fields;
   // Steps of the energies of pairs, at most kMostSteps, where T is 1 if all particles have one
-  // diameter. Not with diameters [N] nor with swap moves.
+  // diameter. Not with diameters [N].
   std::vector<PairStep> steps;
   // Grand-canonical: fugacities exp(mu / kT) / Lambda^D of the types, 0 for those that are neither
   // inserted nor deleted; empty for a constant number of particles, and of one entry if all have
@@ -135,15 +136,19 @@ struct Parameters {
   // nor with swap moves.
   std::vector<double> fugacities;
   int insertion_attempts = 0, insertion_every = 0;
+  // One of the two systems of a Gibbs ensemble: exchange_in_gibbs_ensemble() changes its volume and
+  // its number of particles, and may leave it without particles. Not with what does not go with
+  // fugacities, nor with fugacities.
+  bool gibbs = false;
 
   // Whether the policy is that of equal disks.
   bool equal_disks() const {
     return dimensions == 2 && diameters.empty() && types.empty() && contacts.empty() &&
            beta_pressure == 0 && swap_rounds == 0 && pinned.empty() && fields.empty() &&
-           steps.empty() && fugacities.empty();
+           steps.empty() && fugacities.empty() && !gibbs;
   }
   bool several_box_moves() const {
-    return box_weights[0] != 0 || box_weights[1] != 0 || box_weights[2] != 0;
+    return gibbs || box_weights[0] != 0 || box_weights[1] != 0 || box_weights[2] != 0;
   }
 };
 
@@ -198,7 +203,8 @@ struct Snapshot {
 template <class Fields, class Visitor, FieldsOf<Fields, Snapshot> = 0>
 void for_each_field(Fields& s, Visitor&& visit) {
   // A visitor may take the arrays away.
-  const bool disks = s.equal_disks, swaps = !s.diameters.empty();
+  const bool disks = s.equal_disks, diameters = !s.diameters.empty();
+  const bool swaps = diameters || s.swap_moves.trials > 0;
   const bool grand_canonical = s.insertions.trials + s.deletions.trials > 0;
   const bool several = s.logarithms != std::array<std::int64_t, 3>{};
   visit("counters", s.counters);
@@ -210,7 +216,7 @@ void for_each_field(Fields& s, Visitor&& visit) {
   visit(OptionalField{"extent", !disks}, s.extent);
   visit(OptionalField{"logarithms", several}, s.logarithms);
   visit(OptionalField{"box_moves", several}, s.box_moves);
-  visit(OptionalField{"diameters", swaps}, s.diameters);
+  visit(OptionalField{"diameters", diameters}, s.diameters);
   visit(OptionalField{"swaps", swaps}, s.swap_moves.trials, s.swap_moves.accepted);
   visit(OptionalField{"insertions", grand_canonical}, s.insertions.trials, s.insertions.accepted,
         s.deletions.trials, s.deletions.accepted);
@@ -412,6 +418,28 @@ MANYMOVE_API std::unique_ptr<Engine> make_engine(const double* coordinates, std:
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads);
+
+// ---- two systems of a Gibbs ensemble ----
+
+// What two systems with `gibbs` try between their cycles.
+struct GibbsMoves {
+  std::uint64_t transfers = 0;  // of particles from one to the other
+  int volume_trials = 0;        // exchanges of volume, after the transfers
+  double volume_delta = 0;      // the largest change of ln(V1 / V2)
+  double volume = 0;            // V1 + V2, a constant of the ensemble
+};
+// For each system and type [2][T], the trial transfers of this type into the system, and the sum of
+// V exp(-dU) / (n + 1) over them, with the energy dU of the new particle and n others of its type.
+struct GibbsSamples {
+  std::array<double, 2> volumes{};  // present ones
+  std::vector<std::uint64_t> trials;
+  std::vector<double> sums;
+};
+// Makes the moves. Their random numbers belong to the seed and the present cycle of the first
+// system, so that the systems must have made a cycle since the last call, and have different seeds.
+// Throws std::invalid_argument if the systems are not two of the same particles with `gibbs`.
+MANYMOVE_API GibbsSamples exchange_in_gibbs_ensemble(Engine& first, Engine& second,
+                                                     const GibbsMoves& moves);
 
 // ---- a system that is divided among ranks ----
 

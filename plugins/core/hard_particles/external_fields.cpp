@@ -130,7 +130,7 @@ void settle_fields(State& state) {
   if (fields.empty()) return;
   if (fields.size() > kMostFields)
     refuse(name, "must be at most ", kMostFields, ", got ", fields.size());
-  if (state.constant_pressure())
+  if (state.box_changes())
     refuse(name, "cannot be combined with constant pressure, where a change of the box moves all ",
            "particles in the fields");
   if (state.swaps())

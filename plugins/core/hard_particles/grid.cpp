@@ -165,10 +165,9 @@ int default_tile(const int* cells) {
 double packed_in_tile(const State& s) {
   double edges[3];
   for (int a = 0; a < s.dimensions(); ++a)  // at constant pressure for all volumes
-    edges[a] = s.constant_pressure()
-                   ? kWidestCell * s.distances.reach * (s.geometry.tile[a] + 1)
-                   : s.parameters.box[a] / s.geometry.cells[a] *
-                         std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
+    edges[a] = s.box_changes() ? kWidestCell * s.distances.reach * (s.geometry.tile[a] + 1)
+                               : s.parameters.box[a] / s.geometry.cells[a] *
+                                     std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
   return std::min(1e9, most_in_box(s.distances, edges, s.dimensions()));
 }
 
@@ -245,12 +244,12 @@ int most_in_tile(const State& s) {
   // Particles of a small box are there twice along an axis, as their own images. Grids of systems
   // whose number of particles changes do not depend on it.
   const double all =
-      s.grand_canonical() ? 1e9 : std::ldexp(static_cast<double>(s.particles), s.dimensions());
+      s.number_changes() ? 1e9 : std::ldexp(static_cast<double>(s.particles), s.dimensions());
   return static_cast<int>(std::min(all, packed_in_tile(s)));
 }
 
 int expected_in_tile(const State& s) {
-  if (s.grand_canonical()) return most_in_tile(s);
+  if (s.number_changes()) return most_in_tile(s);
   double n = static_cast<double>(s.particles) / static_cast<double>(s.cells());
   for (int a = 0; a < s.dimensions(); ++a)
     n *= std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
@@ -327,7 +326,7 @@ void choose_slots(State& state) {
   }
   const auto slots_of = [&](const double* width) {
     double slots = most_in_cell(state.distances, width, state.dimensions());
-    if (!state.grand_canonical()) slots = std::min(slots, static_cast<double>(state.particles));
+    if (!state.number_changes()) slots = std::min(slots, static_cast<double>(state.particles));
     if (slots > kMaxSlots)
       refuse("a cell as wide as the largest ", interaction(state), " ", state.distances.reach,
              " has room for ", slots, " of the smallest particles (contact distance ",
@@ -335,7 +334,7 @@ void choose_slots(State& state) {
     return std::max(1, static_cast<int>(slots));
   };
   double width[3] = {0, 0, 0};
-  if (state.constant_pressure()) {  // for all volumes
+  if (state.box_changes()) {  // for all volumes
     std::fill_n(width, state.dimensions(), kWidestCell * state.distances.reach);
     slots_of(width);
   }
@@ -386,7 +385,7 @@ void check_pinned(const State& state) {
   if (pinned.size() != state.particles)
     refuse(name, "must have an entry for each of ", state.particles, " particles, got ",
            pinned.size());
-  if (state.constant_pressure())
+  if (state.box_changes())
     refuse(name, "cannot be combined with constant pressure, where a change of the box moves all ",
            "particles");
   if (state.swaps())
@@ -423,7 +422,7 @@ void choose_grid(State& state) {
     refuse(Parameter{"cell_width"}, "must be at least the largest ", interaction(state), " ", reach,
            " and below ", kWidestCell * reach, ", got ", p.cell_width);
   }
-  if (state.constant_pressure() && p.edges_apart) {
+  if (p.gibbs || (state.constant_pressure() && p.edges_apart)) {
     choose_edges(state);
   } else if (state.constant_pressure()) {
     choose_lattice(state);
@@ -438,10 +437,10 @@ void choose_grid(State& state) {
       disks ? equal_disks::kSlots * (sizeof(equal_disks::Position) + sizeof(std::int32_t))
             : g.slots * sizeof(Sphere) + sizeof(std::uint32_t);
   check_dilution(static_cast<double>(state.cells()), 2.0 * static_cast<double>(bytes),
-                 state.grand_canonical() ? 0 : state.particles);
+                 state.number_changes() ? 0 : state.particles);
 
   double narrow = reach;  // as narrow as cells become
-  if (!state.constant_pressure()) {
+  if (!state.box_changes()) {
     narrow = p.box[0] / g.cells[0];
     for (int a = 1; a < D; ++a) narrow = std::min(narrow, p.box[a] / g.cells[a]);
   }
@@ -470,8 +469,11 @@ void choose_grid(State& state) {
   settle_fields(state);
   if (p.swap_rounds < 0 || p.swap_rounds > 1000)
     refuse(Parameter{"swap_rounds"}, "must be from 0 to 1000, got ", p.swap_rounds);
-  if (state.swaps() && state.distances.contact != Contact::additive)
-    refuse("swap moves exchange the diameters of particles: give diameters");
+  if (state.swaps() && state.distances.contact != Contact::additive &&
+      state.distances.of_types.size() < 2)
+    refuse("swap moves exchange the diameters or the types of particles: give diameters, or types");
+  if (state.swaps_types() && p.swap_range > 0)
+    refuse(Parameter{"swap_range"}, "is a difference of diameters: types are exchanged without it");
   int across = 0;  // the most cells of a tile along an axis
   for (int a = 0; a < D; ++a) across = std::max(across, g.cells[a] / g.tiles[a]);
   if (state.swaps() && across < 4)
@@ -555,8 +557,8 @@ Grid grid_of(const State& s) {
   grid.rounds = g.rounds;
   grid.slots = g.slots;
   // At constant pressure the realized one depends on the box, and checkpoints need the wanted one.
-  grid.max_displacement = s.constant_pressure() ? s.parameters.max_displacement
-                                                : static_cast<double>(g.step) * 16383.5 * s.unit;
+  grid.max_displacement = s.box_changes() ? s.parameters.max_displacement
+                                          : static_cast<double>(g.step) * 16383.5 * s.unit;
   grid.unit = s.unit;
   grid.volume_delta = s.parameters.volume_delta;
   if (s.constant_pressure()) grid.largest_volume_delta = largest_volume_delta(s);

@@ -9,13 +9,14 @@
 #include "../runtime/errors.h"
 #include "grid.h"
 #include "state.h"
+#include "type_swaps.h"
 
 namespace manymove::hard_particles {
 
 void settle_insertions(State& state) {
   Parameters& p = state.parameters;
-  const Parameter name{"fugacity"};
-  if (!state.grand_canonical()) return;
+  const Parameter name{p.gibbs ? "gibbs" : "fugacity"};
+  if (!state.number_changes()) return;
   const auto cannot = [&](bool is, const auto&... with) {
     if (is) refuse(name, "cannot be combined with ", with...);
   };
@@ -29,6 +30,8 @@ void settle_insertions(State& state) {
     cannot(!field.values.empty(),
            "fields that have a strength or distance for each particle: give one for all");
   }
+  cannot(p.gibbs && state.grand_canonical(), "fugacities");
+  if (!state.grand_canonical()) return;
   const std::size_t types = state.distances.of_types.size();
   if (p.fugacities.size() != types)
     refuse(name, "must be one for each of ", types, types == 1 ? " type" : " types", ", got ",
@@ -133,6 +136,14 @@ NewIndices settle_changes(State& state, Changes mine) {
   types.resize(after);
   state.labels.resize(after);
   return found;
+}
+
+void settle_types(State& state, std::vector<TypeChange> mine) {
+  if (state.ranks) mine = collect(*state.ranks, std::move(mine));
+  for (const TypeChange& each : mine) {
+    state.parameters.types[each.id] = each.type;
+    state.labels[each.id].type = each.type;
+  }
 }
 
 }  // namespace manymove::hard_particles

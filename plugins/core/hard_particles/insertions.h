@@ -34,10 +34,9 @@ struct InsertionCounts {
 };
 
 // The cells of a tile, and what decides there.
-struct InsertionTile {
+struct TileOfCells {
   const Geometry& g;
   const Law& law;
-  const InsertionRules& rules;
   const FieldView* fields;  // null: no fields and no steps
   const TileBounds& bounds;
   int tile;
@@ -61,37 +60,15 @@ MM_HD std::int32_t type_of(const Law& law, std::uint32_t id) {
   return is_new(id) ? type_of_new(id) : law.labels[id].type;
 }
 
-// One cell, in which particles come and go. Cells that have a part in the decision are not visited
-// meanwhile (section 3).
+// One cell. Cells that have a part in the decision are not visited meanwhile (section 3).
 template <int D, Contact C>
-struct InsertionVisit {
-  const InsertionTile& t;
+struct CellVisit {
+  const TileOfCells& t;
   const int* at;  // in the tile
   std::int64_t here;
 
   MM_HD Sphere* slots() const { return t.spheres + here * t.g.slots; }
   MM_HD int particles() const { return static_cast<int>(t.counts[here]); }
-
-  MM_HD int number(std::int32_t type) const {
-    int n = 0;
-    for (int s = 0; s < particles(); ++s) n += type_of<C>(t.law, slots()[s].id) == type;
-    return n;
-  }
-  // The slot of the k-th particle of a type: by the indices, and then the new ones as they came. A
-  // GPU's slots are in any order, and few enough to count those before each.
-  MM_HD int slot_of(std::int32_t type, int k) const {
-    for (int s = 0; s < particles(); ++s) {
-      if (type_of<C>(t.law, slots()[s].id) != type) continue;
-      int before = 0;
-      for (int o = 0; o < particles(); ++o) {
-        if (type_of<C>(t.law, slots()[o].id) != type) continue;
-        const std::uint32_t its = slots()[o].id, id = slots()[s].id;
-        before += is_new(its) == is_new(id) && is_new(id) ? o < s : its < id;
-      }
-      if (before == k) return s;
-    }
-    return -1;  // never
-  }
 
   // Whether a particle overlaps no other, of which `slot` is not looked at, and adds the energies
   // of its pairs. The own cell, where most overlaps are, comes first.
@@ -148,21 +125,52 @@ struct InsertionVisit {
     }
     return !forbidden;
   }
+};
+
+// One cell, in which particles come and go.
+template <int D, Contact C>
+struct InsertionVisit : CellVisit<D, C> {
+  const InsertionRules& rules;
+
+  using CellVisit<D, C>::t, CellVisit<D, C>::at, CellVisit<D, C>::here;
+  using CellVisit<D, C>::slots, CellVisit<D, C>::particles, CellVisit<D, C>::has_room,
+      CellVisit<D, C>::energy;
+
+  MM_HD int number(std::int32_t type) const {
+    int n = 0;
+    for (int s = 0; s < particles(); ++s) n += type_of<C>(t.law, slots()[s].id) == type;
+    return n;
+  }
+  // The slot of the k-th particle of a type: by the indices, and then the new ones as they came. A
+  // GPU's slots are in any order, and few enough to count those before each.
+  MM_HD int slot_of(std::int32_t type, int k) const {
+    for (int s = 0; s < particles(); ++s) {
+      if (type_of<C>(t.law, slots()[s].id) != type) continue;
+      int before = 0;
+      for (int o = 0; o < particles(); ++o) {
+        if (type_of<C>(t.law, slots()[o].id) != type) continue;
+        const std::uint32_t its = slots()[o].id, id = slots()[s].id;
+        before += is_new(its) == is_new(id) && is_new(id) ? o < s : its < id;
+      }
+      if (before == k) return s;
+    }
+    return -1;  // never
+  }
 
   // removed(id) is called for each particle that goes and had an index.
   template <class Removed>
   MM_HD void make(InsertionCounts& counts, const Removed& removed) const {
     const auto where = static_cast<std::uint32_t>(t.tile) * static_cast<std::uint32_t>(t.g.plane) +
                        static_cast<std::uint32_t>(local_index<D>(t.bounds, at));
-    for (int attempt = 0; attempt < t.rules.attempts; ++attempt) {
+    for (int attempt = 0; attempt < rules.attempts; ++attempt) {
       std::uint32_t word[4], place[4];
       const auto draw = [&](std::uint32_t words[4], int call) {
-        random_words(words, t.g, where, t.rules.cycle, Purpose::insertion, 0, 2 * attempt + call);
+        random_words(words, t.g, where, rules.cycle, Purpose::insertion, 0, 2 * attempt + call);
       };
       draw(word, 0);
       const auto drawn =
-          static_cast<int>(uniform_below(word[2], 2 * static_cast<std::uint32_t>(t.rules.kinds)));
-      const std::int32_t type = t.rules.types[drawn / 2];
+          static_cast<int>(uniform_below(word[2], 2 * static_cast<std::uint32_t>(rules.kinds)));
+      const std::int32_t type = rules.types[drawn / 2];
       const bool comes = drawn % 2 == 0;
       ++(comes ? counts.insertions : counts.deletions);
       int n = number(type), slot = -1;
@@ -183,7 +191,7 @@ struct InsertionVisit {
       double sum = 0;
       const auto accepted = [&] {
         // exp(-rise) = z V exp(-U) / n, with the particle counted in n, or its inverse.
-        const double rise = sum - (t.rules.logarithms[drawn / 2] - logarithm(n));
+        const double rise = sum - (rules.logarithms[drawn / 2] - logarithm(n));
         return accepts_rise(comes ? rise : -rise, word[0], [&] { return word[1]; });
       };
       // Without energies the random word alone decides most attempts.
@@ -208,20 +216,22 @@ struct InsertionVisit {
 // removed(id) is called for each particle that goes and had an index, inserted(cell, slot, type)
 // for each new one, and wait() before the next set, which reads these cells.
 template <int D, Contact C, class Removed, class Inserting, class Wait>
-MM_HD void visit_tile(const InsertionTile& t, int thread, int threads, InsertionCounts& counts,
-                      const Removed& removed, const Inserting& inserted, const Wait& wait) {
+MM_HD void visit_tile(const TileOfCells& t, const InsertionRules& rules, int thread, int threads,
+                      InsertionCounts& counts, const Removed& removed, const Inserting& inserted,
+                      const Wait& wait) {
   for (int turn = 0; turn < 1 << D; ++turn) {
-    const auto set = static_cast<int>(t.rules.order >> (3 * turn) & 7u);
+    const auto set = static_cast<int>(rules.order >> (3 * turn) & 7u);
     int n[3];
     const int cells = swap_cells<D>(t.bounds, set, n);
     for (int k = thread; k < cells; k += threads) {
       int at[3];
       swap_cell<D>(n, set, k, at);
-      const InsertionVisit<D, C> visit{t, at, grid_cell<D>(t.g, t.bounds, at)};
+      const std::int64_t here = grid_cell<D>(t.g, t.bounds, at);
+      const InsertionVisit<D, C> visit{{t, at, here}, rules};
       visit.make(counts, removed);
       for (int s = 0; s < visit.particles(); ++s)
         if (const std::uint32_t id = visit.slots()[s].id; is_new(id))
-          inserted(visit.here, s, type_of_new(id));
+          inserted(here, s, type_of_new(id));
     }
     wait();
   }

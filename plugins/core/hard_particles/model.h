@@ -40,7 +40,8 @@ enum class Purpose : std::uint32_t {
   swap_order = 6,
   offset = 7,
   field = 8,
-  insertion = 9
+  insertion = 9,
+  transfer = 10
 };
 
 MM_HD std::uint32_t counter_of(Purpose purpose, int round, int call) {

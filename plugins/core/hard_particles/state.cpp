@@ -142,14 +142,14 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
   s.parameters = parameters;
   s.particles = particles;
   s.data.counters.cycles = parameters.first_cycle;
-  if (particles == 0 && !s.grand_canonical())
+  if (particles == 0 && !s.number_changes())
     refuse(Parameter{"positions"}, "must hold at least one ", s.noun(),
            ", unless particles are inserted at a fugacity above 0");
   if (particles > kMostParticles) refuse("at most 2e9 ", s.noun(), "s, got ", particles);
   choose_grid(s);
   // At constant pressure the edges are realized with a small error; fractions of them are kept.
   std::vector<double> scaled;
-  if (s.constant_pressure()) {
+  if (s.box_changes()) {
     scaled.assign(coordinates, coordinates + particles * s.dimensions());
     for (std::size_t k = 0; k < scaled.size(); ++k) {
       const std::size_t a = k % s.dimensions();
@@ -220,7 +220,7 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   s.parameters = parameters;
   s.particles = particles;
   choose_grid(s);
-  if ((particles == 0 && !s.grand_canonical()) || particles > kMostParticles)
+  if ((particles == 0 && !s.number_changes()) || particles > kMostParticles)
     refuse("checkpoint: at most 2e9 ", s.noun(), "s and at least one, got ", particles);
   adopt_box(s, data);
   const auto D = static_cast<std::size_t>(s.dimensions());
@@ -254,7 +254,7 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
 }
 
 void adopt_box(State& s, const Snapshot& data) {
-  if (!s.constant_pressure()) return;
+  if (!s.box_changes()) return;
   if (s.parameters.edges_apart)
     adopt_edges(s, data);
   else
@@ -394,7 +394,7 @@ std::uint64_t hash_of(const State& s, std::uint64_t sum, const Snapshot& data) {
     ((sum = murmur_mix(sum ^ static_cast<std::uint64_t>(values))), ...);
   };
   add(data.counters.cycles, data.counters.trial_moves, data.counters.accepted_moves);
-  if (s.constant_pressure()) {
+  if (s.box_changes()) {
     add(bits_of(data.volume), data.volume_moves.trials, data.volume_moves.accepted);
   }
   if (s.parameters.edges_apart) add(s.extent[0], s.extent[1], s.extent[2]);
@@ -406,8 +406,9 @@ std::uint64_t hash_of(const State& s, std::uint64_t sum, const Snapshot& data) {
     for (const double diameter : data.diameters) add(bits_of(diameter));
     add(data.swap_moves.trials, data.swap_moves.accepted);
   }
-  if (s.grand_canonical()) {
+  if (s.swaps_types() || s.number_changes())
     for (const std::int32_t type : s.parameters.types) add(type);
+  if (s.number_changes()) {
     for (const TrialCounters& moves : {data.insertions, data.deletions})
       add(moves.trials, moves.accepted);
   }

@@ -77,8 +77,12 @@ struct State {
     return equal_disks() ? EqualDisks::kGrid : Particles<3, Contact::additive>::kGrid;
   }
   bool constant_pressure() const { return parameters.beta_pressure != 0; }
+  bool box_changes() const { return constant_pressure() || parameters.gibbs; }
   bool swaps() const { return parameters.swap_rounds != 0; }
+  bool swaps_types() const { return swaps() && distances.contact == Contact::table; }
+  bool swaps_diameters() const { return swaps() && !swaps_types(); }
   bool grand_canonical() const { return !parameters.fugacities.empty(); }
+  bool number_changes() const { return grand_canonical() || parameters.gibbs; }
   // Whether trial moves are decided by energies.
   bool has_energies() const { return !parameters.fields.empty() || !parameters.steps.empty(); }
   std::size_t cells() const {

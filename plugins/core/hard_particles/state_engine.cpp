@@ -117,7 +117,7 @@ void StateEngine::change_edges_of_box() {
 
 Snapshot StateEngine::placed(const State& frame, const Cells& cells) const {
   Snapshot data = snapshot_of(frame, cells);
-  if (!state_.swaps()) return data;
+  if (!state_.swaps_diameters()) return data;
   const std::vector<double> all = present_diameters();
   for (std::size_t i = 0; i < data.places.size() / state_.dimensions(); ++i)
     data.diameters.push_back(all[data.index(i)]);
@@ -140,7 +140,7 @@ void StateEngine::positions(double* coordinates) const {
 
 std::vector<double> StateEngine::diameters_of_all(const Snapshot& mine) const {
   if (!state_.ranks) return mine.diameters;
-  if (!state_.swaps()) return {};
+  if (!state_.swaps_diameters()) return {};
   const auto indices = collect(*state_.ranks, mine.indices);
   const auto diameters = collect(*state_.ranks, mine.diameters);
   std::vector<double> all(state_.particles);
@@ -182,7 +182,7 @@ double StateEngine::max_overlap() const {
   std::vector<double> r(state_.particles * static_cast<std::size_t>(state_.dimensions()));
   positions(r.data());
   State present = state_;
-  if (state_.swaps()) present.parameters.diameters = diameters();
+  if (state_.swaps_diameters()) present.parameters.diameters = diameters();
   return std::max(0.0, 1 - closest_pair(present, r.data()).ratio);
 }
 

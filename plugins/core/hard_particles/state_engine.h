@@ -58,6 +58,7 @@ class StateEngine : public Engine {
 
  protected:
   explicit StateEngine(State state);
+  friend class GibbsSystem;  // gibbs.cpp
 
   // ---- of this rank ----
   virtual void advance(std::uint64_t cycles) = 0;
@@ -65,7 +66,7 @@ class StateEngine : public Engine {
   virtual TrialCounters own_swaps() const { return state_.data.swap_moves; }
   // Those of local storage; of those beyond its strip, a rank may have any.
   virtual Cells present_cells() const = 0;
-  // Takes the cells of another grid, that of the state. Called at constant pressure alone.
+  // Takes the cells of another grid, that of the state. Called where the box changes.
   virtual void adopt(const Cells&) {}
   // The diameters [N]; with swap moves a rank has those of its own particles.
   virtual std::vector<double> present_diameters() const { return state_.parameters.diameters; }

@@ -33,9 +33,6 @@ double settle_steps(State& state) {
   Parameters& p = state.parameters;
   double reach = state.distances.largest;
   if (p.steps.empty()) return reach;
-  if (state.swaps())
-    refuse(kName,
-           "cannot be combined with swap moves, which exchange diameters: steps belong to types");
   if (state.distances.contact == Contact::additive)
     refuse(kName, "cannot be combined with diameters by particle: give types and contacts");
   if (state.distances.contact == Contact::one_size) {

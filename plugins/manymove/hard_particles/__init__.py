@@ -5,6 +5,7 @@ from manymove.errors import OverlapError
 from manymove.hard_particles.copies import random_sphere_packing, replicate
 from manymove.hard_particles.crystals import bcc_packing, fcc_packing, hcp_packing
 from manymove.hard_particles.einstein import EinsteinCrystal, extrapolated
+from manymove.hard_particles.gibbs import GibbsEnsemble
 from manymove.hard_particles.packing import hexagonal_packing, random_packing, square_packing
 from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
@@ -12,6 +13,7 @@ from manymove.hard_particles.tuning import Tuning
 
 __all__ = [
     "EinsteinCrystal",
+    "GibbsEnsemble",
     "HardDisks",
     "HardSpheres",
     "OverlapError",

@@ -59,7 +59,8 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
     """
     header, arrays = checkpoint.read(path, kind, {}, _TYPES | _SAMPLES)
     with checkpoint.refused(path, kind):
-        constant_pressure = "beta_pressure" in header["parameters"]
+        gibbs = "gibbs" in header["parameters"]
+        constant_pressure = gibbs or "beta_pressure" in header["parameters"]
         others = not {"fields", "steps", "fugacities"}.isdisjoint(header["parameters"])
         general = kind == "hard spheres" or constant_pressure or others
         general = general or bool(_BY_PARTICLE & arrays.keys())
@@ -72,15 +73,15 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
         if constant_pressure:
             state["volume"] = tuple(header["volume"])
             state["extent"] = tuple(header["extent"])
-        if "box_weights" in header["parameters"]:
+        if gibbs or "box_weights" in header["parameters"]:
             state["logarithms"] = tuple(header["logarithms"])
             state["box_moves"] = tuple(header["box_moves"])
-        if "swap_rounds" in header["parameters"]:
+        if "swaps" in header:
             state["swaps"] = tuple(header["swaps"])
         if "insertions" in header:
             state["insertions"] = tuple(header["insertions"])
         parameters = header["parameters"]
-        number = arguments.steps if "fugacities" in parameters else arguments.count
+        number = arguments.steps if gibbs or "fugacities" in parameters else arguments.count
         particles = number("particles", header["particles"])
         for name, kept in _ABLATIONS.items():
             if parameters.pop(name, kept) is not kept:

@@ -318,7 +318,7 @@ class VolumeMoves:
         largest possible if they are too large."""
         name = "box_deltas" if self._box_weights else "volume_delta"
         self._parameters[name] = np.minimum(delta, self._grid[f"largest_{name}"]).tolist()
-        if self.swap_rounds:  # type: ignore[attr-defined]
+        if self._swaps_diameters:  # type: ignore[attr-defined]
             self._sizes = replace(self._sizes, diameters=self.diameters)  # type: ignore[attr-defined]
         run = {name: getattr(self, f"_{name}") for name in ("goal", "sweeps_per_cycle")}
         kept = {name: getattr(self, name) for name in ("_seconds", "_repaired")}

@@ -125,8 +125,8 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
                 bits.
             pressure: imposed pressure P* = beta P d^D in D dimensions, or a `ConstantPressure`;
                 then the box changes between cycles (default constant volume).
-            swaps: number of rounds of swap moves of the diameters of a mixture for each set of
-                cells, or a `Swaps` (default no swap moves).
+            swaps: number of rounds of swap moves of the diameters, or the types, of a mixture for
+                each set of cells, or a `Swaps` (default no swap moves).
             fugacity: z = exp(mu / kT) / Lambda^D in 1 / length^D, for a mixture one value for each
                 type, or a `GrandCanonical`; then particles are inserted and deleted between cycles,
                 and N changes (default a constant number of particles). The positions may then be
@@ -146,7 +146,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             steps: square wells and shoulders of the energies of pairs, one `manymove.steps.Step` or
                 a sequence of up to eight, whose energies add up (default none). The edges of the
                 box must then be at least three times the largest range each. This cannot be
-                combined with diameters by particle or swap moves.
+                combined with diameters by particle.
             comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`, which share
                 the system in strips along y or slabs along z. The trajectory equals that of one
                 rank, bit for bit. Only the `positions` of rank 0 are read; other ranks may pass
@@ -261,7 +261,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             self._DIMENSIONS == 3
             or self._sizes.mixed
             or self._pinned is not None
-            or not {"fields", "steps", "fugacities"}.isdisjoint(self._parameters)
+            or not {"fields", "steps", "fugacities", "gibbs"}.isdisjoint(self._parameters)
             or self._parameters.get("beta_pressure", 0)
         ) != 0
 
@@ -400,10 +400,23 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         try:
             self._engine.run(cycles)
         finally:  # also after Ctrl-C
-            if self.fugacity is not None and self._sizes.types is not None:
-                self._sizes = replace(self._sizes, types=self._engine.types())
+            if self.fugacity is not None or self.swap_rounds:
+                self._follow_types()
         for sampling in self._samplings:
             sampling.collect()
+
+    def _follow_types(self) -> None:
+        """Read the types of the particles, which may have changed."""
+        if self._sizes.types is not None:
+            self._sizes = replace(self._sizes, types=self._engine.types())
+
+    @property
+    def _in_gibbs_ensemble(self) -> bool:
+        return "gibbs" in self._parameters
+
+    @property
+    def _box_changes(self) -> bool:
+        return self.constant_pressure is not None or self._in_gibbs_ensemble
 
     @property
     def _samplings(self) -> list[Sampling]:
@@ -436,7 +449,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
     def _edges(self) -> Any:
         """Edges of the box, which changes at constant pressure."""
         fixed = self._parameters["box"]
-        return fixed if self.constant_pressure is None else self._engine.grid["box"]
+        return self._engine.grid["box"] if self._box_changes else fixed
 
     @property
     def diameter(self) -> float:
@@ -448,7 +461,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
     def diameters(self) -> np.ndarray:
         """Diameter of each particle, float64 (N,). The diameter of a type is the contact distance
         of two particles of the type."""
-        if self.swap_rounds:
+        if self._swaps_diameters:
             with self._on_all_ranks():
                 return self._engine.diameters()
         return self._sizes.of_each(self.N)
@@ -514,7 +527,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
     def sweeps(self) -> float:
         """Number of sweeps done: trial moves per particle, not counting visits of empty cells. With
         a `fugacity` it is the number of cycles times `sweeps_per_cycle`."""
-        if self.fugacity is not None:
+        if self.fugacity is not None or self._in_gibbs_ensemble:
             return self._cycles_done * self._sweeps_per_cycle
         return self.trial_moves / self.N
 
@@ -666,6 +679,8 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
     def _refuse_at_constant_pressure(self) -> None:
         if self.constant_pressure is not None:
             raise RuntimeError("the pressure is constant: sample the volume with sample_volume")
+        if self._in_gibbs_ensemble:
+            raise RuntimeError("the volume changes: sample the pressures of the GibbsEnsemble")
 
     def _collected(self) -> PressureSampling:
         if self._sampling is None:
@@ -903,7 +918,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             "origin": state["origin"][: self._DIMENSIONS],
             **(
                 {}
-                if self.constant_pressure is None
+                if not self._box_changes
                 else {name: state[name] for name in BOX_STATE if name in state}
             ),
             # A callback saves before the end of a run.
@@ -928,7 +943,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         return header, arrays
 
     def _present(self) -> dict[str, Any]:
-        diameter = self.diameters if self.swap_rounds else self._sizes.given
+        diameter = self.diameters if self._swaps_diameters else self._sizes.given
         pinned = None if self._pinned is None else self.pinned
         return {
             "positions": self.positions, "box": self.box, "diameter": diameter, "pinned": pinned,
@@ -1032,6 +1047,8 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             raise ValueError("tune works without swap moves, with another object")
         if self.fugacity is not None:
             raise ValueError("tune works with a constant number of particles, with another object")
+        if self._in_gibbs_ensemble:
+            raise ValueError("tune works before the GibbsEnsemble is made, with its simulations")
         if self._ranks is not None:
             raise ValueError("tune works on one rank: tune a smaller system, then divide")
         chosen, tried = _tuning.tune(

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Swap moves: exchanges of the diameters of two particles."""
+"""Swap moves: exchanges of the diameters, or of the types, of two particles."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from manymove.errors import ParameterError
 from manymove.hard_particles.sizes import Sizes
 from manymove.settings import Swaps
 
@@ -14,14 +15,17 @@ def read(given: Swaps | None, sizes: Sizes) -> dict[str, Any]:
     """The parameters of the engine; empty without swap moves.
 
     Raises:
-        ValueError: the particles have no diameters of their own.
+        ValueError: the particles are equal, or types are exchanged within a range of diameters.
     """
     if given is None:
         return {}
-    if sizes.diameters is None:
+    if not sizes.mixed:
         raise ValueError(
-            "swap moves exchange the diameters of particles: give an array of them as diameter"
+            "swap moves exchange the diameters or the types of particles: give an array of "
+            "diameters, or a Mixture, as diameter"
         )
+    if sizes.types is not None and given.range is not None:
+        raise ParameterError("range", "is a difference of diameters: types need no range")
     return {
         "swap_rounds": given.rounds,
         "swap_range": given.range or 0.0,
@@ -34,6 +38,11 @@ class SwapMoves:
 
     _engine: Any
     _parameters: dict[str, Any]
+    _sizes: Sizes
+
+    @property
+    def _swaps_diameters(self) -> bool:
+        return self.swap_rounds > 0 and self._sizes.diameters is not None
 
     @property
     def swap_rounds(self) -> int:
@@ -42,7 +51,8 @@ class SwapMoves:
 
     @property
     def swap_range(self) -> float:
-        """Largest difference of the diameters of a pair that is exchanged; infinite by default."""
+        """Largest difference of the diameters of a pair that is exchanged; infinite by default, and
+        for types."""
         return self._parameters.get("swap_range") or math.inf
 
     @property

@@ -59,15 +59,6 @@ std::int64_t nearest_edge(double length) {
   return 4 * n * std::clamp(m, kFinest, kFinest + rungs_of(n) - 1);
 }
 
-// Several kinds of box moves have ln L in multiples of this quantum (section 8).
-constexpr double kLogarithmQuantum = 0x1p-46;
-
-// ln V in units.
-double log_volume(const State& s) {
-  const auto& l = s.data.logarithms;
-  return static_cast<double>(l[0] + l[1] + l[2]) * kLogarithmQuantum;
-}
-
 // The box and the grid of the state's extents; false if there are too many cells.
 bool set_edges(State& s) {
   double all = 1;
@@ -81,16 +72,6 @@ bool set_edges(State& s) {
     for (int a = 0; a < s.dimensions(); ++a) s.data.volume *= s.unit;
   }
   return all <= 1e9;
-}
-
-// The same for the logarithms of the edges; false also if an edge is too short or too long.
-bool set_logarithms(State& s) {
-  for (std::size_t a = 0; a < static_cast<std::size_t>(s.dimensions()); ++a) {
-    const double logarithm = static_cast<double>(s.data.logarithms[a]) * kLogarithmQuantum;
-    s.extent[a] = std::abs(logarithm) < 40 ? nearest_edge(exponential(logarithm)) : 0;
-    if (s.extent[a] == 0) return false;
-  }
-  return set_edges(s);
 }
 
 // W = N ln V - beta P V + sum_a ln n_a (section 7). The sum has the distances between rungs, which
@@ -108,7 +89,7 @@ double log_weight(const State& s) {
 
 // Positions as fractions of the edge, with random digits behind those of the lattice, on a lattice
 // of another edge (section 7).
-void round_places(const State& s, Snapshot& now, int axis, std::int64_t from, int trial) {
+void round_along(const State& s, Snapshot& now, int axis, std::int64_t from, int trial) {
   const std::int64_t to = s.extent[static_cast<std::size_t>(axis)];
   // Several axes have digits of their own.
   const int digit = s.parameters.several_box_moves() ? axis : 0;
@@ -144,6 +125,16 @@ double relative_delta(State& s, BoxMove kind, double size, double share) {
   return delta / size;
 }
 
+// The logarithms of the first edges, and their box.
+void begin_logarithms(State& s) {
+  for (int a = 0; a < s.dimensions(); ++a)
+    s.data.logarithms[static_cast<std::size_t>(a)] = static_cast<std::int64_t>(std::nearbyint(
+        logarithm(std::max(s.parameters.box[a] / s.unit, 12.0 * kFinest * (1 + 1e-11))) /
+        kLogarithmQuantum));
+  if (!set_logarithms(s))
+    refuse("the box has an edge of more than 30000 cells, or more than 1e9 cells");
+}
+
 void choose_kinds(State& s) {
   Parameters& p = s.parameters;
   const int D = s.dimensions();
@@ -167,15 +158,33 @@ void choose_kinds(State& s) {
       refuse(Parameter{"edge_shares"}, "must be from 0 to 1, got ", share);
     moves |= share > 0;
     s.lattice.steps[a] = share > 0 ? quanta(of_length * share * shortest / p.box[a]) : 0;
-    s.data.logarithms[static_cast<std::size_t>(a)] = static_cast<std::int64_t>(std::nearbyint(
-        logarithm(std::max(p.box[a] / s.unit, 12.0 * kFinest * (1 + 1e-11))) / kLogarithmQuantum));
   }
   if (!moves) refuse("at least one edge must change: all edge_shares are 0");
-  if (!set_logarithms(s))
-    refuse("the box has an edge of more than 30000 cells, or more than 1e9 cells");
+  begin_logarithms(s);
 }
 
 }  // namespace
+
+double log_volume(const State& s) {
+  const auto& l = s.data.logarithms;
+  return static_cast<double>(l[0] + l[1] + l[2]) * kLogarithmQuantum;
+}
+
+bool set_logarithms(State& s) {
+  for (std::size_t a = 0; a < static_cast<std::size_t>(s.dimensions()); ++a) {
+    const double logarithm = static_cast<double>(s.data.logarithms[a]) * kLogarithmQuantum;
+    s.extent[a] = std::abs(logarithm) < 40 ? nearest_edge(exponential(logarithm)) : 0;
+    if (s.extent[a] == 0) return false;
+  }
+  return set_edges(s);
+}
+
+void round_places(const State& s, Snapshot& now, const std::array<std::int64_t, 3>& from,
+                  int trial) {
+  for (int a = 0; a < s.dimensions(); ++a)
+    if (s.extent[static_cast<std::size_t>(a)] != from[static_cast<std::size_t>(a)])
+      round_along(s, now, a, from[static_cast<std::size_t>(a)], trial);
+}
 
 std::array<double, 3> largest_box_deltas(const State& s) {
   return {0.69 * s.dimensions(), s.distances.largest, 1};
@@ -186,6 +195,12 @@ void choose_edges(State& s) {
   p.ln_volume = false;  // the coordinate of the volume is V itself
   s.unit = s.distances.reach / (4.0 * kFinest) * (1 + 1e-12);
   s.extent = {2, 2, 2};
+  if (p.gibbs) {
+    p.edges_apart = true;
+    check_cell_width(s);
+    begin_logarithms(s);
+    return;
+  }
   if (p.several_box_moves()) {
     choose_kinds(s);
     return;
@@ -293,8 +308,7 @@ bool accepts(State& s, Snapshot& now, const std::array<std::int64_t, 3>& from, i
   if (!steps && limit >= by) return false;
   follow_box(s);
   Snapshot moved = now;
-  for (int a = 0; a < s.dimensions(); ++a)
-    if (s.extent[a] != from[a]) round_places(s, moved, a, from[a], trial);
+  round_places(s, moved, from, trial);
   const auto there = energy_of(s, moved);
   if (!there) return false;
   const auto rise = static_cast<std::int64_t>(*there - energy);

@@ -25,4 +25,17 @@ void adopt_edges(State& state, const Snapshot& data);
 // changed. Collective if ranks divide the system, which then has to be divided again.
 bool change_edges(State& state, Snapshot& now);
 
+// ---- logarithms of the edges, with several kinds or in a Gibbs ensemble (section 8) ----
+
+inline constexpr double kLogarithmQuantum = 0x1p-46;
+// ln V in units.
+double log_volume(const State& state);
+// Sets the box and the numbers of cells to the logarithms; false if there is no such box. The rest
+// of the grid, and the contact distances, follow with follow_box().
+bool set_logarithms(State& state);
+// Puts positions from a box with these extents into the present one, with random digits behind
+// those of the lattice.
+void round_places(const State& state, Snapshot& now, const std::array<std::int64_t, 3>& from,
+                  int trial);
+
 }  // namespace manymove::hard_particles

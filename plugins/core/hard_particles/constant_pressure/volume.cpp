@@ -97,14 +97,18 @@ double volume_of(const State& s, double coordinate) {
   return s.parameters.ln_volume ? exponential(coordinate) : coordinate;
 }
 
+void check_cell_width(const State& s) {
+  if (s.parameters.cell_width != s.distances.reach)
+    refuse(Parameter{"cell_width"},
+           "must be left to its default at constant pressure, where cells follow the box, got ",
+           s.parameters.cell_width);
+}
+
 void choose_repeats(State& s, int repeats) {
   Parameters& p = s.parameters;
   if (!std::isfinite(p.beta_pressure))
     refuse("the pressure must be positive and finite, got ", p.beta_pressure);
-  if (p.cell_width != s.distances.reach)
-    refuse(Parameter{"cell_width"},
-           "must be left to its default at constant pressure, where cells follow the box, got ",
-           p.cell_width);
+  check_cell_width(s);
   if (p.volume_every == 0) p.volume_every = 1;
   if (p.volume_repeats == 0) p.volume_repeats = repeats;
   if (p.volume_repeats < 1 || p.volume_repeats > 1000)

@@ -27,6 +27,8 @@ void choose_steps(State& state, double volume, int repeats, double size, double 
 // The first two of these, and the largest relative step of a length or a volume that a system of
 // this stiffness accepts, at most `share`.
 void choose_repeats(State& state, int repeats);
+// Refuses a width of the cells, which follow the box.
+void check_cell_width(const State& state);
 double relative_step(const State& state, double volume, double share);
 
 // The volume of a coordinate, which is V itself or ln V.

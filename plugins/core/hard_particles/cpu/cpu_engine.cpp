@@ -50,7 +50,7 @@ void CpuEngine::adopt(const Cells& cells) {
   spare_.spheres.resize(now_.spheres.size());
   spare_.counts.resize(now_.counts.size());
   local_ = state_.local();
-  if (state_.strip && state_.swaps()) row_diameters_.resize(now_.spheres.size());
+  if (state_.strip && state_.swaps_diameters()) row_diameters_.resize(now_.spheres.size());
 }
 
 void CpuEngine::add_pairs(const Sampling& sampling, std::vector<std::uint64_t>& row) const {
@@ -98,7 +98,7 @@ void CpuEngine::for_particles(int first_row, int rows, auto&& task) const {
 void CpuEngine::exchange_rows(const HaloRows& halo, int rows) const {
   const std::size_t cells = state_.row_cells(), slots = cells * state_.geometry.slots;
   const int first = state_.first_row();
-  if (state_.swaps()) {
+  if (state_.swaps_diameters()) {
     // With swap moves a particle's diameter travels with it, because swaps change it on one rank.
     const auto pack = [&](std::size_t slot, std::uint32_t id) {
       row_diameters_[slot] = state_.parameters.diameters[id];
@@ -109,9 +109,9 @@ void CpuEngine::exchange_rows(const HaloRows& halo, int rows) const {
   exchange_halo(*state_.ranks, halo, first, rows,
                 {{{now_.spheres.data(), slots * sizeof(Sphere)},
                   {now_.counts.data(), cells * sizeof(std::uint32_t)},
-                  {row_diameters_.data(), state_.swaps() ? slots * sizeof(double) : 0}}},
+                  {row_diameters_.data(), state_.swaps_diameters() ? slots * sizeof(double) : 0}}},
                 messages_);
-  if (state_.swaps()) {
+  if (state_.swaps_diameters()) {
     const auto take = [&](std::size_t slot, std::uint32_t id) {
       set_diameter(state_, id, row_diameters_[slot]);
     };

@@ -35,7 +35,7 @@ class CpuEngine : public StateEngine {
         now_(std::move(state_.start)) {
     spare_.spheres.resize(now_.spheres.size());
     spare_.counts.resize(now_.counts.size());
-    if (state_.strip && state_.swaps()) row_diameters_.resize(now_.spheres.size());
+    if (state_.strip && state_.swaps_diameters()) row_diameters_.resize(now_.spheres.size());
   }
 
   // What a thread has counted.

@@ -8,7 +8,7 @@
 #include "../constant_pressure/volume.h"
 #include "../external_fields.h"
 #include "../grid.h"
-#include "../insertions.h"
+#include "../type_swaps.h"
 #include "cpu_engine.h"
 
 namespace manymove::hard_particles {
@@ -68,8 +68,13 @@ class CpuParticles final : public CpuEngine {
 
   void change_between_cycles() override {
     const std::uint64_t cycle = state_.data.counters.cycles;
-    if (state_.swaps() && cycle % state_.parameters.swap_every == 0)
-      state_.dimensions() == 2 ? swap_diameters<2>() : swap_diameters<3>();
+    if (state_.swaps() && cycle % state_.parameters.swap_every == 0) {
+      const bool flat = state_.dimensions() == 2;
+      if (state_.swaps_types())
+        flat ? swap_types<2>() : swap_types<3>();
+      else
+        flat ? swap_diameters<2>() : swap_diameters<3>();
+    }
     if (state_.grand_canonical() && cycle % state_.parameters.insertion_every == 0)
       insert_and_delete();
     if (state_.constant_pressure() && cycle % state_.parameters.volume_every == 0) {
@@ -140,6 +145,54 @@ class CpuParticles final : public CpuEngine {
     }
   }
 
+  // The same for types.
+  template <int D>
+  void swap_types() {
+    fetch_neighbors({1, 0, 0, 1});
+    const SwapRules rules = swap_rules(state_, state_.data.counters.cycles);
+    const FieldView* const view = fields();
+    std::vector<std::vector<TypeChange>> changes(pool_.size());
+    for (Worker& worker : workers_) worker.swaps = {};
+    for_each_item(pool_, state_.tiles(), [&](int item, int thread) {
+      const int tile = tile_of<D>(local_, item);
+      const TileBounds bounds = tile_bounds<D>(local_, tile);
+      const TileOfCells t = tile_of_cells(view, bounds, tile);
+      std::vector<TypeCandidate> candidates;
+      for (int turn = 0; turn < 1 << D; ++turn) {
+        TypeSwaps<D> swaps{t, rules, static_cast<int>(rules.order >> (3 * turn) & 7u), {}};
+        const int cells = swap_cells<D>(bounds, swaps.set, swaps.n);
+        candidates.resize(cells);
+        for (int k = 0; k < cells; ++k) candidates[k] = swaps.candidate(k);
+        for (int round = 0; round < rules.rounds && cells > 1; ++round) {
+          const int offset = swap_offset<D>(local_, tile, rules.cycle, swaps.set, round, cells);
+          for (int k = 0; k < cells; ++k) {
+            const int other = swap_partner(offset, k, cells);
+            if (other <= k) continue;
+            TypeCandidate &a = candidates[k], &b = candidates[other];
+            if (a.id == kNoParticle || b.id == kNoParticle || a.type == b.type) continue;
+            ++workers_[thread].swaps.trials;
+            if (!swaps.accepts(round, k, other, a, b)) continue;
+            exchange(a.type, b.type);
+            ++workers_[thread].swaps.accepted;
+          }
+        }
+        // The next set reads these types.
+        for (const TypeCandidate& c : candidates) {
+          if (c.id == kNoParticle || c.type == c.former) continue;
+          state_.labels[c.id].type = c.type;
+          changes[thread].push_back({c.id, c.type});
+        }
+      }
+    });
+    for (const Worker& worker : workers_) {
+      state_.data.swap_moves.trials += worker.swaps.trials;
+      state_.data.swap_moves.accepted += worker.swaps.accepted;
+    }
+    std::vector<TypeChange> all;
+    for (const auto& each : changes) all.insert(all.end(), each.begin(), each.end());
+    settle_types(state_, std::move(all));
+  }
+
   // The insertions and deletions after a cycle, in its grid; then the particles get their indices.
   void insert_and_delete() {
     fetch_neighbors({1, 0, 0, 1});
@@ -166,21 +219,23 @@ class CpuParticles final : public CpuEngine {
     law_ = law_of(state_);
   }
 
+  TileOfCells tile_of_cells(const FieldView* view, const TileBounds& bounds, int tile) {
+    return {local_,
+            law_,
+            view,
+            bounds,
+            tile,
+            now_.spheres.data() + first_cell() * local_.slots,
+            now_.counts.data() + first_cell()};
+  }
   template <int D, Contact C>
   void insert_in(const InsertionRules& rules, const FieldView* view, int item, Changes& changes) {
     const Geometry& g = local_;
     const int tile = tile_of<D>(g, item);
     const TileBounds bounds = tile_bounds<D>(g, tile);
-    const InsertionTile t{g,
-                          law_,
-                          rules,
-                          view,
-                          bounds,
-                          tile,
-                          now_.spheres.data() + first_cell() * g.slots,
-                          now_.counts.data() + first_cell()};
+    const TileOfCells t = tile_of_cells(view, bounds, tile);
     visit_tile<D, C>(
-        t, 0, 1, changes.counts, [&](std::uint32_t id) { changes.removed.push_back(id); },
+        t, rules, 0, 1, changes.counts, [&](std::uint32_t id) { changes.removed.push_back(id); },
         [&](std::int64_t cell, int slot, std::int32_t type) {
           changes.inserted.push_back({cell_of_whole(state_, cell), slot, type});
         },

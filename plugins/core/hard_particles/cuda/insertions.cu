@@ -25,11 +25,11 @@ __global__ void __launch_bounds__(kThreads)
                  std::uint32_t* counts, const ChangeLists lists) {
   const int tile = tile_of<D>(g, static_cast<int>(blockIdx.x));
   const TileBounds bounds = tile_bounds<D>(g, tile);
-  const InsertionTile t{g, law, rules, energies ? &fields : nullptr, bounds, tile, spheres, counts};
+  const TileOfCells t{g, law, energies ? &fields : nullptr, bounds, tile, spheres, counts};
   InsertionCounts made{};
   // The host sorts both lists.
   visit_tile<D, C>(
-      t, static_cast<int>(threadIdx.x), kThreads, made,
+      t, rules, static_cast<int>(threadIdx.x), kThreads, made,
       [&](std::uint32_t id) { lists.removed[atomicAdd(lists.ends + 1, 1ull)] = id; },
       [&](std::int64_t cell, int slot, std::int32_t type) {
         lists.inserted[atomicAdd(lists.ends, 1ull)] = {static_cast<std::uint64_t>(cell), slot,

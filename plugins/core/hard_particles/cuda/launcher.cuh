@@ -216,8 +216,8 @@ class MemberOfGroup : public CudaEngine {
   // chosen for its size.
   bool join(const std::shared_ptr<EngineGroup>& group) final {
     std::shared_ptr<Launcher<Member>> to;
-    if (group && !state_.strip && !state_.has_energies() && !state_.grand_canonical() &&
-        state_.tiles() < multiprocessors()) {
+    if (group && !state_.strip && !state_.has_energies() && !state_.number_changes() &&
+        !state_.swaps_types() && state_.tiles() < multiprocessors()) {
       const DeviceGuard here = use();
       to = group->launcher<Launcher<Member>>(device_, self().kernel());
     }

@@ -18,6 +18,7 @@
 #include "launcher.cuh"
 #include "plan.cuh"
 #include "swaps.h"
+#include "type_swaps.h"
 #include "write_particles.cuh"
 
 namespace manymove::hard_particles {
@@ -64,7 +65,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     scratch_ids_ = DeviceBuffer<std::uint32_t>(scratch);
     locks_ = DeviceBuffer<unsigned int>(scratch_parts_);
     locks_.clear(stream_);
-    if (state_.swaps()) {
+    if (state_.swaps_diameters()) {
       const unsigned long long before[2] = {state_.data.swap_moves.trials,
                                             state_.data.swap_moves.accepted};
       swap_counts_ = on_device(before, 2, stream_);
@@ -72,6 +73,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     if (state_.constant_pressure() && !state_.parameters.edges_apart)
       box_moves_.emplace(state_, stream_);
     if (state_.grand_canonical()) insertions_.emplace(state_, stream_);
+    if (state_.swaps_types()) type_swaps_.emplace();
     upload(state_.start,
            1 - static_cast<double>(std::count(first, first + own, 0u)) / static_cast<double>(own));
     state_.start = {};
@@ -186,7 +188,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
                0,
                sampling_.every ? histograms(sampling_) : Histograms{}};
     if (std::exchange(rescales_, false)) all.rescaling = box_moves_->rescaling(state_, tables());
-    if (state_.swaps()) {
+    if (state_.swaps_diameters()) {
       const DeviceGuard here = use();
       all.swap_every = static_cast<int>(state_.parameters.swap_every);
       all.rules = swap_rules(state_, 0);
@@ -216,11 +218,12 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     pending_ += cycles;
     for (std::uint64_t i = 0; i < cycles; ++i) {
       const std::uint64_t cycle = next_cycle();
-      if (state_.swaps() && cycle % state_.parameters.swap_every == 0) {
+      if (state_.swaps_diameters() && cycle % state_.parameters.swap_every == 0) {
         fetch_neighbors({1, 0, 0, 1});
         swap_diameters(state_, swap_rules(state_, cycle), own_spheres(), own_counts(), tables(),
                        swap_counts_.data(), stream_);
       }
+      if (type_swaps_ && cycle % state_.parameters.swap_every == 0) swap_types();
       if (insertions_ && cycle % state_.parameters.insertion_every == 0) insert_and_delete();
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
         // Only the next cycle of an undivided system can do without the answer.
@@ -241,6 +244,13 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     }
     check_launch();
   }
+  void swap_types() {
+    fetch_neighbors({1, 0, 0, 1});
+    if (state_.strip) finish();
+    type_swaps_->make(state_, law_, fields_here(), spheres_[now_].data() + first_slot(),
+                      counts_[now_].data() + first_cell(), labels_, stream_);
+    place_law();
+  }
   void insert_and_delete() {
     fetch_neighbors({1, 0, 0, 1});
     if (state_.strip) finish();
@@ -249,7 +259,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     place_law();
   }
   TrialCounters own_swaps() const override {
-    if (!state_.swaps()) return {};
+    if (!state_.swaps_diameters()) return state_.data.swap_moves;
     const DeviceGuard here = use();
     const auto counts = swap_counts_.values(stream_);
     return {counts[0], counts[1]};
@@ -270,9 +280,8 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     frame.of_particles = reference_.data();
     return frame;
   }
-  const Sphere* own_spheres() const {
-    return spheres_[now_].data() + first_cell() * state_.geometry.slots;
-  }
+  std::size_t first_slot() const { return first_cell() * state_.geometry.slots; }
+  const Sphere* own_spheres() const { return spheres_[now_].data() + first_slot(); }
   const std::uint32_t* own_counts() const { return counts_[now_].data() + first_cell(); }
   LawTables tables() const {
     return {reference_.data(), diameters_.data(), labels_.data(),
@@ -284,10 +293,10 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     const std::size_t slots = cells * state_.geometry.slots;
     return {{{spheres_[now_].data(), slots * sizeof(Sphere)},
              {counts_[now_].data(), cells * sizeof(std::uint32_t)},
-             {row_diameters_.data(), state_.swaps() ? slots * sizeof(double) : 0}}};
+             {row_diameters_.data(), state_.swaps_diameters() ? slots * sizeof(double) : 0}}};
   }
   void exchange_row_diameters(bool take, int first, int rows, cudaStream_t stream) const {
-    if (!state_.swaps()) return;
+    if (!state_.swaps_diameters()) return;
     const StoredCells all{spheres_[now_].data(), counts_[now_].data(), row_diameters_.data(),
                           state_.geometry.slots};
     exchange_diameters(take, all.from(static_cast<std::size_t>(first) * state_.row_cells()),
@@ -325,12 +334,16 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     counts_[now_].upload(cells.counts.data(), stream_);
     if (state_.swaps() || state_.constant_pressure())
       reference_ = on_device(state_.parameters.diameters, stream_);
-    if (state_.strip && state_.swaps()) row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
+    if (state_.strip && state_.swaps_diameters())
+      row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
     upload_law();
     begin_exchange();
     plan_ = plan_of(state_, kernels_, occupied, stream_);
   }
-  void adopt(const Cells& cells) override { upload(cells, mean_occupation()); }
+  void adopt(const Cells& cells) override {
+    const DeviceGuard here = use();
+    upload(cells, mean_occupation());
+  }
   void upload_law() {
     diameters_ = on_device(state_.diameters, stream_);
     labels_ = on_device(state_.labels, stream_);
@@ -528,6 +541,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   DeviceSteps steps_;
   std::optional<BoxMoves> box_moves_;  // at constant pressure
   std::optional<CudaInsertions> insertions_;
+  std::optional<CudaTypeSwaps> type_swaps_;
   bool rescales_ = false;                         // before the next cycle, in a group
   PairSearch search_{};                           // of the last cycle
   DeviceBuffer<double> reference_;                // the diameters in the caller's unit

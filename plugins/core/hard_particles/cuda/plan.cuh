@@ -72,7 +72,7 @@ inline Plan plan_of(const State& state, const KernelsOfLaw& kernels, double occu
   const int multiprocessors = manymove::multiprocessors(), tiles = state.tiles();
   const std::size_t shared = most_shared_memory();
   Plan plan;
-  if (state.grand_canonical()) occupied = 1;  // all cells may fill
+  if (state.number_changes()) occupied = 1;  // all cells may fill
   plan.occupied = occupied;
   plan.kernel = tiles > 3 * multiprocessors                ? kernels.many_tiles
                 : tiles > 2 * multiprocessors              ? kernels.some_tiles
