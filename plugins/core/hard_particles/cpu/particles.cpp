@@ -70,8 +70,7 @@ class CpuParticles final : public CpuEngine {
     const std::uint64_t cycle = state_.data.counters.cycles;
     if (state_.swaps() && cycle % state_.parameters.swap_every == 0)
       state_.dimensions() == 2 ? swap_diameters<2>() : swap_diameters<3>();
-    if (state_.grand_canonical() && cycle % state_.parameters.insertion_every == 0)
-      insert_and_delete();
+    if (state_.inserts_after(cycle)) insert_and_delete();
     if (state_.grand_canonical()) record_volume();
     if (!state_.constant_pressure()) return;
     if (cycle % state_.parameters.volume_every == 0) {

@@ -143,6 +143,12 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     check_launch();
   }
 
+  void set_fugacities(const std::vector<double>& fugacities) override {
+    const DeviceGuard here = use();
+    CudaEngine::set_fugacities(fugacities);
+    insertions_->upload(state_, stream_);
+  }
+
   void set_type_diameters(const std::vector<double>& diameters) override {
     const DeviceGuard here = use();
     state_.type_diameters = diameters;
@@ -242,7 +248,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     check_launch();
   }
   void insert_and_delete(std::uint64_t cycle) {
-    if (cycle % state_.parameters.insertion_every != 0) return record_volume();
+    if (!state_.inserts_after(cycle)) return record_volume();
     fetch_neighbors({1, 0, 0, 1});
     if (state_.strip) finish();
     insertions_->make(state_, law_, fields_here(), spheres_[now_].data(), counts_[now_].data(),
