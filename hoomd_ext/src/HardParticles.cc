@@ -184,14 +184,6 @@ bool HardParticles::one_size() const {
                      [&](double diameter) { return diameter == diameter_[0]; });
 }
 
-// The diameter of a particle with the mean area, or the mean volume in three dimensions.
-double HardParticles::mean_diameter(const std::vector<double>& diameters) const {
-  double sum = 0;
-  for (const double diameter : diameters) sum += std::pow(diameter, dimensions_);
-  const auto number = static_cast<double>(std::max<std::size_t>(diameters.size(), 1));
-  return std::pow(sum / number, 1.0 / dimensions_);
-}
-
 // Types are identified by their diameters.
 void HardParticles::check_swaps() const {
   if (swap_rounds_ == 0) return;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The number of particles, which the engine changes at given fugacities.
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "HardParticles.h"
@@ -54,6 +56,14 @@ bool HardParticles::follow_number() {
     diameters.push_back(diameter_.at(static_cast<std::size_t>(type)));
   mean_diameter_ = mean_diameter(diameters);
   return true;
+}
+
+// The diameter of a particle with the mean area, or the mean volume in three dimensions.
+double HardParticles::mean_diameter(const std::vector<double>& diameters) const {
+  double sum = 0;
+  for (const double diameter : diameters) sum += std::pow(diameter, dimensions_);
+  const auto number = static_cast<double>(std::max<std::size_t>(diameters.size(), 1));
+  return std::pow(sum / number, 1.0 / dimensions_);
 }
 
 std::map<std::string, std::uint64_t> HardParticles::numbers() const {

@@ -332,8 +332,9 @@ class MuVT(hoomd.operation.Updater):
         self.max_volume_rescale = max_volume_rescale
         self.volume_move_probability = volume_move_probability
         self.attempts = attempts
-        fugacity = TypeParameterDict(hoomd.variant.Variant, len_keys=1)
-        fugacity.default = hoomd.variant.Constant(0.0)
+        fugacity = TypeParameterDict(
+            hoomd.variant.Variant, len_keys=1, _defaults=hoomd.variant.Constant(0.0)
+        )
         self._extend_typeparam(
             [TypeParameter("fugacity", type_kind="particle_types", param_dict=fugacity)]
         )

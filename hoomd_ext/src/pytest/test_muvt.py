@@ -277,15 +277,16 @@ def test_images_follow_the_particles_that_stay(start):
     assert np.abs(data.image[of_b]).max() > 0
 
 
-def test_files_and_a_restart(start, simulation_factory, device, tmp_path):
+@pytest.mark.parametrize(("types", "dynamic"), [("A", None), ("AB", ["property", "attribute"])])
+def test_files_and_a_restart(start, simulation_factory, device, tmp_path, types, dynamic):
     """The frames have the numbers of their time, and a run continues from the last one."""
     gsd = pytest.importorskip("gsd.hoomd")
-    simulation, mc, muvt = start(types="AB", fugacity={"A": 0.3})
+    simulation, mc, muvt = start(types=types, fugacity={"A": 0.3})
     logger = hoomd.logging.Logger(["scalar", "sequence"])
     logger.add(muvt, quantities=["insert_moves", "remove_moves"])
     logger.add(mc, quantities=["overlaps"])
     path = tmp_path / "open.gsd"
-    writer = hoomd.write.GSD(path, 1, mode="wb", dynamic=["property"], logger=logger)
+    writer = hoomd.write.GSD(filename=path, trigger=1, mode="wb", dynamic=dynamic, logger=logger)
     simulation.operations.writers.append(writer)
     numbers = []
     for _ in range(12):
@@ -305,7 +306,7 @@ def test_files_and_a_restart(start, simulation_factory, device, tmp_path):
     np.testing.assert_allclose(data.position, last.position, atol=1e-6)
     assert (data.typeid == last.typeid).all() and final.particles.N == data.N
     other = hoomd.manymove.HardSpheres(default_d=0.3, sweeps_per_step=8)
-    for name in "AB":
+    for name in types:
         other.shape[name] = dict(diameter=DIAMETERS[name])
     again.operations.integrator = other
     restarted = hoomd.manymove.update.MuVT(["A"])
@@ -313,7 +314,7 @@ def test_files_and_a_restart(start, simulation_factory, device, tmp_path):
     again.operations.updaters.append(restarted)
     again.run(20)
     assert again.state.N_particles != data.N and other.overlaps == 0
-    assert restarted.N["B"] == 13
+    assert restarted.N.get("B", 13) == 13
 
 
 def test_logged_quantities_of_an_empty_box(start):
@@ -472,17 +473,18 @@ def test_two_updaters_are_refused(start):
 
 @needs_hpmc
 def test_an_integrator_of_hpmc_is_refused(start):
-    simulation, mc, _muvt = start(fugacity={"A": 0.3})
-    other = hpmc.integrate.Sphere(default_d=0.1)
-    other.shape["A"] = dict(diameter=1.0)
-    simulation.operations.integrator = other
-    with pytest.raises(RuntimeError, match="HardDisks and HardSpheres only, not Sphere"):
-        simulation.run(1)
-    simulation.operations.integrator = mc
-    simulation.run(2)
-    simulation.operations.integrator = other
-    with pytest.raises(RuntimeError, match="has been replaced by one that is not"):
-        simulation.run(3)
+    for steps, message in (
+        (0, "HardDisks and HardSpheres only, not Sphere"),
+        (2, "has been replaced by one that is not"),
+    ):
+        simulation, *_ = start(fugacity={"A": 0.3})
+        if steps:
+            simulation.run(steps)
+        other = hpmc.integrate.Sphere(default_d=0.1)
+        other.shape["A"] = dict(diameter=1.0)
+        simulation.operations.integrator = other
+        with pytest.raises(RuntimeError, match=message):
+            simulation.run(3)
 
 
 @needs_hpmc
