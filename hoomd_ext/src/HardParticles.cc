@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -48,13 +47,6 @@ std::unique_ptr<hard_particles::Engine> engine_with(const std::vector<double>& r
   ranks->gather(&repaired, all.data(), sizeof repaired);
   repaired = all[0];
   return engine;
-}
-
-// The diameter of a particle with the mean area, or the mean volume in three dimensions.
-double mean_of(const std::vector<double>& diameters, int dimensions) {
-  double sum = 0;
-  for (const double diameter : diameters) sum += std::pow(diameter, dimensions);
-  return std::pow(sum / static_cast<double>(diameters.size()), 1.0 / dimensions);
 }
 
 }  // namespace
@@ -224,26 +216,33 @@ void HardParticles::update(std::uint64_t timestep) {
   timestep_ = timestep;
   follow_pressure();
   check_system();
+  if (muvt_) engine_->set_fugacities(fugacities_ = muvt_->take_fugacities(timestep));
   if (ranks_) {
     update_spread();
     return;
   }
   const int all = cycles_per_step();
   int left = all;
-  if (fits()) {
+  if (muvt_) {
+    prepare();
+  } else if (fits()) {
     const int some = std::min(left, engine_->cycles_between_writes());
     if (engine_->enqueue_if_same(static_cast<std::uint64_t>(some),
                                  Arrays(*this, access_mode::readwrite).particles()))
       left -= some;
   }
-  if (left == all) make_engine();
-  {
-    const Arrays arrays(*this, access_mode::readwrite);
-    while (left > 0) {
-      const int some = std::min(left, engine_->cycles_between_writes());
-      engine_->enqueue(static_cast<std::uint64_t>(some), arrays.particles());
-      left -= some;
+  if (left == all && !muvt_) make_engine();
+  while (left > 0) {
+    const int some = std::min(left, engine_->cycles_between_writes());
+    if (muvt_) {
+      engine_->enqueue(static_cast<std::uint64_t>(some));
+      follow_number();
+      engine_->write_positions(Arrays(*this, access_mode::readwrite).particles());
+    } else {
+      engine_->enqueue(static_cast<std::uint64_t>(some),
+                       Arrays(*this, access_mode::readwrite).particles());
     }
+    left -= some;
   }
   follow_box(false);
   running_ = true;
@@ -280,6 +279,7 @@ std::string HardParticles::name_of(const Parameter& parameter) const {
       {"pinned", "a d of 0"},
       {"fields", "external_potentials"},
       {"steps", "pair_potentials"},
+      {"fugacity", "update.MuVT"},
       {"volume_delta", moves + "['delta']"},
       {"box_volume_delta", "box_moves['volume']['delta']"},
       {"box_length_delta", "box_moves['length']['delta']"},
@@ -341,7 +341,10 @@ hard_particles::Parameters HardParticles::parameters() const {
   const auto edges = box();
   std::copy_n(edges.begin(), dimensions_, parameters.box);
   parameters.steps = steps_;
-  if (!steps_.empty() && diameter_.size() > 1) {  // steps belong to pairs of types
+  parameters.fugacities = fugacities_;
+  parameters.insertion_attempts = insertion_attempts_;
+  // Steps belong to pairs of types, and fugacities to types.
+  if ((!steps_.empty() || muvt_) && diameter_.size() > 1) {
     parameters.types = types_by_tag();
     for (const double a : diameter_)
       for (const double b : diameter_) parameters.contacts.push_back(0.5 * (a + b));
@@ -403,7 +406,7 @@ std::string HardParticles::try_engine() {
     engine = engine_with(r, particles, complete, device, threads_, ranks_.get(), repaired);
     if (swap_rounds_) engine->set_type_diameters(diameter_);
     if (!one_size())
-      mean = mean_of(complete.types.empty() ? complete.diameters : diameters_by_tag(), dimensions_);
+      mean = mean_diameter(complete.types.empty() ? complete.diameters : diameters_by_tag());
   } catch (const ParameterError& error) {
     refuse(": " + name_of(error.about) + ' ' + error.problem);
   } catch (const ParticleError& error) {
@@ -436,17 +439,8 @@ std::string HardParticles::try_engine() {
   if (ranks_) {
     if (!hand_over_) hand_over_ = hard_particles::make_hand_over(*ranks_, device);
     follow_box(true);
-    on_all_ranks([&] {
-      begin_look();
-      end_look();
-      // Without repairs these are HOOMD-blue's positions, but for rounding.
-      write(repaired_.count ? std::numeric_limits<double>::infinity() : 1);
-      begin_look();
-      end_look();
-    });
-    std::array<double, 3> allowed = engine_->cell_widths();
-    for (double& each : allowed) each *= kCellsOutside;
-    migrate_far(allowed);
+    // Without repairs these are HOOMD-blue's positions, but for rounding.
+    write_and_migrate(repaired_.count ? kAnywhere : 1);
   } else {
     engine_->write_positions(Arrays(*this, access_mode::readwrite).particles());
     follow_box(false);
@@ -493,6 +487,8 @@ HardParticles::OtherMoves HardParticles::others() {
   add(sum.volume, engine_->volume_counters());
   add(sum.aspect, engine_->box_counters(hard_particles::BoxMove::aspect));
   add(sum.swap, engine_->swap_counters());
+  add(sum.insertion, engine_->insertion_counters());
+  add(sum.deletion, engine_->deletion_counters());
   return sum;
 }
 
@@ -516,6 +512,14 @@ std::array<std::uint64_t, 2> HardParticles::aspect_moves() {
 
 std::array<std::uint64_t, 2> HardParticles::swap_moves() {
   return accepted_and_rejected_since(others().swap, others_at_start_.swap);
+}
+
+std::array<std::uint64_t, 2> HardParticles::insert_moves() {
+  return accepted_and_rejected_since(others().insertion, others_at_start_.insertion);
+}
+
+std::array<std::uint64_t, 2> HardParticles::remove_moves() {
+  return accepted_and_rejected_since(others().deletion, others_at_start_.deletion);
 }
 
 std::array<std::uint64_t, 2> HardParticles::all_accepted_and_rejected() {

@@ -10,11 +10,14 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "MuVT.h"
 #include "Peers.h"
 #include "core/hard_particles/engine.h"
 #include "core/hard_particles/hand_over.h"
@@ -58,6 +61,8 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   // Swap moves, which exchange types: rounds of pairs (0: none), the largest difference of the
   // diameters (0: any), and the number of cycles between them.
   void set_swap(int rounds, double range, int every);
+  // Insertions and deletions; null: a constant number of particles. To be called when a run begins.
+  void set_muvt(std::shared_ptr<MuVT> muvt);
   // External fields, each a dictionary with the members of ExternalField; `strengths` are by type,
   // and those of hard walls half the diameters.
   void set_fields(const pybind11::list& fields);
@@ -71,11 +76,15 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   void set_repair_depth(double depth) { set(repair_depth_, depth); }
 
   // Accepted and rejected since the start of the last run: moves of particles, trial changes of the
-  // volume and of edges, of the aspect ratio, and swaps.
+  // volume and of edges, of the aspect ratio, swaps, insertions and deletions.
   std::array<std::uint64_t, 2> accepted_and_rejected();
   std::array<std::uint64_t, 2> volume_moves();
   std::array<std::uint64_t, 2> aspect_moves();
   std::array<std::uint64_t, 2> swap_moves();
+  std::array<std::uint64_t, 2> insert_moves();
+  std::array<std::uint64_t, 2> remove_moves();
+  // Of particles, by the names of their types. Collective.
+  std::map<std::string, std::uint64_t> numbers() const;
   double moves_per_second();
   // Costs of the steps on several ranks since the start of the last run: seconds of this rank, in
   // all and for HOOMD-blue's migration, and the counts of the hand-over, of this rank's time and of
@@ -113,6 +122,7 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   // Number of cells that a particle may be outside of its domain before HOOMD-blue migrates
   // particles, unless a step moves particles by less.
   static constexpr double kCellsOutside = 4;
+  static constexpr double kAnywhere = std::numeric_limits<double>::infinity();
 
   template <class T>
   void set(T& parameter, T value) {
@@ -137,12 +147,16 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   // The engine compares HOOMD-blue's types only of other particles.
   bool plain_disks() const {
     return dimensions_ == 2 && one_size() && beta_pressure_ == 0 && !pins() && fields_.empty() &&
-           steps_.empty();
+           steps_.empty() && !muvt_;
   }
   bool pins() const;  // whether the particles of some type never move
   // Parameters of the box, the sizes and the pressure.
   hard_particles::Parameters parameters() const;
   void check_swaps() const;
+  // Gives HOOMD-blue as many particles as the engine has, and returns whether some have come or
+  // gone. Those that come are nowhere yet. Collective.
+  bool follow_number();
+  double mean_diameter(const std::vector<double>& diameters) const;
   // Gives HOOMD-blue the box of an engine at constant pressure; `scale`: and its particles the
   // places that correspond to theirs. Collective.
   void follow_box(bool scale);
@@ -180,6 +194,8 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   // `cells`: upper bound of the distance in cells that a particle has moved along an axis since the
   // previous call.
   void write(double cells);
+  // Afterwards no particle is farther outside than between two steps.
+  void write_and_migrate(double cells);
   hard_particles::HandOverCounts hand_over_counts() const;
 #if defined(ENABLE_MPI)
   hoomd::CommFlags determineFlags(std::uint64_t timestep) override;
@@ -191,7 +207,7 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   hard_particles::Counters total();
   // Trials and accepted changes of the box and swaps of all engines so far.
   struct OtherMoves {
-    std::array<std::uint64_t, 2> volume{}, aspect{}, swap{};
+    std::array<std::uint64_t, 2> volume{}, aspect{}, swap{}, insertion{}, deletion{};
   };
   OtherMoves others();
   int rounds() const;
@@ -216,6 +232,9 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   std::array<double, 3> edge_shares_{1, 1, 1}, box_weights_{}, box_deltas_{};
   int swap_rounds_ = 0, swap_every_ = 1;
   double swap_range_ = 0;
+  std::shared_ptr<MuVT> muvt_;
+  std::vector<double> fugacities_;  // of this step, by type; empty without `muvt_`
+  int insertion_attempts_ = 0;
   std::vector<hard_particles::ExternalField> fields_;  // with values by type
   std::vector<hard_particles::PairStep> steps_;
 

@@ -69,6 +69,10 @@ std::vector<hard_particles::ExternalField> HardParticles::fields_by_tag() const 
     if (std::all_of(of_types.begin(), of_types.end(),
                     [&](double value) { return value == of_types[0]; }))
       continue;
+    if (muvt_)
+      refuse(
+          ": update.MuVT cannot be combined with external potentials that differ between particle "
+          "types; walls differ between types of different diameters");
     field.values = by_tag([&](std::size_t type) { return of_types.at(type); });
   }
   return fields;

@@ -54,7 +54,7 @@ bool HardParticles::sweep_spread(int cycles) {
   bool same = false, apart = false;
   const auto sweep = [&] { engine_->start(static_cast<std::uint64_t>(cycles)); };
   on_all_ranks([&] {
-    const bool ahead = engine_->runs_ahead() && std::exchange(was_same_, false);
+    const bool ahead = engine_->runs_ahead() && std::exchange(was_same_, false) && !muvt_;
     hand_over_->begin();
     if (ahead) sweep();
     begin_look();
@@ -65,11 +65,15 @@ bool HardParticles::sweep_spread(int cycles) {
     }
     if (!same) return;
     if (!ahead) sweep();
-    // These two have collective calls of HOOMD-blue.
-    apart = is_far(allowed) || beta_pressure_ != 0;
+    // These have collective calls of HOOMD-blue.
+    apart = is_far(allowed) || beta_pressure_ != 0 || muvt_;
     if (!apart) write(cycles);
   });
   if (!same || !apart) return same;
+  if (muvt_ && follow_number()) {
+    write_and_migrate(kAnywhere);  // new particles are on the first rank
+    return true;
+  }
   // The migration, which has seconds of its own, is between begin() and write().
   const double before = costs_.migration_seconds;
   migrate_far(allowed);
@@ -142,6 +146,19 @@ void HardParticles::write(double cells) {
   const Arrays arrays(*this, access_mode::readwrite);
   hand_over_->write(*engine_, domains(), reach, swap_rounds_ != 0, !plain_disks(),
                     {arrays.particles(), m_pdata->getN()});
+}
+
+void HardParticles::write_and_migrate(double cells) {
+  on_all_ranks([&] {
+    begin_look();
+    end_look();
+    write(cells);
+    begin_look();
+    end_look();
+  });
+  std::array<double, 3> allowed = engine_->cell_widths();
+  for (double& each : allowed) each *= kCellsOutside;
+  migrate_far(allowed);
 }
 
 bool HardParticles::ghosts_needed() const {

@@ -1,8 +1,8 @@
 """Massively parallel Monte Carlo of hard disks and spheres, and resident DPD, in HOOMD-blue.
 
 `HardDisks` replaces `hoomd.hpmc.integrate.Sphere` in a 2D simulation of hard disks and their
-mixtures, `HardSpheres` in a 3D simulation. `compute.SDF`, `tune.MoveSize` and
-`update.QuickCompress` replace those of `hoomd.hpmc`. `DPD` replaces `hoomd.md.Integrator` with
+mixtures, `HardSpheres` in a 3D simulation. `compute.SDF`, `tune.MoveSize`, `update.QuickCompress`
+and `update.MuVT` replace those of `hoomd.hpmc`. `DPD` replaces `hoomd.md.Integrator` with
 `hoomd.md.pair.DPD`.
 """
 

@@ -36,8 +36,8 @@ class HardDisks(HardParticles):
             (default any), and ``every``, the number of shifts of the grid between swap moves
             (default 1). No two types may have the same diameter.
         tile (int): Maximum width of a tile in cells along each axis, 3 to 41, or 2 to 16 for
-            mixtures and at constant pressure (default: chosen from the box). Narrower tiles allow
-            more ranks. The trajectory depends on it.
+            mixtures, at constant pressure and with insertions (default: chosen from the box).
+            Narrower tiles allow more ranks. The trajectory depends on it.
 
     The box is cut into cells a diameter (of the largest disks) wide or a little more, the cells
     into four sets, and all cells of a set are updated at once: `nselect` trial moves of a cell's
@@ -60,6 +60,9 @@ class HardDisks(HardParticles):
     Particle types may have different diameters. Two disks are in contact at the mean of their
     diameters. All types have the same `d`, but the particles of a type with `d` = 0 never move. In
     a mixture, all `nselect` trial moves in a cell are made with one disk, which is drawn at random.
+
+    The updater `hoomd.manymove.update.MuVT` inserts and deletes disks. Disks of one size then have
+    the trial moves of a mixture.
 
     The box must be 2D and rectangular and at least three of the largest diameters wide, with all
     particles at z = 0.

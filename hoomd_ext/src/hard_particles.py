@@ -73,6 +73,7 @@ def _check_operations(reference):
         name = f"hoomd.manymove.{type(integrator).__name__}"
         hpmc.refuse(integrator._simulation.operations, name)
         integrator._set_fields()
+        integrator._set_muvt()
 
 
 class HardParticles(OfThreads, Integrator):
@@ -225,6 +226,20 @@ class HardParticles(OfThreads, Integrator):
             self._cpp_obj.setSteps(steps)
         self._steps = steps
 
+    def _set_muvt(self):
+        """Give the C++ object the updater of insertions and deletions, if there is one."""
+        if not self._attached:
+            return
+        updaters = self._simulation.operations.updaters
+        objects = [getattr(each, "_cpp_obj", None) for each in updaters]
+        found = [each for each in objects if isinstance(each, _manymove.MuVT)]
+        if len(found) > 1:
+            raise RuntimeError(
+                f"simulation.operations has {len(found)} updaters hoomd.manymove.update.MuVT: "
+                "give all types to one of them"
+            )
+        self._cpp_obj.setMuVT(found[0] if found else None)
+
     def _set_moves(self):
         if not self._attached:
             return
@@ -371,6 +386,8 @@ class HardParticles(OfThreads, Integrator):
         correlated; one in 10 to 100 is enough. With `pair_potentials` there is a term for each of
         their ranges, from the pair distances on both sides of it.
         """
+        if self._simulation.state.N_particles == 0:
+            return 0.0
         counts = self._cpp_obj.contact_histogram(_pressure.DELTA_R, _pressure.BINS)
         return float(
             _pressure.pressure_from_histogram(
@@ -394,6 +411,8 @@ class HardParticles(OfThreads, Integrator):
     def betaP(self):
         r"""float: :math:`\beta P` of the present configuration
         :math:`[\mathrm{length}^{-D}]`."""
+        if self._simulation.state.N_particles == 0:
+            return 0.0  # with insertions; there is no diameter
         return self.pressure / self._cpp_obj.diameter**self._DIMENSIONS
 
     @log(category="string", requires_run=True)

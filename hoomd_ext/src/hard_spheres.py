@@ -57,6 +57,8 @@ class HardSpheres(HardParticles):
     Particle types may have different diameters. Two spheres are in contact at the mean of their
     diameters. All types have the same `d`, but the particles of a type with `d` = 0 never move.
 
+    The updater `hoomd.manymove.update.MuVT` inserts and deletes spheres.
+
     The box must be 3D and rectangular and at least three of the largest diameters wide.
 
     On several MPI ranks the trajectory is the same as on one. The engine divides the box into slabs

@@ -11,10 +11,12 @@
 
 #include "DPD.h"
 #include "HardParticles.h"
+#include "MuVT.h"
 
 namespace py = pybind11;
 using manymove::host::DPD;
 using manymove::host::HardParticles;
+using manymove::host::MuVT;
 
 namespace {
 
@@ -82,6 +84,12 @@ void export_dpd(py::module_& module) {
 
 PYBIND11_MODULE(_manymove, module) {
   export_dpd(module);
+  py::class_<MuVT, hoomd::Updater, std::shared_ptr<MuVT>>(module, "MuVT")
+      .def(py::init<std::shared_ptr<hoomd::SystemDefinition>, std::shared_ptr<hoomd::Trigger>>())
+      .def("setFugacity", &MuVT::set_fugacity)
+      .def("getFugacity", &MuVT::fugacity)
+      .def_property("transfer_types", &MuVT::transfer_types, &MuVT::set_transfer_types)
+      .def_property("attempts", &MuVT::attempts, &MuVT::set_attempts);
   py::class_<HardParticles, hoomd::Integrator, std::shared_ptr<HardParticles>>(module,
                                                                                "HardParticles")
       .def(py::init<std::shared_ptr<hoomd::SystemDefinition>, int, int>())
@@ -98,6 +106,7 @@ PYBIND11_MODULE(_manymove, module) {
       .def("setPressure", &HardParticles::set_pressure)
       .def("setBoxMoves", &HardParticles::set_box_moves)
       .def("setSwap", &HardParticles::set_swap)
+      .def("setMuVT", &HardParticles::set_muvt)
       .def("setFields", &HardParticles::set_fields)
       .def("setSteps", &HardParticles::set_steps)
       .def_property_readonly("pair_energy", &HardParticles::pair_energy)
@@ -106,6 +115,9 @@ PYBIND11_MODULE(_manymove, module) {
       .def_property_readonly("volume_moves", &HardParticles::volume_moves)
       .def_property_readonly("aspect_moves", &HardParticles::aspect_moves)
       .def_property_readonly("swap_moves", &HardParticles::swap_moves)
+      .def_property_readonly("insert_moves", &HardParticles::insert_moves)
+      .def_property_readonly("remove_moves", &HardParticles::remove_moves)
+      .def_property_readonly("N", &HardParticles::numbers)
       .def_property_readonly("translate_moves", &HardParticles::accepted_and_rejected)
       .def_property_readonly("all_moves", &HardParticles::all_accepted_and_rejected)
       .def_property_readonly("mps", &HardParticles::moves_per_second)

@@ -1,12 +1,16 @@
-"""Compression to a target box."""
+"""Compression to a target box, and insertions and deletions of particles."""
 
 from __future__ import annotations
 
 import math
 
 import hoomd
-from hoomd.manymove import attributes
+from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
+from hoomd.data.typeparam import TypeParameter
+from hoomd.logging import log
+from hoomd.manymove import _manymove, attributes
 from hoomd.manymove.hard_particles import HardParticles
+from hoomd.manymove.parameters import count
 
 # Shortest step as a fraction of the edges, about the gap that the repair of an overlap opens.
 # Shorter steps would not reach a target in a reasonable time.
@@ -251,3 +255,192 @@ class QuickCompress(hoomd.update.CustomUpdater):
     def complete(self):
         """bool: Whether the box is the target box, without overlaps, since the last step."""
         return self.action.complete
+
+
+class MuVT(hoomd.operation.Updater):
+    r"""Inserts and deletes particles of `HardDisks` or `HardSpheres` at given fugacities.
+
+    The arguments and their order are the same as for `hoomd.hpmc.update.MuVT`, and `attempts`
+    follows them.
+
+    Args:
+        transfer_types (list[str]): Types of the particles that are inserted and deleted. The
+            numbers of the others are constant.
+        ngibbs (int): 1. The Gibbs ensemble is not available.
+        max_volume_rescale (float): Without effect, because it belongs to the Gibbs ensemble.
+        volume_move_probability (float): The same.
+        trigger (hoomd.trigger.trigger_like): Time steps in which particles are inserted and
+            deleted.
+        attempts (int): Trial insertions and deletions in each visit of a cell, 1 to 1000.
+
+    In a step in which the updater is triggered, the integrator visits the cells of its checkerboard
+    after each shift of the grid, all cells of a set at once. In a visit it makes `attempts`
+    attempts. Each draws a type among `transfer_types` and, with equal probabilities, an insertion
+    at a random place of the cell or the deletion of one of its particles. HPMC makes one attempt
+    for the whole box instead. Therefore the number of attempts in a step is about the number of
+    cells times `attempts`, for each of ``sweeps_per_step`` / 4 shifts (see the integrator); both
+    have the same equilibrium. The engine is that of `manymove.HardSpheres` and
+    `manymove.HardDisks` with the setting `manymove.GrandCanonical`, and the trajectory is the same.
+
+    New particles have the properties that HPMC gives them: the mass and the diameter 1, the charge
+    0, the image (0, 0, 0), and no body, velocity or rotation. The tags are always 0 to
+    :math:`N - 1`. A new particle takes the lowest tag that is free. If more particles have gone
+    than come, then those with the highest tags take the tags that remain free. A tag is therefore a
+    name of the same particle only as long as none is deleted. A simulation may begin without
+    particles.
+
+    On several ranks the trajectory is the same as on one. In each step in which particles come or
+    go, all ranks receive the positions of all particles.
+
+    Example::
+
+        muvt = hoomd.manymove.update.MuVT(transfer_types=["A"], trigger=1)
+        muvt.fugacity["A"] = 0.5
+        simulation.operations.updaters.append(muvt)
+
+    Attributes:
+        fugacity (TypeParameter[``particle type``, `hoomd.variant.Variant`]): Fugacity
+            :math:`z = e^{\mu/kT} / \Lambda^D` of a type :math:`[\mathrm{length}^{-D}]`, the
+            density of an ideal gas at the chemical potential :math:`\mu`. It must be positive for
+            `transfer_types` when the updater is triggered (default 0).
+        transfer_types, max_volume_rescale, volume_move_probability, trigger, attempts: The
+            arguments, which can be assigned.
+        ngibbs (int): 1.
+        ntrial (int): 1, because there are no depletants.
+
+    Raises:
+        ValueError: an argument is not as described above; (in a run) the fugacity of one of
+            `transfer_types` is not positive, or the integrator has `box_moves`, `swap`, a type with
+            a `d` of 0, springs, or external potentials that differ between the particle types.
+        RuntimeError: (when attached) the integrator is neither `HardDisks` nor `HardSpheres`; (in a
+            run) there are two such updaters.
+    """
+
+    def __init__(
+        self,
+        transfer_types,
+        ngibbs=1,
+        max_volume_rescale=0.1,
+        volume_move_probability=0.5,
+        trigger=1,
+        attempts=4,
+    ):
+        super().__init__(trigger)
+        self._param_dict.update(ParameterDict(attempts=count("attempts", 1000)))
+        self.transfer_types = transfer_types
+        self.ngibbs = ngibbs
+        self.max_volume_rescale = max_volume_rescale
+        self.volume_move_probability = volume_move_probability
+        self.attempts = attempts
+        fugacity = TypeParameterDict(
+            hoomd.variant.Variant, len_keys=1, _defaults=hoomd.variant.Constant(0.0)
+        )
+        self._extend_typeparam(
+            [TypeParameter("fugacity", type_kind="particle_types", param_dict=fugacity)]
+        )
+
+    def _setattr_hook(self, attr, value):
+        attributes.check(self, attr, [*self._param_dict, *self._typeparam_dict])
+        super()._setattr_hook(attr, value)
+
+    @property
+    def transfer_types(self):
+        return list(self._transfer_types)
+
+    @transfer_types.setter
+    def transfer_types(self, value):
+        if isinstance(value, str) or not all(isinstance(each, str) for each in value):
+            raise TypeError(f"transfer_types must be a list of names of types, got {value!r}")
+        if not value or len({*value}) < len(value):
+            raise ValueError(f"transfer_types must have a type, and each once, got {value!r}")
+        self._transfer_types = tuple(value)
+        self._set_types()
+
+    def _set_types(self):
+        if self._simulation is None:
+            return
+        every = self._simulation.state.particle_types
+        for name in self._transfer_types:
+            if name not in every:
+                raise ValueError(f"transfer_types has {name!r}, but the types are {every}")
+        if self._attached:
+            self._cpp_obj.transfer_types = self._transfer_types
+
+    @property
+    def ngibbs(self):
+        return 1
+
+    @ngibbs.setter
+    def ngibbs(self, value):
+        if value != 1:
+            raise ValueError(f"ngibbs must be 1, got {value!r}: there is no Gibbs ensemble here")
+
+    @property
+    def ntrial(self):
+        return 1
+
+    @ntrial.setter
+    def ntrial(self, value):
+        if value != 1:
+            raise ValueError(f"ntrial must be 1, got {value!r}: there are no depletants here")
+
+    @property
+    def max_volume_rescale(self):
+        return self._max_volume_rescale
+
+    @max_volume_rescale.setter
+    def max_volume_rescale(self, value):
+        self._max_volume_rescale = float(value)
+
+    @property
+    def volume_move_probability(self):
+        return self._volume_move_probability
+
+    @volume_move_probability.setter
+    def volume_move_probability(self, value):
+        self._volume_move_probability = float(value)
+
+    def _attach_hook(self):
+        integrator = self._simulation.operations.integrator
+        try:
+            if not isinstance(integrator, HardParticles):
+                raise RuntimeError(
+                    "hoomd.manymove.update.MuVT inserts particles of hoomd.manymove.HardDisks and "
+                    f"HardSpheres only, not {type(integrator).__name__}"
+                )
+            self._set_types()
+        except Exception:
+            self._use_count -= 1
+            raise
+        self._cpp_obj = _manymove.MuVT(self._simulation.state._cpp_sys_def, self.trigger)
+        self._set_types()
+
+    def _engine(self):
+        return self._simulation.operations.integrator._cpp_obj
+
+    @log(category="sequence", requires_run=True)
+    def insert_moves(self):
+        """tuple[int, int]: Accepted and rejected trial insertions since the start of the last
+        run."""
+        return tuple(self._engine().insert_moves)
+
+    @log(category="sequence", requires_run=True)
+    def remove_moves(self):
+        """tuple[int, int]: Accepted and rejected trial deletions since the start of the last run.
+        Those in cells without a particle of the type are rejected."""
+        return tuple(self._engine().remove_moves)
+
+    @log(category="sequence", requires_run=True)
+    def exchange_moves(self):
+        """tuple[int, int]: (0, 0), because there is no Gibbs ensemble."""
+        return (0, 0)
+
+    @log(category="sequence", requires_run=True)
+    def volume_moves(self):
+        """tuple[int, int]: (0, 0), because there is no Gibbs ensemble."""
+        return (0, 0)
+
+    @log(category="object")
+    def N(self):
+        """dict[str, int]: Number of particles of each type; None when not attached."""
+        return self._engine().N if self._attached else None

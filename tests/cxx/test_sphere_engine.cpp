@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CPU engine of hard spheres and mixtures on four threads, also for the sanitizers: every
 // contact law in two and three dimensions, with crowded cells and rows of histograms.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -74,4 +75,62 @@ TEST("hard spheres and mixtures on four threads end where those on one do") {
       const auto again = make_engine(four->snapshot(), s.particles, s.parameters, "cpu", 3);
       CHECK_EQUAL(again->state_hash(), one->state_hash());
     }
+}
+
+TEST("former indices follow the particles that stay while others come and go") {
+  Start s = lattice(3, 6, Sizes::table);
+  Parameters& p = s.parameters;
+  for (double& edge : p.box) edge *= 1.2;
+  p.fugacities = {0.3, 0, 0};
+  p.max_displacement = 1e-3;
+  const auto engine = make_engine(s.positions.data(), s.particles, p, "cpu", 2);
+  struct Look {
+    explicit Look(const Engine& engine) : types(engine.types()), r(3 * engine.particles()) {
+      engine.positions(r.data());
+    }
+    std::vector<std::int32_t> types;
+    std::vector<double> r;
+  };
+  Look before(*engine);
+  std::size_t came = 0, went = 0;
+  const auto compare = [&] {
+    const auto former = engine->take_former_indices();
+    const Look now(*engine);
+    CHECK(former.size() == engine->particles());
+    std::vector<bool> stays(before.types.size());
+    bool follows = true;
+    for (std::size_t i = 0; i < former.size(); ++i) {
+      came += former[i] == kNewcomer;
+      if (former[i] == kNewcomer) continue;
+      const std::size_t then = former[i];
+      follows &= then >= i && !stays.at(then) && now.types[i] == before.types[then];
+      stays[then] = true;
+      for (std::size_t a = 0; a < 3; ++a) {
+        const double d = now.r[3 * i + a] - before.r[3 * then + a];
+        follows &= std::abs(d - p.box[a] * std::round(d / p.box[a])) < 0.2;
+      }
+    }
+    went += static_cast<std::size_t>(std::count(stays.begin(), stays.end(), false));
+    CHECK(follows);
+    before = now;
+  };
+  for (int k = 0; k < 12; ++k) {
+    engine->run(k % 3 + 1);
+    compare();
+  }
+  CHECK(came > 20 && went > 20);
+  // Without a fugacity above 0 the numbers are constant, and others take effect at once.
+  const std::size_t number = engine->particles();
+  const std::uint64_t trials = engine->insertion_counters().trials;
+  engine->set_fugacities({0, 0, 0});
+  engine->run(3);
+  CHECK(engine->particles() == number && engine->insertion_counters().trials == trials);
+  engine->set_fugacities({0, 0, 5});
+  engine->run(3);
+  CHECK(engine->particles() > number);
+  came = 0;
+  compare();
+  CHECK(came > 0);
+  CHECK_THROWS(engine->set_fugacities({1, 1}), std::invalid_argument, "one for each of 3 types");
+  CHECK_THROWS(engine->set_fugacities({0, -1, 0}), std::invalid_argument, "must be zero");
 }

@@ -17,7 +17,7 @@ NAMES = {
     "compute.FreeVolume": "use the quantity packing_fraction",
     "update.BoxMC": "use the setting box_moves",
     "update.Clusters": "it is not needed",
-    "update.MuVT": "the number of particles is fixed",
+    "update.MuVT": "use hoomd.manymove.update.MuVT",
     "update.QuickCompress": "use hoomd.manymove.update.QuickCompress",
     "tune.MoveSize": "use hoomd.manymove.tune.MoveSize, or assign d",
     "tune.BoxMCMoveSize": "assign box_moves",

@@ -94,6 +94,7 @@ start = (1.5 * (sites - (numpy.array(shape) - 1) / 2), [1.5 * n for n in shape])
 simulation = simulation_of(start, types, device)
 pinned = moves.pop("pinned", [])
 strengths = moves.pop("strengths", {})
+fugacities = moves.pop("fugacities", {})
 particles = attach(simulation, "component", sweeps_per_step=8, **moves)
 for name in pinned:
     particles.d[name] = 0
@@ -102,6 +103,10 @@ if strengths:
     for name, strength in strengths.items():
         linear.alpha[name] = strength
     particles.external_potentials = [linear]
+if fugacities:
+    muvt = hoomd.manymove.update.MuVT([*fugacities], trigger=hoomd.trigger.Periodic(2))
+    muvt.fugacity = fugacities
+    simulation.operations.updaters.append(muvt)
 sdf = hoomd.manymove.compute.SDF(xmax=0.3, dx=0.01)
 simulation.operations.computes.append(sdf)
 found = []
@@ -112,6 +117,8 @@ def look():
     snapshot = simulation.state.get_snapshot()
     found.extend([particles.state_hash, particles.translate_moves, particles.pressure])
     of_moves = [*particles.volume_moves, *particles.aspect_moves, *particles.swap_moves]
+    if fugacities:
+        of_moves += [*muvt.insert_moves, *muvt.remove_moves, *muvt.N.values()]
     scales = [sdf.betaP, *sdf.sdf_compression.tolist()]  # of all ranks, bit for bit
     found.extend([particles.overlaps, [particles.max_d, *of_moves, *scales]])
     if communicator.rank == 0:  # without the periodic box: where a particle has gone in all
@@ -186,6 +193,8 @@ def test_a_simulation_on_several_ranks_is_that_of_one(ranks, device, tmp_path):
         ([10, 60], "AB", {}, [2]),
         ([4, 4, 30], "AB", {"pinned": ["B"]}, [2]),
         ([4, 4, 30], "AB", {"strengths": {"A": 0.2, "B": -0.4}}, [2]),
+        ([4, 4, 30], "AB", {"fugacities": {"B": 0.05}}, [2, 3]),
+        ([10, 60], "A", {"fugacities": {"A": 0.4}}, [4]),
         ([4, 4, 40], "AB", {"swap": {"rounds": 2}}, [2]),
         ([10, 70], "AB", {"swap": {"rounds": 2}, "box_moves": {"betaP": 1.0}}, [2]),
         ([4, 4, 44], "A", {"box_moves": {"betaP": 2.0}}, [2]),
@@ -198,6 +207,8 @@ def test_a_simulation_on_several_ranks_is_that_of_one(ranks, device, tmp_path):
         "mixture of disks",
         "pinned spheres",
         "spheres in a linear field",
+        "insertions of spheres",
+        "insertions of disks",
         "swaps",
         "swaps at constant pressure",
         "constant pressure",

@@ -264,6 +264,8 @@ struct HostParticles {
   const std::uint32_t* tag;    // [N], the particle that stands there
 };
 
+inline constexpr std::uint32_t kNewcomer = 0xffffffffu;
+
 struct ParticlePosition {
   std::uint32_t particle;   // its index in the input
   std::array<double, 3> r;  // z is 0 in two dimensions
@@ -372,6 +374,12 @@ class MANYMOVE_API Engine {
   virtual std::size_t particles() const = 0;
   virtual Grid grid() const = 0;
   int dimensions() const { return grid().dimensions; }
+  // With fugacities: replaces them for the following cycles, in which nothing is inserted or
+  // deleted if all are 0.
+  virtual void set_fugacities(const std::vector<double>& fugacities) = 0;
+  // With fugacities: the index that each particle [N] had at the last call, or at the start;
+  // kNewcomer for those that were not there.
+  virtual std::vector<std::uint32_t> take_former_indices() = 0;
   // Along each axis.
   std::array<double, 3> cell_widths() const {
     const Grid g = grid();

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include "../runtime/errors.h"
 #include "grid.h"
@@ -32,15 +34,24 @@ void settle_insertions(State& state) {
   }
   cannot(p.gibbs && state.grand_canonical(), "fugacities");
   if (!state.grand_canonical()) return;
-  const std::size_t types = state.distances.of_types.size();
-  if (p.fugacities.size() != types)
+  check_fugacities(p.fugacities, state.distances.of_types.size());
+  take_former_indices(state);
+}
+
+std::vector<std::uint32_t> take_former_indices(State& state) {
+  std::vector<std::uint32_t> same(state.particles);
+  std::iota(same.begin(), same.end(), 0u);
+  return std::exchange(state.former_indices, std::move(same));
+}
+
+void check_fugacities(const std::vector<double>& fugacities, std::size_t types) {
+  const Parameter name{"fugacity"};
+  if (fugacities.size() != types)
     refuse(name, "must be one for each of ", types, types == 1 ? " type" : " types", ", got ",
-           p.fugacities.size());
-  for (const double z : p.fugacities)
+           fugacities.size());
+  for (const double z : fugacities)
     if (z != 0 && !(z > 1e-200 && z < 1e200))
       refuse(name, "must be zero, or from 1e-200 to 1e200 per volume, got ", z);
-  if (std::all_of(p.fugacities.begin(), p.fugacities.end(), [](double z) { return z == 0; }))
-    refuse(name, "must be positive for one type at least");
 }
 
 void fill_insertions(State& state) {
@@ -114,12 +125,19 @@ NewIndices settle_changes(State& state, Changes mine) {
   const auto split = static_cast<std::ptrdiff_t>(found.inserted.size());
   found.of_inserted.assign(free.begin(), free.begin() + split);
   found.of_former.resize(before > after ? before - after : 0);
+  std::vector<std::uint32_t>& former = state.former_indices;
+  former.resize(std::max(before, after));
+  for (const std::uint32_t id : found.of_inserted) former[id] = kNewcomer;
   auto next = free.begin() + split;
-  for (std::size_t id = after; id < before; ++id)
-    if (!std::binary_search(removed.begin(), removed.end(), static_cast<std::uint32_t>(id)))
-      found.of_former[id - after] = *next++;
+  for (std::size_t id = after; id < before; ++id) {
+    if (std::binary_search(removed.begin(), removed.end(), static_cast<std::uint32_t>(id)))
+      continue;
+    former[*next] = former[id];
+    found.of_former[id - after] = *next++;
+  }
 
   state.particles = after;
+  former.resize(after);
   std::vector<std::int32_t>& types = state.parameters.types;
   if (state.distances.contact != Contact::table) return found;
   types.resize(std::max(before, after));

@@ -241,6 +241,8 @@ MM_HD void visit_tile(const TileOfCells& t, const InsertionRules& rules, int thr
 
 // Refuses what does not go with insertions, when the contact distances are known.
 void settle_insertions(State& state);
+void check_fugacities(const std::vector<double>& fugacities, std::size_t types);
+std::vector<std::uint32_t> take_former_indices(State& state);
 // ln(z V), when the grid is known.
 void fill_insertions(State& state);
 InsertionRules insertion_rules(const State& state, std::uint64_t cycle);

@@ -68,6 +68,8 @@ struct State {
   // The types that are inserted and deleted, and ln(z V) of each with the volume V of a cell.
   std::vector<std::int32_t> inserted_types;
   std::vector<double> insertion_logarithms;
+  // With fugacities, see Engine::take_former_indices().
+  std::vector<std::uint32_t> former_indices;
 
   int dimensions() const { return parameters.dimensions; }
   bool equal_disks() const { return parameters.equal_disks(); }
@@ -83,6 +85,10 @@ struct State {
   bool swaps_diameters() const { return swaps() && !swaps_types(); }
   bool grand_canonical() const { return !parameters.fugacities.empty(); }
   bool number_changes() const { return grand_canonical() || parameters.gibbs; }
+  // Whether particles are inserted and deleted after a cycle.
+  bool inserts_after(std::uint64_t cycle) const {
+    return !inserted_types.empty() && cycle % parameters.insertion_every == 0;
+  }
   // Whether trial moves are decided by energies.
   bool has_energies() const { return !parameters.fields.empty() || !parameters.steps.empty(); }
   std::size_t cells() const {

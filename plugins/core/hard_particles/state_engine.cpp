@@ -9,6 +9,7 @@
 #include "constant_pressure/edges.h"
 #include "constant_pressure/volume.h"
 #include "external_fields.h"
+#include "insertions.h"
 
 namespace manymove::hard_particles {
 
@@ -45,6 +46,17 @@ void StateEngine::enqueue(std::uint64_t cycles) {
     total_ = {own.cycles, start_.trial_moves + sums[0], start_.accepted_moves + sums[1]};
     total_swaps_ = {start_swaps_.trials + sums[2], start_swaps_.accepted + sums[3]};
   });
+}
+
+void StateEngine::set_fugacities(const std::vector<double>& fugacities) {
+  if (!state_.grand_canonical()) throw std::logic_error("this engine was made without fugacities");
+  check_fugacities(fugacities, state_.parameters.fugacities.size());
+  state_.parameters.fugacities = fugacities;
+  fill_insertions(state_);
+}
+
+std::vector<std::uint32_t> StateEngine::take_former_indices() {
+  return manymove::hard_particles::take_former_indices(state_);
 }
 
 // ---- rows ----

@@ -29,6 +29,8 @@ class StateEngine : public Engine {
 
   TrialCounters insertion_counters() const final { return state_.data.insertions; }
   TrialCounters deletion_counters() const final { return state_.data.deletions; }
+  void set_fugacities(const std::vector<double>& fugacities) override;
+  std::vector<std::uint32_t> take_former_indices() final;
   std::vector<std::int32_t> types() const final { return state_.parameters.types; }
 
   void set_sampling(const Sampling& sampling) final;

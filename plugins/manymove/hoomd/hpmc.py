@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-_FIXED_NUMBER = "the number of particles is fixed"
 _INSTEAD = {
     "hoomd.hpmc.compute.SDF": "use hoomd.manymove.compute.SDF, or the quantity betaP",
     "hoomd.hpmc.compute.FreeVolume": "use the quantity packing_fraction",
     "hoomd.hpmc.update.BoxMC": "use the setting box_moves",
     "hoomd.hpmc.update.Clusters": "it is not needed",
-    "hoomd.hpmc.update.MuVT": _FIXED_NUMBER,
+    "hoomd.hpmc.update.MuVT": "use hoomd.manymove.update.MuVT",
     "hoomd.hpmc.update.QuickCompress": "use hoomd.manymove.update.QuickCompress",
     "hoomd.hpmc.update.Shape": "assign the diameters between runs",
     "hoomd.hpmc.tune.MoveSize": "use hoomd.manymove.tune.MoveSize, or assign d",

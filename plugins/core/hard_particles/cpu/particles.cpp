@@ -75,8 +75,7 @@ class CpuParticles final : public CpuEngine {
       else
         flat ? swap_diameters<2>() : swap_diameters<3>();
     }
-    if (state_.grand_canonical() && cycle % state_.parameters.insertion_every == 0)
-      insert_and_delete();
+    if (state_.inserts_after(cycle)) insert_and_delete();
     if (state_.constant_pressure() && cycle % state_.parameters.volume_every == 0) {
       if (state_.parameters.edges_apart)
         change_edges_of_box();

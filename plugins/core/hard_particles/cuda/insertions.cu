@@ -78,9 +78,10 @@ std::size_t own_cells(const State& state) {
 
 }  // namespace
 
-CudaInsertions::CudaInsertions(const State& state, cudaStream_t stream)
-    : types_(on_device(state.inserted_types, stream)),
-      logarithms_(on_device(state.insertion_logarithms, stream)) {}
+void CudaInsertions::upload(const State& state, cudaStream_t stream) {
+  types_ = on_device(state.inserted_types, stream);
+  logarithms_ = on_device(state.insertion_logarithms, stream);
+}
 
 void CudaInsertions::make(State& state, const Law& law, const FieldView& fields, Sphere* spheres,
                           std::uint32_t* counts, DeviceBuffer<Label>& labels, cudaStream_t stream) {

@@ -12,7 +12,9 @@ namespace manymove::hard_particles {
 // The visits after a cycle. The host gives the particles their indices, for which it waits.
 class CudaInsertions {
  public:
-  CudaInsertions(const State& state, cudaStream_t stream);
+  CudaInsertions(const State& state, cudaStream_t stream) { upload(state, stream); }
+  // After a change of the fugacities.
+  void upload(const State& state, cudaStream_t stream);
 
   // Makes the visits. spheres, counts: local storage. labels: of the law, an array that grows.
   // Collective.

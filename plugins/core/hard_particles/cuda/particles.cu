@@ -145,6 +145,12 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     check_launch();
   }
 
+  void set_fugacities(const std::vector<double>& fugacities) override {
+    const DeviceGuard here = use();
+    CudaEngine::set_fugacities(fugacities);
+    insertions_->upload(state_, stream_);
+  }
+
   void set_type_diameters(const std::vector<double>& diameters) override {
     const DeviceGuard here = use();
     state_.type_diameters = diameters;
@@ -224,7 +230,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
                        swap_counts_.data(), stream_);
       }
       if (type_swaps_ && cycle % state_.parameters.swap_every == 0) swap_types();
-      if (insertions_ && cycle % state_.parameters.insertion_every == 0) insert_and_delete();
+      if (insertions_ && state_.inserts_after(cycle)) insert_and_delete();
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
         // Only the next cycle of an undivided system can do without the answer.
         // A reader of the state needs its box; otherwise the next cycle chooses among the
