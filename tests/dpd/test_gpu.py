@@ -60,15 +60,30 @@ CHANGES = {
 # Rates at which the box flips a few times in 300 steps.
 CUBE = "prism 0 7 0 7 0 7 0 0 0"
 SHEARED = {
-    name: script + f"fix shear all deform 1 xy erate {rate} remap v\n"
-    for name, script, rate in (
-        ("shear", system(CUBE) + fluid(), 1.1),
-        ("shear of one type", one_type("create_atoms 1 random 1028 11 NULL", CUBE, SEED), -0.9),
-        ("shear with bonds", system(CUBE) + fluid() + BONDS, 0.7),
-        ("shear across the line of centers", system(CUBE) + ACROSS, 0.8),
-        ("shear of many bodies", system(CUBE) + MANY_BODIES, -0.6),
-        ("shear of a small box", system("prism 0 3.2 0 4.4 0 3 0 0 0", 127) + fluid(), 1.3),
-        ("shear, one lane", system("prism 0 28 0 28 0 28 13 0 0", 66_000) + fluid(), 1.9),
+    name: script + f"fix shear all deform 1 {way}\n"
+    for name, script, way in (
+        ("shear", system(CUBE) + fluid(), "xy erate 1.1 remap v"),
+        (
+            "shear of one type",
+            one_type("create_atoms 1 random 1028 11 NULL", CUBE, SEED),
+            "xy erate -0.9 remap v",
+        ),
+        ("shear with bonds", system(CUBE) + fluid() + BONDS, "xy erate 0.7 remap v"),
+        ("shear across the line of centers", system(CUBE) + ACROSS, "xy erate 0.8 remap v"),
+        ("shear of many bodies", system(CUBE) + MANY_BODIES, "xy erate -0.6 remap v"),
+        (
+            "shear of a small box",
+            system("prism 0 3.2 0 4.4 0 3 0 0 0", 127) + fluid(),
+            "xy erate 1.3 remap v",
+        ),
+        (
+            "shear, one lane",
+            system("prism 0 28 0 28 0 28 13 0 0", 66_000) + fluid(),
+            "xy erate 1.9 remap v",
+        ),
+        ("shear along y", system(CUBE) + fluid(), "yz erate 1.1 remap v"),
+        ("shear across z", system(CUBE) + MANY_BODIES, "xz erate -0.9 remap v"),
+        ("shear of positions", system(CUBE) + fluid() + BONDS, "yz erate 1.1 remap x"),
     )
 }
 SHEARED["sllod"] = SHEARED["shear"] + (

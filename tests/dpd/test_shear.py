@@ -1,4 +1,4 @@
-"""`fix deform` with `remap v` while the particles are with the engine."""
+"""`fix deform` of a tilt while the particles are with the engine."""
 
 from __future__ import annotations
 
@@ -33,6 +33,12 @@ OFTEN = "neigh_modify every 1 delay 0 check no\n"
 SHEAR = "fix shear all deform 1 xy erate {} remap v\n"
 
 
+def shear(rate: float, way: str = "xy v") -> str:
+    """Shear of a tilt, which carries velocities ("v") or positions ("x") with it."""
+    tilt, remap = way.split()
+    return f"fix shear all deform 1 {tilt} erate {rate} remap {remap}\n"
+
+
 SINCE_TWO_INTEGRATORS = 20260211
 
 
@@ -53,12 +59,23 @@ def fluid(temperature: float, style: str = "dpd", precision: str = "double") -> 
 
 
 @pytest.mark.parametrize(
-    ("style", "rate"), [("dpd", 0.3), ("dpd/ext", -0.3), ("dpd", 2.2), ("dpd/ext", -1.17)]
+    ("style", "rate", "way"),
+    [
+        ("dpd", 0.3, "xy v"),
+        ("dpd/ext", -0.3, "xy v"),
+        ("dpd", 2.2, "xy v"),
+        ("dpd/ext", -1.17, "xy v"),
+        ("dpd", 2.2, "xz v"),
+        ("dpd/ext", -1.17, "yz v"),
+        ("dpd", 2.2, "xy x"),
+        ("dpd/ext", -1.17, "xz x"),
+        ("dpd", 2.2, "yz x"),
+    ],
 )
-def test_steps_under_shear_are_those_of_lammps(style, rate, device, tmp_path):
-    # At the higher rates the box flips. No atom here crosses the box along y in a step in which
-    # LAMMPS flips it: LAMMPS wraps such an atom without a change of its velocity.
-    script = fluid(1.0, style) + SHEAR.format(rate) + "thermo 10\n"
+def test_steps_under_shear_are_those_of_lammps(style, rate, way, device, tmp_path):
+    # At the higher rates the box flips. No atom here crosses the box along the gradient in a step
+    # in which LAMMPS flips it: LAMMPS wraps such an atom without a change of its velocity.
+    script = fluid(1.0, style) + shear(rate, way) + "thermo 10\n"
     more = "run 20\nrun 30\n"
     host = run_lammps(script + more + END, tmp_path)
     ours = run_lammps(script + resident(device) + more + END, tmp_path)
@@ -66,21 +83,44 @@ def test_steps_under_shear_are_those_of_lammps(style, rate, device, tmp_path):
     assert_same_steps(ours, host, 1e-8)
 
 
-@pytest.mark.parametrize(("style", "rate", "due"), [("dpd", 2.2, 19), ("dpd/ext", -1.2, 35)])
-def test_the_box_flips_in_the_step_in_which_that_of_lammps_does(style, rate, due, device, tmp_path):
+@pytest.mark.parametrize("way", ["xy v", "xz v", "yz v", "xy x", "yz x"])
+def test_a_step_under_shear_has_twelve_digits_of_lammps(way, device, tmp_path):
+    script = fluid(0.0) + shear(1.3, way)
+    host = run_lammps(script + "run 2\n" + END, tmp_path)
+    ours = run_lammps(script + resident(device) + "run 2\n" + END, tmp_path)
+    assert_stays(ours)
+    for names in (("xu", "yu", "zu"), ("vx", "vy", "vz"), ("fx", "fy", "fz")):
+        assert_close(pick(ours, *names), pick(host, *names), 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("style", "rate", "way", "due"),
+    [
+        ("dpd", 2.2, "xy v", 19),
+        ("dpd/ext", -1.2, "xy v", 35),
+        ("dpd", 2.2, "xz x", 17),
+        ("dpd/ext", -1.6, "yz v", 27),
+    ],
+)
+def test_the_box_flips_in_the_step_in_which_that_of_lammps_does(
+    style, rate, way, due, device, tmp_path
+):
     # The box of each step, and the positions in it. The first run ends where a flip is due.
-    script = fluid(1.0, style) + SHEAR.format(rate) + "thermo_style custom step xy\nthermo 1\n"
+    tilt = way[:2]
+    script = fluid(1.0, style) + shear(rate, way)
+    script += f"thermo_style custom step {tilt}\nthermo 1\n"
     script += "dump d all custom 1 dump id x y z ix iy iz\n"
     script += "dump_modify d sort id format float %.17g\n"
     runs = f"run {due}\nrun {50 - due}\n"
     host = run_lammps(script + runs, tmp_path)
     ours = run_lammps(script + resident(device) + runs, tmp_path)
     assert_stays(ours)
-    tilt = host.thermo(0)["Xy"]
-    assert abs(tilt[-1]) > 2.5
-    assert np.sign(host.thermo(1)["Xy"][1]) == -np.sign(tilt[-1])
+    column = tilt.capitalize()
+    last = host.thermo(0)[column][-1]
+    assert abs(last) > 0.5 * {"x": 5, "y": 6}[tilt[0]]
+    assert np.sign(host.thermo(1)[column][1]) == -np.sign(last)
     for k in range(2):
-        assert (ours.thermo(k)["Xy"] == host.thermo(k)["Xy"]).all()
+        assert (ours.thermo(k)[column] == host.thermo(k)[column]).all()
     atoms = [
         np.array([row for row in map(str.split, text.splitlines()) if len(row) == 7], float)
         for text in ((run.directory / "dump").read_text() for run in (host, ours))
@@ -105,6 +145,18 @@ def test_mixed_precision_and_threads(script, device, tmp_path):
     ours = run_lammps(script + resident(device, "threads 2") + "run 15\n" + END, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-4)
+
+
+def test_threads_do_not_change_a_bit_of_a_sheared_run(tmp_path):
+    one, three = (
+        run_lammps(
+            fluid(1.0) + shear(2.0, "yz v") + resident("cpu", f"threads {n}") + "run 40\n" + END,
+            tmp_path,
+        )
+        for n in (1, 3)
+    )
+    assert_stays(one)
+    assert np.array_equal(state(three), state(one))
 
 
 def test_lists_have_the_pairs_that_shear_brings_closer(device, tmp_path):
@@ -197,11 +249,12 @@ def test_the_velocity_profile_is_linear_and_the_stress_is_that_of_lammps(device,
 
 
 NOT_ON_THE_DEVICE = {
-    "fix shear all deform 1 xy erate 0.3 remap x": "fix shear deform",
+    "fix shear all deform 1 xy erate 0.3 remap none": "fix shear deform",
     "fix shear all deform 2 xy erate 0.3 remap v": "fix shear deform",
     "fix shear all deform 1 xy trate 0.3 remap v": "fix shear deform",
-    "fix shear all deform 1 xz erate 0.3 remap v": "fix shear deform",
+    "fix shear all deform 1 xz erate 0.3 yz erate 0.2 remap v": "fix shear deform",
     "fix shear all deform 1 x erate 0.1 remap v": "fix shear deform",
+    "change_box all xz final 0.5\nfix shear all deform 1 xy erate 0.3 remap v": "no other tilt",
     "fix shear all deform 1 xy erate 0.3 z wiggle 1.0 0.4 remap v": "fix shear deform",
     "fix shear all deform 1 xy erate 0.3 x wiggle 0.5 0.4 remap v": "fix shear deform",
     "fix shear all deform 1 xy erate 0.3 y trate 0.2 remap v": "fix shear deform",
@@ -235,20 +288,32 @@ def test_what_stays_on_the_host_is_named(line, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("processors", "bonds"), [("2 1 1", ""), ("1 2 1", ""), ("1 2 2", ""), ("4 1 1", BONDS)]
+    ("processors", "bonds", "way"),
+    [
+        ("2 1 1", "", "xy v"),
+        ("1 2 1", "", "xy v"),
+        ("1 2 2", "", "xy v"),
+        ("4 1 1", BONDS, "xy v"),
+        ("2 1 2", "", "xz v"),
+        ("1 2 1", "", "yz v"),
+        ("2 1 1", "", "xy x"),
+        ("1 2 2", BONDS, "yz x"),
+    ],
 )
-def test_ranks_share_a_sheared_box(processors, bonds, device, tmp_path):
+def test_ranks_share_a_sheared_box(processors, bonds, way, device, tmp_path):
     # Atoms that are created depend on the number of ranks. The box flips in step 2, when all
     # particles are in other sub-domains, and the second run begins after it.
-    box = "prism 0 6 0 6 0 6 2.9 0 0"
+    tilt = way[:2]
+    place = ("xy", "xz", "yz").index(tilt)
+    box = "prism 0 6 0 6 0 6 " + " ".join("2.9" if k == place else "0" for k in range(3))
     create = fluid(1.0).replace(BOX, box) + bonds
     started = run_lammps(create + "write_restart start\n", tmp_path).directory / "start"
     script = (
         f"comm_modify vel yes\nread_restart {started}\ncomm_modify vel yes\nneighbor 0.3 bin\n"
         "timestep 0.01\nfix nve all nve\n"
         + OFTEN
-        + THERMO.replace("pyz", "pyz xy")
-        + SHEAR.format(0.9)
+        + THERMO.replace("pyz", f"pyz {tilt}")
+        + shear(0.9, way)
     )
     script += resident(device) + "thermo 4\nrun 8\nrun 5\n" + END
     one = run_lammps(script, tmp_path)
@@ -256,7 +321,8 @@ def test_ranks_share_a_sheared_box(processors, bonds, device, tmp_path):
     many = run_lammps(f"processors {processors}\n" + script, tmp_path, ranks=ranks)
     for run in (one, many):
         assert_stays(run)
-    assert one.thermo(0)["Xy"][0] > 0 > one.thermo(0)["Xy"][-1]
+    tilts = one.thermo(0)[tilt.capitalize()]
+    assert tilts[0] > 0 > tilts[-1]
     assert_same_steps(many, one, 1e-9)
 
 
@@ -322,8 +388,8 @@ def test_time_runs_out_under_shear(device, tmp_path):
 
 def test_an_interrupted_run_continues_from_its_last_restart_file(tmp_path):
     # Ctrl-C ends LAMMPS at once. The box flips every 38 steps, and the files are 50 steps apart.
-    shear = SHEAR.format(2.2) + resident("cpu")
-    script = fluid(1.0) + shear + "thermo 50\nthermo_modify flush yes\n"
+    deform = shear(2.2) + resident("cpu")
+    script = fluid(1.0) + deform + "thermo 50\nthermo_modify flush yes\n"
     folder = tmp_path / "interrupted"
     job = start_lammps(script + "restart 50 half.*\nrun 100000000\n", folder, 2, 150)
     job.process.send_signal(signal.SIGINT)
@@ -332,7 +398,7 @@ def test_an_interrupted_run_continues_from_its_last_restart_file(tmp_path):
     assert done[:2] == [50, 100]
     rest = (
         f"read_restart {folder / 'half.100'}\ncomm_modify vel yes\nneighbor 0.3 bin\n"
-        "timestep 0.01\nfix nve all nve\n" + OFTEN + THERMO + shear + "run 50\n" + END
+        "timestep 0.01\nfix nve all nve\n" + OFTEN + THERMO + deform + "run 50\n" + END
     )
     whole = run_lammps(script + "run 100\nrun 50\n" + END, tmp_path, ranks=2)
     again = run_lammps(rest, tmp_path, ranks=2)
@@ -357,16 +423,19 @@ def test_output_on_ranks_does_not_change_the_steps(device, tmp_path):
     assert_close(state(busy), state(plain), 1e-11 if device == "cpu" else 1e-9)
 
 
-@pytest.mark.parametrize("precision", ["double", "mixed"])
-def test_shear_continues_from_a_restart_file(precision, device, tmp_path):
-    # At this rate the box has flipped twice before the file is written, and flips again after it.
+@pytest.mark.parametrize(
+    ("precision", "way"),
+    [("double", "xy v"), ("mixed", "xy v"), ("double", "yz v"), ("double", "xz x")],
+)
+def test_shear_continues_from_a_restart_file(precision, way, device, tmp_path):
+    # At this rate the box has flipped before the file is written, and flips again after it.
     script = fluid(1.0, precision=precision)
-    shear = SHEAR.format(2.2) + resident(device)
-    whole = run_lammps(script + shear + "run 70\nrun 30\n" + END, tmp_path)
-    first = run_lammps(script + shear + "run 70\nwrite_restart half\n", tmp_path)
+    deform = shear(2.2, way) + resident(device)
+    whole = run_lammps(script + deform + "run 70\nrun 30\n" + END, tmp_path)
+    first = run_lammps(script + deform + "run 70\nwrite_restart half\n", tmp_path)
     rest = (
         f"read_restart {first.directory / 'half'}\ncomm_modify vel yes\nneighbor 0.3 bin\n"
-        "timestep 0.01\nfix nve all nve\n" + OFTEN + THERMO + shear + "run 30\n" + END
+        "timestep 0.01\nfix nve all nve\n" + OFTEN + THERMO + deform + "run 30\n" + END
     )
     second = run_lammps(rest, tmp_path)
     for run in (whole, first, second):
@@ -385,11 +454,23 @@ CHAIN = (
 
 
 @pytest.mark.parametrize(
-    ("rate", "chain", "style"), [(0.3, "", "dpd"), (-1.2, "tchain 3", "dpd"), (2.2, "", "dpd/ext")]
+    ("rate", "way", "chain", "style"),
+    [
+        (0.3, "xy v", "", "dpd"),
+        (-1.2, "xy v", "tchain 3", "dpd"),
+        (2.2, "xy v", "", "dpd/ext"),
+        (1.7, "xz v", "", "dpd"),
+        (-1.2, "yz v", "", "dpd/ext"),
+        (2.2, "xy x", "nvt", "dpd"),
+    ],
 )
-def test_sllod_is_that_of_lammps(rate, chain, style, device, tmp_path):
-    # Steps, the chain of thermostats and its energy. At the higher rates the box flips.
-    script = fluid(0.0, style) + SHEAR.format(rate) + sllod(chain) + CHAIN + "thermo 10\n"
+def test_sllod_is_that_of_lammps(rate, way, chain, style, device, tmp_path):
+    # Steps, the chain of thermostats and its energy, also of fix nvt where the box carries
+    # positions. At the higher rates the box flips.
+    integrator = sllod(chain)
+    if chain == "nvt":
+        integrator = "unfix nve\nfix nve all nvt temp 1.1 1.1 0.2\n"
+    script = fluid(0.0, style) + shear(rate, way) + integrator + CHAIN + "thermo 10\n"
     more = "run 20\nrun 30\n"
     host = run_lammps(script + more + END, tmp_path)
     ours = run_lammps(script + resident(device) + more + END, tmp_path)
@@ -401,9 +482,9 @@ def test_sllod_is_that_of_lammps(rate, chain, style, device, tmp_path):
         assert ours.thermo()[name] == pytest.approx(expected, rel=1e-7, abs=1e-7), name
 
 
-@pytest.mark.parametrize("rate", [0.3, 2.2])
-def test_stresses_of_particles_under_sllod(rate, device, tmp_path):
-    assert_stresses_of_lammps(fluid(0.0) + SHEAR.format(rate) + sllod(), device, tmp_path)
+@pytest.mark.parametrize(("rate", "way"), [(0.3, "xy v"), (2.2, "xy v"), (2.2, "yz v")])
+def test_stresses_of_particles_under_sllod(rate, way, device, tmp_path):
+    assert_stresses_of_lammps(fluid(0.0) + shear(rate, way) + sllod(), device, tmp_path)
 
 
 def test_the_reversible_integrator_of_sllod_is_refused_by_name(tmp_path):

@@ -81,7 +81,13 @@ void DeviceSession::upload(bool other_coefficients) {
     add_scalars(from);
     std::vector<double> velocity = other_velocities();
     if (!velocity.empty()) from.velocity = reinterpret_cast<double (*)[3]>(velocity.data());
-    if (script_.shearing().rate() != 0) convert_images(update->ntimestep, 1);
+    if (script_.shearing().fix()) convert_images(update->ntimestep, 1);
+    std::vector<double> position;  // that the fix of a shear has not carried with the box
+    if (script_.shearing().fix() && !script_.shearing().has_flow() && atom->nlocal > 0) {
+      position.assign(atom->x[0], atom->x[0] + 3 * atom->nlocal);
+      from.position = reinterpret_cast<double (*)[3]>(position.data());
+      for (int i = 0; i < atom->nlocal; ++i) script_.shearing().undo_step(from.position[i]);
+    }
     std::vector<std::array<double, 3>> force;
     if (script_.forces().has_body_forces()) {
       if (body_.empty()) find_body_forces();
@@ -176,34 +182,34 @@ void DeviceSession::warn_of_stretched_bonds() {
 
 std::vector<double> DeviceSession::other_velocities() const {
   const auto n = static_cast<std::size_t>(atom->nlocal);
-  const double rate = script_.shearing().rate();
-  if (n == 0 || (rate == 0 && !script_.forces().has_moves())) return {};
+  const ShearingBox& shearing = script_.shearing();
+  if (n == 0 || (!shearing.has_flow() && !script_.forces().has_moves())) return {};
   std::vector<double> velocity(atom->v[0], atom->v[0] + 3 * n);
-  for (std::size_t i = 0; rate != 0 && i < n; ++i)
-    velocity[3 * i] -= rate * (atom->x[i][1] - domain->boxlo[1]);
+  for (std::size_t i = 0; shearing.has_flow() && i < n; ++i)
+    velocity[3 * i + shearing.shear().flow] -= shearing.flow_at(atom->x[i]);
   script_.forces().prescribe(velocity);
   return velocity;
 }
 
-// A position is the same in boxes whose tilts differ by n periods if its images along x differ by n
-// times its image along y.
+// A position is the same in boxes whose tilts differ by n periods if its images along the flow
+// differ by n times its image along the gradient.
 void DeviceSession::convert_images(bigint step, int sign) {
-  const double period = domain->prd[0], periods = (domain->xy - engine_->tilt(step)) / period,
-               of_step = script_.shearing().rate() * domain->prd[1] * update->dt / period;
-  const double whole = std::round(periods);
-  if (std::fabs(periods - whole) > 1e-6 + 1.01 * std::fabs(of_step))
+  const ShearingBox& shearing = script_.shearing();
+  const double periods = shearing.periods_above(engine_->tilt(step)), whole = std::round(periods);
+  if (std::fabs(periods - whole) > 1e-6 + 1.01 * std::fabs(shearing.periods_of_step()))
     throw std::runtime_error("fix deform does not shear the box at a constant rate");
   for (int i = 0; i < atom->nlocal; ++i)
-    image_[i][0] += sign * static_cast<int>(whole) * image_[i][1];
+    image_[i][shearing.shear().flow] +=
+        sign * static_cast<int>(whole) * image_[i][shearing.shear().gradient];
 }
 
-// Velocities under shear need the positions.
+// Velocities in a flow need the positions.
 void DeviceSession::download(unsigned what) {
-  if (script_.shearing().rate() != 0 && (what & kVelocities)) what |= kPositions;
+  if (script_.shearing().has_flow() && (what & kVelocities)) what |= kPositions;
   download_again(what);
 }
 void DeviceSession::download_again(unsigned what) {
-  const bool sheared = script_.shearing().rate() != 0;
+  const ShearingBox& shearing = script_.shearing();
   guarded([&] {
     HostArrays to = arrays_with_images();
     add_scalars(to);
@@ -213,10 +219,10 @@ void DeviceSession::download_again(unsigned what) {
     engine_->download(to);
     if (to.scalars) write_scalars(*atom, atom->nlocal, false, scalars_);
     if (to.flux) write_scalars(*atom, atom->nlocal, true, flux_);
-    if (sheared && (what & kPositions)) convert_images(engine_->step(), -1);
+    if (shearing.fix() && (what & kPositions)) convert_images(engine_->step(), -1);
   });
-  for (int i = 0; sheared && (what & kVelocities) && i < atom->nlocal; ++i)
-    atom->v[i][0] += script_.shearing().rate() * (atom->x[i][1] - domain->boxlo[1]);
+  for (int i = 0; shearing.has_flow() && (what & kVelocities) && i < atom->nlocal; ++i)
+    atom->v[i][shearing.shear().flow] += shearing.flow_at(atom->x[i]);
   if (!(what & kPositions)) return;
   for (int i = 0; i < atom->nlocal; ++i)
     atom->image[i] = manymove::dpd::pack_image<imageint>(image_[i]);

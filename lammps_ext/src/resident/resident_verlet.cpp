@@ -124,7 +124,7 @@ void VerletManymove::init() {
 void VerletManymove::setup(int flag) {
   leave_device();
   script_ = std::make_unique<ScriptTranslation>(lmp, LastSetup{update->ntimestep, true});
-  last_setup_ = {update->ntimestep, script_->shearing().rate() != 0};
+  last_setup_ = {update->ntimestep, script_->shearing().fix() != nullptr};
   choose_place();  // before the table of output begins
   if (update->nsteps > 0) make_session();
   {
@@ -412,7 +412,7 @@ unsigned VerletManymove::what_is_read(const ScriptTranslation& script,
       output->next == now ? script.readers().of_thermo(script.forces().has_body_forces()) : 0;
   for (const Fix* fix : script.end_of_step())
     if (is_due(fix, now)) what |= script.readers().of(fix, script.forces().has_body_forces());
-  if ((what & kSums) && (script.shearing().fix() || session.rank_with_atoms() < 0))
+  if ((what & kSums) && (script.shearing().has_flow() || session.rank_with_atoms() < 0))
     what |= kVelocities;
   return what & kVelocities ? what & kEverything : what;
 }
@@ -463,7 +463,7 @@ void VerletManymove::tally_per_atom(const ScriptTranslation& script, const Devic
     if (!script.is_integrated(i)) continue;
     const double mass = atom->rmass ? atom->rmass[i] : atom->mass[atom->type[i]];
     if (script.thermostat().present())
-      script.thermostat().undo_half_step(session.factor_of_thermostat(), script.shearing().rate(),
+      script.thermostat().undo_half_step(session.factor_of_thermostat(), script.shearing(),
                                          atom->x[i], atom->v[i]);
     const double half_kick = 0.5 * update->dt * force->ftm2v / mass;
     for (int a = 0; a < 3; ++a) atom->v[i][a] -= half_kick * atom->f[i][a];

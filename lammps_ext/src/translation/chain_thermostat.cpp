@@ -115,13 +115,13 @@ bool ChainThermostat::has_known_layout(FixNH* fix) {
   return chain > 0 && stored(fix) == in_file(fix, state_of(fix, chain));
 }
 
-bool ChainThermostat::take(FixNH* fix, double rate) {
+bool ChainThermostat::take(FixNH* fix, const ShearingBox& shearing) {
   fix_ = fix;
   int dimension;
   if (fix->extract("t_target", dimension) == &(fix->*(&OfNH::t_target))) {
     // A run without a setup continues with the temperature that the last one left.
     const double measured = fix->*(&OfNH::t_current);
-    const bool taken = read() && acts_as_read(rate);
+    const bool taken = read() && acts_as_read(shearing);
     fix->*(&OfNH::t_current) = measured;
     if (taken) return true;
   }
@@ -166,14 +166,17 @@ void ChainThermostat::set_state(const NoseHooverState& state) const {
   fix_->*(&OfNH::t_current) = state.temperature;
 }
 
-void ChainThermostat::undo_half_step(double factor, double rate, const double x[3],
+void ChainThermostat::undo_half_step(double factor, const ShearingBox& shearing, const double x[3],
                                      double v[3]) const {
-  const double flow = rate * (x[1] - domain->boxlo[1]);
-  const VelocityMap map = sllod_half_step(factor, update->dt, rate);
-  const double y = v[1] / map.scale[1];
-  v[0] = (v[0] - flow - map.slope * y) / map.scale[0] + flow;
-  v[1] = y;
-  v[2] /= map.scale[2];
+  const manymove::dpd::Shear& shear = shearing.shear();
+  const double flow = shearing.has_flow() ? shearing.flow_at(x) : 0;
+  v[shear.flow] -= flow;
+  const VelocityMap map = sllod_half_step(factor, update->dt, shear);
+  Vector<double> u{v[0] / factor, v[1] / factor, v[2] / factor};
+  // One rate is not 0, so that the velocity along the gradient has only been scaled.
+  map.slope.times(-1 / factor).add_at(Vector<double>(u), u);
+  v[0] = u.x, v[1] = u.y, v[2] = u.z;
+  v[shear.flow] += flow;
 }
 
 void ChainThermostat::set_up() const {
@@ -181,7 +184,7 @@ void ChainThermostat::set_up() const {
 }
 
 // Lets the fix make the first half of a step on the atoms, without forces.
-bool ChainThermostat::acts_as_read(double rate) const {
+bool ChainThermostat::acts_as_read(const ShearingBox& shearing) const {
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   const auto copy_of = [&](double** array) {
     double* const begin = values > 0 ? array[0] : nullptr;
@@ -195,15 +198,18 @@ bool ChainThermostat::acts_as_read(double rate) const {
   const double factor = chain.half_step();
   fix_->initial_integrate(0);
   bool same = agree(state(), chain.state());
-  const VelocityMap map = sllod_half_step(factor, update->dt, rate);
+  const int along = shearing.shear().flow;
+  const VelocityMap map = sllod_half_step(factor, update->dt, shearing.shear());
   for (std::size_t k = 0; k < values; k += 3) {
-    const double flow = rate * (x[k + 1] - domain->boxlo[1]);
-    double expected[3] = {v[k] - flow, v[k + 1], v[k + 2]};
+    const double flow = shearing.has_flow() ? shearing.flow_at(&x[k]) : 0;
+    double expected[3] = {v[k], v[k + 1], v[k + 2]};
+    expected[along] -= flow;
     map.act_on(expected[0], expected[1], expected[2]);
-    expected[0] += flow;
+    expected[along] += flow;
     for (std::size_t a = 0; a < 3; ++a)
-      same = same && std::fabs(atom->v[0][k + a] - expected[a]) <=
-                         1e-9 * (1e-3 + std::fabs(v[k]) + std::fabs(v[k + a]) + std::fabs(flow));
+      same = same &&
+             std::fabs(atom->v[0][k + a] - expected[a]) <=
+                 1e-9 * (1e-3 + std::fabs(v[k + along]) + std::fabs(v[k + a]) + std::fabs(flow));
   }
   if (values > 0) {
     std::ranges::copy(x, atom->x[0]);

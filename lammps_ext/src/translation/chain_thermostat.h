@@ -4,6 +4,7 @@
 
 #include "core/dpd/engine.h"
 #include "pointers.h"
+#include "translation/shearing_box.h"
 
 namespace LAMMPS_NS {
 
@@ -23,11 +24,10 @@ class ChainThermostat : protected Pointers {
   // Whether the state of the fix is stored as set_state() restores it. For the first rank: the fix
   // stores nothing on the others.
   static bool has_known_layout(FixNH* fix);
-  // Whether an engine can do what the fix does at this rate of shear (0 for fix nvt), with a
-  // constant temperature:
-  // it has to act as expected on the atoms, which are restored. The layout must be known.
-  // Collective; ranks may disagree.
-  bool take(FixNH* fix, double rate);
+  // Whether an engine can do what the fix does in this shear (none for fix nvt), with a constant
+  // temperature: it has to act as expected on the atoms, which are restored. The layout must be
+  // known. Collective; ranks may disagree.
+  bool take(FixNH* fix, const ShearingBox& shearing);
   bool present() const { return fix_ != nullptr; }
   void describe(manymove::dpd::Settings& settings) const { settings.thermostat = settings_; }
 
@@ -35,13 +35,14 @@ class ChainThermostat : protected Pointers {
   manymove::dpd::NoseHooverState state() const;
   void set_state(const manymove::dpd::NoseHooverState& state) const;
   // Gives an atom the velocity that it had before a half step with this factor.
-  void undo_half_step(double factor, double rate, const double x[3], double v[3]) const;
+  void undo_half_step(double factor, const ShearingBox& shearing, const double x[3],
+                      double v[3]) const;
   // Gives the fix what follows from its state, so that it can make a step on the atoms.
   void set_up() const;
 
  private:
   bool read();
-  bool acts_as_read(double rate) const;
+  bool acts_as_read(const ShearingBox& shearing) const;
 
   FixNH* fix_ = nullptr;
   manymove::dpd::NoseHoover settings_;

@@ -125,7 +125,7 @@ void ScriptTranslation::check_fixes() {
     refusals_.add("pair_style " + dpd->style() + " with another integrator than fix mvv/" +
                   (dpd->scalars() == manymove::dpd::kTemperature ? "edpd" : "tdpd"));
   // nvt/sllod acts on the flow of a fix deform that is served, and nvt without a flow.
-  if (chain_ && ChainThermostat::is_sllod(chain_) != (shearing_.fix() != nullptr))
+  if (chain_ && ChainThermostat::is_sllod(chain_) != shearing_.has_flow())
     refusals_.add(name_of(chain_));
   open_face_ = open_face(false);
   ignores_losses_ = output->thermo->lostflag != Thermo::ERROR;
@@ -249,7 +249,7 @@ std::string ScriptTranslation::take_thermostat() {
   if (ChainThermostat::is_reversible(chain_)) return name_of(chain_) + " without integrator legacy";
   if (!refusals_.all_agree(comm->me != 0 || ChainThermostat::has_known_layout(chain_)))
     return name_of(chain_) + ", whose state is not stored as in known releases of LAMMPS";
-  if (!refusals_.all_agree(thermostat_.take(chain_, shearing_.rate()))) return name_of(chain_);
+  if (!refusals_.all_agree(thermostat_.take(chain_, shearing_))) return name_of(chain_);
   return why_no_engine();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fix deform of the tilt xy at a constant rate, as an engine has it.
+// fix deform of one tilt at a constant rate, as an engine has it.
 #pragma once
 
 #include "core/dpd/engine.h"
@@ -16,7 +16,17 @@ class ShearingBox : protected Pointers {
   // Takes the fix if it shears the box so, and returns whether it does.
   bool take(Fix* fix);
   const Fix* fix() const { return fix_; }  // null without shear
-  double rate() const { return rate_; }    // 0 without shear
+  // Its rate is 0 without shear. It begins at the present step.
+  const manymove::dpd::Shear& shear() const { return shear_; }
+  // Whether velocities are relative to a flow, and the flow at a place, along shear().flow.
+  bool has_flow() const { return fix_ && shear_.has_flow; }
+  double flow_at(const double x[3]) const;
+  // By how many lengths of the box along the flow its tilt exceeds this one, and by how many it
+  // grows in a step.
+  double periods_above(double tilt) const;
+  double periods_of_step() const;
+  // The place that an atom had before the fix carried it to that of the present step.
+  void undo_step(double x[3]) const;
 
   void describe(manymove::dpd::Settings& settings) const;
 
@@ -27,8 +37,11 @@ class ShearingBox : protected Pointers {
   void set_after_step() const;
 
  private:
+  double tilt() const;
+  double tilt_of_step() const;
+
   Fix* fix_ = nullptr;
-  double rate_ = 0;
+  manymove::dpd::Shear shear_;
 };
 
 }  // namespace LAMMPS_NS

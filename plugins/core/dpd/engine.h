@@ -154,21 +154,26 @@ struct Grid {
   std::vector<int> rank;
 };
 
-// Shear of the box along x, with the gradient of the velocity along y. The tilt xy is Box::tilt[0]
-// at the time step `begin` and grows by rate * Box::extent[1] per unit of time. The engine's
-// velocities, also in HostArrays, are relative to the flow (rate (y - low[1]), 0, 0), and positions
-// are those in the box with the tilt Engine::tilt(); see check_settings().
+// Shear of the box along the axis `flow`, with the gradient of the velocity along `gradient`, which
+// comes after it. The tilt of these axes is its Box::tilt at the time step `begin` and grows by
+// rate * Box::extent[gradient] per unit of time; positions are those in the box with the tilt
+// Engine::tilt(). If the particles have the flow, the engine's velocities, also in HostArrays, are
+// relative to it: rate (r - low)[gradient] along `flow`. If not, the box carries the particles, and
+// velocities do not change where one crosses it; see check_settings().
 struct Shear {
   double rate = 0;  // per unit of time; 0: no shear
   std::int64_t begin = 0;
+  int flow = 0, gradient = 1;
+  bool has_flow = true;
+  constexpr int tilt() const { return flow + gradient - 1; }  // index of Box::tilt
 };
 
 // A chain of Nose-Hoover thermostats, integrated in half steps before and after each step, as in
 // LAMMPS' fixes nvt and nvt/sllod: it scales the velocities relative to the flow, and each half
-// step takes half a time step times the rate of shear times v_y off v_x (SLLOD). As in LAMMPS 22
-// Jul 2025, this is in addition to what v_x loses to the flow when the particle moves along y: the
-// shear term acts twice. The masses of the chain are N_f k_B T time^2 of the first thermostat and
-// k_B T time^2 of the others.
+// step takes half a time step times the gradient of the flow times the velocity off it (SLLOD). As
+// in LAMMPS 22 Jul 2025, this is in addition to what a velocity loses to the flow when the particle
+// moves along its gradient: the shear term acts twice. The masses of the chain are N_f k_B T time^2
+// of the first thermostat and k_B T time^2 of the others.
 struct NoseHoover {
   int chain = 0;  // number of thermostats; 0: there is none
   double damping_time = 0, temperature = 0, boltzmann = 0;
@@ -403,8 +408,8 @@ class MANYMOVE_API Engine {
   virtual void set_box(const Box& way, const Box& next) = 0;
   // The time step of the present state. Local, as are energy_and_virial() and counters().
   virtual std::int64_t step() const = 0;
-  // The tilt xy of the box at a time step. Under shear it is the equivalent tilt whose magnitude is
-  // at most half of Box::extent[0].
+  // The tilt of Settings::shear at a time step. Under shear it is the equivalent tilt whose
+  // magnitude is at most half of the extent along the flow.
   virtual double tilt(std::int64_t step) const = 0;
   virtual EnergyAndVirial energy_and_virial() const = 0;
   // Those of upload() at step(). Local.

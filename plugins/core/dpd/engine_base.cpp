@@ -235,9 +235,8 @@ void EngineBase::measure_temperature() {
 }
 
 void EngineBase::follow_chain() {
-  // v becomes e^(-v_1 dt/2) v, and v_x loses the rate of shear times v_y dt/2.
-  apply_map(sllod_half_step(chain_.half_step(), settings_.time_step, settings_.shear.rate),
-            kIntegrated);
+  // v becomes e^(-v_1 dt/2) v, and loses the gradient of the flow times v dt/2.
+  apply_map(sllod_half_step(chain_.half_step(), settings_.time_step, settings_.shear), kIntegrated);
 }
 
 std::int64_t EngineBase::next_change() const {

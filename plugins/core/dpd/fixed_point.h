@@ -100,6 +100,28 @@ struct Matrix {
   }
 };
 
+// The gradient of a flow u = (xy y + xz z, yz z, 0).
+template <class Real>
+struct FlowGradient {
+  Real xy = 0, xz = 0, yz = 0;
+  MM_HD bool any() const { return xy != 0 || xz != 0 || yz != 0; }
+  MM_HD FlowGradient times(Real factor) const { return {factor * xy, factor * xz, factor * yz}; }
+  // v += u(r)
+  MM_HD void add_at(const auto& r, auto& v) const {
+    v.x = fused(xy, r.y, fused(xz, r.z, v.x));
+    v.y = fused(yz, r.z, v.y);
+  }
+};
+template <class Real>
+FlowGradient<Real> flow_gradient(const Shear& shear) {
+  FlowGradient<Real> flow;
+  if (shear.has_flow)
+    (shear.tilt() == 0   ? flow.xy
+     : shear.tilt() == 1 ? flow.xz
+                         : flow.yz) = static_cast<Real>(shear.rate);
+  return flow;
+}
+
 MM_HD std::uint32_t high_word(std::uint32_t a) { return a; }
 MM_HD std::uint32_t high_word(std::uint64_t a) { return static_cast<std::uint32_t>(a >> 32); }
 MM_HD std::uint32_t low_word(std::uint32_t) { return 0; }

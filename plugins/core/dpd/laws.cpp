@@ -190,7 +190,7 @@ Laws<P> laws_of(const Settings& s, double unit) {
   forces.law = laws.pairs.back();
   forces.laws = laws.pairs.data();
   forces.noise_scale = 1;
-  forces.shear = real(s.shear.rate);
+  forces.shear = flow_gradient<Real>(s.shear);
   if (s.pairs.transverse) {
     forces.across = laws.across.back();
     forces.law_beyond = beyond_transverse(forces.law, forces.across);

@@ -130,22 +130,28 @@ void check_pairs(const Settings& s) {
 // The engine's velocities are relative to the flow; forces that depend on the velocity itself are
 // therefore refused.
 void check_shear(const Settings& s) {
-  // The tilt grows by rate * L_y * dt per step, up to half of L_x, where the box is replaced by the
-  // equivalent one of the opposite tilt.
+  // d(tilt) = rate L_g dt, with L_g along the gradient, up to half of the extent along the flow,
+  // where the box is replaced by the equivalent one of the opposite tilt.
+  const int along = s.shear.flow, across = s.shear.gradient;
+  if (along < 0 || across <= along || across > 2)
+    refuse("shear has the flow along ", along, " and its gradient along ", across);
   Box tilted = s.box;
-  // d(tilt) = rate L_y dt.
-  const double of_step = s.shear.rate * s.box.extent[1] * s.time_step;
-  tilted.tilt[0] = 0.5 * s.box.extent[0] + std::fabs(of_step);
+  const double period = s.box.extent[along],
+               of_step = s.shear.rate * s.box.extent[across] * s.time_step;
+  tilted.tilt[s.shear.tilt()] = 0;
+  const bool tilts_otherwise = !is_upright(tilted);
+  tilted.tilt[s.shear.tilt()] = 0.5 * period + std::fabs(of_step);
   double width[3];
   widths_of(tilted, width);
   if (!std::isfinite(s.shear.rate)) refuse("the rate of shear is not finite: ", s.shear.rate);
-  if (!s.box.periodic[0] || !s.box.periodic[1] || s.box.tilt[1] != 0 || s.box.tilt[2] != 0)
-    refuse("shear needs a box that is periodic along x and y and not tilted along z");
-  if (width[0] < 2 * s.cutoff)
-    refuse("the box under shear is ", width[0],
-           " wide along x, less than twice the largest cutoff ", s.cutoff);
+  if (!s.box.periodic[along] || !s.box.periodic[across] || tilts_otherwise)
+    refuse(
+        "shear needs a box that is periodic along the flow and its gradient, with no other tilt");
+  if (width[along] < 2 * s.cutoff)
+    refuse("the box under shear is ", width[along], " wide along ", "xyz"[along],
+           ", less than twice the largest cutoff ", s.cutoff);
   // In a step of strain rate * dt places at the distance cutoff + skin come closer by this product.
-  if (std::fabs(of_step) > 0.1 * s.box.extent[0] ||
+  if (std::fabs(of_step) > 0.1 * period ||
       std::fabs(s.shear.rate) * s.time_step * (s.cutoff + s.skin) > 0.1 * s.skin)
     refuse("the rate of shear ", s.shear.rate, " is too high for the time step ", s.time_step,
            " and the skin ", s.skin, ": use a shorter time step or a wider skin");

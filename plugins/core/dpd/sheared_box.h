@@ -21,23 +21,24 @@ class ShearedBox : protected StepParameters {
   bool is_sheared() const { return settings_.shear.rate != 0; }
   // By how much the tilt grows in a step.
   double tilt_of_step() const {
-    return settings_.shear.rate * settings_.box.extent[1] * settings_.time_step;
+    return settings_.shear.rate * settings_.box.extent[settings_.shear.gradient] *
+           settings_.time_step;
   }
-  // In the equivalent box whose tilt is at most half of the extent along x.
+  // In the equivalent box whose tilt is at most half of the extent along the flow.
   double tilt_of(std::int64_t step) const {
-    return tilt_since_begin(step) -
-           static_cast<double>(periods_of_tilt(step)) * settings_.box.extent[0];
+    return tilt_since_begin(step) - static_cast<double>(periods_of_tilt(step)) * period();
   }
   // How many times the box has been replaced by the equivalent one whose tilt is smaller by the
-  // extent along x.
+  // extent along the flow.
   std::int64_t periods_of_tilt(std::int64_t step) const {
-    return is_sheared() ? std::llround(tilt_since_begin(step) / settings_.box.extent[0]) : 0;
+    return is_sheared() ? std::llround(tilt_since_begin(step) / period()) : 0;
   }
   // Positions are those of this step in the box of its tilt.
   void set_tilt(std::int64_t step) {
-    frame_.box.tilt[0] = tilt_of(step);
+    tilt_frame(step);
     periods_ = periods_of_tilt(step);
   }
+  void tilt_frame(std::int64_t step) { frame_.box.tilt[settings_.shear.tilt()] = tilt_of(step); }
   bool has_tilt_of(std::int64_t step) const { return periods_ == periods_of_tilt(step); }
 
   // ---- a box whose edges change their lengths ----
@@ -92,7 +93,7 @@ class ShearedBox : protected StepParameters {
   Settings settings_of_tilted_box() const {
     Settings tilted = settings_;
     if (is_sheared())
-      tilted.box.tilt[0] = 0.5 * settings_.box.extent[0] + std::fabs(tilt_of_step());
+      tilted.box.tilt[settings_.shear.tilt()] = 0.5 * period() + std::fabs(tilt_of_step());
     return tilted;
   }
   // The frame of a step under shear, or the frame so many steps later of the box that has not been
@@ -100,16 +101,17 @@ class ShearedBox : protected StepParameters {
   template <Precision P>
   CoordinateFrame<P> frame_of_step(std::int64_t step, int later) const {
     Box box = settings_.box;
-    box.tilt[0] = tilt_of(step);
-    if (later) box.tilt[0] += later * tilt_of_step();
+    double& tilt = box.tilt[settings_.shear.tilt()];
+    tilt = tilt_of(step);
+    if (later) tilt += later * tilt_of_step();
     CoordinateFrame<P> frame = frame_of<P>(box);
     frame.tilted = 1;
     return frame;
   }
   void tilt_cells(Cells& cells, std::int64_t step) const {
     const CoordinateFrame<Mixed> frame = frame_of_step<Mixed>(step, 0);
-    cells.edges.xy = frame.edges.xy;
-    cells.to.xy = frame.to.xy;
+    cells.edges = frame.edges;
+    cells.to = frame.to;
   }
   // Spheres for the next lists, after some that held for so many steps; zero: there were none.
   // Under shear and in a box that changes they leave a share of the skin to the strain, by which
@@ -149,9 +151,12 @@ class ShearedBox : protected StepParameters {
     s.forces.frame = frame_of_step<typename Step::Precision>(number, 0);
     s.motion.frame = frame_of_step<typename Step::Precision>(number, 1);
     tilt_cells(s.cells, number);
-    const auto share = static_cast<float>(tilt_of(number) / settings_of_tilted_box().box.tilt[0]);
-    s.shorts.edges.xy *= share;
-    s.density_shorts.edges.xy *= share;
+    const int k = settings_.shear.tilt();
+    const auto share = static_cast<float>(tilt_of(number) / settings_of_tilted_box().box.tilt[k]);
+    for (auto* shorts : {&s.shorts, &s.density_shorts}) {
+      Matrix<float>& edges = shorts->edges;
+      (k == 0 ? edges.xy : k == 1 ? edges.xz : edges.yz) *= share;
+    }
   }
   // The same in a box that changes.
   template <class Step>
@@ -181,8 +186,9 @@ class ShearedBox : protected StepParameters {
     const double strain = std::fabs(settings_.shear.rate) * settings_.time_step * steps;
     return strain * (settings_.cutoff + settings_.skin) / settings_.skin;
   }
+  double period() const { return settings_.box.extent[settings_.shear.flow]; }
   double tilt_since_begin(std::int64_t step) const {
-    const double first = settings_.box.tilt[0];
+    const double first = settings_.box.tilt[settings_.shear.tilt()];
     return is_sheared() ? first + tilt_of_step() * static_cast<double>(step - settings_.shear.begin)
                         : first;
   }

@@ -47,7 +47,7 @@ struct Forces {  // what the sum over one particle's neighbors needs
   const PotentialLaw<Real>* potentials;  // [types + 1][types + 1]; null: there are none
   bool lennard_jones;                    // all of them are of this form
   const TableNode* nodes;                // of all tables
-  Real shear;  // rate of the flow that velocities are relative to; 0: there is none
+  FlowGradient<Real> shear;              // of the flow that velocities are relative to
   std::conditional_t<has_scalars<P>, ScalarForces<Real>, NoScalarForces> scalars;
 };
 
@@ -134,11 +134,10 @@ MM_HD void add_pair(SumOf<P>& sum, const Forces<P>& f, const typename P::Positio
                     typename P::Real densities = 0) {
   using Real = typename P::Real;
   constexpr bool many_body = extra == Extra::many_body;
-  // r_ij and v_ij of Eqs. 3 to 5. Velocities are relative to the flow, which is faster by the rate
-  // of shear times y_ij at particle i.
+  // r_ij and v_ij of Eqs. 3 to 5. Velocities are relative to the flow, whose difference is added.
   const Vector<Real> r = separation<is_upright(plain, extra)>(f.frame, i, j);
   Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
-  if constexpr (may_be_sheared(plain, extra)) v.x = fused(f.shear, r.y, v.x);
+  if constexpr (may_be_sheared(plain, extra)) f.shear.add_at(r, v);
   const Real squared = dot(r, r);
   [[maybe_unused]] const Real approach = dot(r, v);
   if (sizeof(Real) == 8 && !(squared < f.cutoff_squared)) return;
@@ -463,19 +462,22 @@ MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
 }
 
 // The velocity relative to the flow where the particle is after a step: the flow there is faster by
-// the rate of shear times v_y dt.
-template <Precision P>
-MM_HD void follow_flow(typename P::Real shear, typename P::Real time_step,
-                       typename P::Velocity& v) {
-  v.x = fused(-shear * time_step, v.y, v.x);
+// its gradient times v dt.
+template <class Real>
+MM_HD void follow_flow(const FlowGradient<Real>& shear, Real time_step, auto& v) {
+  shear.times(-time_step).add_at(v, v);
 }
 
-// The place of a particle in the equivalent box whose tilt xy is smaller, or larger, by the extent
-// along x. Returns how much its image along x changes, which is image_y along y.
-MM_HD int change_tilt(auto& r, bool smaller, int image_y) {
-  const auto before = r.x;
-  r.x = smaller ? before + r.y : before - r.y;
-  return smaller ? image_y + (r.x < before) : -image_y - (r.x > before);
+// The place of a particle and its image in the equivalent box whose tilt is smaller, or larger, by
+// the extent along the flow.
+MM_HD void change_tilt(const Shear& shear, bool smaller, auto& r, auto& image) {
+  const auto across = shear.gradient == 1 ? r.y : r.z;
+  const int image_across = shear.gradient == 1 ? image.y : image.z;
+  auto& along = shear.flow == 0 ? r.x : r.y;
+  auto& image_along = shear.flow == 0 ? image.x : image.y;
+  const auto before = along;
+  along = smaller ? before + across : before - across;
+  image_along += smaller ? image_across + (along < before) : -image_across - (along > before);
 }
 
 }  // namespace manymove::dpd

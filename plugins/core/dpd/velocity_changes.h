@@ -103,28 +103,31 @@ MM_HD void add_products(Moments& sums, bool mixed, double finer, const double* u
 
 // Each component of v becomes scale v + shift, with slope times the former v_y added to v_x.
 struct VelocityMap {
-  double scale[3] = {1, 1, 1}, shift[3] = {}, slope = 0;
+  double scale[3] = {1, 1, 1}, shift[3] = {};
+  FlowGradient<double> slope;
   MM_HD void scale_all(double by) { scale[0] = scale[1] = scale[2] = by; }
   MM_HD bool changes_something() const {
-    bool changes = slope != 0;
+    bool changes = slope.any();
     for (int a = 0; a < 3; ++a) changes = changes || scale[a] != 1 || shift[a] != 0;
     return changes;
   }
   template <class Real>
   MM_HD void act_on(Real& x, Real& y, Real& z) const {
-    x = static_cast<Real>(
-        fused(static_cast<double>(x), scale[0], fused(static_cast<double>(y), slope, shift[0])));
-    y = static_cast<Real>(fused(static_cast<double>(y), scale[1], shift[1]));
-    z = static_cast<Real>(fused(static_cast<double>(z), scale[2], shift[2]));
+    const auto v = vector_of<double>(Vector<Real>{x, y, z});
+    Vector<double> more = {shift[0], shift[1], shift[2]};
+    slope.add_at(v, more);
+    x = static_cast<Real>(fused(v.x, scale[0], more.x));
+    y = static_cast<Real>(fused(v.y, scale[1], more.y));
+    z = static_cast<Real>(fused(v.z, scale[2], more.z));
   }
 };
 
 // Half a step of SLLOD with a thermostat that multiplies velocities relative to the flow by
-// `factor`: v_x also loses half a time step times the rate of shear times v_y.
-inline VelocityMap sllod_half_step(double factor, double time_step, double rate) {
+// `factor`: they also lose half a time step times the gradient of the flow times the velocity.
+inline VelocityMap sllod_half_step(double factor, double time_step, const Shear& shear) {
   VelocityMap map;
   map.scale_all(factor);
-  map.slope = -0.5 * time_step * rate;
+  map.slope = flow_gradient<double>(shear).times(-0.5 * time_step);
   return map;
 }
 

@@ -191,12 +191,12 @@ class CpuEngine final : public EngineBase {
     if (!is_sheared()) return;
     replace_box(step_, [&](bool smaller) {
       for_each_index(pool_, count_, [&](int i) {
-        image_[i].x += change_tilt(position_[i], smaller, image_[i].y);
+        change_tilt(settings_.shear, smaller, position_[i], image_[i]);
       });
       expired_ = true;
     });
     if (lists_built_ >= 0 && shear_ends_lists(lists_built_, step_)) expired_ = true;
-    frame_.box.tilt[0] = tilt(step_);
+    tilt_frame(step_);
     present_ = frame_of_step<P>(step_, 0);
     arguments_.motion.frame = frame_of_step<P>(step_, 1);
     tilt_cells(arguments_.cells, step_);

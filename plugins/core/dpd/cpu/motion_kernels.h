@@ -13,7 +13,7 @@ void move_on(const StepArguments<P>& s, int i, typename P::Position r, typename 
              Chunk& chunk) {
   const FaceCrossings crossing = drift(s.motion, r, v);
   // The flow where the particle is now is faster or slower.
-  if (s.forces.shear != 0) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
+  if (s.forces.shear.any()) follow_flow(s.forces.shear, s.motion.time_step, v);
   if (crossing.x | crossing.y | crossing.z) s.image[i].add(crossing.x, crossing.y, crossing.z);
   if (crossing.lost && v.tag > chunk.lost) chunk.lost = v.tag;
   if (s.sphere && moved_far(s.cells, s.sphere[i], r)) chunk.expired = true;

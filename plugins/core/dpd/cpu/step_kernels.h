@@ -245,10 +245,11 @@ class StepLoop {
       separate_in<true>();
   }
   // r_ij and r_ij . v_ij of Eqs. 3 to 5. Velocities are relative to the flow, whose difference is
-  // the rate of shear times y_ij along x.
+  // added.
   template <bool upright>
   void separate_in() {
     const CoordinateFrame<P> frame = s_.forces.frame;
+    [[maybe_unused]] const FlowGradient<Real> shear = s_.forces.shear;
     for (int n = 0; n < count_; ++n) {
       const Vector<Real> r = length_of<upright>(frame, a_[n], b_[n], c_[n]);
       x_[n] = r.x;
@@ -256,8 +257,13 @@ class StepLoop {
       z_[n] = r.z;
       squared_[n] = dot(r, r);
       if constexpr (!density) {
-        if constexpr (!upright) u_[n] = fused(s_.forces.shear, r.y, u_[n]);
-        approach_[n] = dot(r, Vector<Real>{u_[n], v_[n], w_[n]});
+        Vector<Real> v{u_[n], v_[n], w_[n]};
+        if constexpr (!upright) {
+          shear.add_at(r, v);
+          u_[n] = v.x;
+          v_[n] = v.y;
+        }
+        approach_[n] = dot(r, v);
       }
     }
   }
@@ -467,7 +473,7 @@ class StepLoop {
   }
   bool is_simple() const {
     return plain && !reading && !s_.motion.walls && !s_.motion.body_forces && !s_.motion.surfaces &&
-           !s_.motion.half_kicks && !s_.motion.frame.tilted && s_.forces.shear == 0 &&
+           !s_.motion.half_kicks && !s_.motion.frame.tilted && !s_.forces.shear.any() &&
            !s_.bonds.range && !s_.charged && !s_.next_near;
   }
 

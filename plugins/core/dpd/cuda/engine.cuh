@@ -35,7 +35,7 @@ class CudaEngine final : public DeviceEngine<P> {
       Base::lists_hold_, Base::look_at_bonds, Base::lose_particle, Base::moment_units_,
       Base::only_change_of, Base::plain_, Base::read_sums, Base::refuse_particle, Base::replace_box,
       Base::settings_, Base::settings_of_tilted_box, Base::step_, Base::step_to, Base::stream_,
-      Base::table_of, Base::tables, Base::target_of, Base::temperature_drops_, Base::tilt,
+      Base::table_of, Base::tables, Base::target_of, Base::temperature_drops_, Base::tilt_frame,
       Base::tilt_cells, Base::use, Base::velocity_sums_;
 
  public:
@@ -351,7 +351,7 @@ class CudaEngine final : public DeviceEngine<P> {
     counters_.steps += to - step_;
     step_ = to;
     if (is_dilated()) frame_.box = box_of_step(step_);
-    frame_.box.tilt[0] = tilt(step_);
+    tilt_frame(step_);
     p_.now = buffer_of(to);
     lists_hold_ = true;
     if (!temperature_drops_.empty())
@@ -442,7 +442,8 @@ class CudaEngine final : public DeviceEngine<P> {
     handled_ = built_ = step;
     if (is_sheared()) {
       replace_box(step, [&](bool smaller) {
-        change_tilts<P>(p_.count, smaller, p_.slot, p_.image, p_.present().position, stream_);
+        change_tilts<P>(p_.count, settings_.shear, smaller, p_.slot, p_.image,
+                        p_.present().position, stream_);
       });
       tilt_cells(cells_, step);
     }

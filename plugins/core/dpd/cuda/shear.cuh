@@ -23,21 +23,17 @@ void shear_box(Step<P>& base, const Settings& tilted) {
 // One thread per particle: its place in the equivalent box of smaller or larger tilt. image: by
 // index of the host, which is origin, or by slot.
 template <Precision P>
-__global__ void change_tilt_kernel(int count, bool smaller, const unsigned* origin, Image* image,
-                                   typename P::Position* position) {
+__global__ void change_tilt_kernel(int count, Shear shear, bool smaller, const unsigned* origin,
+                                   Image* image, typename P::Position* position) {
   const int i = index_of_thread();
-  if (i >= count) return;
-  typename P::Position r = position[i];
-  Image& at = image[origin[i]];
-  at.x += change_tilt(r, smaller, at.y);
-  position[i] = r;
+  if (i < count) change_tilt(shear, smaller, position[i], image[origin[i]]);
 }
 template <Precision P>
-void change_tilts(int count, bool smaller, const DeviceBuffer<unsigned>& origin,
+void change_tilts(int count, const Shear& shear, bool smaller, const DeviceBuffer<unsigned>& origin,
                   const DeviceBuffer<Image>& image,
                   const DeviceBuffer<typename P::Position>& position, cudaStream_t stream) {
-  launch_each(count, stream, &change_tilt_kernel<P>, count, smaller, origin.data(), image.data(),
-              position.data());
+  launch_each(count, stream, &change_tilt_kernel<P>, count, shear, smaller, origin.data(),
+              image.data(), position.data());
 }
 
 }  // namespace manymove::dpd

@@ -100,7 +100,7 @@ template <bool sheared, Precision P>
 __device__ bool move(const Step<P>& s, int i, typename P::Position& r, typename P::Velocity& v,
                      const BoundingSphere& sphere, long long next) {
   const FaceCrossings crossing = drift(s.motion, r, v);
-  if constexpr (sheared) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
+  if constexpr (sheared) follow_flow(s.forces.shear, s.motion.time_step, v);
   if (crossing.x | crossing.y | crossing.z)
     s.image[s.origin[i]].add(crossing.x, crossing.y, crossing.z);
   if (crossing.lost) lose(s.status, v.tag, next);

@@ -35,7 +35,7 @@ class DistributedEngine final : public DeviceEngine<P> {
       Base::is_sheared, Base::launch_first, Base::lists_hold_, Base::look_at_bonds,
       Base::lose_particle, Base::plain_, Base::reach_farther, Base::read_sums,
       Base::refuse_particle, Base::replace_box, Base::settings_, Base::settings_of_tilted_box,
-      Base::step_, Base::step_to, Base::stream_, Base::table_of, Base::tilt, Base::tilt_cells,
+      Base::step_, Base::step_to, Base::stream_, Base::table_of, Base::tilt_frame, Base::tilt_cells,
       Base::use;
   using typename Base::Misplaced, typename Base::State;
   static constexpr int kBuilt = ParticleStore<P>::kBuilt;
@@ -167,7 +167,7 @@ class DistributedEngine final : public DeviceEngine<P> {
     }
     counters_.steps += to - step_;
     step_ = to;
-    frame_.box.tilt[0] = tilt(step_);
+    tilt_frame(step_);
     read_sums(blocks_of(0, s_.count), s_.links.bonds > 0);
     if (charges_) charges_->set_sums(energy_and_virial_);
   }
@@ -454,8 +454,8 @@ class DistributedEngine final : public DeviceEngine<P> {
     if (!migrated_) {
       if (is_sheared())
         replace_box(step, [&](bool smaller) {
-          change_tilts<P>(s_.count, smaller, s_.slot, s_.image, s_.present().position,
-                          c_.streams.main);
+          change_tilts<P>(s_.count, settings_.shear, smaller, s_.slot, s_.image,
+                          s_.present().position, c_.streams.main);
         });
       migration_.migrate(s_.count);
       place(step);
