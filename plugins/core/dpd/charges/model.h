@@ -324,6 +324,15 @@ struct MeshLine {
       weight[0] = t * weight[0] * over;
     }
   }
+  // One of the points. A GPU has no registers for an index that is known at run time only.
+  MM_HD void choose(int which, int& chosen, double& of_chosen) const {
+    chosen = point[0];
+    of_chosen = weight[0];
+    MM_UNROLL for (int j = 1; j < order; ++j) {
+      chosen = j == which ? point[j] : chosen;
+      of_chosen = j == which ? weight[j] : of_chosen;
+    }
+  }
 };
 
 template <int order>
@@ -332,45 +341,27 @@ struct MeshStencil {
   MM_HD MeshStencil(const ChargeMesh& mesh, const ChargedPlace& p)
       : x(mesh, p.x, 0), y(mesh, p.y, 1), z(mesh, p.z, 2) {}
 
-  // Calls visit(index, weight) for all points of one of the planes, always in the same order.
+  // Calls visit(row, weight across x) for the rows of points along x, always in the same order.
   template <class Visit>
-  MM_HD void for_plane(const ChargeMesh& mesh, int plane, const Visit& visit) const {
-    int point = 0;
-    double along_z = 0;
-    // A GPU has no registers for an index that is known at run time only.
-    MM_UNROLL for (int c = 0; c < order; ++c) {
-      point = c == plane ? z.point[c] : point;
-      along_z = c == plane ? z.weight[c] : along_z;
-    }
-    MM_UNROLL for (int b = 0; b < order; ++b) {
-      const int row = (point * mesh.points[1] + y.point[b]) * mesh.points[0];
-      const double across_x = along_z * y.weight[b];
-      MM_UNROLL for (int a = 0; a < order; ++a) visit(row + x.point[a], across_x * x.weight[a]);
-    }
+  MM_HD void for_rows(const ChargeMesh& mesh, const Visit& visit) const {
+    MM_UNROLL for (int c = 0; c < order; ++c) MM_UNROLL for (int b = 0; b < order; ++b)
+        visit(z.point[c] * mesh.points[1] + y.point[b], z.weight[c] * y.weight[b]);
   }
 };
 
-// Calls add(point of the mesh, integer charge) for one plane of its points.
-template <int order, class Add>
-MM_HD void spread_charge(const ChargeMesh& mesh, const ChargedPlace& p, int plane, const Add& add) {
-  const double charge = p.charge / mesh.charge_unit;
-  MeshStencil<order>(mesh, p).for_plane(
-      mesh, plane, [&](int index, double weight) { add(index, nearest_integer(weight * charge)); });
+// What a charge, in units, adds to a point of this weight.
+MM_HD std::int64_t share_of(double charge, double weight) {
+  return nearest_integer(weight * charge);
 }
 
-// The part of the field at a place, times the coupling, that comes from one plane of its points.
-// The field is the sum of all, in their order.
-template <int order>
-MM_HD Vector<double> field_of_plane(const ChargeMesh& mesh, const ChargedPlace& p, int plane) {
-  Vector<double> field{0, 0, 0};
-  MeshStencil<order>(mesh, p).for_plane(mesh, plane, [&](int index, double weight) {
-    // Inverse transforms have real and imaginary parts exchanged.
-    const Wave across = mesh.second[index];
-    field.x = fused(weight, across.im, field.x);
-    field.y = fused(weight, across.re, field.y);
-    field.z = fused(weight, mesh.first[index].im, field.z);
-  });
-  return field;
+// The field at a place, times the coupling, is a sum over columns of its points, which have the
+// same x; each is summed over rows. Adds a point of a column.
+MM_HD void add_field(const ChargeMesh& mesh, int index, double weight, Vector<double>& field) {
+  // Inverse transforms have real and imaginary parts exchanged.
+  const Wave across = mesh.second[index];
+  field.x = fused(weight, across.im, field.x);
+  field.y = fused(weight, across.re, field.y);
+  field.z = fused(weight, mesh.first[index].im, field.z);
 }
 
 // Lines of the mesh along an axis: line l begins at begin(l).

@@ -24,9 +24,16 @@ void add_forces(const ChargeArguments& a, int first, int last, ChargeTotals* sum
                                static_cast<double>(of_pairs.force[1]) * a.law.force_unit,
                                static_cast<double>(of_pairs.force[2]) * a.law.force_unit};
     Vector<double> field{0, 0, 0};
-    if constexpr (order > 0)
-      for (int plane = 0; plane < order; ++plane)
-        field = field + field_of_plane<order>(a.mesh, p, plane);
+    if constexpr (order > 0) {
+      const MeshStencil<order> stencil(a.mesh, p);
+      Vector<double> column[order]{};
+      stencil.for_rows(a.mesh, [&](int row, double across_x) {
+        for (int k = 0; k < order; ++k)
+          add_field(a.mesh, row * a.mesh.points[0] + stencil.x.point[k],
+                    across_x * stencil.x.weight[k], column[k]);
+      });
+      for (const Vector<double>& each : column) field = field + each;
+    }
     a.force[p.number] = force + force_in(a.law, field, a.dipole, p);
     if constexpr (!reading) continue;
     ChargeTotals::split(of_pairs, [&](int k, std::int64_t high, std::int64_t low) {
@@ -48,14 +55,20 @@ void forces(const ChargeArguments& a, int first, int last, ChargeTotals* sums) {
 void spread(const ChargeArguments& a, int first, int last) {
   std::int64_t* const charge = a.mesh.charge;
   for_constant<5, 2, 3, 4, 6, 7>(a.mesh.order, [&](auto order) {
-    for (int k = first; k < last; ++k)
-      for (int plane = 0; plane < order(); ++plane)
-        spread_charge<order()>(a.mesh, a.place[k], plane, [&](int index, std::int64_t units) {
+    for (int k = first; k < last; ++k) {
+      const MeshStencil<order()> stencil(a.mesh, a.place[k]);
+      const double units = a.place[k].charge / a.mesh.charge_unit;
+      stencil.for_rows(a.mesh, [&](int row, double across_x) {
+        for (int c = 0; c < order(); ++c) {
+          std::int64_t* const to = charge + row * a.mesh.points[0] + stencil.x.point[c];
+          const std::int64_t share = share_of(units, across_x * stencil.x.weight[c]);
           if (a.shared)
-            __atomic_fetch_add(charge + index, units, __ATOMIC_RELAXED);
+            __atomic_fetch_add(to, share, __ATOMIC_RELAXED);
           else
-            charge[index] += units;
-        });
+            *to += share;
+        }
+      });
+    }
   });
 }
 

@@ -75,15 +75,22 @@ __global__ void place_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
 
 // ---- the mesh ----
 
-// One thread per charge and plane of its points.
+// One thread per charge and column of its points, so that neighbors in memory are of neighboring
+// threads.
 template <Precision P, int order>
 __global__ void spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
-  const int thread = index_of_thread(), k = thread / order, plane = thread % order;
+  const int thread = index_of_thread(), k = thread / order;
   if (k >= a.charges || a.step.is_stale()) return;
   const ChargedPlace p = a.place[k];
-  auto* const charge = reinterpret_cast<Counter*>(a.mesh.charge);
-  spread_charge<order>(a.mesh, p, plane,
-                       [&](int index, std::int64_t units) { add_integer(charge + index, units); });
+  const double units = p.charge / a.mesh.charge_unit;
+  const MeshStencil<order> stencil(a.mesh, p);
+  int point;
+  double weight;
+  stencil.x.choose(thread % order, point, weight);
+  auto* const charge = reinterpret_cast<Counter*>(a.mesh.charge) + point;
+  stencil.for_rows(a.mesh, [&](int row, double across_x) {
+    add_integer(charge + row * a.mesh.points[0], share_of(units, across_x * weight));
+  });
 }
 
 // ---- waves one by one ----
@@ -261,18 +268,25 @@ __device__ void add_over_lanes(std::int64_t& sum) {
   sum = value;
 }
 
-// The field at a charge, which all of its lanes have: each plane of points is the work of a lane.
+// The field at a charge, which all of its lanes have: each column of points is the work of a lane.
 template <int order>
 __device__ Vector<double> field_of_lanes(const ChargeMesh& mesh, const ChargedPlace& p, int lane) {
   Vector<double> own{0, 0, 0}, field{0, 0, 0};
-  if (lane < order) own = field_of_plane<order>(mesh, p, lane);
-  const auto of_plane = [&](double value, int plane) {
-    return __shfl_sync(kWholeWarp, value, plane, kLanesOfCharge);
+  if (lane < order) {
+    const MeshStencil<order> stencil(mesh, p);
+    int point;
+    double weight;
+    stencil.x.choose(lane, point, weight);
+    stencil.for_rows(mesh, [&](int row, double across_x) {
+      add_field(mesh, row * mesh.points[0] + point, across_x * weight, own);
+    });
+  }
+  const auto of_column = [&](double value, int k) {
+    return __shfl_sync(kWholeWarp, value, k, kLanesOfCharge);
   };
 #pragma unroll
-  for (int plane = 0; plane < order; ++plane)
-    field = field +
-            Vector<double>{of_plane(own.x, plane), of_plane(own.y, plane), of_plane(own.z, plane)};
+  for (int k = 0; k < order; ++k)
+    field = field + Vector<double>{of_column(own.x, k), of_column(own.y, k), of_column(own.z, k)};
   return field;
 }
 
