@@ -44,10 +44,12 @@ MM_HD double value_of(const Cubic& p, double t) {
 }
 
 struct ChargeLaw {
-  Matrix<double> edges;  // from units of the frame to lengths
+  Matrix<double> edges;      // from units of the frame to lengths
+  Matrix<float> near_edges;  // the same, for the choice of near places
   bool tilted;
-  double cutoff_squared, near_squared;  // the latter with the error of places without tails
-  double intervals;                     // of the tables, per length
+  float near_squared;  // with a margin for rounding and for places without tails
+  double cutoff_squared;
+  double intervals;  // of the tables, per length
   double coupling;
   double force_unit, energy_unit;    // of sums of integers
   double force_scale, energy_scale;  // coupling over these units
@@ -86,15 +88,21 @@ struct ChargeTotals {
   }
 };
 
+template <class Real>
+MM_HD Vector<Real> separation_of(const Matrix<Real>& edges, bool tilted, const ChargedPlace& i,
+                                 const ChargedPlace& j) {
+  const auto along = [](std::uint32_t a, std::uint32_t b) {
+    return static_cast<Real>(static_cast<std::int32_t>(a - b));
+  };
+  return edges.times(along(i.x, j.x), along(i.y, j.y), along(i.z, j.z), tilted);
+}
 MM_HD Vector<double> separation(const ChargeLaw& law, const ChargedPlace& i,
                                 const ChargedPlace& j) {
-  const auto along = [](std::uint32_t a, std::uint32_t b) {
-    return static_cast<double>(static_cast<std::int32_t>(a - b));
-  };
-  return law.edges.times(along(i.x, j.x), along(i.y, j.y), along(i.z, j.z), law.tilted);
+  return separation_of(law.edges, law.tilted, i, j);
 }
+// Whether the pair may be within the cutoff; add_pair() decides.
 MM_HD bool are_near(const ChargeLaw& law, const ChargedPlace& i, const ChargedPlace& j) {
-  const Vector<double> r = separation(law, i, j);
+  const Vector<float> r = separation_of(law.near_edges, law.tilted, i, j);
   return (dot(r, r) < law.near_squared) & (i.number != j.number);
 }
 // With the tails of both places.

@@ -248,13 +248,18 @@ ChargePlan::ChargePlan(const Settings& s)
   law.edges = {s.box.extent[0] * unit[0], s.box.extent[1] * unit[1], s.box.extent[2] * unit[2],
                s.box.tilt[0] * unit[1],   s.box.tilt[1] * unit[2],   s.box.tilt[2] * unit[2]};
   law.tilted = !is_upright(s.box);
-  law.cutoff_squared = law.near_squared = cutoff_ * cutoff_;
+  const auto single = [](double edge) { return static_cast<float>(edge); };
+  law.near_edges = {single(law.edges.xx), single(law.edges.yy), single(law.edges.zz),
+                    single(law.edges.xy), single(law.edges.xz), single(law.edges.yz)};
+  const double longest = frame_[0] + frame_[1] + frame_[2] + std::fabs(s.box.tilt[0]) +
+                         std::fabs(s.box.tilt[1]) + std::fabs(s.box.tilt[2]),
+               near = (1 + 1e-6) * cutoff_ + 0x1p-21 * longest;
+  law.near_squared = single(near * near);
+  law.cutoff_squared = cutoff_ * cutoff_;
   law.intervals = kTableIntervals / cutoff_;
   law.coupling = c.coupling;
   for (int kind = 1; kind < 4; ++kind) left_out_[kind] = 1 - c.special[kind];
   if (points_) {
-    // Without their tails, places are up to 2^-32 of the frame lower.
-    law.near_squared *= 1 + 0x1p-28 * *std::max_element(frame_.begin(), frame_.end()) / cutoff_;
     law.screening = c.screening;
     law.least_squared = law.cutoff_squared / (kNearest * kNearest);
     largest_force_ = 16 / law.cutoff_squared;
