@@ -94,6 +94,23 @@ MM_HD void dft(Complex<V> (&a)[R]) {
   }
 }
 
+// Two lines of reals a and b in one transform. together(a, b) is a + i b; apart() gives the
+// transforms of both at k from that of a + i b at k and at length - k.
+template <class V>
+MM_HD Complex<V> together(const Complex<V>& a, const Complex<V>& b) {
+  return {a.re - b.im, a.im + b.re};
+}
+template <class V>
+MM_HD Complex<V> conjugate(const Complex<V>& a) {
+  return {a.re, -a.im};
+}
+template <class V>
+MM_HD void apart(const Complex<V>& at_k, const Complex<V>& mirrored, Complex<V>& a, Complex<V>& b) {
+  a = (at_k + conjugate(mirrored)) * 0.5;
+  const Complex<V> difference = (at_k - conjugate(mirrored)) * 0.5;
+  b = {difference.im, -difference.re};
+}
+
 // Butterfly `t` of length / R of a stage: `done` is the product of the radices before. It takes
 // from[t + k length / R] and gives to[place + k done]; twiddle[j] is exp(-2 pi i j / length).
 MM_HD int fft_place(int radix, int done, int t) { return t % done + t / done * done * radix; }

@@ -292,16 +292,24 @@ struct ChargeMesh {
   double charge_unit;  // of the sums of integers
   double per_volume;   // coupling over the volume of the mesh
   double quarter;      // 1 / (4 alpha^2)
-  // Influence function by |n|, [points[2] / 2 + 1][points[1] / 2 + 1][points[0] / 2 + 1]; in a
-  // tilted box by n, [z][y][x].
+  // Influence function by |n|, [points[2] / 2 + 1][points[1] / 2 + 1][half()]; in a tilted box by
+  // n, [points[2]][points[1]][half()].
   const double* influence;
   FftPlan plan[3];
   const Wave* twiddle[3];
-  // [z][y][x]: the charges, their transform and then the field along z, the field along x and y.
-  std::int64_t* charge;
-  Wave *first, *second;
+  std::int64_t* charge;  // [z][y][x]
+  // Waves, [z][y][half()]: of the first the charges; then of all the fields along x, y and z, and
+  // at last these fields at points of the mesh, in rows of 2 half() reals.
+  Wave* waves[3];
 
-  MM_HD int size() const { return points[0] * points[1] * points[2]; }
+  MM_HD int rows() const { return points[1] * points[2]; }
+  MM_HD int pairs_of_rows() const { return (rows() + 1) / 2; }
+  MM_HD int size() const { return points[0] * rows(); }
+  // Waves along x: the others are the conjugates of these, because charges and fields are real.
+  MM_HD int half() const { return points[0] / 2 + 1; }
+  MM_HD double& field(int axis, int row, int x) const {
+    return reinterpret_cast<double*>(waves[axis] + static_cast<std::int64_t>(row) * half())[x];
+  }
 };
 
 // Weights of the B-spline of an order at the points around a place: point[j] has weight[j].
@@ -364,27 +372,23 @@ MM_HD std::int64_t share_of(double charge, double weight) {
 
 // The field at a place, times the coupling, is a sum over columns of its points, which have the
 // same x; each is summed over rows. Adds a point of a column.
-MM_HD void add_field(const ChargeMesh& mesh, int index, double weight, Vector<double>& field) {
-  // Inverse transforms have real and imaginary parts exchanged.
-  const Wave across = mesh.second[index];
-  field.x = fused(weight, across.im, field.x);
-  field.y = fused(weight, across.re, field.y);
-  field.z = fused(weight, mesh.first[index].im, field.z);
+MM_HD void add_field(const ChargeMesh& mesh, int row, int x, double weight, Vector<double>& field) {
+  field.x = fused(weight, mesh.field(0, row, x), field.x);
+  field.y = fused(weight, mesh.field(1, row, x), field.y);
+  field.z = fused(weight, mesh.field(2, row, x), field.z);
 }
 
-// Lines of the mesh along an axis: line l begins at begin(l).
-struct MeshLines {
-  int stride, inner, plane;
+// Lines of waves along y or z: line l begins at begin(l).
+struct WaveLines {
+  int count, stride, plane;
 
-  MM_HD MeshLines(const int (&points)[3], int axis)
-      : stride(axis == 0   ? 1
-               : axis == 1 ? points[0]
-                           : points[0] * points[1]),
-        inner(axis == 0 ? 1 : stride),
-        plane(stride * points[axis]) {}
-  // Lines that differ by less than `inner` lie side by side.
+  MM_HD WaveLines(const ChargeMesh& mesh, int axis)
+      : count(mesh.half() * mesh.points[3 - axis]),
+        stride(axis == 1 ? mesh.half() : mesh.half() * mesh.points[1]),
+        plane(stride * mesh.points[axis]) {}
+  // Lines that differ by less than the stride lie side by side.
   MM_HD std::int64_t begin(int line) const {
-    return static_cast<std::int64_t>(line / inner) * plane + line % inner;
+    return static_cast<std::int64_t>(line / stride) * plane + line % stride;
   }
 };
 
@@ -471,10 +475,11 @@ MM_HD void add_energy(double term, const double (&k)[3], double quarter, WaveSum
   sums.virial[5] += term * (v * (k[1] * k[2]));
 }
 
-// The fields of one wave: E_x + i E_y across z and E_z along z, with real and imaginary parts
-// exchanged, so that a forward transform is the inverse one.
+// The conjugate fields of one wave, so that a forward transform of them is the inverse one: of each
+// axis `turned` times the slope.
 struct WaveFields {
-  Wave across, along;
+  Wave turned;
+  double slope[3];
 };
 
 // The fields E(k) = -i k G(k) rho(k) over the volume (Eq. 11 of the paper) of the wave (x, y, z) of
@@ -483,32 +488,37 @@ template <bool reading>
 MM_HD WaveFields solve_wave(const ChargeMesh& mesh, int x, int y, int z, const Wave& rho,
                             WaveSums& sums) {
   const int at[3] = {x, y, z};
-  double n_of[3], differentiated[3], slope[3];
-  int mirrored[3];
+  const auto periods = [&](int a, int p) {
+    return static_cast<double>(2 * p < mesh.points[a] ? p : p - mesh.points[a]);
+  };
+  WaveFields fields;
+  double differentiated[3];
+  int stored[3], along[3];
   MM_UNROLL for (int a = 0; a < 3; ++a) {
     const int n = mesh.points[a];
-    n_of[a] = 2 * at[a] < n ? at[a] : at[a] - n;
-    mirrored[a] = mesh.lattice.tilted || 2 * at[a] <= n ? at[a] : n - at[a];
+    const bool by_size = a == 0 || !mesh.lattice.tilted;
+    along[a] = by_size ? n / 2 + 1 : n;
+    stored[a] = by_size && 2 * at[a] > n ? n - at[a] : at[a];
     // The highest wave of an even number of points has no derivative.
-    differentiated[a] = 2 * at[a] == n ? 0.0 : n_of[a];
+    differentiated[a] = 2 * at[a] == n ? 0.0 : periods(a, at[a]);
   }
-  mesh.lattice.wave(differentiated, slope);
-  const auto along = [&](int a) {
-    return mesh.lattice.tilted ? mesh.points[a] : mesh.points[a] / 2 + 1;
-  };
+  mesh.lattice.wave(differentiated, fields.slope);
   const double g =
-      mesh.influence[(static_cast<std::int64_t>(mirrored[2]) * along(1) + mirrored[1]) * along(0) +
-                     mirrored[0]];
+      mesh.influence[(static_cast<std::int64_t>(stored[2]) * along[1] + stored[1]) * along[0] +
+                     stored[0]];
   if constexpr (reading) {
-    double k[3];
-    mesh.lattice.wave(n_of, k);
-    add_energy(g * (rho.re * rho.re + rho.im * rho.im), k, mesh.quarter, sums);
+    // With the conjugate wave, which is not stored.
+    for (int which = 0; which < (x == 0 || 2 * x == mesh.points[0] ? 1 : 2); ++which) {
+      double n[3], k[3];
+      for (int a = 0; a < 3; ++a)
+        n[a] = periods(a, which == 0 || at[a] == 0 ? at[a] : mesh.points[a] - at[a]);
+      mesh.lattice.wave(n, k);
+      add_energy(g * (rho.re * rho.re + rho.im * rho.im), k, mesh.quarter, sums);
+    }
   }
-  const double scale = g * mesh.per_volume, a = rho.re * scale, b = rho.im * scale;
-  // Explicitly fused: compilers make vector instructions of such pairs of sums and differences that
-  // are fused even where contraction is switched off (GCC 12).
-  return {{fused(slope[1], b, -(slope[0] * a)), fused(slope[1], a, slope[0] * b)},
-          {-(slope[2] * a), slope[2] * b}};
+  const double scale = g * mesh.per_volume;
+  fields.turned = {rho.im * scale, rho.re * scale};
+  return fields;
 }
 
 }  // namespace manymove::dpd

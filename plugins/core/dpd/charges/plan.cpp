@@ -160,42 +160,38 @@ std::vector<double> influence_of(const ChargeMesh& mesh) {
   const auto dot = [](const double (&a)[3], const double (&b)[3]) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
   };
+  const auto value = [&](const Line& x, const Line& y, const Line& z) {
+    double k[3], sum = 0;
+    mesh.lattice.wave({x.n, y.n, z.n}, k);
+    const double squared = dot(k, k), squares = x.squares * y.squares * z.squares;
+    if (squared == 0) return 0.0;
+    for (int c = 0; c <= 2 * kAliases; ++c)
+      for (int b = 0; b <= 2 * kAliases; ++b)
+        for (int a = 0; a <= 2 * kAliases; ++a) {
+          double of_alias[3], weight = x.weight[a] * y.weight[b] * z.weight[c];
+          mesh.lattice.wave({x.alias[a], y.alias[b], z.alias[c]}, of_alias);
+          const double exponent = dot(of_alias, of_alias) * mesh.quarter;
+          if (tilted) weight *= exponent < 100 ? exponential(-exponent) : 0;
+          sum += dot(k, of_alias) / dot(of_alias, of_alias) * weight;
+        }
+    return 4 * kPi * sum / (squared * squares * squares);
+  };
   std::vector<double> influence;
-  for (const Line& z : line[2])
-    for (const Line& y : line[1])
-      for (const Line& x : line[0]) {
-        double k[3], sum = 0;
-        mesh.lattice.wave({x.n, y.n, z.n}, k);
-        const double squared = dot(k, k), squares = x.squares * y.squares * z.squares;
-        for (int c = 0; squared > 0 && c <= 2 * kAliases; ++c)
-          for (int b = 0; b <= 2 * kAliases; ++b)
-            for (int a = 0; a <= 2 * kAliases; ++a) {
-              double of_alias[3], weight = x.weight[a] * y.weight[b] * z.weight[c];
-              mesh.lattice.wave({x.alias[a], y.alias[b], z.alias[c]}, of_alias);
-              const double exponent = dot(of_alias, of_alias) * mesh.quarter;
-              if (tilted) weight *= exponent < 100 ? exponential(-exponent) : 0;
-              sum += dot(k, of_alias) / dot(of_alias, of_alias) * weight;
-            }
-        influence.push_back(squared > 0 ? 4 * kPi * sum / (squared * squares * squares) : 0);
+  const auto& [xs, ys, zs] = line;
+  for (std::size_t z = 0; z < zs.size(); ++z)
+    for (std::size_t y = 0; y < ys.size(); ++y)
+      for (std::size_t x = 0; x < static_cast<std::size_t>(mesh.half()); ++x) {
+        influence.push_back(value(xs[x], ys[y], zs[z]));
+        if (!tilted || (2 * x != xs.size() && 2 * y != ys.size() && 2 * z != zs.size())) continue;
+        // For the highest wave of an even number of points: the mean of n and -n, which are the
+        // same point of the mesh, so that fields are real.
+        const auto negative = [](const std::vector<Line>& lines, std::size_t p) -> const Line& {
+          return lines[p == 0 ? 0 : lines.size() - p];
+        };
+        influence.back() =
+            0.5 * (influence.back() + value(negative(xs, x), negative(ys, y), negative(zs, z)));
       }
   return influence;
-}
-
-// In a tilted box: for the highest wave of an even number of points, the mean of n and -n, which
-// are the same point of the mesh, so that fields are real.
-void average_highest_waves(const ChargeMesh& mesh, std::vector<double>& influence) {
-  const auto& n = mesh.points;
-  const auto at = [&](int x, int y, int z) -> double& {
-    return influence[static_cast<std::size_t>((z * n[1] + y) * n[0] + x)];
-  };
-  const auto negative = [&](int p, int a) { return p == 0 ? 0 : n[a] - p; };
-  for (int z = 0; z < n[2]; ++z)
-    for (int y = 0; y < n[1]; ++y)
-      for (int x = 0; x < n[0]; ++x)
-        if (2 * x == n[0] || 2 * y == n[1] || 2 * z == n[2]) {
-          double &here = at(x, y, z), &there = at(negative(x, 0), negative(y, 1), negative(z, 2));
-          here = there = 0.5 * (here + there);
-        }
 }
 
 }  // namespace
@@ -309,7 +305,6 @@ void ChargePlan::make_mesh(const Settings& s) {
   mesh.quarter = quarter_;
   mesh.lattice = lattice_;
   influence = influence_of(mesh);
-  if (lattice_.tilted) average_highest_waves(mesh, influence);
 }
 
 // As ReciprocalLattice::wave(), but with a diagonal that is multiplied before it is divided: the

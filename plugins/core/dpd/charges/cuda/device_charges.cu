@@ -113,39 +113,44 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// `some` lines of a mesh along an axis, which a block has in shared memory.
+__host__ __device__ int lines_along(const ChargeMesh& mesh, int axis) {
+  return axis == 0 ? mesh.pairs_of_rows() : WaveLines(mesh, axis).count;
+}
+
+// `some` lines along an axis, which a block has in shared memory: of waves along y or z; along x,
+// of pairs of rows.
 template <int some>
 struct BlockLines {
   static constexpr int kPitch = some == 1 ? 1 : some + 1;  // spreads lines over banks
   const ChargeMesh& mesh;
   const int axis, length, first, here;
-  const MeshLines along;
 
   __device__ BlockLines(const ChargeMesh& mesh, int axis)
       : mesh(mesh),
         axis(axis),
         length(mesh.points[axis]),
         first(static_cast<int>(blockIdx.x) * some),
-        here(min(some, mesh.size() / length - first)),
-        along(mesh.points, axis) {}
+        here(min(some, lines_along(mesh, axis) - first)) {}
 
   static __device__ int at(int k, int line) { return k * kPitch + line; }
-  // Calls visit(k, line, index in the mesh). Neighbors in memory are of one line along x, and
-  // otherwise of different lines.
+  // Calls visit(k, line, index of the wave). Neighbors in memory are of different lines.
   template <class Visit>
-  __device__ void for_each(const Visit& visit) const {
+  __device__ void for_waves(const Visit& visit) const {
+    const WaveLines along(mesh, axis);
+    const int thread = static_cast<int>(threadIdx.x), line = thread % some;
+    if (line >= here) return;
+    const std::int64_t begin = along.begin(first + line);
+    for (int k = thread / some; k < length; k += kThreads / some)
+      visit(k, line, begin + static_cast<std::int64_t>(k) * along.stride);
+  }
+  // Calls visit(k, line, row, whether there is a second row) for k below `end`.
+  template <class Visit>
+  __device__ void for_rows(int end, const Visit& visit) const {
     const int thread = static_cast<int>(threadIdx.x);
-    const auto index = [&](int k, int line) {
-      return along.begin(first + line) + static_cast<std::int64_t>(k) * along.stride;
-    };
-    if (axis == 0) {
-      for (int line = thread / 32; line < here; line += kThreads / 32)
-        for (int k = thread % 32; k < length; k += 32) visit(k, line, index(k, line));
-      return;
+    for (int line = thread / 32; line < here; line += kThreads / 32) {
+      const int row = 2 * (first + line);
+      for (int k = thread % 32; k < end; k += 32) visit(k, line, row, row + 1 < mesh.rows());
     }
-    const int line = thread % some;
-    if (line < here)
-      for (int k = thread / some; k < length; k += kThreads / some) visit(k, line, index(k, line));
   }
 
   template <int R>
@@ -175,30 +180,76 @@ struct BlockLines {
   }
 };
 
-// One block for `some` lines of `first`, or of `second` where blockIdx.y is 1. of_charges: the
-// values are the integer charges, which are 0 afterwards.
+// One block for `some` pairs of rows: from charges, which are 0 afterwards, to waves along x.
 template <int some>
 __global__ void __launch_bounds__(kThreads)
-    fft_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step, int axis,
-               bool of_charges) {
+    charges_to_waves_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
+  extern __shared__ Wave memory[];
+  if (step.is_stale()) return;
+  const BlockLines<some> lines(mesh, 0);
+  const int length = lines.length, half = mesh.half();
+  Wave *from = memory, *to = memory + length * lines.kPitch;
+  lines.for_rows(length, [&](int k, int line, int row, bool second) {
+    const auto take = [&](int which) {
+      std::int64_t& charge = mesh.charge[static_cast<std::int64_t>(which) * length + k];
+      const double value = static_cast<double>(charge) * mesh.charge_unit;
+      charge = 0;
+      return value;
+    };
+    from[lines.at(k, line)] = {take(row), second ? take(row + 1) : 0.0};
+  });
+  __syncthreads();
+  lines.transform(from, to);
+  lines.for_rows(half, [&](int k, int line, int row, bool second) {
+    Wave a, b;
+    apart(from[lines.at(k, line)], from[lines.at(k == 0 ? 0 : length - k, line)], a, b);
+    Wave* const waves = mesh.waves[0] + static_cast<std::int64_t>(row) * half + k;
+    waves[0] = a;
+    if (second) waves[half] = b;
+  });
+}
+
+// The reverse, of the field along the axis blockIdx.y.
+template <int some>
+__global__ void __launch_bounds__(kThreads)
+    waves_to_fields_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
+  extern __shared__ Wave memory[];
+  if (step.is_stale()) return;
+  const BlockLines<some> lines(mesh, 0);
+  const int length = lines.length, half = mesh.half(), axis = static_cast<int>(blockIdx.y);
+  Wave *from = memory, *to = memory + length * lines.kPitch;
+  lines.for_rows(half, [&](int k, int line, int row, bool second) {
+    const Wave* const waves = mesh.waves[axis] + static_cast<std::int64_t>(row) * half + k;
+    const Wave a = waves[0], b = second ? waves[half] : Wave{0, 0};
+    from[lines.at(k, line)] = together(a, b);
+    if (k > 0 && 2 * k < length)
+      from[lines.at(length - k, line)] = together(conjugate(a), conjugate(b));
+  });
+  __syncthreads();
+  lines.transform(from, to);
+  lines.for_rows(length, [&](int k, int line, int row, bool second) {
+    const Wave both = from[lines.at(k, line)];
+    mesh.field(axis, row, k) = both.re;
+    if (second) mesh.field(axis, row + 1, k) = both.im;
+  });
+}
+
+// One block for `some` lines of waves along an axis, y or z, of the field along the axis
+// blockIdx.y.
+template <int some>
+__global__ void __launch_bounds__(kThreads)
+    fft_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step, int axis) {
   extern __shared__ Wave memory[];
   if (step.is_stale()) return;
   const BlockLines<some> lines(mesh, axis);
   Wave *from = memory, *to = memory + lines.length * lines.kPitch;
-  Wave* const values = blockIdx.y == 0 ? mesh.first : mesh.second;
-  lines.for_each([&](int k, int line, std::int64_t index) {
-    Wave& value = from[lines.at(k, line)];
-    if (!of_charges) {
-      value = values[index];
-      return;
-    }
-    value = {static_cast<double>(mesh.charge[index]) * mesh.charge_unit, 0.0};
-    mesh.charge[index] = 0;
-  });
+  Wave* const waves = mesh.waves[blockIdx.y];
+  lines.for_waves(
+      [&](int k, int line, std::int64_t index) { from[lines.at(k, line)] = waves[index]; });
   __syncthreads();
   lines.transform(from, to);
-  lines.for_each(
-      [&](int k, int line, std::int64_t index) { values[index] = from[lines.at(k, line)]; });
+  lines.for_waves(
+      [&](int k, int line, std::int64_t index) { waves[index] = from[lines.at(k, line)]; });
 }
 
 // One block for `some` lines along z: from the transform of the charges along x and y to the fields
@@ -210,40 +261,38 @@ __global__ void __launch_bounds__(kThreads)
   if (step.is_stale()) return;
   const BlockLines<some> lines(mesh, 2);
   const int size = lines.length * lines.kPitch;
-  Wave *from = memory, *to = memory + size, *other = memory + 2 * size;
-  lines.for_each(
-      [&](int k, int line, std::int64_t index) { from[lines.at(k, line)] = mesh.first[index]; });
+  Wave *rho = memory, *to = memory + size, *field = memory + 2 * size;
+  lines.for_waves(
+      [&](int k, int line, std::int64_t index) { rho[lines.at(k, line)] = mesh.waves[0][index]; });
   __syncthreads();
-  lines.transform(from, to);
-  lines.for_each([&](int k, int line, std::int64_t) {
-    const int xy = lines.first + line;
-    WaveSums none;
-    const WaveFields fields = solve_wave<false>(mesh, xy % mesh.points[0], xy / mesh.points[0], k,
-                                                from[lines.at(k, line)], none);
-    from[lines.at(k, line)] = fields.along;
-    other[lines.at(k, line)] = fields.across;
-  });
-  __syncthreads();
-  lines.transform(from, to);
-  lines.for_each(
-      [&](int k, int line, std::int64_t index) { mesh.first[index] = from[lines.at(k, line)]; });
-  lines.transform(other, to);
-  lines.for_each(
-      [&](int k, int line, std::int64_t index) { mesh.second[index] = other[lines.at(k, line)]; });
+  lines.transform(rho, to);
+  for (int axis = 0; axis < 3; ++axis) {
+    lines.for_waves([&](int k, int line, std::int64_t) {
+      const int xy = lines.first + line;
+      WaveSums none;
+      const WaveFields fields = solve_wave<false>(mesh, xy % mesh.half(), xy / mesh.half(), k,
+                                                  rho[lines.at(k, line)], none);
+      field[lines.at(k, line)] = fields.turned * fields.slope[axis];
+    });
+    __syncthreads();
+    lines.transform(field, to);
+    lines.for_waves([&](int k, int line, std::int64_t index) {
+      mesh.waves[axis][index] = field[lines.at(k, line)];
+    });
+  }
 }
 
 // One thread per row of waves, with its sums.
 __global__ void solve_rows_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step,
                                   WaveSums* of_row) {
   const int row = index_of_thread();
-  if (row >= mesh.points[1] * mesh.points[2] || step.is_stale()) return;
+  if (row >= mesh.rows() || step.is_stale()) return;
   WaveSums sums;
-  for (int x = 0; x < mesh.points[0]; ++x) {
-    const std::int64_t k = static_cast<std::int64_t>(row) * mesh.points[0] + x;
-    const WaveFields fields =
-        solve_wave<true>(mesh, x, row % mesh.points[1], row / mesh.points[1], mesh.first[k], sums);
-    mesh.first[k] = fields.along;
-    mesh.second[k] = fields.across;
+  for (int x = 0; x < mesh.half(); ++x) {
+    const std::int64_t k = static_cast<std::int64_t>(row) * mesh.half() + x;
+    const WaveFields fields = solve_wave<true>(mesh, x, row % mesh.points[1], row / mesh.points[1],
+                                               mesh.waves[0][k], sums);
+    for (int axis = 0; axis < 3; ++axis) mesh.waves[axis][k] = fields.turned * fields.slope[axis];
   }
   of_row[row] = sums;
 }
@@ -278,7 +327,7 @@ __device__ Vector<double> field_of_lanes(const ChargeMesh& mesh, const ChargedPl
     double weight;
     stencil.x.choose(lane, point, weight);
     stencil.for_rows(mesh, [&](int row, double across_x) {
-      add_field(mesh, row * mesh.points[0] + point, across_x * weight, own);
+      add_field(mesh, row, point, across_x * weight, own);
     });
   }
   const auto of_column = [&](double value, int k) {
@@ -349,9 +398,10 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
       wave_sum_(2 * plan_.wave.size()),
       sums_(kDipole + 1) {
   if (!plan_.mesh.order) return;
-  const auto size = static_cast<std::size_t>(plan_.mesh.size());
   for (int a = 0; a < 3; ++a) twiddle_[a] = on_device(plan_.twiddle[a], stream);
-  allocate_each(size, first_, second_, mesh_charge_);
+  allocate_each(static_cast<std::size_t>(plan_.mesh.size()), mesh_charge_);
+  allocate_each(static_cast<std::size_t>(plan_.mesh.half() * plan_.mesh.rows()), waves_[0],
+                waves_[1], waves_[2]);
   const auto planes = static_cast<std::size_t>(plan_.mesh.points[2]);
   of_plane_ = DeviceBuffer<WaveSums>(planes);
   of_row_ = DeviceBuffer<WaveSums>(planes * static_cast<std::size_t>(plan_.mesh.points[1]));
@@ -403,9 +453,10 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   if (!plan_.special.empty()) a.special = {first_special_.data(), special_.data(), found_.data()};
   a.mesh.influence = influence_.data();
   a.mesh.charge = mesh_charge_.data();
-  a.mesh.first = first_.data();
-  a.mesh.second = second_.data();
-  for (int axis = 0; axis < 3; ++axis) a.mesh.twiddle[axis] = twiddle_[axis].data();
+  for (int axis = 0; axis < 3; ++axis) {
+    a.mesh.waves[axis] = waves_[axis].data();
+    a.mesh.twiddle[axis] = twiddle_[axis].data();
+  }
 }
 
 template <Precision P>
@@ -451,44 +502,42 @@ void DeviceCharges<P>::launch(bool reading) {
 template <Precision P>
 void DeviceCharges<P>::solve(bool reading) const {
   const ChargeMesh& mesh = arrays_.mesh;
-  transform(0, 1, true);
+  // Calls launch(lines of a block, grid, bytes of shared memory); buffers: of a block's lines.
+  const auto launch_lines = [&](int axis, int fields, int buffers, const auto& launch) {
+    const int length = mesh.points[axis], lines = lines_along(mesh, axis);
+    for_constant<16, 8, 4, 2, 1>(lines_of_block(length, buffers), [&](auto some) {
+      launch(
+          some,
+          dim3(static_cast<unsigned>((lines + some() - 1) / some()), static_cast<unsigned>(fields)),
+          sizeof(Wave) * static_cast<std::size_t>(buffers * length * BlockLines<some()>::kPitch));
+    });
+    check_launch();
+  };
+  const auto transform = [&](int axis, int fields) {
+    launch_lines(axis, fields, 2, [&](auto some, dim3 grid, std::size_t bytes) {
+      fft_kernel<some()><<<grid, kThreads, bytes, stream_>>>(mesh, arrays_.step, axis);
+    });
+  };
+  launch_lines(0, 1, 2, [&](auto some, dim3 grid, std::size_t bytes) {
+    charges_to_waves_kernel<some()><<<grid, kThreads, bytes, stream_>>>(mesh, arrays_.step);
+  });
   transform(1, 1);
   if (reading) {
     // The sums over waves have an order.
     transform(2, 1);
-    launch_each(mesh.points[1] * mesh.points[2], stream_, &solve_rows_kernel, mesh, arrays_.step,
-                arrays_.of_row);
+    launch_each(mesh.rows(), stream_, &solve_rows_kernel, mesh, arrays_.step, arrays_.of_row);
     launch_each(mesh.points[2], stream_, &add_rows_kernel, mesh.points[1], mesh.points[2],
                 arrays_.of_row, arrays_.of_plane);
-    transform(2, 2);
+    transform(2, 3);
   } else {
     launch_lines(2, 1, 3, [&](auto some, dim3 grid, std::size_t bytes) {
       solve_lines_kernel<some()><<<grid, kThreads, bytes, stream_>>>(mesh, arrays_.step);
     });
   }
-  transform(1, 2);
-  transform(0, 2);
-}
-
-template <Precision P>
-void DeviceCharges<P>::transform(int axis, int arrays, bool of_charges) const {
-  launch_lines(axis, arrays, 2, [&](auto some, dim3 grid, std::size_t bytes) {
-    fft_kernel<some()>
-        <<<grid, kThreads, bytes, stream_>>>(arrays_.mesh, arrays_.step, axis, of_charges);
+  transform(1, 3);
+  launch_lines(0, 3, 2, [&](auto some, dim3 grid, std::size_t bytes) {
+    waves_to_fields_kernel<some()><<<grid, kThreads, bytes, stream_>>>(mesh, arrays_.step);
   });
-}
-
-// Calls launch(lines of a block, grid, bytes of shared memory); buffers: of a block's lines.
-template <Precision P>
-void DeviceCharges<P>::launch_lines(int axis, int arrays, int buffers, const auto& launch) const {
-  const int length = arrays_.mesh.points[axis], lines = arrays_.mesh.size() / length;
-  for_constant<16, 8, 4, 2, 1>(lines_of_block(length, buffers), [&](auto some) {
-    launch(
-        some,
-        dim3(static_cast<unsigned>((lines + some() - 1) / some()), static_cast<unsigned>(arrays)),
-        sizeof(Wave) * static_cast<std::size_t>(buffers * length * BlockLines<some()>::kPitch));
-  });
-  check_launch();
 }
 
 template <Precision P>

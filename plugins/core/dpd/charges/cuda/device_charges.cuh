@@ -64,9 +64,6 @@ class DeviceCharges {
 
  private:
   void solve(bool reading) const;
-  // Transforms `first`, and `second` if `arrays` is 2.
-  void transform(int axis, int arrays, bool of_charges = false) const;
-  void launch_lines(int axis, int arrays, int buffers, const auto& launch) const;
 
   const EngineStream& stream_;
   Communicator* const communicator_;
@@ -75,7 +72,7 @@ class DeviceCharges {
   DeviceBuffer<Cubic> force_table_, energy_table_, whole_force_, whole_energy_;
   DeviceBuffer<double> influence_;
   DeviceBuffer<TaggedCharge> charge_;
-  DeviceBuffer<Wave> twiddle_[3], first_, second_;
+  DeviceBuffer<Wave> twiddle_[3], waves_[3];
   DeviceBuffer<ChargeWave> wave_;
   DeviceBuffer<std::int64_t> mesh_charge_, wave_sum_;
   DeviceBuffer<int> first_special_;
