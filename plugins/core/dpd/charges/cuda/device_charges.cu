@@ -339,15 +339,14 @@ __device__ Vector<double> field_of_lanes(const ChargeMesh& mesh, const ChargedPl
   return field;
 }
 
-// kLanesOfCharge threads per charge.
-template <Precision P, int order, bool reading>
+// kLanesOfCharge threads per charge: forces in real space, and of waves one by one.
+template <Precision P, bool reading>
 __global__ void __launch_bounds__(kThreads)
-    force_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
+    pair_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   if (a.step.is_stale()) return;
   const int thread = index_of_thread(), k = thread / kLanesOfCharge, lane = thread % kLanesOfCharge;
   const ChargedPlace p = a.place[min(k, a.charges - 1)];
-  const int carrier = k < a.charges ? a.carrier[p.number] : -1;
-  const bool here = carrier >= 0;
+  const bool here = k < a.charges && a.carrier[p.number] >= 0;
   if (!__any_sync(kWholeWarp, here)) return;
   // Where a tenth of the particles is charged, a lane has four of them in all.
   constexpr int kMostNear = 24;
@@ -356,22 +355,35 @@ __global__ void __launch_bounds__(kThreads)
       a.law, reinterpret_cast<const int*>(a.start), a.place, p,
       {near + threadIdx.x, static_cast<int>(kThreads)}, lane, kLanesOfCharge);
   leave_out_specials<reading>(a.law, a.special, p, sums, lane, kLanesOfCharge);
-  if constexpr (order == 0) add_waves(a.waves, p, sums, lane, kLanesOfCharge);
+  add_waves(a.waves, p, sums, lane, kLanesOfCharge);
   for (std::int64_t& sum : sums.force) add_over_lanes(sum);
-  Vector<double> force{static_cast<double>(sums.force[0]) * a.law.force_unit,
-                       static_cast<double>(sums.force[1]) * a.law.force_unit,
-                       static_cast<double>(sums.force[2]) * a.law.force_unit};
-  Vector<double> field{0, 0, 0};
-  if constexpr (order > 0) field = field_of_lanes<order>(a.mesh, p, lane);
-  force = force + force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p);
   if (!here) return;
-  if (lane == 0) a.force[carrier] = vector_of<typename P::Real>(force);
+  if (lane == 0)
+    a.pairs[k] = {static_cast<double>(sums.force[0]) * a.law.force_unit,
+                  static_cast<double>(sums.force[1]) * a.law.force_unit,
+                  static_cast<double>(sums.force[2]) * a.law.force_unit};
   if constexpr (reading) {
     ChargeTotals::split(sums, [&](int k, std::int64_t high, std::int64_t low) {
       add_integer(&a.sums[k], high);
       add_integer(&a.sums[7 + k], low);
     });
   }
+}
+
+// kLanesOfCharge threads per charge: the whole force.
+template <Precision P, int order>
+__global__ void __launch_bounds__(kThreads)
+    force_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
+  if (a.step.is_stale()) return;
+  const int thread = index_of_thread(), k = thread / kLanesOfCharge, lane = thread % kLanesOfCharge;
+  const ChargedPlace p = a.place[min(k, a.charges - 1)];
+  const int carrier = k < a.charges ? a.carrier[p.number] : -1;
+  if (!__any_sync(kWholeWarp, carrier >= 0)) return;
+  Vector<double> field{0, 0, 0};
+  if constexpr (order > 0) field = field_of_lanes<order>(a.mesh, p, lane);
+  if (lane > 0 || carrier < 0) return;
+  a.force[carrier] = vector_of<typename P::Real>(
+      a.pairs[k] + force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p));
 }
 
 // The number of lines of which `arrays` fit into 48 KB of shared memory.
@@ -413,7 +425,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   first_special_ = on_device(plan_.first_special, stream_);
   special_ = on_device(plan_.special, stream_);
   charge_ = on_device(plan_.charge, stream_);
-  allocate_each(plan_.charge.size(), carrier_, own_, found_, place_);
+  allocate_each(plan_.charge.size(), carrier_, own_, found_, place_, pairs_);
   if (plan_.has_tails) allocate_each(plan_.charge.size(), tail_);
   allocate_each(1, owned_);
   allocate_each(static_cast<std::size_t>(plan_.cells()) + 1, filling_, start_);
@@ -438,6 +450,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.owned = owned_.data();
   a.found = found_.data();
   a.place = place_.data();
+  a.pairs = pairs_.data();
   a.law.tail = a.tail = tail_.data();
   a.filling = filling_.data();
   a.start = start_.data();
@@ -484,18 +497,28 @@ void DeviceCharges<P>::launch(bool reading) {
   exclusive_sum(sum_memory_.data(), sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1,
                 stream_);
   launch_each(charges, stream_, &place_kernel<P>, arrays_);
+  const auto launch_pairs = [&](cudaStream_t stream) {
+    launch_each(charges * kLanesOfCharge, stream,
+                reading ? &pair_kernel<P, true> : &pair_kernel<P, false>, arrays_);
+  };
   for_constant<5, 2, 3, 4, 6, 7, 0>(plan_.mesh.order, [&](auto order) {
     if constexpr (order() > 0) {
+      placed_.record(stream_);
+      placed_.hold(beside_);
+      launch_pairs(beside_);
+      paired_.record(beside_);
       launch_each(charges * order(), stream_, &spread_kernel<P, order()>, arrays_);
       solve(reading);
-    } else if (plan_.waves.count) {
-      wave_sum_.clear(stream_);
-      wave_kernel<P><<<static_cast<unsigned>(plan_.waves.count), kThreads, 0, stream_>>>(arrays_);
-      check_launch();
+      paired_.hold(stream_);
+    } else {
+      if (plan_.waves.count) {
+        wave_sum_.clear(stream_);
+        wave_kernel<P><<<static_cast<unsigned>(plan_.waves.count), kThreads, 0, stream_>>>(arrays_);
+        check_launch();
+      }
+      launch_pairs(stream_);
     }
-    launch_each(charges * kLanesOfCharge, stream_,
-                reading ? &force_kernel<P, order(), true> : &force_kernel<P, order(), false>,
-                arrays_);
+    launch_each(charges * kLanesOfCharge, stream_, &force_kernel<P, order()>, arrays_);
   });
 }
 
