@@ -11,10 +11,12 @@ from dpd_comparisons import assert_stresses_of_lammps
 from dpd_scripts import (
     BONDS,
     END,
+    SINCE_TWO_INTEGRATORS,
     STAYS,
     assert_close,
     assert_same_steps,
     assert_stays,
+    legacy,
     one_type,
     pick,
     resident,
@@ -31,14 +33,6 @@ BOX = "prism 0 5 0 6 0 7 0 0 0"
 # LAMMPS wraps atoms, and changes their velocities, when it builds lists.
 OFTEN = "neigh_modify every 1 delay 0 check no\n"
 SHEAR = "fix shear all deform 1 xy erate {} remap v\n"
-
-
-SINCE_TWO_INTEGRATORS = 20260211
-
-
-def legacy() -> str:
-    """The integrator of fix nvt/sllod that an engine has, where LAMMPS has two."""
-    return "integrator legacy" if release() >= SINCE_TWO_INTEGRATORS else ""
 
 
 def fluid(temperature: float, style: str = "dpd", precision: str = "double") -> str:

@@ -22,6 +22,15 @@ void widths_of(const Box& box, double width[3]) {
 
 bool is_upright(const Box& box) { return box.tilt[0] == 0 && box.tilt[1] == 0 && box.tilt[2] == 0; }
 
+// The tilt grows by rate * L_y * dt per step, up to half of L_x, where the box is replaced by the
+// equivalent one of the opposite tilt.
+double tilt_of_step(const Settings& s) { return s.shear.rate * s.box.extent[1] * s.time_step; }
+Box most_tilted_box(const Settings& s) {
+  Box tilted = s.box;
+  if (s.shear.rate != 0) tilted.tilt[0] = 0.5 * s.box.extent[0] + std::fabs(tilt_of_step(s));
+  return tilted;
+}
+
 // In a narrower box a particle would meet more than the nearest image of another.
 void check_widths(const Settings& s) {
   double width[3];
@@ -130,14 +139,9 @@ void check_pairs(const Settings& s) {
 // The engine's velocities are relative to the flow; forces that depend on the velocity itself are
 // therefore refused.
 void check_shear(const Settings& s) {
-  // The tilt grows by rate * L_y * dt per step, up to half of L_x, where the box is replaced by the
-  // equivalent one of the opposite tilt.
-  Box tilted = s.box;
-  // d(tilt) = rate L_y dt.
-  const double of_step = s.shear.rate * s.box.extent[1] * s.time_step;
-  tilted.tilt[0] = 0.5 * s.box.extent[0] + std::fabs(of_step);
+  const double of_step = tilt_of_step(s);
   double width[3];
-  widths_of(tilted, width);
+  widths_of(most_tilted_box(s), width);
   if (!std::isfinite(s.shear.rate)) refuse("the rate of shear is not finite: ", s.shear.rate);
   if (!s.box.periodic[0] || !s.box.periodic[1] || s.box.tilt[1] != 0 || s.box.tilt[2] != 0)
     refuse("shear needs a box that is periodic along x and y and not tilted along z");

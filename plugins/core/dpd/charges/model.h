@@ -284,17 +284,24 @@ struct ReciprocalLattice {
 // ---- the mesh ----
 
 constexpr int kMostOrder = 7;
+constexpr int kAliases = 2;  // on both sides; the Gaussian and the splines leave nothing beyond
+
+// What the influence function has of the wave number of one point along an edge: periods, the sum
+// of squared transforms of the spline over all aliases, and the aliases with their squared
+// transforms.
+struct InfluenceLine {
+  double n, squares, alias[2 * kAliases + 1], weight[2 * kAliases + 1];
+};
 
 struct ChargeMesh {
   int points[3], order;
   double scale[3], shift[3];  // from units of the frame to units of the mesh, plus order / 2
   ReciprocalLattice lattice;
-  double charge_unit;  // of the sums of integers
-  double per_volume;   // coupling over the volume of the mesh
-  double quarter;      // 1 / (4 alpha^2)
-  // Influence function by |n|, [points[2] / 2 + 1][points[1] / 2 + 1][half()]; in a tilted box by
-  // n, [points[2]][points[1]][half()].
-  const double* influence;
+  double charge_unit;            // of the sums of integers
+  double per_volume;             // coupling over the volume of the mesh
+  double quarter;                // 1 / (4 alpha^2)
+  const InfluenceLine* line[3];  // by point along each edge
+  double* influence;             // [influences(2)][influences(1)][half()]
   FftPlan plan[3];
   const Wave* twiddle[3];
   std::int64_t* charge;  // [z][y][x]
@@ -307,6 +314,10 @@ struct ChargeMesh {
   MM_HD int size() const { return points[0] * rows(); }
   // Waves along x: the others are the conjugates of these, because charges and fields are real.
   MM_HD int half() const { return points[0] / 2 + 1; }
+  // Of the influence function along an axis: by |n|, but in a tilted box by n.
+  MM_HD int influences(int axis) const {
+    return axis == 0 || !lattice.tilted ? points[axis] / 2 + 1 : points[axis];
+  }
   MM_HD double& field(int axis, int row, int x) const {
     return reinterpret_cast<double*>(waves[axis] + static_cast<std::int64_t>(row) * half())[x];
   }
@@ -378,6 +389,47 @@ MM_HD void add_field(const ChargeMesh& mesh, int row, int x, double weight, Vect
   field.z = fused(weight, mesh.field(2, row, x), field.z);
 }
 
+// The influence function of Hockney and Eastwood, Eq. 8-22: 4 pi sum over aliases of (k . k_m) /
+// (k^2 k_m^2) exp(-k_m^2 / 4 alpha^2) W^2(k_m) over the square of the sum of W^2.
+MM_HD double influence_of(const ChargeMesh& mesh, const InfluenceLine& x, const InfluenceLine& y,
+                          const InfluenceLine& z) {
+  constexpr double kMostExponent = 60;
+  double k[3], sum = 0;
+  mesh.lattice.wave({x.n, y.n, z.n}, k);
+  const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2],
+               squares = x.squares * y.squares * z.squares;
+  if (squared == 0) return 0;
+  for (int c = 0; c <= 2 * kAliases; ++c)
+    for (int b = 0; b <= 2 * kAliases; ++b)
+      for (int a = 0; a <= 2 * kAliases; ++a) {
+        double m[3];
+        mesh.lattice.wave({x.alias[a], y.alias[b], z.alias[c]}, m);
+        const double length = m[0] * m[0] + m[1] * m[1] + m[2] * m[2],
+                     exponent = length * mesh.quarter;
+        if (exponent > kMostExponent) continue;
+        sum += (k[0] * m[0] + k[1] * m[1] + k[2] * m[2]) / length *
+               (x.weight[a] * y.weight[b] * z.weight[c] * exponential_function(-exponent));
+      }
+  return 4 * 3.14159265358979323846 * sum / (squared * squares * squares);
+}
+// In a tilted box the highest wave of an even number of points has the mean of n and -n, which are
+// the same point of the mesh, so that fields are real.
+MM_HD void fill_influence(const ChargeMesh& mesh, int index) {
+  const int at[3] = {index % mesh.half(), index / mesh.half() % mesh.influences(1),
+                     index / mesh.half() / mesh.influences(1)};
+  bool highest = false;
+  int negative[3];
+  for (int a = 0; a < 3; ++a) {
+    highest = highest || 2 * at[a] == mesh.points[a];
+    negative[a] = at[a] == 0 ? 0 : mesh.points[a] - at[a];
+  }
+  const auto value = [&](const int (&p)[3]) {
+    return influence_of(mesh, mesh.line[0][p[0]], mesh.line[1][p[1]], mesh.line[2][p[2]]);
+  };
+  const double here = value(at);
+  mesh.influence[index] = mesh.lattice.tilted && highest ? 0.5 * (here + value(negative)) : here;
+}
+
 // Lines of waves along y or z: line l begins at begin(l).
 struct WaveLines {
   int count, stride, plane;
@@ -415,11 +467,27 @@ struct ChargeWave {
 };
 struct ChargeWaves {
   int count;
-  const ChargeWave* wave;
+  ReciprocalLattice lattice;
+  double per_volume, quarter;  // as of ChargeMesh
+  ChargeWave* wave;
   std::int64_t* sum;         // [count][2]: of q cos(k r) and q sin(k r), in multiples of `unit`
   double unit, force_scale;  // the latter is 1 / ChargeLaw::force_unit
   double turn[3];            // edges of the frame in edges of the periodic box
 };
+
+// k, and 8 pi exp(-k^2 / 4 alpha^2) / k^2.
+MM_HD double weight_of(const ChargeWaves& waves, const ChargeWave& wave, double (&k)[3]) {
+  const auto periods = [&](int a) { return static_cast<double>(wave.n[a]); };
+  waves.lattice.wave({periods(0), periods(1), periods(2)}, k);
+  const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
+  return 8 * 3.14159265358979323846 * exponential_function(-squared * waves.quarter) / squared;
+}
+MM_HD void fill_wave(const ChargeWaves& waves, int index) {
+  ChargeWave& wave = waves.wave[index];
+  double k[3];
+  const double g = waves.per_volume * weight_of(waves, wave, k);
+  for (int a = 0; a < 3; ++a) wave.force[a] = g * k[a];
+}
 
 MM_HD void phase_of(const ChargeWaves& waves, const ChargeWave& wave, const ChargedPlace& p,
                     double& cosine, double& sine) {
@@ -480,6 +548,10 @@ MM_HD void add_energy(double term, const double (&k)[3], double quarter, WaveSum
 struct WaveFields {
   Wave turned;
   double slope[3];
+
+  MM_HD Wave along(int axis) const {
+    return turned * (axis == 0 ? slope[0] : axis == 1 ? slope[1] : slope[2]);
+  }
 };
 
 // The fields E(k) = -i k G(k) rho(k) over the volume (Eq. 11 of the paper) of the wave (x, y, z) of
@@ -493,18 +565,16 @@ MM_HD WaveFields solve_wave(const ChargeMesh& mesh, int x, int y, int z, const W
   };
   WaveFields fields;
   double differentiated[3];
-  int stored[3], along[3];
+  int stored[3];
   MM_UNROLL for (int a = 0; a < 3; ++a) {
-    const int n = mesh.points[a];
-    const bool by_size = a == 0 || !mesh.lattice.tilted;
-    along[a] = by_size ? n / 2 + 1 : n;
-    stored[a] = by_size && 2 * at[a] > n ? n - at[a] : at[a];
+    stored[a] = at[a] < mesh.influences(a) ? at[a] : mesh.points[a] - at[a];
     // The highest wave of an even number of points has no derivative.
-    differentiated[a] = 2 * at[a] == n ? 0.0 : periods(a, at[a]);
+    differentiated[a] = 2 * at[a] == mesh.points[a] ? 0.0 : periods(a, at[a]);
   }
   mesh.lattice.wave(differentiated, fields.slope);
   const double g =
-      mesh.influence[(static_cast<std::int64_t>(stored[2]) * along[1] + stored[1]) * along[0] +
+      mesh.influence[(static_cast<std::int64_t>(stored[2]) * mesh.influences(1) + stored[1]) *
+                         mesh.half() +
                      stored[0]];
   if constexpr (reading) {
     // With the conjugate wave, which is not stored.

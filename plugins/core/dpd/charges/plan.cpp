@@ -133,65 +133,19 @@ void check_waves(const Settings& s) {
            " are possible: use kspace_style pppm or a lower accuracy");
 }
 
-constexpr int kAliases = 2;  // on both sides; the Gaussian and the splines leave nothing beyond
-
-// The influence function of Hockney and Eastwood, Eq. 8-22, for wave numbers up to half of the
-// points along each edge: 4 pi sum over aliases of (k . k_m) / (k^2 k_m^2) exp(-k_m^2 / 4 alpha^2)
-// W^2(k_m) over the square of the sum of W^2.
-std::vector<double> influence_of(const ChargeMesh& mesh) {
-  const bool tilted = mesh.lattice.tilted;
-  struct Line {  // of one wave number along an edge
-    double n, squares, alias[2 * kAliases + 1], weight[2 * kAliases + 1];
-  };
-  std::vector<Line> line[3];
-  const double length[3] = {mesh.lattice.to.xx, mesh.lattice.to.yy, mesh.lattice.to.zz};
-  for (int a = 0; a < 3; ++a)
-    for (int p = 0, points = mesh.points[a]; p < (tilted ? points : points / 2 + 1); ++p) {
-      const int n = 2 * p <= points ? p : p - points;
-      Line one{static_cast<double>(n), sum_of_squares(2 * kPi * n / points, mesh.order), {}, {}};
-      for (int m = -kAliases; m <= kAliases; ++m) {
-        const double alias = one.alias[m + kAliases] = n + m * points, k = alias * length[a];
-        one.weight[m + kAliases] = power_of_sinc(kPi * n / points + kPi * m, 2 * mesh.order);
-        // In a tilted box the Gaussian is not a product.
-        if (!tilted) one.weight[m + kAliases] *= exponential(-k * k * mesh.quarter);
-      }
-      line[a].push_back(one);
+// Of all points along an edge.
+std::vector<InfluenceLine> influence_lines(int points, int order) {
+  std::vector<InfluenceLine> lines;
+  for (int p = 0; p < points; ++p) {
+    const int n = 2 * p <= points ? p : p - points;
+    InfluenceLine line{static_cast<double>(n), sum_of_squares(2 * kPi * n / points, order), {}, {}};
+    for (int m = -kAliases; m <= kAliases; ++m) {
+      line.alias[m + kAliases] = n + m * points;
+      line.weight[m + kAliases] = power_of_sinc(kPi * n / points + kPi * m, 2 * order);
     }
-  const auto dot = [](const double (&a)[3], const double (&b)[3]) {
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-  };
-  const auto value = [&](const Line& x, const Line& y, const Line& z) {
-    double k[3], sum = 0;
-    mesh.lattice.wave({x.n, y.n, z.n}, k);
-    const double squared = dot(k, k), squares = x.squares * y.squares * z.squares;
-    if (squared == 0) return 0.0;
-    for (int c = 0; c <= 2 * kAliases; ++c)
-      for (int b = 0; b <= 2 * kAliases; ++b)
-        for (int a = 0; a <= 2 * kAliases; ++a) {
-          double of_alias[3], weight = x.weight[a] * y.weight[b] * z.weight[c];
-          mesh.lattice.wave({x.alias[a], y.alias[b], z.alias[c]}, of_alias);
-          const double exponent = dot(of_alias, of_alias) * mesh.quarter;
-          if (tilted) weight *= exponent < 100 ? exponential(-exponent) : 0;
-          sum += dot(k, of_alias) / dot(of_alias, of_alias) * weight;
-        }
-    return 4 * kPi * sum / (squared * squares * squares);
-  };
-  std::vector<double> influence;
-  const auto& [xs, ys, zs] = line;
-  for (std::size_t z = 0; z < zs.size(); ++z)
-    for (std::size_t y = 0; y < ys.size(); ++y)
-      for (std::size_t x = 0; x < static_cast<std::size_t>(mesh.half()); ++x) {
-        influence.push_back(value(xs[x], ys[y], zs[z]));
-        if (!tilted || (2 * x != xs.size() && 2 * y != ys.size() && 2 * z != zs.size())) continue;
-        // For the highest wave of an even number of points: the mean of n and -n, which are the
-        // same point of the mesh, so that fields are real.
-        const auto negative = [](const std::vector<Line>& lines, std::size_t p) -> const Line& {
-          return lines[p == 0 ? 0 : lines.size() - p];
-        };
-        influence.back() =
-            0.5 * (influence.back() + value(negative(xs, x), negative(ys, y), negative(zs, z)));
-      }
-  return influence;
+    lines.push_back(line);
+  }
+  return lines;
 }
 
 }  // namespace
@@ -204,8 +158,8 @@ void check_charges(const Settings& s) {
       !std::isfinite(c.coupling) || !(c.splitting >= 0) || !std::isfinite(c.splitting))
     refuse("coefficients of charges are out of range");
   if (c.are_points() && c.has_waves()) refuse("a sum over waves of charges without a decay length");
-  if (s.shear.rate != 0) refuse("charges in a sheared box");
-  const std::array<double, 3> width = exact_widths_of(s.box);
+  const Box most_tilted = most_tilted_box(s);
+  const std::array<double, 3> width = exact_widths_of(most_tilted);
   for (int a = 0; a < 3; ++a)
     if (s.box.periodic[a] && width[a] < 2 * c.cutoff)
       refuse("the periodic box is ", width[a], " wide along ", "xyz"[a],
@@ -216,7 +170,7 @@ void check_charges(const Settings& s) {
   const bool slab = c.slab != 1;
   if (!s.box.periodic[0] || !s.box.periodic[1] || s.box.periodic[2] == slab)
     refuse("waves of charges need a box that is periodic, or, with a slab, along x and y only");
-  if (slab && !is_upright(s.box)) refuse("a slab of charges in a tilted box");
+  if (slab && !is_upright(most_tilted)) refuse("a slab of charges in a tilted box");
   if (!(c.slab >= 1) || !std::isfinite(c.slab)) refuse("the slab is out of range: ", c.slab);
   if (!c.has_mesh()) return check_waves(s);
   if (c.order < 2 || c.order > kMostOrder)
@@ -304,35 +258,42 @@ void ChargePlan::make_mesh(const Settings& s) {
   mesh.per_volume = per_volume_;
   mesh.quarter = quarter_;
   mesh.lattice = lattice_;
-  influence = influence_of(mesh);
-}
-
-// As ReciprocalLattice::wave(), but with a diagonal that is multiplied before it is divided: the
-// results of `kspace_style ewald` have the bits of this order.
-void ChargePlan::find_wave(const int (&n)[3], double (&k)[3]) const {
-  for (int a = 0; a < 3; ++a) k[a] = 2 * kPi * n[a] / period_[a];
-  if (!lattice_.tilted) return;
-  k[1] += n[0] * lattice_.to.xy;
-  k[2] += n[0] * lattice_.to.xz + n[1] * lattice_.to.yz;
+  for (int a = 0; a < 3; ++a) line[a] = influence_lines(c.mesh[a], c.order);
 }
 
 void ChargePlan::make_waves(const Settings& s) {
   int most[3];
+  waves.lattice = lattice_;
+  waves.per_volume = per_volume_;
+  waves.quarter = quarter_;
   for (int a = 0; a < 3; ++a) {
     most[a] = static_cast<int>(most_periods_of(s)[a]);
     waves.turn[a] = frame_[a] / period_[a];
   }
+  const double largest = s.charges.largest_wave_number;
+  // Under shear, whether the wave is short enough in a box between this one and that of the
+  // opposite tilt.
+  ReciprocalLattice other = lattice_;
+  if (s.shear.rate != 0) other.to.xy = -other.to.xy;
   for (int z = 0; z <= most[2]; ++z)
     for (int y = z ? -most[1] : 0; y <= most[1]; ++y)
       for (int x = z || y ? -most[0] : 1; x <= most[0]; ++x) {
-        double k[3];
-        find_wave({x, y, z}, k);
-        const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
-        if (squared > s.charges.largest_wave_number * s.charges.largest_wave_number) continue;
-        const double g = 8 * kPi * per_volume_ * exponential(-squared * quarter_) / squared;
-        wave.push_back({{x, y, z}, {g * k[0], g * k[1], g * k[2]}});
+        const double n[3] = {1.0 * x, 1.0 * y, 1.0 * z};
+        double k[3], l[3];
+        lattice_.wave(n, k);
+        other.wave(n, l);
+        const double least = k[1] * l[1] <= 0 ? 0.0 : std::min(std::fabs(k[1]), std::fabs(l[1]));
+        if (k[0] * k[0] + least * least + k[2] * k[2] <= largest * largest)
+          wave.push_back({{x, y, z}, {}});
       }
   waves.count = static_cast<int>(wave.size());
+}
+
+void ChargePlan::set_tilt(double xy) {
+  law.edges.xy = xy * 0x1p-32;
+  law.near_edges.xy = static_cast<float>(law.edges.xy);
+  if (splitting_ > 0) lattice_.to.xy = -lattice_.to.xx * xy / period_[1];
+  mesh.lattice = waves.lattice = lattice_;
 }
 
 // With factors other than 1.
@@ -427,11 +388,9 @@ WaveSums ChargePlan::add_waves(const std::int64_t* sum) const {
   WaveSums all;
   for (int n = 0; n < waves.count; ++n) {
     double k[3];
-    find_wave(wave[n].n, k);
-    const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
-    const double re = static_cast<double>(sum[2 * n]) * waves.unit,
-                 im = static_cast<double>(sum[2 * n + 1]) * waves.unit,
-                 g = 8 * kPi * exponential(-squared * quarter_) / squared;
+    const double g = weight_of(waves, wave[n], k),
+                 re = static_cast<double>(sum[2 * n]) * waves.unit,
+                 im = static_cast<double>(sum[2 * n + 1]) * waves.unit;
     add_energy(g * (re * re + im * im), k, quarter_, all);
   }
   return all;

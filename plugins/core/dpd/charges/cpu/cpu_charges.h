@@ -18,7 +18,8 @@ namespace manymove::dpd {
 
 class CpuCharges {
  public:
-  // communicator: null for one rank; otherwise all ranks make the same calls.
+  // settings and set_tilt(): as of ChargePlan. communicator: null for one rank; otherwise all ranks
+  // make the same calls.
   CpuCharges(const Settings& settings, ThreadPool& pool, Communicator* communicator)
       : plan_(settings),
         pool_(pool),
@@ -27,11 +28,18 @@ class CpuCharges {
     wave_sum_.resize(2 * plan_.wave.size());
     const ChargeMesh& mesh = plan_.mesh;
     if (!mesh.order) return;
+    influence_.resize(static_cast<std::size_t>(mesh.half()) *
+                      static_cast<std::size_t>(mesh.influences(1) * mesh.influences(2)));
     mesh_charge_.resize(static_cast<std::size_t>(mesh.size()));
     for (auto& waves : waves_) waves.resize(static_cast<std::size_t>(mesh.half() * mesh.rows()));
     const int longest = *std::max_element(mesh.points, mesh.points + 3);
     memory_.resize(static_cast<std::size_t>(pool.size()),
                    AlignedMemory(4 * static_cast<std::size_t>(longest * kernels_.lines)));
+  }
+
+  void set_tilt(double xy) {
+    plan_.set_tilt(xy);
+    filled_ = false;
   }
 
   // Throws std::invalid_argument for charges that do not fit a mesh.
@@ -145,6 +153,8 @@ class CpuCharges {
   }
 
   void fill_waves(EnergyAndVirial* sums) {
+    if (!std::exchange(filled_, true))
+      for (int k = 0; k < arguments_.waves.count; ++k) fill_wave(arguments_.waves, k);
     for_each_range(pool_, arguments_.waves.count,
                    [&](int first, int last) { kernels_.waves(arguments_, first, last); });
     if (sums) sums->mesh = plan_.of_waves(plan_.add_waves(wave_sum_.data()), arguments_.dipole);
@@ -152,12 +162,16 @@ class CpuCharges {
 
   void fill_mesh(EnergyAndVirial* sums) {
     ChargeMesh& mesh = arguments_.mesh;
-    mesh.influence = plan_.influence.data();
+    mesh.influence = influence_.data();
     mesh.charge = mesh_charge_.data();
     for (int a = 0; a < 3; ++a) {
+      mesh.line[a] = plan_.line[a].data();
       mesh.waves[a] = waves_[a].data();
       mesh.twiddle[a] = plan_.twiddle[a].data();
     }
+    if (!std::exchange(filled_, true))
+      for_each_index(pool_, static_cast<int>(influence_.size()),
+                     [&](int k) { fill_influence(mesh, k); });
     std::fill(mesh_charge_.begin(), mesh_charge_.end(), 0);
     for_each_range(pool_, static_cast<int>(place_.size()),
                    [&](int first, int last) { kernels_.spread(arguments_, first, last); });
@@ -203,6 +217,8 @@ class CpuCharges {
   std::vector<PlaceTail> tail_;  // by number
   std::vector<int> start_;
   std::vector<Vector<double>> force_;  // by number
+  bool filled_ = false;                // the influence function, or the waves
+  std::vector<double> influence_;
   std::vector<std::int64_t> mesh_charge_, wave_sum_;
   std::vector<Wave> waves_[3];
   std::vector<AlignedMemory> memory_;  // of each thread

@@ -89,7 +89,7 @@ void solve(const ChargeArguments& a, int plane, WaveSums* sums) {
     for (int x = 0; x < m.half(); ++x, ++k) {
       const WaveFields fields = sums ? solve_wave<true>(m, x, y, plane, m.waves[0][k], row)
                                      : solve_wave<false>(m, x, y, plane, m.waves[0][k], row);
-      for (int axis = 0; axis < 3; ++axis) m.waves[axis][k] = fields.turned * fields.slope[axis];
+      for (int axis = 0; axis < 3; ++axis) m.waves[axis][k] = fields.along(axis);
     }
     if (sums) sums->add(row);
   }

@@ -93,7 +93,19 @@ __global__ void spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   });
 }
 
+// One thread per value.
+__global__ void influence_kernel(int count, const __grid_constant__ ChargeMesh mesh) {
+  const int k = index_of_thread();
+  if (k < count) fill_influence(mesh, k);
+}
+
 // ---- waves one by one ----
+
+// One thread per wave.
+__global__ void fill_waves_kernel(const __grid_constant__ ChargeWaves waves) {
+  const int k = index_of_thread();
+  if (k < waves.count) fill_wave(waves, k);
+}
 
 // One block per wave. All sums are 0 before it.
 template <Precision P>
@@ -272,7 +284,7 @@ __global__ void __launch_bounds__(kThreads)
       WaveSums none;
       const WaveFields fields = solve_wave<false>(mesh, xy % mesh.half(), xy / mesh.half(), k,
                                                   rho[lines.at(k, line)], none);
-      field[lines.at(k, line)] = fields.turned * fields.slope[axis];
+      field[lines.at(k, line)] = fields.along(axis);
     });
     __syncthreads();
     lines.transform(field, to);
@@ -292,7 +304,7 @@ __global__ void solve_rows_kernel(const __grid_constant__ ChargeMesh mesh, const
     const std::int64_t k = static_cast<std::int64_t>(row) * mesh.half() + x;
     const WaveFields fields = solve_wave<true>(mesh, x, row % mesh.points[1], row / mesh.points[1],
                                                mesh.waves[0][k], sums);
-    for (int axis = 0; axis < 3; ++axis) mesh.waves[axis][k] = fields.turned * fields.slope[axis];
+    for (int axis = 0; axis < 3; ++axis) mesh.waves[axis][k] = fields.along(axis);
   }
   of_row[row] = sums;
 }
@@ -405,12 +417,17 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
       energy_table_(on_device(plan_.energy, stream)),
       whole_force_(on_device(plan_.whole_force, stream)),
       whole_energy_(on_device(plan_.whole_energy, stream)),
-      influence_(on_device(plan_.influence, stream)),
       wave_(on_device(plan_.wave, stream)),
       wave_sum_(2 * plan_.wave.size()),
       sums_(kDipole + 1) {
   if (!plan_.mesh.order) return;
-  for (int a = 0; a < 3; ++a) twiddle_[a] = on_device(plan_.twiddle[a], stream);
+  for (int a = 0; a < 3; ++a) {
+    line_[a] = on_device(plan_.line[a], stream);
+    twiddle_[a] = on_device(plan_.twiddle[a], stream);
+  }
+  allocate_each(static_cast<std::size_t>(plan_.mesh.half()) *
+                    static_cast<std::size_t>(plan_.mesh.influences(1) * plan_.mesh.influences(2)),
+                influence_);
   allocate_each(static_cast<std::size_t>(plan_.mesh.size()), mesh_charge_);
   allocate_each(static_cast<std::size_t>(plan_.mesh.half() * plan_.mesh.rows()), waves_[0],
                 waves_[1], waves_[2]);
@@ -467,6 +484,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.mesh.influence = influence_.data();
   a.mesh.charge = mesh_charge_.data();
   for (int axis = 0; axis < 3; ++axis) {
+    a.mesh.line[axis] = line_[axis].data();
     a.mesh.waves[axis] = waves_[axis].data();
     a.mesh.twiddle[axis] = twiddle_[axis].data();
   }
@@ -482,6 +500,23 @@ void DeviceCharges<P>::follow(int count, const typename P::Velocity* velocity,
 }
 
 template <Precision P>
+void DeviceCharges<P>::set_tilt(double xy) {
+  plan_.set_tilt(xy);
+  arrays_.law.edges = plan_.law.edges;
+  arrays_.law.near_edges = plan_.law.near_edges;
+  arrays_.mesh.lattice = arrays_.waves.lattice = plan_.mesh.lattice;
+  filled_ = false;
+}
+
+template <Precision P>
+void DeviceCharges<P>::fill() {
+  if (std::exchange(filled_, true)) return;
+  const auto influences = static_cast<int>(influence_.size());
+  launch_each(influences, stream_, &influence_kernel, influences, arrays_.mesh);
+  launch_each(arrays_.waves.count, stream_, &fill_waves_kernel, arrays_.waves);
+}
+
+template <Precision P>
 void DeviceCharges<P>::locate(const typename P::Position* position, const ChargeStep& step,
                               int owned, bool reading) {
   arrays_.position = position;
@@ -493,6 +528,7 @@ void DeviceCharges<P>::locate(const typename P::Position* position, const Charge
 template <Precision P>
 void DeviceCharges<P>::launch(bool reading) {
   const int charges = arrays_.charges;
+  fill();
   if (!arrays_.alone) launch_each(charges, stream_, &enter_kernel<P>, arrays_);
   exclusive_sum(sum_memory_.data(), sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1,
                 stream_);

@@ -46,9 +46,10 @@ struct DeviceChargeArrays {
 template <Precision P>
 class DeviceCharges {
  public:
-  // communicator: null for one rank.
+  // settings and set_tilt(): as of ChargePlan. communicator: null for one rank.
   DeviceCharges(const Settings& settings, const EngineStream& stream, Communicator* communicator);
 
+  void set_tilt(double xy);
   // Throws std::invalid_argument for a net charge. Collective.
   void take(int count, const Topology& topology);
   // After a sort: the particles of this rank. force: room for their forces.
@@ -64,6 +65,7 @@ class DeviceCharges {
   const DeviceChargeArrays<P>& arrays() const { return arrays_; }
 
  private:
+  void fill();
   void solve(bool reading) const;
 
   const EngineStream& stream_;
@@ -71,6 +73,8 @@ class DeviceCharges {
   ChargePlan plan_;
   DeviceChargeArrays<P> arrays_{};
   DeviceBuffer<Cubic> force_table_, energy_table_, whole_force_, whole_energy_;
+  bool filled_ = false;  // the influence function, or the waves
+  DeviceBuffer<InfluenceLine> line_[3];
   DeviceBuffer<double> influence_;
   DeviceBuffer<TaggedCharge> charge_;
   DeviceBuffer<Wave> twiddle_[3], waves_[3];
