@@ -194,7 +194,7 @@ bool ChainThermostat::acts_as_read(double rate) const {
   chain.start(before);
   const double factor = chain.half_step();
   fix_->initial_integrate(0);
-  bool same = agree(state(), chain.state());
+  bool same = chain.agrees_with(state());
   const VelocityMap map = sllod_half_step(factor, update->dt, rate);
   for (std::size_t k = 0; k < values; k += 3) {
     const double flow = rate * (x[k + 1] - domain->boxlo[1]);
