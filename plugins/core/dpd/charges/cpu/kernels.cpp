@@ -3,12 +3,12 @@
 // other sources also instantiate.
 #include "../../../runtime/vec.h"  // first: templates must see its operators
 //
+#include "../../../runtime/fft_lines.h"
 #include "kernels.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
-using Lines = Complex<DoubleLanes>;
 constexpr int kMostNear = 256;
 
 template <int order, bool reading>
@@ -95,33 +95,9 @@ void solve(const ChargeArguments& a, int plane, WaveSums* sums) {
   }
 }
 
-template <int R>
-void stage(int length, int done, const Wave* twiddle, const Lines* from, Lines* to) {
-  const int apart = length / R;
-  for (int t = 0; t < apart; ++t) {
-    Lines a[R];
-    for (int k = 0; k < R; ++k) a[k] = from[t + k * apart];
-    butterfly(a, done, t, twiddle);
-    const int place = fft_place(R, done, t);
-    for (int k = 0; k < R; ++k) to[place + k * done] = a[k];
-  }
-}
-
-// kDoubles lines, one in each lane, first in `from` and last in the array that is returned.
-Lines* transformed(const ChargeMesh& m, int axis, Lines* from) {
-  const FftPlan& plan = m.plan[axis];
-  Lines* to = from + plan.length;
-  int done = 1;
-  for (int s = 0; s < plan.stages; ++s) {
-    for_constant<2, 3, 4, 5>(plan.radix[s], [&](auto radix) {
-      stage<radix()>(plan.length, done, m.twiddle[axis], from, to);
-    });
-    done *= plan.radix[s];
-    Lines* const other = from;
-    from = to;
-    to = other;
-  }
-  return from;
+// From the first half of the memory. Returns where the result is.
+Lines* transformed(const ChargeMesh& m, int axis, Lines* lines) {
+  return transform_lines(m.plan[axis], m.twiddle[axis], lines, lines + m.points[axis]);
 }
 
 // Two rows along x for each lane, which are reals on one side of the transform. Lanes and rows

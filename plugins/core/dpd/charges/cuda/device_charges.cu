@@ -2,6 +2,7 @@
 // Compiled without contraction of products and sums, as its operations are for CPUs.
 #include "device_charges.cuh"
 
+#include "../../../runtime/fft.cuh"
 #include "../../cuda/sort.h"
 
 namespace manymove::dpd {
@@ -125,172 +126,122 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__host__ __device__ int lines_along(const ChargeMesh& mesh, int axis) {
-  return axis == 0 ? mesh.pairs_of_rows() : WaveLines(mesh, axis).count;
-}
+// ---- transforms ----
 
-// `some` lines along an axis, which a block has in shared memory: of waves along y or z; along x,
-// of pairs of rows.
-template <int some>
-struct BlockLines {
-  static constexpr int kPitch = some == 1 ? 1 : some + 1;  // spreads lines over banks
-  const ChargeMesh& mesh;
-  const int axis, length, first, here;
-
-  __device__ BlockLines(const ChargeMesh& mesh, int axis)
-      : mesh(mesh),
-        axis(axis),
-        length(mesh.points[axis]),
-        first(static_cast<int>(blockIdx.x) * some),
-        here(min(some, lines_along(mesh, axis) - first)) {}
-
-  static __device__ int at(int k, int line) { return k * kPitch + line; }
-  // Calls visit(k, line, index of the wave). Neighbors in memory are of different lines.
-  template <class Visit>
-  __device__ void for_waves(const Visit& visit) const {
-    const WaveLines along(mesh, axis);
-    const int thread = static_cast<int>(threadIdx.x), line = thread % some;
-    if (line >= here) return;
-    const std::int64_t begin = along.begin(first + line);
-    for (int k = thread / some; k < length; k += kThreads / some)
-      visit(k, line, begin + static_cast<std::int64_t>(k) * along.stride);
-  }
-  // Calls visit(k, line, row, whether there is a second row) for k below `end`.
-  template <class Visit>
-  __device__ void for_rows(int end, const Visit& visit) const {
-    const int thread = static_cast<int>(threadIdx.x);
-    for (int line = thread / 32; line < here; line += kThreads / 32) {
-      const int row = 2 * (first + line);
-      for (int k = thread % 32; k < end; k += 32) visit(k, line, row, row + 1 < mesh.rows());
-    }
-  }
-
-  template <int R>
-  __device__ void stage(int done, const Wave* from, Wave* to) const {
-    const int apart = length / R, line = static_cast<int>(threadIdx.x) % some;
-    const Wave* const twiddle = mesh.twiddle[axis];
-    for (int t = static_cast<int>(threadIdx.x) / some; t < apart; t += kThreads / some) {
-      Wave a[R];
-      MM_UNROLL for (int j = 0; j < R; ++j) a[j] = from[at(t + j * apart, line)];
-      butterfly(a, done, t, twiddle);
-      const int place = fft_place(R, done, t);
-      MM_UNROLL for (int j = 0; j < R; ++j) to[at(place + j * done, line)] = a[j];
-    }
-  }
-  // All threads of the block, after a barrier; the result is in `from`.
-  __device__ void transform(Wave*& from, Wave*& to) const {
-    const FftPlan& plan = mesh.plan[axis];
-    int done = 1;
-    for (int s = 0; s < plan.stages; ++s) {
-      for_constant<2, 3, 4, 5>(plan.radix[s], [&](auto radix) { stage<radix()>(done, from, to); });
-      done *= plan.radix[s];
-      __syncthreads();
-      Wave* const other = from;
-      from = to;
-      to = other;
-    }
-  }
-};
-
-// One block for `some` pairs of rows: from charges, which are 0 afterwards, to waves along x.
-template <int some>
-__global__ void __launch_bounds__(kThreads)
+// One block for kLines pairs of rows: from charges, which are 0 afterwards, to waves along x.
+__global__ void __launch_bounds__(kMostFftThreads)
     charges_to_waves_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
-  extern __shared__ Wave memory[];
+  extern __shared__ double2 memory[];
   if (step.is_stale()) return;
-  const BlockLines<some> lines(mesh, 0);
-  const int length = lines.length, half = mesh.half();
-  Wave *from = memory, *to = memory + length * lines.kPitch;
-  lines.for_rows(length, [&](int k, int line, int row, bool second) {
-    const auto take = [&](int which) {
-      std::int64_t& charge = mesh.charge[static_cast<std::int64_t>(which) * length + k];
-      const double value = static_cast<double>(charge) * mesh.charge_unit;
-      charge = 0;
-      return value;
-    };
-    from[lines.at(k, line)] = {take(row), second ? take(row + 1) : 0.0};
-  });
-  __syncthreads();
-  lines.transform(from, to);
-  lines.for_rows(half, [&](int k, int line, int row, bool second) {
-    Wave a, b;
-    apart(from[lines.at(k, line)], from[lines.at(k == 0 ? 0 : length - k, line)], a, b);
+  const int length = mesh.points[0], half = mesh.half(),
+            first = 2 * kLines * static_cast<int>(blockIdx.x);
+  SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
+  const auto take = [&](int row, int x) {
+    if (row >= mesh.rows()) return 0.0;
+    std::int64_t& charge = mesh.charge[static_cast<std::int64_t>(row) * length + x];
+    const double value = static_cast<double>(charge) * mesh.charge_unit;
+    charge = 0;
+    return value;
+  };
+  const auto load = [&](int x, int line) {
+    return Wave{take(first + 2 * line, x), take(first + 2 * line + 1, x)};
+  };
+  // The last stage does not read this memory, so that its result can be there.
+  const auto store = [&](int k, int line, const Wave& value) { b(k, line, value); };
+  transform_lines(mesh.plan[0], mesh.twiddle[0], load, store, a, b);
+  for (int item = static_cast<int>(threadIdx.x); item < half * kLines;
+       item += static_cast<int>(blockDim.x)) {
+    const int k = item % half, line = item / half, row = first + 2 * line;
+    if (row >= mesh.rows()) return;
+    Wave one, two;
+    apart(b(k, line), b(k == 0 ? 0 : length - k, line), one, two);
     Wave* const waves = mesh.waves[0] + static_cast<std::int64_t>(row) * half + k;
-    waves[0] = a;
-    if (second) waves[half] = b;
-  });
+    waves[0] = one;
+    if (row + 1 < mesh.rows()) waves[half] = two;
+  }
 }
 
 // The reverse, of the field along the axis blockIdx.y.
-template <int some>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kMostFftThreads)
     waves_to_fields_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
-  extern __shared__ Wave memory[];
+  extern __shared__ double2 memory[];
   if (step.is_stale()) return;
-  const BlockLines<some> lines(mesh, 0);
-  const int length = lines.length, half = mesh.half(), axis = static_cast<int>(blockIdx.y);
-  Wave *from = memory, *to = memory + length * lines.kPitch;
-  lines.for_rows(half, [&](int k, int line, int row, bool second) {
-    const Wave* const waves = mesh.waves[axis] + static_cast<std::int64_t>(row) * half + k;
-    const Wave a = waves[0], b = second ? waves[half] : Wave{0, 0};
-    from[lines.at(k, line)] = together(a, b);
-    if (k > 0 && 2 * k < length)
-      from[lines.at(length - k, line)] = together(conjugate(a), conjugate(b));
-  });
-  __syncthreads();
-  lines.transform(from, to);
-  lines.for_rows(length, [&](int k, int line, int row, bool second) {
-    const Wave both = from[lines.at(k, line)];
-    mesh.field(axis, row, k) = both.re;
-    if (second) mesh.field(axis, row + 1, k) = both.im;
-  });
+  const int length = mesh.points[0], half = mesh.half(), axis = static_cast<int>(blockIdx.y),
+            first = 2 * kLines * static_cast<int>(blockIdx.x);
+  SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
+  const auto load = [&](int k, int line) {
+    const int row = first + 2 * line, stored = k < half ? k : length - k;
+    if (row >= mesh.rows()) return Wave{0, 0};
+    const Wave* const waves = mesh.waves[axis] + static_cast<std::int64_t>(row) * half + stored;
+    const Wave one = waves[0], two = row + 1 < mesh.rows() ? waves[half] : Wave{0, 0};
+    return k < half ? together(one, two) : together(conjugate(one), conjugate(two));
+  };
+  const auto store = [&](int x, int line, const Wave& value) {
+    const int row = first + 2 * line;
+    if (row < mesh.rows()) mesh.field(axis, row, x) = value.re;
+    if (row + 1 < mesh.rows()) mesh.field(axis, row + 1, x) = value.im;
+  };
+  transform_lines(mesh.plan[0], mesh.twiddle[0], load, store, a, b);
 }
 
-// One block for `some` lines of waves along an axis, y or z, of the field along the axis
-// blockIdx.y.
-template <int some>
-__global__ void __launch_bounds__(kThreads)
+// kLines lines of waves along y or z.
+struct BlockWaves {
+  const WaveLines along;
+  const int first;
+
+  __device__ BlockWaves(const ChargeMesh& mesh, int axis)
+      : along(mesh, axis), first(kLines * static_cast<int>(blockIdx.x)) {}
+  __device__ bool has(int line) const { return first + line < along.count; }
+  __device__ std::int64_t at(int k, int line) const {
+    return along.begin(first + line) + static_cast<std::int64_t>(k) * along.stride;
+  }
+};
+
+// Lines of waves along y or z, of the field along the axis blockIdx.y.
+__global__ void __launch_bounds__(kMostFftThreads)
     fft_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step, int axis) {
-  extern __shared__ Wave memory[];
+  extern __shared__ double2 memory[];
   if (step.is_stale()) return;
-  const BlockLines<some> lines(mesh, axis);
-  Wave *from = memory, *to = memory + lines.length * lines.kPitch;
+  const int length = mesh.points[axis];
+  SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
+  const BlockWaves lines(mesh, axis);
   Wave* const waves = mesh.waves[blockIdx.y];
-  lines.for_waves(
-      [&](int k, int line, std::int64_t index) { from[lines.at(k, line)] = waves[index]; });
-  __syncthreads();
-  lines.transform(from, to);
-  lines.for_waves(
-      [&](int k, int line, std::int64_t index) { waves[index] = from[lines.at(k, line)]; });
+  const auto load = [&](int k, int line) {
+    return lines.has(line) ? waves[lines.at(k, line)] : Wave{0, 0};
+  };
+  const auto store = [&](int k, int line, const Wave& value) {
+    if (lines.has(line)) waves[lines.at(k, line)] = value;
+  };
+  transform_lines(mesh.plan[axis], mesh.twiddle[axis], load, store, a, b);
 }
 
-// One block for `some` lines along z: from the transform of the charges along x and y to the fields
-// whose inverse transforms along y and x are left.
-template <int some>
-__global__ void __launch_bounds__(kThreads)
+// Lines of waves along z: from the transform of the charges along x and y to the fields whose
+// inverse transforms along y and x are left.
+__global__ void __launch_bounds__(kMostFftThreads)
     solve_lines_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
-  extern __shared__ Wave memory[];
+  extern __shared__ double2 memory[];
   if (step.is_stale()) return;
-  const BlockLines<some> lines(mesh, 2);
-  const int size = lines.length * lines.kPitch;
-  Wave *rho = memory, *to = memory + size, *field = memory + 2 * size;
-  lines.for_waves(
-      [&](int k, int line, std::int64_t index) { rho[lines.at(k, line)] = mesh.waves[0][index]; });
-  __syncthreads();
-  lines.transform(rho, to);
+  const int length = mesh.points[2];
+  SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
+  const SharedLines rho = shared_lines(memory, length, 2);
+  const BlockWaves lines(mesh, 2);
+  const auto fields = [&](int k, int line) {
+    WaveSums none;
+    const int xy = lines.first + line;
+    return solve_wave<false>(mesh, xy % mesh.half(), xy / mesh.half(), k, rho(k, line), none);
+  };
+  const auto load = [&](int k, int line) {
+    return lines.has(line) ? mesh.waves[0][lines.at(k, line)] : Wave{0, 0};
+  };
+  transform_lines(mesh.plan[2], mesh.twiddle[2], load, rho, a, b);
   for (int axis = 0; axis < 3; ++axis) {
-    lines.for_waves([&](int k, int line, std::int64_t) {
-      const int xy = lines.first + line;
-      WaveSums none;
-      const WaveFields fields = solve_wave<false>(mesh, xy % mesh.half(), xy / mesh.half(), k,
-                                                  rho[lines.at(k, line)], none);
-      field[lines.at(k, line)] = fields.along(axis);
-    });
-    __syncthreads();
-    lines.transform(field, to);
-    lines.for_waves([&](int k, int line, std::int64_t index) {
-      mesh.waves[axis][index] = field[lines.at(k, line)];
-    });
+    const auto field = [&](int k, int line) {
+      return lines.has(line) ? fields(k, line).along(axis) : Wave{0, 0};
+    };
+    const auto store = [&](int k, int line, const Wave& value) {
+      if (lines.has(line)) mesh.waves[axis][lines.at(k, line)] = value;
+    };
+    transform_lines(mesh.plan[2], mesh.twiddle[2], field, store, a, b);
   }
 }
 
@@ -398,11 +349,9 @@ __global__ void __launch_bounds__(kThreads)
       a.pairs[k] + force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p));
 }
 
-// The number of lines of which `arrays` fit into 48 KB of shared memory.
-int lines_of_block(int length, int arrays) {
-  for (const int some : {16, 8, 4, 2})
-    if (arrays * (some + 1) * length * static_cast<int>(sizeof(Wave)) <= 48 * 1024) return some;
-  return 1;
+// Shared memory of so many buffers of a block's lines.
+std::size_t line_memory(int length, int buffers) {
+  return sizeof(Wave) * kLines * static_cast<std::size_t>(buffers * length);
 }
 
 }  // namespace
@@ -421,6 +370,14 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
       wave_sum_(2 * plan_.wave.size()),
       sums_(kDipole + 1) {
   if (!plan_.mesh.order) return;
+  const auto allow = [](auto kernel, std::size_t bytes) {
+    allow_shared_memory(kernel, bytes, "shared memory for lines of the mesh of charges");
+  };
+  const auto& points = plan_.mesh.points;
+  allow(charges_to_waves_kernel, line_memory(points[0], 2));
+  allow(waves_to_fields_kernel, line_memory(points[0], 2));
+  allow(fft_kernel, line_memory(std::max(points[1], points[2]), 2));
+  allow(solve_lines_kernel, line_memory(points[2], 3));
   for (int a = 0; a < 3; ++a) {
     line_[a] = on_device(plan_.line[a], stream);
     twiddle_[a] = on_device(plan_.twiddle[a], stream);
@@ -561,42 +518,32 @@ void DeviceCharges<P>::launch(bool reading) {
 template <Precision P>
 void DeviceCharges<P>::solve(bool reading) const {
   const ChargeMesh& mesh = arrays_.mesh;
-  // Calls launch(lines of a block, grid, bytes of shared memory); buffers: of a block's lines.
-  const auto launch_lines = [&](int axis, int fields, int buffers, const auto& launch) {
-    const int length = mesh.points[axis], lines = lines_along(mesh, axis);
-    for_constant<16, 8, 4, 2, 1>(lines_of_block(length, buffers), [&](auto some) {
-      launch(
-          some,
-          dim3(static_cast<unsigned>((lines + some() - 1) / some()), static_cast<unsigned>(fields)),
-          sizeof(Wave) * static_cast<std::size_t>(buffers * length * BlockLines<some()>::kPitch));
-    });
+  const auto transform = [&](int axis, int lines, int fields, int buffers, auto kernel,
+                             auto... more) {
+    const dim3 grid(static_cast<unsigned>(blocks_for(lines, kLines)),
+                    static_cast<unsigned>(fields));
+    const int length = mesh.points[axis];
+    kernel<<<grid, fft_threads(length), line_memory(length, buffers), stream_>>>(mesh, arrays_.step,
+                                                                                 more...);
     check_launch();
   };
-  const auto transform = [&](int axis, int fields) {
-    launch_lines(axis, fields, 2, [&](auto some, dim3 grid, std::size_t bytes) {
-      fft_kernel<some()><<<grid, kThreads, bytes, stream_>>>(mesh, arrays_.step, axis);
-    });
+  const auto along = [&](int axis, int fields) {
+    transform(axis, WaveLines(mesh, axis).count, fields, 2, fft_kernel, axis);
   };
-  launch_lines(0, 1, 2, [&](auto some, dim3 grid, std::size_t bytes) {
-    charges_to_waves_kernel<some()><<<grid, kThreads, bytes, stream_>>>(mesh, arrays_.step);
-  });
-  transform(1, 1);
+  transform(0, mesh.pairs_of_rows(), 1, 2, charges_to_waves_kernel);
+  along(1, 1);
   if (reading) {
     // The sums over waves have an order.
-    transform(2, 1);
+    along(2, 1);
     launch_each(mesh.rows(), stream_, &solve_rows_kernel, mesh, arrays_.step, arrays_.of_row);
     launch_each(mesh.points[2], stream_, &add_rows_kernel, mesh.points[1], mesh.points[2],
                 arrays_.of_row, arrays_.of_plane);
-    transform(2, 3);
+    along(2, 3);
   } else {
-    launch_lines(2, 1, 3, [&](auto some, dim3 grid, std::size_t bytes) {
-      solve_lines_kernel<some()><<<grid, kThreads, bytes, stream_>>>(mesh, arrays_.step);
-    });
+    transform(2, WaveLines(mesh, 2).count, 1, 3, solve_lines_kernel);
   }
-  transform(1, 3);
-  launch_lines(0, 3, 2, [&](auto some, dim3 grid, std::size_t bytes) {
-    waves_to_fields_kernel<some()><<<grid, kThreads, bytes, stream_>>>(mesh, arrays_.step);
-  });
+  along(1, 3);
+  transform(0, mesh.pairs_of_rows(), 3, 2, waves_to_fields_kernel);
 }
 
 template <Precision P>
