@@ -15,6 +15,7 @@ from dpd_scripts import (
     assert_same_steps,
     assert_stays,
     compare,
+    legacy,
     pick,
     resident,
     state,
@@ -97,11 +98,11 @@ def combined(style: str = "manymove/dpd/coul/slater/long", tail: str = "precisio
 
 def places_of(run: Run) -> tuple[np.ndarray, np.ndarray]:
     columns = run.dump("end")
-    return np.stack([columns[c] for c in ("xu", "yu", "zu")], axis=-1), columns["q"]
+    return np.stack([columns[c] for c in "xyz"], axis=-1), columns["q"]
 
 
 CHARGES = """
-write_dump all custom end id q xu yu zu fx fy fz modify sort id format float %.17g
+write_dump all custom end id q x y z fx fy fz modify sort id format float %.17g
 """
 
 
@@ -429,15 +430,79 @@ def test_what_is_not_served_is_named_and_runs_on_the_host(why, tmp_path):
     assert why in warning, warning
 
 
-def test_charges_in_a_sheared_box_are_refused(tmp_path):
-    script = ions(tilt="1 0 0").replace(
-        "fix nve all nve",
-        "fix nve all nvt/sllod temp 1 1 1\nfix shear all deform 1 xy erate 0.1 remap v",
+def sheared(rate: float = 0.1, **arguments: str) -> str:
+    """The same ions in a box that tilts, wrapped in each step as in the engine."""
+    return (
+        ions(tilt="0 0 0", **arguments).replace("timestep 0.001", "timestep 0.005")
+        + "neigh_modify every 1 delay 0 check no\n"
+        + f"fix shear all deform 1 xy erate {rate} remap v\n"
     )
-    output = run_lammps(script + resident("cpu") + "run 2\n", tmp_path).output
-    (warning,) = (line for line in output.splitlines() if WARNING in line)
-    assert "charges in a sheared box" in warning
-    assert "goes through the host" in warning
+
+
+SHEARED = {
+    "mesh": sheared(coulomb=LONG + " 2.4"),
+    "mesh, even order": sheared(
+        coulomb=LONG + " 2.4", mesh=USUAL + "kspace_modify mesh 18 20 25 gewald 1.1 order 4\n"
+    ),
+    "waves one by one": sheared(coulomb=LONG + " 2.4", mesh=EWALD),
+    "cutoff": sheared(coulomb="coul/slater/cut 0.3 2.4", mesh=""),
+    "points": sheared(coulomb="coul/debye 0.8 2.4", mesh=""),
+    # The box flips after 28 steps, when no atom crosses it along y.
+    "flips": sheared(3.7, coulomb="coul/slater/cut 0.3 2.4", mesh=""),
+    "sllod": sheared(coulomb=LONG + " 2.4").replace(
+        "fix nve all nve", "fix nve all nvt/sllod temp 1.3 1.3 1 LEGACY"
+    ),
+}
+
+
+# Two ranks have other atoms, of which one crosses the box in the step in which it flips.
+@pytest.mark.parametrize(
+    ("case", "ranks"),
+    [*((case, 1) for case in SHEARED), *((case, 2) for case in SHEARED if case != "flips")],
+)
+def test_steps_of_charges_under_shear_are_those_of_lammps(case, ranks, device, tmp_path):
+    script, more = SHEARED[case].replace("LEGACY", legacy()), THERMO + "thermo 5\n"
+    more += f"run {40 if case == 'flips' else 10}\n"
+    ours, host = compare(script, more, device, tmp_path, ranks)
+    assert_same_steps(ours, host, 1e-5)
+    if case != "mesh":
+        return
+    still = run_lammps(script.replace("fix shear", "# fix shear") + more, tmp_path)
+    assert abs(still.thermo()["E_long"] - host.thermo()["E_long"])[-1] > 1e-3
+
+
+@pytest.mark.parametrize("steps", [12, 18])
+def test_forces_in_a_box_that_has_sheared_are_those_of_ewalds_sum(steps, device, tmp_path):
+    """Against an independent sum, in a box whose tilt is not that of the start. In step 18 the
+    engine has replaced the box by an equivalent one. LAMMPS' pppm has the influence function of the
+    old box then, and a wrong energy for one step."""
+    script = ions(f"{LONG} 3.0", TIGHT, law="0.0 0.0", tilt="0 0 0")
+    script += "fix shear all deform 1 xy erate 30 remap v\nneighbor 0.6 bin\nthermo 1\n"
+    script += THERMO.replace("step temp", "step xy") + resident(device)
+    run = run_lammps(script + f"run {steps}\n" + CHARGES, tmp_path)
+    assert_stays(run)
+    places, charges = places_of(run)
+    box = EDGE * np.eye(3)
+    # The fix tilts the box at the end of a step, behind its forces.
+    box[1, 0] = run.thermo()["Xy"][-2]
+    assert abs(box[1, 0]) > 2
+    assert (run.thermo()["Xy"][-1] < 0) == (steps == 18)
+    charged = charges != 0
+    forces, energy, _ = ewald_and_slater(places[charged], charges[charged], box)
+    assert_close(pick(run, "fx", "fy", "fz")[charged], forces, 1e-6)
+    thermo = run.thermo()
+    assert thermo["E_coul"][-1] + thermo["E_long"][-1] == pytest.approx(energy, rel=1e-6)
+
+
+@on_gpu
+@pytest.mark.parametrize("case", ["mesh", "waves one by one", "flips"])
+def test_forces_under_shear_are_the_same_bits_on_a_gpu(case, tmp_path):
+    script = SHEARED[case].replace("25.0 4.5", "0.0 0.0") + THERMO + "thermo 10\n"
+    runs = [
+        run_lammps(script + resident(device) + "run 40\n" + END, tmp_path)
+        for device in ("cpu", "cuda")
+    ]
+    assert (state(runs[0]) == state(runs[1])).all()
 
 
 def bonded_ions(

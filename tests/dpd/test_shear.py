@@ -11,10 +11,12 @@ from dpd_comparisons import assert_stresses_of_lammps
 from dpd_scripts import (
     BONDS,
     END,
+    SINCE_TWO_INTEGRATORS,
     STAYS,
     assert_close,
     assert_same_steps,
     assert_stays,
+    legacy,
     one_type,
     pick,
     resident,
@@ -37,14 +39,6 @@ def shear(rate: float, way: str = "xy v") -> str:
     """Shear of a tilt, which carries velocities ("v") or positions ("x") with it."""
     tilt, remap = way.split()
     return f"fix shear all deform 1 {tilt} erate {rate} remap {remap}\n"
-
-
-SINCE_TWO_INTEGRATORS = 20260211
-
-
-def legacy() -> str:
-    """The integrator of fix nvt/sllod that an engine has, where LAMMPS has two."""
-    return "integrator legacy" if release() >= SINCE_TWO_INTEGRATORS else ""
 
 
 def fluid(temperature: float, style: str = "dpd", precision: str = "double") -> str:

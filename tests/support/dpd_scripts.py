@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lammps_host import Run, run_lammps
+from lammps_host import Run, release, run_lammps
 
 STAYS = "the particles are on"
 WARNING = "cannot keep the particles on the device"
@@ -135,6 +135,14 @@ write_dump all custom end id type xu yu zu vx vy vz fx fy fz modify sort id form
 """
 
 TOLERANCE = {"double": 1e-10, "mixed": 1e-5}
+
+
+SINCE_TWO_INTEGRATORS = 20260211
+
+
+def legacy() -> str:
+    """The integrator of fix nvt/sllod that an engine has, where LAMMPS has two."""
+    return "integrator legacy" if release() >= SINCE_TWO_INTEGRATORS else ""
 
 
 def resident(device: str, more: str = "") -> str:

@@ -197,7 +197,7 @@ bool ChainThermostat::acts_as_read(const ShearingBox& shearing) const {
   chain.start(before);
   const double factor = chain.half_step();
   fix_->initial_integrate(0);
-  bool same = agree(state(), chain.state());
+  bool same = chain.agrees_with(state());
   const int along = shearing.shear().flow;
   const VelocityMap map = sllod_half_step(factor, update->dt, shearing.shear());
   for (std::size_t k = 0; k < values; k += 3) {

@@ -15,14 +15,6 @@ namespace manymove::dpd {
 inline bool are_near(double a, double b, double tolerance) {
   return std::fabs(a - b) <= tolerance * (std::fabs(a) + std::fabs(b));
 }
-// Whether two states of the same chain are equal but for rounding errors.
-inline bool agree(const NoseHooverState& a, const NoseHooverState& b) {
-  bool same = are_near(a.temperature, b.temperature, 1e-12);
-  for (std::size_t k = 0; k < a.position.size(); ++k)
-    same = same && are_near(a.position[k], b.position[k], 1e-10) &&
-           are_near(a.velocity[k], b.velocity[k], 1e-10);
-  return same;
-}
 
 class NoseHooverChain {
  public:
@@ -32,6 +24,20 @@ class NoseHooverChain {
            std::vector<double>(static_cast<std::size_t>(settings.chain)), settings.temperature});
   }
 
+  // Whether another state is this one but for rounding errors, which are all that drives the chain
+  // at the temperature of the thermostat: the scale of its velocities is time step / damping
+  // time^2.
+  bool agrees_with(const NoseHooverState& other) const {
+    const double kick = time_step_ / (settings_.damping_time * settings_.damping_time);
+    const auto near = [](double a, double b, double scale) {
+      return std::fabs(a - b) <= 1e-10 * (std::fabs(a) + std::fabs(b) + scale);
+    };
+    bool same = are_near(state_.temperature, other.temperature, 1e-12);
+    for (std::size_t k = 0; k < state_.position.size(); ++k)
+      same = same && near(state_.position[k], other.position[k], time_step_ * kick) &&
+             near(state_.velocity[k], other.velocity[k], kick);
+    return same;
+  }
   // The present state. Accelerations follow from it, as in the setup of a run.
   void start(NoseHooverState state) {
     state_ = std::move(state);

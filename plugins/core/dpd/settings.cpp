@@ -22,6 +22,18 @@ void widths_of(const Box& box, double width[3]) {
 
 bool is_upright(const Box& box) { return box.tilt[0] == 0 && box.tilt[1] == 0 && box.tilt[2] == 0; }
 
+// The tilt grows by rate * L_y * dt per step, up to half of L_x, where the box is replaced by the
+// equivalent one of the opposite tilt.
+double tilt_of_step(const Settings& s) {
+  return s.shear.rate * s.box.extent[s.shear.gradient] * s.time_step;
+}
+Box most_tilted_box(const Settings& s) {
+  Box tilted = s.box;
+  if (s.shear.rate != 0)
+    tilted.tilt[s.shear.tilt()] = 0.5 * s.box.extent[s.shear.flow] + std::fabs(tilt_of_step(s));
+  return tilted;
+}
+
 // In a narrower box a particle would meet more than the nearest image of another.
 void check_widths(const Settings& s) {
   double width[3];
@@ -130,19 +142,15 @@ void check_pairs(const Settings& s) {
 // The engine's velocities are relative to the flow; forces that depend on the velocity itself are
 // therefore refused.
 void check_shear(const Settings& s) {
-  // d(tilt) = rate L_g dt, with L_g along the gradient, up to half of the extent along the flow,
-  // where the box is replaced by the equivalent one of the opposite tilt.
   const int along = s.shear.flow, across = s.shear.gradient;
   if (along < 0 || across <= along || across > 2)
     refuse("shear has the flow along ", along, " and its gradient along ", across);
-  Box tilted = s.box;
-  const double period = s.box.extent[along],
-               of_step = s.shear.rate * s.box.extent[across] * s.time_step;
-  tilted.tilt[s.shear.tilt()] = 0;
-  const bool tilts_otherwise = !is_upright(tilted);
-  tilted.tilt[s.shear.tilt()] = 0.5 * period + std::fabs(of_step);
+  Box untilted = s.box;
+  untilted.tilt[s.shear.tilt()] = 0;
+  const bool tilts_otherwise = !is_upright(untilted);
+  const double period = s.box.extent[along], of_step = tilt_of_step(s);
   double width[3];
-  widths_of(tilted, width);
+  widths_of(most_tilted_box(s), width);
   if (!std::isfinite(s.shear.rate)) refuse("the rate of shear is not finite: ", s.shear.rate);
   if (!s.box.periodic[along] || !s.box.periodic[across] || tilts_otherwise)
     refuse(

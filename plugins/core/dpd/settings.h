@@ -32,6 +32,10 @@ inline int checked_count(std::int64_t particles) {
 // Distances between opposite faces of the box.
 MANYMOVE_API void widths_of(const Box& box, double width[3]);
 bool is_upright(const Box& box);
+// By how much shear tilts the box in a step.
+double tilt_of_step(const Settings& settings);
+// Under shear, the box that is tilted most; otherwise the box.
+Box most_tilted_box(const Settings& settings);
 
 // Particles of all ranks are expected to number `count`; empty cells are not let outnumber them by
 // much. here: what of the frame this rank has to do with, null for all.

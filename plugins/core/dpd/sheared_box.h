@@ -20,10 +20,7 @@ class ShearedBox : protected StepParameters {
 
   bool is_sheared() const { return settings_.shear.rate != 0; }
   // By how much the tilt grows in a step.
-  double tilt_of_step() const {
-    return settings_.shear.rate * settings_.box.extent[settings_.shear.gradient] *
-           settings_.time_step;
-  }
+  double tilt_of_step() const { return dpd::tilt_of_step(settings_); }
   // In the equivalent box whose tilt is at most half of the extent along the flow.
   double tilt_of(std::int64_t step) const {
     return tilt_since_begin(step) - static_cast<double>(periods_of_tilt(step)) * period();
@@ -92,8 +89,7 @@ class ShearedBox : protected StepParameters {
   // The settings with the box that is tilted most.
   Settings settings_of_tilted_box() const {
     Settings tilted = settings_;
-    if (is_sheared())
-      tilted.box.tilt[settings_.shear.tilt()] = 0.5 * period() + std::fabs(tilt_of_step());
+    tilted.box = most_tilted_box(settings_);
     return tilted;
   }
   // The frame of a step under shear, or the frame so many steps later of the box that has not been

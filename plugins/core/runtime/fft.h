@@ -33,6 +33,30 @@ inline FftPlan fft_plan(int length) {
     for (; rest % radix == 0; rest /= radix) plan.radix[plan.stages++] = radix;
   return plan;
 }
+// The plan with the fewest stages of radices of dft_of(), and the smallest radices of those: for
+// GPUs, whose stages end with a barrier, and for what has their bits.
+inline FftPlan wide_fft_plan(int length) {
+  FftPlan best{length, 25, {}};
+  FftPlan plan{length, 0, {}};
+  const auto extend = [&](const auto& self, int rest, int largest) -> void {
+    if (rest == 1) {
+      if (plan.stages < best.stages ||
+          (plan.stages == best.stages && plan.radix[0] < best.radix[0]))
+        best = plan;
+      return;
+    }
+    if (plan.stages + 1 >= 24) return;
+    // Radices never grow, so that each product of radices is tried once.
+    for (const int radix : {10, 9, 8, 6, 5, 4, 3, 2}) {
+      if (radix > largest || rest % radix != 0) continue;
+      plan.radix[plan.stages++] = radix;
+      self(self, rest / radix, radix);
+      --plan.stages;
+    }
+  };
+  extend(extend, length, 10);
+  return best;
+}
 inline bool fft_length(int n) {
   for (const int prime : {2, 3, 5})
     while (n % prime == 0) n /= prime;
@@ -94,15 +118,60 @@ MM_HD void dft(Complex<V> (&a)[R]) {
   }
 }
 
-// Butterfly `t` of length / R of a stage: `done` is the product of the radices before. It takes
-// from[t + k length / R] and gives to[place + k done]; twiddle[j] is exp(-2 pi i j / length).
-MM_HD int fft_place(int radix, int done, int t) { return t % done + t / done * done * radix; }
+// The same for more numbers: a radix R = P Q is Q transforms of P numbers, the factors exp(-2 pi i
+// p q / R), and P transforms of Q numbers.
 template <int R, class V, class Twiddle>
-MM_HD void butterfly(Complex<V> (&a)[R], int done, int t, const Twiddle* twiddle) {
-  dft(a);
-  // The twiddle exponent of Stockham's stage, j k with j = t rounded down to a multiple of `done`.
-  const int step = t / done * done;
-  for (int k = 1; k < R; ++k) {
+MM_HD void dft_of(const Twiddle* twiddle, int length, Complex<V> (&a)[R]) {
+  constexpr int P = R == 6 ? 3 : R == 8 ? 4 : R == 9 ? 3 : R == 10 ? 5 : R, Q = R / P;
+  if constexpr (Q == 1) {
+    dft(a);
+  } else {
+    // a_(Qp + q): part q is the transform over p of every Q-th number, from q on.
+    Complex<V> part[Q][P];
+    MM_UNROLL for (int q = 0; q < Q; ++q) {
+      MM_UNROLL for (int p = 0; p < P; ++p) part[q][p] = a[p * Q + q];
+      dft(part[q]);
+      if (q == 0) continue;
+      MM_UNROLL for (int p = 1; p < P; ++p) {
+        // twiddle[k] = exp(-2 pi i k / length), so that this is exp(-2 pi i p q / R).
+        const Twiddle w = twiddle[p * q * (length / R)];
+        part[q][p] = turned(part[q][p], w.re, w.im);
+      }
+    }
+    MM_UNROLL for (int p = 0; p < P; ++p) {
+      Complex<V> line[Q];
+      MM_UNROLL for (int q = 0; q < Q; ++q) line[q] = part[q][p];
+      dft(line);
+      MM_UNROLL for (int q = 0; q < Q; ++q) a[p + P * q] = line[q];
+    }
+  }
+}
+
+// Two lines of reals a and b in one transform. together(a, b) is a + i b; apart() gives the
+// transforms of both at k from that of a + i b at k and at length - k.
+template <class V>
+MM_HD Complex<V> together(const Complex<V>& a, const Complex<V>& b) {
+  return {a.re - b.im, a.im + b.re};
+}
+template <class V>
+MM_HD Complex<V> conjugate(const Complex<V>& a) {
+  return {a.re, -a.im};
+}
+template <class V>
+MM_HD void apart(const Complex<V>& at_k, const Complex<V>& mirrored, Complex<V>& a, Complex<V>& b) {
+  a = (at_k + conjugate(mirrored)) * 0.5;
+  const Complex<V> difference = (at_k - conjugate(mirrored)) * 0.5;
+  b = {difference.im, -difference.re};
+}
+
+// A stage of Stockham's order has length / R butterflies: number t takes t + k length / R, and
+// gives to fft_place() + k `done`, the product of the radices before. step: t, rounded down to a
+// multiple of `done`. twiddle[j] is exp(-2 pi i j / length).
+MM_HD int fft_place(int radix, int step, int t) { return t + step * (radix - 1); }
+template <int R, class V, class Twiddle>
+MM_HD void butterfly(Complex<V> (&a)[R], int length, int step, const Twiddle* twiddle) {
+  dft_of<R>(twiddle, length, a);
+  MM_UNROLL for (int k = 1; k < R; ++k) {
     const Twiddle w = twiddle[step * k];
     a[k] = turned(a[k], w.re, w.im);
   }

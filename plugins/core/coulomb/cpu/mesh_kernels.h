@@ -2,38 +2,11 @@
 // The far field on a core, in SIMD registers: part of kernels.cpp, compiled once per SIMD level.
 #pragma once
 
+#include "../../runtime/fft_lines.h"
 #include "kernels.h"
 
 namespace manymove::coulomb::MANYMOVE_SIMD {
 namespace {
-
-using Lines = Complex<DoubleLanes>;
-
-// ---- transforms: kDoubles lines at a time, one in each lane ----
-
-template <int R>
-void fft_stage(int length, int done, const Complex<double>* twiddle, const Lines* from, Lines* to) {
-  const int apart = length / R;
-  for (int t = 0; t < apart; ++t) {
-    Lines a[R];
-    for (int k = 0; k < R; ++k) a[k] = from[t + k * apart];
-    butterfly(a, done, t, twiddle);
-    const int place = fft_place(R, done, t);
-    for (int k = 0; k < R; ++k) to[place + k * done] = a[k];
-  }
-}
-
-// Returns where the result is: `a` or `b`.
-Lines* transform_lines(const FftPlan& plan, const Complex<double>* twiddle, Lines* a, Lines* b) {
-  int done = 1;
-  for (int s = 0; s < plan.stages; ++s) {
-    for_constant<2, 3, 4, 5>(
-        plan.radix[s], [&](auto radix) { fft_stage<radix()>(plan.length, done, twiddle, a, b); });
-    done *= plan.radix[s];
-    std::swap(a, b);
-  }
-  return a;
-}
 
 // Memory of a thread for lines: a transform goes from one to the other.
 struct LineBuffers {

@@ -13,30 +13,6 @@ namespace {
 
 constexpr int kReachCells = 3;  // cells of sources along an axis within reach, on either side
 
-// The plan with the fewest stages, and the smallest radices of those.
-FftPlan wide_plan(int length) {
-  FftPlan best{length, 25, {}};
-  FftPlan plan{length, 0, {}};
-  const auto extend = [&](const auto& self, int rest, int largest) -> void {
-    if (rest == 1) {
-      if (plan.stages < best.stages ||
-          (plan.stages == best.stages && plan.radix[0] < best.radix[0]))
-        best = plan;
-      return;
-    }
-    if (plan.stages + 1 >= 24) return;
-    // Radices never grow, so that each product of radices is tried once.
-    for (const int radix : {10, 9, 8, 6, 5, 4, 3, 2}) {
-      if (radix > largest || rest % radix != 0) continue;
-      plan.radix[plan.stages++] = radix;
-      self(self, rest / radix, radix);
-      --plan.stages;
-    }
-  };
-  extend(extend, length, 10);
-  return best;
-}
-
 // Cells of the system with an edge of about `edge`, and what is sorted into them. The counts are 0
 // before a sort, which takes them back to that.
 class DeviceCells {
@@ -155,7 +131,7 @@ class DeviceField {
     mesh_.rules = m;
     for (int a = 0; a < 3; ++a) {
       points *= static_cast<std::size_t>(m.points[a]);
-      mesh_.plan[a] = wide_plan(m.length[a]);
+      mesh_.plan[a] = wide_fft_plan(m.length[a]);
       twiddle_[a] = on_device(fft_twiddles(m.length[a]), stream_);
       mesh_.twiddle[a] = twiddle_[a].data();
       // Two buffers of kLines lines, between which the stages go back and forth.

@@ -6,6 +6,7 @@
 #include <cooperative_groups.h>
 
 #include "../../runtime/device.cuh"
+#include "../../runtime/fft.cuh"
 #include "../far_field.h"
 #include "chain_arrays.cuh"
 #include "pairs.cuh"
@@ -101,115 +102,7 @@ __global__ void __launch_bounds__(spread_threads(W))
   }
 }
 
-// ---- transforms: a block has kLines lines in shared memory, twice ----
-
-constexpr int kLines = 4, kMostFftThreads = 256;
-// Long lines leave room for few blocks on a multiprocessor, which then have more threads each.
-inline int fft_threads(int length) { return length > 400 ? 192 : 128; }
-
-// The transform of R numbers in registers, of as many factors as fft.h has. A radix R = P Q is Q
-// transforms of P numbers, the factors exp(-2 pi i p q / R), and P transforms of Q numbers.
-template <int R>
-__device__ void dft_of(const Complex<double>* twiddle, int length, Complex<double> (&a)[R]) {
-  constexpr int P = R == 6 ? 3 : R == 8 ? 4 : R == 9 ? 3 : R == 10 ? 5 : R, Q = R / P;
-  if constexpr (Q == 1) {
-    dft(a);
-  } else {
-    // a_(Qp + q): part q is the transform over p of every Q-th number, from q on.
-    Complex<double> part[Q][P];
-#pragma unroll
-    for (int q = 0; q < Q; ++q) {
-#pragma unroll
-      for (int p = 0; p < P; ++p) part[q][p] = a[p * Q + q];
-      dft(part[q]);
-      if (q == 0) continue;
-#pragma unroll
-      for (int p = 1; p < P; ++p) {
-        // twiddle[k] = exp(-2 pi i k / length), so that this is exp(-2 pi i p q / R).
-        const Complex<double> w = twiddle[p * q * (length / R)];
-        part[q][p] = turned(part[q][p], w.re, w.im);
-      }
-    }
-#pragma unroll
-    for (int p = 0; p < P; ++p) {
-      Complex<double> line[Q];
-#pragma unroll
-      for (int q = 0; q < Q; ++q) line[q] = part[q][p];
-      dft(line);
-#pragma unroll
-      for (int q = 0; q < Q; ++q) a[p + P * q] = line[q];
-    }
-  }
-}
-// A stage of Stockham's transform (butterfly() of fft.h) of kLines lines by all threads of a block.
-// `done`: the product of the radices before. In the last stage all factors are 1. Numbers come from
-// load(index, line) and go to store(index, line, number).
-template <int R, class Load, class Store>
-__device__ void fft_stage(int length, int done, const Complex<double>* twiddle, const Load& load,
-                          const Store& store) {
-  // Butterfly t takes t + k length / R; four threads in a row take the four lines of one butterfly.
-  const int apart = length / R;
-  const bool last = done == apart;
-  // t / done as a product: exact for t and done below 2^16.
-  const unsigned inverse =
-      0xffffffffu / static_cast<unsigned>(done) + 1;  // 2^32 / done, rounded up
-  for (int item = threadIdx.x; item < apart * kLines; item += blockDim.x) {
-    const int line = item % kLines, t = item / kLines;
-    Complex<double> a[R];
-#pragma unroll
-    for (int k = 0; k < R; ++k) a[k] = load(t + k * apart, line);
-    dft_of<R>(twiddle, length, a);
-    const int whole = done == 1 ? t : static_cast<int>(__umulhi(t, inverse)) * done;
-    if (!last)
-#pragma unroll
-      for (int k = 1; k < R; ++k) {
-        const Complex<double> w = twiddle[whole * k];
-        a[k] = turned(a[k], w.re, w.im);
-      }
-    // fft_place() with the quotient that is known already.
-    const int place = t - whole + whole * R;
-#pragma unroll
-    for (int k = 0; k < R; ++k) store(place + k * done, line, a[k]);
-  }
-  // The next stage reads what all threads have stored.
-  __syncthreads();
-}
-__device__ void fft_stage(int radix, int length, int done, const Complex<double>* twiddle,
-                          const auto& load, const auto& store) {
-  for_constant<2, 3, 4, 5, 6, 8, 9, 10>(
-      radix, [&](auto R) { fft_stage<R()>(length, done, twiddle, load, store); });
-}
-
-// Lines in shared memory, from which a stage takes and to which it gives.
-struct SharedLines {
-  Complex<double>* number;
-
-  __device__ Complex<double> operator()(int index, int line) const {
-    return number[index * kLines + line];
-  }
-  __device__ void operator()(int index, int line, const Complex<double>& value) const {
-    number[index * kLines + line] = value;
-  }
-};
-// All threads; a plan has two stages at least. The first takes from `load`, the last gives to
-// `store`, those between use `a` and `b`, of which `a` is free in the end unless it is `load`'s.
-__device__ void transform_lines(const FftPlan& plan, const Complex<double>* twiddle,
-                                const auto& load, const auto& store, SharedLines& a,
-                                SharedLines& b) {
-  fft_stage(plan.radix[0], plan.length, 1, twiddle, load, a);
-  int done = plan.radix[0];
-  for (int s = 1; s + 1 < plan.stages; ++s) {
-    fft_stage(plan.radix[s], plan.length, done, twiddle, a, b);
-    done *= plan.radix[s];
-    const SharedLines other = a;
-    a = b;
-    b = other;
-  }
-  fft_stage(plan.radix[plan.stages - 1], plan.length, done, twiddle, a, store);
-}
-__device__ SharedLines shared_lines(double2* memory, int length, int which) {
-  return {reinterpret_cast<Complex<double>*>(memory) + which * length * kLines};
-}
+// ---- transforms ----
 
 // From the charges to their spectrum along z. blockIdx: x, and a group of lines along z, of which
 // two real ones p and q make one of complex numbers p + i q: with its transform F, that of p is

@@ -44,10 +44,12 @@ MM_HD double value_of(const Cubic& p, double t) {
 }
 
 struct ChargeLaw {
-  Matrix<double> edges;  // from units of the frame to lengths
+  Matrix<double> edges;      // from units of the frame to lengths
+  Matrix<float> near_edges;  // the same, for the choice of near places
   bool tilted;
-  double cutoff_squared, near_squared;  // the latter with the error of places without tails
-  double intervals;                     // of the tables, per length
+  float near_squared;  // with a margin for rounding and for places without tails
+  double cutoff_squared;
+  double intervals;  // of the tables, per length
   double coupling;
   double force_unit, energy_unit;    // of sums of integers
   double force_scale, energy_scale;  // coupling over these units
@@ -86,15 +88,21 @@ struct ChargeTotals {
   }
 };
 
+template <class Real>
+MM_HD Vector<Real> separation_of(const Matrix<Real>& edges, bool tilted, const ChargedPlace& i,
+                                 const ChargedPlace& j) {
+  const auto along = [](std::uint32_t a, std::uint32_t b) {
+    return static_cast<Real>(static_cast<std::int32_t>(a - b));
+  };
+  return edges.times(along(i.x, j.x), along(i.y, j.y), along(i.z, j.z), tilted);
+}
 MM_HD Vector<double> separation(const ChargeLaw& law, const ChargedPlace& i,
                                 const ChargedPlace& j) {
-  const auto along = [](std::uint32_t a, std::uint32_t b) {
-    return static_cast<double>(static_cast<std::int32_t>(a - b));
-  };
-  return law.edges.times(along(i.x, j.x), along(i.y, j.y), along(i.z, j.z), law.tilted);
+  return separation_of(law.edges, law.tilted, i, j);
 }
+// Whether the pair may be within the cutoff; add_pair() decides.
 MM_HD bool are_near(const ChargeLaw& law, const ChargedPlace& i, const ChargedPlace& j) {
-  const Vector<double> r = separation(law, i, j);
+  const Vector<float> r = separation_of(law.near_edges, law.tilted, i, j);
   return (dot(r, r) < law.near_squared) & (i.number != j.number);
 }
 // With the tails of both places.
@@ -276,24 +284,43 @@ struct ReciprocalLattice {
 // ---- the mesh ----
 
 constexpr int kMostOrder = 7;
+constexpr int kAliases = 2;  // on both sides; the Gaussian and the splines leave nothing beyond
+
+// What the influence function has of the wave number of one point along an edge: periods, the sum
+// of squared transforms of the spline over all aliases, and the aliases with their squared
+// transforms.
+struct InfluenceLine {
+  double n, squares, alias[2 * kAliases + 1], weight[2 * kAliases + 1];
+};
 
 struct ChargeMesh {
   int points[3], order;
   double scale[3], shift[3];  // from units of the frame to units of the mesh, plus order / 2
   ReciprocalLattice lattice;
-  double charge_unit;  // of the sums of integers
-  double per_volume;   // coupling over the volume of the mesh
-  double quarter;      // 1 / (4 alpha^2)
-  // Influence function by |n|, [points[2] / 2 + 1][points[1] / 2 + 1][points[0] / 2 + 1]; in a
-  // tilted box by n, [z][y][x].
-  const double* influence;
+  double charge_unit;            // of the sums of integers
+  double per_volume;             // coupling over the volume of the mesh
+  double quarter;                // 1 / (4 alpha^2)
+  const InfluenceLine* line[3];  // by point along each edge
+  double* influence;             // [influences(2)][influences(1)][half()]
   FftPlan plan[3];
   const Wave* twiddle[3];
-  // [z][y][x]: the charges, their transform and then the field along z, the field along x and y.
-  std::int64_t* charge;
-  Wave *first, *second;
+  std::int64_t* charge;  // [z][y][x]
+  // Waves, [z][y][half()]: of the first the charges; then of all the fields along x, y and z, and
+  // at last these fields at points of the mesh, in rows of 2 half() reals.
+  Wave* waves[3];
 
-  MM_HD int size() const { return points[0] * points[1] * points[2]; }
+  MM_HD int rows() const { return points[1] * points[2]; }
+  MM_HD int pairs_of_rows() const { return (rows() + 1) / 2; }
+  MM_HD int size() const { return points[0] * rows(); }
+  // Waves along x: the others are the conjugates of these, because charges and fields are real.
+  MM_HD int half() const { return points[0] / 2 + 1; }
+  // Of the influence function along an axis: by |n|, but in a tilted box by n.
+  MM_HD int influences(int axis) const {
+    return axis == 0 || !lattice.tilted ? points[axis] / 2 + 1 : points[axis];
+  }
+  MM_HD double& field(int axis, int row, int x) const {
+    return reinterpret_cast<double*>(waves[axis] + static_cast<std::int64_t>(row) * half())[x];
+  }
 };
 
 // Weights of the B-spline of an order at the points around a place: point[j] has weight[j].
@@ -324,6 +351,15 @@ struct MeshLine {
       weight[0] = t * weight[0] * over;
     }
   }
+  // One of the points. A GPU has no registers for an index that is known at run time only.
+  MM_HD void choose(int which, int& chosen, double& of_chosen) const {
+    chosen = point[0];
+    of_chosen = weight[0];
+    MM_UNROLL for (int j = 1; j < order; ++j) {
+      chosen = j == which ? point[j] : chosen;
+      of_chosen = j == which ? weight[j] : of_chosen;
+    }
+  }
 };
 
 template <int order>
@@ -332,60 +368,79 @@ struct MeshStencil {
   MM_HD MeshStencil(const ChargeMesh& mesh, const ChargedPlace& p)
       : x(mesh, p.x, 0), y(mesh, p.y, 1), z(mesh, p.z, 2) {}
 
-  // Calls visit(index, weight) for all points of one of the planes, always in the same order.
+  // Calls visit(row, weight across x) for the rows of points along x, always in the same order.
   template <class Visit>
-  MM_HD void for_plane(const ChargeMesh& mesh, int plane, const Visit& visit) const {
-    int point = 0;
-    double along_z = 0;
-    // A GPU has no registers for an index that is known at run time only.
-    MM_UNROLL for (int c = 0; c < order; ++c) {
-      point = c == plane ? z.point[c] : point;
-      along_z = c == plane ? z.weight[c] : along_z;
-    }
-    MM_UNROLL for (int b = 0; b < order; ++b) {
-      const int row = (point * mesh.points[1] + y.point[b]) * mesh.points[0];
-      const double across_x = along_z * y.weight[b];
-      MM_UNROLL for (int a = 0; a < order; ++a) visit(row + x.point[a], across_x * x.weight[a]);
-    }
+  MM_HD void for_rows(const ChargeMesh& mesh, const Visit& visit) const {
+    MM_UNROLL for (int c = 0; c < order; ++c) MM_UNROLL for (int b = 0; b < order; ++b)
+        visit(z.point[c] * mesh.points[1] + y.point[b], z.weight[c] * y.weight[b]);
   }
 };
 
-// Calls add(point of the mesh, integer charge) for one plane of its points.
-template <int order, class Add>
-MM_HD void spread_charge(const ChargeMesh& mesh, const ChargedPlace& p, int plane, const Add& add) {
-  const double charge = p.charge / mesh.charge_unit;
-  MeshStencil<order>(mesh, p).for_plane(
-      mesh, plane, [&](int index, double weight) { add(index, nearest_integer(weight * charge)); });
+// What a charge, in units, adds to a point of this weight.
+MM_HD std::int64_t share_of(double charge, double weight) {
+  return nearest_integer(weight * charge);
 }
 
-// The part of the field at a place, times the coupling, that comes from one plane of its points.
-// The field is the sum of all, in their order.
-template <int order>
-MM_HD Vector<double> field_of_plane(const ChargeMesh& mesh, const ChargedPlace& p, int plane) {
-  Vector<double> field{0, 0, 0};
-  MeshStencil<order>(mesh, p).for_plane(mesh, plane, [&](int index, double weight) {
-    // Inverse transforms have real and imaginary parts exchanged.
-    const Wave across = mesh.second[index];
-    field.x = fused(weight, across.im, field.x);
-    field.y = fused(weight, across.re, field.y);
-    field.z = fused(weight, mesh.first[index].im, field.z);
-  });
-  return field;
+// The field at a place, times the coupling, is a sum over columns of its points, which have the
+// same x; each is summed over rows. Adds a point of a column.
+MM_HD void add_field(const ChargeMesh& mesh, int row, int x, double weight, Vector<double>& field) {
+  field.x = fused(weight, mesh.field(0, row, x), field.x);
+  field.y = fused(weight, mesh.field(1, row, x), field.y);
+  field.z = fused(weight, mesh.field(2, row, x), field.z);
 }
 
-// Lines of the mesh along an axis: line l begins at begin(l).
-struct MeshLines {
-  int stride, inner, plane;
+// The influence function of Hockney and Eastwood, Eq. 8-22: 4 pi sum over aliases of (k . k_m) /
+// (k^2 k_m^2) exp(-k_m^2 / 4 alpha^2) W^2(k_m) over the square of the sum of W^2.
+MM_HD double influence_of(const ChargeMesh& mesh, const InfluenceLine& x, const InfluenceLine& y,
+                          const InfluenceLine& z) {
+  constexpr double kMostExponent = 60;
+  double k[3], sum = 0;
+  mesh.lattice.wave({x.n, y.n, z.n}, k);
+  const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2],
+               squares = x.squares * y.squares * z.squares;
+  if (squared == 0) return 0;
+  for (int c = 0; c <= 2 * kAliases; ++c)
+    for (int b = 0; b <= 2 * kAliases; ++b)
+      for (int a = 0; a <= 2 * kAliases; ++a) {
+        double m[3];
+        mesh.lattice.wave({x.alias[a], y.alias[b], z.alias[c]}, m);
+        const double length = m[0] * m[0] + m[1] * m[1] + m[2] * m[2],
+                     exponent = length * mesh.quarter;
+        if (exponent > kMostExponent) continue;
+        sum += (k[0] * m[0] + k[1] * m[1] + k[2] * m[2]) / length *
+               (x.weight[a] * y.weight[b] * z.weight[c] * exponential_function(-exponent));
+      }
+  return 4 * 3.14159265358979323846 * sum / (squared * squares * squares);
+}
+// In a tilted box the highest wave of an even number of points has the mean of n and -n, which are
+// the same point of the mesh, so that fields are real.
+MM_HD void fill_influence(const ChargeMesh& mesh, int index) {
+  const int at[3] = {index % mesh.half(), index / mesh.half() % mesh.influences(1),
+                     index / mesh.half() / mesh.influences(1)};
+  bool highest = false;
+  int negative[3];
+  for (int a = 0; a < 3; ++a) {
+    highest = highest || 2 * at[a] == mesh.points[a];
+    negative[a] = at[a] == 0 ? 0 : mesh.points[a] - at[a];
+  }
+  const auto value = [&](const int (&p)[3]) {
+    return influence_of(mesh, mesh.line[0][p[0]], mesh.line[1][p[1]], mesh.line[2][p[2]]);
+  };
+  const double here = value(at);
+  mesh.influence[index] = mesh.lattice.tilted && highest ? 0.5 * (here + value(negative)) : here;
+}
 
-  MM_HD MeshLines(const int (&points)[3], int axis)
-      : stride(axis == 0   ? 1
-               : axis == 1 ? points[0]
-                           : points[0] * points[1]),
-        inner(axis == 0 ? 1 : stride),
-        plane(stride * points[axis]) {}
-  // Lines that differ by less than `inner` lie side by side.
+// Lines of waves along y or z: line l begins at begin(l).
+struct WaveLines {
+  int count, stride, plane;
+
+  MM_HD WaveLines(const ChargeMesh& mesh, int axis)
+      : count(mesh.half() * mesh.points[3 - axis]),
+        stride(axis == 1 ? mesh.half() : mesh.half() * mesh.points[1]),
+        plane(stride * mesh.points[axis]) {}
+  // Lines that differ by less than the stride lie side by side.
   MM_HD std::int64_t begin(int line) const {
-    return static_cast<std::int64_t>(line / inner) * plane + line % inner;
+    return static_cast<std::int64_t>(line / stride) * plane + line % stride;
   }
 };
 
@@ -412,11 +467,27 @@ struct ChargeWave {
 };
 struct ChargeWaves {
   int count;
-  const ChargeWave* wave;
+  ReciprocalLattice lattice;
+  double per_volume, quarter;  // as of ChargeMesh
+  ChargeWave* wave;
   std::int64_t* sum;         // [count][2]: of q cos(k r) and q sin(k r), in multiples of `unit`
   double unit, force_scale;  // the latter is 1 / ChargeLaw::force_unit
   double turn[3];            // edges of the frame in edges of the periodic box
 };
+
+// k, and 8 pi exp(-k^2 / 4 alpha^2) / k^2.
+MM_HD double weight_of(const ChargeWaves& waves, const ChargeWave& wave, double (&k)[3]) {
+  const auto periods = [&](int a) { return static_cast<double>(wave.n[a]); };
+  waves.lattice.wave({periods(0), periods(1), periods(2)}, k);
+  const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
+  return 8 * 3.14159265358979323846 * exponential_function(-squared * waves.quarter) / squared;
+}
+MM_HD void fill_wave(const ChargeWaves& waves, int index) {
+  ChargeWave& wave = waves.wave[index];
+  double k[3];
+  const double g = waves.per_volume * weight_of(waves, wave, k);
+  for (int a = 0; a < 3; ++a) wave.force[a] = g * k[a];
+}
 
 MM_HD void phase_of(const ChargeWaves& waves, const ChargeWave& wave, const ChargedPlace& p,
                     double& cosine, double& sine) {
@@ -472,10 +543,15 @@ MM_HD void add_energy(double term, const double (&k)[3], double quarter, WaveSum
   sums.virial[5] += term * (v * (k[1] * k[2]));
 }
 
-// The fields of one wave: E_x + i E_y across z and E_z along z, with real and imaginary parts
-// exchanged, so that a forward transform is the inverse one.
+// The conjugate fields of one wave, so that a forward transform of them is the inverse one: of each
+// axis `turned` times the slope.
 struct WaveFields {
-  Wave across, along;
+  Wave turned;
+  double slope[3];
+
+  MM_HD Wave along(int axis) const {
+    return turned * (axis == 0 ? slope[0] : axis == 1 ? slope[1] : slope[2]);
+  }
 };
 
 // The fields E(k) = -i k G(k) rho(k) over the volume (Eq. 11 of the paper) of the wave (x, y, z) of
@@ -484,32 +560,35 @@ template <bool reading>
 MM_HD WaveFields solve_wave(const ChargeMesh& mesh, int x, int y, int z, const Wave& rho,
                             WaveSums& sums) {
   const int at[3] = {x, y, z};
-  double n_of[3], differentiated[3], slope[3];
-  int mirrored[3];
-  MM_UNROLL for (int a = 0; a < 3; ++a) {
-    const int n = mesh.points[a];
-    n_of[a] = 2 * at[a] < n ? at[a] : at[a] - n;
-    mirrored[a] = mesh.lattice.tilted || 2 * at[a] <= n ? at[a] : n - at[a];
-    // The highest wave of an even number of points has no derivative.
-    differentiated[a] = 2 * at[a] == n ? 0.0 : n_of[a];
-  }
-  mesh.lattice.wave(differentiated, slope);
-  const auto along = [&](int a) {
-    return mesh.lattice.tilted ? mesh.points[a] : mesh.points[a] / 2 + 1;
+  const auto periods = [&](int a, int p) {
+    return static_cast<double>(2 * p < mesh.points[a] ? p : p - mesh.points[a]);
   };
-  const double g =
-      mesh.influence[(static_cast<std::int64_t>(mirrored[2]) * along(1) + mirrored[1]) * along(0) +
-                     mirrored[0]];
-  if constexpr (reading) {
-    double k[3];
-    mesh.lattice.wave(n_of, k);
-    add_energy(g * (rho.re * rho.re + rho.im * rho.im), k, mesh.quarter, sums);
+  WaveFields fields;
+  double differentiated[3];
+  int stored[3];
+  MM_UNROLL for (int a = 0; a < 3; ++a) {
+    stored[a] = at[a] < mesh.influences(a) ? at[a] : mesh.points[a] - at[a];
+    // The highest wave of an even number of points has no derivative.
+    differentiated[a] = 2 * at[a] == mesh.points[a] ? 0.0 : periods(a, at[a]);
   }
-  const double scale = g * mesh.per_volume, a = rho.re * scale, b = rho.im * scale;
-  // Explicitly fused: compilers make vector instructions of such pairs of sums and differences that
-  // are fused even where contraction is switched off (GCC 12).
-  return {{fused(slope[1], b, -(slope[0] * a)), fused(slope[1], a, slope[0] * b)},
-          {-(slope[2] * a), slope[2] * b}};
+  mesh.lattice.wave(differentiated, fields.slope);
+  const double g =
+      mesh.influence[(static_cast<std::int64_t>(stored[2]) * mesh.influences(1) + stored[1]) *
+                         mesh.half() +
+                     stored[0]];
+  if constexpr (reading) {
+    // With the conjugate wave, which is not stored.
+    for (int which = 0; which < (x == 0 || 2 * x == mesh.points[0] ? 1 : 2); ++which) {
+      double n[3], k[3];
+      for (int a = 0; a < 3; ++a)
+        n[a] = periods(a, which == 0 || at[a] == 0 ? at[a] : mesh.points[a] - at[a]);
+      mesh.lattice.wave(n, k);
+      add_energy(g * (rho.re * rho.re + rho.im * rho.im), k, mesh.quarter, sums);
+    }
+  }
+  const double scale = g * mesh.per_volume;
+  fields.turned = {rho.im * scale, rho.re * scale};
+  return fields;
 }
 
 }  // namespace manymove::dpd

@@ -133,69 +133,19 @@ void check_waves(const Settings& s) {
            " are possible: use kspace_style pppm or a lower accuracy");
 }
 
-constexpr int kAliases = 2;  // on both sides; the Gaussian and the splines leave nothing beyond
-
-// The influence function of Hockney and Eastwood, Eq. 8-22, for wave numbers up to half of the
-// points along each edge: 4 pi sum over aliases of (k . k_m) / (k^2 k_m^2) exp(-k_m^2 / 4 alpha^2)
-// W^2(k_m) over the square of the sum of W^2.
-std::vector<double> influence_of(const ChargeMesh& mesh) {
-  const bool tilted = mesh.lattice.tilted;
-  struct Line {  // of one wave number along an edge
-    double n, squares, alias[2 * kAliases + 1], weight[2 * kAliases + 1];
-  };
-  std::vector<Line> line[3];
-  const double length[3] = {mesh.lattice.to.xx, mesh.lattice.to.yy, mesh.lattice.to.zz};
-  for (int a = 0; a < 3; ++a)
-    for (int p = 0, points = mesh.points[a]; p < (tilted ? points : points / 2 + 1); ++p) {
-      const int n = 2 * p <= points ? p : p - points;
-      Line one{static_cast<double>(n), sum_of_squares(2 * kPi * n / points, mesh.order), {}, {}};
-      for (int m = -kAliases; m <= kAliases; ++m) {
-        const double alias = one.alias[m + kAliases] = n + m * points, k = alias * length[a];
-        one.weight[m + kAliases] = power_of_sinc(kPi * n / points + kPi * m, 2 * mesh.order);
-        // In a tilted box the Gaussian is not a product.
-        if (!tilted) one.weight[m + kAliases] *= exponential(-k * k * mesh.quarter);
-      }
-      line[a].push_back(one);
+// Of all points along an edge.
+std::vector<InfluenceLine> influence_lines(int points, int order) {
+  std::vector<InfluenceLine> lines;
+  for (int p = 0; p < points; ++p) {
+    const int n = 2 * p <= points ? p : p - points;
+    InfluenceLine line{static_cast<double>(n), sum_of_squares(2 * kPi * n / points, order), {}, {}};
+    for (int m = -kAliases; m <= kAliases; ++m) {
+      line.alias[m + kAliases] = n + m * points;
+      line.weight[m + kAliases] = power_of_sinc(kPi * n / points + kPi * m, 2 * order);
     }
-  const auto dot = [](const double (&a)[3], const double (&b)[3]) {
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-  };
-  std::vector<double> influence;
-  for (const Line& z : line[2])
-    for (const Line& y : line[1])
-      for (const Line& x : line[0]) {
-        double k[3], sum = 0;
-        mesh.lattice.wave({x.n, y.n, z.n}, k);
-        const double squared = dot(k, k), squares = x.squares * y.squares * z.squares;
-        for (int c = 0; squared > 0 && c <= 2 * kAliases; ++c)
-          for (int b = 0; b <= 2 * kAliases; ++b)
-            for (int a = 0; a <= 2 * kAliases; ++a) {
-              double of_alias[3], weight = x.weight[a] * y.weight[b] * z.weight[c];
-              mesh.lattice.wave({x.alias[a], y.alias[b], z.alias[c]}, of_alias);
-              const double exponent = dot(of_alias, of_alias) * mesh.quarter;
-              if (tilted) weight *= exponent < 100 ? exponential(-exponent) : 0;
-              sum += dot(k, of_alias) / dot(of_alias, of_alias) * weight;
-            }
-        influence.push_back(squared > 0 ? 4 * kPi * sum / (squared * squares * squares) : 0);
-      }
-  return influence;
-}
-
-// In a tilted box: for the highest wave of an even number of points, the mean of n and -n, which
-// are the same point of the mesh, so that fields are real.
-void average_highest_waves(const ChargeMesh& mesh, std::vector<double>& influence) {
-  const auto& n = mesh.points;
-  const auto at = [&](int x, int y, int z) -> double& {
-    return influence[static_cast<std::size_t>((z * n[1] + y) * n[0] + x)];
-  };
-  const auto negative = [&](int p, int a) { return p == 0 ? 0 : n[a] - p; };
-  for (int z = 0; z < n[2]; ++z)
-    for (int y = 0; y < n[1]; ++y)
-      for (int x = 0; x < n[0]; ++x)
-        if (2 * x == n[0] || 2 * y == n[1] || 2 * z == n[2]) {
-          double &here = at(x, y, z), &there = at(negative(x, 0), negative(y, 1), negative(z, 2));
-          here = there = 0.5 * (here + there);
-        }
+    lines.push_back(line);
+  }
+  return lines;
 }
 
 }  // namespace
@@ -208,8 +158,8 @@ void check_charges(const Settings& s) {
       !std::isfinite(c.coupling) || !(c.splitting >= 0) || !std::isfinite(c.splitting))
     refuse("coefficients of charges are out of range");
   if (c.are_points() && c.has_waves()) refuse("a sum over waves of charges without a decay length");
-  if (s.shear.rate != 0) refuse("charges in a sheared box");
-  const std::array<double, 3> width = exact_widths_of(s.box);
+  const Box most_tilted = most_tilted_box(s);
+  const std::array<double, 3> width = exact_widths_of(most_tilted);
   for (int a = 0; a < 3; ++a)
     if (s.box.periodic[a] && width[a] < 2 * c.cutoff)
       refuse("the periodic box is ", width[a], " wide along ", "xyz"[a],
@@ -220,7 +170,7 @@ void check_charges(const Settings& s) {
   const bool slab = c.slab != 1;
   if (!s.box.periodic[0] || !s.box.periodic[1] || s.box.periodic[2] == slab)
     refuse("waves of charges need a box that is periodic, or, with a slab, along x and y only");
-  if (slab && !is_upright(s.box)) refuse("a slab of charges in a tilted box");
+  if (slab && !is_upright(most_tilted)) refuse("a slab of charges in a tilted box");
   if (!(c.slab >= 1) || !std::isfinite(c.slab)) refuse("the slab is out of range: ", c.slab);
   if (!c.has_mesh()) return check_waves(s);
   if (c.order < 2 || c.order > kMostOrder)
@@ -248,13 +198,18 @@ ChargePlan::ChargePlan(const Settings& s)
   law.edges = {s.box.extent[0] * unit[0], s.box.extent[1] * unit[1], s.box.extent[2] * unit[2],
                s.box.tilt[0] * unit[1],   s.box.tilt[1] * unit[2],   s.box.tilt[2] * unit[2]};
   law.tilted = !is_upright(s.box);
-  law.cutoff_squared = law.near_squared = cutoff_ * cutoff_;
+  const auto single = [](double edge) { return static_cast<float>(edge); };
+  law.near_edges = {single(law.edges.xx), single(law.edges.yy), single(law.edges.zz),
+                    single(law.edges.xy), single(law.edges.xz), single(law.edges.yz)};
+  const double longest = frame_[0] + frame_[1] + frame_[2] + std::fabs(s.box.tilt[0]) +
+                         std::fabs(s.box.tilt[1]) + std::fabs(s.box.tilt[2]),
+               near = (1 + 1e-6) * cutoff_ + 0x1p-21 * longest;
+  law.near_squared = single(near * near);
+  law.cutoff_squared = cutoff_ * cutoff_;
   law.intervals = kTableIntervals / cutoff_;
   law.coupling = c.coupling;
   for (int kind = 1; kind < 4; ++kind) left_out_[kind] = 1 - c.special[kind];
   if (points_) {
-    // Without their tails, places are up to 2^-32 of the frame lower.
-    law.near_squared *= 1 + 0x1p-28 * *std::max_element(frame_.begin(), frame_.end()) / cutoff_;
     law.screening = c.screening;
     law.least_squared = law.cutoff_squared / (kNearest * kNearest);
     largest_force_ = 16 / law.cutoff_squared;
@@ -297,42 +252,48 @@ void ChargePlan::make_mesh(const Settings& s) {
     mesh.scale[a] = n * periods * 0x1p-32;
     // The box is the middle half of the frame where it is not periodic.
     mesh.shift[a] = 0.5 * c.order - (s.box.periodic[a] ? 0 : 0.25 * n * periods);
-    mesh.plan[a] = fft_plan(n);
+    mesh.plan[a] = wide_fft_plan(n);
     twiddle[a] = fft_twiddles(n);
   }
   mesh.per_volume = per_volume_;
   mesh.quarter = quarter_;
   mesh.lattice = lattice_;
-  influence = influence_of(mesh);
-  if (lattice_.tilted) average_highest_waves(mesh, influence);
-}
-
-// As ReciprocalLattice::wave(), but with a diagonal that is multiplied before it is divided: the
-// results of `kspace_style ewald` have the bits of this order.
-void ChargePlan::find_wave(const int (&n)[3], double (&k)[3]) const {
-  for (int a = 0; a < 3; ++a) k[a] = 2 * kPi * n[a] / period_[a];
-  if (!lattice_.tilted) return;
-  k[1] += n[0] * lattice_.to.xy;
-  k[2] += n[0] * lattice_.to.xz + n[1] * lattice_.to.yz;
+  for (int a = 0; a < 3; ++a) line[a] = influence_lines(c.mesh[a], c.order);
 }
 
 void ChargePlan::make_waves(const Settings& s) {
   int most[3];
+  waves.lattice = lattice_;
+  waves.per_volume = per_volume_;
+  waves.quarter = quarter_;
   for (int a = 0; a < 3; ++a) {
     most[a] = static_cast<int>(most_periods_of(s)[a]);
     waves.turn[a] = frame_[a] / period_[a];
   }
+  const double largest = s.charges.largest_wave_number;
+  // Under shear, whether the wave is short enough in a box between this one and that of the
+  // opposite tilt.
+  ReciprocalLattice other = lattice_;
+  if (s.shear.rate != 0) other.to.xy = -other.to.xy;
   for (int z = 0; z <= most[2]; ++z)
     for (int y = z ? -most[1] : 0; y <= most[1]; ++y)
       for (int x = z || y ? -most[0] : 1; x <= most[0]; ++x) {
-        double k[3];
-        find_wave({x, y, z}, k);
-        const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
-        if (squared > s.charges.largest_wave_number * s.charges.largest_wave_number) continue;
-        const double g = 8 * kPi * per_volume_ * exponential(-squared * quarter_) / squared;
-        wave.push_back({{x, y, z}, {g * k[0], g * k[1], g * k[2]}});
+        const double n[3] = {1.0 * x, 1.0 * y, 1.0 * z};
+        double k[3], l[3];
+        lattice_.wave(n, k);
+        other.wave(n, l);
+        const double least = k[1] * l[1] <= 0 ? 0.0 : std::min(std::fabs(k[1]), std::fabs(l[1]));
+        if (k[0] * k[0] + least * least + k[2] * k[2] <= largest * largest)
+          wave.push_back({{x, y, z}, {}});
       }
   waves.count = static_cast<int>(wave.size());
+}
+
+void ChargePlan::set_tilt(double xy) {
+  law.edges.xy = xy * 0x1p-32;
+  law.near_edges.xy = static_cast<float>(law.edges.xy);
+  if (splitting_ > 0) lattice_.to.xy = -lattice_.to.xx * xy / period_[1];
+  mesh.lattice = waves.lattice = lattice_;
 }
 
 // With factors other than 1.
@@ -427,11 +388,9 @@ WaveSums ChargePlan::add_waves(const std::int64_t* sum) const {
   WaveSums all;
   for (int n = 0; n < waves.count; ++n) {
     double k[3];
-    find_wave(wave[n].n, k);
-    const double squared = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
-    const double re = static_cast<double>(sum[2 * n]) * waves.unit,
-                 im = static_cast<double>(sum[2 * n + 1]) * waves.unit,
-                 g = 8 * kPi * exponential(-squared * quarter_) / squared;
+    const double g = weight_of(waves, wave[n], k),
+                 re = static_cast<double>(sum[2 * n]) * waves.unit,
+                 im = static_cast<double>(sum[2 * n + 1]) * waves.unit;
     add_energy(g * (re * re + im * im), k, quarter_, all);
   }
   return all;

@@ -22,7 +22,10 @@ struct SpecialLink {
 };
 
 struct ChargePlan {
+  // settings: under shear with the box that is tilted most.
   explicit ChargePlan(const Settings& settings);
+  // Under shear: the box has this tilt. Then influence function and waves are filled again.
+  void set_tilt(double xy);
   // Takes the charges and special neighbors of these particles and of those of all other ranks;
   // communicator: null for one rank. Collective. Throws std::invalid_argument for a net charge with
   // waves, because a sum over all periodic images needs a neutral box.
@@ -44,9 +47,9 @@ struct ChargePlan {
   ChargeMesh mesh{};                                            // without arrays
   ChargeWaves waves{};                                          // the same
   std::vector<Cubic> force, energy, whole_force, whole_energy;  // of the law
-  std::vector<double> influence;                                // of the mesh
+  std::vector<InfluenceLine> line[3];                           // of the mesh
   std::vector<Wave> twiddle[3];
-  std::vector<ChargeWave> wave;
+  std::vector<ChargeWave> wave;      // without forces
   std::vector<TaggedCharge> charge;  // of all ranks, by number, in the order of tags
   // Special neighbors by number.
   std::vector<int> first_special;  // empty if there are none
@@ -54,8 +57,6 @@ struct ChargePlan {
 
  private:
   void make_waves(const Settings& settings);
-  // The wave vector of so many periods along each edge.
-  void find_wave(const int (&n)[3], double (&k)[3]) const;
   void make_mesh(const Settings& settings);
   std::vector<SpecialLink> links_of(int count, const Topology& topology) const;
   void take_links(const std::vector<SpecialLink>& links);

@@ -48,7 +48,7 @@ class CpuEngine final : public EngineBase {
     if (has_bonded_terms(settings)) arguments_.terms = &terms_;
     arguments_.motion = motion_of<P>(settings, half_kicks_.data(), thermostats_.data());
     has_densities_ = settings.pairs.has_densities();
-    if (settings.charges.any()) charges_.emplace(settings, pool_, communicator);
+    if (settings.charges.any()) charges_.emplace(settings_of_tilted_box(), pool_, communicator);
     if (communicator) ranks_ = decomposition_of(settings_of_tilted_box(), *communicator);
   }
 
@@ -200,6 +200,7 @@ class CpuEngine final : public EngineBase {
     present_ = frame_of_step<P>(step_, 0);
     arguments_.motion.frame = frame_of_step<P>(step_, 1);
     tilt_cells(arguments_.cells, step_);
+    if (charges_) charges_->set_tilt(frame_.box.tilt[0]);
   }
 
   // Particles move in the box of the frame, and have left their spheres by its lengths.

@@ -46,7 +46,7 @@ class CudaEngine final : public DeviceEngine<P> {
         intervals_(stream_),
         bodies_(settings) {
     const DeviceGuard here = use();
-    if (settings.charges.any()) charges_.emplace(settings, stream_, nullptr);
+    if (settings.charges.any()) charges_.emplace(settings_of_tilted_box(), stream_, nullptr);
     base_.status = {device_status_.data(), host_status_.get()};
   }
 
@@ -210,6 +210,7 @@ class CudaEngine final : public DeviceEngine<P> {
     Step<P> s = step_of(number);
     bonded_.launch(s, bonded_terms(table_of(number)), 0, p_.block(), reading, stream_);
     if (charges_) {
+      if (is_sheared()) charges_->set_tilt(tilt(number));
       charges_->locate(s.position, {s.status, number}, charges_->arrays().charges, reading);
       charges_->launch(reading);
       s.charged = charged_.data();

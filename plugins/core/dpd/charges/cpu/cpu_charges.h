@@ -18,7 +18,8 @@ namespace manymove::dpd {
 
 class CpuCharges {
  public:
-  // communicator: null for one rank; otherwise all ranks make the same calls.
+  // settings and set_tilt(): as of ChargePlan. communicator: null for one rank; otherwise all ranks
+  // make the same calls.
   CpuCharges(const Settings& settings, ThreadPool& pool, Communicator* communicator)
       : plan_(settings),
         pool_(pool),
@@ -27,13 +28,18 @@ class CpuCharges {
     wave_sum_.resize(2 * plan_.wave.size());
     const ChargeMesh& mesh = plan_.mesh;
     if (!mesh.order) return;
-    const auto size = static_cast<std::size_t>(mesh.size());
-    mesh_charge_.resize(size);
-    first_.resize(size);
-    second_.resize(size);
+    influence_.resize(static_cast<std::size_t>(mesh.half()) *
+                      static_cast<std::size_t>(mesh.influences(1) * mesh.influences(2)));
+    mesh_charge_.resize(static_cast<std::size_t>(mesh.size()));
+    for (auto& waves : waves_) waves.resize(static_cast<std::size_t>(mesh.half() * mesh.rows()));
     const int longest = *std::max_element(mesh.points, mesh.points + 3);
     memory_.resize(static_cast<std::size_t>(pool.size()),
                    AlignedMemory(4 * static_cast<std::size_t>(longest * kernels_.lines)));
+  }
+
+  void set_tilt(double xy) {
+    plan_.set_tilt(xy);
+    filled_ = false;
   }
 
   // Throws std::invalid_argument for charges that do not fit a mesh.
@@ -147,6 +153,8 @@ class CpuCharges {
   }
 
   void fill_waves(EnergyAndVirial* sums) {
+    if (!std::exchange(filled_, true))
+      for (int k = 0; k < arguments_.waves.count; ++k) fill_wave(arguments_.waves, k);
     for_each_range(pool_, arguments_.waves.count,
                    [&](int first, int last) { kernels_.waves(arguments_, first, last); });
     if (sums) sums->mesh = plan_.of_waves(plan_.add_waves(wave_sum_.data()), arguments_.dipole);
@@ -154,33 +162,48 @@ class CpuCharges {
 
   void fill_mesh(EnergyAndVirial* sums) {
     ChargeMesh& mesh = arguments_.mesh;
-    mesh.influence = plan_.influence.data();
+    mesh.influence = influence_.data();
     mesh.charge = mesh_charge_.data();
-    mesh.first = first_.data();
-    mesh.second = second_.data();
-    for (int a = 0; a < 3; ++a) mesh.twiddle[a] = plan_.twiddle[a].data();
+    for (int a = 0; a < 3; ++a) {
+      mesh.line[a] = plan_.line[a].data();
+      mesh.waves[a] = waves_[a].data();
+      mesh.twiddle[a] = plan_.twiddle[a].data();
+    }
+    if (!std::exchange(filled_, true))
+      for_each_index(pool_, static_cast<int>(influence_.size()),
+                     [&](int k) { fill_influence(mesh, k); });
     std::fill(mesh_charge_.begin(), mesh_charge_.end(), 0);
     for_each_range(pool_, static_cast<int>(place_.size()),
                    [&](int first, int last) { kernels_.spread(arguments_, first, last); });
     const int planes = mesh.points[2];
-    for_each_item(pool_, planes, [&](int z, int) { kernels_.convert(arguments_, z); });
-    for (int axis = 0; axis < 3; ++axis) transform(mesh.first, axis);
+    for_groups(mesh.pairs_of_rows(), [&](int group, double* memory) {
+      kernels_.charges_to_waves(arguments_, group, memory);
+    });
+    for (const int axis : {1, 2}) transform(mesh.waves[0], axis);
     std::vector<WaveSums> of_plane(static_cast<std::size_t>(planes));
     for_each_item(pool_, planes, [&](int z, int) {
       kernels_.solve(arguments_, z, sums ? &of_plane[static_cast<std::size_t>(z)] : nullptr);
     });
-    for (Wave* const values : {mesh.first, mesh.second})
-      for (int axis = 2; axis >= 0; --axis) transform(values, axis);
+    for (int a = 0; a < 3; ++a) {
+      for (const int axis : {2, 1}) transform(mesh.waves[a], axis);
+      for_groups(mesh.pairs_of_rows(), [&](int group, double* memory) {
+        kernels_.waves_to_fields(arguments_, a, group, memory);
+      });
+    }
     if (!sums) return;
     WaveSums waves;
     for (const WaveSums& part : of_plane) waves.add(part);
     sums->mesh = plan_.of_waves(waves, arguments_.dipole);
   }
   void transform(Wave* values, int axis) {
-    const int lines = arguments_.mesh.size() / arguments_.mesh.points[axis];
+    for_groups(WaveLines(arguments_.mesh, axis).count, [&](int group, double* memory) {
+      kernels_.transform(arguments_, values, axis, group, memory);
+    });
+  }
+  // Calls task(group, memory) for groups of lines.
+  void for_groups(int lines, const auto& task) {
     for_each_item(pool_, (lines + kernels_.lines - 1) / kernels_.lines, [&](int group, int thread) {
-      kernels_.transform(arguments_, values, axis, group,
-                         memory_[static_cast<std::size_t>(thread)].data()->value);
+      task(group, memory_[static_cast<std::size_t>(thread)].data()->value);
     });
   }
 
@@ -194,8 +217,10 @@ class CpuCharges {
   std::vector<PlaceTail> tail_;  // by number
   std::vector<int> start_;
   std::vector<Vector<double>> force_;  // by number
+  bool filled_ = false;                // the influence function, or the waves
+  std::vector<double> influence_;
   std::vector<std::int64_t> mesh_charge_, wave_sum_;
-  std::vector<Wave> first_, second_;
+  std::vector<Wave> waves_[3];
   std::vector<AlignedMemory> memory_;  // of each thread
   ChargeArguments arguments_{};
 };

@@ -3,12 +3,12 @@
 // other sources also instantiate.
 #include "../../../runtime/vec.h"  // first: templates must see its operators
 //
+#include "../../../runtime/fft_lines.h"
 #include "kernels.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
-using Lines = Complex<DoubleLanes>;
 constexpr int kMostNear = 256;
 
 template <int order, bool reading>
@@ -24,9 +24,15 @@ void add_forces(const ChargeArguments& a, int first, int last, ChargeTotals* sum
                                static_cast<double>(of_pairs.force[1]) * a.law.force_unit,
                                static_cast<double>(of_pairs.force[2]) * a.law.force_unit};
     Vector<double> field{0, 0, 0};
-    if constexpr (order > 0)
-      for (int plane = 0; plane < order; ++plane)
-        field = field + field_of_plane<order>(a.mesh, p, plane);
+    if constexpr (order > 0) {
+      const MeshStencil<order> stencil(a.mesh, p);
+      Vector<double> column[order]{};
+      stencil.for_rows(a.mesh, [&](int row, double across_x) {
+        for (int k = 0; k < order; ++k)
+          add_field(a.mesh, row, stencil.x.point[k], across_x * stencil.x.weight[k], column[k]);
+      });
+      for (const Vector<double>& each : column) field = field + each;
+    }
     a.force[p.number] = force + force_in(a.law, field, a.dipole, p);
     if constexpr (!reading) continue;
     ChargeTotals::split(of_pairs, [&](int k, std::int64_t high, std::int64_t low) {
@@ -48,14 +54,20 @@ void forces(const ChargeArguments& a, int first, int last, ChargeTotals* sums) {
 void spread(const ChargeArguments& a, int first, int last) {
   std::int64_t* const charge = a.mesh.charge;
   for_constant<5, 2, 3, 4, 6, 7>(a.mesh.order, [&](auto order) {
-    for (int k = first; k < last; ++k)
-      for (int plane = 0; plane < order(); ++plane)
-        spread_charge<order()>(a.mesh, a.place[k], plane, [&](int index, std::int64_t units) {
+    for (int k = first; k < last; ++k) {
+      const MeshStencil<order()> stencil(a.mesh, a.place[k]);
+      const double units = a.place[k].charge / a.mesh.charge_unit;
+      stencil.for_rows(a.mesh, [&](int row, double across_x) {
+        for (int c = 0; c < order(); ++c) {
+          std::int64_t* const to = charge + row * a.mesh.points[0] + stencil.x.point[c];
+          const std::int64_t share = share_of(units, across_x * stencil.x.weight[c]);
           if (a.shared)
-            __atomic_fetch_add(charge + index, units, __ATOMIC_RELAXED);
+            __atomic_fetch_add(to, share, __ATOMIC_RELAXED);
           else
-            charge[index] += units;
-        });
+            *to += share;
+        }
+      });
+    }
   });
 }
 
@@ -69,79 +81,123 @@ void waves(const ChargeArguments& a, int first, int last) {
   }
 }
 
-void convert(const ChargeArguments& a, int plane) {
-  const ChargeMesh& m = a.mesh;
-  const std::int64_t size = static_cast<std::int64_t>(m.points[0]) * m.points[1],
-                     first = size * plane;
-  for (std::int64_t k = first; k < first + size; ++k)
-    m.first[k] = {static_cast<double>(m.charge[k]) * m.charge_unit, 0.0};
-}
-
 void solve(const ChargeArguments& a, int plane, WaveSums* sums) {
   const ChargeMesh& m = a.mesh;
-  std::int64_t k = static_cast<std::int64_t>(m.points[0]) * m.points[1] * plane;
+  std::int64_t k = static_cast<std::int64_t>(m.half()) * m.points[1] * plane;
   for (int y = 0; y < m.points[1]; ++y) {
     WaveSums row;
-    for (int x = 0; x < m.points[0]; ++x, ++k) {
-      const WaveFields fields = sums ? solve_wave<true>(m, x, y, plane, m.first[k], row)
-                                     : solve_wave<false>(m, x, y, plane, m.first[k], row);
-      m.first[k] = fields.along;
-      m.second[k] = fields.across;
+    for (int x = 0; x < m.half(); ++x, ++k) {
+      const WaveFields fields = sums ? solve_wave<true>(m, x, y, plane, m.waves[0][k], row)
+                                     : solve_wave<false>(m, x, y, plane, m.waves[0][k], row);
+      for (int axis = 0; axis < 3; ++axis) m.waves[axis][k] = fields.along(axis);
     }
     if (sums) sums->add(row);
   }
 }
 
-template <int R>
-void stage(int length, int done, const Wave* twiddle, const Lines* from, Lines* to) {
-  const int apart = length / R;
-  for (int t = 0; t < apart; ++t) {
-    Lines a[R];
-    for (int k = 0; k < R; ++k) a[k] = from[t + k * apart];
-    butterfly(a, done, t, twiddle);
-    const int place = fft_place(R, done, t);
-    for (int k = 0; k < R; ++k) to[place + k * done] = a[k];
+// From the first half of the memory. Returns where the result is.
+Lines* transformed(const ChargeMesh& m, int axis, Lines* lines) {
+  return transform_lines(m.plan[axis], m.twiddle[axis], lines, lines + m.points[axis]);
+}
+
+// Two rows along x for each lane, which are reals on one side of the transform. Lanes and rows
+// behind the last one are those of the last one, or 0.
+struct RowPairs {
+  int some;
+  int row[kDoubles];
+  bool second[kDoubles];
+
+  RowPairs(const ChargeMesh& m, int group) {
+    const int rest = m.pairs_of_rows() - group * kDoubles;
+    some = rest < kDoubles ? rest : kDoubles;
+    for (int lane = 0; lane < kDoubles; ++lane) {
+      row[lane] = 2 * (group * kDoubles + (lane < some ? lane : 0));
+      second[lane] = row[lane] + 1 < m.rows();
+    }
+  }
+};
+
+void charges_to_waves(const ChargeArguments& arguments, int group, double* memory) {
+  const ChargeMesh& m = arguments.mesh;
+  const RowPairs pairs(m, group);
+  const int length = m.points[0];
+  auto* lines = reinterpret_cast<Lines*>(memory);
+  for (int k = 0; k < length; ++k)
+    for (int lane = 0; lane < kDoubles; ++lane) {
+      const std::int64_t* const charge =
+          m.charge + static_cast<std::int64_t>(pairs.row[lane]) * length + k;
+      lines[k].re[lane] = static_cast<double>(charge[0]) * m.charge_unit;
+      lines[k].im[lane] =
+          pairs.second[lane] ? static_cast<double>(charge[length]) * m.charge_unit : 0.0;
+    }
+  lines = transformed(m, 0, lines);
+  for (int k = 0; k < m.half(); ++k) {
+    Lines first, second;
+    apart(lines[k], lines[k == 0 ? 0 : length - k], first, second);
+    for (int lane = 0; lane < pairs.some; ++lane) {
+      Wave* const to = m.waves[0] + static_cast<std::int64_t>(pairs.row[lane]) * m.half() + k;
+      to[0] = {first.re[lane], first.im[lane]};
+      if (pairs.second[lane]) to[m.half()] = {second.re[lane], second.im[lane]};
+    }
   }
 }
 
-// kDoubles lines, one in each lane.
+void waves_to_fields(const ChargeArguments& arguments, int axis, int group, double* memory) {
+  const ChargeMesh& m = arguments.mesh;
+  const RowPairs pairs(m, group);
+  const int length = m.points[0];
+  auto* lines = reinterpret_cast<Lines*>(memory);
+  for (int k = 0; k < m.half(); ++k) {
+    Lines first, second;
+    for (int lane = 0; lane < kDoubles; ++lane) {
+      const Wave* const from =
+          m.waves[axis] + static_cast<std::int64_t>(pairs.row[lane]) * m.half() + k;
+      const Wave other = pairs.second[lane] ? from[m.half()] : Wave{0, 0};
+      first.re[lane] = from->re;
+      first.im[lane] = from->im;
+      second.re[lane] = other.re;
+      second.im[lane] = other.im;
+    }
+    if (k > 0) lines[length - k] = together(conjugate(first), conjugate(second));
+    lines[k] = together(first, second);
+  }
+  lines = transformed(m, 0, lines);
+  for (int k = 0; k < length; ++k)
+    for (int lane = 0; lane < pairs.some; ++lane) {
+      m.field(axis, pairs.row[lane], k) = lines[k].re[lane];
+      if (pairs.second[lane]) m.field(axis, pairs.row[lane] + 1, k) = lines[k].im[lane];
+    }
+}
+
 void transform(const ChargeArguments& arguments, Wave* values, int axis, int group,
                double* memory) {
   const ChargeMesh& m = arguments.mesh;
-  const int length = m.points[axis], lines = m.size() / length;
-  const MeshLines along(m.points, axis);
-  auto *a = reinterpret_cast<Lines*>(memory), *b = a + length;
-  const int some = lines - group * kDoubles < kDoubles ? lines - group * kDoubles : kDoubles;
+  const WaveLines along(m, axis);
+  const int length = m.points[axis], rest = along.count - group * kDoubles,
+            some = rest < kDoubles ? rest : kDoubles;
+  auto* lines = reinterpret_cast<Lines*>(memory);
   Wave* line[kDoubles];
   for (int lane = 0; lane < kDoubles; ++lane)
     line[lane] = values + along.begin(group * kDoubles + (lane < some ? lane : 0));
   for (int k = 0; k < length; ++k) {
     const std::int64_t at = static_cast<std::int64_t>(k) * along.stride;
     for (int lane = 0; lane < kDoubles; ++lane) {
-      a[k].re[lane] = line[lane][at].re;
-      a[k].im[lane] = line[lane][at].im;
+      lines[k].re[lane] = line[lane][at].re;
+      lines[k].im[lane] = line[lane][at].im;
     }
   }
-  const FftPlan& plan = m.plan[axis];
-  int done = 1;
-  for (int s = 0; s < plan.stages; ++s) {
-    for_constant<2, 3, 4, 5>(
-        plan.radix[s], [&](auto radix) { stage<radix()>(length, done, m.twiddle[axis], a, b); });
-    done *= plan.radix[s];
-    Lines* const other = a;
-    a = b;
-    b = other;
-  }
+  lines = transformed(m, axis, lines);
   for (int k = 0; k < length; ++k) {
     const std::int64_t at = static_cast<std::int64_t>(k) * along.stride;
-    for (int lane = 0; lane < some; ++lane) line[lane][at] = {a[k].re[lane], a[k].im[lane]};
+    for (int lane = 0; lane < some; ++lane) line[lane][at] = {lines[k].re[lane], lines[k].im[lane]};
   }
 }
 
 }  // namespace
 
 void use(ChargeKernels& kernels) {
-  kernels = {&forces, &spread, &waves, &convert, &solve, &transform, kDoubles};
+  kernels = {&forces,    &spread,           &waves,           &solve,
+             &transform, &charges_to_waves, &waves_to_fields, kDoubles};
 }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD

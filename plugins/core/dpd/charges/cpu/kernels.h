@@ -29,14 +29,16 @@ struct ChargeKernels {
   void (*spread)(const ChargeArguments& arguments, int first, int last);
   // The sums of the waves from first to before last.
   void (*waves)(const ChargeArguments& arguments, int first, int last);
-  // Planes [z] of the mesh: the charges as complex numbers; the fields of waves, whose energies
-  // are added to sums if it is not null.
-  void (*convert)(const ChargeArguments& arguments, int plane);
+  // A plane [z] of waves: from charges to fields. Their energies are added to sums if it is not
+  // null.
   void (*solve)(const ChargeArguments& arguments, int plane, WaveSums* sums);
-  // The forward transform along an axis, of a group of lines. memory: 4 doubles for each
+  // The forward transform along an axis, y or z, of a group of lines. memory: 4 doubles for each
   // point of the lines.
   void (*transform)(const ChargeArguments& arguments, Wave* values, int axis, int group,
                     double* memory);
+  // The transforms along x of groups of pairs of rows.
+  void (*charges_to_waves)(const ChargeArguments& arguments, int group, double* memory);
+  void (*waves_to_fields)(const ChargeArguments& arguments, int axis, int group, double* memory);
   int lines;  // in a group
 };
 

@@ -2,6 +2,7 @@
 // Compiled without contraction of products and sums, as its operations are for CPUs.
 #include "device_charges.cuh"
 
+#include "../../../runtime/fft.cuh"
 #include "../../cuda/sort.h"
 
 namespace manymove::dpd {
@@ -75,18 +76,37 @@ __global__ void place_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
 
 // ---- the mesh ----
 
-// One thread per charge and plane of its points.
+// One thread per charge and column of its points, so that neighbors in memory are of neighboring
+// threads.
 template <Precision P, int order>
 __global__ void spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
-  const int thread = index_of_thread(), k = thread / order, plane = thread % order;
+  const int thread = index_of_thread(), k = thread / order;
   if (k >= a.charges || a.step.is_stale()) return;
   const ChargedPlace p = a.place[k];
-  auto* const charge = reinterpret_cast<Counter*>(a.mesh.charge);
-  spread_charge<order>(a.mesh, p, plane,
-                       [&](int index, std::int64_t units) { add_integer(charge + index, units); });
+  const double units = p.charge / a.mesh.charge_unit;
+  const MeshStencil<order> stencil(a.mesh, p);
+  int point;
+  double weight;
+  stencil.x.choose(thread % order, point, weight);
+  auto* const charge = reinterpret_cast<Counter*>(a.mesh.charge) + point;
+  stencil.for_rows(a.mesh, [&](int row, double across_x) {
+    add_integer(charge + row * a.mesh.points[0], share_of(units, across_x * weight));
+  });
+}
+
+// One thread per value.
+__global__ void influence_kernel(int count, const __grid_constant__ ChargeMesh mesh) {
+  const int k = index_of_thread();
+  if (k < count) fill_influence(mesh, k);
 }
 
 // ---- waves one by one ----
+
+// One thread per wave.
+__global__ void fill_waves_kernel(const __grid_constant__ ChargeWaves waves) {
+  const int k = index_of_thread();
+  if (k < waves.count) fill_wave(waves, k);
+}
 
 // One block per wave. All sums are 0 before it.
 template <Precision P>
@@ -106,137 +126,136 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// `some` lines of a mesh along an axis, which a block has in shared memory.
-template <int some>
-struct BlockLines {
-  static constexpr int kPitch = some == 1 ? 1 : some + 1;  // spreads lines over banks
-  const ChargeMesh& mesh;
-  const int axis, length, first, here;
-  const MeshLines along;
+// ---- transforms ----
 
-  __device__ BlockLines(const ChargeMesh& mesh, int axis)
-      : mesh(mesh),
-        axis(axis),
-        length(mesh.points[axis]),
-        first(static_cast<int>(blockIdx.x) * some),
-        here(min(some, mesh.size() / length - first)),
-        along(mesh.points, axis) {}
-
-  static __device__ int at(int k, int line) { return k * kPitch + line; }
-  // Calls visit(k, line, index in the mesh). Neighbors in memory are of one line along x, and
-  // otherwise of different lines.
-  template <class Visit>
-  __device__ void for_each(const Visit& visit) const {
-    const int thread = static_cast<int>(threadIdx.x);
-    const auto index = [&](int k, int line) {
-      return along.begin(first + line) + static_cast<std::int64_t>(k) * along.stride;
-    };
-    if (axis == 0) {
-      for (int line = thread / 32; line < here; line += kThreads / 32)
-        for (int k = thread % 32; k < length; k += 32) visit(k, line, index(k, line));
-      return;
-    }
-    const int line = thread % some;
-    if (line < here)
-      for (int k = thread / some; k < length; k += kThreads / some) visit(k, line, index(k, line));
+// One block for kLines pairs of rows: from charges, which are 0 afterwards, to waves along x.
+__global__ void __launch_bounds__(kMostFftThreads)
+    charges_to_waves_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
+  extern __shared__ double2 memory[];
+  if (step.is_stale()) return;
+  const int length = mesh.points[0], half = mesh.half(),
+            first = 2 * kLines * static_cast<int>(blockIdx.x);
+  SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
+  const auto take = [&](int row, int x) {
+    if (row >= mesh.rows()) return 0.0;
+    std::int64_t& charge = mesh.charge[static_cast<std::int64_t>(row) * length + x];
+    const double value = static_cast<double>(charge) * mesh.charge_unit;
+    charge = 0;
+    return value;
+  };
+  const auto load = [&](int x, int line) {
+    return Wave{take(first + 2 * line, x), take(first + 2 * line + 1, x)};
+  };
+  // The last stage does not read this memory, so that its result can be there.
+  const auto store = [&](int k, int line, const Wave& value) { b(k, line, value); };
+  transform_lines(mesh.plan[0], mesh.twiddle[0], load, store, a, b);
+  for (int item = static_cast<int>(threadIdx.x); item < half * kLines;
+       item += static_cast<int>(blockDim.x)) {
+    const int k = item % half, line = item / half, row = first + 2 * line;
+    if (row >= mesh.rows()) return;
+    Wave one, two;
+    apart(b(k, line), b(k == 0 ? 0 : length - k, line), one, two);
+    Wave* const waves = mesh.waves[0] + static_cast<std::int64_t>(row) * half + k;
+    waves[0] = one;
+    if (row + 1 < mesh.rows()) waves[half] = two;
   }
+}
 
-  template <int R>
-  __device__ void stage(int done, const Wave* from, Wave* to) const {
-    const int apart = length / R, line = static_cast<int>(threadIdx.x) % some;
-    const Wave* const twiddle = mesh.twiddle[axis];
-    for (int t = static_cast<int>(threadIdx.x) / some; t < apart; t += kThreads / some) {
-      Wave a[R];
-      MM_UNROLL for (int j = 0; j < R; ++j) a[j] = from[at(t + j * apart, line)];
-      butterfly(a, done, t, twiddle);
-      const int place = fft_place(R, done, t);
-      MM_UNROLL for (int j = 0; j < R; ++j) to[at(place + j * done, line)] = a[j];
-    }
-  }
-  // All threads of the block, after a barrier; the result is in `from`.
-  __device__ void transform(Wave*& from, Wave*& to) const {
-    const FftPlan& plan = mesh.plan[axis];
-    int done = 1;
-    for (int s = 0; s < plan.stages; ++s) {
-      for_constant<2, 3, 4, 5>(plan.radix[s], [&](auto radix) { stage<radix()>(done, from, to); });
-      done *= plan.radix[s];
-      __syncthreads();
-      Wave* const other = from;
-      from = to;
-      to = other;
-    }
+// The reverse, of the field along the axis blockIdx.y.
+__global__ void __launch_bounds__(kMostFftThreads)
+    waves_to_fields_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
+  extern __shared__ double2 memory[];
+  if (step.is_stale()) return;
+  const int length = mesh.points[0], half = mesh.half(), axis = static_cast<int>(blockIdx.y),
+            first = 2 * kLines * static_cast<int>(blockIdx.x);
+  SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
+  const auto load = [&](int k, int line) {
+    const int row = first + 2 * line, stored = k < half ? k : length - k;
+    if (row >= mesh.rows()) return Wave{0, 0};
+    const Wave* const waves = mesh.waves[axis] + static_cast<std::int64_t>(row) * half + stored;
+    const Wave one = waves[0], two = row + 1 < mesh.rows() ? waves[half] : Wave{0, 0};
+    return k < half ? together(one, two) : together(conjugate(one), conjugate(two));
+  };
+  const auto store = [&](int x, int line, const Wave& value) {
+    const int row = first + 2 * line;
+    if (row < mesh.rows()) mesh.field(axis, row, x) = value.re;
+    if (row + 1 < mesh.rows()) mesh.field(axis, row + 1, x) = value.im;
+  };
+  transform_lines(mesh.plan[0], mesh.twiddle[0], load, store, a, b);
+}
+
+// kLines lines of waves along y or z.
+struct BlockWaves {
+  const WaveLines along;
+  const int first;
+
+  __device__ BlockWaves(const ChargeMesh& mesh, int axis)
+      : along(mesh, axis), first(kLines * static_cast<int>(blockIdx.x)) {}
+  __device__ bool has(int line) const { return first + line < along.count; }
+  __device__ std::int64_t at(int k, int line) const {
+    return along.begin(first + line) + static_cast<std::int64_t>(k) * along.stride;
   }
 };
 
-// One block for `some` lines of `first`, or of `second` where blockIdx.y is 1. of_charges: the
-// values are the integer charges, which are 0 afterwards.
-template <int some>
-__global__ void __launch_bounds__(kThreads)
-    fft_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step, int axis,
-               bool of_charges) {
-  extern __shared__ Wave memory[];
+// Lines of waves along y or z, of the field along the axis blockIdx.y.
+__global__ void __launch_bounds__(kMostFftThreads)
+    fft_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step, int axis) {
+  extern __shared__ double2 memory[];
   if (step.is_stale()) return;
-  const BlockLines<some> lines(mesh, axis);
-  Wave *from = memory, *to = memory + lines.length * lines.kPitch;
-  Wave* const values = blockIdx.y == 0 ? mesh.first : mesh.second;
-  lines.for_each([&](int k, int line, std::int64_t index) {
-    Wave& value = from[lines.at(k, line)];
-    if (!of_charges) {
-      value = values[index];
-      return;
-    }
-    value = {static_cast<double>(mesh.charge[index]) * mesh.charge_unit, 0.0};
-    mesh.charge[index] = 0;
-  });
-  __syncthreads();
-  lines.transform(from, to);
-  lines.for_each(
-      [&](int k, int line, std::int64_t index) { values[index] = from[lines.at(k, line)]; });
+  const int length = mesh.points[axis];
+  SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
+  const BlockWaves lines(mesh, axis);
+  Wave* const waves = mesh.waves[blockIdx.y];
+  const auto load = [&](int k, int line) {
+    return lines.has(line) ? waves[lines.at(k, line)] : Wave{0, 0};
+  };
+  const auto store = [&](int k, int line, const Wave& value) {
+    if (lines.has(line)) waves[lines.at(k, line)] = value;
+  };
+  transform_lines(mesh.plan[axis], mesh.twiddle[axis], load, store, a, b);
 }
 
-// One block for `some` lines along z: from the transform of the charges along x and y to the fields
-// whose inverse transforms along y and x are left.
-template <int some>
-__global__ void __launch_bounds__(kThreads)
+// Lines of waves along z: from the transform of the charges along x and y to the fields whose
+// inverse transforms along y and x are left.
+__global__ void __launch_bounds__(kMostFftThreads)
     solve_lines_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
-  extern __shared__ Wave memory[];
+  extern __shared__ double2 memory[];
   if (step.is_stale()) return;
-  const BlockLines<some> lines(mesh, 2);
-  const int size = lines.length * lines.kPitch;
-  Wave *from = memory, *to = memory + size, *other = memory + 2 * size;
-  lines.for_each(
-      [&](int k, int line, std::int64_t index) { from[lines.at(k, line)] = mesh.first[index]; });
-  __syncthreads();
-  lines.transform(from, to);
-  lines.for_each([&](int k, int line, std::int64_t) {
-    const int xy = lines.first + line;
+  const int length = mesh.points[2];
+  SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
+  const SharedLines rho = shared_lines(memory, length, 2);
+  const BlockWaves lines(mesh, 2);
+  const auto fields = [&](int k, int line) {
     WaveSums none;
-    const WaveFields fields = solve_wave<false>(mesh, xy % mesh.points[0], xy / mesh.points[0], k,
-                                                from[lines.at(k, line)], none);
-    from[lines.at(k, line)] = fields.along;
-    other[lines.at(k, line)] = fields.across;
-  });
-  __syncthreads();
-  lines.transform(from, to);
-  lines.for_each(
-      [&](int k, int line, std::int64_t index) { mesh.first[index] = from[lines.at(k, line)]; });
-  lines.transform(other, to);
-  lines.for_each(
-      [&](int k, int line, std::int64_t index) { mesh.second[index] = other[lines.at(k, line)]; });
+    const int xy = lines.first + line;
+    return solve_wave<false>(mesh, xy % mesh.half(), xy / mesh.half(), k, rho(k, line), none);
+  };
+  const auto load = [&](int k, int line) {
+    return lines.has(line) ? mesh.waves[0][lines.at(k, line)] : Wave{0, 0};
+  };
+  transform_lines(mesh.plan[2], mesh.twiddle[2], load, rho, a, b);
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto field = [&](int k, int line) {
+      return lines.has(line) ? fields(k, line).along(axis) : Wave{0, 0};
+    };
+    const auto store = [&](int k, int line, const Wave& value) {
+      if (lines.has(line)) mesh.waves[axis][lines.at(k, line)] = value;
+    };
+    transform_lines(mesh.plan[2], mesh.twiddle[2], field, store, a, b);
+  }
 }
 
 // One thread per row of waves, with its sums.
 __global__ void solve_rows_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step,
                                   WaveSums* of_row) {
   const int row = index_of_thread();
-  if (row >= mesh.points[1] * mesh.points[2] || step.is_stale()) return;
+  if (row >= mesh.rows() || step.is_stale()) return;
   WaveSums sums;
-  for (int x = 0; x < mesh.points[0]; ++x) {
-    const std::int64_t k = static_cast<std::int64_t>(row) * mesh.points[0] + x;
-    const WaveFields fields =
-        solve_wave<true>(mesh, x, row % mesh.points[1], row / mesh.points[1], mesh.first[k], sums);
-    mesh.first[k] = fields.along;
-    mesh.second[k] = fields.across;
+  for (int x = 0; x < mesh.half(); ++x) {
+    const std::int64_t k = static_cast<std::int64_t>(row) * mesh.half() + x;
+    const WaveFields fields = solve_wave<true>(mesh, x, row % mesh.points[1], row / mesh.points[1],
+                                               mesh.waves[0][k], sums);
+    for (int axis = 0; axis < 3; ++axis) mesh.waves[axis][k] = fields.along(axis);
   }
   of_row[row] = sums;
 }
@@ -261,30 +280,36 @@ __device__ void add_over_lanes(std::int64_t& sum) {
   sum = value;
 }
 
-// The field at a charge, which all of its lanes have: each plane of points is the work of a lane.
+// The field at a charge, which all of its lanes have: each column of points is the work of a lane.
 template <int order>
 __device__ Vector<double> field_of_lanes(const ChargeMesh& mesh, const ChargedPlace& p, int lane) {
   Vector<double> own{0, 0, 0}, field{0, 0, 0};
-  if (lane < order) own = field_of_plane<order>(mesh, p, lane);
-  const auto of_plane = [&](double value, int plane) {
-    return __shfl_sync(kWholeWarp, value, plane, kLanesOfCharge);
+  if (lane < order) {
+    const MeshStencil<order> stencil(mesh, p);
+    int point;
+    double weight;
+    stencil.x.choose(lane, point, weight);
+    stencil.for_rows(mesh, [&](int row, double across_x) {
+      add_field(mesh, row, point, across_x * weight, own);
+    });
+  }
+  const auto of_column = [&](double value, int k) {
+    return __shfl_sync(kWholeWarp, value, k, kLanesOfCharge);
   };
 #pragma unroll
-  for (int plane = 0; plane < order; ++plane)
-    field = field +
-            Vector<double>{of_plane(own.x, plane), of_plane(own.y, plane), of_plane(own.z, plane)};
+  for (int k = 0; k < order; ++k)
+    field = field + Vector<double>{of_column(own.x, k), of_column(own.y, k), of_column(own.z, k)};
   return field;
 }
 
-// kLanesOfCharge threads per charge.
-template <Precision P, int order, bool reading>
+// kLanesOfCharge threads per charge: forces in real space, and of waves one by one.
+template <Precision P, bool reading>
 __global__ void __launch_bounds__(kThreads)
-    force_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
+    pair_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   if (a.step.is_stale()) return;
   const int thread = index_of_thread(), k = thread / kLanesOfCharge, lane = thread % kLanesOfCharge;
   const ChargedPlace p = a.place[min(k, a.charges - 1)];
-  const int carrier = k < a.charges ? a.carrier[p.number] : -1;
-  const bool here = carrier >= 0;
+  const bool here = k < a.charges && a.carrier[p.number] >= 0;
   if (!__any_sync(kWholeWarp, here)) return;
   // Where a tenth of the particles is charged, a lane has four of them in all.
   constexpr int kMostNear = 24;
@@ -293,16 +318,13 @@ __global__ void __launch_bounds__(kThreads)
       a.law, reinterpret_cast<const int*>(a.start), a.place, p,
       {near + threadIdx.x, static_cast<int>(kThreads)}, lane, kLanesOfCharge);
   leave_out_specials<reading>(a.law, a.special, p, sums, lane, kLanesOfCharge);
-  if constexpr (order == 0) add_waves(a.waves, p, sums, lane, kLanesOfCharge);
+  add_waves(a.waves, p, sums, lane, kLanesOfCharge);
   for (std::int64_t& sum : sums.force) add_over_lanes(sum);
-  Vector<double> force{static_cast<double>(sums.force[0]) * a.law.force_unit,
-                       static_cast<double>(sums.force[1]) * a.law.force_unit,
-                       static_cast<double>(sums.force[2]) * a.law.force_unit};
-  Vector<double> field{0, 0, 0};
-  if constexpr (order > 0) field = field_of_lanes<order>(a.mesh, p, lane);
-  force = force + force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p);
   if (!here) return;
-  if (lane == 0) a.force[carrier] = vector_of<typename P::Real>(force);
+  if (lane == 0)
+    a.pairs[k] = {static_cast<double>(sums.force[0]) * a.law.force_unit,
+                  static_cast<double>(sums.force[1]) * a.law.force_unit,
+                  static_cast<double>(sums.force[2]) * a.law.force_unit};
   if constexpr (reading) {
     ChargeTotals::split(sums, [&](int k, std::int64_t high, std::int64_t low) {
       add_integer(&a.sums[k], high);
@@ -311,11 +333,25 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// The number of lines of which `arrays` fit into 48 KB of shared memory.
-int lines_of_block(int length, int arrays) {
-  for (const int some : {16, 8, 4, 2})
-    if (arrays * (some + 1) * length * static_cast<int>(sizeof(Wave)) <= 48 * 1024) return some;
-  return 1;
+// kLanesOfCharge threads per charge: the whole force.
+template <Precision P, int order>
+__global__ void __launch_bounds__(kThreads)
+    force_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
+  if (a.step.is_stale()) return;
+  const int thread = index_of_thread(), k = thread / kLanesOfCharge, lane = thread % kLanesOfCharge;
+  const ChargedPlace p = a.place[min(k, a.charges - 1)];
+  const int carrier = k < a.charges ? a.carrier[p.number] : -1;
+  if (!__any_sync(kWholeWarp, carrier >= 0)) return;
+  Vector<double> field{0, 0, 0};
+  if constexpr (order > 0) field = field_of_lanes<order>(a.mesh, p, lane);
+  if (lane > 0 || carrier < 0) return;
+  a.force[carrier] = vector_of<typename P::Real>(
+      a.pairs[k] + force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p));
+}
+
+// Shared memory of so many buffers of a block's lines.
+std::size_t line_memory(int length, int buffers) {
+  return sizeof(Wave) * kLines * static_cast<std::size_t>(buffers * length);
 }
 
 }  // namespace
@@ -330,14 +366,28 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
       energy_table_(on_device(plan_.energy, stream)),
       whole_force_(on_device(plan_.whole_force, stream)),
       whole_energy_(on_device(plan_.whole_energy, stream)),
-      influence_(on_device(plan_.influence, stream)),
       wave_(on_device(plan_.wave, stream)),
       wave_sum_(2 * plan_.wave.size()),
       sums_(kDipole + 1) {
   if (!plan_.mesh.order) return;
-  const auto size = static_cast<std::size_t>(plan_.mesh.size());
-  for (int a = 0; a < 3; ++a) twiddle_[a] = on_device(plan_.twiddle[a], stream);
-  allocate_each(size, first_, second_, mesh_charge_);
+  const auto allow = [](auto kernel, std::size_t bytes) {
+    allow_shared_memory(kernel, bytes, "shared memory for lines of the mesh of charges");
+  };
+  const auto& points = plan_.mesh.points;
+  allow(charges_to_waves_kernel, line_memory(points[0], 2));
+  allow(waves_to_fields_kernel, line_memory(points[0], 2));
+  allow(fft_kernel, line_memory(std::max(points[1], points[2]), 2));
+  allow(solve_lines_kernel, line_memory(points[2], 3));
+  for (int a = 0; a < 3; ++a) {
+    line_[a] = on_device(plan_.line[a], stream);
+    twiddle_[a] = on_device(plan_.twiddle[a], stream);
+  }
+  allocate_each(static_cast<std::size_t>(plan_.mesh.half()) *
+                    static_cast<std::size_t>(plan_.mesh.influences(1) * plan_.mesh.influences(2)),
+                influence_);
+  allocate_each(static_cast<std::size_t>(plan_.mesh.size()), mesh_charge_);
+  allocate_each(static_cast<std::size_t>(plan_.mesh.half() * plan_.mesh.rows()), waves_[0],
+                waves_[1], waves_[2]);
   const auto planes = static_cast<std::size_t>(plan_.mesh.points[2]);
   of_plane_ = DeviceBuffer<WaveSums>(planes);
   of_row_ = DeviceBuffer<WaveSums>(planes * static_cast<std::size_t>(plan_.mesh.points[1]));
@@ -349,7 +399,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   first_special_ = on_device(plan_.first_special, stream_);
   special_ = on_device(plan_.special, stream_);
   charge_ = on_device(plan_.charge, stream_);
-  allocate_each(plan_.charge.size(), carrier_, own_, found_, place_);
+  allocate_each(plan_.charge.size(), carrier_, own_, found_, place_, pairs_);
   if (plan_.has_tails) allocate_each(plan_.charge.size(), tail_);
   allocate_each(1, owned_);
   allocate_each(static_cast<std::size_t>(plan_.cells()) + 1, filling_, start_);
@@ -374,6 +424,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.owned = owned_.data();
   a.found = found_.data();
   a.place = place_.data();
+  a.pairs = pairs_.data();
   a.law.tail = a.tail = tail_.data();
   a.filling = filling_.data();
   a.start = start_.data();
@@ -389,9 +440,11 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   if (!plan_.special.empty()) a.special = {first_special_.data(), special_.data(), found_.data()};
   a.mesh.influence = influence_.data();
   a.mesh.charge = mesh_charge_.data();
-  a.mesh.first = first_.data();
-  a.mesh.second = second_.data();
-  for (int axis = 0; axis < 3; ++axis) a.mesh.twiddle[axis] = twiddle_[axis].data();
+  for (int axis = 0; axis < 3; ++axis) {
+    a.mesh.line[axis] = line_[axis].data();
+    a.mesh.waves[axis] = waves_[axis].data();
+    a.mesh.twiddle[axis] = twiddle_[axis].data();
+  }
 }
 
 template <Precision P>
@@ -401,6 +454,23 @@ void DeviceCharges<P>::follow(int count, const typename P::Velocity* velocity,
   owned_.clear(stream_);
   carrier_.clear(stream_, 0xff);
   launch_each(count, stream_, &follow_kernel<P>, count, velocity, arrays_);
+}
+
+template <Precision P>
+void DeviceCharges<P>::set_tilt(double xy) {
+  plan_.set_tilt(xy);
+  arrays_.law.edges = plan_.law.edges;
+  arrays_.law.near_edges = plan_.law.near_edges;
+  arrays_.mesh.lattice = arrays_.waves.lattice = plan_.mesh.lattice;
+  filled_ = false;
+}
+
+template <Precision P>
+void DeviceCharges<P>::fill() {
+  if (std::exchange(filled_, true)) return;
+  const auto influences = static_cast<int>(influence_.size());
+  launch_each(influences, stream_, &influence_kernel, influences, arrays_.mesh);
+  launch_each(arrays_.waves.count, stream_, &fill_waves_kernel, arrays_.waves);
 }
 
 template <Precision P>
@@ -415,66 +485,65 @@ void DeviceCharges<P>::locate(const typename P::Position* position, const Charge
 template <Precision P>
 void DeviceCharges<P>::launch(bool reading) {
   const int charges = arrays_.charges;
+  fill();
   if (!arrays_.alone) launch_each(charges, stream_, &enter_kernel<P>, arrays_);
   exclusive_sum(sum_memory_.data(), sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1,
                 stream_);
   launch_each(charges, stream_, &place_kernel<P>, arrays_);
+  const auto launch_pairs = [&](cudaStream_t stream) {
+    launch_each(charges * kLanesOfCharge, stream,
+                reading ? &pair_kernel<P, true> : &pair_kernel<P, false>, arrays_);
+  };
   for_constant<5, 2, 3, 4, 6, 7, 0>(plan_.mesh.order, [&](auto order) {
     if constexpr (order() > 0) {
+      placed_.record(stream_);
+      placed_.hold(beside_);
+      launch_pairs(beside_);
+      paired_.record(beside_);
       launch_each(charges * order(), stream_, &spread_kernel<P, order()>, arrays_);
       solve(reading);
-    } else if (plan_.waves.count) {
-      wave_sum_.clear(stream_);
-      wave_kernel<P><<<static_cast<unsigned>(plan_.waves.count), kThreads, 0, stream_>>>(arrays_);
-      check_launch();
+      paired_.hold(stream_);
+    } else {
+      if (plan_.waves.count) {
+        wave_sum_.clear(stream_);
+        wave_kernel<P><<<static_cast<unsigned>(plan_.waves.count), kThreads, 0, stream_>>>(arrays_);
+        check_launch();
+      }
+      launch_pairs(stream_);
     }
-    launch_each(charges * kLanesOfCharge, stream_,
-                reading ? &force_kernel<P, order(), true> : &force_kernel<P, order(), false>,
-                arrays_);
+    launch_each(charges * kLanesOfCharge, stream_, &force_kernel<P, order()>, arrays_);
   });
 }
 
 template <Precision P>
 void DeviceCharges<P>::solve(bool reading) const {
   const ChargeMesh& mesh = arrays_.mesh;
-  transform(0, 1, true);
-  transform(1, 1);
+  const auto transform = [&](int axis, int lines, int fields, int buffers, auto kernel,
+                             auto... more) {
+    const dim3 grid(static_cast<unsigned>(blocks_for(lines, kLines)),
+                    static_cast<unsigned>(fields));
+    const int length = mesh.points[axis];
+    kernel<<<grid, fft_threads(length), line_memory(length, buffers), stream_>>>(mesh, arrays_.step,
+                                                                                 more...);
+    check_launch();
+  };
+  const auto along = [&](int axis, int fields) {
+    transform(axis, WaveLines(mesh, axis).count, fields, 2, fft_kernel, axis);
+  };
+  transform(0, mesh.pairs_of_rows(), 1, 2, charges_to_waves_kernel);
+  along(1, 1);
   if (reading) {
     // The sums over waves have an order.
-    transform(2, 1);
-    launch_each(mesh.points[1] * mesh.points[2], stream_, &solve_rows_kernel, mesh, arrays_.step,
-                arrays_.of_row);
+    along(2, 1);
+    launch_each(mesh.rows(), stream_, &solve_rows_kernel, mesh, arrays_.step, arrays_.of_row);
     launch_each(mesh.points[2], stream_, &add_rows_kernel, mesh.points[1], mesh.points[2],
                 arrays_.of_row, arrays_.of_plane);
-    transform(2, 2);
+    along(2, 3);
   } else {
-    launch_lines(2, 1, 3, [&](auto some, dim3 grid, std::size_t bytes) {
-      solve_lines_kernel<some()><<<grid, kThreads, bytes, stream_>>>(mesh, arrays_.step);
-    });
+    transform(2, WaveLines(mesh, 2).count, 1, 3, solve_lines_kernel);
   }
-  transform(1, 2);
-  transform(0, 2);
-}
-
-template <Precision P>
-void DeviceCharges<P>::transform(int axis, int arrays, bool of_charges) const {
-  launch_lines(axis, arrays, 2, [&](auto some, dim3 grid, std::size_t bytes) {
-    fft_kernel<some()>
-        <<<grid, kThreads, bytes, stream_>>>(arrays_.mesh, arrays_.step, axis, of_charges);
-  });
-}
-
-// Calls launch(lines of a block, grid, bytes of shared memory); buffers: of a block's lines.
-template <Precision P>
-void DeviceCharges<P>::launch_lines(int axis, int arrays, int buffers, const auto& launch) const {
-  const int length = arrays_.mesh.points[axis], lines = arrays_.mesh.size() / length;
-  for_constant<16, 8, 4, 2, 1>(lines_of_block(length, buffers), [&](auto some) {
-    launch(
-        some,
-        dim3(static_cast<unsigned>((lines + some() - 1) / some()), static_cast<unsigned>(arrays)),
-        sizeof(Wave) * static_cast<std::size_t>(buffers * length * BlockLines<some()>::kPitch));
-  });
-  check_launch();
+  along(1, 3);
+  transform(0, mesh.pairs_of_rows(), 3, 2, waves_to_fields_kernel);
 }
 
 template <Precision P>

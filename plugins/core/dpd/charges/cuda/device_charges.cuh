@@ -35,6 +35,7 @@ struct DeviceChargeArrays {
   int* carrier;                     // by number: the particle, or -1 if another rank has it
   int *own, *owned;                 // numbers of this rank's charges in any order; how many
   ChargedPlace *found, *place;      // by number, and in the order of cells
+  Vector<double>* pairs;            // forces of pairs, in the order of cells
   PlaceTail* tail;                  // by number; null: none
   unsigned *filling, *start;        // by cell
   unsigned long long* sums;         // [15]: ChargeTotals, then the dipole moment
@@ -45,9 +46,10 @@ struct DeviceChargeArrays {
 template <Precision P>
 class DeviceCharges {
  public:
-  // communicator: null for one rank.
+  // settings and set_tilt(): as of ChargePlan. communicator: null for one rank.
   DeviceCharges(const Settings& settings, const EngineStream& stream, Communicator* communicator);
 
+  void set_tilt(double xy);
   // Throws std::invalid_argument for a net charge. Collective.
   void take(int count, const Topology& topology);
   // After a sort: the particles of this rank. force: room for their forces.
@@ -63,31 +65,34 @@ class DeviceCharges {
   const DeviceChargeArrays<P>& arrays() const { return arrays_; }
 
  private:
+  void fill();
   void solve(bool reading) const;
-  // Transforms `first`, and `second` if `arrays` is 2.
-  void transform(int axis, int arrays, bool of_charges = false) const;
-  void launch_lines(int axis, int arrays, int buffers, const auto& launch) const;
 
   const EngineStream& stream_;
   Communicator* const communicator_;
   ChargePlan plan_;
   DeviceChargeArrays<P> arrays_{};
   DeviceBuffer<Cubic> force_table_, energy_table_, whole_force_, whole_energy_;
+  bool filled_ = false;  // the influence function, or the waves
+  DeviceBuffer<InfluenceLine> line_[3];
   DeviceBuffer<double> influence_;
   DeviceBuffer<TaggedCharge> charge_;
-  DeviceBuffer<Wave> twiddle_[3], first_, second_;
+  DeviceBuffer<Wave> twiddle_[3], waves_[3];
   DeviceBuffer<ChargeWave> wave_;
   DeviceBuffer<std::int64_t> mesh_charge_, wave_sum_;
   DeviceBuffer<int> first_special_;
   DeviceBuffer<SpecialCharge> special_;
   DeviceBuffer<int> carrier_, own_, owned_;
   DeviceBuffer<ChargedPlace> found_, place_;
+  DeviceBuffer<Vector<double>> pairs_;
   DeviceBuffer<PlaceTail> tail_;
   DeviceBuffer<unsigned> filling_, start_;
   DeviceBuffer<char> sum_memory_;
   std::size_t sum_bytes_ = 0;
   DeviceBuffer<unsigned long long> sums_;
   DeviceBuffer<WaveSums> of_row_, of_plane_;
+  const Stream beside_;  // pairs, while the mesh is computed
+  Event placed_, paired_;
 };
 
 }  // namespace manymove::dpd

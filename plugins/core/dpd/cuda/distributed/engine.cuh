@@ -50,7 +50,7 @@ class DistributedEngine final : public DeviceEngine<P> {
         lists_(c_),
         transfer_(c_) {
     const DeviceGuard here = use();
-    if (settings.charges.any()) charges_.emplace(settings, c_);
+    if (settings.charges.any()) charges_.emplace(settings_of_tilted_box(), c_);
     stream_.finish("start");
   }
 
@@ -251,6 +251,7 @@ class DistributedEngine final : public DeviceEngine<P> {
   // All parts of the step wait for these forces, which wait for all parts of the last step.
   void launch_charges(std::int64_t step, bool reading) {
     join();
+    if (is_sheared()) charges_->set_tilt(tilt(step));
     charges_->launch(s_.present().position.data(), {base_.status, step}, reading);
     charged_.record(c_.streams.main);
   }
