@@ -209,7 +209,8 @@ void bind_adsorption(nb::module_& module) {
           "snapshot"_a, "parameters"_a, "device"_a, "threads"_a, "interrupted"_a = nb::none())
       .def("run", &Engine::run, "steps"_a, "measure"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("set_max_displacement", &Engine::set_max_displacement, "angstrom"_a)
-      .def("set_trials", &Engine::set_trials, "positions"_a, "orientations"_a)
+      .def("set_trials", &Engine::set_trials, "positions"_a, "orientations"_a,
+           nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("max_displacement", &Engine::max_displacement)
       .def(
           "set_positions",
@@ -219,8 +220,9 @@ void bind_adsorption(nb::module_& module) {
             e.set_positions(positions.data(), orientations ? orientations->data() : nullptr);
           },
           "positions"_a, "orientations"_a = nb::none())
-      .def("reset_averages", &Engine::reset_averages)
-      .def("set_activities", &Engine::set_activities, "activities"_a)
+      .def("reset_averages", &Engine::reset_averages, nb::call_guard<nb::gil_scoped_release>())
+      .def("set_activities", &Engine::set_activities, "activities"_a,
+           nb::call_guard<nb::gil_scoped_release>())
       .def(
           "insert_test_molecules",
           [](Engine& e, std::uint32_t insertions, int species, bool empty) {
@@ -255,7 +257,7 @@ void bind_adsorption(nb::module_& module) {
                    })
       .def("sums", [](const Engine& e) { return array_of(released([&] { return e.sums(); })); })
       .def("counts", [](const Engine& e) { return array_of(released([&] { return e.counts(); })); })
-      .def("energies", [](Engine& e) { return array_of(e.energies()); })
+      .def("energies", [](Engine& e) { return array_of(released([&] { return e.energies(); })); })
       .def("snapshot",
            [](const Engine& e) { return dict_of(released([&] { return e.snapshot(); })); });
 }

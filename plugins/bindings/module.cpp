@@ -67,10 +67,10 @@ NB_MODULE(_core, module) {
       "driver.");
   module.def("why_no_cuda_devices", &manymove::why_no_cuda_devices,
              "Why there is none; empty where there are devices.");
-  module.def("sleep_while_waiting", &manymove::sleep_while_waiting, nb::arg("device"),
-             nb::arg("sleeps"),
-             "Whether threads of this process sleep from now on while they wait for a CUDA device, "
-             "instead of polling it.");
+  module.def("prepare_for_threads", &manymove::prepare_for_threads, nb::arg("device"),
+             nb::arg("many"),
+             "Whether many threads of this process use a CUDA device from now on. They sleep while "
+             "they wait for it, instead of polling it, and freed memory stays in its pool.");
   module.def("copied_bytes", &manymove::copied_bytes,
              "Bytes copied between host and devices by the engines of this process until now.");
   module.def(

@@ -338,7 +338,7 @@ def test_the_points_of_an_isotherm_share_the_grid_of_the_henry_coefficient(
 
 def test_the_process_waits_as_before_after_the_last_of_several_crews(monkeypatch):
     calls, before = [], sys.getswitchinterval()
-    monkeypatch.setattr(crew._core, "sleep_while_waiting", lambda *given: calls.append(given))
+    monkeypatch.setattr(crew._core, "prepare_for_threads", lambda *given: calls.append(given))
     waits, one, other = crew.Waits(), object(), object()
     waits.begin(one, ["cuda:0", "cpu"])
     waits.begin(other, ["cuda:0", "cuda:1"])

@@ -151,6 +151,31 @@ TEST("the current device is restored when an engine cannot be made") {
   CHECK_THROWS(Engine(0, devices), std::invalid_argument, "the driver shows no GPU");
 }
 
+TEST("an array of the pool waits for the calling thread's stream alone") {
+  cudaSetDevice(1);
+  runtime.log.clear();
+  {
+    const DeviceBuffer<int> array(3, Memory::pool);
+    CHECK_EQUAL(array.size(), 3u);
+  }
+  const std::vector<std::string> calls{"memory of the pool 12 on device 1",
+                                       "wait for stream 2 on device 1"};
+  CHECK(runtime.log == calls);
+  CHECK_EQUAL(runtime.live, 0);
+  runtime.failing = runtime.allocations + 1;
+  CHECK_THROWS(DeviceBuffer<int>(3, Memory::pool), DeviceMemoryError, "the GPU has no 1 MB left");
+}
+
+TEST("memory stays in the pool while many threads use a device") {
+  runtime.log.clear();
+  prepare_for_threads(1, true);
+  prepare_for_threads(1, false);
+  const std::vector<std::string> calls{"pool keeps 18446744073709551615 on device 1",
+                                       "pool keeps 0 on device 1",
+                                       "pool is trimmed to 0 on device 1"};
+  CHECK(runtime.log == calls);
+}
+
 TEST("whatever allocation fails, the owners made before it are released") {
   {
     const Owners owners;

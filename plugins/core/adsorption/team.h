@@ -6,6 +6,7 @@
 // one of them, or identically by each of them.
 //
 // A team has
+//   neighbors: the number of neighbors of a molecule whose energies are computed at a time
 //   width, Lane<T>: a value of each lane; each(f): f(lane) by every lane of every warp
 //   strided(begin, end, f): f(lane, i) for all i from begin below end with i - begin equal to lane
 //     modulo width
@@ -52,6 +53,7 @@ concept LaneTeam = requires(std::uint64_t* address, std::uint64_t amount,
                             const typename T::template Lane<float>& values,
                             const typename T::template Lane<bool>& flags) {
   { T::width + 0 } -> std::same_as<int>;
+  { T::neighbors + 0 } -> std::same_as<int>;
   typename T::One;
   typename T::Whole;
   typename T::Draws;

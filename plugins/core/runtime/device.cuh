@@ -177,6 +177,13 @@ class OwnedArray {
   Free free_ = nullptr;  // null: nothing has to be given back
 };
 
+// Where the memory of an array is from. Allocating and freeing an array of its own waits for the
+// kernels of all streams. An array of the device's pool waits for none, so that no kernel may use
+// it when it is freed.
+enum class Memory { own, pool };
+int device_attribute(cudaDeviceAttr attribute);  // of the current device
+inline bool has_pool() { return device_attribute(cudaDevAttrMemoryPoolsSupported) != 0; }
+
 // An array in the memory of the device that is current when it is made, which must be current again
 // when it is freed. Its values are undefined until something writes them. Throws DeviceMemoryError,
 // with the number of free bytes.
@@ -184,8 +191,8 @@ template <class T>
 class DeviceBuffer : public OwnedArray<T> {
  public:
   DeviceBuffer() = default;
-  explicit DeviceBuffer(std::size_t count)
-      : OwnedArray<T>(memory_for(count), count, count ? &cudaFree : nullptr) {}
+  explicit DeviceBuffer(std::size_t count, Memory from = Memory::own)
+      : OwnedArray<T>(memory_for(count, from), count, count ? &cudaFree : nullptr) {}
 
   // Copies between the whole array, or a part of it, and host memory in the order of a stream;
   // returns when the copy is complete.
@@ -214,13 +221,22 @@ class DeviceBuffer : public OwnedArray<T> {
   }
 
  private:
-  static void* memory_for(std::size_t count) {
+  static void* memory_for(std::size_t count, Memory from) {
     void* memory = nullptr;
-    const cudaError_t status = count ? cudaMalloc(&memory, count * sizeof(T)) : cudaSuccess;
+    const std::size_t bytes = count * sizeof(T);
+    cudaError_t status = cudaSuccess;
+    if (count && from == Memory::pool && has_pool()) {
+      // cudaFree gives it back to the pool, without a wait.
+      status = cudaMallocAsync(&memory, bytes, cudaStreamPerThread);
+      // Other streams use it from now on.
+      if (status == cudaSuccess) status = cudaStreamSynchronize(cudaStreamPerThread);
+    } else if (count) {
+      status = cudaMalloc(&memory, bytes);
+    }
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
-      throw DeviceMemoryError("the GPU has no " + std::to_string(count * sizeof(T) / 1000000 + 1) +
-                              " MB left" + what_is_free());
+      throw DeviceMemoryError("the GPU has no " + std::to_string(bytes / 1000000 + 1) + " MB left" +
+                              what_is_free());
     }
     check(status, "allocation");
     return memory;
@@ -261,14 +277,16 @@ void allocate_each(std::size_t count, DeviceBuffer<T>&... buffer) {
 
 // A copy of an array of the host; the array is not needed after the call.
 template <class T>
-DeviceBuffer<T> on_device(const T* host, std::size_t count, cudaStream_t stream) {
-  DeviceBuffer<T> buffer(count);
+DeviceBuffer<T> on_device(const T* host, std::size_t count, cudaStream_t stream,
+                          Memory from = Memory::own) {
+  DeviceBuffer<T> buffer(count, from);
   if (count) buffer.upload(host, stream);
   return buffer;
 }
 template <class T>
-DeviceBuffer<T> on_device(const std::vector<T>& host, cudaStream_t stream) {
-  return on_device(host.data(), host.size(), stream);
+DeviceBuffer<T> on_device(const std::vector<T>& host, cudaStream_t stream,
+                          Memory from = Memory::own) {
+  return on_device(host.data(), host.size(), stream, from);
 }
 
 // Page-locked host memory, which kernels of every device can read and write.
@@ -368,7 +386,6 @@ bool waits_for_former_kernel(auto* kernel) { return attributes_of(kernel).ptxVer
 
 // The current device.
 cudaDeviceProp device_properties();
-int device_attribute(cudaDeviceAttr attribute);
 inline int multiprocessors() { return device_attribute(cudaDevAttrMultiProcessorCount); }
 // Bytes that a block may have, with allow_shared_memory().
 inline std::size_t most_shared_memory() {

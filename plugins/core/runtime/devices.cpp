@@ -54,7 +54,7 @@ std::shared_ptr<void> device_memory(int, std::size_t, const void*) {
 
 void wait_for_device(int) { throw std::runtime_error(why_no_cuda_devices()); }
 
-void sleep_while_waiting(int, bool) { throw std::runtime_error(why_no_cuda_devices()); }
+void prepare_for_threads(int, bool) { throw std::runtime_error(why_no_cuda_devices()); }
 #endif
 
 }  // namespace manymove

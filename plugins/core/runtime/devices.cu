@@ -148,11 +148,17 @@ void wait_for_device(int device) {
   check(cudaDeviceSynchronize(), "work of the device");
 }
 
-void sleep_while_waiting(int device, bool sleeps) {
+void prepare_for_threads(int device, bool many) {
   const DeviceGuard guard(existing_device(device));
-  const unsigned flag = sleeps ? cudaDeviceScheduleBlockingSync : cudaDeviceScheduleAuto;
+  const unsigned flag = many ? cudaDeviceScheduleBlockingSync : cudaDeviceScheduleAuto;
   // If the flag is refused, threads poll, which is slower but no error.
   if (cudaSetDeviceFlags(flag) != cudaSuccess) cudaGetLastError();
+  if (!has_pool()) return;
+  cudaMemPool_t pool;
+  check(cudaDeviceGetDefaultMemPool(&pool, device), "pool of memory");
+  std::uint64_t kept = many ? ~std::uint64_t{0} : 0;  // bytes
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), "pool of memory");
+  if (!many) check(cudaMemPoolTrimTo(pool, 0), "pool of memory");
 }
 
 }  // namespace manymove

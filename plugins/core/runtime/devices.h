@@ -49,9 +49,11 @@ MANYMOVE_API std::shared_ptr<void> device_memory(int device, std::size_t bytes,
                                                  const void* content = nullptr);
 // Waits for all work of a CUDA device.
 MANYMOVE_API void wait_for_device(int device);
-// From now on, threads of this process sleep while they wait for this CUDA device. If `sleeps` is
-// false, they poll it again, as by default, which answers sooner but keeps a core busy for each
-// thread.
-MANYMOVE_API void sleep_while_waiting(int device, bool sleeps);
+// Prepares a CUDA device for many threads of this process, or, if `many` is false, restores CUDA's
+// default. Many threads sleep while they wait for the device; by default they poll it, which
+// answers sooner but keeps a core busy for each thread. Memory of the device's pool (Memory::pool
+// of device.cuh) stays there when it is freed, because giving it back to the system waits for
+// kernels.
+MANYMOVE_API void prepare_for_threads(int device, bool many);
 
 }  // namespace manymove

@@ -17,6 +17,7 @@ from manymove.adsorption.cif import charges_of, structure_of
 from manymove.optional import need
 
 SHIPPED = ("MFI", "LTA")  # in data/, with their citations
+_AT_ONCE = 2**18  # distances computed together
 _CLOSEST = 0.5  # angstrom: atoms closer than this are one atom twice
 _ROUNDING = 1e-3  # rounding of the coordinates of a file, in angstrom
 
@@ -162,14 +163,15 @@ def widths(edges: np.ndarray) -> tuple[float, ...]:
 
 def _closest(fractional: np.ndarray, edges: np.ndarray) -> tuple[int, int, float]:
     """The closest pair of atoms (i, j) and their distance, with nearest images."""
-    best = (0, 0, math.inf)
-    for i in range(len(fractional) - 1):
-        d = fractional[i + 1 :] - fractional[i]
-        d = (d - np.rint(d)) @ edges
-        squares = (d**2).sum(axis=1)
-        j = int(squares.argmin())
-        if squares[j] < best[2] ** 2:
-            best = (i, i + 1 + j, math.sqrt(float(squares[j])))
+    best, atoms = (0, 0, math.inf), len(fractional)
+    rows = max(1, _AT_ONCE // atoms)
+    for start in range(0, atoms, rows):
+        d = fractional - fractional[start : start + rows, None]
+        squares = (((d - np.rint(d)) @ edges) ** 2).sum(axis=-1)
+        squares[np.tri(*squares.shape, start, dtype=bool)] = math.inf  # j <= i
+        i, j = divmod(int(squares.argmin()), atoms)
+        if squares[i, j] < best[2] ** 2:
+            best = (start + i, j, math.sqrt(float(squares[i, j])))
     return best
 
 

@@ -182,7 +182,11 @@ template <class T>
 cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
   return fake::make(memory, bytes);
 }
-enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount, cudaDevAttrMaxSharedMemoryPerBlockOptin };
+enum cudaDeviceAttr {
+  cudaDevAttrMultiProcessorCount,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin,
+  cudaDevAttrMemoryPoolsSupported
+};
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
   *value = 1;
   return cudaSuccess;
@@ -236,6 +240,24 @@ inline cudaError_t cudaStreamDestroy(cudaStream_t stream) { return fake::drop(st
 inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return fake::call("wait for stream",
                     " " + std::to_string(reinterpret_cast<std::uintptr_t>(stream)));
+}
+inline const cudaStream_t cudaStreamPerThread = reinterpret_cast<cudaStream_t>(std::uintptr_t{2});
+template <class T>
+cudaError_t cudaMallocAsync(T** memory, std::size_t bytes, cudaStream_t) {
+  fake::call("memory of the pool", " " + std::to_string(bytes));
+  return fake::make(memory, bytes);
+}
+using cudaMemPool_t = struct FakePool*;
+enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold };
+inline cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
+  *pool = nullptr;
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void* value) {
+  return fake::call("pool keeps", " " + std::to_string(*static_cast<std::uint64_t*>(value)));
+}
+inline cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t bytes) {
+  return fake::call("pool is trimmed", " to " + std::to_string(bytes));
 }
 inline cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return fake::runtime.stream_state(stream);

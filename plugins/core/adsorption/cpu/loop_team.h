@@ -14,7 +14,7 @@ struct Loop {
   using One = Loop;
   using Whole = Loop<kWidth>;
   using Draws = EachDraw;
-  static constexpr int width = W;
+  static constexpr int width = W, neighbors = 1;
   template <class T>
   struct Lane {
     alignas(64) T value[W];

@@ -19,7 +19,7 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
       : Base(std::move(state), device, WarpKernels<Arrays>::template with<PointsOfWarp<>>()) {
     const DeviceGuard here = this->use();
     fill_grid_on_device(state_, stream_, start.poll);
-    grid_ = on_device(state_.grid->template in<F>(), stream_);
+    grid_ = this->copy(state_.grid->template in<F>());
     pack_corners();
     if (state_.parameters.method == Method::pmc) choose_memory();
     this->begin(start);
@@ -46,7 +46,7 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
     // serves better.
     constexpr int kFewest = 4;  // warps of a multiprocessor
     const std::size_t numbers = state_.data.sites.size();
-    planes_ = DeviceBuffer<std::uint32_t>(numbers);
+    planes_ = this->template array<std::uint32_t>(numbers);
     const std::size_t bytes = 3 * sizeof(F) * static_cast<std::size_t>(state_.slots * kPmcThreads);
     int warps = 0;
     // x, y and z of all slots for each of the threads.
@@ -58,7 +58,7 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
     if (warps >= kFewest)
       pmc_shared_ = bytes;
     else
-      coordinates_ = DeviceBuffer<F>(numbers);
+      coordinates_ = this->template array<F>(numbers);
   }
 
   // Each lane has as many of the proposals as the others.
@@ -96,11 +96,12 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
     check(cudaMemGetInfo(&free, &all), "memory");
     // A spline reads 64 values, which no packing brings into one sector.
     if (state_.parameters.cubic || values * sizeof(F) > free / 8) return;
-    corners_ = DeviceBuffer<F>(values);
+    corners_ = this->template array<F>(values);
     corners_kernel<F>
         <<<static_cast<unsigned>(blocks_for(values / 8, kThreads)), kThreads, 0, stream_>>>(
             make_model(state_, static_cast<const F*>(grid_.data())), corners_.data());
     check_launch();
+    stream_.wait();
   }
 
   DeviceBuffer<F> corners_, coordinates_;

@@ -62,9 +62,8 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
                                             bool empty) final {
     const DeviceGuard here = use();
     check_species(state_, species);
-    // Kept, because allocating or freeing memory waits for the kernels of all engines on the GPU.
     if (!tests_.size())
-      tests_ = DeviceBuffer<double>(2 * static_cast<std::size_t>(state_.parameters.systems));
+      tests_ = array<double>(2 * static_cast<std::size_t>(state_.parameters.systems));
     kernels_.insert_tests<<<blocks(), threads_, shared_, stream_>>>(
         {arrays(), state_.data.counters.insertions, insertions, species, empty, tests_.data()});
     check_launch();
@@ -76,7 +75,8 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     check_whole(state_);
     const DeviceGuard here = use();
     if constexpr (kMolecules) {
-      DeviceBuffer<double> sums(data_.energies.size()), waves(data_.waves.size());
+      const auto sums = array<double>(data_.energies.size()),
+                 waves = array<double>(data_.waves.size());
       Arrays w = arrays();
       // Into arrays of its own: the state keeps what the moves have added up.
       w.energies = sums.data();
@@ -108,7 +108,21 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
  protected:
   // By reference, so that a caller may look into the state for the kernels.
   CudaEngineBase(State&& state, int device, const WarpKernels<Arrays>& kernels)
-      : OnDevice(device), EngineBase(std::move(state)), move_counts_(1), kernels_(kernels) {}
+      : OnDevice(device),
+        EngineBase(std::move(state)),
+        move_counts_(array<DeviceMoveCounts>(1)),
+        kernels_(kernels) {}
+
+  // Arrays of the pool, because many engines share a GPU. All functions of an engine wait for its
+  // kernels, so that none uses an array that is freed.
+  template <class T>
+  static DeviceBuffer<T> array(std::size_t count) {
+    return DeviceBuffer<T>(count, Memory::pool);
+  }
+  template <class T>
+  DeviceBuffer<T> copy(const std::vector<T>& host) const {
+    return on_device(host, stream_, Memory::pool);
+  }
 
   virtual void launch_steps(const Arrays& w) = 0;
   virtual void set_tables(Arrays& w) const = 0;  // pointers that are the engine's alone
@@ -118,10 +132,8 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   void begin(const Start& start) {
     choose_warps();
     if (start.molecules) start.molecules(state_);
-    each_array(data_, state_.data,
-               [&](auto& buffer, const auto& host) { buffer = on_device(host, stream_); });
-    if (state_.parameters.exchange > 0)
-      reached_ = DeviceBuffer<std::uint64_t>(state_.parameters.systems);
+    each_array(data_, state_.data, [&](auto& buffer, const auto& host) { buffer = copy(host); });
+    if (state_.parameters.exchange > 0) reached_ = array<std::uint64_t>(state_.parameters.systems);
     if (!start.molecules) {
       move_counts_.clear(stream_);
       // Random places below the hill, like those that place_molecules() chooses.
@@ -182,7 +194,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   }
   void upload_molecules() {
     each_molecule_array(data_, state_.data,
-                        [&](auto& buffer, const auto& host) { buffer = on_device(host, stream_); });
+                        [&](auto& buffer, const auto& host) { buffer = copy(host); });
   }
   // The device has what the state would hold.
   void forget() {

@@ -51,13 +51,13 @@ void fill_grid_on_device(State& s, cudaStream_t stream, const Poll& poll) {
   std::vector<GridRow> rows;
   for (int z = 0; z < n[2]; ++z)
     for (int y = 0; y < n[1]; ++y) rows.push_back(grid_row(s, y, z));
-  const auto device_rows = on_device(rows, stream);
-  const auto images = on_device(s.atoms, stream);
-  const auto laws = on_device(s.atom_laws, stream);
+  const auto device_rows = on_device(rows, stream, Memory::pool);
+  const auto images = on_device(s.atoms, stream, Memory::pool);
+  const auto laws = on_device(s.atom_laws, stream, Memory::pool);
   FrameworkAtoms atoms = framework_atoms(s);
   atoms.images = images.data();
   atoms.laws = laws.data();
-  DeviceBuffer<double> device(values);
+  DeviceBuffer<double> device(values, Memory::pool);
   const auto fill = [&](auto kernel, int type, double* host) {
     for (std::size_t first = 0; first < values; first += kPointsOfLaunch) {
       const std::size_t end = std::min(values, first + kPointsOfLaunch);

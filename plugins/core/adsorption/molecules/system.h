@@ -331,19 +331,35 @@ class MoleculeSystem {
                                        z = scratch.near[2] + run.begin;
       const bool pull = kCharges && qq != F(0);
       if (!pull && !(law.repulsion > F(0))) continue;
-      for (int j = 0; j < run.count; ++j) {
-        Lane<F> r2;
+      // Several neighbors at a time, whose energies do not depend on each other: a GPU computes
+      // them in the cycles in which one alone would wait. They are added in their order.
+      constexpr int kSome = sizeof(F) == 4 ? Team::neighbors : 1;
+      for (int first = 0; first < run.count; first += kSome) {
+        Lane<F> r2[kSome];
         Lane<bool> near;
-        team.each([&](int l) {
-          r2[l] = squared_distance<Skewed>(r, at[l].x - x[j], at[l].y - y[j], at[l].z - z[j]);
-          near[l] = r2[l] < cutoff2;
-        });
+        team.each([&](int l) { near[l] = false; });
+        MM_UNROLL
+        for (int c = 0; c < kSome; ++c) {
+          const bool some = first + c < run.count;  // those beyond the end are too far away
+          const int j = some ? first + c : first;
+          team.each([&](int l) {
+            const F square =
+                squared_distance<Skewed>(r, at[l].x - x[j], at[l].y - y[j], at[l].z - z[j]);
+            r2[c][l] = some ? square : cutoff2;
+            near[l] |= r2[c][l] < cutoff2;
+          });
+        }
         // A vote of the warp: where no lane is within the cutoff, every term is zero.
         if (!team.any(near)) continue;
+        const auto add = [&](auto charged) {
+          MM_UNROLL
+          for (int c = 0; c < kSome; ++c)
+            team.each([&](int l) { sum[l] += site_energy<charged()>(r, law, qq, r2[c][l]); });
+        };
         if (pull)
-          team.each([&](int l) { sum[l] += site_energy<kCharges>(r, law, qq, r2[l]); });
+          add(std::bool_constant<kCharges>{});
         else
-          team.each([&](int l) { sum[l] += site_energy<false>(r, law, qq, r2[l]); });
+          add(std::false_type{});
       }
     }
   }

@@ -92,7 +92,7 @@ class Waits:
         """A crew begins, whose threads wait for these devices."""
         with self._guard:
             gpus = {devices.first_index(place) for place in places if place != "cpu"}
-            self._sleep(gpus - self._in_use, True)
+            self._prepare(gpus - self._in_use, True)
             if not self._gpus:
                 self._interval = sys.getswitchinterval()
                 sys.setswitchinterval(_SWITCH)
@@ -103,7 +103,7 @@ class Waits:
         with self._guard:
             if (gpus := self._gpus.pop(crew, None)) is None:
                 return
-            self._sleep(gpus - self._in_use, False)
+            self._prepare(gpus - self._in_use, False)
             if not self._gpus:
                 sys.setswitchinterval(self._interval)
 
@@ -111,9 +111,9 @@ class Waits:
     def _in_use(self) -> set[int]:
         return {gpu for gpus in self._gpus.values() for gpu in gpus}
 
-    def _sleep(self, gpus: set[int], sleeps: bool) -> None:
+    def _prepare(self, gpus: set[int], many: bool) -> None:
         for gpu in gpus:
-            _core.sleep_while_waiting(gpu, sleeps)
+            _core.prepare_for_threads(gpu, many)
 
 
 _waits = Waits()  # of this process

@@ -59,18 +59,18 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
     const DeviceGuard here = this->use();
     fill_grid_on_device(state_, stream_, start.poll);
     const InPrecision<F>& own = state_.template in<F>();
-    grid_ = on_device(state_.grid->template in<F>(), stream_);
-    laws_ = on_device(own.laws, stream_);
-    rows_ = on_device(state_.rows, stream_);
-    weights_ = on_device(own.wave_weights, stream_);
+    grid_ = this->copy(state_.grid->template in<F>());
+    laws_ = this->copy(own.laws);
+    rows_ = this->copy(state_.rows);
+    weights_ = this->copy(own.wave_weights);
     const MeshTables& mesh = state_.mesh;
-    mesh_quads_ = on_device(mesh.quads, stream_);
-    mesh_rows_ = on_device(mesh.rows, stream_);
-    mesh_layers_ = on_device(mesh.layer, stream_);
-    mesh_weights_ = on_device(mesh.weights, stream_);
-    mesh_alone_ = on_device(mesh.alone, stream_);
-    tables_ = on_device(state_.tables, stream_);
-    changes_ = DeviceBuffer<F>(std::max<std::size_t>(
+    mesh_quads_ = this->copy(mesh.quads);
+    mesh_rows_ = this->copy(mesh.rows);
+    mesh_layers_ = this->copy(mesh.layer);
+    mesh_weights_ = this->copy(mesh.weights);
+    mesh_alone_ = this->copy(mesh.alone);
+    tables_ = this->copy(state_.tables);
+    changes_ = this->template array<F>(std::max<std::size_t>(
         MoleculeScratch<F>::slow(this->arrays()) * state_.parameters.systems, 2));
     this->begin(start);
   }
