@@ -430,12 +430,12 @@ def test_what_is_not_served_is_named_and_runs_on_the_host(why, tmp_path):
     assert why in warning, warning
 
 
-def sheared(rate: float = 0.1, **arguments: str) -> str:
+def sheared(rate: float = 0.1, tilt: str = "xy", **arguments: str) -> str:
     """The same ions in a box that tilts, wrapped in each step as in the engine."""
     return (
         ions(tilt="0 0 0", **arguments).replace("timestep 0.001", "timestep 0.005")
         + "neigh_modify every 1 delay 0 check no\n"
-        + f"fix shear all deform 1 xy erate {rate} remap v\n"
+        + f"fix shear all deform 1 {tilt} erate {rate} remap v\n"
     )
 
 
@@ -445,6 +445,8 @@ SHEARED = {
         coulomb=LONG + " 2.4", mesh=USUAL + "kspace_modify mesh 18 20 25 gewald 1.1 order 4\n"
     ),
     "waves one by one": sheared(coulomb=LONG + " 2.4", mesh=EWALD),
+    "mesh, gradient along z": sheared(tilt="yz", coulomb=LONG + " 2.4"),
+    "waves, gradient along z": sheared(tilt="xz", coulomb=LONG + " 2.4", mesh=EWALD),
     "cutoff": sheared(coulomb="coul/slater/cut 0.3 2.4", mesh=""),
     "points": sheared(coulomb="coul/debye 0.8 2.4", mesh=""),
     # The box flips after 28 steps, when no atom crosses it along y.

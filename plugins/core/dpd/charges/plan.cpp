@@ -185,7 +185,8 @@ ChargePlan::ChargePlan(const Settings& s)
     : has_tails(s.charges.are_points() && s.pairs.double_precision),
       cutoff_(s.charges.cutoff),
       splitting_(s.charges.splitting),
-      points_(s.charges.are_points()) {
+      points_(s.charges.are_points()),
+      shear_(s.shear) {
   const ChargeSettings& c = s.charges;
   const std::array<double, 3> width = exact_widths_of(s.box);
   double unit[3];  // of the frame, in edges of the box
@@ -274,7 +275,8 @@ void ChargePlan::make_waves(const Settings& s) {
   // Under shear, whether the wave is short enough in a box between this one and that of the
   // opposite tilt.
   ReciprocalLattice other = lattice_;
-  if (s.shear.rate != 0) other.to.xy = -other.to.xy;
+  if (s.shear.rate != 0) sheared(other.to) = -sheared(other.to);
+  const int g = s.shear.gradient;
   for (int z = 0; z <= most[2]; ++z)
     for (int y = z ? -most[1] : 0; y <= most[1]; ++y)
       for (int x = z || y ? -most[0] : 1; x <= most[0]; ++x) {
@@ -282,17 +284,20 @@ void ChargePlan::make_waves(const Settings& s) {
         double k[3], l[3];
         lattice_.wave(n, k);
         other.wave(n, l);
-        const double least = k[1] * l[1] <= 0 ? 0.0 : std::min(std::fabs(k[1]), std::fabs(l[1]));
-        if (k[0] * k[0] + least * least + k[2] * k[2] <= largest * largest)
+        const double least = k[g] * l[g] <= 0 ? 0.0 : std::min(std::fabs(k[g]), std::fabs(l[g]));
+        k[g] = least;
+        if (k[0] * k[0] + k[1] * k[1] + k[2] * k[2] <= largest * largest)
           wave.push_back({{x, y, z}, {}});
       }
   waves.count = static_cast<int>(wave.size());
 }
 
-void ChargePlan::set_tilt(double xy) {
-  law.edges.xy = xy * 0x1p-32;
-  law.near_edges.xy = static_cast<float>(law.edges.xy);
-  if (splitting_ > 0) lattice_.to.xy = -lattice_.to.xx * xy / period_[1];
+void ChargePlan::set_tilt(double tilt) {
+  sheared(law.edges) = tilt * 0x1p-32;
+  sheared(law.near_edges) = static_cast<float>(sheared(law.edges));
+  if (splitting_ > 0)
+    sheared(lattice_.to) =
+        -(shear_.flow == 0 ? lattice_.to.xx : lattice_.to.yy) * tilt / period_[shear_.gradient];
   mesh.lattice = waves.lattice = lattice_;
 }
 

@@ -25,7 +25,7 @@ struct ChargePlan {
   // settings: under shear with the box that is tilted most.
   explicit ChargePlan(const Settings& settings);
   // Under shear: the box has this tilt. Then influence function and waves are filled again.
-  void set_tilt(double xy);
+  void set_tilt(double tilt);
   // Takes the charges and special neighbors of these particles and of those of all other ranks;
   // communicator: null for one rank. Collective. Throws std::invalid_argument for a net charge with
   // waves, because a sum over all periodic images needs a neutral box.
@@ -56,6 +56,10 @@ struct ChargePlan {
   std::vector<SpecialCharge> special;
 
  private:
+  // The entry of a triangular matrix that shear changes.
+  auto& sheared(auto& matrix) const {
+    return shear_.tilt() == 0 ? matrix.xy : shear_.tilt() == 1 ? matrix.xz : matrix.yz;
+  }
   void make_waves(const Settings& settings);
   void make_mesh(const Settings& settings);
   std::vector<SpecialLink> links_of(int count, const Topology& topology) const;
@@ -63,6 +67,7 @@ struct ChargePlan {
 
   double cutoff_, splitting_;
   bool points_;
+  Shear shear_;
   double left_out_[4] = {};                          // by kind of special neighbors
   double per_volume_ = 0, period_[3], quarter_ = 0;  // of waves: coupling / V, and 1 / (4 alpha^2)
   ReciprocalLattice lattice_{};

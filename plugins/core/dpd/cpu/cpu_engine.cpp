@@ -200,7 +200,7 @@ class CpuEngine final : public EngineBase {
     present_ = frame_of_step<P>(step_, 0);
     arguments_.motion.frame = frame_of_step<P>(step_, 1);
     tilt_cells(arguments_.cells, step_);
-    if (charges_) charges_->set_tilt(frame_.box.tilt[0]);
+    if (charges_) charges_->set_tilt(frame_.box.tilt[settings_.shear.tilt()]);
   }
 
   // Particles move in the box of the frame, and have left their spheres by its lengths.

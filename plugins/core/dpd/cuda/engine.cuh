@@ -210,7 +210,7 @@ class CudaEngine final : public DeviceEngine<P> {
     Step<P> s = step_of(number);
     bonded_.launch(s, bonded_terms(table_of(number)), 0, p_.block(), reading, stream_);
     if (charges_) {
-      if (is_sheared()) charges_->set_tilt(tilt(number));
+      if (is_sheared()) charges_->set_tilt(this->tilt_of(number));
       charges_->locate(s.position, {s.status, number}, charges_->arrays().charges, reading);
       charges_->launch(reading);
       s.charged = charged_.data();

@@ -37,8 +37,8 @@ class CpuCharges {
                    AlignedMemory(4 * static_cast<std::size_t>(longest * kernels_.lines)));
   }
 
-  void set_tilt(double xy) {
-    plan_.set_tilt(xy);
+  void set_tilt(double tilt) {
+    plan_.set_tilt(tilt);
     filled_ = false;
   }
 

@@ -457,8 +457,8 @@ void DeviceCharges<P>::follow(int count, const typename P::Velocity* velocity,
 }
 
 template <Precision P>
-void DeviceCharges<P>::set_tilt(double xy) {
-  plan_.set_tilt(xy);
+void DeviceCharges<P>::set_tilt(double tilt) {
+  plan_.set_tilt(tilt);
   arrays_.law.edges = plan_.law.edges;
   arrays_.law.near_edges = plan_.law.near_edges;
   arrays_.mesh.lattice = arrays_.waves.lattice = plan_.mesh.lattice;

@@ -49,7 +49,7 @@ class DeviceCharges {
   // settings and set_tilt(): as of ChargePlan. communicator: null for one rank.
   DeviceCharges(const Settings& settings, const EngineStream& stream, Communicator* communicator);
 
-  void set_tilt(double xy);
+  void set_tilt(double tilt);
   // Throws std::invalid_argument for a net charge. Collective.
   void take(int count, const Topology& topology);
   // After a sort: the particles of this rank. force: room for their forces.

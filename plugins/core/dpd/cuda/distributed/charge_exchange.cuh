@@ -45,7 +45,7 @@ class ChargeExchange {
   ChargeExchange(const Settings& settings, RankContext<P>& context)
       : c_(context), charges_(settings, context.streams.main, &context.communicator()) {}
 
-  void set_tilt(double xy) { charges_.set_tilt(xy); }
+  void set_tilt(double tilt) { charges_.set_tilt(tilt); }
   // Collective.
   void take(int count, const Topology& topology) { charges_.take(count, topology); }
   // In streams.main, after a migration.

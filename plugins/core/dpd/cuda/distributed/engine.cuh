@@ -251,7 +251,7 @@ class DistributedEngine final : public DeviceEngine<P> {
   // All parts of the step wait for these forces, which wait for all parts of the last step.
   void launch_charges(std::int64_t step, bool reading) {
     join();
-    if (is_sheared()) charges_->set_tilt(tilt(step));
+    if (is_sheared()) charges_->set_tilt(this->tilt_of(step));
     charges_->launch(s_.present().position.data(), {base_.status, step}, reading);
     charged_.record(c_.streams.main);
   }
