@@ -16,6 +16,7 @@ using hoomd::Scalar4;
 void HardParticles::set_muvt(std::shared_ptr<MuVT> muvt) {
   set(insertion_attempts_, muvt ? muvt->attempts() : 0);
   muvt_ = std::move(muvt);
+  if (muvt_) muvt_->begin();
   fugacities_.assign(muvt_ ? m_pdata->getNTypes() : 0, 0);  // until a step is triggered
 }
 

@@ -19,7 +19,7 @@ class MuVT : public hoomd::Updater {
   MuVT(std::shared_ptr<hoomd::SystemDefinition> system, std::shared_ptr<hoomd::Trigger> trigger);
 
   void update(std::uint64_t timestep) override;
-  void resetStats() override { due_ = false; }  // when a run begins
+  void begin() { due_ = false; }  // of a run of the integrator
   // The fugacities [types] of a step, all 0 if it was not triggered. Throws std::invalid_argument
   // if one of a type that is transferred is not positive.
   std::vector<double> take_fugacities(std::uint64_t timestep);

@@ -117,7 +117,8 @@ class SDF(Compute):
 
     def _densities(self):
         found = self._integrator()._cpp_obj.nearest_contacts(self._dx, self._bins)
-        return [each / (self._simulation.state.N_particles * self._dx) for each in found]
+        number = max(self._simulation.state.N_particles, 1)
+        return [each / (number * self._dx) for each in found]
 
     @log(category="sequence", requires_run=True)
     def sdf_expansion(self):

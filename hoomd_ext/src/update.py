@@ -290,7 +290,8 @@ class MuVT(hoomd.operation.Updater):
     particles.
 
     On several ranks the trajectory is the same as on one. In each step in which particles come or
-    go, all ranks receive the positions of all particles.
+    go, all ranks receive the positions of all particles, and on GPUs the arrays of HOOMD-blue go
+    through the memory of the host. A longer period of the trigger saves this time.
 
     Example::
 

@@ -87,7 +87,11 @@ def test_numbers_and_volumes_follow_the_partition_function(device, D, steps):
     V^n q_n(V) (V' ^ (3 - n)) q_(3 - n)(V') with V' = total - V; one comparison of n and V
     together."""
     system = GibbsEnsemble(
-        *boxes(D, (2, 1), device, steps=list(steps)), seed=5, transfers=2, volume_delta=0.5
+        *boxes(D, (2, 1), device, steps=list(steps)),
+        seed=5,
+        transfers=2,
+        volume_trials=2,
+        volume_delta=0.5,
     )
     total, q = system.volume, shares(D, steps)
     assert total == pytest.approx(math.prod(FIRST[D]) + math.prod(SECOND[D]), rel=1e-5)
@@ -104,7 +108,7 @@ def test_numbers_and_volumes_follow_the_partition_function(device, D, steps):
     law = np.array(law).reshape(4, 6, 50).sum(axis=2)
     system.run(100)
     system.reset_averages()
-    system.run(30_000)
+    system.run(20_000)
     numbers = system.number_records[::5, 0, 0]
     volumes = system.volume_records[::5, 0]
     counts, *_ = np.histogram2d(numbers, volumes, bins=(np.arange(5) - 0.5, edges))

@@ -38,3 +38,19 @@ def test_an_updater_runs_in_a_simulation_with_an_integrator_of_hpmc(capsys):
     theirs, ours = zip(*both, strict=True)
     assert sum(theirs) == pytest.approx(sum(ours), rel=0.1)
     assert len(capsys.readouterr().out.split()) == 5
+
+
+def test_the_script_with_insertions_runs(capsys):
+    pytest.importorskip("hoomd.manymove")
+    hoomd_spheres = pytest.importorskip("hoomd_spheres")
+    scripts = [
+        block.text
+        for block in blocks(ROOT / "docs/guides/from_hpmc.md")
+        if block.language == "python" and ("scale_solver" in block.text or "MuVT" in block.text)
+    ]
+    simulation = hoomd_spheres.simulation_of(hoomd_spheres.lattice(3, 6, 1.5))
+    found = {"hoomd": hoomd_spheres.hoomd, "simulation": simulation}
+    for script in scripts:
+        exec(script.replace("run(1000)", "run(10)"), found)
+    assert len(scripts) == 2 and len(found["logger"].log()["manymove"]) == 2
+    assert int(capsys.readouterr().out) == simulation.state.N_particles != 216

@@ -23,7 +23,8 @@ import manymove
 from manymove import (
     METHANE, Adsorbate, Adsorption, Brush, ConstantPressure, DPDFluid, Displacements,
     EinsteinCrystal, Electrolyte, Electrostatics, EnergyGrid, Estimate, Ewald, Forces,
-    Framework, GrandCanonical, Grid, HardDisks, HardSpheres, Interactions, IonOverlapError, Ions,
+    Framework, GibbsEnsemble, GrandCanonical, Grid, HardDisks, HardSpheres, Interactions,
+    IonOverlapError, Ions,
     Mixture, Molecules, OverlapError, PairCorrelations, Profile, ProfileAxis, RankLost, Ranks,
     ReplicaExchange, Replicas, Salt, Species, Sphere, Start, Steps, Supercell, Swaps, Tuning,
     bcc_packing, fcc_packing, hcp_packing, hexagonal_packing, random_packing,
@@ -166,6 +167,11 @@ def several(folder: Path) -> float:
     exchange = ReplicaExchange(again, 10, seed=2)
     exchange.run_until(20, equilibrate=10, folder=folder)
     rates: np.ndarray = ReplicaExchange.load(folder).acceptance
+    both = [HardDisks.random(N, 0.1, seed=1) for N in (8, 9)]
+    boxes = GibbsEnsemble(both[0], both[1], seed=2)
+    boxes.run(4, [(2, lambda one: print(one.cycles))])
+    density: Estimate = boxes.densities[0]
+    print(density, GibbsEnsemble.load(folder).fugacities[1][0].error)
     return float(average) + len(again) + len(hashes) + sum(again.elapsed) + float(rates.sum())
 
 

@@ -324,11 +324,15 @@ def test_logged_quantities_of_an_empty_box(start):
         logger = hoomd.logging.Logger(["scalar", "sequence", "object"])
         logger.add(mc)
         logger.add(muvt)
+        sdf = hoomd.manymove.compute.SDF(xmax=0.02, dx=1e-3)
+        simulation.operations.computes.append(sdf)
+        logger.add(sdf)
         while simulation.state.N_particles:
             simulation.run(1)
         found = logger.log()["manymove"]["hard_spheres"]["HardSpheres"]
         for name in ("pressure", "betaP", "packing_fraction", "overlaps", "pair_energy"):
             assert found[name][0] == 0
+        assert logger.log()["manymove"]["compute"]["SDF"]["betaP"][0] == 0
         assert logger.log()["manymove"]["update"]["MuVT"]["N"][0] == dict.fromkeys(types, 0)
         muvt.fugacity["A"] = 0.3
         simulation.run(10)

@@ -415,7 +415,7 @@ class GibbsEnsemble:
         for name, one in zip(_FILES, self._boxes, strict=False):
             one.save(where / states / name)
         header = {name: getattr(self, f"_{name}") for name in _SETTINGS}
-        arrays = {name: self._array(name) for name in _TYPES}
+        arrays: dict[str, Any] = {name: self._array(name) for name in _TYPES}
         checkpoint.write(where / states / _FILES[-1], _KIND, header, **arrays)
         write_json(contents, {"states": states})
         self._folder = where

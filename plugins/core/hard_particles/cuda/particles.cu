@@ -146,6 +146,7 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
   }
 
   void set_fugacities(const std::vector<double>& fugacities) override {
+    if (fugacities == state_.parameters.fugacities) return;
     const DeviceGuard here = use();
     CudaEngine::set_fugacities(fugacities);
     insertions_->upload(state_, stream_);

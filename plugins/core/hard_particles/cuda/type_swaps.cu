@@ -10,14 +10,20 @@ constexpr int kThreads = 128;
 constexpr int kMostCells = 512;  // of a set in a tile of kMaxTile cells along each of three axes
 static_assert(kMaxTile == 16);
 
+// What changes.
+struct SwappedTypes {
+  Label* labels;
+  unsigned long long* sums;  // trials, accepted, changed types
+  TypeChange* changes;
+};
+
 // A block for each tile, and a thread for each cell of a set or for each pair.
 template <int D>
 __global__ void __launch_bounds__(kThreads)
     type_swaps_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
                       const __grid_constant__ SwapRules rules,
                       const __grid_constant__ FieldView fields, bool energies, Sphere* spheres,
-                      std::uint32_t* counts, Label* labels, unsigned long long* sums,
-                      TypeChange* changes) {
+                      std::uint32_t* counts, const SwappedTypes swapped) {
   __shared__ TypeCandidate candidates[kMostCells];
   const int tile = tile_of<D>(g, static_cast<int>(blockIdx.x)),
             mine = static_cast<int>(threadIdx.x);
@@ -47,14 +53,14 @@ __global__ void __launch_bounds__(kThreads)
     for (int k = mine; k < cells; k += kThreads) {
       const TypeCandidate c = candidates[k];
       if (c.id == kNoParticle || c.type == c.former) continue;
-      labels[c.id].type = c.type;
-      changes[atomicAdd(sums + 2, 1ull)] = {c.id, c.type};
+      swapped.labels[c.id].type = c.type;
+      swapped.changes[atomicAdd(swapped.sums + 2, 1ull)] = {c.id, c.type};
     }
     // The next set reads these types.
     __syncthreads();
   }
-  atomicAdd(sums, trials);
-  atomicAdd(sums + 1, accepted);
+  atomicAdd(swapped.sums, trials);
+  atomicAdd(swapped.sums + 1, accepted);
 }
 
 }  // namespace
@@ -68,8 +74,8 @@ void CudaTypeSwaps::make(State& state, const Law& law, const FieldView& fields, 
   const SwapRules rules = swap_rules(state, state.data.counters.cycles);
   const auto kernel = state.dimensions() == 2 ? &type_swaps_kernel<2> : &type_swaps_kernel<3>;
   kernel<<<static_cast<unsigned>(state.tiles()), kThreads, 0, stream>>>(
-      state.local(), law, rules, fields, state.has_energies(), spheres, counts, labels.data(),
-      counts_.data(), changes_.data());
+      state.local(), law, rules, fields, state.has_energies(), spheres, counts,
+      {labels.data(), counts_.data(), changes_.data()});
   check_launch();
   const auto found = counts_.values(stream);
   std::vector<TypeChange> changes(found[2]);
