@@ -149,7 +149,7 @@ def spheres(**common: Any) -> int:
 
     Examples:
       manymove spheres --diameters 1,1.4 --fractions 0.7,0.3 --packing-fraction 0.5
-      manymove spheres --walls z --gravity 0.5 --particles 2000 --packing-fraction 0.2
+      manymove spheres --walls z --wall-distance 13 --particles 4000 --packing-fraction 0.3
       manymove spheres --start fcc --particles 4000 --equation-of-state --packing-fractions 0.55,0.6
     """
     return _hard_particles(Spheres, common, 0.49, SPHERE_FRACTIONS)
