@@ -102,7 +102,16 @@ class Settings(replica.Measurement):
             )
         self._check_fields()
         if self.input is None and not self.resume:
-            check_start(self.kind, self.start, self._of_start()[0], self.mixture is not None)
+            between_walls = self._of_start()[0]
+            try:
+                check_start(self.kind, self.start, between_walls, self.mixture is not None)
+            except ParameterError as error:
+                if self.walls is None:
+                    raise
+                raise ValueError(
+                    f"--packing-fraction {self.packing_fraction:.4g} is too high for --walls: "
+                    f"between the centers at contact with both, {error}"
+                ) from None
         limits.refuse(
             f"--particles {self.particles}, --packing-fraction {self.packing_fraction:.4g} and "
             f"--sweeps {self.sweeps}",
