@@ -152,6 +152,16 @@ def test_the_box_of_a_file_has_its_walls(tmp_path):
     assert springs.points == pytest.approx(places, abs=1e-6)
 
 
+def test_several_densities_between_walls(tmp_path):
+    """Also of so few disks that the default packing fraction would be too high for them."""
+    fractions = ["--equation-of-state", "--packing-fractions", "0.2,0.3", "--sweeps", 600]
+    assert run(tmp_path, *START, *fractions, "--walls", "y", command="disks") == 0
+    summary = summary_of(tmp_path)
+    low, high = summary["pressure"]
+    assert 0 < low < high
+    assert {"profile.csv"} < {path.name for path in (tmp_path / "packing_fraction_0.3").iterdir()}
+
+
 def test_ranks_share_the_system(mpiexec, tmp_path):
     """Also with springs, whose points all ranks need."""
     words = [*FLUID, "--particles", 2000, "--springs", 0.01, "--sweeps", 60, "--tile", 5]
@@ -184,7 +194,10 @@ def test_ranks_share_the_system(mpiexec, tmp_path):
             ["--walls", "x", "--diameters", "1,1.1", "--swap-rounds", 2],
             "--walls cannot be combined with --swap-rounds",
         ),
-        (["--walls", "x", "--packing-fraction", 0.6, "--wall-distance", 5], "packings go up to"),
+        (
+            ["--walls", "x", "--packing-fraction", 0.6, "--wall-distance", 5],
+            "0.6 is too high for --walls",
+        ),
         (["--springs", 1, "--equation-of-state"], "--equation-of-state measures the pressure"),
     ],
 )

@@ -149,7 +149,7 @@ def spheres(**common: Any) -> int:
 
     Examples:
       manymove spheres --diameters 1,1.4 --fractions 0.7,0.3 --packing-fraction 0.5
-      manymove spheres --walls z --gravity 0.5 --particles 2000 --packing-fraction 0.2
+      manymove spheres --walls z --wall-distance 13 --particles 4000 --packing-fraction 0.3
       manymove spheres --start fcc --particles 4000 --equation-of-state --packing-fractions 0.55,0.6
     """
     return _hard_particles(Spheres, common, 0.49, SPHERE_FRACTIONS)
@@ -194,6 +194,11 @@ def _hard_particles(
     _check_equation_of_state(options)
     if pressures is not None:
         options["pressure"] = pressures[0]
+    scanned = options["packing_fractions"] or packing_fractions
+    if (
+        options["equation_of_state"] and options["walls"]
+    ):  # few particles at the default may not fit
+        packing_fraction = min(packing_fraction, *scanned)
     defaults = {"particles": 65536, "packing_fraction": packing_fraction}
     options |= {key: value for key, value in defaults.items() if options[key] is None}
     swaps = Swaps.of_options(options, "swap_")
@@ -201,9 +206,7 @@ def _hard_particles(
     if options["equation_of_state"]:
         varied = "packing_fraction" if pressures is None else "pressure"
         runs: list[Any] = []
-        for index, value in enumerate(
-            pressures or options["packing_fractions"] or packing_fractions
-        ):
+        for index, value in enumerate(pressures or scanned):
             folder = output / f"{varied}_{value:g}"
             with of_option(f"--{varied.replace('_', '-')}s, item {index}", varied):
                 if folder in [run.output for run in runs]:

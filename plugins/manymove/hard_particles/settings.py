@@ -35,7 +35,7 @@ class Settings(replica.Measurement):
         step_energies: Energies of pairs closer than the ranges, in kT, in the same order; a well
             has a negative energy, and the energies of several steps add up (default none).
         walls: Axis, x, y or z, across which hard walls are at both faces of the box. Then the
-            pressure is that on the walls, from the density at contact, and the density profile
+            pressure on the walls is measured, from the density at contact, and the density profile
             along the axis is written (default none).
         wall_distance: Distance of the walls in diameters, for a mixture in the unit of --diameters
             (default that of a cubic box).
@@ -102,7 +102,16 @@ class Settings(replica.Measurement):
             )
         self._check_fields()
         if self.input is None and not self.resume:
-            check_start(self.kind, self.start, self._of_start()[0], self.mixture is not None)
+            between_walls = self._of_start()[0]
+            try:
+                check_start(self.kind, self.start, between_walls, self.mixture is not None)
+            except ParameterError:
+                if self.walls is None:
+                    raise
+                raise ValueError(
+                    f"--packing-fraction {self.packing_fraction:.4g} is too high for --walls: the "
+                    f"random start of the centers between them would have {between_walls:.4g}"
+                ) from None
         limits.refuse(
             f"--particles {self.particles}, --packing-fraction {self.packing_fraction:.4g} and "
             f"--sweeps {self.sweeps}",
