@@ -303,7 +303,8 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
     const bigint stop = std::min(next_stop(script, last), leaves - 1);
     const std::uint64_t copied = manymove::copied_bytes();
     if (stepwise) begin_step(script, session);
-    const bigint reached = session.advance(stop);
+    ev_set(stop);
+    const bigint reached = session.advance(stop, stepwise || eflag || vflag);
     if (reached < update->ntimestep) {
       // Back to the copy of the host, and from there to the step before.
       leaves = session.lost_in();
