@@ -216,8 +216,6 @@ void VerletManymove::choose_place() {
   if (any && !gpu) no_gpu = ": no CUDA device (" + why_no_gpus() + "), ";
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;
   std::string unserved = script_->unserved();
-  if (unserved.empty() && gpu && comm->nprocs > 1 && script_->dpd()->scalars())
-    unserved = "pair_style " + script_->dpd()->style() + " on several GPUs (instead: device cpu)";
   if (unserved.empty() && gpu && script_->rigid().fix())
     unserved = script_->rigid().why_not_on_gpu(script_->settings().pairs);
   if (unserved.empty() && gpu && comm->nprocs > 1 && script_->barostat().fix())
