@@ -244,8 +244,7 @@ class StepLoop {
     else
       separate_in<true>();
   }
-  // r_ij and r_ij . v_ij of Eqs. 3 to 5. Velocities are relative to the flow, whose difference is
-  // added.
+  // r_ij and r_ij . v_ij of Eqs. 3 to 5, with the difference of the flow.
   template <bool upright>
   void separate_in() {
     const CoordinateFrame<P> frame = s_.forces.frame;
@@ -258,11 +257,7 @@ class StepLoop {
       squared_[n] = dot(r, r);
       if constexpr (!density) {
         Vector<Real> v{u_[n], v_[n], w_[n]};
-        if constexpr (!upright) {
-          shear.add_at(r, v);
-          u_[n] = v.x;
-          v_[n] = v.y;
-        }
+        if constexpr (!upright) shear.add_at(r, v), u_[n] = v.x, v_[n] = v.y;
         approach_[n] = dot(r, v);
       }
     }
