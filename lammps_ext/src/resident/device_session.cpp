@@ -103,7 +103,7 @@ void DeviceSession::upload(bool other_coefficients) {
   });
 }
 
-bigint DeviceSession::advance(bigint stop) {
+bigint DeviceSession::advance(bigint stop, bool sums) {
   asked_timer = timer;
   lost_in_ = -1;
   bool due = false;  // the engine leaves the changes of velocities at its last step to the caller
@@ -117,7 +117,7 @@ bigint DeviceSession::advance(bigint stop) {
       if (due) engine_->change_velocities();  // with the targets of the series before
       engine_->set_parameter_series(std::move(series));
       try {
-        engine_->advance(last - first, &time_is_up);
+        engine_->advance(last - first, &time_is_up, sums || last < stop);
       } catch (const manymove::dpd::LostParticle&) {  // on all ranks
         if (!script_.may_lose_particles()) throw;
         lost_in_ = engine_->step();

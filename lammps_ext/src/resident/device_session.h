@@ -29,7 +29,8 @@ class DeviceSession : private DevicePhase {
   // Returns the step that was reached; before `stop` if LAMMPS' timer has run out. Or less than the
   // present step, if a particle was lost in step lost_in(), and the input script allows that: then
   // upload() has to follow.
-  bigint advance(bigint stop);
+  // Without `sums` energies and virials of `stop` may be 0.
+  bigint advance(bigint stop, bool sums);
   bigint lost_in() const { return lost_in_; }
   // Makes the engine's changes of velocities at the end of the present step, of which the host has
   // the arrays `what`.

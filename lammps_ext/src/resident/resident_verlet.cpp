@@ -216,8 +216,6 @@ void VerletManymove::choose_place() {
   if (any && !gpu) no_gpu = ": no CUDA device (" + why_no_gpus() + "), ";
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;
   std::string unserved = script_->unserved();
-  if (unserved.empty() && gpu && comm->nprocs > 1 && script_->dpd()->scalars())
-    unserved = "pair_style " + script_->dpd()->style() + " on several GPUs (instead: device cpu)";
   if (unserved.empty() && gpu && script_->rigid().fix())
     unserved = script_->rigid().why_not_on_gpu(script_->settings().pairs);
   if (unserved.empty() && gpu && comm->nprocs > 1 && script_->barostat().fix())
@@ -303,7 +301,8 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
     const bigint stop = std::min(next_stop(script, last), leaves - 1);
     const std::uint64_t copied = manymove::copied_bytes();
     if (stepwise) begin_step(script, session);
-    const bigint reached = session.advance(stop);
+    ev_set(stop);
+    const bigint reached = session.advance(stop, stepwise || eflag || vflag);
     if (reached < update->ntimestep) {
       // Back to the copy of the host, and from there to the step before.
       leaves = session.lost_in();

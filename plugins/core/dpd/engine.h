@@ -380,11 +380,12 @@ class MANYMOVE_API Engine {
   virtual void set_parameter_series(ParameterSeries series) = 0;
 
   // Advances by `steps` time steps; afterwards all arrays and sums are those of time step
-  // step(). interrupted, asked now and then, ends the call early at a whole step, on all ranks when
-  // one of them wants it. Throws LostParticle with the tag; BrokenBond with the tag, possibly only
-  // after the last step. Velocities change at the end of all steps but the last, whose changes are
-  // left to change_velocities().
-  virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr) = 0;
+  // step(). Without `sums` energies and virials may be 0, unless the call ends early. interrupted,
+  // asked now and then, ends the call early at a whole step, on all ranks when one of them wants
+  // it. Throws LostParticle with the tag; BrokenBond with the tag, possibly only after the last
+  // step. Velocities change at the end of all steps but the last, whose changes are left to
+  // change_velocities().
+  virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr, bool sums = true) = 0;
   // Makes the changes of velocities that are due at step(). Collective. Throws BadVelocityChange if
   // a temperature is 0 or a factor is not finite, as advance() does.
   virtual void change_velocities() = 0;

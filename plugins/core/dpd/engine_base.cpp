@@ -67,8 +67,8 @@ void EngineBase::set_parameter_series(ParameterSeries series) {
   take_coefficients();
 }
 
-void EngineBase::advance(std::int64_t steps, bool (*interrupted)()) {
-  guarded([&] { advance_guarded(steps, interrupted); });
+void EngineBase::advance(std::int64_t steps, bool (*interrupted)(), bool sums) {
+  guarded([&] { advance_guarded(steps, interrupted, sums); });
 }
 
 void EngineBase::change_velocities() {
@@ -155,12 +155,19 @@ void EngineBase::reach_farther(const MissingPartners& missing, std::int64_t step
   reach_ = std::min(kGrowth * reach_, settings_.bonded_reach);
 }
 
-void EngineBase::advance_guarded(std::int64_t steps, bool (*interrupted)()) {
+void EngineBase::advance_guarded(std::int64_t steps, bool (*interrupted)(), bool sums) {
   constexpr std::int64_t kNowAndThen = 64;
-  const std::int64_t end = step_ + std::max<std::int64_t>(steps, 0);
+  std::int64_t end = step_ + std::max<std::int64_t>(steps, 0);
   const bool chain = settings_.thermostat.chain > 0;
   while (step_ < end) {
     const std::int64_t stop = chain ? step_ + 1 : std::min(end, next_change());
+    std::int64_t interrupt = 0;
+    if (stop < end && step_ % kNowAndThen == 0) {
+      interrupt = interrupted && interrupted();
+      maximum(&interrupt, 1);
+    }
+    if (interrupt) end = stop;
+    sums_wanted_ = stop == end && (sums || interrupt);
     // Half a step of the thermostat before the particles' step and half a step after it.
     if (chain) follow_chain();
     take(stop - step_, interrupted);
@@ -170,12 +177,6 @@ void EngineBase::advance_guarded(std::int64_t steps, bool (*interrupted)()) {
     }
     // At the end the changes are left to the caller; before `stop` the call was interrupted.
     if (step_ == end || step_ != stop) return;
-    std::int64_t interrupt = 0;
-    if (step_ % kNowAndThen == 0) {
-      interrupt = interrupted && interrupted();
-      maximum(&interrupt, 1);
-    }
-    if (interrupt) return;
     change_velocities_guarded();
   }
 }

@@ -52,7 +52,7 @@ class EngineBase : public Engine, protected ShearedBox {
                      const double (*velocity)[3]) final;
   void set_parameter_series(ParameterSeries series) final;
 
-  void advance(std::int64_t steps, bool (*interrupted)()) final;
+  void advance(std::int64_t steps, bool (*interrupted)(), bool sums) final;
   void change_velocities() final;
   const std::vector<double>& temperature_drops() const final { return temperature_drops_; }
   void set_thermostat(NoseHooverState state) final;
@@ -74,7 +74,8 @@ class EngineBase : public Engine, protected ShearedBox {
                                            const double (*position)[3],
                                            const double (*velocity)[3]) = 0;
   // The steps of advance(), without changes of velocities but those in stride before the last step.
-  // Collective, as are the others.
+  // An engine may leave sums out that are not wanted, unless it ends early. Collective, as are the
+  // others.
   virtual void take(std::int64_t steps, bool (*interrupted)()) = 0;
   // Whether take() makes the only change of velocities that is due at a step.
   virtual bool changes_in_stride() const { return false; }
@@ -124,11 +125,12 @@ class EngineBase : public Engine, protected ShearedBox {
   std::vector<double> temperature_drops_;
   NoseHooverChain chain_;
   EnergyAndVirial energy_and_virial_;
+  bool sums_wanted_ = true;
   EngineCounters counters_;
 
  private:
   // With a change of velocities in every step, interruption is checked only from time to time.
-  void advance_guarded(std::int64_t steps, bool (*interrupted)());
+  void advance_guarded(std::int64_t steps, bool (*interrupted)(), bool sums);
   void change_velocities_guarded();
   // Sums over ranks.
   Moments of_all_ranks(Moments sums) const;

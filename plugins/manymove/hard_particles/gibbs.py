@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from manymove import _core, arguments, checkpoint
-from manymove import steps as pair_steps
 from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
-from manymove.analysis.pressure import BINS, DEGREE, DELTA_R, pressure_weights
+from manymove.analysis.pressure import BINS, DEGREE, DELTA_R, pressure_weights, steps_of_pairs
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
 from manymove.hard_particles.constant_pressure import ACCEPTANCE
@@ -112,14 +111,14 @@ class GibbsEnsemble:
         self._done = 0
         self._pressure_every: int | None = None
         self._folder: Path | None = None
-        steps = pair_steps.of_pairs(first._steps, first._contact_table)
+        steps = steps_of_pairs([(s.range, s.energy) for s in first._steps], first._contact_table)
         D = first._DIMENSIONS
         # In the volume 1, beta P V = N + weights @ counts.
         _, weights = pressure_weights(
             BINS, DELTA_R, DEGREE, N=1, packing_fraction=math.pi / (2 * D), dimensions=D,
-            steps=steps if len(steps[0]) else (),
+            steps=steps,
         )  # fmt: skip
-        self._weights = weights if len(steps[0]) else np.tile(weights, len(steps))
+        self._weights = weights if any(steps) else np.tile(weights, len(steps))
         self.reset_averages()
 
     # ---- running ---------------------------------------------------------------------------------

@@ -181,7 +181,7 @@ class CpuEngine final : public EngineBase {
       if (lost_) lose_particle(lost_);
       if (ranks_ && !expired_) refresh_ghosts();
       build();
-      step(last);
+      step(last, last && (has_scalars<P> || sums_wanted_ || steps > 0));
     }
     judge_bonds_of_all(stretched_, broken_);
   }
@@ -289,8 +289,9 @@ class CpuEngine final : public EngineBase {
     lost_ = std::max(lost_, outcome.lost);
   }
 
-  // The last one ends at rest, with forces and sums.
-  void step(bool last) {
+  // The last one ends at rest, with forces.
+  void step(bool last, bool sums) {
+    arguments_.rests = last;
     set_laws(arguments_, terms_, laws_[table_of(step_)]);
     set_noise(arguments_.forces, step_);
     // Forces are those of the box at this step; the drift ends in the box of the next one.
@@ -309,9 +310,9 @@ class CpuEngine final : public EngineBase {
     }
     if (has_densities_) find_densities();
     EnergyAndVirial of_charges;
-    if (charges_) find_charge_forces(last ? &of_charges : nullptr);
+    if (charges_) find_charge_forces(sums ? &of_charges : nullptr);
     for_all_chunks(
-        [&](Chunk& chunk, int k, int) { kernels_.step(arguments_, last, list_[k].data(), chunk); });
+        [&](Chunk& chunk, int k, int) { kernels_.step(arguments_, sums, list_[k].data(), chunk); });
     velocity_.swap(next_velocity_);
     look_at_chunks();
     if (!last) {

@@ -43,6 +43,7 @@ struct StepArguments {
   Forces<P> forces;
   Motion<P> motion;
   bool plain, transverse;
+  bool rests;                    // the step ends with velocities of its own time, and no motion
   int lanes;                     // of lanes_of()
   const BoundingSphere* sphere;  // null in steps when lists have expired anyway
   const int* cell;
@@ -117,7 +118,7 @@ template <Precision P>
 struct StepKernels {
   // From rest: half a kick and the way to the next step's positions, in place.
   void (*begin)(const StepArguments<P>& arguments, Chunk& chunk);
-  // Forces, then on to the next step's positions; reading: to rest, with forces and sums.
+  // Forces, then to rest or on to the next step's positions; reading: to rest, with sums.
   void (*step)(const StepArguments<P>& arguments, bool reading, const std::uint32_t* entries,
                Chunk& chunk);
   // The densities of the chunk's particles.

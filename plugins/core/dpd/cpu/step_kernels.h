@@ -244,8 +244,7 @@ class StepLoop {
     else
       separate_in<true>();
   }
-  // r_ij and r_ij . v_ij of Eqs. 3 to 5. Velocities are relative to the flow, whose difference is
-  // added.
+  // r_ij and r_ij . v_ij of Eqs. 3 to 5, with the difference of the flow.
   template <bool upright>
   void separate_in() {
     const CoordinateFrame<P> frame = s_.forces.frame;
@@ -258,11 +257,7 @@ class StepLoop {
       squared_[n] = dot(r, r);
       if constexpr (!density) {
         Vector<Real> v{u_[n], v_[n], w_[n]};
-        if constexpr (!upright) {
-          shear.add_at(r, v);
-          u_[n] = v.x;
-          v_[n] = v.y;
-        }
+        if constexpr (!upright) shear.add_at(r, v), u_[n] = v.x, v_[n] = v.y;
         approach_[n] = dot(r, v);
       }
     }
@@ -472,9 +467,9 @@ class StepLoop {
     return true;
   }
   bool is_simple() const {
-    return plain && !reading && !s_.motion.walls && !s_.motion.body_forces && !s_.motion.surfaces &&
-           !s_.motion.half_kicks && !s_.motion.frame.tilted && !s_.forces.shear.any() &&
-           !s_.bonds.range && !s_.charged && !s_.next_near;
+    return plain && !reading && !s_.rests && !s_.motion.walls && !s_.motion.body_forces &&
+           !s_.motion.surfaces && !s_.motion.half_kicks && !s_.motion.frame.tilted &&
+           !s_.forces.shear.any() && !s_.bonds.range && !s_.charged && !s_.next_near;
   }
 
   // The particle whose force is the first sum: adds bonds, thermostats and body forces, then
@@ -499,10 +494,12 @@ class StepLoop {
     kick<!plain>(s_.motion, r, v, force);
     if constexpr (scalars) step_scalars<reading>(s_.motion, r, v, sum_[0].flux, s_.flux[i]);
     if constexpr (reading) {
-      s_.force[i] = bonded.force;
-      s_.next_velocity[i] = v;
       add_half(sum_[0], sums_.pairs);
       add_half(bonded, sums_.bonds);
+    }
+    if (reading || s_.rests) {
+      s_.force[i] = bonded.force;
+      s_.next_velocity[i] = v;
     } else {
       kick<!plain>(s_.motion, r, v, force);
       move_on(s_, i, r, v, chunk_);

@@ -9,11 +9,7 @@ namespace manymove::dpd {
 template <Precision P>
 std::unique_ptr<Engine> make_cuda_engine(const Settings& settings, int device,
                                          Communicator* communicator) {
-  if constexpr (has_scalars<P>) {
-    if (communicator) refuse("scalars of particles on several GPUs are not possible");
-  } else if (communicator) {
-    return std::make_unique<DistributedEngine<P>>(settings, device, *communicator);
-  }
+  if (communicator) return std::make_unique<DistributedEngine<P>>(settings, device, *communicator);
   return std::make_unique<CudaEngine<P>>(settings, device);
 }
 

@@ -198,7 +198,8 @@ class DistributedEngine final : public DeviceEngine<P> {
   // writes. Far particles leave outer ones alone but for bonds, which may be of any length.
   void take_step(std::int64_t step, bool reading) {
     if (charges_) launch_charges(step, reading);
-    if (settings_.pairs.has_densities()) return take_step_with_densities(step, reading);
+    if constexpr (!has_scalars<P>)
+      if (settings_.pairs.has_densities()) return take_step_with_densities(step, reading);
     const bool bonds = s_.links.bonds > 0, overlap = c_.streams.overlap;
     const cudaStream_t main = c_.streams.main, first = c_.streams.ahead();
     // Who leaves before a build should be known early.

@@ -122,8 +122,12 @@ class HostTransfer {
  private:
   const EngineStream& main() const { return c_.streams.main; }
   RestingParticles<P> resting() const {
-    return {s_.host_order(c_.ranks.rank()), s_.image.data(), s_.present().position.data(),
-            s_.rest.data(), s_.force.data()};
+    return {s_.host_order(c_.ranks.rank()),
+            s_.image.data(),
+            s_.present().position.data(),
+            s_.rest.data(),
+            s_.force.data(),
+            s_.flux.data()};
   }
 
   // Particles of other hosts, by rank.

@@ -36,7 +36,7 @@ class ParticleStore : public DeviceParticles<P> {
  public:
   using Real = typename P::Real;
   using Particles = DeviceParticles<P>;
-  using Particles::count, Particles::density, Particles::force, Particles::image,
+  using Particles::count, Particles::density, Particles::flux, Particles::force, Particles::image,
       Particles::list_capacity, Particles::now, Particles::number, Particles::partial,
       Particles::slot, Particles::slot_there, Particles::sphere, Particles::staging,
       Particles::state;
@@ -165,6 +165,7 @@ class ParticleStore : public DeviceParticles<P> {
   void reserve_owned() {
     const auto each = [&](auto&... buffer) { (ensure(buffer, owned_capacity), ...); };
     each(rest, force, image, built_image, origin, slot, slot_there, left_slot, tag, number);
+    ensure(flux, has_scalars<P> ? owned_capacity : 0);
     ensure(staging, std::max(owned_capacity, hosts));
     reserve_links();
     // A row of sums for each block; there are the most blocks with the most lanes per particle.
@@ -182,13 +183,14 @@ template <Precision P>
 struct StartState {
   DeviceBuffer<typename P::Position> position;
   DeviceBuffer<typename P::Velocity> rest;
-  DeviceBuffer<Vector<typename P::Real>> force;
+  DeviceBuffer<Vector<typename P::Real>> force, flux;
   DeviceBuffer<Image> image;
 
   void keep(const ParticleStore<P>& s, cudaStream_t stream) {
     copy(s, s.present().position, position, s.count, stream);
     copy(s, s.rest, rest, s.count, stream);
     copy(s, s.force, force, s.count, stream);
+    if (has_scalars<P>) copy(s, s.flux, flux, s.count, stream);
     copy(s, s.image, image, s.slots, stream);
   }
   void restore(ParticleStore<P>& s, cudaStream_t stream) const {
@@ -196,6 +198,7 @@ struct StartState {
     copy(s, position, s.state[0].position, s.count, stream);
     copy(s, rest, s.rest, s.count, stream);
     copy(s, force, s.force, s.count, stream);
+    if (has_scalars<P>) copy(s, flux, s.flux, s.count, stream);
     copy(s, image, s.image, s.slots, stream);
   }
   template <class T>
