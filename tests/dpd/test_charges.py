@@ -203,6 +203,7 @@ CASES = {
     "low order": ions(mesh=USUAL + "kspace_modify order 3\n"),
     "even order": ions(mesh=USUAL + "kspace_modify order 4\n"),
     "few points": ions(mesh=USUAL + "kspace_modify mesh 5 6 8 gewald 0.6\n"),
+    "odd mesh": ions(mesh=USUAL + "kspace_modify mesh 15 25 27 gewald 1.1\n"),
     "own mesh": ions(mesh=USUAL + "kspace_modify mesh 18 20 24 gewald 1.1 order 6\n"),
     "slab": ions(mesh=SLAB, boundary="p p f"),
     "waves one by one": ions(mesh=EWALD),

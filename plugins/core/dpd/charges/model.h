@@ -305,8 +305,8 @@ struct ChargeMesh {
   FftPlan plan[3];
   const Wave* twiddle[3];
   std::int64_t* charge;  // [z][y][x]
-  // Waves, [z][y][half()]: of the first the charges; then of all the fields along x, y and z, and
-  // at last these fields at points of the mesh, in rows of 2 half() reals.
+  // Waves, [z][y][pitch()]: of the first the charges; then of all the fields along x, y and z, and
+  // at last these fields at points of the mesh, in rows of 2 pitch() reals.
   Wave* waves[3];
 
   MM_HD int rows() const { return points[1] * points[2]; }
@@ -314,12 +314,18 @@ struct ChargeMesh {
   MM_HD int size() const { return points[0] * rows(); }
   // Waves along x: the others are the conjugates of these, because charges and fields are real.
   MM_HD int half() const { return points[0] / 2 + 1; }
+  // The same with some that are not used, so that each four lines of waves, which a block of a GPU
+  // has, fill segments of 64 bytes.
+  MM_HD int pitch() const { return (half() + 3) / 4 * 4; }
+  MM_HD Wave* row_of(int axis, int row) const {
+    return waves[axis] + static_cast<std::int64_t>(row) * pitch();
+  }
   // Of the influence function along an axis: by |n|, but in a tilted box by n.
   MM_HD int influences(int axis) const {
     return axis == 0 || !lattice.tilted ? points[axis] / 2 + 1 : points[axis];
   }
   MM_HD double& field(int axis, int row, int x) const {
-    return reinterpret_cast<double*>(waves[axis] + static_cast<std::int64_t>(row) * half())[x];
+    return reinterpret_cast<double*>(row_of(axis, row))[x];
   }
 };
 
@@ -432,12 +438,15 @@ MM_HD void fill_influence(const ChargeMesh& mesh, int index) {
 
 // Lines of waves along y or z: line l begins at begin(l).
 struct WaveLines {
-  int count, stride, plane;
+  int half, pitch, count, stride, plane;
 
   MM_HD WaveLines(const ChargeMesh& mesh, int axis)
-      : count(mesh.half() * mesh.points[3 - axis]),
-        stride(axis == 1 ? mesh.half() : mesh.half() * mesh.points[1]),
+      : half(mesh.half()),
+        pitch(mesh.pitch()),
+        count(pitch * mesh.points[3 - axis]),
+        stride(axis == 1 ? pitch : pitch * mesh.points[1]),
         plane(stride * mesh.points[axis]) {}
+  MM_HD bool has(int line) const { return line < count && line % pitch < half; }
   // Lines that differ by less than the stride lie side by side.
   MM_HD std::int64_t begin(int line) const {
     return static_cast<std::int64_t>(line / stride) * plane + line % stride;

@@ -31,7 +31,7 @@ class CpuCharges {
     influence_.resize(static_cast<std::size_t>(mesh.half()) *
                       static_cast<std::size_t>(mesh.influences(1) * mesh.influences(2)));
     mesh_charge_.resize(static_cast<std::size_t>(mesh.size()));
-    for (auto& waves : waves_) waves.resize(static_cast<std::size_t>(mesh.half() * mesh.rows()));
+    for (auto& waves : waves_) waves.resize(static_cast<std::size_t>(mesh.pitch() * mesh.rows()));
     const int longest = *std::max_element(mesh.points, mesh.points + 3);
     memory_.resize(static_cast<std::size_t>(pool.size()),
                    AlignedMemory(4 * static_cast<std::size_t>(longest * kernels_.lines)));

@@ -83,9 +83,9 @@ void waves(const ChargeArguments& a, int first, int last) {
 
 void solve(const ChargeArguments& a, int plane, WaveSums* sums) {
   const ChargeMesh& m = a.mesh;
-  std::int64_t k = static_cast<std::int64_t>(m.half()) * m.points[1] * plane;
   for (int y = 0; y < m.points[1]; ++y) {
     WaveSums row;
+    std::int64_t k = m.row_of(0, plane * m.points[1] + y) - m.waves[0];
     for (int x = 0; x < m.half(); ++x, ++k) {
       const WaveFields fields = sums ? solve_wave<true>(m, x, y, plane, m.waves[0][k], row)
                                      : solve_wave<false>(m, x, y, plane, m.waves[0][k], row);
@@ -135,9 +135,9 @@ void charges_to_waves(const ChargeArguments& arguments, int group, double* memor
     Lines first, second;
     apart(lines[k], lines[k == 0 ? 0 : length - k], first, second);
     for (int lane = 0; lane < pairs.some; ++lane) {
-      Wave* const to = m.waves[0] + static_cast<std::int64_t>(pairs.row[lane]) * m.half() + k;
+      Wave* const to = m.row_of(0, pairs.row[lane]) + k;
       to[0] = {first.re[lane], first.im[lane]};
-      if (pairs.second[lane]) to[m.half()] = {second.re[lane], second.im[lane]};
+      if (pairs.second[lane]) to[m.pitch()] = {second.re[lane], second.im[lane]};
     }
   }
 }
@@ -150,9 +150,8 @@ void waves_to_fields(const ChargeArguments& arguments, int axis, int group, doub
   for (int k = 0; k < m.half(); ++k) {
     Lines first, second;
     for (int lane = 0; lane < kDoubles; ++lane) {
-      const Wave* const from =
-          m.waves[axis] + static_cast<std::int64_t>(pairs.row[lane]) * m.half() + k;
-      const Wave other = pairs.second[lane] ? from[m.half()] : Wave{0, 0};
+      const Wave* const from = m.row_of(axis, pairs.row[lane]) + k;
+      const Wave other = pairs.second[lane] ? from[m.pitch()] : Wave{0, 0};
       first.re[lane] = from->re;
       first.im[lane] = from->im;
       second.re[lane] = other.re;

@@ -155,9 +155,9 @@ __global__ void __launch_bounds__(kMostFftThreads)
     if (row >= mesh.rows()) return;
     Wave one, two;
     apart(b(k, line), b(k == 0 ? 0 : length - k, line), one, two);
-    Wave* const waves = mesh.waves[0] + static_cast<std::int64_t>(row) * half + k;
+    Wave* const waves = mesh.row_of(0, row) + k;
     waves[0] = one;
-    if (row + 1 < mesh.rows()) waves[half] = two;
+    if (row + 1 < mesh.rows()) waves[mesh.pitch()] = two;
   }
 }
 
@@ -172,8 +172,8 @@ __global__ void __launch_bounds__(kMostFftThreads)
   const auto load = [&](int k, int line) {
     const int row = first + 2 * line, stored = k < half ? k : length - k;
     if (row >= mesh.rows()) return Wave{0, 0};
-    const Wave* const waves = mesh.waves[axis] + static_cast<std::int64_t>(row) * half + stored;
-    const Wave one = waves[0], two = row + 1 < mesh.rows() ? waves[half] : Wave{0, 0};
+    const Wave* const waves = mesh.row_of(axis, row) + stored;
+    const Wave one = waves[0], two = row + 1 < mesh.rows() ? waves[mesh.pitch()] : Wave{0, 0};
     return k < half ? together(one, two) : together(conjugate(one), conjugate(two));
   };
   const auto store = [&](int x, int line, const Wave& value) {
@@ -191,7 +191,7 @@ struct BlockWaves {
 
   __device__ BlockWaves(const ChargeMesh& mesh, int axis)
       : along(mesh, axis), first(kLines * static_cast<int>(blockIdx.x)) {}
-  __device__ bool has(int line) const { return first + line < along.count; }
+  __device__ bool has(int line) const { return along.has(first + line); }
   __device__ std::int64_t at(int k, int line) const {
     return along.begin(first + line) + static_cast<std::int64_t>(k) * along.stride;
   }
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(kMostFftThreads)
   const auto fields = [&](int k, int line) {
     WaveSums none;
     const int xy = lines.first + line;
-    return solve_wave<false>(mesh, xy % mesh.half(), xy / mesh.half(), k, rho(k, line), none);
+    return solve_wave<false>(mesh, xy % mesh.pitch(), xy / mesh.pitch(), k, rho(k, line), none);
   };
   const auto load = [&](int k, int line) {
     return lines.has(line) ? mesh.waves[0][lines.at(k, line)] : Wave{0, 0};
@@ -252,7 +252,7 @@ __global__ void solve_rows_kernel(const __grid_constant__ ChargeMesh mesh, const
   if (row >= mesh.rows() || step.is_stale()) return;
   WaveSums sums;
   for (int x = 0; x < mesh.half(); ++x) {
-    const std::int64_t k = static_cast<std::int64_t>(row) * mesh.half() + x;
+    const std::int64_t k = mesh.row_of(0, row) - mesh.waves[0] + x;
     const WaveFields fields = solve_wave<true>(mesh, x, row % mesh.points[1], row / mesh.points[1],
                                                mesh.waves[0][k], sums);
     for (int axis = 0; axis < 3; ++axis) mesh.waves[axis][k] = fields.along(axis);
@@ -386,7 +386,7 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
                     static_cast<std::size_t>(plan_.mesh.influences(1) * plan_.mesh.influences(2)),
                 influence_);
   allocate_each(static_cast<std::size_t>(plan_.mesh.size()), mesh_charge_);
-  allocate_each(static_cast<std::size_t>(plan_.mesh.half() * plan_.mesh.rows()), waves_[0],
+  allocate_each(static_cast<std::size_t>(plan_.mesh.pitch() * plan_.mesh.rows()), waves_[0],
                 waves_[1], waves_[2]);
   const auto planes = static_cast<std::size_t>(plan_.mesh.points[2]);
   of_plane_ = DeviceBuffer<WaveSums>(planes);
