@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import gc
+import time
+from threading import Thread
+
 import numpy as np
 import pytest
 from flat_settings import of_adsorption
 from machine import on_gpu
 
-from manymove import Adsorption
+from manymove import Adsorption, _core
 from manymove.adsorption import CO2, TRAPPE_ZEO, Framework
 from manymove.simulation import interruptible
 
@@ -92,3 +96,33 @@ def test_a_gpu_fills_the_grid_of_the_cores(kind, interpolation, precision):
         del a  # the next grid is not a shared one
     for one, other in zip(*found, strict=True):
         assert np.array_equal(one, other)
+
+
+@on_gpu
+def test_systems_begin_and_end_on_a_gpu_while_a_kernel_of_others_runs():
+    def made(seed: int) -> Adsorption:
+        return filled(adsorbates=CO2, force_field=TRAPPE_ZEO, method="plj", fugacity=1.0,
+                      device="cuda", seed=seed)[0]  # fmt: skip
+
+    def used(a: Adsorption) -> None:
+        a.compare_loading(10)
+        a.energy_drift()
+
+    _core.prepare_for_threads(0, True)
+    try:
+        a = made(1)
+        used(a)  # the first use of a kernel loads it
+        begin = time.perf_counter()
+        a._engine.run(2000, False)
+        steps = int(2000 * 3.0 / (time.perf_counter() - begin))  # about three seconds
+        thread = Thread(target=a._engine.run, args=(steps, False))
+        thread.start()
+        time.sleep(0.3)
+        b = made(2)
+        used(b)
+        del b
+        gc.collect()
+        assert thread.is_alive()
+        thread.join()
+    finally:
+        _core.prepare_for_threads(0, False)

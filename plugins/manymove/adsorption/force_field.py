@@ -134,7 +134,9 @@ class ForceField:
         if element is None and self.matching == "elements":
             return None
         for name in [label] if element is None else self.names_of(label, element):
-            rules = [rule for rule in self.parameters if self._applies(rule, name)]
+            rules = [name] if name in self.parameters else []
+            if self._of_raspa2:
+                rules = [rule for rule in self.parameters if self._applies(rule, name)]
             if rules:
                 laws = {rule: self.parameters[rule] or NONE for rule in rules}
                 others = (rule for rule in rules if laws[rule] != laws[rules[-1]])
