@@ -188,11 +188,13 @@ create_bonds many all all 1 0.1 0.22
     assert_same_steps(ours, host, 1e-9)
 
 
-def test_output_between_does_not_change_the_steps(device, tmp_path):
+@pytest.mark.parametrize("way", ["xy v", "yz x"])
+def test_output_between_does_not_change_the_steps(way, device, tmp_path):
     # Fixes that read, and a fix that changes velocities on the host.
-    script = fluid(1.0) + SHEAR.format(-1.5)
+    script = fluid(1.0) + shear(-1.5, way)
+    temperature = "temp/deform" if way == "xy v" else "temp"
     reads = (
-        "compute t all temp/deform\nfix a all ave/time 3 2 6 c_t file t\n"
+        f"compute t all {temperature}\nfix a all ave/time 3 2 6 c_t file t\n"
         "dump d all custom 7 d id x y z vx vy vz\n"
     )
     plain, busy = (

@@ -147,12 +147,10 @@ class ShearedBox : protected StepParameters {
     s.forces.frame = frame_of_step<typename Step::Precision>(number, 0);
     s.motion.frame = frame_of_step<typename Step::Precision>(number, 1);
     tilt_cells(s.cells, number);
-    const int k = settings_.shear.tilt();
-    const auto share = static_cast<float>(tilt_of(number) / settings_of_tilted_box().box.tilt[k]);
-    for (auto* shorts : {&s.shorts, &s.density_shorts}) {
-      Matrix<float>& edges = shorts->edges;
-      (k == 0 ? edges.xy : k == 1 ? edges.xz : edges.yz) *= share;
-    }
+    const double most = settings_of_tilted_box().box.tilt[settings_.shear.tilt()];
+    const auto share = static_cast<float>(tilt_of(number) / most);
+    for (auto* shorts : {&s.shorts, &s.density_shorts})
+      for (float* tilt : {&shorts->edges.xy, &shorts->edges.xz, &shorts->edges.yz}) *tilt *= share;
   }
   // The same in a box that changes.
   template <class Step>

@@ -184,16 +184,21 @@ __global__ void __launch_bounds__(kMostFftThreads)
   transform_lines(mesh.plan[0], mesh.twiddle[0], load, store, a, b);
 }
 
-// kLines lines of waves along y or z.
-struct BlockWaves {
+// Of kLines lines of waves along y or z that of this thread, which is always the same
+// (fft_stage()).
+struct WavesOfThread {
   const WaveLines along;
-  const int first;
+  const int line;
+  const bool there;
+  const std::int64_t begin;
 
-  __device__ BlockWaves(const ChargeMesh& mesh, int axis)
-      : along(mesh, axis), first(kLines * static_cast<int>(blockIdx.x)) {}
-  __device__ bool has(int line) const { return along.has(first + line); }
-  __device__ std::int64_t at(int k, int line) const {
-    return along.begin(first + line) + static_cast<std::int64_t>(k) * along.stride;
+  __device__ WavesOfThread(const ChargeMesh& mesh, int axis)
+      : along(mesh, axis),
+        line(kLines * static_cast<int>(blockIdx.x) + static_cast<int>(threadIdx.x) % kLines),
+        there(along.has(line)),
+        begin(along.begin(line)) {}
+  __device__ std::int64_t at(int k) const {
+    return begin + static_cast<std::int64_t>(k) * along.stride;
   }
 };
 
@@ -204,13 +209,11 @@ __global__ void __launch_bounds__(kMostFftThreads)
   if (step.is_stale()) return;
   const int length = mesh.points[axis];
   SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
-  const BlockWaves lines(mesh, axis);
+  const WavesOfThread own(mesh, axis);
   Wave* const waves = mesh.waves[blockIdx.y];
-  const auto load = [&](int k, int line) {
-    return lines.has(line) ? waves[lines.at(k, line)] : Wave{0, 0};
-  };
-  const auto store = [&](int k, int line, const Wave& value) {
-    if (lines.has(line)) waves[lines.at(k, line)] = value;
+  const auto load = [&](int k, int) { return own.there ? waves[own.at(k)] : Wave{0, 0}; };
+  const auto store = [&](int k, int, const Wave& value) {
+    if (own.there) waves[own.at(k)] = value;
   };
   transform_lines(mesh.plan[axis], mesh.twiddle[axis], load, store, a, b);
 }
@@ -224,22 +227,18 @@ __global__ void __launch_bounds__(kMostFftThreads)
   const int length = mesh.points[2];
   SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
   const SharedLines rho = shared_lines(memory, length, 2);
-  const BlockWaves lines(mesh, 2);
-  const auto fields = [&](int k, int line) {
-    WaveSums none;
-    const int xy = lines.first + line;
-    return solve_wave<false>(mesh, xy % mesh.pitch(), xy / mesh.pitch(), k, rho(k, line), none);
-  };
-  const auto load = [&](int k, int line) {
-    return lines.has(line) ? mesh.waves[0][lines.at(k, line)] : Wave{0, 0};
-  };
+  const WavesOfThread own(mesh, 2);
+  const int x = own.line % mesh.pitch(), y = own.line / mesh.pitch();
+  const auto load = [&](int k, int) { return own.there ? mesh.waves[0][own.at(k)] : Wave{0, 0}; };
   transform_lines(mesh.plan[2], mesh.twiddle[2], load, rho, a, b);
   for (int axis = 0; axis < 3; ++axis) {
     const auto field = [&](int k, int line) {
-      return lines.has(line) ? fields(k, line).along(axis) : Wave{0, 0};
+      WaveSums none;
+      return own.there ? solve_wave<false>(mesh, x, y, k, rho(k, line), none).along(axis)
+                       : Wave{0, 0};
     };
-    const auto store = [&](int k, int line, const Wave& value) {
-      if (lines.has(line)) mesh.waves[axis][lines.at(k, line)] = value;
+    const auto store = [&](int k, int, const Wave& value) {
+      if (own.there) mesh.waves[axis][own.at(k)] = value;
     };
     transform_lines(mesh.plan[2], mesh.twiddle[2], field, store, a, b);
   }
