@@ -56,6 +56,8 @@ def in_gibbs_ensemble(T: float, options: argparse.Namespace) -> dict[str, Any]:
     ]
     ensemble = GibbsEnsemble(*boxes, seed=options.seed, every=2)
     ensemble.tune_volume(options.gibbs_cycles // 100 * 2)
+    ensemble.run(options.gibbs_cycles // 4 * 2)
+    ensemble.reset_averages()
     ensemble.sample_pressure(every=2)
     ensemble.run(options.gibbs_cycles // 2 * 2)
     found = {
@@ -142,7 +144,10 @@ def main() -> None:
     parser.add_argument("--equilibrate", type=int, default=1000)
     parser.add_argument("--gibbs-temperatures", type=float, nargs="+", default=[1.0, 1.1])
     parser.add_argument(
-        "--gibbs-cycles", type=int, default=20_000, help="of a Gibbs ensemble, after a fifth"
+        "--gibbs-cycles",
+        type=int,
+        default=60_000,
+        help="of a Gibbs ensemble, after an equilibration of 0.7 times as many",
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
