@@ -356,6 +356,9 @@ class GibbsEnsemble:
     def pressures(self) -> tuple[Estimate, Estimate]:
         """Mean of beta P of each box in 1 / length^D.
 
+        If the densities fluctuate slowly, the noise of single samples hides this, and the error is
+        too small. Then compare it with that of `densities`.
+
         Raises:
             RuntimeError: there is no sample: call `sample_pressure` and run.
         """
