@@ -286,9 +286,8 @@ struct ReciprocalLattice {
 constexpr int kMostOrder = 7;
 constexpr int kAliases = 2;  // on both sides; the Gaussian and the splines leave nothing beyond
 
-// What the influence function has of the wave number of one point along an edge: periods, the sum
-// of squared transforms of the spline over all aliases, and the aliases with their squared
-// transforms.
+// The wave number of a point along an edge: periods, the sum of squared transforms of the spline
+// over all aliases, and the aliases with their squared transforms.
 struct InfluenceLine {
   double n, squares, alias[2 * kAliases + 1], weight[2 * kAliases + 1];
 };
@@ -581,10 +580,8 @@ MM_HD WaveFields solve_wave(const ChargeMesh& mesh, int x, int y, int z, const W
     differentiated[a] = 2 * at[a] == mesh.points[a] ? 0.0 : periods(a, at[a]);
   }
   mesh.lattice.wave(differentiated, fields.slope);
-  const double g =
-      mesh.influence[(static_cast<std::int64_t>(stored[2]) * mesh.influences(1) + stored[1]) *
-                         mesh.half() +
-                     stored[0]];
+  const std::int64_t row = std::int64_t{stored[2]} * mesh.influences(1) + stored[1];
+  const double g = mesh.influence[row * mesh.half() + stored[0]];
   if constexpr (reading) {
     // With the conjugate wave, which is not stored.
     for (int which = 0; which < (x == 0 || 2 * x == mesh.points[0] ? 1 : 2); ++which) {

@@ -169,8 +169,7 @@ class CpuEngine final : public EngineBase {
     follow_shear();
     if (is_dilated()) move_in_box();
     move_from_rest();
-    // At the top of the loop positions are those of the next step, velocities those half a step
-    // before them.
+    // At the top of the loop velocities are those half a step before the positions.
     for (bool last = false; !last; ++counters_.steps) {
       ++step_;
       follow_shear();
@@ -200,7 +199,7 @@ class CpuEngine final : public EngineBase {
     present_ = frame_of_step<P>(step_, 0);
     arguments_.motion.frame = frame_of_step<P>(step_, 1);
     tilt_cells(arguments_.cells, step_);
-    if (charges_) charges_->set_tilt(frame_.box.tilt[settings_.shear.tilt()]);
+    if (charges_) charges_->set_tilt(tilt_of(step_));
   }
 
   // Particles move in the box of the frame, and have left their spheres by its lengths.
