@@ -2,6 +2,7 @@
 // The number of particles, which the engine changes at given fugacities.
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 #include "HardParticles.h"
@@ -49,7 +50,9 @@ bool HardParticles::follow_number() {
     if (now >= after || is_new(now)) m_pdata->removeParticle(now);
   const std::vector<std::int32_t> types = engine_->types();
   for (unsigned int now = 0; now < after; ++now)
-    if (is_new(now)) m_pdata->addParticle(types.empty() ? 0u : static_cast<unsigned>(types[now]));
+    if (is_new(now) &&
+        m_pdata->addParticle(types.empty() ? 0u : static_cast<unsigned>(types[now])) != now)
+      throw std::runtime_error("HOOMD-blue gave a new particle another tag than the free one");
   check_system();
   if (one_size()) return true;
   std::vector<double> diameters;

@@ -266,9 +266,9 @@ class MuVT(hoomd.operation.Updater):
     Args:
         transfer_types (list[str]): Types of the particles that are inserted and deleted. The
             numbers of the others are constant.
-        ngibbs (int): 1. The Gibbs ensemble is not available.
+        ngibbs (int): 1. For the Gibbs ensemble, use `manymove.GibbsEnsemble`.
         max_volume_rescale (float): Without effect, because it belongs to the Gibbs ensemble.
-        volume_move_probability (float): The same.
+        volume_move_probability (float): Without effect, for the same reason.
         trigger (hoomd.trigger.trigger_like): Time steps in which particles are inserted and
             deleted.
         attempts (int): Trial insertions and deletions in each visit of a cell, 1 to 1000.
@@ -374,7 +374,7 @@ class MuVT(hoomd.operation.Updater):
     @ngibbs.setter
     def ngibbs(self, value):
         if value != 1:
-            raise ValueError(f"ngibbs must be 1, got {value!r}: there is no Gibbs ensemble here")
+            raise ValueError(f"ngibbs must be 1, got {value!r}: use manymove.GibbsEnsemble")
 
     @property
     def ntrial(self):
@@ -433,12 +433,12 @@ class MuVT(hoomd.operation.Updater):
 
     @log(category="sequence", requires_run=True)
     def exchange_moves(self):
-        """tuple[int, int]: (0, 0), because there is no Gibbs ensemble."""
+        """tuple[int, int]: (0, 0), because there is a single box."""
         return (0, 0)
 
     @log(category="sequence", requires_run=True)
     def volume_moves(self):
-        """tuple[int, int]: (0, 0), because there is no Gibbs ensemble."""
+        """tuple[int, int]: (0, 0), because there is a single box."""
         return (0, 0)
 
     @log(category="object")

@@ -10,6 +10,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -231,6 +233,42 @@ def test_a_checkpoint_continues_with_the_same_bits(device, tmp_path):
         whole.save(tmp_path / "state")
 
 
+def test_ctrl_c_stops_after_an_exchange(device, monkeypatch):
+    """Also if it comes while the systems exchange particles and volume."""
+    whole, part = fluid(device), fluid(device)
+    whole.run(12)
+    exchange = GibbsEnsemble._exchange
+
+    def interrupted(self, *numbers):
+        os.kill(os.getpid(), signal.SIGINT)
+        return exchange(self, *numbers)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GibbsEnsemble, "_exchange", interrupted)
+        for cycles in (2, 4):
+            with pytest.raises(KeyboardInterrupt):
+                part.run(12)
+            assert part.cycles == cycles
+    part.run(8)
+    assert part.state_hash == whole.state_hash
+    np.testing.assert_array_equal(part.number_records, whole.number_records)
+
+
+def test_nothing_continues_after_a_failed_exchange(monkeypatch, tmp_path):
+    def fails(*_):
+        raise MemoryError
+
+    system = fluid("cpu")
+    with monkeypatch.context() as patch:
+        patch.setattr(GibbsEnsemble, "_exchange", fails)
+        with pytest.raises(MemoryError):
+            system.run(2)
+    for task in (lambda: system.run(2), lambda: system.save(tmp_path)):
+        with pytest.raises(RuntimeError, match="load the last checkpoint"):
+            task()
+    assert not list(tmp_path.iterdir())
+
+
 def test_damaged_checkpoints_are_refused(tmp_path):
     system = fluid("cpu")
     system.save(tmp_path)
@@ -290,19 +328,15 @@ def sphere(**settings) -> HardSpheres:
     [
         ({"pressure": 1.0}, "a constant pressure"),
         ({"fugacity": GrandCanonical(0.1)}, "a fugacity"),
-        ({"diameter": [1.0, 0.9], "swaps": Swaps(1), "grid": None}, "swap moves"),
+        ({"diameter": [1.0, 0.9], "swaps": Swaps(1)}, "swap moves"),
         ({"fields": HardWall(Plane((0, 0, 1), (0, 0, -3.0)))}, "external fields"),
         ({"pinned": [True, False]}, "pinned particles"),
         ({"diameter": [1.0, 0.9]}, "diameters by particle"),
     ],
 )
 def test_features_of_a_constant_number_of_particles_are_refused(settings, text):
-    one = sphere(**settings) if "swaps" not in settings else None
-    if one is None:
-        positions = [[0.0, 0, 0], [2, 0, 0]]
-        one = HardSpheres(positions, (6, 6, 6), [1.0, 0.9], swaps=1, **PLAIN)
     with pytest.raises(ValueError, match=f"second cannot have {text}"):
-        GibbsEnsemble(sphere(), one, seed=1)
+        GibbsEnsemble(sphere(), sphere(**settings), seed=1)
 
 
 def test_boxes_of_different_particles_are_refused():

@@ -168,7 +168,7 @@ def _closest(fractional: np.ndarray, edges: np.ndarray) -> tuple[int, int, float
     for start in range(0, atoms, rows):
         d = fractional - fractional[start : start + rows, None]
         squares = (((d - np.rint(d)) @ edges) ** 2).sum(axis=-1)
-        squares[np.tri(*squares.shape, start, dtype=bool)] = math.inf  # j <= i
+        squares[np.tri(len(squares), atoms, start, dtype=bool)] = math.inf  # j <= i
         i, j = divmod(int(squares.argmin()), atoms)
         if squares[i, j] < best[2] ** 2:
             best = (start + i, j, math.sqrt(float(squares[i, j])))

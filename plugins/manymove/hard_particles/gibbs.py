@@ -20,6 +20,7 @@ from manymove.hard_particles.constant_pressure import ACCEPTANCE
 from manymove.hard_particles.particles import HardParticles
 from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
+from manymove.jobs.progress import StopRequest
 from manymove.jobs.report import write_json
 from manymove.runs import Callbacks, checked
 
@@ -73,7 +74,7 @@ class GibbsEnsemble:
                 are taken over. They must not have a constant pressure, a fugacity, swap moves,
                 external fields, pinned particles, diameters by particle, or several ranks.
             seed: seed of the random number generator, an integer in [0, 2**64 - 1). The second box
-                has the seed after it.
+                has the seed after it, so that independent ensembles need seeds that are two apart.
             every: number of cycles between exchanges.
             transfers: number of trial transfers at a time (default the number of particles).
             volume_trials: number of trial exchanges of volume at a time; 0 for boxes of constant
@@ -107,8 +108,8 @@ class GibbsEnsemble:
     def _begin(self) -> None:
         """What follows from the boxes, before the first cycle."""
         first = self._boxes[0]
-        self._starts = [one.cycles for one in self._boxes]
         self._done = 0
+        self._broken = False
         self._pressure_every: int | None = None
         self._folder: Path | None = None
         steps = steps_of_pairs([(s.range, s.energy) for s in first._steps], first._contact_table)
@@ -137,7 +138,9 @@ class GibbsEnsemble:
             TypeError: cycles is not an integer, or callbacks are not pairs of an integer and a
                 function.
             ValueError: a number is no multiple of `every`.
-            KeyboardInterrupt: Ctrl-C; the state is that after an exchange.
+            RuntimeError: an exchange has failed before.
+            KeyboardInterrupt: Ctrl-C, SIGTERM or SIGHUP; the state is that after an exchange. A
+                second one interrupts the exchange, after which the object is of no use.
         """
         from tqdm.auto import tqdm
 
@@ -147,13 +150,17 @@ class GibbsEnsemble:
                 raise ParameterError(
                     "cycles", f"and callbacks need multiples of {self._every}, got {interval}"
                 )
-        with tqdm(total=cycles, disable=not progress, desc="GibbsEnsemble", unit=" cycles") as bar:
+        self._refuse_if_broken()
+        options: dict[str, Any] = {"desc": "GibbsEnsemble", "unit": " cycles"}
+        with StopRequest() as stop, tqdm(total=cycles, disable=not progress, **options) as bar:
             for _ in range(cycles // self._every):
                 self._advance()
                 for every, function in calls:
                     if self.cycles % every == 0:
                         function(self)
                 bar.update(self._every)
+                if stop.requested:
+                    raise KeyboardInterrupt
 
     def run_until(self, cycles: int, callbacks: Callbacks = (), *, progress: bool = False) -> None:
         """Run until this number of cycles has been made since the start, so that a script that
@@ -164,21 +171,16 @@ class GibbsEnsemble:
             callbacks, progress: as in `run`.
 
         Raises:
-            TypeError, ValueError, KeyboardInterrupt: as in `run`.
+            TypeError, ValueError, RuntimeError, KeyboardInterrupt: as in `run`.
         """
         left = arguments.steps("cycles", cycles) - self.cycles
         self.run(max(0, left), callbacks, progress=progress)
 
     def _advance(self) -> None:
-        """The cycles of both boxes and an exchange, which Ctrl-C does not separate."""
-        held: KeyboardInterrupt | None = None
-        done = self.cycles + self._every
-        for one, start in zip(self._boxes, self._starts, strict=True):
-            while one.cycles < start + done:
-                try:
-                    one.run_cycles(start + done - one.cycles)
-                except KeyboardInterrupt as error:
-                    held = error
+        """The cycles of both boxes and an exchange."""
+        self._broken = True  # until the exchange is recorded
+        for one in self._boxes:
+            one.run_cycles(self._every)
         volumes, trials, sums = self._exchange(self._transfers, self._volume_trials)
         self._done += 1
         record = self._numbers(), np.array(volumes), trials, sums
@@ -188,8 +190,11 @@ class GibbsEnsemble:
             counts = (one._engine.contact_histogram(DELTA_R, BINS) for one in self._boxes)
             virials = np.array([of_one.astype(float) @ self._weights for of_one in counts])
             self._records["pressures"].append((record[0].sum(axis=1) + virials) / volumes)
-        if held is not None:
-            raise held
+        self._broken = False
+
+    def _refuse_if_broken(self) -> None:
+        if self._broken:
+            raise RuntimeError("an exchange has failed: load the last checkpoint")
 
     def _exchange(
         self, transfers: int, volume_trials: int
@@ -399,8 +404,10 @@ class GibbsEnsemble:
 
         Raises:
             FileExistsError: the folder has the checkpoint of another object.
+            RuntimeError: an exchange has failed.
             OSError: a file cannot be written.
         """
+        self._refuse_if_broken()
         where = Path(folder).absolute()
         contents = where / _CONTENTS
         if contents.exists() and where != self._folder and not overwrite:
@@ -464,7 +471,6 @@ class GibbsEnsemble:
                 if found.shape[1:] != self._array(name).shape[1:]:
                     raise ValueError(f"{name} has the shape {found.shape}")
                 self._records[name] = list(found)
-        self._starts = [one.cycles - self.cycles for one in self._boxes]
         self._folder = where
         return self
 
