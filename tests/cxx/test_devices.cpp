@@ -176,6 +176,10 @@ TEST("memory stays in the pool while many threads use a device") {
   CHECK(runtime.log == calls);
 }
 
+TEST("arrays of the pool may have what it keeps without a use") {
+  CHECK_EQUAL(free_for_pool(), 1u + 5u - 3u);
+}
+
 TEST("whatever allocation fails, the owners made before it are released") {
   {
     const Owners owners;

@@ -405,14 +405,18 @@ def clay(random: np.random.Generator, edge: float, sheets: int, beads: int) -> s
     negative; as many modifiers, with a head (2) and a tail (3); chains of a polymer (4)."""
     atoms, bonds = [], []
     side = round(edge / 2)
+
+    def at(sheet: int, x: int, y: int) -> int:
+        return (sheet * side + y % side) * side + x % side + 1
+
     for sheet in range(sheets):
         for k in range(side**2):
             x, y = k % side, k // side
             place = (x * edge / side, y * edge / side, (sheet + 0.5) * edge / sheets)
             atoms.append((sheet + 1, 1, -(k % 8 == 0), place))
-            at = lambda a, b, first=sheet * side**2: first + b % side * side + a % side + 1  # noqa: E731
-            bonds += [(1, at(x, y), at(x + 1, y)), (1, at(x, y), at(x, y + 1))]
-            bonds += [(2, at(x, y), at(x + 1, y + 1)), (2, at(x + 1, y), at(x, y + 1))]
+            here, right = at(sheet, x, y), at(sheet, x + 1, y)
+            above, across = at(sheet, x, y + 1), at(sheet, x + 1, y + 1)
+            bonds += [(1, here, right), (1, here, above), (2, here, across), (2, right, above)]
     heads = -sum(charge for _, _, charge, _ in atoms)
     for molecule in range(sheets + 1, sheets + 1 + heads + beads // 10):
         place = random.uniform(0, edge, 3)

@@ -474,22 +474,23 @@ def test_steps_of_charges_under_shear_are_those_of_lammps(case, ranks, device, t
     assert abs(still.thermo()["E_long"] - host.thermo()["E_long"])[-1] > 1e-3
 
 
-@pytest.mark.parametrize("steps", [12, 18])
-def test_forces_in_a_box_that_has_sheared_are_those_of_ewalds_sum(steps, device, tmp_path):
+@pytest.mark.parametrize(("steps", "tilt"), [(12, "xy"), (18, "xy"), (18, "xz"), (18, "yz")])
+def test_forces_in_a_box_that_has_sheared_are_those_of_ewalds_sum(steps, tilt, device, tmp_path):
     """Against an independent sum, in a box whose tilt is not that of the start. In step 18 the
     engine has replaced the box by an equivalent one. LAMMPS' pppm has the influence function of the
     old box then, and a wrong energy for one step."""
     script = ions(f"{LONG} 3.0", TIGHT, law="0.0 0.0", tilt="0 0 0")
-    script += "fix shear all deform 1 xy erate 30 remap v\nneighbor 0.6 bin\nthermo 1\n"
-    script += THERMO.replace("step temp", "step xy") + resident(device)
+    script += f"fix shear all deform 1 {tilt} erate 30 remap v\nneighbor 0.6 bin\nthermo 1\n"
+    script += THERMO.replace("step temp", f"step {tilt}") + resident(device)
     run = run_lammps(script + f"run {steps}\n" + CHARGES, tmp_path)
     assert_stays(run)
     places, charges = places_of(run)
     box = EDGE * np.eye(3)
     # The fix tilts the box at the end of a step, behind its forces.
-    box[1, 0] = run.thermo()["Xy"][-2]
-    assert abs(box[1, 0]) > 2
-    assert (run.thermo()["Xy"][-1] < 0) == (steps == 18)
+    before, after = run.thermo()[tilt.capitalize()][-2:]
+    box["xyz".index(tilt[1]), "xyz".index(tilt[0])] = before
+    assert abs(before) > 2
+    assert (after < 0) == (steps == 18)
     charged = charges != 0
     forces, energy, _ = ewald_and_slater(places[charged], charges[charged], box)
     assert_close(pick(run, "fx", "fy", "fz")[charged], forces, 1e-6)

@@ -100,6 +100,11 @@ struct Matrix {
   }
 };
 
+// The entry of such a matrix that belongs to Box::tilt[k].
+constexpr auto& entry_of_tilt(auto& matrix, int k) {
+  return k == 0 ? matrix.xy : k == 1 ? matrix.xz : matrix.yz;
+}
+
 // The gradient of a flow u = (xy y + xz z, yz z, 0).
 template <class Real>
 struct FlowGradient {
@@ -115,10 +120,7 @@ struct FlowGradient {
 template <class Real>
 FlowGradient<Real> flow_gradient(const Shear& shear) {
   FlowGradient<Real> flow;
-  if (shear.has_flow)
-    (shear.tilt() == 0   ? flow.xy
-     : shear.tilt() == 1 ? flow.xz
-                         : flow.yz) = static_cast<Real>(shear.rate);
+  if (shear.has_flow) entry_of_tilt(flow, shear.tilt()) = static_cast<Real>(shear.rate);
   return flow;
 }
 

@@ -22,8 +22,8 @@ void widths_of(const Box& box, double width[3]) {
 
 bool is_upright(const Box& box) { return box.tilt[0] == 0 && box.tilt[1] == 0 && box.tilt[2] == 0; }
 
-// The tilt grows by rate * L_y * dt per step, up to half of L_x, where the box is replaced by the
-// equivalent one of the opposite tilt.
+// d(tilt) = rate L_g dt, with L_g along the gradient, up to half of the extent along the flow,
+// where the box is replaced by the equivalent one of the opposite tilt.
 double tilt_of_step(const Settings& s) {
   return s.shear.rate * s.box.extent[s.shear.gradient] * s.time_step;
 }

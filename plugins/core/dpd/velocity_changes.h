@@ -101,7 +101,7 @@ MM_HD void add_products(Moments& sums, bool mixed, double finer, const double* u
   sums.add(2, (mixed ? y : z) * z * of_type);
 }
 
-// Each component of v becomes scale v + shift, with slope times the former v_y added to v_x.
+// Each component of v becomes scale v + shift, and `slope` times the former v is added.
 struct VelocityMap {
   double scale[3] = {1, 1, 1}, shift[3] = {};
   FlowGradient<double> slope;

@@ -183,6 +183,9 @@ class OwnedArray {
 enum class Memory { own, pool };
 int device_attribute(cudaDeviceAttr attribute);  // of the current device
 inline bool has_pool() { return device_attribute(cudaDevAttrMemoryPoolsSupported) != 0; }
+// Bytes that arrays of the pool may have: those that the current device has left, and those that
+// its pool keeps without a use.
+std::size_t free_for_pool();
 
 // An array in the memory of the device that is current when it is made, which must be current again
 // when it is freed. Its values are undefined until something writes them. Throws DeviceMemoryError,

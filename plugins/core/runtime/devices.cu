@@ -73,6 +73,19 @@ int device_attribute(cudaDeviceAttr attribute) {
   return value;
 }
 
+std::size_t free_for_pool() {
+  std::size_t free = 0, all = 0;
+  check(cudaMemGetInfo(&free, &all), "memory");
+  if (!has_pool()) return free;
+  cudaMemPool_t pool;
+  check(cudaDeviceGetDefaultMemPool(&pool, existing_device(-1)), "pool of memory");
+  std::uint64_t reserved = 0, used = 0;
+  check(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved),
+        "pool of memory");
+  check(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used), "pool of memory");
+  return free + reserved - used;
+}
+
 std::vector<Device> cuda_devices() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {

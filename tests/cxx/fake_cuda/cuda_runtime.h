@@ -248,13 +248,21 @@ cudaError_t cudaMallocAsync(T** memory, std::size_t bytes, cudaStream_t) {
   return fake::make(memory, bytes);
 }
 using cudaMemPool_t = struct FakePool*;
-enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold };
+enum cudaMemPoolAttr {
+  cudaMemPoolAttrReleaseThreshold,
+  cudaMemPoolAttrReservedMemCurrent,
+  cudaMemPoolAttrUsedMemCurrent
+};
 inline cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
   *pool = nullptr;
   return cudaSuccess;
 }
 inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void* value) {
   return fake::call("pool keeps", " " + std::to_string(*static_cast<std::uint64_t*>(value)));
+}
+inline cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {
+  *static_cast<std::uint64_t*>(value) = attribute == cudaMemPoolAttrReservedMemCurrent ? 5 : 3;
+  return cudaSuccess;
 }
 inline cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t bytes) {
   return fake::call("pool is trimmed", " to " + std::to_string(bytes));

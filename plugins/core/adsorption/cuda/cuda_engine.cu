@@ -92,10 +92,8 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   void pack_corners() {
     const auto species = state_.parameters.species.size();
     const std::size_t values = 8 * species * state_.grid_values();
-    std::size_t free = 0, all = 0;
-    check(cudaMemGetInfo(&free, &all), "memory");
     // A spline reads 64 values, which no packing brings into one sector.
-    if (state_.parameters.cubic || values * sizeof(F) > free / 8) return;
+    if (state_.parameters.cubic || values * sizeof(F) > free_for_pool() / 8) return;
     corners_ = this->template array<F>(values);
     corners_kernel<F>
         <<<static_cast<unsigned>(blocks_for(values / 8, kThreads)), kThreads, 0, stream_>>>(

@@ -56,6 +56,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     const DeviceGuard here = use();
     data_.sums.clear(stream_);
     if (data_.profile.size()) data_.profile.clear(stream_);
+    stream_.wait();
     state_.data.counters.samples = 0;
   }
   std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,

@@ -57,9 +57,7 @@ struct ChargePlan {
 
  private:
   // The entry of a triangular matrix that shear changes.
-  auto& sheared(auto& matrix) const {
-    return shear_.tilt() == 0 ? matrix.xy : shear_.tilt() == 1 ? matrix.xz : matrix.yz;
-  }
+  auto& sheared(auto& matrix) const { return entry_of_tilt(matrix, shear_.tilt()); }
   void make_waves(const Settings& settings);
   void make_mesh(const Settings& settings);
   std::vector<SpecialLink> links_of(int count, const Topology& topology) const;

@@ -3,6 +3,7 @@
 #include "device_charges.cuh"
 
 #include "../../../runtime/fft.cuh"
+#include "../../../runtime/text.h"
 #include "../../cuda/sort.h"
 
 namespace manymove::dpd {
@@ -369,14 +370,18 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
       wave_sum_(2 * plan_.wave.size()),
       sums_(kDipole + 1) {
   if (!plan_.mesh.order) return;
-  const auto allow = [](auto kernel, std::size_t bytes) {
+  const auto allow = [](auto kernel, int points, int buffers) {
+    const std::size_t bytes = line_memory(points, buffers), most = most_shared_memory();
+    if (bytes > most)
+      refuse("the mesh of charges has ", points, " points along an edge, whose lines need ", bytes,
+             " bytes of the GPU's shared memory, which has ", most);
     allow_shared_memory(kernel, bytes, "shared memory for lines of the mesh of charges");
   };
   const auto& points = plan_.mesh.points;
-  allow(charges_to_waves_kernel, line_memory(points[0], 2));
-  allow(waves_to_fields_kernel, line_memory(points[0], 2));
-  allow(fft_kernel, line_memory(std::max(points[1], points[2]), 2));
-  allow(solve_lines_kernel, line_memory(points[2], 3));
+  allow(charges_to_waves_kernel, points[0], 2);
+  allow(waves_to_fields_kernel, points[0], 2);
+  allow(fft_kernel, std::max(points[1], points[2]), 2);
+  allow(solve_lines_kernel, points[2], 3);
   for (int a = 0; a < 3; ++a) {
     line_[a] = on_device(plan_.line[a], stream);
     twiddle_[a] = on_device(plan_.twiddle[a], stream);
