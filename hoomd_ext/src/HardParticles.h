@@ -83,7 +83,7 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   std::array<std::uint64_t, 2> swap_moves();
   std::array<std::uint64_t, 2> insert_moves();
   std::array<std::uint64_t, 2> remove_moves();
-  // Of particles, by the names of their types. Collective.
+  // Numbers of particles by the names of their types. Collective.
   std::map<std::string, std::uint64_t> numbers() const;
   double moves_per_second();
   // Costs of the steps on several ranks since the start of the last run: seconds of this rank, in
@@ -154,7 +154,7 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   hard_particles::Parameters parameters() const;
   void check_swaps() const;
   // Gives HOOMD-blue as many particles as the engine has, and returns whether some have come or
-  // gone. Those that come are nowhere yet. Collective.
+  // gone. New particles have no positions yet. Collective.
   bool follow_number();
   double mean_diameter(const std::vector<double>& diameters) const;
   // Gives HOOMD-blue the box of an engine at constant pressure; `scale`: and its particles the

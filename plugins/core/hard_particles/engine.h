@@ -137,8 +137,8 @@ struct Parameters {
   std::vector<double> fugacities;
   int insertion_attempts = 0, insertion_every = 0;
   // One of the two systems of a Gibbs ensemble: exchange_in_gibbs_ensemble() changes its volume and
-  // its number of particles, and may leave it without particles. Not with what does not go with
-  // fugacities, nor with fugacities.
+  // its number of particles, and may leave it without particles. Not with fugacities, nor with what
+  // fugacities exclude.
   bool gibbs = false;
 
   // Whether the policy is that of equal disks.

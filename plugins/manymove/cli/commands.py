@@ -104,8 +104,8 @@ def disks(**common: Any) -> int:
     --diameters or --contacts the disks are a mixture, whose d^2 is the mean of the squares of the
     diameters. With --pressure the area changes, and the packing fraction is measured. With
     --swap-rounds the disks of a mixture exchange diameters. With --step-ranges and --step-energies
-    they have square wells and shoulders. With --walls they are between hard walls, whose pressure
-    and the density profile, profile.csv, are measured.
+    they have square wells and shoulders. With --walls they are between hard walls, and the pressure
+    on the walls and the density profile (profile.csv) are measured.
 
     System:
         packing_fraction: Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks (default 0.698, or
@@ -136,7 +136,7 @@ def spheres(**common: Any) -> int:
     diameters. With --pressure the volume changes, and the packing fraction is measured. With
     --swap-rounds the spheres of a mixture exchange diameters. With --step-ranges and
     --step-energies they have square wells and shoulders. With --walls they are between hard walls,
-    whose pressure and the density profile, profile.csv, are measured.
+    and the pressure on the walls and the density profile (profile.csv) are measured.
 
     System:
         packing_fraction: Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres (default 0.49,

@@ -74,13 +74,14 @@ class GibbsEnsemble:
                 are taken over. They must not have a constant pressure, a fugacity, swap moves,
                 external fields, pinned particles, diameters by particle, or several ranks.
             seed: seed of the random number generator, an integer in [0, 2**64 - 1). The second box
-                has the seed after it, so that independent ensembles need seeds that are two apart.
+                has this seed plus one. Therefore the seeds of independent ensembles must differ by
+                at least two.
             every: number of cycles between exchanges.
             transfers: number of trial transfers at a time (default the number of particles).
             volume_trials: number of trial exchanges of volume at a time; 0 for boxes of constant
                 volume.
-            volume_delta: maximum change of ln(V1 / V2) in an exchange (default 0.25 over the root
-                of the number of particles); `tune_volume` finds a better one.
+            volume_delta: maximum change of ln(V1 / V2) in an exchange (default 0.25 divided by the
+                square root of the number of particles); `tune_volume` finds a better one.
         """
         for name, one in (("first", first), ("second", second)):
             _check(name, one)
@@ -106,7 +107,7 @@ class GibbsEnsemble:
         self._volume = sum(self._exchange(0, 0)[0])
 
     def _begin(self) -> None:
-        """What follows from the boxes, before the first cycle."""
+        """Set all that follows from the boxes, before the first cycle."""
         first = self._boxes[0]
         self._done = 0
         self._broken = False
@@ -137,10 +138,10 @@ class GibbsEnsemble:
         Raises:
             TypeError: cycles is not an integer, or callbacks are not pairs of an integer and a
                 function.
-            ValueError: a number is no multiple of `every`.
+            ValueError: a number is not a multiple of the `every` of the ensemble.
             RuntimeError: an exchange has failed before.
             KeyboardInterrupt: Ctrl-C, SIGTERM or SIGHUP; the state is that after an exchange. A
-                second one interrupts the exchange, after which the object is of no use.
+                second one interrupts the exchange, after which the object cannot run or be saved.
         """
         from tqdm.auto import tqdm
 
@@ -177,7 +178,7 @@ class GibbsEnsemble:
         self.run(max(0, left), callbacks, progress=progress)
 
     def _advance(self) -> None:
-        """The cycles of both boxes and an exchange."""
+        """Run the cycles of both boxes and an exchange."""
         self._broken = True  # until the exchange is recorded
         for one in self._boxes:
             one.run_cycles(self._every)
@@ -257,7 +258,7 @@ class GibbsEnsemble:
                 ends the sampling.
 
         Raises:
-            ValueError: `every` is no such number.
+            ValueError: `every` is not a positive multiple of that of the ensemble.
         """
         if every is not None and arguments.count("every", every) % self._every:
             raise ParameterError("every", f"must be a multiple of {self._every}, got {every}")
@@ -361,8 +362,8 @@ class GibbsEnsemble:
     def pressures(self) -> tuple[Estimate, Estimate]:
         """Mean of beta P of each box in 1 / length^D.
 
-        If the densities fluctuate slowly, the noise of single samples hides this, and the error is
-        too small. Then compare it with that of `densities`.
+        If the densities fluctuate slowly, the noise of single samples hides these fluctuations, so
+        that the error is too small. Then compare it with the error of `densities`.
 
         Raises:
             RuntimeError: there is no sample: call `sample_pressure` and run.
@@ -373,7 +374,7 @@ class GibbsEnsemble:
     def fugacities(self) -> tuple[tuple[Estimate, ...], tuple[Estimate, ...]]:
         """Fugacity z = exp(mu / kT) / Lambda^D of each type in each box, in 1 / length^D, from the
         trial transfers: 1 / z is the mean of V exp(-dU / kT) / (n + 1), with the energy dU of the
-        new particle and n others of its type. It is also the argument of the classes.
+        new particle and n others of its type. The classes take it as the argument `fugacity`.
 
         Raises:
             RuntimeError: there is no record, or no transfer.

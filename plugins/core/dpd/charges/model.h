@@ -313,13 +313,13 @@ struct ChargeMesh {
   MM_HD int size() const { return points[0] * rows(); }
   // Waves along x: the others are the conjugates of these, because charges and fields are real.
   MM_HD int half() const { return points[0] / 2 + 1; }
-  // The same with some that are not used, so that each four lines of waves, which a block of a GPU
-  // has, fill segments of 64 bytes.
+  // The length of a row of stored waves. A row has unused waves at its end, so that four lines of
+  // waves, the share of a block of a GPU, fill segments of 64 bytes.
   MM_HD int pitch() const { return (half() + 3) / 4 * 4; }
   MM_HD Wave* row_of(int axis, int row) const {
     return waves[axis] + static_cast<std::int64_t>(row) * pitch();
   }
-  // Of the influence function along an axis: by |n|, but in a tilted box by n.
+  // Number of values of the influence function along an axis: by |n|, but in a tilted box by n.
   MM_HD int influences(int axis) const {
     return axis == 0 || !lattice.tilted ? points[axis] / 2 + 1 : points[axis];
   }

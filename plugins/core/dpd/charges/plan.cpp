@@ -133,7 +133,7 @@ void check_waves(const Settings& s) {
            " are possible: use kspace_style pppm or a lower accuracy");
 }
 
-// Of all points along an edge.
+// The wave numbers of all points along an edge.
 std::vector<InfluenceLine> influence_lines(int points, int order) {
   std::vector<InfluenceLine> lines;
   for (int p = 0; p < points; ++p) {

@@ -217,7 +217,7 @@ class CpuCharges {
   std::vector<PlaceTail> tail_;  // by number
   std::vector<int> start_;
   std::vector<Vector<double>> force_;  // by number
-  bool filled_ = false;                // the influence function, or the waves
+  bool filled_ = false;                // whether influence function or waves are
   std::vector<double> influence_;
   std::vector<std::int64_t> mesh_charge_, wave_sum_;
   std::vector<Wave> waves_[3];

@@ -185,8 +185,8 @@ __global__ void __launch_bounds__(kMostFftThreads)
   transform_lines(mesh.plan[0], mesh.twiddle[0], load, store, a, b);
 }
 
-// Of kLines lines of waves along y or z that of this thread, which is always the same
-// (fft_stage()).
+// The line of a thread among kLines lines of waves along y or z. A thread has the same line in all
+// stages (fft_stage()).
 struct WavesOfThread {
   const WaveLines along;
   const int line;

@@ -73,7 +73,7 @@ class DeviceCharges {
   ChargePlan plan_;
   DeviceChargeArrays<P> arrays_{};
   DeviceBuffer<Cubic> force_table_, energy_table_, whole_force_, whole_energy_;
-  bool filled_ = false;  // the influence function, or the waves
+  bool filled_ = false;  // whether influence function or waves are
   DeviceBuffer<InfluenceLine> line_[3];
   DeviceBuffer<double> influence_;
   DeviceBuffer<TaggedCharge> charge_;
