@@ -100,8 +100,8 @@ Lines* transformed(const ChargeMesh& m, int axis, Lines* lines) {
   return transform_lines(m.plan[axis], m.twiddle[axis], lines, lines + m.points[axis]);
 }
 
-// Two rows along x for each lane, which are reals on one side of the transform. Lanes without a pair
-// of rows repeat the first pair of the group, and a row without a partner has 0 for it.
+// Two rows along x for each lane, which are reals on one side of the transform. Lanes without a
+// pair of rows repeat the first pair of the group, and a row without a partner has 0 for it.
 struct RowPairs {
   int some;
   int row[kDoubles];
