@@ -187,6 +187,8 @@ bool HardParticles::one_size() const {
 // Types are identified by their diameters.
 void HardParticles::check_swaps() const {
   if (swap_rounds_ == 0) return;
+  if (!steps_.empty())
+    refuse(": pair_potentials cannot be combined with swap moves, which exchange diameters");
   if (one_size()) refuse(": swap needs particle types of different diameters");
   std::vector<double> sizes = diameter_;
   std::sort(sizes.begin(), sizes.end());

@@ -389,6 +389,9 @@ class HardParticles(OfThreads, Integrator):
         if self._simulation.state.N_particles == 0:
             return 0.0
         counts = self._cpp_obj.contact_histogram(_pressure.DELTA_R, _pressure.BINS)
+        steps = self._steps_of_pairs()
+        if not any(steps):  # with insertions each pair of types has a histogram
+            counts = np.reshape(counts, (-1, _pressure.BINS)).sum(axis=0)
         return float(
             _pressure.pressure_from_histogram(
                 counts,
@@ -396,7 +399,7 @@ class HardParticles(OfThreads, Integrator):
                 self._simulation.state.N_particles,
                 self._cpp_obj.packing_fraction,
                 dimensions=self._DIMENSIONS,
-                steps=self._steps_of_pairs(),
+                steps=steps,
             )
         )
 

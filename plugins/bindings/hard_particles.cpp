@@ -442,9 +442,8 @@ void bind_hard_particles(nb::module_& module) {
       },
       "first"_a, "second"_a, "transfers"_a, "volume_trials"_a, "volume_delta"_a, "volume"_a,
       "Trial transfers of particles and exchanges of volume between two systems with gibbs. "
-      "Returns "
-      "their volumes and, uint64 and float64 (2 T), the trial transfers into each system of each "
-      "type and their sums of V exp(-dU) / (n + 1).");
+      "Returns their volumes and, uint64 and float64 (2 T), the trial transfers into each system "
+      "of each type and their sums of V exp(-dU) / (n + 1).");
 
   using Written = nb::ndarray<double, nb::numpy, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
   module.def(

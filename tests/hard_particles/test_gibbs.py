@@ -387,6 +387,8 @@ def test_boxes_refuse_what_a_changing_box_does_not_have():
     one, _ = GibbsEnsemble(sphere(), sphere(), seed=1).boxes
     with pytest.raises(RuntimeError, match="pressures of the GibbsEnsemble"):
         one.sample_pressure(1)
+    with pytest.raises(RuntimeError, match="a profile needs a constant box"):
+        one.sample_profile(1)
     with pytest.raises(ValueError, match="before the GibbsEnsemble is made"):
         one.tune()
     with pytest.raises(RuntimeError, match="constant"):

@@ -339,6 +339,15 @@ def test_logged_quantities_of_an_empty_box(start):
         assert simulation.state.N_particles > 0 and mc.betaP > 0
 
 
+def test_the_pressure_of_a_mixture_is_that_without_the_updater(start):
+    simulation, mc, muvt = start(types="AB", per_edge=4, fugacity={"A": 1.0})
+    simulation.run(20)
+    before = mc.pressure
+    simulation.operations.updaters.remove(muvt)
+    simulation.run(0)
+    assert before == pytest.approx(mc.pressure, rel=1e-9)
+
+
 def test_the_packing_fraction_is_that_of_the_present_particles(start):
     simulation, mc, muvt = start(types="AB", fugacity={"A": 0.5})
     for _ in range(5):

@@ -155,6 +155,14 @@ def test_a_pair_without_params_is_refused_by_its_name(start):
         simulation.run(1)
 
 
+def test_swap_moves_are_refused(start):
+    mc = hoomd.manymove.HardSpheres(default_d=0.2, swap={"rounds": 1})
+    simulation = start(mc)
+    mc.pair_potentials = [step()]
+    with pytest.raises(ValueError, match="pair_potentials cannot be combined with swap moves"):
+        simulation.run(0)
+
+
 def test_a_logger_has_the_pressure_of_all_terms(start):
     """`logger.add(mc)` of a usual script works; the pressure is that of the package."""
     mc = hoomd.manymove.HardSpheres(default_d=0.2)

@@ -846,11 +846,13 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
 
         Raises:
             ValueError: a number is out of range.
-            RuntimeError: the pressure is constant, so that the box changes, or a mixture has a
-                fugacity.
+            RuntimeError: the box changes at constant pressure or in a `GibbsEnsemble`, or a mixture
+                has a fugacity.
         """
         if self.constant_pressure is not None:
             raise RuntimeError("the pressure is constant: a profile needs a constant box")
+        if self._in_gibbs_ensemble:
+            raise RuntimeError("the volume changes: a profile needs a constant box")
         self._refuse_changing_diameter()
         D = self._DIMENSIONS
         axis = D - 1 if axis is None else arguments.integer("axis", axis)
