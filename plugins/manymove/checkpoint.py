@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +22,9 @@ from manymove import files
 
 FORMAT = 1
 _RECORDS = "records"
+# NumPy reads a header of an array with CPython's parser of syntax trees, which up to 3.11 fails at
+# times in several threads.
+_parsing = threading.Lock()
 
 PathLike = str | os.PathLike[str]
 
@@ -210,7 +214,8 @@ def _member(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     if info.compress_type != zipfile.ZIP_STORED:
         raise ValueError(f"{name} is compressed")
     with archive.open(info) as member:
-        array = np.lib.format.read_array(member, allow_pickle=False)
+        with _parsing:
+            array = np.lib.format.read_array(member, allow_pickle=False)
         if member.read(1):  # the checksum is compared at the end
             raise ValueError(f"{name} is longer than it says")
     return array
