@@ -56,8 +56,8 @@ class GibbsEnsemble:
 
     def __init__(
         self,
-        first: HardParticles,
-        second: HardParticles,
+        first: HardDisks | HardSpheres,
+        second: HardDisks | HardSpheres,
         *,
         seed: int,
         every: int = 1,
@@ -276,10 +276,10 @@ class GibbsEnsemble:
         return f"<GibbsEnsemble of {kind}: N = {N}, cycles = {self.cycles}>"
 
     @property
-    def boxes(self) -> tuple[HardParticles, HardParticles]:
+    def boxes(self) -> tuple[HardDisks | HardSpheres, HardDisks | HardSpheres]:
         """The two simulations, for their positions, boxes, energies and other properties. Do not
         run them alone."""
-        return self._boxes
+        return self._boxes  # type: ignore[return-value]
 
     @property
     def every(self) -> int:
