@@ -183,6 +183,7 @@ def test_ranks_share_the_system(mpiexec, tmp_path):
         (["--gravity", 1], "--gravity needs --walls"),
         (["--wall-distance", 9], "--wall-distance needs --walls"),
         (["--walls", "x", "--gravity", "nan"], "--gravity is nan; it must be finite"),
+        (["--walls", "x", "--gravity", "-1"], "--gravity is -1.0; it must be finite and"),
         (["--walls", "x", "--gravity", "much"], "'--gravity': Input should be a valid number"),
         (["--walls", "x", "--wall-distance", 0], "--wall-distance is 0.0; it must be positive"),
         (["--walls", "x", "--wall-distance", 2.5], "--walls are 2.5 apart"),

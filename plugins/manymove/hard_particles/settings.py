@@ -39,11 +39,12 @@ class Settings(replica.Measurement):
             along the axis is written (default none).
         wall_distance: Distance of the walls in diameters, for a mixture in the unit of --diameters
             (default that of a cubic box).
-        gravity: Weight of a particle in kT per diameter, toward the lower one of --walls, on which
-            the pressure is then measured (default none).
+        gravity: Weight of a particle in kT per diameter, for a mixture per unit of --diameters, at
+            least 0, toward the lower one of --walls, on which the pressure is then measured
+            (default none).
         springs: Stiffness of harmonic springs from each particle to its initial position, in kT per
-            squared diameter. Without --walls, the mean squared displacement is measured instead of
-            the pressure (default none).
+            squared diameter, for a mixture per squared unit of --diameters. Without --walls, the
+            mean squared displacement is measured instead of the pressure (default none).
 
     Moves:
         edges_apart: Change the edges of the box one at a time with --pressure (default together).
@@ -226,8 +227,8 @@ class Settings(replica.Measurement):
         for name in ("wall_distance", "gravity"):
             if getattr(self, name) is not None and self.walls is None:
                 raise ValueError(f"--{name.replace('_', '-')} needs --walls")
-        if self.gravity is not None and not math.isfinite(self.gravity):
-            raise ValueError(f"--gravity is {self.gravity}; it must be finite")
+        if self.gravity is not None and not 0 <= self.gravity < math.inf:
+            raise ValueError(f"--gravity is {self.gravity}; it must be finite and not negative")
         given = next((name for name in ("walls", "springs") if getattr(self, name)), None)
         others = {"pressure": self.pressure is not None, "swap-rounds": self.swaps is not None}
         for name in (name for name, is_given in others.items() if given and is_given):
