@@ -446,6 +446,7 @@ def scaling(
         "dpd",
         "bonded",
         "sheared",
+        "charged",
         "electrolyte",
         "tree",
         "adsorption",

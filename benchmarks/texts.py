@@ -144,8 +144,9 @@ _OWN = {
     "(default no mixture).",
     "read": "JSON files of earlier results to show instead of a measurement (default none).",
     "algorithms": "Algorithms to time: disks, spheres, mixture (spheres of two sizes), dpd, "
-    "bonded (DPD of chains of ten particles), sheared (DPD with `fix deform`), electrolyte, tree "
-    "(electrolytes with `--methods tree`), adsorption or component (hard disks in HOOMD-blue).",
+    "bonded (DPD of chains of ten particles), sheared (DPD with `fix deform`), charged (DPD with "
+    "every tenth particle charged), electrolyte, tree (electrolytes with `--methods tree`), "
+    "adsorption or component (hard disks in HOOMD-blue).",
 }
 _OTHER = Sentence("")  # the group of other options
 TEXTS = {name: _DECLARED[name] for name in SHARED.split()} | {
