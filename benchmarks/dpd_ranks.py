@@ -53,7 +53,7 @@ def script(
     """Input script that creates and melts the fluid; `case` describes a cube. Chains of `beads`
     particles come from the file `molecule`."""
     sides, seed = [case.edge * n for n in grid(cubes)], case.seed
-    kind, types, style, bonds, law = "dpd", 1, "atomic", "", ""
+    kind, types, style, bonds, law, far = "dpd", 1, "atomic", "", "", ""
     if beads == 1:
         ions = int(case.charged * case.particles / 2) * cubes  # of each sign
         create = f"create_atoms 1 random {case.particles * cubes - 2 * ions} {seed} box\n"
@@ -66,7 +66,7 @@ def script(
                 "set group cations charge 1.0\nset group anions charge -1.0\n"
             )
     else:
-        style = "bond"
+        style, far = "bond", " cutoff 2.0"  # among millions of bonds some are longer than 1.35
         bonds = " bond/types 1 extra/bond/per/atom 2 extra/special/per/atom 6"
         law = "special_bonds lj 1 1 1\nbond_style harmonic\nbond_coeff 1 20.0 0.5\n"
         chains = case.particles * cubes // beads
@@ -75,7 +75,7 @@ def script(
             f"create_atoms 0 random {chains} {seed} box mol chain {seed}\n"
         )
     return (
-        f"units lj\natom_style {style}\nnewton off\ncomm_modify mode single vel yes\n"
+        f"units lj\natom_style {style}\nnewton off\ncomm_modify mode single{far} vel yes\n"
         f"processors {' '.join(map(str, grid(ranks)))}\n"
         f"{case.region(sides)}"
         f"create_box {types} box{bonds}\n"

@@ -320,7 +320,7 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
     if (tallied) read(script, session, kEverything);  // as the forces found the particles
     const bool changed = stepwise && end_step(script, session);
     what = stop == last || !in_time ? kEverything : what_is_read(script, session);
-    if (script.shearing().set_before(update->ntimestep) && comm->nprocs > 1) follow_atoms(session);
+    script.shearing().set_before(update->ntimestep);
     if (tallied)
       session.download(kVelocities | kPositions);
     else
