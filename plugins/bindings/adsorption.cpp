@@ -251,24 +251,27 @@ void bind_adsorption(nb::module_& module) {
           "steps"_a, "measure"_a, "Returns its time in seconds, without that for Python's lock.")
       .def(
           "compare",
-          [](Engine& e, const std::vector<std::uint64_t>& steps, std::uint32_t insertions) {
+          [](Engine& e, const std::vector<std::uint64_t>& steps, bool measure,
+             std::uint32_t insertions) {
             std::vector<std::int32_t> counts;
             std::vector<double> tests;
             const double seconds = released([&] {
               return seconds_of([&] {
                 for (const std::uint64_t some : steps) {
-                  if (some) e.run(some, false);
+                  if (some) e.run(some, measure);
                   append(counts, e.counts());
                   for (std::size_t kind = 0; kind < e.capacities().size(); ++kind)
-                    append(tests, e.insert_test_molecules(insertions, static_cast<int>(kind), false));
+                    append(tests,
+                           e.insert_test_molecules(insertions, static_cast<int>(kind), false));
                 }
               });
             });
             return nb::make_tuple(seconds, array_of(std::move(counts)), array_of(std::move(tests)));
           },
-          "steps"_a, "insertions"_a,
+          "steps"_a, "measure"_a, "insertions"_a,
           "After each of these numbers of steps: counts, [systems][species], and sums over test "
-          "molecules, [species][systems][2]. One call, because threads wait for Python's lock after "
+          "molecules, [species][systems][2]. One call, because threads wait for Python's lock "
+          "after "
           "each.")
       .def("set_max_displacement", &Engine::set_max_displacement, "angstrom"_a)
       .def("set_trials", &Engine::set_trials, "positions"_a, "orientations"_a,

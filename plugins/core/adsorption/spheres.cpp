@@ -51,10 +51,9 @@ std::vector<double> free_points(const double* fractional, std::size_t atoms, con
   std::vector<double> free(atoms);
   // Distances of opposite faces: an atom is no closer than its planes.
   const double tilt = edges[3] * edges[7] - edges[4] * edges[6];
-  const double wide[3] = {
-      1 / std::hypot(1 / edges[0], edges[3] / (edges[0] * edges[4]),
-                     tilt / (edges[0] * edges[4] * edges[8])),
-      1 / std::hypot(1 / edges[4], edges[7] / (edges[4] * edges[8])), edges[8]};
+  const double wide[3] = {1 / std::hypot(1 / edges[0], edges[3] / (edges[0] * edges[4]),
+                                         tilt / (edges[0] * edges[4] * edges[8])),
+                          1 / std::hypot(1 / edges[4], edges[7] / (edges[4] * edges[8])), edges[8]};
   std::vector<Neighbor> near;
   for (std::size_t i = 0; i < atoms; ++i) {
     near.clear();

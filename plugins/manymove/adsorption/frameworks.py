@@ -72,7 +72,8 @@ class Framework:
                     f"framework {self.name}: {name} has {len(values)} values, "
                     f"not {len(self.elements)}"
                 )
-        i, j, distance = _core.closest_pair(np.ascontiguousarray(self.fractional, float), self.edges)
+        places = np.ascontiguousarray(self.fractional, float)
+        i, j, distance = _core.closest_pair(places, self.edges)
         if distance < _CLOSEST:
             one, two = (f"{k} ({(self.labels or self.elements)[k]})" for k in (i, j))
             what = "overlap" if distance > _ROUNDING else "are at the same place"

@@ -416,6 +416,20 @@ class Adsorption(Places, Equilibration):
         with self._running(steps, callbacks, progress) as course:
             course.run(steps, lambda some: self._engine.run(some, True))
 
+    def _run_and_compare(self, steps: int, insertions: int) -> None:
+        """Run, and then compare the loading with test molecules in the last call of the engine."""
+
+        def run(some: int) -> float:
+            nonlocal steps
+            steps -= some
+            if steps:
+                return self._engine.run(some, True)
+            return self._compare([some], insertions, True)
+
+        self._held = None
+        with self._running(steps, (), False) as course:
+            course.run(steps, run)
+
     def _is_reached(self, target: float, parts: float = 1.0) -> bool:
         return self._systems_reach(target, self.equilibration_steps, parts)
 
