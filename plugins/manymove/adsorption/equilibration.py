@@ -130,10 +130,10 @@ class Equilibration(Pilot):
             self._choose_trials()
             agree = self.loading_agrees(_AGREEMENT)
             if self.loading_agrees() is None and self._is_settled():
-                agree, ends = None, True
+                agree, over = None, True
             else:
-                ends = agree or (agree is None and self._same_loading(_AGREEMENT))
-            if ends or now.round + 1 == _ROUNDS or self._systems == 1:
+                over = agree or (agree is None and self._same_loading(_AGREEMENT))
+            if over or now.round + 1 == _ROUNDS or self._systems == 1:
                 self._forget_comparison(first=now.first)
                 return agree
             self._forget_comparison(first=now.first, round=now.round + 1, began=self.elapsed)
