@@ -189,7 +189,7 @@ void bind_adsorption(nb::module_& module) {
   module.def(
       "closest_pair",
       [](Coordinates fractional, Edges edges) {
-        const Pair p = released(
+        const ClosestPair p = released(
             [&] { return closest_pair(fractional.data(), fractional.shape(0), edges.data()); });
         return nb::make_tuple(p.first, p.second, p.distance);
       },
@@ -251,10 +251,10 @@ void bind_adsorption(nb::module_& module) {
           "steps"_a, "measure"_a, "Returns its time in seconds, without that for Python's lock.")
       .def(
           "compare",
-          [](Engine& e, const std::vector<std::uint64_t>& steps, bool measure,
+          [](Engine& e, const std::vector<std::uint64_t>& steps, std::uint64_t rest, bool measure,
              std::uint32_t insertions) {
             std::vector<std::int32_t> counts;
-            std::vector<double> tests;
+            std::vector<double> tests, sums;
             const double seconds = released([&] {
               return seconds_of([&] {
                 for (const std::uint64_t some : steps) {
@@ -264,14 +264,17 @@ void bind_adsorption(nb::module_& module) {
                     append(tests,
                            e.insert_test_molecules(insertions, static_cast<int>(kind), false));
                 }
+                if (rest) e.run(rest, measure);
+                if (measure) sums = e.sums();
               });
             });
-            return nb::make_tuple(seconds, array_of(std::move(counts)), array_of(std::move(tests)));
+            return nb::make_tuple(seconds, array_of(std::move(counts)), array_of(std::move(tests)),
+                                  array_of(std::move(sums)));
           },
-          "steps"_a, "measure"_a, "insertions"_a,
-          "After each of these numbers of steps: counts, [systems][species], and sums over test "
-          "molecules, [species][systems][2]. One call, because threads wait for Python's lock "
-          "after "
+          "steps"_a, "rest"_a, "measure"_a, "insertions"_a,
+          "Its time as `run`, and after each of these numbers of steps, before the rest of them: "
+          "counts, [systems][species], and sums over test molecules, [species][systems][2]; with "
+          "`measure` the sums at the end. One call, because threads wait for Python's lock after "
           "each.")
       .def("set_max_displacement", &Engine::set_max_displacement, "angstrom"_a)
       .def("set_trials", &Engine::set_trials, "positions"_a, "orientations"_a,

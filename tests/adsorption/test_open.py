@@ -225,15 +225,17 @@ def test_one_call_of_the_engine_compares_as_several_do(device):
         for _ in range(2)
     ]
     one, several = (a.core for a in both)
-    seconds, counts, tests = one.compare([30, 0, 17], True, 20)
-    found: tuple[list, list] = ([], [])
+    seconds, counts, tests, totals = one.compare([30, 0, 17], 9, True, 20)
+    numbers, sums = [], []
     for steps in (30, 0, 17):
         several.run(steps, True)
-        found[0].append(several.counts())
-        found[1] += [several.insert_test_molecules(20, kind, False) for kind in range(2)]
+        numbers.append(several.counts())
+        sums += [several.insert_test_molecules(20, kind, False) for kind in range(2)]
+    several.run(9, True)
     assert seconds > 0 and one.counters == several.counters
-    assert (counts == np.concatenate(found[0])).all() and counts.any()
-    assert (tests == np.concatenate(found[1])).all() and tests.any()
+    assert (counts == np.concatenate(numbers)).all() and counts.any()
+    assert (tests == np.concatenate(sums)).all() and tests.any()
+    assert (totals == several.sums()).all() and totals.any()
     assert state(both[0]) == state(both[1])
 
 

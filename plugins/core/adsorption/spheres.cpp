@@ -32,8 +32,8 @@ struct Neighbor {
 
 }  // namespace
 
-Pair closest_pair(const double* fractional, std::size_t atoms, const double* edges) {
-  Pair best{0, 0, std::numeric_limits<double>::infinity()};
+ClosestPair closest_pair(const double* fractional, std::size_t atoms, const double* edges) {
+  ClosestPair best{0, 0, std::numeric_limits<double>::infinity()};
   double d[3], r[3];
   for (std::size_t i = 0; i < atoms; ++i)
     for (std::size_t j = i + 1; j < atoms; ++j) {

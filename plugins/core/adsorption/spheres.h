@@ -13,11 +13,12 @@
 
 namespace manymove::adsorption {
 
-struct Pair {
+struct ClosestPair {
   std::size_t first = 0, second = 0;
   double distance = 0;  // of nearest images, in angstrom; infinite without a pair
 };
-MANYMOVE_API Pair closest_pair(const double* fractional, std::size_t atoms, const double* edges);
+MANYMOVE_API ClosestPair closest_pair(const double* fractional, std::size_t atoms,
+                                      const double* edges);
 
 // Numbers of random points on the sphere around each atom that are in no other sphere, [atoms].
 // radii: of the spheres in angstrom, [atoms]. The points are the ones from `first` to

@@ -122,9 +122,14 @@ class Averages(Loadings):
         """Sums over the steps, (sums, systems), which are read once after each run."""
         now = self._engine.counters
         if self._read is None or self._read[:2] != (now[0], now[6]):
-            sums = self._engine.sums().reshape(_SUMS, self._systems)
-            self._read = (now[0], now[6], sums)
+            return self._keep(self._engine.sums())
         return self._read[2]
+
+    def _keep(self, sums: np.ndarray) -> np.ndarray:
+        """Keep the present sums until the next run."""
+        now, sums = self._engine.counters, sums.reshape(_SUMS, self._systems)
+        self._read = (now[0], now[6], sums)
+        return sums
 
     @property
     def _state(self) -> dict[str, Any]:

@@ -56,11 +56,15 @@ class Equilibration(Pilot):
             raise ValueError("the systems are closed: their loading is fixed; give a fugacity")
         self._compare([0], insertions)
 
-    def _compare(self, steps: Sequence[int], insertions: int, measure: bool = False) -> float:
-        """Run these numbers of steps, with a comparison after each. Returns the seconds of the
-        engine."""
+    def _compare(
+        self, steps: Sequence[int], insertions: int, *, rest: int = 0, measure: bool = False
+    ) -> float:
+        """Run these numbers of steps, with a comparison after each, and then the rest. Returns the
+        seconds of the engine."""
         species = self._parameters["species"]
-        seconds, counts, tests = self._engine.compare(steps, measure, insertions)
+        seconds, counts, tests, sums = self._engine.compare(steps, rest, measure, insertions)
+        if measure:
+            self._keep(sums)
         numbers = counts.reshape(len(steps), self._systems, len(species))
         means = tests.reshape(len(steps), len(species), self._systems, 2)[..., 0] / insertions
         activities = np.array([each["activity"] for each in species])

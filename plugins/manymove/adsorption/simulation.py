@@ -12,6 +12,7 @@ import hashlib
 import math
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -364,16 +365,14 @@ class Adsorption(Places, Equilibration):
         engine makes as much as possible in one call, because many threads may wait for Python."""
 
         def limit(steps: int) -> int:
-            now = self.steps
-            if self._about["adapt"]:
-                steps = min(steps, _TUNE - now % _TUNE)
-            return max((end - now for end in ends if 0 < end - now <= steps), default=steps)
+            return min(steps, _TUNE - self.steps % _TUNE) if self._about["adapt"] else steps
 
         def relax(steps: int) -> float:
             now = self.steps
             due = [end for end in ends if now < end <= now + steps] if tests else []
             if due:
-                seconds = self._compare([int(n) for n in np.diff([now, *due])], tests)
+                lengths = [end - before for before, end in pairwise([now, *due])]
+                seconds = self._compare(lengths, tests, rest=now + steps - due[-1])
             else:
                 seconds = self._engine.run(steps, False)
             # Before a callback or a job can save the state.
@@ -424,7 +423,7 @@ class Adsorption(Places, Equilibration):
             steps -= some
             if steps:
                 return self._engine.run(some, True)
-            return self._compare([some], insertions, True)
+            return self._compare([some], insertions, measure=True)
 
         self._held = None
         with self._running(steps, (), False) as course:
