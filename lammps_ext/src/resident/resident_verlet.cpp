@@ -218,8 +218,6 @@ void VerletManymove::choose_place() {
   std::string unserved = script_->unserved();
   if (unserved.empty() && gpu && script_->rigid().fix())
     unserved = script_->rigid().why_not_on_gpu(script_->settings().pairs);
-  if (unserved.empty() && gpu && comm->nprocs > 1 && script_->barostat().fix())
-    unserved = "a box that changes on several GPUs (instead: device cpu)";
   const std::string risk = any && !gpu && unserved.empty() ? script_->risk() : "";
   if (unserved.empty() && risk.empty()) unserved = script_->take_thermostat();
   resident_ = unserved.empty() && risk.empty();
