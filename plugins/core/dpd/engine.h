@@ -237,6 +237,8 @@ struct HostArrays {
   // heat, or amounts of species, those of sources included.
   double (*scalars)[kScalars] = nullptr;
   double (*flux)[kScalars] = nullptr;
+  // On the way out, bit a: velocities are needed along axis a. The others are written or not.
+  unsigned velocity_axes = 7;
 };
 
 // The kind of an entry of Topology::bond_type: a bond has its type alone. Other terms have an entry
