@@ -375,7 +375,8 @@ class CpuEngine final : public EngineBase {
   void build() {
     if (!expired_) return;
     look_for_escaped();
-    if (is_dilated()) fit_to_box();
+    if (is_dilated()) check_together([&] { fit_cells(arguments_.cells, step_, everywhere_); });
+    if (ranks_ && is_dilated()) share_box();
     if (ranks_)
       migrate();
     else if (lists_built_ >= 0)
@@ -419,12 +420,6 @@ class CpuEngine final : public EngineBase {
     arguments_.cells = cells_of(settings_of_tilted_box(), static_cast<double>(everywhere_),
                                 ranks_ ? &ranks_->here() : nullptr);
     find_bounding_spheres(arguments_.cells, 0);
-  }
-
-  void fit_to_box() {
-    if (!ranks_) return fit_cells(arguments_.cells, step_, static_cast<double>(everywhere_));
-    check_together([&] { take_box(step_); });
-    share_box();
   }
 
   // Cells and the parts of ranks for the box of the settings, and for the ranks' reach.
