@@ -91,7 +91,8 @@ def test_a_resumed_run_is_that_of_one_go(finished, tmp_path, capsys):
 
 @pytest.mark.parametrize(("command", "D"), [("disks", 2), ("spheres", 3)])
 def test_a_cavity_fills_to_the_density_of_an_ideal_gas(command, D, tmp_path):
-    """Of half a particle on average; the repulsion is less than an error. The profile ends at the wall."""
+    """Of half a particle on average, whose repulsion is less than an error. The profile ends at the
+    wall."""
     path, volume = written(tmp_path, CAVITY), {2: math.pi * 16, 3: math.pi * 4**3 * 4 / 3}[D]
     z = 0.5 / volume
     given = [*START, "--packing-fraction", 0.2, "--start", "empty", "--sweeps", 60_000]

@@ -267,9 +267,8 @@ class Replica(replica.Replica):
         if s.pressure is None and s.fugacity is None:
             both = engine.packing_fraction, s.packing_fraction
             self._refuse_others({"--packing-fraction": both}, 2e-6)
-        asked_fugacity = s.fugacity_for(engine._sizes)
-        both = engine.fugacity, asked_fugacity and asked_fugacity.fugacity
-        self._refuse_others({"--fugacity": both}, 1e-9)
+        z = s.fugacity_for(engine._sizes)
+        self._refuse_others({"--fugacity": (engine.fugacity, z and z.fugacity)}, 1e-9)
         steps = pair_steps.read(s.steps_for(engine._sizes), engine._sizes.kinds)[1]
         if engine._parameters.get("steps", []) != steps.get("steps", []):
             raise ValueError(
