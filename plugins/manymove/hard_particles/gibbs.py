@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from manymove import _core, arguments, checkpoint
-from manymove.analysis.blocking import estimate
+from manymove.analysis.blocking import block_length, estimate
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import BINS, DEGREE, DELTA_R, pressure_weights, steps_of_pairs
 from manymove.checkpoint import PathLike
@@ -360,10 +360,8 @@ class GibbsEnsemble:
 
     @property
     def pressures(self) -> tuple[Estimate, Estimate]:
-        """Mean of beta P of each box in 1 / length^D.
-
-        If the densities fluctuate slowly, the noise of single samples hides these fluctuations, so
-        that the error is too small. Then compare it with the error of `densities`.
+        """Mean of beta P of each box in 1 / length^D. The errors are those of blocks as long as the
+        `densities` need, because the noise of single samples hides slow fluctuations.
 
         Raises:
             RuntimeError: there is no sample: call `sample_pressure` and run.
@@ -374,7 +372,8 @@ class GibbsEnsemble:
     def fugacities(self) -> tuple[tuple[Estimate, ...], tuple[Estimate, ...]]:
         """Fugacity z = exp(mu / kT) / Lambda^D of each type in each box, in 1 / length^D, from the
         trial transfers: 1 / z is the mean of V exp(-dU / kT) / (n + 1), with the energy dU of the
-        new particle and n others of its type. The classes take it as the argument `fugacity`.
+        new particle and n others of its type. The classes take it as the argument `fugacity`. The
+        errors are those of blocks as long as the `densities` need.
 
         Raises:
             RuntimeError: there is no record, or no transfer.
@@ -382,16 +381,25 @@ class GibbsEnsemble:
         sums, trials = self._array("sums"), self._array("trials").astype(float)
         if not len(sums) or not trials.sum(axis=0).all():
             raise RuntimeError("there were no trial transfers: run longer")
-        series = sums / trials.mean(axis=0)
+        series, block = sums / trials.mean(axis=0), self._block(len(sums))
         return tuple(  # type: ignore[return-value]
-            tuple(1 / estimate(of_type) for of_type in of_box.T) for of_box in series.swapaxes(0, 1)
+            tuple(1 / estimate(of_type, block=block) for of_type in of_box.T)
+            for of_box in series.swapaxes(0, 1)
         )
 
     def _averages(self, records: np.ndarray) -> tuple[Estimate, Estimate]:
         if not len(records):
             raise RuntimeError("nothing is recorded: run longer")
-        first, second = (estimate(column) for column in records.T)
+        block = self._block(len(records))
+        first, second = (estimate(column, block=block) for column in records.T)
         return first, second
+
+    def _block(self, count: int) -> int:
+        """Number of records of so many in a block that is as long as the densities need. They relax
+        slowly where few transfers are accepted."""
+        densities = self.density_records
+        longest = max(block_length(of_box) for of_box in densities.T)
+        return math.ceil(longest * count / len(densities))
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
