@@ -21,11 +21,13 @@ from laws import assert_follows, each_once
 from manymove import (
     GibbsEnsemble,
     GrandCanonical,
+    Grid,
     HardDisks,
     HardSpheres,
     Mixture,
     Swaps,
 )
+from manymove.analysis import WidomInsertions
 from manymove.analysis.blocking import block_length, estimate
 from manymove.fields import HardWall, Plane
 from manymove.steps import Step
@@ -419,8 +421,14 @@ def test_boxes_refuse_what_a_changing_box_does_not_have():
         one.sample_profile(1)
     with pytest.raises(ValueError, match="before the GibbsEnsemble is made"):
         one.tune()
-    with pytest.raises(RuntimeError, match="constant"):
+    with pytest.raises(RuntimeError, match="the volume is exchanged: the GibbsEnsemble has its"):
         one.sample_volume(1)
+    with pytest.raises(RuntimeError, match="the volume is exchanged"):
+        _ = one.compressibility
+    with pytest.raises(RuntimeError, match="not possible with the exchanges of a GibbsEnsemble"):
+        WidomInsertions(10, seed=1)(one)
+    with pytest.raises(ValueError, match="cell_width must be left to its default where the volume"):
+        GibbsEnsemble(sphere(grid=Grid(cell_width=1.2)), sphere(), seed=1)
     plain = one.replace(seed=4)
     plain.run_cycles(2)  # an ordinary simulation
     plain.sample_pressure(1)

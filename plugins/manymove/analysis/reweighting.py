@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -327,8 +328,9 @@ def vapor_liquid(
         ValueError: an error of `MultipleHistograms`, or of its `coexistence`.
     """
     values, errors = _jackknife(
-        runs, volume, blocks, [lambda m, T=T: m.coexistence(T) for T in temperatures]
-    )
+        runs, volume, blocks,
+        [partial(MultipleHistograms.coexistence, temperature=T) for T in temperatures],
+    )  # fmt: skip
     found = []
     for temperature, row, error in zip(temperatures, values, errors, strict=True):
         fugacity, pressure, vapor, liquid = map(Estimate, row, error)

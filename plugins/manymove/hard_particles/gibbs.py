@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -419,16 +418,7 @@ class GibbsEnsemble:
         self._refuse_if_broken()
         where = Path(folder).absolute()
         contents = where / _CONTENTS
-        if contents.exists() and where != self._folder and not overwrite:
-            raise FileExistsError(
-                f"{folder} has another ensemble: load it, choose another folder, or save with "
-                "overwrite=True"
-            )
-        try:
-            held = json.loads(contents.read_text())["states"]
-        except (OSError, ValueError, LookupError, TypeError):
-            held = None
-        states = "states-1" if held == "states-0" else "states-0"
+        states = checkpoint.next_states(contents, overwrite or where == self._folder, "ensemble")
         (where / states).mkdir(parents=True, exist_ok=True)
         for name, one in zip(_FILES, self._boxes, strict=False):
             one.save(where / states / name)
@@ -455,13 +445,7 @@ class GibbsEnsemble:
             ValueError: a file is damaged.
         """
         where = Path(folder).absolute()
-        try:
-            held = json.loads((where / _CONTENTS).read_text())
-            states = arguments.one_of("states", held["states"], ("states-0", "states-1"))
-        except FileNotFoundError:
-            raise FileNotFoundError(f"{folder} has no ensemble: {_CONTENTS} is missing") from None
-        except (ValueError, LookupError, TypeError) as error:
-            raise ValueError(f"{where / _CONTENTS} is damaged: {error}") from None
+        states = checkpoint.read_contents(where / _CONTENTS, "ensemble")["states"]
         paths = [where / states / name for name in _FILES]
         kind = {each._KIND: each for each in (HardDisks, HardSpheres)}.get(
             checkpoint.kind_of(paths[0]), HardSpheres
