@@ -359,7 +359,7 @@ class GibbsEnsemble:
 
     @property
     def pressures(self) -> tuple[Estimate, Estimate]:
-        """Mean of beta P of each box in 1 / length^D. The errors are those of blocks as long as the
+        """Mean of beta P of each box in 1 / length^D. The errors follow from blocks as long as the
         `densities` need, because the noise of single samples hides slow fluctuations.
 
         Raises:
@@ -372,7 +372,7 @@ class GibbsEnsemble:
         """Fugacity z = exp(mu / kT) / Lambda^D of each type in each box, in 1 / length^D, from the
         trial transfers: 1 / z is the mean of V exp(-dU / kT) / (n + 1), with the energy dU of the
         new particle and n others of its type. The classes take it as the argument `fugacity`. The
-        errors are those of blocks as long as the `densities` need.
+        errors follow from blocks as long as the `densities` need.
 
         Raises:
             RuntimeError: there is no record, or no transfer.
