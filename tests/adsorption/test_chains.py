@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 import pytest
-from adsorption_model import agrees, is_poisson, nearest, small_framework, state
+from adsorption_model import agrees, is_poisson, molecules_in, nearest, small_framework, state
 from chain_growth import (
     GrowingChains,
     bend_density,
@@ -25,7 +25,6 @@ from chain_growth import (
     torsion_density,
     torsions_of,
 )
-from flat_settings import of_adsorption
 from laws import another
 from machine import on_gpu, runnable_simd_levels
 
@@ -48,26 +47,21 @@ ROUND, PAIR = Chain("round", [C, D, C], bonds=1.3), Chain("pair", [C, D], bonds=
 BALL = Molecule("ball", [Site("E", (0.0, 0.0, 0.0), 80.0, 2.4)])
 LAWS = ForceField({"O": (90.0, 2.6), "Si": (60.0, 2.4)})
 INSIDE = dict(
-    cutoff=4.0, systems=256, grid_spacing=0.25, barrier=None, seed=1, device="cpu", threads=2,
-    temperature=TEMPERATURE, method="plj",
+    cutoff=4.0, systems=256, grid_spacing=0.25, threads=2, temperature=TEMPERATURE, method="plj",
 )  # fmt: skip
 
 
 def alone(chain: str | Chain, molecules=1, **settings) -> Adsorption:
     """Molecules in an empty box."""
-    defaults = dict(adsorbates=chain, box=(30.0, 31.0, 32.0), method="plj", seed=5, device="cpu",
-                    threads=2, temperature=TEMPERATURE, systems=4000)  # fmt: skip
-    return Adsorption(**of_adsorption(molecules=molecules, **{**defaults, **settings}))
+    settings = {"method": "plj", "seed": 5, "threads": 2, "systems": 4000, **settings}
+    settings = {"temperature": TEMPERATURE, "adsorbates": chain, **settings}
+    return molecules_in((30.0, 31.0, 32.0), molecules, **settings)
 
 
 def inside(chain=ROUND, molecules=0, **settings) -> Adsorption:
     """Molecules in the small framework."""
-    defaults = dict(adsorbates=chain, force_field=LAWS, **INSIDE)
-    return Adsorption(
-        **of_adsorption(
-            framework=small_framework(), molecules=molecules, **{**defaults, **settings}
-        )
-    )
+    settings = {"adsorbates": chain, "force_field": LAWS, **INSIDE, **settings}
+    return molecules_in(small_framework(), molecules, **settings)
 
 
 def chi_squared(values: np.ndarray, edges: np.ndarray, density) -> float:
