@@ -18,6 +18,7 @@
 
 #include "core/hard_particles/hand_over_passes.h"
 #include "core/runtime/devices.h"
+#include "support/lattices.h"
 #include "support/memory.h"
 #include "support/ranks.h"
 #include "support/test.h"
@@ -30,32 +31,14 @@ namespace {
 
 constexpr std::uint32_t kElsewhere = 0xffffffffu;
 
-struct System {
-  Parameters parameters;
-  std::vector<double> positions;
-  std::size_t particles = 0;
+struct System : test::Start {
   double fourth = 0;  // component of all positions, which belongs to the host program
 };
 
-System lattice(std::vector<int> shape, double distance) {
-  System s;
-  Parameters& p = s.parameters;
-  p.dimensions = static_cast<int>(shape.size());
-  p.tile.fill(5);
-  p.seed = 17;
-  s.particles = 1;
-  for (std::size_t a = 0; a < shape.size(); ++a) {
-    p.box[a] = distance * shape[a];
-    s.particles *= static_cast<std::size_t>(shape[a]);
-  }
-  for (std::size_t i = 0; i < s.particles; ++i) {
-    std::size_t rest = i;
-    for (const int n : shape) {
-      const auto size = static_cast<std::size_t>(n);
-      s.positions.push_back(distance * (static_cast<double>(rest % size) + 0.5 - 0.5 * n));
-      rest /= size;
-    }
-  }
+System lattice(const std::vector<int>& shape, double distance) {
+  System s{test::lattice(shape, std::vector<double>(shape.size(), distance))};
+  s.parameters.tile.fill(5);
+  s.parameters.seed = 17;
   return s;
 }
 
@@ -210,11 +193,6 @@ Look look(HandOver& hand_over, const Domains& domains, const HeldParticles& held
   return hand_over.found();
 }
 
-Snapshot snapshot_of(const System& system) {
-  Repair repair;
-  return make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
-}
-
 // A rank of an engine that ranks share, with its host program.
 template <class Real = double>
 struct Rank {
@@ -222,7 +200,7 @@ struct Rank {
       : Rank(ranks, system, domains, system) {}
   // The host program has the particles at other places.
   Rank(Communicator& ranks, const System& system, const Domains& domains, const System& of_host)
-      : domains(domains), start(snapshot_of(system)), host(ranks, of_host, domains) {
+      : domains(domains), start(system.snapshot()), host(ranks, of_host, domains) {
     engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles, system.parameters,
                          test::kDevice, 1, ranks);
     hand_over = make_hand_over(ranks, test::kDevice);
@@ -260,7 +238,7 @@ Alone<Real> run_alone(const System& system, const Run& run) {
   Alone<Real> found;
   run_communicators(1, [&](Communicator& alone) {
     const auto engine =
-        make_engine(snapshot_of(system), system.particles, system.parameters, test::kDevice, 1);
+        make_engine(system.snapshot(), system.particles, system.parameters, test::kDevice, 1);
     const auto hand_over = make_hand_over(alone, test::kDevice);
     Host<Real> host(alone, system, whole);
     for (int step = 0; step < run.steps; ++step) {
@@ -425,7 +403,7 @@ class Gate {
 // could have overwritten what it reads. The first one overwrites nothing and must not wait.
 void read_late(const System& system, std::uint64_t cycles) {
   const auto engine =
-      make_engine(snapshot_of(system), system.particles, system.parameters, test::kDevice, 1);
+      make_engine(system.snapshot(), system.particles, system.parameters, test::kDevice, 1);
   engine->run(7);
   cudaStream_t stream;
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
@@ -478,7 +456,7 @@ TEST("cycles do not overwrite what a stream still reads, and the first one does 
 #else
   for (const System& system : {disks, spheres}) {
     const auto engine =
-        make_engine(snapshot_of(system), system.particles, system.parameters, test::kDevice, 1);
+        make_engine(system.snapshot(), system.particles, system.parameters, test::kDevice, 1);
     CHECK_THROWS(engine->follow(nullptr), std::logic_error, "in the memory of the host");
   }
 #endif
@@ -608,7 +586,7 @@ TEST("particles that arrive in place of others are an error of the program") {
   const Domains whole = domains_of(system.parameters, {});
   const auto hand_over_twice = [&](Communicator& alone) {
     const auto engine =
-        make_engine(snapshot_of(system), system.particles, system.parameters, test::kDevice, 1);
+        make_engine(system.snapshot(), system.particles, system.parameters, test::kDevice, 1);
     Host<double> host(alone, system, whole);
     HeldParticles held = host.held();
     // The rank takes the particle at place 1 for particle 0, too.
