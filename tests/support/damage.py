@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 
 
-def change_checkpoint(path: Path, edit: Callable[[dict[str, Any], dict[str, Any]], object]) -> None:
-    """Rewrite a checkpoint after edit(arrays, header)."""
+def change_checkpoint(
+    path: Path, edit: Callable[[dict[str, Any], dict[str, Any]], object], to: Path | None = None
+) -> None:
+    """Rewrite a checkpoint, or write another one, after edit(arrays, header)."""
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
     header = json.loads(str(arrays["header"]))
     edit(arrays, header)
     if "header" in arrays:
         arrays["header"] = json.dumps(header)
-    with open(path, "wb") as file:
+    with open(to or path, "wb") as file:
         np.savez(file, **arrays)
 
 
