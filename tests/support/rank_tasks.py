@@ -37,14 +37,21 @@ def digest(array: np.ndarray) -> str:
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
 
 
-class Errors(dict[str, Any]):
+def message(task: Callable[[], object], *others: type[BaseException]) -> str:
+    """The error of a task, an `Exception` or one of others."""
+    try:
+        task()
+    except (Exception, *others) as error:
+        return f"{type(error).__name__}: {error}"
+    return "no error"
+
+
+class Errors(dict[str, str]):
     """The errors of tasks, by the names of the tasks."""
 
     def attempt(self, name: str, task: Callable[[], object]) -> None:
-        try:
-            task()
-        except Exception as error:
-            self[name] = f"{type(error).__name__}: {error}"
+        if (found := message(task)) != "no error":
+            self[name] = found
 
 
 def fail_on_one_rank(comm: Any) -> Callable[[Any], None]:
