@@ -156,9 +156,9 @@ def test_the_tuner_leaves_a_d_of_0_alone():
     assert particles.d["A"] == 0 and particles.d["B"] not in (0, 0.12)
 
 
-def test_the_unit_of_length_is_that_of_the_simulation(way):
-    (positions, box), types = SYSTEMS["mixture of spheres"]
-    diameters = {name: 0.37 * size for name, size in SIZES.items()}
+def test_the_unit_of_length_is_that_of_the_simulation(way, system):
+    (positions, box), types = system
+    diameters = {name: 0.37 * SIZES[name] for name in types}
     simulation = simulation_of((0.37 * positions, tuple(0.37 * edge for edge in box)), types)
     particles = attach(simulation, way, diameters, d=0.05)
     expected = standalone(simulation, 5, diameters, d=0.05)
