@@ -184,7 +184,7 @@ def test_ranks_share_an_open_system(mpiexec, tmp_path):
         (["--fugacity", 1, "--springs", 1], "--fugacity cannot be combined with --springs"),
         (["--fugacity", 1, "--diameters", "1,2"], "--fugacity cannot be combined with --diam"),
         (["--start", "empty"], "--start empty needs --fugacity"),
-        (["--fugacity", 1, "--equation-of-state"], "and --fugacity another quantity"),
+        (["--fugacity", 1, "--equation-of-state"], "--fugacity measures another quantity"),
     ],
 )
 @pytest.mark.parametrize("command", ["disks", "spheres"])
@@ -220,7 +220,7 @@ def test_mistakes_are_named(command, options, message, tmp_path, capsys):
         (
             '{"kind": "Linear", "strength": 1}',
             ["--equation-of-state"],
-            "and --fields another quantity",
+            "but --fields measures another quantity",
         ),
         (
             '{"kind": "Linear", "strength": 1}',
