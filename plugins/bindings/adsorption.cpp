@@ -274,9 +274,9 @@ void bind_adsorption(nb::module_& module) {
           },
           "steps"_a, "rest"_a, "measure"_a, "insertions"_a,
           "Runs each of these numbers of steps, inserts test molecules after it, and runs the "
-          "rest. "
-          "Returns its time as `run` does, counts and sums over test molecules after each number, "
-          "[systems][species] and [species][systems][2], and with `measure` the sums at the end. "
+          "rest. Returns its time as `run` does, counts and sums over test molecules after each "
+          "number, [systems][species] and [species][systems][2], and with `measure` the sums at "
+          "the end. "
           "This is one call, because threads wait for Python's lock after each.")
       .def("set_max_displacement", &Engine::set_max_displacement, "angstrom"_a)
       .def("set_trials", &Engine::set_trials, "positions"_a, "orientations"_a,
