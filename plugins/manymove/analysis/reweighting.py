@@ -342,7 +342,8 @@ def vapor_liquid(
 
 def critical_point(runs: Sequence[GrandRun], volume: float, *, blocks: int = 10) -> CriticalPoint:
     """The critical point of vapor and liquid by `MultipleHistograms.critical_point`, with the
-    errors of the jackknife of `vapor_liquid`.
+    errors of the jackknife of `vapor_liquid`. The errors are NaN if the runs do not reach the
+    critical point without one of the blocks.
 
     Args:
         runs, volume, blocks: as in `vapor_liquid`, with runs slightly below the critical
