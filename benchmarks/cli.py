@@ -161,7 +161,7 @@ def interactions(
 ) -> int:
     """Time hard spheres in external fields, with square wells, and with insertions.
 
-    The speed of each is compared with that of plain spheres.
+    The speed of each variant is compared with that of plain spheres.
 
     Examples:
       python -m benchmarks interactions --device cuda --json interactions.json

@@ -2,8 +2,8 @@
 """Speed of hard spheres in external fields, with step potentials, and with insertions:
 `python -m benchmarks interactions`.
 
-All variants start from the same melted spheres, around which the box of the fields has room for
-walls. They are timed in turn.
+All variants start from the same melted spheres. In fields, the box is longer along z, so that no
+sphere touches a wall. The variants are timed in turn.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def run(
     The arguments are the options of the command.
 
     Returns:
-        the content of the JSON file. A row has its share of the speed without fields, steps or
-        insertions; that of the insertions has the number of them per second as well, without the
-        time of the moves.
+        the content of the JSON file. A row has the ratio of its speed to that without fields,
+        steps and insertions. The row of the insertions also has the number of insertions and
+        deletions per second, without the time of the moves.
 
     Raises:
         ValueError: an argument is out of range.
@@ -60,7 +60,7 @@ def run(
             row["share"] = row["trial_moves_per_second"] / rows[0]["trial_moves_per_second"]
             if name == INSERTIONS:
                 attempts = engine.insertion_trials + engine.deletion_trials
-                # The moves take as long as without insertions, and these take the rest of the time.
+                # The moves take as long as without insertions, which take the rest of the time.
                 rest = 1 / row["trial_moves_per_second"] - 1 / rows[0]["trial_moves_per_second"]
                 each = engine.trial_moves * max(rest, 0.0) / attempts
                 row["insertions_per_second"] = 1 / each if each else math.inf

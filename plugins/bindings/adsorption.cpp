@@ -248,7 +248,8 @@ void bind_adsorption(nb::module_& module) {
           [](Engine& e, std::uint64_t steps, bool measure) {
             return released([&] { return seconds_of([&] { e.run(steps, measure); }); });
           },
-          "steps"_a, "measure"_a, "Returns its time in seconds, without that for Python's lock.")
+          "steps"_a, "measure"_a,
+          "Returns its time in seconds, without the wait for Python's lock.")
       .def(
           "compare",
           [](Engine& e, const std::vector<std::uint64_t>& steps, std::uint64_t rest, bool measure,
@@ -272,10 +273,11 @@ void bind_adsorption(nb::module_& module) {
                                   array_of(std::move(sums)));
           },
           "steps"_a, "rest"_a, "measure"_a, "insertions"_a,
-          "Its time as `run`, and after each of these numbers of steps, before the rest of them: "
-          "counts, [systems][species], and sums over test molecules, [species][systems][2]; with "
-          "`measure` the sums at the end. One call, because threads wait for Python's lock after "
-          "each.")
+          "Runs each of these numbers of steps, inserts test molecules after it, and runs the "
+          "rest. Returns its time as `run` does, counts and sums over test molecules after each "
+          "number, [systems][species] and [species][systems][2], and with `measure` the sums at "
+          "the end. "
+          "This is one call, because threads wait for Python's lock after each.")
       .def("set_max_displacement", &Engine::set_max_displacement, "angstrom"_a)
       .def("set_trials", &Engine::set_trials, "positions"_a, "orientations"_a,
            nb::call_guard<nb::gil_scoped_release>())

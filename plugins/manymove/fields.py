@@ -277,15 +277,20 @@ _KINDS: dict[str, type[Any]] = {
 
 
 def from_json(path: PathLike) -> tuple[Field, ...]:
-    """Read the fields of a JSON file, which is a list of objects. An object has the name of a class
-    of this module as its "kind", and the arguments of the class. A surface is such an object.
+    """Read the fields of a JSON file, which contains a list of objects. Each object has the name
+    of a class of this module as its "kind" and the arguments of the class. A surface is such an
+    object, too. Energies and lengths are in the units of the classes.
 
     Args:
         path: path of the file.
 
+    Returns:
+        the fields in the order of the file, as the argument `fields` of `manymove.HardDisks` and
+        `manymove.HardSpheres` takes them.
+
     Raises:
         OSError: the file cannot be read.
-        ValueError: the file is not JSON, or has something that is not a field.
+        ValueError: the file is not JSON, or contains something that is not a field.
     """
     try:
         listed = json.loads(Path(path).read_text("utf-8-sig"))

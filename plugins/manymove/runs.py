@@ -68,8 +68,8 @@ class Course:
 
         Args:
             length: number of cycles, sweeps or steps.
-            run: function that runs a number of them. It may return the seconds of the engine, which
-                do not include the wait for other threads of Python.
+            run: function that runs a number of them. It may return the time of the engine in
+                seconds, which does not include the wait for other threads of Python.
             limit: function that returns the length of a piece that is at most its argument.
         """
         s, done = self._simulation, 0

@@ -91,8 +91,8 @@ def test_a_resumed_run_is_that_of_one_go(finished, tmp_path, capsys):
 
 @pytest.mark.parametrize(("command", "D"), [("disks", 2), ("spheres", 3)])
 def test_a_cavity_fills_to_the_density_of_an_ideal_gas(command, D, tmp_path):
-    """Of half a particle on average, whose repulsion is less than an error. The profile ends at the
-    wall."""
+    """The cavity has half a particle on average, so that the repulsion is less than an error. The
+    profile ends at the wall."""
     path, volume = written(tmp_path, CAVITY), {2: math.pi * 16, 3: math.pi * 4**3 * 4 / 3}[D]
     z = 0.5 / volume
     given = [*START, "--packing-fraction", 0.2, "--start", "empty", "--sweeps", 60_000]
@@ -141,7 +141,8 @@ def test_a_slit_has_the_pressure_on_its_walls(tmp_path):
 
 
 def test_the_energy_in_fields_of_a_file_is_measured(tmp_path, capsys):
-    """Of a constant number of spheres on a soft floor, also in the records and on resuming."""
+    """The number of spheres on a soft floor is constant. The records have the energy, too, and
+    --resume reads the file again."""
     path = written(tmp_path, [SOFT, {"kind": "Linear", "strength": 0.4}])
     expected = HarmonicWall(Plane((0.0, 0.0, 1.0), (0.0, 0.0, -4.0)), 30, 1.5)
     assert from_json(path) == (expected, Linear(0.4))
@@ -184,7 +185,7 @@ def test_ranks_share_an_open_system(mpiexec, tmp_path):
         (["--fugacity", 1, "--springs", 1], "--fugacity cannot be combined with --springs"),
         (["--fugacity", 1, "--diameters", "1,2"], "--fugacity cannot be combined with --diam"),
         (["--start", "empty"], "--start empty needs --fugacity"),
-        (["--fugacity", 1, "--equation-of-state"], "and --fugacity another quantity"),
+        (["--fugacity", 1, "--equation-of-state"], "--fugacity measures another quantity"),
     ],
 )
 @pytest.mark.parametrize("command", ["disks", "spheres"])
@@ -220,7 +221,7 @@ def test_mistakes_are_named(command, options, message, tmp_path, capsys):
         (
             '{"kind": "Linear", "strength": 1}',
             ["--equation-of-state"],
-            "and --fields another quantity",
+            "but --fields measures another quantity",
         ),
         (
             '{"kind": "Linear", "strength": 1}',

@@ -94,6 +94,11 @@ def test_a_source_tree_may_have_other_members_and_public_ones(tmp_path):
     assert errors_of("force_fixes", tmp_path, fix_langevin=langevin, fix_addforce=addforce) == ""
 
 
+def test_copied_headers_of_a_later_release_do_not_change_how_variables_are_read(tmp_path):
+    """Releases with safe_pointers.h keep variables in a vector; the installed one does not."""
+    assert errors_of("step_variables", tmp_path) == ""
+
+
 @pytest.mark.parametrize(
     ("release", "integrators", "error"),
     [

@@ -106,8 +106,8 @@ unsigned Readers::of(const Fix* fix, bool has_body_forces) const {
   return thermostat && !reads_positions_ ? kVelocities : kEverything;
 }
 
-// Chunks need positions without images. Values that are none of these are masses, numbers, or those
-// of fixes and of the computes that are there.
+// Chunks need positions without images. Other values are masses, numbers, those of fixes, or those
+// of the computes that has_others_ allows, and need no further arrays.
 unsigned Readers::of_chunks(const Fix* fix, bool has_body_forces) const {
   if (has_others_) return kEverything;
   const auto [values, nvalid] = members_of(OfAveChunk());

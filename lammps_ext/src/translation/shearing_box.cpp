@@ -75,8 +75,8 @@ void ShearingBox::describe(manymove::dpd::Settings& settings) const {
 }
 
 // A box that is tilted too far is replaced by an equivalent one at the beginning of the next step.
-// The fix then would give images to LAMMPS' atoms and send them to other ranks. They have their
-// places of an earlier step, and stay: positions and images come from the device.
+// The fix would then give images to LAMMPS' atoms and send them to other ranks. These atoms have
+// the positions of an earlier step and stay, because positions and images come from the device.
 void ShearingBox::set_before(bigint step) const {
   if (!fix_) return;
   const bigint now = std::exchange(update->ntimestep, step - 1);

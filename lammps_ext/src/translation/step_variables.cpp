@@ -15,7 +15,7 @@
 
 using namespace LAMMPS_NS;
 
-#if __has_include("safe_pointers.h")  // such releases keep variables in a vector
+#ifdef MANYMOVE_LAMMPS_VARIABLES  // which are in a vector
 namespace {
 
 struct OfVariable : Variable {

@@ -237,7 +237,8 @@ struct HostArrays {
   // heat, or amounts of species, those of sources included.
   double (*scalars)[kScalars] = nullptr;
   double (*flux)[kScalars] = nullptr;
-  // On the way out, bit a: velocities are needed along axis a. The others are written or not.
+  // Of download(): bit a is set if velocities along axis a are needed. Other components may be
+  // written or not.
   unsigned velocity_axes = 7;
 };
 

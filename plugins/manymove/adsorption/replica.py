@@ -164,7 +164,7 @@ class Replica(replica.Replica):
         parts: number of parts of the systems.
         rank: rank of this process.
         kept: list in which the energy grid of the systems, and the systems at their end, are kept
-            for the next job. It may have the framework.
+            for the next job. If it contains the framework, this is not read again.
         part and the rest: as for all replicas.
     """
 

@@ -361,8 +361,9 @@ class Adsorption(Places, Equilibration):
         self.equilibrate(max(0, n - self.steps), callbacks)
 
     def _relax_to(self, ends: Sequence[int], course: Course, tests: int = 0) -> None:
-        """Run to the last of these steps, and insert so many test molecules at each of them. The
-        engine makes as much as possible in one call, because many threads may wait for Python."""
+        """Run to the last of these steps, and insert this number of test molecules at each of them.
+        One call of the engine does as much as possible, because threads wait for Python's lock
+        between calls."""
 
         def limit(steps: int) -> int:
             return min(steps, _TUNE - self.steps % _TUNE) if self._about["adapt"] else steps
@@ -385,7 +386,7 @@ class Adsorption(Places, Equilibration):
 
         self._held = None
         for end in ends:
-            if tests and end <= self.steps:  # an interruption was between both
+            if tests and end <= self.steps:  # interrupted between the steps and the test
                 self._compare([0], tests)
         course.run(ends[-1] - self.steps, relax, limit)
 

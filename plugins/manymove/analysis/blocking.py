@@ -28,7 +28,7 @@ def blocking_error(records: np.ndarray, block: int = 1) -> tuple[float, bool]:
     Args:
         records: (n,), in the order of time.
         block: least number of records in the longest blocks, for a quantity whose noise hides slow
-            fluctuations that are known from another one.
+            fluctuations that another quantity shows (default 1).
 
     Returns:
         error (NaN for fewer than two records), converged.

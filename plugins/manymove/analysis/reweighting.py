@@ -25,7 +25,8 @@ _OVERLAP = 1e-4  # spectral gap of the overlap matrix below which runs have noth
 _VALLEY = 0.8  # of the lower peak; a higher valley is no sign of two phases
 _SCAN = 1001  # fugacities at which the largest fluctuations are looked for
 # <m^2>^2 / <m^4> of the fluctuations m at a critical point of Ising's universality class in a cubic
-# periodic box, and the share of the temperature around the warmest run where it is looked for.
+# periodic box, and how far from the temperature of the warmest run it is looked for, relative to
+# that temperature.
 _CRITICAL_RATIO, _AROUND = 0.6236, 0.1
 
 
@@ -101,8 +102,8 @@ class CriticalPoint:
     """The critical point of vapor and liquid.
 
     Attributes:
-        temperature: kT.
-        density: number of particles per volume.
+        temperature: kT, in the unit of the energies.
+        density: mean number of particles per volume.
     """
 
     temperature: Estimate
@@ -257,9 +258,9 @@ class MultipleHistograms:
         """Temperature and density at the critical point, from the fluctuations m = N - <N>.
 
         The largest ratio <m^2>^2 / <m^4> at any fugacity grows from 1/3 in a fluid to 1 at
-        coexistence. At the critical temperature it is 0.6236 in a large cubic box, as in all
-        systems of Ising's universality class (E. Luijten, M. E. Fisher and A. Z. Panagiotopoulos,
-        Phys. Rev. Lett. 88, 185701, 2002).
+        coexistence of vapor and liquid. At the critical temperature it is 0.6236 in a large cubic
+        box, as in all systems of Ising's universality class (E. Luijten, M. E. Fisher and A. Z.
+        Panagiotopoulos, Phys. Rev. Lett. 88, 185701, 2002).
 
         Raises:
             ValueError: the ratio has no such value within a tenth of the highest temperature.
@@ -267,7 +268,8 @@ class MultipleHistograms:
         warmest = max(run.temperature for run in self.runs)
         low, high = ((1 + sign * _AROUND) * warmest for sign in (-1, 1))
         if not self._largest_ratio(low)[0] > _CRITICAL_RATIO > self._largest_ratio(high)[0]:
-            raise ParameterError("runs", f"have no critical point near their highest {warmest:g}")
+            text = f"have no critical point near their highest temperature, {warmest:g}"
+            raise ParameterError("runs", text)
         T = root(lambda T: self._largest_ratio(T)[0] - _CRITICAL_RATIO, low, high)
         return T, self._largest_ratio(T)[1]
 
@@ -340,7 +342,8 @@ def vapor_liquid(
 
 def critical_point(runs: Sequence[GrandRun], volume: float, *, blocks: int = 10) -> CriticalPoint:
     """The critical point of vapor and liquid by `MultipleHistograms.critical_point`, with the
-    errors of the jackknife of `vapor_liquid`.
+    errors of the jackknife of `vapor_liquid`. The errors are NaN if the runs do not reach the
+    critical point without one of the blocks.
 
     Args:
         runs, volume, blocks: as in `vapor_liquid`, with runs slightly below the critical

@@ -237,7 +237,7 @@ def _check_equation_of_state(options: dict[str, Any]) -> None:
     for name in ("springs", "fields", "fugacity"):
         if options[name] is not None and (options["walls"] is None or name == "fugacity"):
             raise ValueError(
-                f"--equation-of-state measures the pressure, and --{name} another quantity"
+                f"--equation-of-state measures the pressure, but --{name} measures another quantity"
             )
     given = options["input"] is not None or options["packing_fraction"] is not None
     if options["pressures"] is None:

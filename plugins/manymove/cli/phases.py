@@ -85,14 +85,15 @@ def coexistence(**common: Any) -> int:
 
 @command(app, "device threads temperatures scan_fugacities", VaporLiquidSettings)
 def vapor_liquid(**common: Any) -> int:
-    """Measure where vapor and liquid of the square well coexist.
+    """Measure where vapor and liquid of the square well coexist, and their critical point.
 
     Hard spheres with a square well are inserted and deleted at given chemical potentials. Runs
     slightly below the critical temperature visit both phases; colder ones stay in one of them. The
     histograms of the numbers of particles and of pairs in the well are combined, and both phases
-    have the same weight at coexistence. The command writes summary.json and coexistence.png into
-    --output. Ctrl-C stops it; --resume continues with the systems that are not finished, and takes
-    other --temperatures and further --scan-fugacities.
+    have the same weight at coexistence. The critical point follows from the fluctuations of the
+    number of particles. The command writes summary.json and coexistence.png into --output. Ctrl-C
+    stops it; --resume continues with the systems that are not finished, and takes other
+    --temperatures and further --scan-fugacities.
 
     Examples:
       manymove vapor-liquid --sweeps 5000

@@ -359,8 +359,8 @@ class GibbsEnsemble:
 
     @property
     def pressures(self) -> tuple[Estimate, Estimate]:
-        """Mean of beta P of each box in 1 / length^D. The errors follow from blocks as long as the
-        `densities` need, because the noise of single samples hides slow fluctuations.
+        """Mean of beta P of each box in 1 / length^D. The errors follow from blocks as long as
+        those of `densities`, because the noise of single samples hides slow fluctuations.
 
         Raises:
             RuntimeError: there is no sample: call `sample_pressure` and run.
@@ -372,7 +372,7 @@ class GibbsEnsemble:
         """Fugacity z = exp(mu / kT) / Lambda^D of each type in each box, in 1 / length^D, from the
         trial transfers: 1 / z is the mean of V exp(-dU / kT) / (n + 1), with the energy dU of the
         new particle and n others of its type. The classes take it as the argument `fugacity`. The
-        errors follow from blocks as long as the `densities` need.
+        errors follow from blocks as long as those of `densities`.
 
         Raises:
             RuntimeError: there is no record, or no transfer.
@@ -394,8 +394,8 @@ class GibbsEnsemble:
         return first, second
 
     def _block(self, count: int) -> int:
-        """Number of records of so many in a block that is as long as the densities need. They relax
-        slowly where few transfers are accepted."""
+        """Length, in records, of the blocks of a series of `count` records that are as long as
+        those of the densities. These relax slowly where few transfers are accepted."""
         densities = self.density_records
         longest = max(block_length(of_box) for of_box in densities.T)
         return math.ceil(longest * count / len(densities))

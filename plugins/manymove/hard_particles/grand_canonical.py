@@ -43,7 +43,7 @@ def read(given: GrandCanonical | None, sizes: Sizes) -> dict[str, Any]:
 
 
 class Insertions:
-    """What hard particles have in addition whose number changes."""
+    """What hard particles whose number changes have in addition."""
 
     _engine: Any
     _parameters: dict[str, Any]
@@ -110,8 +110,8 @@ class Insertions:
 
     @property
     def density_average(self) -> Estimate:
-        """Mean number of particles per volume of the box in a simulation with a fugacity, with its
-        standard error by blocking of the records of `sample_pressure` or `sample_profile`.
+        """Mean number of particles per volume of the box in a simulation with a fugacity, in
+        1 / length^D, with its standard error by blocking of `number_records`.
 
         Raises:
             RuntimeError: the number of particles is constant, or no record is finished.

@@ -55,7 +55,8 @@ def check_start(kind: Kind, start: str, packing_fraction: float, mixed: bool) ->
         return
     if start not in kind.starts:
         *others, last = kind.starts
-        raise ValueError(f"--start is {start}; it must be {', '.join(others)} or {last}")
+        known = f"{', '.join(others)} or {last}, or empty with --fugacity"
+        raise ValueError(f"--start is {start}; it must be {known}")
     if start != "random" and mixed:
         raise ValueError(f"--start {start} is for equal {kind.particles}; mixtures start random")
     if start == "random" and (kind is SPHERES or mixed):

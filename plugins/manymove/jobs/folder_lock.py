@@ -78,7 +78,7 @@ def release(folder: Path | None = None, *, inside: bool = True) -> None:
     within = os.path.join(top or "", "")
     with _guard:
         for place in reversed([*_held]):
-            # As text, because there may be a thousand folders.
+            # Text is compared faster than paths, and there may be a thousand folders.
             if top in (None, place) or (inside and str(place).startswith(within)):
                 _held.pop(place).release()
         if not _held and _ended is not None:

@@ -44,7 +44,7 @@ REFUSED, FAILED, TIME_LIMIT = "refused", "failed", "time limit"  # states of a s
 DONE, PENDING = "done", "pending"
 RESULTS, FRAMEWORK = "structure.json", "framework.json"
 NO_MEMORY = "not enough memory"  # the reason of a failed structure
-# Structures are read and their pores measured by as many threads as there are cores, so that the
+# Structures are read and their pores are measured by as many threads as cores, so that the
 # points of the first ones begin early and do not wait for Python's lock.
 _preparing = Semaphore(devices.thread_count(None))
 _NAMED = 20  # blocked pockets in the results, the largest ones
