@@ -110,6 +110,10 @@ def test_the_integrators_of_sllod_are_those_of_the_release(release, integrators,
     assert error in errors and bool(error) == bool(errors)
 
 
+def test_copied_headers_of_later_releases_do_not_change_what_variables_are(tmp_path):
+    assert errors_of("step_variables", tmp_path) == ""
+
+
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no CMake")
 @pytest.mark.parametrize(
     ("says", "update"),

@@ -15,7 +15,7 @@
 
 using namespace LAMMPS_NS;
 
-#if __has_include("safe_pointers.h")  // such releases keep variables in a vector
+#if defined(MANYMOVE_VECTOR_OF_VARIABLES)  // of CMake: releases that keep variables in a vector
 namespace {
 
 struct OfVariable : Variable {

@@ -235,6 +235,8 @@ class Task:
         try:
             with interruptible(ends), collected():  # `check` has recorded the warnings
                 with _preparing:
+                    began = time.monotonic()  # the limit is without the wait for other structures
+                    stop.check()
                     found = self._of_framework(known.get("pores", True), kept)
                 void = None
                 if "void_fraction" in found:
