@@ -156,6 +156,8 @@ class Task:
             OSError: the folder cannot be written.
         """
         with _preparing:
+            if stop.requested:
+                return None
             known = self.check()
             self._begin()
         found = self.run(known, stop) if known["state"] == PENDING else known
