@@ -290,11 +290,13 @@ def from_json(path: PathLike) -> tuple[Field, ...]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: the file is not JSON, or contains something that is not a field.
+        ValueError: the file is not JSON, has no field, or contains something that is not a field.
     """
     try:
         listed = json.loads(Path(path).read_text("utf-8-sig"))
         fields = [_made(each) for each in (listed if isinstance(listed, list) else [listed])]
+        if not fields:
+            raise ValueError("the list has no field")
         for each in fields:
             if not isinstance(each, Field):
                 raise ValueError(f"{type(each).__name__} is a surface; it belongs to a wall")

@@ -155,6 +155,14 @@ def test_energies_are_those_of_the_positions(method):
     assert 0 < a.energy_drift() < 0.05
 
 
+def test_the_drift_is_that_since_the_averages_were_reset():
+    a = ran("plj", steps=0)
+    a.equilibrate(4200)
+    assert a.energy_drift() > 0
+    a.reset_averages()
+    assert a.energy_drift() == 0
+
+
 def test_positions_start_where_they_are_put():
     places = make(molecules=3, systems=5).positions
     a = make(molecules=3, systems=5, positions=places, seed=99)

@@ -133,6 +133,7 @@ def test_atoms_without_interaction_have_no_surface():
         (dict(diameters={"O": -3.0}), "diameter of O must be positive"),
         (dict(diameters={"O": 3.0}, probe=-1.0), "probe must be at least 0"),
         (dict(diameters={"O": 3.0}, samples=0), "samples"),
+        (dict(diameters={"O": 3.0}, seed=-1), "seed must be in"),
         (dict(diameters=TRAPPE_ZEO, probe=math.nan), "probe must be at least 0"),
     ],
 )

@@ -201,6 +201,7 @@ def test_mistakes_are_named(command, options, message, tmp_path, capsys):
     ("fields", "options", "message"),
     [
         ("{", [], "fields.json: Expecting property name"),
+        ("[]", [], "fields.json: the list has no field"),
         ('[{"kind": "Wall"}]', [], "{'kind': 'Wall'} needs a kind, which is HardWall, Harmon"),
         ("[3]", [], "3 needs a kind, which is"),
         ('[{"kind": "Linear"}]', [], "Linear: missing 1 required positional argument: 'str"),

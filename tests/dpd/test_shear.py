@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import signal
 
@@ -26,6 +27,8 @@ from dpd_scripts import (
 from lammps_host import THERMO, needs_lammps, release, run_lammps, start_lammps
 from laws import each_once
 from machine import on_gpu
+
+from manymove.lammps import host
 
 pytestmark = needs_lammps
 
@@ -320,6 +323,24 @@ def test_ranks_share_a_sheared_box(processors, bonds, way, device, tmp_path):
     tilts = one.thermo(0)[tilt.capitalize()]
     assert tilts[0] > 0 > tilts[-1]
     assert_same_steps(many, one, 1e-9)
+
+
+@pytest.mark.parametrize(("rate", "flips"), [(0.3, False), (2.2, True)])
+def test_images_of_an_atom_are_a_chain_in_the_map_of_lammps(rate, flips):
+    """LAMMPS looks for the closest image of a partner along this chain, which must have an end."""
+    lmp = host.start()
+    try:
+        lmp.commands_string(fluid(1.0) + BONDS + SHEAR.format(rate) + resident("cpu") + "run 22")
+        assert (lmp.extract_box()[2] < 0) == flips
+        atoms = lmp.extract_global("nlocal") + lmp.extract_global("nghost")
+        lmp.lib.lammps_extract_global.restype = ctypes.POINTER(ctypes.c_int)
+        following = np.array(lmp.lib.lammps_extract_global(lmp.lmp, b"sametag")[:atoms])
+        tags = np.array(lmp.extract_atom("id")[:atoms])
+    finally:
+        lmp.close()
+    has_next = following >= 0
+    assert (tags[following[has_next]] == tags[has_next]).all()
+    assert (following[has_next] > np.flatnonzero(has_next)).all()
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ using namespace LAMMPS_NS;
 namespace {
 
 struct OfDeform : FixDeform {
+  using FixDeform::flip;
   using FixDeform::set;
 };
 
@@ -76,15 +77,20 @@ void ShearingBox::describe(manymove::dpd::Settings& settings) const {
 
 // A box that is tilted too far is replaced by an equivalent one at the beginning of the next step.
 // The fix would then give images to LAMMPS' atoms and send them to other ranks. These atoms have
-// the positions of an earlier step and stay, because positions and images come from the device.
+// the positions of an earlier step and stay, without ghosts, because positions and images come
+// from the device.
 void ShearingBox::set_before(bigint step) const {
   if (!fix_) return;
   const bigint now = std::exchange(update->ntimestep, step - 1);
   fix_->end_of_step();
-  const int atoms = std::exchange(atom->nlocal, 0);
-  fix_->pre_exchange();
-  atom->nlocal = atoms;
-  if (atom->map_style != Atom::MAP_NONE) atom->map_set();
+  if (static_cast<FixDeform*>(fix_)->*(&OfDeform::flip)) {
+    const bool mapped = atom->map_style != Atom::MAP_NONE;
+    if (mapped) atom->map_clear();  // of the ghosts, which the fix drops
+    const int atoms = std::exchange(atom->nlocal, 0);
+    fix_->pre_exchange();
+    atom->nlocal = atoms;
+    if (mapped) atom->map_set();
+  }
   update->ntimestep = now;
 }
 

@@ -40,6 +40,7 @@ class Equilibration(Pilot):
     def _forget_comparison(self, **known: Any) -> None:
         shape = (2, len(self._parameters["species"]), self._parameters["systems"])
         self._comparison = Comparison(np.zeros(shape), np.zeros(shape[1]), **known)
+        self._held = self._read = None  # sums of no steps differ before and after a reset
 
     def compare_loading(self, insertions: int) -> None:
         """Compare the present loading with test molecules, for `loading_from_test_molecules`.

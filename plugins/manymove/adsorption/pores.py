@@ -173,6 +173,7 @@ def surface_area(
             out of range.
     """
     arguments.count("samples", samples, most=10**7)
+    seed = arguments.uint64("seed", seed)
     if not 0 <= probe < math.inf:
         raise ParameterError("probe", f"must be at least 0 and finite, got {probe:g}")
     radii = 0.5 * (_diameters(framework, diameters) + probe)

@@ -332,7 +332,6 @@ class Adsorption(Places, Equilibration):
 
     def _adopt(self, engine: _core.Adsorption) -> None:
         super()._adopt(engine)
-        self._held = self._read = None
         self._adapted_at = (0, 0)  # acceptance counts when the displacement was last adapted
         self._forget_comparison()
 

@@ -156,6 +156,8 @@ class Task:
             OSError: the folder cannot be written.
         """
         with _preparing:
+            if stop.requested:
+                return None
             known = self.check()
             self._begin()
         found = self.run(known, stop) if known["state"] == PENDING else known
@@ -235,6 +237,8 @@ class Task:
         try:
             with interruptible(ends), collected():  # `check` has recorded the warnings
                 with _preparing:
+                    began = time.monotonic()  # the limit is without the wait for other structures
+                    stop.check()
                     found = self._of_framework(known.get("pores", True), kept)
                 void = None
                 if "void_fraction" in found:
