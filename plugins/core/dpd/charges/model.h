@@ -22,8 +22,8 @@ namespace manymove::dpd {
 
 using Wave = Complex<double>;
 
-// A charge in 2^-32 of the frame, for both precisions. number: its index among all charges. Aligned,
-// so that one access of a GPU reads the first four.
+// A charge in 2^-32 of the frame, for both precisions. number: its index among all charges.
+// Aligned, so that one access of a GPU reads the first four.
 struct alignas(16) ChargedPlace {
   std::uint32_t x, y, z, number;
   double charge;
