@@ -305,7 +305,7 @@ struct ChargeMesh {
   FftPlan plan[3];
   const Wave* twiddle[3];
   std::int64_t* charge;  // [z][y][x]
-  bool single;           // whether fields at points of the mesh are rounded to float32
+  bool single;           // whether waves and fields are stored in single precision
   // Waves, [z][y][pitch()]: of the first the charges; then of first and last the WaveFields; then
   // of all the fields along x, y and z, and on CPUs at last these fields at points of the mesh, in
   // rows of 2 pitch() reals.
@@ -330,6 +330,14 @@ struct ChargeMesh {
     return reinterpret_cast<double*>(row_of(axis, row))[x];
   }
 };
+
+// What is left of a number that is stored between two transforms, or as a field.
+MM_HD double stored(const ChargeMesh& mesh, double value) {
+  return mesh.single ? static_cast<double>(static_cast<float>(value)) : value;
+}
+MM_HD Wave stored(const ChargeMesh& mesh, const Wave& wave) {
+  return {stored(mesh, wave.re), stored(mesh, wave.im)};
+}
 
 // Weights of the B-spline of an order at the points around a place: point[j] has weight[j].
 template <int order>
@@ -586,12 +594,12 @@ template <bool reading>
 MM_HD WaveFields solve_wave(const ChargeMesh& mesh, int x, int y, int z, const Wave& rho,
                             WaveSums& sums) {
   const int at[3] = {x, y, z};
-  int stored[3];
+  int folded[3];
   MM_UNROLL for (int a = 0; a < 3; ++a) {
-    stored[a] = at[a] < mesh.influences(a) ? at[a] : mesh.points[a] - at[a];
+    folded[a] = at[a] < mesh.influences(a) ? at[a] : mesh.points[a] - at[a];
   }
-  const std::int64_t row = std::int64_t{stored[2]} * mesh.influences(1) + stored[1];
-  const double g = mesh.influence[row * mesh.half() + stored[0]];
+  const std::int64_t row = std::int64_t{folded[2]} * mesh.influences(1) + folded[1];
+  const double g = mesh.influence[row * mesh.half() + folded[0]];
   if constexpr (reading) {
     // With the conjugate wave, which is not stored.
     for (int which = 0; which < (x == 0 || 2 * x == mesh.points[0] ? 1 : 2); ++which) {

@@ -91,8 +91,8 @@ void solve(const ChargeArguments& a, int plane, WaveSums* sums) {
     for (int x = 0; x < m.half(); ++x, ++k) {
       const WaveFields fields = sums ? solve_wave<true>(m, x, y, plane, m.waves[0][k], row)
                                      : solve_wave<false>(m, x, y, plane, m.waves[0][k], row);
-      m.waves[0][k] = fields.potential;
-      m.waves[2][k] = fields.along_z;
+      m.waves[0][k] = stored(m, fields.potential);
+      m.waves[2][k] = stored(m, fields.along_z);
     }
     if (sums) sums->add(row);
   }
@@ -150,8 +150,8 @@ void charges_to_waves(const ChargeArguments& arguments, int group, double* memor
     apart(lines[k], lines[k == 0 ? 0 : length - k], first, second);
     for (int lane = 0; lane < pairs.some; ++lane) {
       Wave* const to = m.row_of(0, pairs.row[lane]) + k;
-      to[0] = {first.re[lane], first.im[lane]};
-      if (pairs.second[lane]) to[m.pitch()] = {second.re[lane], second.im[lane]};
+      to[0] = stored(m, Wave{first.re[lane], first.im[lane]});
+      if (pairs.second[lane]) to[m.pitch()] = stored(m, Wave{second.re[lane], second.im[lane]});
     }
   }
 }
@@ -175,13 +175,10 @@ void waves_to_fields(const ChargeArguments& arguments, int axis, int group, doub
     lines[k] = together(first, second);
   }
   lines = transformed(m, 0, lines);
-  const auto stored = [&](double value) {
-    return m.single ? static_cast<double>(static_cast<float>(value)) : value;
-  };
   for (int k = 0; k < length; ++k)
     for (int lane = 0; lane < pairs.some; ++lane) {
-      m.field(axis, pairs.row[lane], k) = stored(lines[k].re[lane]);
-      if (pairs.second[lane]) m.field(axis, pairs.row[lane] + 1, k) = stored(lines[k].im[lane]);
+      m.field(axis, pairs.row[lane], k) = stored(m, lines[k].re[lane]);
+      if (pairs.second[lane]) m.field(axis, pairs.row[lane] + 1, k) = stored(m, lines[k].im[lane]);
     }
 }
 
@@ -205,7 +202,8 @@ void transform(const ChargeArguments& arguments, Wave* values, int axis, int gro
   lines = transformed(m, axis, lines);
   for (int k = 0; k < length; ++k) {
     const std::int64_t at = static_cast<std::int64_t>(k) * along.stride;
-    for (int lane = 0; lane < some; ++lane) line[lane][at] = {lines[k].re[lane], lines[k].im[lane]};
+    for (int lane = 0; lane < some; ++lane)
+      line[lane][at] = stored(m, Wave{lines[k].re[lane], lines[k].im[lane]});
   }
 }
 

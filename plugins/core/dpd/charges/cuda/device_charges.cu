@@ -131,21 +131,46 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- transforms ----
 
+template <class Real>
+__device__ Wave as_stored(const Wave& wave) {
+  return {static_cast<Real>(wave.re), static_cast<Real>(wave.im)};
+}
+// ChargeMesh::waves as they are stored.
+template <class Real>
+struct StoredWaves {
+  struct alignas(2 * sizeof(Real)) Number {
+    Real re, im;
+  };
+  Number* const number;
+
+  __device__ StoredWaves(const ChargeMesh& mesh, int which, std::int64_t first = 0)
+      : number(reinterpret_cast<Number*>(mesh.waves[which]) + first) {}
+  __device__ Wave operator[](std::int64_t k) const {
+    const Number wave = number[k];
+    return {wave.re, wave.im};
+  }
+  __device__ void set(std::int64_t k, const Wave& wave) const {
+    number[k] = {static_cast<Real>(wave.re), static_cast<Real>(wave.im)};
+  }
+};
+
 // The pair of rows of a thread among kLines pairs of rows along x. A thread has the same pair in
 // all stages (fft_stage()).
 struct RowsOfThread {
   const int row;
   const bool there, paired;
-  const std::int64_t begin;  // of their points
+  const std::int64_t begin, waves;  // of their points, of their waves
 
   __device__ explicit RowsOfThread(const ChargeMesh& mesh)
       : row(2 * (kLines * static_cast<int>(blockIdx.x) + static_cast<int>(threadIdx.x) % kLines)),
         there(row < mesh.rows()),
         paired(row + 1 < mesh.rows()),
-        begin(static_cast<std::int64_t>(row) * mesh.points[0]) {}
+        begin(static_cast<std::int64_t>(row) * mesh.points[0]),
+        waves(static_cast<std::int64_t>(row) * mesh.pitch()) {}
 };
 
 // One block for kLines pairs of rows: from charges, which are 0 afterwards, to waves along x.
+template <class Real>
 __global__ void __launch_bounds__(kMostFftThreads)
     charges_to_waves_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
   extern __shared__ double2 memory[];
@@ -172,9 +197,9 @@ __global__ void __launch_bounds__(kMostFftThreads)
     if (row >= mesh.rows()) return;
     Wave one, two;
     apart(b(k, line), b(k == 0 ? 0 : length - k, line), one, two);
-    Wave* const waves = mesh.row_of(0, row) + k;
-    waves[0] = one;
-    if (row + 1 < mesh.rows()) waves[mesh.pitch()] = two;
+    const StoredWaves<Real> waves(mesh, 0, static_cast<std::int64_t>(row) * mesh.pitch());
+    waves.set(k, one);
+    if (row + 1 < mesh.rows()) waves.set(mesh.pitch() + k, two);
   }
 }
 
@@ -201,11 +226,11 @@ __global__ void __launch_bounds__(kMostFftThreads)
   const RowsOfThread own(mesh);
   field += own.begin;
   for (int axis = 0; axis < 3; ++axis) {
-    const Wave* const waves = mesh.row_of(axis, own.row);
+    const StoredWaves<Real> waves(mesh, axis, own.waves);
     const auto load = [&](int k, int) {
-      const int stored = k < half ? k : length - k;
-      const Wave one = own.there ? waves[stored] : Wave{0, 0},
-                 two = own.paired ? waves[mesh.pitch() + stored] : Wave{0, 0};
+      const int at = k < half ? k : length - k;
+      const Wave one = own.there ? waves[at] : Wave{0, 0},
+                 two = own.paired ? waves[mesh.pitch() + at] : Wave{0, 0};
       return k < half ? together(one, two) : together(conjugate(one), conjugate(two));
     };
     const auto store = [&](int x, int, const Wave& value) {
@@ -235,6 +260,7 @@ struct WavesOfThread {
 };
 
 // Lines of waves along y or z, of the first waves and, for blockIdx.y = 1, of the last ones.
+template <class Real>
 __global__ void __launch_bounds__(kMostFftThreads)
     fft_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step, int axis) {
   extern __shared__ double2 memory[];
@@ -242,16 +268,17 @@ __global__ void __launch_bounds__(kMostFftThreads)
   const int length = mesh.points[axis];
   SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
   const WavesOfThread own(mesh, axis);
-  Wave* const waves = mesh.waves[2 * blockIdx.y];
+  const StoredWaves<Real> waves(mesh, 2 * static_cast<int>(blockIdx.y));
   const auto load = [&](int k, int) { return own.there ? waves[own.at(k)] : Wave{0, 0}; };
   const auto store = [&](int k, int, const Wave& value) {
-    if (own.there) waves[own.at(k)] = value;
+    if (own.there) waves.set(own.at(k), value);
   };
   transform_lines(mesh.plan[axis], mesh.twiddle[axis], load, store, a, b);
 }
 
 // Lines of waves along y: from the transforms of WaveFields along z to the fields along x and y,
 // or, for blockIdx.y = 1, along z.
+template <class Real>
 __global__ void __launch_bounds__(kMostFftThreads)
     fields_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step,
                   const std::uint8_t* wanted) {
@@ -263,14 +290,14 @@ __global__ void __launch_bounds__(kMostFftThreads)
   SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
   const WavesOfThread own(mesh, 1);
   const int x = own.line % mesh.pitch();
-  const Wave* const waves = mesh.waves[2 * blockIdx.y];
+  const StoredWaves<Real> waves(mesh, 2 * static_cast<int>(blockIdx.y));
   // The field along x is the last one, because it takes the place of the potential.
   for (int axis = blockIdx.y == 0 ? 1 : 2; axis >= 2 * static_cast<int>(blockIdx.y); --axis) {
     const auto load = [&](int k, int) {
       return own.there ? waves[own.at(k)] * slope(mesh, axis, x, k) : Wave{0, 0};
     };
     const auto store = [&](int k, int, const Wave& value) {
-      if (own.there) mesh.waves[axis][own.at(k)] = value;
+      if (own.there) StoredWaves<Real>(mesh, axis).set(own.at(k), value);
     };
     transform_lines(mesh.plan[1], mesh.twiddle[1], load, store, a, b);
   }
@@ -278,7 +305,8 @@ __global__ void __launch_bounds__(kMostFftThreads)
 
 // Lines of waves along z: from the transform of the charges along x and y to that of WaveFields
 // along z.
-__global__ void __launch_bounds__(kMostFftThreads)
+template <class Real>
+__global__ void __launch_bounds__(kMostFftThreads, 2)
     solve_lines_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
   extern __shared__ double2 memory[];
   if (step.is_stale()) return;
@@ -287,34 +315,40 @@ __global__ void __launch_bounds__(kMostFftThreads)
   const SharedLines rho = shared_lines(memory, length, 2);
   const WavesOfThread own(mesh, 2);
   const int x = own.line % mesh.pitch(), y = own.line / mesh.pitch();
-  const auto load = [&](int k, int) { return own.there ? mesh.waves[0][own.at(k)] : Wave{0, 0}; };
-  transform_lines(mesh.plan[2], mesh.twiddle[2], load, rho, a, b);
+  const StoredWaves<Real> waves(mesh, 0);
+  const auto load = [&](int k, int) { return own.there ? waves[own.at(k)] : Wave{0, 0}; };
+  const auto keep = [&](int k, int line, const Wave& value) {
+    rho(k, line, as_stored<Real>(value));
+  };
+  transform_lines(mesh.plan[2], mesh.twiddle[2], load, keep, a, b);
   for (int axis = 0; axis < 3; axis += 2) {
     const auto field = [&](int k, int line) {
       if (!own.there) return Wave{0, 0};
       WaveSums none;
       const WaveFields fields = solve_wave<false>(mesh, x, y, k, rho(k, line), none);
-      return axis == 0 ? fields.potential : fields.along_z;
+      return as_stored<Real>(axis == 0 ? fields.potential : fields.along_z);
     };
     const auto store = [&](int k, int, const Wave& value) {
-      if (own.there) mesh.waves[axis][own.at(k)] = value;
+      if (own.there) StoredWaves<Real>(mesh, axis).set(own.at(k), value);
     };
     transform_lines(mesh.plan[2], mesh.twiddle[2], field, store, a, b);
   }
 }
 
 // One thread per row of waves, with its sums.
+template <class Real>
 __global__ void solve_rows_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step,
                                   WaveSums* of_row) {
   const int row = index_of_thread();
   if (row >= mesh.rows() || step.is_stale()) return;
   WaveSums sums;
+  const std::int64_t begin = static_cast<std::int64_t>(row) * mesh.pitch();
+  const StoredWaves<Real> waves(mesh, 0, begin), last(mesh, 2, begin);
   for (int x = 0; x < mesh.half(); ++x) {
-    const std::int64_t k = mesh.row_of(0, row) - mesh.waves[0] + x;
-    const WaveFields fields = solve_wave<true>(mesh, x, row % mesh.points[1], row / mesh.points[1],
-                                               mesh.waves[0][k], sums);
-    mesh.waves[0][k] = fields.potential;
-    mesh.waves[2][k] = fields.along_z;
+    const WaveFields fields =
+        solve_wave<true>(mesh, x, row % mesh.points[1], row / mesh.points[1], waves[x], sums);
+    waves.set(x, fields.potential);
+    last.set(x, fields.along_z);
   }
   of_row[row] = sums;
 }
@@ -444,12 +478,13 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
              " bytes of the GPU's shared memory, which has ", most);
     allow_shared_memory(kernel, bytes, "shared memory for lines of the mesh of charges");
   };
+  using Real = typename P::Real;
   const auto& points = plan_.mesh.points;
-  allow(charges_to_waves_kernel, points[0], 2);
-  allow(waves_to_fields_kernel<typename P::Real>, points[0], 2);
-  allow(fft_kernel, std::max(points[1], points[2]), 2);
-  allow(fields_kernel, points[1], 2);
-  allow(solve_lines_kernel, points[2], 3);
+  allow(charges_to_waves_kernel<Real>, points[0], 2);
+  allow(waves_to_fields_kernel<Real>, points[0], 2);
+  allow(fft_kernel<Real>, std::max(points[1], points[2]), 2);
+  allow(fields_kernel<Real>, points[1], 2);
+  allow(solve_lines_kernel<Real>, points[2], 3);
   for (int a = 0; a < 3; ++a) {
     line_[a] = on_device(plan_.line[a], stream);
     twiddle_[a] = on_device(plan_.twiddle[a], stream);
@@ -458,8 +493,8 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
                     static_cast<std::size_t>(plan_.mesh.influences(1) * plan_.mesh.influences(2)),
                 influence_);
   allocate_each(static_cast<std::size_t>(plan_.mesh.size()), mesh_charge_, field_);
-  allocate_each(static_cast<std::size_t>(plan_.mesh.pitch() * plan_.mesh.rows()), waves_[0],
-                waves_[1], waves_[2]);
+  const auto waves = static_cast<std::size_t>(plan_.mesh.pitch() * plan_.mesh.rows());
+  allocate_each(waves * sizeof(Real) / sizeof(double), waves_[0], waves_[1], waves_[2]);
   const auto planes = static_cast<std::size_t>(plan_.mesh.points[2]);
   if (communicator_ || settings.charges.slab != 1) wanted_ = DeviceBuffer<std::uint8_t>(planes);
   of_plane_ = DeviceBuffer<WaveSums>(planes);
@@ -596,6 +631,7 @@ void DeviceCharges<P>::launch(bool reading) {
 
 template <Precision P>
 void DeviceCharges<P>::solve(bool reading) const {
+  using Real = typename P::Real;
   const ChargeMesh& mesh = arrays_.mesh;
   const auto transform = [&](int axis, int lines, int fields, int buffers, auto kernel,
                              auto... more) {
@@ -607,22 +643,22 @@ void DeviceCharges<P>::solve(bool reading) const {
     check_launch();
   };
   const auto along = [&](int axis, int fields) {
-    transform(axis, WaveLines(mesh, axis).count, fields, 2, fft_kernel, axis);
+    transform(axis, WaveLines(mesh, axis).count, fields, 2, fft_kernel<Real>, axis);
   };
-  transform(0, mesh.pairs_of_rows(), 1, 2, charges_to_waves_kernel);
+  transform(0, mesh.pairs_of_rows(), 1, 2, charges_to_waves_kernel<Real>);
   along(1, 1);
   if (reading) {
     // The sums over waves have an order.
     along(2, 1);
-    launch_each(mesh.rows(), stream_, &solve_rows_kernel, mesh, arrays_.step, arrays_.of_row);
+    launch_each(mesh.rows(), stream_, &solve_rows_kernel<Real>, mesh, arrays_.step, arrays_.of_row);
     launch_each(mesh.points[2], stream_, &add_rows_kernel, mesh.points[1], mesh.points[2],
                 arrays_.of_row, arrays_.of_plane);
     along(2, 2);
   } else {
-    transform(2, WaveLines(mesh, 2).count, 1, 3, solve_lines_kernel);
+    transform(2, WaveLines(mesh, 2).count, 1, 3, solve_lines_kernel<Real>);
   }
-  transform(1, WaveLines(mesh, 1).count, 2, 2, fields_kernel, arrays_.wanted);
-  transform(0, mesh.pairs_of_rows(), 1, 2, waves_to_fields_kernel<typename P::Real>, arrays_.wanted,
+  transform(1, WaveLines(mesh, 1).count, 2, 2, fields_kernel<Real>, arrays_.wanted);
+  transform(0, mesh.pairs_of_rows(), 1, 2, waves_to_fields_kernel<Real>, arrays_.wanted,
             arrays_.field);
 }
 
