@@ -150,6 +150,34 @@ def spheres(
 
 
 @command(app, None, _of_all)
+def interactions(
+    sizes: tuple[int, ...] = (32768, 1048576),
+    packing_fraction: float = 0.262,
+    device: str = "auto",
+    threads: int | None = None,
+    equilibrate: int = 100,
+    seconds: float = 0.3,
+    **common: Any,
+) -> int:
+    """Time hard spheres in external fields, with square wells, and with insertions.
+
+    The speed of each is compared with that of plain spheres.
+
+    Examples:
+      python -m benchmarks interactions --device cuda --json interactions.json
+      python -m benchmarks interactions --sizes 4096 --threads 2
+    """
+    options = gathered(locals())
+    _alone("interactions")
+    if options.pop("plot_file") is not None:
+        raise ValueError("--plot does not go with this benchmark")
+    from benchmarks import interactions
+
+    interactions.run(**options)
+    return 0
+
+
+@command(app, None, _of_all)
 def systems(
     systems: tuple[int, ...] = (64,),
     particles: tuple[int, ...] = (4096,),
@@ -447,6 +475,7 @@ def scaling(
         "dpd",
         "bonded",
         "sheared",
+        "charged",
         "electrolyte",
         "tree",
         "adsorption",

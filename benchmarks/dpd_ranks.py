@@ -1,9 +1,9 @@
 """Speed of DPD on a number of MPI ranks, for `python -m benchmarks scaling`:
 `python -m benchmarks.dpd_ranks REQUEST FILE`, both JSON.
 
-The particles are free, or in chains with harmonic bonds. A box of cubes with a number of particles
-each is melted from a random start by LAMMPS on the given number of ranks, which then makes the
-timed runs without another setup. The time is the difference of two parts of a run, as in
+The particles are free, charged, or in chains with harmonic bonds. A box of cubes with a number of
+particles each is melted from a random start by LAMMPS on the given number of ranks, which then
+makes the timed runs without another setup. The time is the difference of two parts of a run, as in
 `python -m benchmarks dpd`.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.dpd_variants import MELTED, WARM_UP, Case, Session, more
+from benchmarks.dpd_variants import CHARGED, MELTED, WARM_UP, Case, Session, more
 from manymove import _core
 from manymove.bench import status
 from manymove.info import record
@@ -52,27 +52,36 @@ def script(
 ) -> str:
     """Input script that creates and melts the fluid; `case` describes a cube. Chains of `beads`
     particles come from the file `molecule`."""
-    sides = [case.edge * n for n in grid(cubes)]
+    sides, seed = [case.edge * n for n in grid(cubes)], case.seed
+    kind, types, style, bonds, law, far = "dpd", 1, "atomic", "", "", ""
     if beads == 1:
-        style, bonds, law = "atomic", "", ""
-        create = f"create_atoms 1 random {case.particles * cubes} {case.seed} box\n"
+        ions = int(case.charged * case.particles / 2) * cubes  # of each sign
+        create = f"create_atoms 1 random {case.particles * cubes - 2 * ions} {seed} box\n"
+        if case.charged:
+            kind, types, style = CHARGED, 2, "charge"
+            create += (
+                f"create_atoms 2 random {ions} {seed + 1} box\ngroup cations type 2\n"
+                f"create_atoms 2 random {ions} {seed + 2} box\ngroup ions type 2\n"
+                "group anions subtract ions cations\n"
+                "set group cations charge 1.0\nset group anions charge -1.0\n"
+            )
     else:
-        style = "bond"
+        style, far = "bond", " cutoff 2.0"  # among millions of bonds some are longer than 1.35
         bonds = " bond/types 1 extra/bond/per/atom 2 extra/special/per/atom 6"
         law = "special_bonds lj 1 1 1\nbond_style harmonic\nbond_coeff 1 20.0 0.5\n"
         chains = case.particles * cubes // beads
         create = (
             f'molecule chain "{molecule}"\n'
-            f"create_atoms 0 random {chains} {case.seed} box mol chain {case.seed}\n"
+            f"create_atoms 0 random {chains} {seed} box mol chain {seed}\n"
         )
     return (
-        f"units lj\natom_style {style}\nnewton off\ncomm_modify mode single vel yes\n"
+        f"units lj\natom_style {style}\nnewton off\ncomm_modify mode single{far} vel yes\n"
         f"processors {' '.join(map(str, grid(ranks)))}\n"
         f"{case.region(sides)}"
-        f"create_box 1 box{bonds}\n"
-        f"{create}mass 1 1.0\n"
-        f"velocity all create 1.0 {case.seed} loop geom\n"
-        f"{case.pair(f'manymove/dpd {precision}')}{law}{case.integrate(run_style, skin)}"
+        f"create_box {types} box{bonds}\n"
+        f"{create}mass * 1.0\n"
+        f"velocity all create 1.0 {seed} loop geom\n"
+        f"{case.pair(f'manymove/{kind} {precision}')}{law}{case.integrate(run_style, skin)}"
         f"{THERMO}"
     )
 
@@ -106,6 +115,7 @@ def measure(
     seed: int,
     beads: int = 1,
     shear: float = 0.0,
+    charged: float = 0.0,
 ) -> dict[str, Any]:
     """The result of one size on a number of ranks.
 
@@ -115,12 +125,13 @@ def measure(
         device: "cpu" or "cuda"; the local rank determines the GPU.
         transport: transport between GPUs, as for run_style manymove/verlet.
         shear: rate at which `fix deform` shears the box after the melt.
+        charged: share of the particles with charges of 1 and -1, without chains.
 
     Raises:
         RuntimeError: LAMMPS or its MPI is missing or fails, or the fluid is not melted.
     """
     each = particles // cubes // beads * beads
-    case = Case(each, 3.0, 1.0, 0.005, (skin,), 1.0, seed, shear=shear)
+    case = Case(each, 3.0, 1.0, 0.005, (skin,), 1.0, seed, shear=shear, charged=charged)
     particles, sides = each * cubes, [case.edge * n for n in grid(cubes)]
     style = f"manymove/verlet device cuda transport {transport}" if device == "cuda" else "verlet"
     with tempfile.TemporaryDirectory() as folder:
@@ -161,6 +172,7 @@ def measure(
         "particles": particles,
         "beads": beads,
         "shear": shear,
+        "charged": charged,
         "ranks": ranks,
         "million_particle_steps_per_second": median(rates),
         "lowest": min(rates),

@@ -34,6 +34,7 @@ COMMAND = [sys.executable, "-m", "benchmarks"]
 LARGEST_CUBE = 2_000_000  # particles of DPD; larger boxes in strong scaling are several cubes
 SKINS = {"cpu": 0.3, "cuda": 0.35}  # of DPD, the fastest on one and on four GPUs
 SHEAR = 0.1  # rate of the sheared DPD fluid
+CHARGED = 0.1  # share of the particles of the charged DPD fluid
 MIXTURE_RATIO = 0.714  # of the two diameters
 WITH_MPIEXEC = {"disks", "spheres", "mixture", "component", "adsorption"}
 WANTED = (1, 2, 4, 8)  # GPUs; those that the machine lacks are listed as not run
@@ -107,9 +108,7 @@ def _mixture(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
     return _disks(plan, weak, size, "spheres", ["--mixture-ratio", MIXTURE_RATIO])
 
 
-def _dpd(
-    plan: Plan, weak: bool, size: int, name: str = "dpd", beads: int = 1, shear: float = 0
-) -> Iterator[Row]:
+def _dpd(plan: Plan, weak: bool, size: int, name: str = "dpd", **more: float) -> Iterator[Row]:
     device = "cuda" if plan.on_gpu else "cpu"
     for ranks in plan.ranks:
         cubes = ranks if weak else max(1, size // LARGEST_CUBE)
@@ -124,8 +123,7 @@ def _dpd(
             "repeats": plan.repeats,
             "seconds": plan.seconds,
             "seed": plan.seed,
-            "beads": beads,
-            "shear": shear,
+            **more,
         }
         command = [sys.executable, "-m", "benchmarks.dpd_ranks", json.dumps(request)]
         what = f"{name}, {_label(weak, size)}, {_ranks(ranks)}"
@@ -143,6 +141,10 @@ def _bonded(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
 
 def _sheared(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
     return _dpd(plan, weak, size, "sheared", shear=SHEAR)
+
+
+def _charged(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
+    return _dpd(plan, weak, size, "charged", charged=CHARGED)
 
 
 def _component(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
@@ -278,6 +280,11 @@ ALGORITHMS = {
         "DPD, sheared", "particles", "million particle-steps/s",
         {"cpu": [24_000], "cuda": [2_000_000]},
         {"cpu": [48_000], "cuda": [2_000_000]}, _sheared,
+    ),
+    "charged": Algorithm(
+        "DPD, every tenth particle charged", "particles", "million particle-steps/s",
+        {"cpu": [24_000], "cuda": [1_000_000]},
+        {"cpu": [48_000], "cuda": [1_000_000]}, _charged,
     ),
     "electrolyte": Algorithm(
         "Electrolytes, one chain", "ions", "pair terms/s",

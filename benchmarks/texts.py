@@ -37,6 +37,7 @@ _OWN = {
     "equilibrate": "Length of the equilibration in sweeps.",
     "disks.packing_fraction": "Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks.",
     "spheres.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres.",
+    "interactions.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz).",
     "systems.systems": "Numbers of systems that run at the same time.",
     "systems.spheres": "Time hard spheres instead of hard disks.",
     "systems.ions": "Time the 3:-1 electrolyte instead of hard disks.",
@@ -146,8 +147,9 @@ _OWN = {
     "(default no mixture).",
     "read": "JSON files of earlier results to show instead of a measurement (default none).",
     "algorithms": "Algorithms to time: disks, spheres, mixture (spheres of two sizes), dpd, "
-    "bonded (DPD of chains of ten particles), sheared (DPD with `fix deform`), electrolyte, tree "
-    "(electrolytes with `--methods tree`), adsorption or component (hard disks in HOOMD-blue).",
+    "bonded (DPD of chains of ten particles), sheared (DPD with `fix deform`), charged (DPD with "
+    "every tenth particle charged), electrolyte, tree (electrolytes with `--methods tree`), "
+    "adsorption or component (hard disks in HOOMD-blue).",
 }
 _OTHER = Sentence("")  # the group of other options
 TEXTS = {name: _DECLARED[name] for name in SHARED.split()} | {

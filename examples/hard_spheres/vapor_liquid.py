@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Vapor and liquid of the square well of range 1.5, from grand-canonical runs and, at two
-temperatures, in the Gibbs ensemble.
+"""Vapor, liquid and critical point of the square well of range 1.5, from grand-canonical runs and,
+at two temperatures, in the Gibbs ensemble.
 
 The pressures are compared with exp(3.5211 - 7.1939 / T*) epsilon / d^3, the fit of the program
 etomica (class EOSSW) to data of Singh, Kofke and Errington (J. Chem. Phys. 119, 3405, 2003). The
@@ -119,6 +119,10 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
         )  # fmt: skip
     of_state = sorted((density, T) for T, pair in OF_STATE.items() for density in pair)
     curve.plot(*zip(*of_state, strict=True), "k+", label="equation of state")
+    if found["critical_temperature"] is not None:
+        place = [found[f"critical_{name}"] for name in ("density", "temperature")]
+        errors = [found[f"critical_{name}_error"] or 0.0 for name in ("density", "temperature")]
+        curve.errorbar(*place, *errors[::-1], fmt="D", ms=4, color="C1", label="critical point")
     curve.plot(*CRITICAL, "k*", label="critical point (Singh et al.)")
     curve.set(xlabel=r"density $\rho d^3$", ylabel=r"$T^* = kT/\epsilon$")
     values, errors = (np.array(found[name], dtype=float) for name in KEYS[1:])

@@ -305,7 +305,7 @@ class MuVT(hoomd.operation.Updater):
             density of an ideal gas at the chemical potential :math:`\mu`. It must be positive for
             `transfer_types` when the updater is triggered (default 0).
         transfer_types, max_volume_rescale, volume_move_probability, trigger, attempts: The
-            arguments, which can be assigned.
+            arguments, which can be assigned; `transfer_types` is a tuple.
         ngibbs (int): 1.
         ntrial (int): 1, because there are no depletants.
 
@@ -346,7 +346,7 @@ class MuVT(hoomd.operation.Updater):
 
     @property
     def transfer_types(self):
-        return list(self._transfer_types)
+        return self._transfer_types  # a tuple: a list would lose what is appended to it
 
     @transfer_types.setter
     def transfer_types(self, value):

@@ -10,6 +10,9 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
+
+#include "core/adsorption/spheres.h"
 #include "fields.h"
 #include "positions.h"
 
@@ -25,6 +28,7 @@ namespace {
 using Coordinates = nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
 using Orientations =
     std::optional<nb::ndarray<const double, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>>;
+using Edges = nb::ndarray<const double, nb::shape<3, 3>, nb::c_contig, nb::device::cpu>;
 using Laws = std::vector<std::pair<double, double>>;  // epsilon, sigma
 
 std::vector<LennardJones> laws_from(const nb::handle& object) {
@@ -143,6 +147,17 @@ Poll poll_of(nb::handle interrupted) {
   };
 }
 
+double seconds_of(auto&& task) {
+  using Clock = std::chrono::steady_clock;
+  const auto began = Clock::now();
+  task();
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+template <class T>
+void append(std::vector<T>& all, const std::vector<T>& some) {
+  all.insert(all.end(), some.begin(), some.end());
+}
+
 struct KeptGrid {
   std::shared_ptr<const void> grid;
 };
@@ -171,6 +186,27 @@ nb::dict grid_dict(const Engine& engine) {
 }  // namespace
 
 void bind_adsorption(nb::module_& module) {
+  module.def(
+      "closest_pair",
+      [](Coordinates fractional, Edges edges) {
+        const ClosestPair p = released(
+            [&] { return closest_pair(fractional.data(), fractional.shape(0), edges.data()); });
+        return nb::make_tuple(p.first, p.second, p.distance);
+      },
+      "fractional"_a, "edges"_a, "The closest atoms of a crystal and their distance.");
+  module.def(
+      "free_points",
+      [](Coordinates fractional, Edges edges, Column<double> radii, std::uint32_t first,
+         std::uint32_t count, std::uint64_t seed) {
+        if (radii.size() != fractional.shape(0))
+          throw std::invalid_argument("radii must be those of all atoms");
+        return array_of(released([&] {
+          return free_points(fractional.data(), radii.size(), edges.data(), radii.data(), first,
+                             count, seed);
+        }));
+      },
+      "fractional"_a, "edges"_a, "radii"_a, "first"_a, "count"_a, "seed"_a,
+      "Numbers of random points on the spheres of atoms that are in no other sphere.");
   nb::class_<KeptGrid>(module, "AdsorptionGrid",
                        "A grid in memory, which later engines with the same framework and force "
                        "field take.");
@@ -207,7 +243,39 @@ void bind_adsorption(nb::module_& module) {
             return make_engine(s, p, device, threads, poll_of(interrupted));
           },
           "snapshot"_a, "parameters"_a, "device"_a, "threads"_a, "interrupted"_a = nb::none())
-      .def("run", &Engine::run, "steps"_a, "measure"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "run",
+          [](Engine& e, std::uint64_t steps, bool measure) {
+            return released([&] { return seconds_of([&] { e.run(steps, measure); }); });
+          },
+          "steps"_a, "measure"_a, "Returns its time in seconds, without that for Python's lock.")
+      .def(
+          "compare",
+          [](Engine& e, const std::vector<std::uint64_t>& steps, std::uint64_t rest, bool measure,
+             std::uint32_t insertions) {
+            std::vector<std::int32_t> counts;
+            std::vector<double> tests, sums;
+            const double seconds = released([&] {
+              return seconds_of([&] {
+                for (const std::uint64_t some : steps) {
+                  if (some) e.run(some, measure);
+                  append(counts, e.counts());
+                  for (std::size_t kind = 0; kind < e.capacities().size(); ++kind)
+                    append(tests,
+                           e.insert_test_molecules(insertions, static_cast<int>(kind), false));
+                }
+                if (rest) e.run(rest, measure);
+                if (measure) sums = e.sums();
+              });
+            });
+            return nb::make_tuple(seconds, array_of(std::move(counts)), array_of(std::move(tests)),
+                                  array_of(std::move(sums)));
+          },
+          "steps"_a, "rest"_a, "measure"_a, "insertions"_a,
+          "Its time as `run`, and after each of these numbers of steps, before the rest of them: "
+          "counts, [systems][species], and sums over test molecules, [species][systems][2]; with "
+          "`measure` the sums at the end. One call, because threads wait for Python's lock after "
+          "each.")
       .def("set_max_displacement", &Engine::set_max_displacement, "angstrom"_a)
       .def("set_trials", &Engine::set_trials, "positions"_a, "orientations"_a,
            nb::call_guard<nb::gil_scoped_release>())

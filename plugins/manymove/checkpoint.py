@@ -14,11 +14,12 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manymove import files
+from manymove import arguments, files
 
 FORMAT = 1
 _RECORDS = "records"
@@ -119,6 +120,55 @@ def kind_of(path: PathLike) -> str:
     """
     with open(path, "rb") as file, refused(path, "a simulation"), zipfile.ZipFile(file) as archive:
         return files.printable(str(json.loads(str(_member(archive, "header")))["kind"]))
+
+
+# ---- folders of several files --------------------------------------------------------------------
+
+# The folders of the last states and of the next ones take turns; a JSON file names the last ones.
+_STATES = "states-0", "states-1"
+
+
+def next_states(contents: Path, own: bool, what: str) -> str:
+    """The name of the folder of the next states, which are written before the JSON file is.
+
+    Args:
+        contents: path of the JSON file.
+        own: whether the states in the folder may be replaced.
+        what: what the folder holds, for errors.
+
+    Raises:
+        FileExistsError: the folder has the states of another object.
+    """
+    if contents.exists() and not own:
+        raise FileExistsError(
+            f"{contents.parent} has another {what}: load it, choose another folder, or save with "
+            "overwrite=True"
+        )
+    try:
+        held = json.loads(contents.read_text())["states"]
+    except (OSError, ValueError, LookupError, TypeError):
+        held = None
+    return _STATES[held == _STATES[0]]
+
+
+def read_contents(contents: Path, what: str) -> dict[str, Any]:
+    """The content of the JSON file, whose "states" name the folder of the last states.
+
+    Raises:
+        FileNotFoundError: there is no file.
+        OSError: the file cannot be read.
+        ValueError: the file is damaged.
+    """
+    try:
+        held = dict(json.loads(contents.read_text()))
+        arguments.one_of("states", held["states"], _STATES)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{contents.parent} has no {what}: {contents.name} is missing"
+        ) from None
+    except (ValueError, LookupError, TypeError) as error:
+        raise ValueError(f"{contents} is damaged: {error}") from None
+    return held
 
 
 # ---- arguments of a class in a header ------------------------------------------------------------

@@ -6,7 +6,6 @@ docs/theory/replica_exchange.md has the proof.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 import warnings
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import arguments
+from manymove import arguments, checkpoint
 from manymove.adsorption import Adsorption
 from manymove.attributes import CheckedAttributes, Uncopied
 from manymove.checkpoint import PathLike
@@ -390,22 +389,11 @@ class ReplicaExchange(Uncopied, CheckedAttributes):
             OSError: a file cannot be written.
         """
         where = Path(folder).absolute()
-        contents = where / _CONTENTS
-
-        def present() -> str:
-            if contents.exists() and where != self._folder and not overwrite:
-                raise FileExistsError(
-                    f"{folder} has another exchange: load it, choose another folder, or save with "
-                    "overwrite=True"
-                )
-            try:
-                return str(json.loads(contents.read_text())["states"])
-            except (OSError, ValueError, LookupError, TypeError):
-                return ""
-
+        contents, own = where / _CONTENTS, overwrite or where == self._folder
         world = self._replicas._world
-        (held,) = world.agree(lambda: [present()] if world.rank == 0 else [])
-        states = "states-1" if held == "states-0" else "states-0"
+        (states,) = world.agree(
+            lambda: [checkpoint.next_states(contents, own, "exchange")] if world.rank == 0 else []
+        )
         self._replicas.save(where / states, overwrite=True)
         self._replicas._on_first(lambda: write_json(contents, self._contents(states)))
         self._folder = where
@@ -436,14 +424,8 @@ class ReplicaExchange(Uncopied, CheckedAttributes):
             ValueError: a file is damaged.
         """
         where = Path(folder).absolute()
-        try:
-            held = json.loads((where / _CONTENTS).read_text())
-            states = arguments.one_of("states", held["states"], ("states-0", "states-1"))
-        except FileNotFoundError:
-            raise FileNotFoundError(f"{folder} has no exchange: {_CONTENTS} is missing") from None
-        except (ValueError, LookupError, TypeError) as error:
-            raise ValueError(f"{where / _CONTENTS} is damaged: {error}") from None
-        replicas = Replicas.load(where / states, **place)
+        held = checkpoint.read_contents(where / _CONTENTS, "exchange")
+        replicas = Replicas.load(where / held["states"], **place)
         try:
             self = cls(replicas, held["every"], seed=held["seed"])
             self._done = arguments.steps("exchanges", held["exchanges"])

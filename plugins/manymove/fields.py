@@ -8,19 +8,22 @@ A point or a direction has as many components as the box has edges.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
 from manymove import arguments
+from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
 from manymove.settings import Group
 
 __all__ = ["Cylinder", "HardWall", "HarmonicWall", "LJ93Wall", "Linear", "Plane", "Sphere",
-           "Springs"]  # fmt: skip
+           "Springs", "from_json"]  # fmt: skip
 
 ARRAYS = ("field_values", "field_points")
 
@@ -49,6 +52,13 @@ def _points(name: str, value: Any) -> np.ndarray:
     if found.ndim != 2 or found.shape[1] not in (2, 3) or not np.isfinite(found).all():
         raise ParameterError(name, "must be finite coordinates, (N, D)")
     return found
+
+
+def _flag(name: str, value: Any) -> bool:
+    """A check of True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
 
 
 def _three(point: Sequence[float] | None) -> list[float]:
@@ -87,7 +97,7 @@ class Sphere(Group):
 
     radius: Annotated[float, arguments.positive_and_finite]
     origin: Annotated[tuple[float, ...] | None, _point] = None
-    inside: bool = True
+    inside: Annotated[bool, _flag] = True
 
     def _parameters(self) -> dict[str, Any]:
         return {
@@ -112,7 +122,7 @@ class Cylinder(Group):
     radius: Annotated[float, arguments.positive_and_finite]
     axis: Annotated[tuple[float, ...], _point] = (0.0, 0.0, 1.0)
     origin: Annotated[tuple[float, ...] | None, _point] = None
-    inside: bool = True
+    inside: Annotated[bool, _flag] = True
 
     def _parameters(self) -> dict[str, Any]:
         return {
@@ -256,6 +266,48 @@ class Springs(Group, Field):
 
     def _described(self, radii: Any, dimensions: int) -> Described:
         return {"kind": "springs"}, self.stiffness, self.points
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+_KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (HardWall, HarmonicWall, LJ93Wall, Linear, Springs, Plane, Sphere, Cylinder)
+}
+
+
+def from_json(path: PathLike) -> tuple[Field, ...]:
+    """Read the fields of a JSON file, which is a list of objects. An object has the name of a class
+    of this module as its "kind", and the arguments of the class. A surface is such an object.
+
+    Args:
+        path: path of the file.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the file is not JSON, or has something that is not a field.
+    """
+    try:
+        listed = json.loads(Path(path).read_text("utf-8-sig"))
+        fields = [_made(each) for each in (listed if isinstance(listed, list) else [listed])]
+        for each in fields:
+            if not isinstance(each, Field):
+                raise ValueError(f"{type(each).__name__} is a surface; it belongs to a wall")
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    return tuple(fields)
+
+
+def _made(given: Any) -> Any:
+    """The field or the surface of an object in a JSON file."""
+    values = dict(given) if isinstance(given, dict) else {}
+    kind = values.pop("kind", None)
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ValueError(f"{given!r} needs a kind, which is {', '.join(_KINDS)}")
+    try:
+        return _KINDS[kind](**{n: _made(v) if n == "surface" else v for n, v in values.items()})
+    except TypeError as error:  # an unknown or a missing argument
+        raise ValueError(f"{kind}: {str(error).removeprefix(f'{kind}.__init__() ')}") from error
 
 
 # ---- what the engine and checkpoints have --------------------------------------------------------

@@ -68,7 +68,8 @@ class Course:
 
         Args:
             length: number of cycles, sweeps or steps.
-            run: function that runs a number of them.
+            run: function that runs a number of them. It may return the seconds of the engine, which
+                do not include the wait for other threads of Python.
             limit: function that returns the length of a piece that is at most its argument.
         """
         s, done = self._simulation, 0
@@ -77,10 +78,10 @@ class Course:
             most = min((every - now % every for every in self.intervals), default=length)
             piece = limit(max(1, min(length - done, most, int(s._pace * _PIECE * s._longer))))
             started = time.perf_counter()
-            run(piece)
+            seconds = run(piece)
             elapsed = time.perf_counter() - started
             s._seconds += elapsed
-            s._pace = piece / max(elapsed, 1e-9)
+            s._pace = piece / max(seconds or elapsed, 1e-9)
             done += piece
             self.call()
             self.end_piece()

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 import pytest
-from adsorption_model import agrees, is_poisson, nearest, small_framework, state
+from adsorption_model import agrees, is_poisson, molecules_in, nearest, small_framework, state
 from chain_growth import (
     GrowingChains,
     bend_density,
@@ -25,7 +25,7 @@ from chain_growth import (
     torsion_density,
     torsions_of,
 )
-from flat_settings import of_adsorption
+from damage import change_checkpoint
 from laws import another
 from machine import on_gpu, runnable_simd_levels
 
@@ -48,26 +48,21 @@ ROUND, PAIR = Chain("round", [C, D, C], bonds=1.3), Chain("pair", [C, D], bonds=
 BALL = Molecule("ball", [Site("E", (0.0, 0.0, 0.0), 80.0, 2.4)])
 LAWS = ForceField({"O": (90.0, 2.6), "Si": (60.0, 2.4)})
 INSIDE = dict(
-    cutoff=4.0, systems=256, grid_spacing=0.25, barrier=None, seed=1, device="cpu", threads=2,
-    temperature=TEMPERATURE, method="plj",
+    cutoff=4.0, systems=256, grid_spacing=0.25, threads=2, temperature=TEMPERATURE, method="plj",
 )  # fmt: skip
 
 
 def alone(chain: str | Chain, molecules=1, **settings) -> Adsorption:
     """Molecules in an empty box."""
-    defaults = dict(adsorbates=chain, box=(30.0, 31.0, 32.0), method="plj", seed=5, device="cpu",
-                    threads=2, temperature=TEMPERATURE, systems=4000)  # fmt: skip
-    return Adsorption(**of_adsorption(molecules=molecules, **{**defaults, **settings}))
+    settings = {"method": "plj", "seed": 5, "threads": 2, "systems": 4000, **settings}
+    settings = {"temperature": TEMPERATURE, "adsorbates": chain, **settings}
+    return molecules_in((30.0, 31.0, 32.0), molecules, **settings)
 
 
 def inside(chain=ROUND, molecules=0, **settings) -> Adsorption:
     """Molecules in the small framework."""
-    defaults = dict(adsorbates=chain, force_field=LAWS, **INSIDE)
-    return Adsorption(
-        **of_adsorption(
-            framework=small_framework(), molecules=molecules, **{**defaults, **settings}
-        )
-    )
+    settings = {"adsorbates": chain, "force_field": LAWS, **INSIDE, **settings}
+    return molecules_in(small_framework(), molecules, **settings)
 
 
 def chi_squared(values: np.ndarray, edges: np.ndarray, density) -> float:
@@ -396,13 +391,10 @@ def test_checkpoints_continue_to_the_same_bits(tmp_path, device):
     assert again.ideal_weights == part.ideal_weights
     again.run(350)
     assert everything(again) == everything(whole)
-    with np.load(tmp_path / "state") as file:
-        arrays = dict(file)
-    arrays["shapes"][:3] += 0.1
-    with open(tmp_path / "bent", "wb") as file:
-        np.savez(file, **arrays)
+    bend = lambda arrays, header: arrays["shapes"].__setitem__(0, arrays["shapes"][0] + 0.1)  # noqa: E731
+    change_checkpoint(tmp_path / "state", bend)
     with pytest.raises(ValueError):
-        Adsorption.load(tmp_path / "bent", device="cpu")
+        Adsorption.load(tmp_path / "state", device="cpu")
 
 
 def test_an_interrupted_run_is_between_two_steps():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 import time
@@ -10,6 +9,7 @@ import time
 import numpy as np
 import pytest
 from adsorption_model import GAS, cif, make, nearest, pair_energy, small_framework, state
+from damage import change_checkpoint
 from machine import on_gpu, runnable_simd_levels
 
 from manymove import Adsorption, _core
@@ -360,13 +360,13 @@ def test_reference_is_for_the_cpu_only():
 
 def test_damaged_checkpoints_are_refused(tmp_path):
     path = tmp_path / "state"
-    make(systems=3).save(path)
-    content = dict(np.load(path))
-    header = json.loads(str(content["header"]))
-    for change in ({"sites": content["sites"][:-3]}, {"counts": content["counts"] + 9},
-                   {"header": json.dumps({**header, "format": 99})}):  # fmt: skip
-        with open(path, "wb") as file:
-            np.savez(file, **{**content, **change})
+    make(systems=3).save(tmp_path / "whole")
+    for edit in (
+        lambda arrays, header: arrays.update(sites=arrays["sites"][:-3]),
+        lambda arrays, header: arrays.update(counts=arrays["counts"] + 9),
+        lambda arrays, header: header.update(format=99),
+    ):
+        change_checkpoint(tmp_path / "whole", edit, path)
         with pytest.raises(ValueError, match="checkpoint"):
             Adsorption.load(path, device="cpu")
     path.write_bytes(b"nonsense")

@@ -34,23 +34,30 @@ def found(output):
     return held.comparisons, records.tolist(), [summary[name] for name in RESULTS]
 
 
-def test_records_become_longer_and_an_interrupted_run_has_the_same(words, tmp_path, monkeypatch):
+@pytest.mark.parametrize("compared", [True, False])
+def test_records_become_longer_and_an_interrupted_run_has_the_same(
+    compared, words, tmp_path, monkeypatch
+):
     """The records have one step up to step 40, two up to step 80, and then four."""
     assert cli.run([*words, "--output", str(tmp_path / "whole")]) == 0
     comparisons, records, summary = found(tmp_path / "whole")
     assert comparisons == 40 + 20 + 5
     assert [row[0] for row in records] == [*range(4, 101, 4)]
-    run = Adsorption.run
+    compare = Adsorption._compare
     for stop in (20, 39, 40, 42, 80, 84):
 
-        def interrupted(a, steps, *given, at=stop, **named):
-            run(a, steps, *given, **named)
+        def interrupted(a, steps, tests, at=stop, **options):
+            if not compared and a.samples + sum(steps) == at:
+                a.core.run(sum(steps), True)
+                raise KeyboardInterrupt
+            seconds = compare(a, steps, tests, **options)
             if a.samples == at:
                 raise KeyboardInterrupt
+            return seconds
 
         output = tmp_path / f"cut {stop}"
         with monkeypatch.context() as patch:
-            patch.setattr(Adsorption, "run", interrupted)
+            patch.setattr(Adsorption, "_compare", interrupted)
             assert cli.run([*words, "--output", str(output)]) == 130
         assert cli.run(["adsorption", "--resume", "--quiet", "--output", str(output)]) == 0
         assert repr(found(output)) == repr((comparisons, records, summary))  # some are NaN

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 import pytest
-from adsorption_model import agrees, small_framework, state
+from adsorption_model import agrees, molecules_in, small_framework, state
 from flat_settings import of_adsorption
 from machine import on_gpu
 
@@ -38,17 +38,8 @@ OPEN = dict(
 
 
 def mixture(kinds, fugacity, *, steps=500, systems=256, device="cpu", **settings) -> Adsorption:
-    a = Adsorption(
-        **of_adsorption(
-            framework=small_framework(),
-            molecules=[0] * len(kinds),
-            adsorbates=kinds,
-            fugacity=fugacity,
-            systems=systems,
-            device=device,
-            **{**OPEN, **settings},
-        )
-    )
+    settings = {**OPEN, "systems": systems, "device": device, **settings}
+    a = molecules_in(small_framework(), [0] * len(kinds), kinds, fugacity=fugacity, **settings)
     a.equilibrate(400)
     a.run(steps)
     return a

@@ -7,10 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from adsorption_model import make
-from flat_settings import of_adsorption
+from adsorption_model import make, molecules_in
 
-from manymove import Adsorption, cli
+from manymove import cli
 from manymove.adsorption import CO2, N2, TRAPPE_ZEO, DensityMap, write_structure
 
 # ---- maps and structures -------------------------------------------------------------------------
@@ -56,16 +55,7 @@ CELL = dict(cells=(1, 1, 1), cutoff=4.0, systems=2, grid_spacing=1.0, seed=1, de
 
 def test_structures_have_the_atoms_and_the_molecules(tmp_path):
     gemmi = pytest.importorskip("gemmi")
-    a = Adsorption(
-        **of_adsorption(
-            framework="MFI",
-            molecules=[2, 1],
-            adsorbates=[CO2, N2],
-            force_field=TRAPPE_ZEO,
-            method="plj",
-            **CELL,
-        )
-    )
+    a = molecules_in("MFI", [2, 1], [CO2, N2], force_field=TRAPPE_ZEO, method="plj", **CELL)
     for system in (0, 1):
         write_structure(tmp_path / "s.cif", a, system)
         write_structure(tmp_path / "s.pdb", a, system)

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from adsorption_model import small_framework
-from flat_settings import of_adsorption
+from adsorption_model import molecules_in, small_framework
 
 from manymove import Adsorption, EnergyGrid, Interactions
 from manymove.adsorption import (
@@ -159,17 +158,8 @@ def test_a_file_of_the_package_has_molecules_and_adsorbates(tmp_path):
 
 def test_names_and_paths_are_adsorbates(tmp_path):
     def energy(given, **more):
-        return Adsorption(
-            **of_adsorption(
-                molecules=(2, 1),
-                adsorbates=given,
-                box=(25.0, 25.0, 25.0),
-                systems=2,
-                seed=1,
-                device="cpu",
-                threads=1,
-                **more,
-            )
+        return molecules_in(
+            (25.0, 25.0, 25.0), (2, 1), given, systems=2, threads=1, **more
         ).energies.tolist()
 
     path = written(tmp_path, "CO2.json", RASPA3)
@@ -348,29 +338,9 @@ def test_charges_without_effect_are_refused():
 
 def test_an_ewald_sum_without_charges_is_refused():
     with pytest.raises(ValueError, match="ewald: the molecules have no charges, so it has no eff"):
-        Adsorption(
-            **of_adsorption(
-                molecules=2,
-                adsorbates="C2H6",
-                box=(25.0, 25.0, 25.0),
-                ewald=(0.3, 2.0),
-                systems=1,
-                seed=1,
-                device="cpu",
-            )
-        )
+        molecules_in((25.0, 25.0, 25.0), 2, "C2H6", ewald=(0.3, 2.0), systems=1)
 
 
 def test_an_ewald_sum_without_waves_is_refused():
     with pytest.raises(ValueError, match=r"k_max is 0\.2 / angstrom, below the smallest"):
-        Adsorption(
-            **of_adsorption(
-                molecules=1,
-                adsorbates=CO2,
-                box=(25.0, 25.0, 25.0),
-                ewald=(0.3, 0.2),
-                systems=1,
-                seed=1,
-                device="cpu",
-            )
-        )
+        molecules_in((25.0, 25.0, 25.0), 1, CO2, ewald=(0.3, 0.2), systems=1)

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from adsorption_model import GAS, agrees, cif, small_framework, state
+from adsorption_model import GAS, agrees, cif, molecules_in, small_framework, state
+from dipoles import CHARGES, DIPOLE, FIELD, LAWS, dipoles_in_small
 from ewald_sum import ewald_energy, framework_energy
 from flat_settings import of_adsorption
 from laws import another
@@ -33,11 +34,6 @@ from manymove.adsorption import (
 from manymove.adsorption.rigid import settled
 
 SKEWED = (21.0, 20.0, 19.0, 6.0, -5.0, 7.0)  # box with tilts
-DIPOLE = Molecule(
-    "dipole", (Site("P", (0, 0, 0.5), 80.0, 2.6, 0.1), Site("M", (0.1, 0, -0.4), 60.0, 2.4, -0.1))
-)
-LAWS, CHARGES = {"O": (90.0, 2.6), "Si": (60.0, 2.4)}, {"O": -0.1, "Si": 0.4}
-FIELD = ForceField(LAWS, CHARGES)
 
 
 def sites_of(a: Adsorption, system: int = 0):
@@ -79,19 +75,8 @@ def ran(method: str, steps: int = 300, **settings) -> Adsorption:
 
 
 def in_small(method: str, molecules: int = 1, **settings) -> Adsorption:
-    defaults = dict(
-        adsorbates=DIPOLE, force_field=FIELD, cutoff=4.0, systems=64, grid_spacing=0.25,
-        barrier=None, seed=1, device="cpu", threads=2, temperature=300.0, profile="y", bins=20,
-        ewald=(0.7, 3.0),
-    )  # fmt: skip
-    return Adsorption(
-        **of_adsorption(
-            framework=small_framework(),
-            molecules=molecules,
-            method=method,
-            **{**defaults, **settings},
-        )
-    )
+    settings = {"systems": 64, "profile": "y", "bins": 20, **settings}
+    return dipoles_in_small(molecules, method=method, **settings)
 
 
 # ---- energies ------------------------------------------------------------------------------------
@@ -104,22 +89,18 @@ def test_waters_have_the_energy_of_an_independent_ewald_sum():
     places = (lattice + 0.5 + random.uniform(-0.05, 0.05, (n, 3))) * edge / 5
     turns = random.normal(size=(n, 4))
     turns /= np.linalg.norm(turns, axis=1)[:, None]
-    a = Adsorption(
-        **of_adsorption(
-            molecules=n,
-            adsorbates=WATER,
-            box=3 * (edge,),
-            cutoff=7.1,
-            cells=(1, 1, 1),
-            systems=1,
-            precision="double",
-            barrier=1e9,
-            positions=places[None],
-            orientations=turns[None],
-            seed=1,
-            ewald=(0.72, 7.4),
-            device="cpu",
-        )
+    a = molecules_in(
+        3 * (edge,),
+        n,
+        WATER,
+        cutoff=7.1,
+        cells=(1, 1, 1),
+        systems=1,
+        precision="double",
+        barrier=1e9,
+        positions=places[None],
+        orientations=turns[None],
+        ewald=(0.72, 7.4),
     )
     # Another split between real space and waves, with all terms above 1e-12.
     assert a.energies[0] == pytest.approx(reference(a, alpha=0.68, waves=6.9), rel=1e-8)
@@ -128,20 +109,16 @@ def test_waters_have_the_energy_of_an_independent_ewald_sum():
 @pytest.mark.parametrize("box", [(20.0, 20.0, 20.0), SKEWED])
 @pytest.mark.parametrize("method", METHODS)
 def test_energies_are_those_of_the_configuration(method, box):
-    a = Adsorption(
-        **of_adsorption(
-            molecules=(12, 9),
-            adsorbates=[CO2, ETHANE],
-            box=box,
-            cutoff=9.0,
-            cells=(1, 1, 1),
-            systems=2,
-            method=method,
-            precision="double",
-            seed=4,
-            barrier=None,
-            device="cpu",
-        )
+    a = molecules_in(
+        box,
+        (12, 9),
+        [CO2, ETHANE],
+        cutoff=9.0,
+        cells=(1, 1, 1),
+        systems=2,
+        method=method,
+        precision="double",
+        seed=4,
     )
     for steps in (0, 60):
         a.run(steps)
@@ -153,20 +130,16 @@ def test_energies_are_those_of_the_configuration(method, box):
 @pytest.mark.parametrize("box", [(30.0, 27.0, 28.0), (30.0, 29.0, 28.0, 6.0, -5.0, 7.0)])
 @pytest.mark.parametrize("method", ["mdp", "mup"])
 def test_walks_by_the_mesh_change_the_energy_as_the_waves_do(method, box):
-    a = Adsorption(
-        **of_adsorption(
-            molecules=(30, 4),
-            adsorbates=[CO2, WATER],
-            box=box,
-            cutoff=9.0,
-            cells=(1, 1, 1),
-            systems=2,
-            method=method,
-            seed=4,
-            barrier=None,
-            device="cpu",
-            max_displacement=0.8,
-        )
+    a = molecules_in(
+        box,
+        (30, 4),
+        [CO2, WATER],
+        cutoff=9.0,
+        cells=(1, 1, 1),
+        systems=2,
+        method=method,
+        seed=4,
+        max_displacement=0.8,
     )
     start, exact = updated_energies(a)[1], reference(a, 1)
     assert start == pytest.approx(exact, abs=0.2)
@@ -198,19 +171,15 @@ def test_reading_energies_does_not_change_the_run(device):
 def co2_by_mesh(**settings):
     """k_max in units of its default: with 1.0 mdp takes the mesh, with 0.6 it does not."""
     alpha, k_max = 3.2 / 9.0, settings.pop("k_max", 1.0)
-    return Adsorption(
-        **of_adsorption(
-            molecules=32,
-            adsorbates=CO2,
-            box=(30.0, 27.0, 28.0),
-            cutoff=9.0,
-            systems=8,
-            seed=4,
-            barrier=None,
-            device="cpu",
-            ewald=(alpha, k_max * 6.4 * alpha),
-            **settings,
-        )
+    return molecules_in(
+        (30.0, 27.0, 28.0),
+        32,
+        CO2,
+        cutoff=9.0,
+        systems=8,
+        seed=4,
+        ewald=(alpha, k_max * 6.4 * alpha),
+        **settings,
     )
 
 
@@ -258,22 +227,8 @@ def test_waste_recycled_averages_err_by_the_mesh_of_one_step():
 def test_framework_energies_are_those_of_an_independent_ewald_sum(tilt):
     small = small_framework()
     f = Framework("small", small.cell, small.fractional, small.elements, 92.0, tilt)
-    a = Adsorption(
-        **of_adsorption(
-            framework=f,
-            molecules=20,
-            adsorbates=DIPOLE,
-            force_field=FIELD,
-            cutoff=4.0,
-            systems=1,
-            grid_spacing=0.1,
-            barrier=None,
-            seed=2,
-            device="cpu",
-            precision="double",
-            cells=(2, 2, 2),
-        )
-    )
+    settings = dict(force_field=FIELD, cutoff=4.0, grid_spacing=0.1, cells=(2, 2, 2), seed=2)
+    a = molecules_in(f, 20, DIPOLE, **settings, systems=1, precision="double")
     sites = a.site_positions()[0]
     cells = np.stack(np.meshgrid(*3 * [[-1, 0, 1, 2]]), -1).reshape(-1, 3)
     atoms = (f.fractional[:, None] + cells) @ f.edges
@@ -336,20 +291,16 @@ def test_single_sites_in_a_skewed_cell_have_the_henry_coefficient_of_right_angle
 
 def test_conventions_change_energies_as_they_should():
     def energy(field: ForceField) -> float:
-        a = Adsorption(
-            **of_adsorption(
-                molecules=2,
-                adsorbates=ETHANE,
-                force_field=field,
-                box=(30.0, 30.0, 30.0),
-                cutoff=6.0,
-                cells=(1, 1, 1),
-                positions=[[[1.0, 1, 1], [1, 5, 1]]],
-                systems=1,
-                precision="double",
-                seed=1,
-                device="cpu",
-            )
+        a = molecules_in(
+            (30.0, 30.0, 30.0),
+            2,
+            ETHANE,
+            force_field=field,
+            cutoff=6.0,
+            cells=(1, 1, 1),
+            positions=[[[1.0, 1, 1], [1, 5, 1]]],
+            systems=1,
+            precision="double",
         )
         return a.energies[0]
 
@@ -434,20 +385,16 @@ def test_open_systems_have_the_loading_of_test_molecules():
 
 def test_an_ideal_gas_fills_an_empty_box():
     ideal = Molecule("ideal", (Site("a", (0, 0, 0.5)), Site("b", (0, 0, -0.5))))
-    a = Adsorption(
-        **of_adsorption(
-            molecules=0,
-            adsorbates=ideal,
-            box=(20.0, 20.0, 20.0),
-            cutoff=5.0,
-            cells=(1, 1, 1),
-            fugacity=20.0,
-            method="plj",
-            systems=64,
-            seed=2,
-            device="cpu",
-            barrier=None,
-        )
+    a = molecules_in(
+        (20.0, 20.0, 20.0),
+        0,
+        ideal,
+        cutoff=5.0,
+        cells=(1, 1, 1),
+        fugacity=20.0,
+        method="plj",
+        systems=64,
+        seed=2,
     )
     a.equilibrate(500)
     a.run(2000)
@@ -525,20 +472,12 @@ def test_net_charges_are_named():
 
 
 def test_an_empty_box_keeps_its_edges():
-    a = Adsorption(
-        **of_adsorption(
-            molecules=2, adsorbates=CO2, box=(26.0, 27.0, 28.0), systems=1, seed=1, device="cpu"
-        )
-    )
+    a = molecules_in((26.0, 27.0, 28.0), 2, CO2, systems=1)
     assert a.box == (26.0, 27.0, 28.0)
     with pytest.raises(ValueError, match="no loading per mass"):
         _ = a.loading_mol_per_kg
     with pytest.raises(ValueError, match="cutoff"):
-        Adsorption(
-            **of_adsorption(
-                molecules=2, adsorbates=CO2, box=(20.0, 20.0, 20.0), systems=1, seed=1, device="cpu"
-            )
-        )
+        molecules_in((20.0, 20.0, 20.0), 2, CO2, systems=1)
 
 
 def test_charged_molecules_need_charges_of_the_framework():
@@ -590,33 +529,18 @@ def test_rigid_molecules_that_meet_their_own_image_are_refused(one, length):
             match=f"adsorbate 2: a molecule is {re.escape(str(length))} angstrom long, .* more "
             "than the width of the box, 26, minus the cutoff of 12: it would meet its own",
         ):
-            Adsorption(
-                **of_adsorption(
-                    molecules=[1, 1],
-                    adsorbates=[N2, one],
-                    box=3 * (26.0,),
-                    cells=(1, 1, 1),
-                    systems=2,
-                    method=method,
-                    seed=1,
-                    device="cpu",
-                )
-            )
+            molecules_in(3 * (26.0,), [1, 1], [N2, one], cells=(1, 1, 1), systems=2, method=method)
 
 
 def test_the_longest_rigid_molecule_has_the_energy_of_ewald():
-    a = Adsorption(
-        **of_adsorption(
-            molecules=1,
-            adsorbates=stick(13.99),
-            box=(26.0, 26, 26),
-            cells=(1, 1, 1),
-            seed=1,
-            systems=3,
-            precision="double",
-            ewald=(0.3, 3.0),
-            device="cpu",
-        )
+    a = molecules_in(
+        (26.0, 26, 26),
+        1,
+        stick(13.99),
+        cells=(1, 1, 1),
+        systems=3,
+        precision="double",
+        ewald=(0.3, 3.0),
     )
     for system in range(3):
         exact = reference(a, system, alpha=0.45, waves=4.5)
@@ -627,34 +551,21 @@ def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="no parameters for O"):
         in_small("mdp", force_field=ForceField({"Si": None}))
     with pytest.raises(ValueError, match="not a unit quaternion"):
-        Adsorption(
-            **of_adsorption(
-                molecules=1,
-                adsorbates=N2,
-                box=(25.0, 25, 25),
-                cells=(1, 1, 1),
-                systems=1,
-                seed=1,
-                positions=np.ones((1, 1, 3)),
-                orientations=np.ones((1, 1, 4)),
-                device="cpu",
-            )
+        molecules_in(
+            (25.0, 25, 25),
+            1,
+            N2,
+            cells=(1, 1, 1),
+            systems=1,
+            positions=np.ones((1, 1, 3)),
+            orientations=np.ones((1, 1, 4)),
         )
     with pytest.raises(ValueError, match="more than 7 / cutoff"):
         in_small("mdp", ewald=(2.0, 3.0))
     with pytest.raises(ValueError, match="box must be three lengths"):
         Adsorption(None, 1, adsorbates=N2, seed=1)
     with pytest.raises(ValueError, match="wide along a, less than twice the cutoff"):
-        Adsorption(
-            **of_adsorption(
-                molecules=1,
-                adsorbates=N2,
-                box=(25.0, 25, 25, 20, 0, 0),
-                cells=(1, 1, 1),
-                seed=1,
-                device="cpu",
-            )
-        )
+        molecules_in((25.0, 25, 25, 20, 0, 0), 1, N2, cells=(1, 1, 1))
     with pytest.raises(ValueError, match="from 1 to 8 sites, got 0"):
         Molecule("none", ())
 

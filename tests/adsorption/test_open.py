@@ -219,6 +219,26 @@ def test_an_interrupted_equilibration_goes_on_bit_for_bit(tmp_path, device):
     assert again.loading_from_test_molecules == whole.loading_from_test_molecules
 
 
+def test_one_call_of_the_engine_compares_as_several_do(device):
+    both = [
+        make("plj", [0, 0], **{**MIXTURE, "fugacity": [1000.0, 2000.0]}, systems=37, device=device)
+        for _ in range(2)
+    ]
+    one, several = (a.core for a in both)
+    seconds, counts, tests, totals = one.compare([30, 0, 17], 9, True, 20)
+    numbers, sums = [], []
+    for steps in (30, 0, 17):
+        several.run(steps, True)
+        numbers.append(several.counts())
+        sums += [several.insert_test_molecules(20, kind, False) for kind in range(2)]
+    several.run(9, True)
+    assert seconds > 0 and one.counters == several.counters
+    assert (counts == np.concatenate(numbers)).all() and counts.any()
+    assert (tests == np.concatenate(sums)).all() and tests.any()
+    assert (totals == several.sums()).all() and totals.any()
+    assert state(both[0]) == state(both[1])
+
+
 @pytest.mark.parametrize("equilibrated", [True, False])
 def test_a_checkpoint_without_the_spread_of_numbers_continues(equilibrated, tmp_path):
     """As earlier versions have written them."""

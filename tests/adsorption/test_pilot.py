@@ -8,31 +8,28 @@ import json
 
 import numpy as np
 import pytest
-from adsorption_model import agrees, small_framework, state
+from adsorption_model import agrees, state
 from commands import summary_of
-from flat_settings import of_adsorption
+from dipoles import DIPOLE, dipoles_in_small
 from machine import on_gpu, runnable_simd_levels
 from screenings import results, screened, two_frameworks
 
 from manymove import Adsorption, Steps, cli
-from manymove.adsorption import ForceField, Molecule, Site
+from manymove.adsorption import Molecule, Site
 from manymove.adsorption.input import arguments_of
 from manymove.adsorption.pilot import candidates
 from manymove.analysis.notation import Estimate
 
-DIPOLE = Molecule(
-    "dipole", (Site("P", (0, 0, 0.5), 80.0, 2.6, 0.1), Site("M", (0.1, 0, -0.4), 60.0, 2.4, -0.1))
-)
-FIELD = ForceField({"O": (90.0, 2.6), "Si": (60.0, 2.4)}, {"O": -0.1, "Si": 0.4})
-AUTO = dict(
-    molecules=0, adsorbates=DIPOLE, force_field=FIELD, cutoff=4.0, systems=128, grid_spacing=0.25,
-    barrier=None, seed=1, device="cpu", threads=2, temperature=300.0, ewald=(0.7, 3.0),
-    fugacity=200.0, method="plj", trial_positions="auto",
-)  # fmt: skip
 
-
-def opened(**settings) -> Adsorption:
-    return Adsorption(**of_adsorption(framework=small_framework(), **{**AUTO, **settings}))
+def opened(molecules=0, **settings) -> Adsorption:
+    settings = {
+        "systems": 128,
+        "fugacity": 200.0,
+        "method": "plj",
+        "trial_positions": "auto",
+        **settings,
+    }
+    return dipoles_in_small(molecules, **settings)
 
 
 def same(one: Estimate, other: Estimate) -> bool:

@@ -104,24 +104,28 @@ def test_systems_begin_and_end_on_a_gpu_while_a_kernel_of_others_runs():
         return filled(adsorbates=CO2, force_field=TRAPPE_ZEO, method="plj", fugacity=1.0,
                       device="cuda", seed=seed)[0]  # fmt: skip
 
-    def used(a: Adsorption) -> None:
-        a.compare_loading(10)
-        a.energy_drift()
+    def others(seed: int) -> float:
+        """Seconds in which systems are made, used and deleted."""
+        begin = time.perf_counter()
+        b = made(seed)
+        b.compare_loading(10)
+        b.energy_drift()
+        del b
+        gc.collect()
+        return time.perf_counter() - begin
 
     _core.prepare_for_threads(0, True)
     try:
         a = made(1)
-        used(a)  # the first use of a kernel loads it
+        others(2)  # the first use of a kernel loads it
+        wanted = 3.0 + 5 * others(3)
         begin = time.perf_counter()
         a._engine.run(2000, False)
-        steps = int(2000 * 3.0 / (time.perf_counter() - begin))  # about three seconds
+        steps = int(2000 * wanted / (time.perf_counter() - begin))
         thread = Thread(target=a._engine.run, args=(steps, False))
         thread.start()
         time.sleep(0.3)
-        b = made(2)
-        used(b)
-        del b
-        gc.collect()
+        others(4)
         assert thread.is_alive()
         thread.join()
     finally:

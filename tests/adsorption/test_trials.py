@@ -13,26 +13,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from adsorption_model import GAS, agrees, is_poisson, make, places, small_framework, state
-from flat_settings import of_adsorption
+from adsorption_model import GAS, agrees, is_poisson, make, molecules_in, places, state
+from damage import change_checkpoint
+from dipoles import DIPOLE, FIELD, dipoles_in_small
 from laws import another
 from machine import on_gpu, runnable_simd_levels
 from trial_chain import Chain
 
-from manymove import Adsorption, checkpoint, cli
+from manymove import Adsorption, cli
 from manymove.adsorption import CO2, ForceField, Molecule, Site
 from manymove.adsorption.adsorbates import Adsorbate
 from manymove.adsorption.averages import _MOVES as _REINSERTIONS
 from manymove.adsorption.averages import _TEST, _TESTED, Pooled
 
-DIPOLE = Molecule(
-    "dipole", (Site("P", (0, 0, 0.5), 80.0, 2.6, 0.1), Site("M", (0.1, 0, -0.4), 60.0, 2.4, -0.1))
-)
-FIELD = ForceField({"O": (90.0, 2.6), "Si": (60.0, 2.4)}, {"O": -0.1, "Si": 0.4})
-LOADED = dict(
-    adsorbates=DIPOLE, force_field=FIELD, cutoff=4.0, systems=256, grid_spacing=0.25, barrier=None,
-    seed=1, device="cpu", threads=2, temperature=300.0, ewald=(0.7, 3.0), fugacity=200.0,
-)  # fmt: skip
 MATES = Molecule(
     "mate", (Site("P", (0, 0, 0.2), 80.0, 2.6, 0.1), Site("M", (0, 0, -0.2), 60.0, 2.4, -0.1))
 )
@@ -42,14 +35,8 @@ ALONE = Adsorbate("alone", 0.0, 3.0, {"O": (160.0, 2.6), "Si": None})
 
 
 def opened(method: str = "plj", molecules=0, **settings) -> Adsorption:
-    return Adsorption(
-        **of_adsorption(
-            framework=small_framework(),
-            molecules=molecules,
-            method=method,
-            **{**LOADED, **settings},
-        )
-    )
+    settings = {"systems": 256, "fugacity": 200.0, **settings}
+    return dipoles_in_small(molecules, method=method, **settings)
 
 
 def without_interactions(name: str) -> Molecule:
@@ -63,22 +50,20 @@ def without_interactions(name: str) -> Molecule:
 def test_an_ideal_gas_has_a_poisson_distribution(method, device):
     if method == "metropolis" and device != "cpu":
         pytest.skip("metropolis is for CPUs")
-    a = Adsorption(
-        **of_adsorption(
-            molecules=0,
-            adsorbates=without_interactions("i"),
-            box=(20.0, 20.0, 20.0),
-            cutoff=9.0,
-            method=method,
-            systems=2000,
-            fugacity=20.0,
-            trial_positions=3,
-            trial_orientations=2,
-            reinsertion=0.1,
-            seed=3,
-            device=device,
-            threads=2,
-        )
+    a = molecules_in(
+        (20.0, 20.0, 20.0),
+        0,
+        without_interactions("i"),
+        cutoff=9.0,
+        method=method,
+        systems=2000,
+        fugacity=20.0,
+        trial_positions=3,
+        trial_orientations=2,
+        reinsertion=0.1,
+        seed=3,
+        device=device,
+        threads=2,
     )
     activity = a._parameters["species"][0]["activity"]
     a.equilibrate(120)
@@ -224,22 +209,19 @@ def test_reinsertions_of_closed_systems_keep_the_energy():
 
 def test_identity_changes_of_an_ideal_mixture_are_exact():
     kinds = [without_interactions(name) for name in "ab"]
-    a = Adsorption(
-        **of_adsorption(
-            molecules=[0, 0],
-            adsorbates=kinds,
-            box=(20.0, 20.0, 20.0),
-            cutoff=9.0,
-            method="plj",
-            systems=1000,
-            fugacity=[12.0, 4.0],
-            trial_positions=2,
-            exchange=0.2,
-            identity_change=0.6,
-            seed=3,
-            device="cpu",
-            threads=2,
-        )
+    a = molecules_in(
+        (20.0, 20.0, 20.0),
+        [0, 0],
+        kinds,
+        cutoff=9.0,
+        method="plj",
+        systems=1000,
+        fugacity=[12.0, 4.0],
+        trial_positions=2,
+        exchange=0.2,
+        identity_change=0.6,
+        seed=3,
+        threads=2,
     )
     a.equilibrate(150)
     a.run(150)
@@ -331,16 +313,16 @@ def test_a_checkpoint_of_molecules_whose_memory_has_grown_continues(tmp_path, de
 @pytest.mark.parametrize("damage", [0.0, 2.0, np.nan])
 def test_a_damaged_orientation_of_a_molecule_is_refused(damage, tmp_path):
     a = mixture(100, capacity=[1, 1])
-    a.save(tmp_path / "whole")
-    with np.load(tmp_path / "whole") as file:
-        arrays = dict(file)
-    header = json.loads(str(arrays.pop("header")))
+    a.save(tmp_path / "state")
     (system, species), slots = np.argwhere(a.counts > 0)[-1], sum(a.capacity)
     slot = system * slots + sum(a.capacity[:species]) + a.counts[system, species] - 1
-    arrays["orientations"][4 * slot : 4 * slot + 4] *= damage
-    checkpoint.write(tmp_path / "damaged", header.pop("kind"), header, **arrays)
+
+    def scale(arrays, header):
+        arrays["orientations"][4 * slot : 4 * slot + 4] *= damage
+
+    change_checkpoint(tmp_path / "state", scale)
     with pytest.raises(ValueError, match="an orientation is not a unit quaternion"):
-        Adsorption.load(tmp_path / "damaged", device="cpu")
+        Adsorption.load(tmp_path / "state", device="cpu")
 
 
 @on_gpu
@@ -433,23 +415,20 @@ def test_the_command_has_trials(tmp_path, capsys):
 
 def test_molecules_without_sites_at_their_center_turn_about_it():
     """Test molecules and weights of insertions agree for CO2, whose trials turn about carbon."""
-    a = Adsorption(
-        **of_adsorption(
-            molecules=0,
-            adsorbates=CO2,
-            box=(18.5, 18.5, 18.5),
-            cutoff=9.0,
-            method="plj",
-            systems=128,
-            fugacity=30.0,
-            temperature=300.0,
-            trial_positions=4,
-            trial_orientations=2,
-            seed=2,
-            force_field=ForceField(),
-            device="cpu",
-            threads=2,
-        )
+    a = molecules_in(
+        (18.5, 18.5, 18.5),
+        0,
+        CO2,
+        cutoff=9.0,
+        method="plj",
+        systems=128,
+        fugacity=30.0,
+        temperature=300.0,
+        trial_positions=4,
+        trial_orientations=2,
+        seed=2,
+        force_field=ForceField(),
+        threads=2,
     )
     a.equilibrate(60)
     a.run(60)

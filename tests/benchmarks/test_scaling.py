@@ -17,7 +17,7 @@ from manymove.lammps import host
 
 SMALL = ["--device", "cpu", "--seconds", "0.01"]
 SIZES = {"disks": 2500, "spheres": 500, "component": 2500, "dpd": 600}
-SIZES |= {"mixture": 500, "bonded": 600, "sheared": 600}
+SIZES |= {"mixture": 500, "bonded": 600, "sheared": 600, "charged": 900}
 SIZES |= {"electrolyte": 512, "tree": 512, "adsorption": 3}
 
 
@@ -32,7 +32,7 @@ def needs(algorithm):
             pytest.skip("no mpiexec")
     if algorithm == "component":
         pytest.importorskip("hoomd.manymove")
-    if algorithm in ("dpd", "bonded", "sheared") and host.missing():
+    if algorithm in ("dpd", "bonded", "sheared", "charged") and host.missing():
         pytest.skip(host.missing())
 
 

@@ -73,7 +73,7 @@ def test_a_resumed_run_is_that_of_one_go(finished, tmp_path, capsys):
     (tmp_path / "options.json").unlink()
     other = ["--resume", "--sweeps", 3000, "--replicas", 1, "--springs", 1]
     assert run(tmp_path, *FLUID, *other) == 2
-    assert "holds other fields than --walls, --gravity and --springs" in capsys.readouterr().err
+    assert "holds other fields than --walls, --gravity, --fields" in capsys.readouterr().err
 
 
 def test_a_stopped_run_has_the_records_of_one_go(finished, tmp_path, monkeypatch):

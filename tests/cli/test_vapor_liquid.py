@@ -58,6 +58,10 @@ def test_vapor_and_liquid(whole):
         assert published - 7 * error < value < 1.2 * published + 7 * error and error < 0.1 * value
         assert 0.02 < of["vapor_density"][0] < 0.1 and 0.5 < of["liquid_density"][0] < 0.65
     assert summary["pressure"][0] < summary["pressure"][1]
+    # The critical point of these data as etomica quotes it.
+    for name, published in (("temperature", 1.2172), ("density", 0.3079)):
+        value, error = (summary[f"critical_{name}{end}"] for end in ("", "_error"))
+        assert abs(value - published) < 7 * error < 0.5 * published
 
 
 def test_the_results_are_those_of_the_stored_records(whole):

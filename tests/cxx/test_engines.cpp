@@ -14,6 +14,7 @@
 #include "core/dpd/engine.h"
 #include "core/hard_particles/engine.h"
 #include "support/fluid.h"
+#include "support/lattices.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
@@ -23,27 +24,12 @@ namespace {
 
 // ---- hard disks, at a packing fraction of 0.6 ----
 
-hard_particles::Parameters disk_parameters(double edge) {
-  hard_particles::Parameters p;
-  p.dimensions = 2;
-  p.box[0] = edge;
-  p.box[1] = 2 * edge;
-  p.max_displacement = 0.1;
-  p.tile.fill(8);
-  p.seed = 17;
-  return p;
-}
-
-std::vector<double> square_lattice(const hard_particles::Parameters& p) {
-  const double spacing = std::sqrt(0.25 * std::acos(-1.0) / 0.6);
-  const auto nx = static_cast<int>(p.box[0] / spacing), ny = static_cast<int>(p.box[1] / spacing);
-  std::vector<double> xy;
-  for (int y = 0; y < ny; ++y)
-    for (int x = 0; x < nx; ++x) {
-      xy.push_back((x + 0.5) * p.box[0] / nx - p.box[0] / 2);
-      xy.push_back((y + 0.5) * p.box[1] / ny - p.box[1] / 2);
-    }
-  return xy;
+test::Start disks(int columns) {
+  test::Start s = test::lattice({columns, 2 * columns}, {1.144, 1.144});
+  s.parameters.max_displacement = 0.1;
+  s.parameters.tile.fill(8);
+  s.parameters.seed = 17;
+  return s;
 }
 
 // ---- electrolytes ----
@@ -199,10 +185,10 @@ Outcome flow(const Fluid& fluid, int ranks, int threads, int steps) {
 }  // namespace
 
 TEST("hard disks on four threads end where those on one do") {
-  const auto p = disk_parameters(60);
-  const auto xy = square_lattice(p);
+  const test::Start start = disks(52);
   const auto hash = [&](int threads) {
-    const auto engine = hard_particles::make_engine(xy.data(), xy.size() / 2, p, "cpu", threads);
+    const auto engine = hard_particles::make_engine(start.positions.data(), start.particles,
+                                                    start.parameters, "cpu", threads);
     engine->set_sampling({0.01, 20, 5, 10});
     engine->run(30);
     std::vector<std::uint64_t> cycles;
@@ -216,22 +202,19 @@ TEST("hard disks on four threads end where those on one do") {
 }
 
 TEST("hard disks shared among ranks with threads end where those of one engine do") {
-  const auto p = disk_parameters(40);
-  const auto xy = square_lattice(p);
-  const auto whole = hard_particles::make_engine(xy.data(), xy.size() / 2, p, "cpu", 1);
+  const test::Start s = disks(35);
+  const auto start = s.snapshot();
+  const auto whole = hard_particles::make_engine(start, s.particles, s.parameters, "cpu", 1);
   whole->run(30);
-  for (const int ranks : {2, 3}) {
-    hard_particles::Repair repair;
-    const auto start = hard_particles::make_snapshot(xy.data(), xy.size() / 2, p, repair);
+  for (const int ranks : {2, 3})
     test::run_communicators(ranks, [&](Communicator& communicator) {
       const auto* const whole_there = communicator.rank() == 0 ? &start : nullptr;
-      const auto engine =
-          hard_particles::make_engine(whole_there, xy.size() / 2, p, "cpu", 2, communicator);
+      const auto engine = hard_particles::make_engine(whole_there, s.particles, s.parameters, "cpu",
+                                                      2, communicator);
       engine->run(30);
       CHECK_EQUAL(engine->state_hash(), whole->state_hash());
       CHECK_EQUAL(engine->counters().accepted_moves, whole->counters().accepted_moves);
     });
-  }
 }
 
 TEST("ions on four threads end where those on one do, by brush, by reduction and one by one") {

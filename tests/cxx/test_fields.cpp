@@ -29,7 +29,7 @@ TEST("a checkpoint of adsorbates has each field of its snapshot") {
 
 TEST("each array of a host has a field in what ranks send each other of its particles") {
   const dpd::HostArrays arrays{};
-  std::size_t visited = 1;             // count
+  std::size_t visited = 2;             // count and axes of velocities
   std::size_t bytes = sizeof(double);  // the index and its padding
   dpd::for_each_field(arrays, [&](const char*, auto*, auto field) {
     ++visited;

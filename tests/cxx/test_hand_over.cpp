@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -19,6 +18,7 @@
 
 #include "core/hard_particles/hand_over_passes.h"
 #include "core/runtime/devices.h"
+#include "support/lattices.h"
 #include "support/memory.h"
 #include "support/ranks.h"
 #include "support/test.h"
@@ -31,32 +31,14 @@ namespace {
 
 constexpr std::uint32_t kElsewhere = 0xffffffffu;
 
-struct System {
-  Parameters parameters;
-  std::vector<double> positions;
-  std::size_t particles = 0;
+struct System : test::Start {
   double fourth = 0;  // component of all positions, which belongs to the host program
 };
 
-System lattice(std::vector<int> shape, double distance) {
-  System s;
-  Parameters& p = s.parameters;
-  p.dimensions = static_cast<int>(shape.size());
-  p.tile.fill(5);
-  p.seed = 17;
-  s.particles = 1;
-  for (std::size_t a = 0; a < shape.size(); ++a) {
-    p.box[a] = distance * shape[a];
-    s.particles *= static_cast<std::size_t>(shape[a]);
-  }
-  for (std::size_t i = 0; i < s.particles; ++i) {
-    std::size_t rest = i;
-    for (const int n : shape) {
-      const auto size = static_cast<std::size_t>(n);
-      s.positions.push_back(distance * (static_cast<double>(rest % size) + 0.5 - 0.5 * n));
-      rest /= size;
-    }
-  }
+System lattice(const std::vector<int>& shape, double distance) {
+  System s{test::lattice(shape, std::vector<double>(shape.size(), distance))};
+  s.parameters.tile.fill(5);
+  s.parameters.seed = 17;
   return s;
 }
 
@@ -211,10 +193,37 @@ Look look(HandOver& hand_over, const Domains& domains, const HeldParticles& held
   return hand_over.found();
 }
 
-Snapshot snapshot_of(const System& system) {
-  Repair repair;
-  return make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
-}
+// A rank of an engine that ranks share, with its host program.
+template <class Real = double>
+struct Rank {
+  Rank(Communicator& ranks, const System& system, const Domains& domains)
+      : Rank(ranks, system, domains, system) {}
+  // The host program has the particles at other places.
+  Rank(Communicator& ranks, const System& system, const Domains& domains, const System& of_host)
+      : domains(domains), start(system.snapshot()), host(ranks, of_host, domains) {
+    engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles, system.parameters,
+                         test::kDevice, 1, ranks);
+    hand_over = make_hand_over(ranks, test::kDevice);
+  }
+  Look look() { return ::look(*hand_over, domains, host.held()); }
+  void write(const std::array<double, 3>& reach) {
+    hand_over->write(*engine, domains, reach, false, true, host.held());
+  }
+  void write(const Look& found, double cells) { write(reach_of(*engine, found, cells)); }
+  // The host program migrates particles.
+  void migrate() {
+    hand_over->put_beyond_edges(domains, host.held());
+    hand_over->counts();  // waits for a GPU
+    host.migrate();
+    hand_over->restore(host.held());
+  }
+
+  const Domains& domains;
+  const Snapshot start;
+  Host<Real> host;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<HandOver> hand_over;
+};
 
 // What one rank has after each step.
 template <class Real>
@@ -229,7 +238,7 @@ Alone<Real> run_alone(const System& system, const Run& run) {
   Alone<Real> found;
   run_communicators(1, [&](Communicator& alone) {
     const auto engine =
-        make_engine(snapshot_of(system), system.particles, system.parameters, test::kDevice, 1);
+        make_engine(system.snapshot(), system.particles, system.parameters, test::kDevice, 1);
     const auto hand_over = make_hand_over(alone, test::kDevice);
     Host<Real> host(alone, system, whole);
     for (int step = 0; step < run.steps; ++step) {
@@ -246,14 +255,11 @@ Alone<Real> run_alone(const System& system, const Run& run) {
   return found;
 }
 
-// The host program migrates particles, which are then where the look has found them.
+// The particles are then where the look has found them.
 template <class Real>
-void migrate(HandOver& hand_over, const Domains& domains, Host<Real>& host, const Look& found) {
-  hand_over.put_beyond_edges(domains, host.held());
-  hand_over.counts();  // waits for a GPU
-  host.migrate();
-  hand_over.restore(host.held());
-  const Look migrated = look(hand_over, domains, host.held());
+void migrate(Rank<Real>& rank, const Look& found) {
+  rank.migrate();
+  const Look migrated = rank.look();
   CHECK(migrated.same() && migrated.trace == found.trace);
 }
 
@@ -268,29 +274,24 @@ template <class Real>
 void compare(const System& system, const std::array<std::vector<double>, 3>& fractions,
              const Run& run) {
   const Domains domains = domains_of(system.parameters, fractions);
-  const Snapshot start = snapshot_of(system);
   const Alone<Real> expected = run_alone<Real>(system, run);
   run_communicators(static_cast<int>(domains.ranks.size()), [&](Communicator& ranks) {
-    const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
-                                    system.parameters, test::kDevice, 1, ranks);
-    Host<Real> host(ranks, system, domains);
-    const auto hand_over = make_hand_over(ranks, test::kDevice);
+    Rank<Real> rank(ranks, system, domains);
     for (int step = 0; step < run.steps; ++step) {
-      hand_over->begin();
-      hand_over->look(domains, host.held(), true);
-      engine->start(static_cast<std::uint64_t>(run.cycles));
-      const Look before = hand_over->found();
+      rank.hand_over->begin();
+      rank.hand_over->look(domains, rank.host.held(), true);
+      rank.engine->start(static_cast<std::uint64_t>(run.cycles));
+      const Look before = rank.hand_over->found();
       CHECK(step == 0 || before.same());
-      hand_over->write(*engine, domains, reach_of(*engine, before, run.cycles), false, true,
-                       host.held());
-      const Look now = look(*hand_over, domains, host.held());
+      rank.write(before, run.cycles);
+      const Look now = rank.look();
       CHECK(now.same());
       CHECK_EQUAL(now.trace, expected.traces[static_cast<std::size_t>(step)]);
-      if (run.migrates || is_far(*engine, now)) migrate(*hand_over, domains, host, now);
-      const auto found = host.all();
+      if (run.migrates || is_far(*rank.engine, now)) migrate(rank, now);
+      const auto found = rank.host.all();
       CHECK(ranks.rank() > 0 || equal(found, expected.particles[static_cast<std::size_t>(step)]));
     }
-    const HandOverCounts counts = hand_over->counts();
+    const HandOverCounts counts = rank.hand_over->counts();
     CHECK(counts.sweep_seconds > 0 && counts.exchange_seconds > 0);
     std::uint64_t migrated = counts.migrated;
     ranks.sum(&migrated, 1);
@@ -304,13 +305,9 @@ template <class Real>
 void compare_ahead(const System& system, const std::array<std::vector<double>, 3>& fractions,
                    const Run& run) {
   const Domains domains = domains_of(system.parameters, fractions);
-  const Snapshot start = snapshot_of(system);
   const Alone<Real> expected = run_alone<Real>(system, run);
   run_communicators(static_cast<int>(domains.ranks.size()), [&](Communicator& ranks) {
-    const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
-                                    system.parameters, test::kDevice, 1, ranks);
-    Host<Real> host(ranks, system, domains);
-    const auto hand_over = make_hand_over(ranks, test::kDevice);
+    Rank<Real> rank(ranks, system, domains);
     std::chrono::duration<double> started{};
     const auto sees_step = [&](const Look& look, int step) {
       if (step < 0) return;
@@ -318,23 +315,21 @@ void compare_ahead(const System& system, const std::array<std::vector<double>, 3
       CHECK_EQUAL(look.trace, expected.traces[static_cast<std::size_t>(step)]);
     };
     for (int step = 0; step < run.steps; ++step) {
-      hand_over->begin();
+      rank.hand_over->begin();
       const auto before = std::chrono::steady_clock::now();
-      engine->start(static_cast<std::uint64_t>(run.cycles));
+      rank.engine->start(static_cast<std::uint64_t>(run.cycles));
       if (step > 0) started += std::chrono::steady_clock::now() - before;
-      const Look found = look(*hand_over, domains, host.held());
+      const Look found = rank.look();
       sees_step(found, step - 1);
-      if (step > 0 && (run.migrates || is_far(*engine, found)))
-        migrate(*hand_over, domains, host, found);
-      hand_over->write(*engine, domains, reach_of(*engine, found, run.cycles), false, true,
-                       host.held());
+      if (step > 0 && (run.migrates || is_far(*rank.engine, found))) migrate(rank, found);
+      rank.write(found, run.cycles);
     }
-    sees_step(look(*hand_over, domains, host.held()), run.steps - 1);
-    const auto found = host.all();
+    sees_step(rank.look(), run.steps - 1);
+    const auto found = rank.host.all();
     CHECK(ranks.rank() > 0 || equal(found, expected.particles.back()));
     // A CPU makes the cycles in start(). Nothing has been written before the first step.
-    const double seconds = hand_over->counts().sweep_seconds;
-    CHECK(seconds > 0 && (engine->runs_ahead() || seconds >= started.count()));
+    const double seconds = rank.hand_over->counts().sweep_seconds;
+    CHECK(seconds > 0 && (rank.engine->runs_ahead() || seconds >= started.count()));
   });
 }
 
@@ -408,7 +403,7 @@ class Gate {
 // could have overwritten what it reads. The first one overwrites nothing and must not wait.
 void read_late(const System& system, std::uint64_t cycles) {
   const auto engine =
-      make_engine(snapshot_of(system), system.particles, system.parameters, test::kDevice, 1);
+      make_engine(system.snapshot(), system.particles, system.parameters, test::kDevice, 1);
   engine->run(7);
   cudaStream_t stream;
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
@@ -461,7 +456,7 @@ TEST("cycles do not overwrite what a stream still reads, and the first one does 
 #else
   for (const System& system : {disks, spheres}) {
     const auto engine =
-        make_engine(snapshot_of(system), system.particles, system.parameters, test::kDevice, 1);
+        make_engine(system.snapshot(), system.particles, system.parameters, test::kDevice, 1);
     CHECK_THROWS(engine->follow(nullptr), std::logic_error, "in the memory of the host");
   }
 #endif
@@ -470,49 +465,45 @@ TEST("cycles do not overwrite what a stream still reads, and the first one does 
 TEST("sweeps are timed from begin() to the cycles' end, unless a look refuses them") {
   const System system = lattice({24, 60}, 1.2);
   run_communicators(1, [&](Communicator& alone) {
-    const auto engine =
-        make_engine(snapshot_of(system), system.particles, system.parameters, test::kDevice, 1);
     const Domains whole = domains_of(system.parameters, {});
-    Host<double> host(alone, system, whole);
-    const auto hand_over = make_hand_over(alone, test::kDevice);
+    Rank<> rank(alone, system, whole);
     const auto write = [&] {
-      hand_over->write(*engine, whole, reach_of(*engine, {}, 1), false, true, host.held());
-      return hand_over->counts().sweep_seconds;
+      rank.write({}, 1);
+      return rank.hand_over->counts().sweep_seconds;
     };
-    look(*hand_over, whole, host.held());
+    rank.look();
     CHECK_EQUAL(write(), 0);
-    hand_over->begin();
+    rank.hand_over->begin();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    engine->start(1);
-    CHECK(look(*hand_over, whole, host.held()).same());
+    rank.engine->start(1);
+    CHECK(rank.look().same());
     const double seconds = write();
     CHECK(seconds > 0.015 && seconds < 5);
-    hand_over->begin();
-    static_cast<double*>(host.held().arrays.position)[0] += 1e-3;
-    CHECK(!look(*hand_over, whole, host.held()).same());
+    rank.hand_over->begin();
+    static_cast<double*>(rank.host.held().arrays.position)[0] += 1e-3;
+    CHECK(!rank.look().same());
     CHECK_EQUAL(write(), seconds);
   });
 }
 
 TEST("cycles that are taken back do not count") {
   const System system = lattice({24, 60}, 1.2);
-  Repair repair;
-  const Snapshot start =
-      make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
+  const Domains domains = domains_of(system.parameters, {{{}, {0.5}, {}}});
   run_communicators(2, [&](Communicator& ranks) {
-    const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
-                                    system.parameters, test::kDevice, 1, ranks);
-    engine->start(2);
-    engine->start(3);
-    if (engine->runs_ahead())
-      engine->take_back();
+    const Rank<> rank(ranks, system, domains);
+    Engine& engine = *rank.engine;
+    engine.start(2);
+    engine.start(3);
+    if (engine.runs_ahead())
+      engine.take_back();
     else
-      CHECK_THROWS(engine->take_back(), std::logic_error, "when start() returns");
-    engine->enqueue(0);
-    const Counters counters = engine->counters();
-    const std::uint64_t cycles = engine->runs_ahead() ? 2 : 5;
+      CHECK_THROWS(engine.take_back(), std::logic_error, "when start() returns");
+    engine.enqueue(0);
+    const Counters counters = engine.counters();
+    const std::uint64_t cycles = engine.runs_ahead() ? 2 : 5;
     CHECK_EQUAL(counters.cycles, cycles);
-    const auto alone = make_engine(start, system.particles, system.parameters, test::kDevice, 1);
+    const auto alone =
+        make_engine(rank.start, system.particles, system.parameters, test::kDevice, 1);
     alone->run(cycles);
     CHECK_EQUAL(counters.trial_moves, alone->counters().trial_moves);
     CHECK_EQUAL(counters.accepted_moves, alone->counters().accepted_moves);
@@ -522,57 +513,41 @@ TEST("cycles that are taken back do not count") {
 TEST("with domains that are strips no more than the rows at their borders travel") {
   const System system = lattice({20, 200}, 1.2);
   const Domains domains = domains_of(system.parameters, {{{}, {0.5}, {}}});
-  Repair repair;
-  const Snapshot start =
-      make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
   run_communicators(2, [&](Communicator& ranks) {
-    const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
-                                    system.parameters, test::kDevice, 1, ranks);
-    Host<double> host(ranks, system, domains);
-    const auto hand_over = make_hand_over(ranks, test::kDevice);
+    Rank<> rank(ranks, system, domains);
     constexpr int kSteps = 50;
     for (int step = 0; step < kSteps; ++step) {
-      engine->enqueue(1);
-      const Look before = look(*hand_over, domains, host.held());
-      hand_over->write(*engine, domains, reach_of(*engine, before, 1), false, true, host.held());
-      hand_over->put_beyond_edges(domains, host.held());
-      hand_over->counts();  // waits for a GPU
-      host.migrate();
-      hand_over->restore(host.held());
+      rank.engine->enqueue(1);
+      rank.write(rank.look(), 1);
+      rank.migrate();
     }
     // Two borders, where strips and domains differ by half a tile and a particle can go a cell; 20
     // particles in a row of the lattice, of 20 bytes each.
-    const double bytes = static_cast<double>(hand_over->counts().bytes) / kSteps;
-    CHECK(bytes > 0 && bytes < 2 * (engine->grid().tile[1] / 2.0 + 1 + 1) * 20 * 20);
-    CHECK(hand_over->counts().messages <= kSteps);
+    const double bytes = static_cast<double>(rank.hand_over->counts().bytes) / kSteps;
+    CHECK(bytes > 0 && bytes < 2 * (rank.engine->grid().tile[1] / 2.0 + 1 + 1) * 20 * 20);
+    CHECK(rank.hand_over->counts().messages <= kSteps);
   });
 }
 
 TEST("positions do not travel between a GPU and the host") {
   const System system = lattice({60, 200}, 1.2);
   const Domains domains = domains_of(system.parameters, {{{0.5}, {}, {}}});  // half of them travel
-  Repair repair;
-  const Snapshot start =
-      make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
   run_communicators(2, [&](Communicator& ranks) {
-    const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
-                                    system.parameters, test::kDevice, 1, ranks);
-    Host<double> host(ranks, system, domains);
-    const auto hand_over = make_hand_over(ranks, test::kDevice);
-    engine->enqueue(1);
-    const Look here = look(*hand_over, domains, host.held());
+    Rank<> rank(ranks, system, domains);
+    rank.engine->enqueue(1);
+    const Look here = rank.look();
     for (int time = 0; time < 2; ++time) {
       std::int64_t nothing = 0;
       ranks.maximum(&nothing, 1);
       const std::uint64_t before = copied_bytes();  // of all ranks
       ranks.maximum(&nothing, 1);
-      hand_over->write(*engine, domains, reach_of(*engine, here, 1), false, true, host.held());
-      hand_over->put_beyond_edges(domains, host.held());
-      hand_over->restore(host.held());
-      hand_over->scale({1, 1, 1}, {72, 240, 1}, host.held());
+      rank.write(here, 1);
+      rank.hand_over->put_beyond_edges(domains, rank.host.held());
+      rank.hand_over->restore(rank.host.held());
+      rank.hand_over->scale({1, 1, 1}, {72, 240, 1}, rank.host.held());
       CHECK(copied_bytes() - before < 4096);
     }
-    CHECK(hand_over->counts().bytes > 60000);
+    CHECK(rank.hand_over->counts().bytes > 60000);
   });
 }
 
@@ -593,25 +568,17 @@ TEST("scaled positions stay in the box") {
 TEST("a particle that no rank was sent is an error") {
   const System system = lattice({20, 60}, 1.2);
   const Domains domains = domains_of(system.parameters, {{{}, {0.5}, {}}});
-  Repair repair;
-  const Snapshot start =
-      make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
   // A rank holds a particle that is far from its domain, of which the others do not know.
   System other = system;
   std::swap(other.positions[2 * 300 + 1], other.positions[2 * 900 + 1]);
-  CHECK_THROWS(run_communicators(2,
-                                 [&](Communicator& ranks) {
-                                   const auto engine = make_engine(
-                                       ranks.rank() == 0 ? &start : nullptr, system.particles,
-                                       system.parameters, test::kDevice, 1, ranks);
-                                   Host<double> host(ranks, other, domains);
-                                   const auto hand_over = make_hand_over(ranks, test::kDevice);
-                                   look(*hand_over, domains, host.held());
-                                   hand_over->write(*engine, domains, reach_of(*engine, {}, 1),
-                                                    false, true, host.held());
-                                   look(*hand_over, domains, host.held());
-                                 }),
-               std::runtime_error, "one was farther from its domain than a particle can go");
+  const auto hand_over = [&](Communicator& ranks) {
+    Rank<> rank(ranks, system, domains, other);
+    rank.look();
+    rank.write({}, 1);
+    rank.look();
+  };
+  CHECK_THROWS(run_communicators(2, hand_over), std::runtime_error,
+               "one was farther from its domain than a particle can go");
 }
 
 TEST("particles that arrive in place of others are an error of the program") {
@@ -619,7 +586,7 @@ TEST("particles that arrive in place of others are an error of the program") {
   const Domains whole = domains_of(system.parameters, {});
   const auto hand_over_twice = [&](Communicator& alone) {
     const auto engine =
-        make_engine(snapshot_of(system), system.particles, system.parameters, test::kDevice, 1);
+        make_engine(system.snapshot(), system.particles, system.parameters, test::kDevice, 1);
     Host<double> host(alone, system, whole);
     HeldParticles held = host.held();
     // The rank takes the particle at place 1 for particle 0, too.
@@ -638,32 +605,24 @@ TEST("particles that arrive in place of others are an error of the program") {
 TEST("a particle that another has moved is not put back by a migration") {
   const System system = lattice({20, 60}, 1.2);
   const Domains domains = domains_of(system.parameters, {{{}, {0.5}, {}}});
-  Repair repair;
-  const Snapshot start =
-      make_snapshot(system.positions.data(), system.particles, system.parameters, repair);
   run_communicators(2, [&](Communicator& ranks) {
-    const auto engine = make_engine(ranks.rank() == 0 ? &start : nullptr, system.particles,
-                                    system.parameters, test::kDevice, 1, ranks);
-    Host<double> host(ranks, system, domains);
-    const auto hand_over = make_hand_over(ranks, test::kDevice);
-    CHECK_THROWS(hand_over->write(*engine, domains, {}, false, true, host.held()), std::logic_error,
-                 "needs a look() at the");
-    look(*hand_over, domains, host.held());
-    const std::array<double, 3> everywhere{1e9, 1e9, 1e9};
-    hand_over->write(*engine, domains, everywhere, false, true, host.held());
-    const std::uint64_t before = look(*hand_over, domains, host.held()).trace;
-    auto* const position = static_cast<double*>(host.held().arrays.position);
+    Rank<> rank(ranks, system, domains);
+    CHECK_THROWS(rank.write({}), std::logic_error, "needs a look() at the");
+    rank.look();
+    rank.write({1e9, 1e9, 1e9});
+    const std::uint64_t before = rank.look().trace;
+    auto* const position = static_cast<double*>(rank.host.held().arrays.position);
     const double kept = position[1];
     position[1] = std::nextafter(kept, 2 * kept);  // as a migration rounds
-    CHECK(!look(*hand_over, domains, host.held()).same());
-    hand_over->restore(host.held());
-    hand_over->counts();  // waits for a GPU
+    CHECK(!rank.look().same());
+    rank.hand_over->restore(rank.host.held());
+    rank.hand_over->counts();  // waits for a GPU
     CHECK_EQUAL(position[1], kept);
-    const Look restored = look(*hand_over, domains, host.held());
+    const Look restored = rank.look();
     CHECK(restored.same() && restored.trace == before);
     position[1] = kept + 1e-9;
-    hand_over->restore(host.held());
-    hand_over->counts();
+    rank.hand_over->restore(rank.host.held());
+    rank.hand_over->counts();
     CHECK_EQUAL(position[1], kept + 1e-9);
   });
 }

@@ -7,45 +7,21 @@
 #include <vector>
 
 #include "core/hard_particles/engine.h"
+#include "support/lattices.h"
 #include "support/test.h"
 
 using namespace manymove::hard_particles;
+using namespace manymove::test;
 
 namespace {
 
-enum class Sizes { one, additive, table };
-
-struct Start {
-  Parameters parameters;
-  std::vector<double> positions;
-  std::size_t particles = 0;
-};
-
-// A lattice with `per_edge` particles along each edge.
-Start lattice(int dimensions, int per_edge, Sizes sizes) {
-  Start s;
-  Parameters& p = s.parameters;
-  p.dimensions = dimensions;
-  p.tile.fill(3);
-  p.moves_per_cell = 21;
-  p.seed = 19;
-  std::size_t n = 1;
-  for (int a = 0; a < dimensions; ++a) {
-    p.box[a] = (1.03 + 0.01 * a) * per_edge;
-    n *= static_cast<std::size_t>(per_edge);
-  }
-  s.particles = n;
-  for (std::size_t i = 0; i < n; ++i) {
-    std::size_t rest = i;
-    for (int a = 0; a < dimensions; ++a) {
-      const auto k = static_cast<double>(rest % static_cast<std::size_t>(per_edge));
-      rest /= static_cast<std::size_t>(per_edge);
-      s.positions.push_back(((k + 0.5) / per_edge - 0.5) * p.box[a]);
-    }
-    if (sizes == Sizes::additive) p.diameters.push_back(i == 0 ? 1 : 0.2 + 0.7 * (i % 7) / 7);
-    if (sizes == Sizes::table) p.types.push_back(static_cast<std::int32_t>(i % 3));
-  }
-  if (sizes == Sizes::table) p.contacts = {0.7, 1.0, 0.5, 1.0, 0.6, 0.8, 0.5, 0.8, 0.4};
+Start start(int dimensions, int per_edge, Sizes sizes) {
+  const auto axes = static_cast<std::size_t>(dimensions);
+  const std::vector<double> spacing{1.03, 1.04, 1.05};
+  Start s = lattice(std::vector<int>(axes, per_edge), spacing, sizes, 0.2);
+  s.parameters.tile.fill(3);
+  s.parameters.moves_per_cell = 21;
+  s.parameters.seed = 19;
   return s;
 }
 
@@ -54,7 +30,7 @@ Start lattice(int dimensions, int per_edge, Sizes sizes) {
 TEST("hard spheres and mixtures on four threads end where those on one do") {
   for (const int dimensions : {2, 3})
     for (const Sizes sizes : {Sizes::one, Sizes::additive, Sizes::table}) {
-      const Start s = lattice(dimensions, dimensions == 2 ? 24 : 8, sizes);
+      const Start s = start(dimensions, dimensions == 2 ? 24 : 8, sizes);
       const auto engine = [&](int threads) {
         return make_engine(s.positions.data(), s.particles, s.parameters, "cpu", threads);
       };
@@ -78,7 +54,7 @@ TEST("hard spheres and mixtures on four threads end where those on one do") {
 }
 
 TEST("former indices follow the particles that stay while others come and go") {
-  Start s = lattice(3, 6, Sizes::table);
+  Start s = start(3, 6, Sizes::table);
   Parameters& p = s.parameters;
   for (double& edge : p.box) edge *= 1.2;
   p.fugacities = {0.3, 0, 0};

@@ -6,28 +6,22 @@
 
 #include "core/hard_particles/constant_pressure/volume.h"
 #include "core/hard_particles/grid.h"
+#include "support/lattices.h"
 #include "support/test.h"
 
 using namespace manymove::hard_particles;
 
 namespace {
 
-// A simple cubic lattice of m^3 spheres (or m^2 disks) with edges of `spacing` diameters.
+// A simple cubic or square lattice with `m` particles along each edge.
 State crystal(int dimensions, int m, double spacing, bool ln_volume) {
-  Parameters p;
-  p.dimensions = dimensions;
-  for (int a = 0; a < dimensions; ++a) p.box[a] = m * spacing;
-  p.seed = 4;
-  p.beta_pressure = 8;
-  p.ln_volume = ln_volume;
-  std::vector<double> r;
-  for (int k = 0; k < (dimensions == 3 ? m : 1); ++k)
-    for (int j = 0; j < m; ++j)
-      for (int i = 0; i < m; ++i) {
-        const int at[3] = {i, j, k};
-        for (int a = 0; a < dimensions; ++a) r.push_back(((at[a] + 0.5) / m - 0.5) * p.box[a]);
-      }
-  return make_state(r.data(), r.size() / dimensions, p);
+  const auto axes = static_cast<std::size_t>(dimensions);
+  manymove::test::Start s =
+      manymove::test::lattice(std::vector<int>(axes, m), std::vector<double>(axes, spacing));
+  s.parameters.seed = 4;
+  s.parameters.beta_pressure = 8;
+  s.parameters.ln_volume = ln_volume;
+  return make_state(s.positions.data(), s.particles, s.parameters);
 }
 
 }  // namespace

@@ -129,6 +129,8 @@ SHORT = {
 def test_commands_run(page, tmp_path, monkeypatch, capsys):
     """One after the other in one folder, shortened, without pictures."""
     monkeypatch.chdir(tmp_path)
+    for file, text in re.findall(r"\ncat > (\S+) <<END\n(.*?)\nEND", page.read_text(), re.DOTALL):
+        Path(file).write_text(text)
     for words in arguments(page):
         if words[0] not in SHORT or (words[0] == "dpd" and lammps.host.missing()):
             continue

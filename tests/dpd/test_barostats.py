@@ -22,6 +22,7 @@ from dpd_scripts import (
     fluid,
     pick,
     resident,
+    state,
     two_types,
 )
 from lammps_host import THERMO, needs_lammps, run_lammps
@@ -67,8 +68,6 @@ def test_a_few_steps_are_those_of_the_host(name, precision, device, tmp_path):
 @pytest.mark.parametrize("name", ["npt", "berendsen"])
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_several_ranks(ranks, name, device, tmp_path):
-    if device == "cuda":
-        pytest.skip("a box that changes on several GPUs is refused by name")
     assert_ranks_of_lammps(SCRIPTS[name], ranks, device, tmp_path, "thermo 10\nrun 20\n")
 
 
@@ -85,7 +84,6 @@ def test_restart_continues(name, device, tmp_path):
 def test_a_box_that_changes_much(precision, device, tmp_path):
     """The box loses a fifth of its length, and lists of the engine have all pairs: LAMMPS finds the
     same forces at the same places. Cells along an edge, and parts of ranks, become other ones."""
-    ranks = 1 if device == "cuda" else 2
     press = "fix p all nph iso 150.0 150.0 0.3 ptemp 1.0\n"
     # Without friction and noise, so that the forces of a step are those of its end.
     script = (
@@ -99,7 +97,7 @@ pair_coeff 2 2 15.0 0.0 0.9
     )
     script += press + resident(device) + "thermo_style custom step lx pe\n"
     script += "thermo_modify norm no format float %.16g\n"
-    run = run_lammps(script + "run 100\nrun_style verlet\nrun 0\n", tmp_path, ranks)
+    run = run_lammps(script + "run 100\nrun_style verlet\nrun 0\n", tmp_path, 2)
     ours, host = run.thermo(0), run.thermo()
     assert STAYS in run.output
     assert ours["Lx"][-1] < 7.5
@@ -128,19 +126,17 @@ def test_output_does_not_count(name, device, tmp_path):
 @pytest.mark.parametrize("ranks", [1, 2])
 @pytest.mark.parametrize("name", ["npt", "nph with langevin", "berendsen, thermostat"])
 def test_stresses_of_particles(name, ranks, device, tmp_path):
-    if device == "cuda" and ranks > 1:
-        pytest.skip("a box that changes on several GPUs is refused by name")
     assert_stresses_of_lammps(SCRIPTS[name], device, tmp_path, TABLE, ranks)
 
 
-@pytest.mark.parametrize("name", ["npt", "berendsen"])
-def test_the_pressure_becomes_its_target(name, device, tmp_path):
+@pytest.mark.parametrize(("name", "ranks"), [("npt", 1), ("npt", 2), ("berendsen", 2)])
+def test_the_pressure_becomes_its_target(name, ranks, device, tmp_path):
     """The average over 10 time units; a state has a standard deviation of about 1.5."""
     script = SCRIPTS[name].replace("20.0 30.0", "20.0 20.0").replace("20.0 20.0", "12.0 12.0")
     script += resident(device) + "run 1000\n"
     script += "fix a all ave/time 1 1000 1000 c_thermo_press\n"
     script += "thermo_style custom step temp f_a vol\nrun 1000\n"
-    run = run_lammps(script, tmp_path)
+    run = run_lammps(script, tmp_path, ranks)
     assert_stays(run)
     assert run.thermo()["f_a"][-1] == pytest.approx(12.0, abs=0.5)
     assert run.thermo()["Volume"][-1] > 1.05 * 7**3
@@ -180,11 +176,25 @@ def test_what_is_not_served_is_named(reason, tmp_path):
     assert_named(OTHERS[reason], reason, tmp_path)
 
 
-def test_a_box_that_becomes_too_narrow_is_an_error(device, tmp_path):
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_box_that_becomes_too_narrow_is_an_error(ranks, device, tmp_path):
     script = two_types("block 0 3 0 9 0 9", atoms=240) + fluid() + NVE
     script += "fix p all press/berendsen x 900 900 0.1 modulus 900\n" + resident(device)
-    output = run_lammps(script + "run 200\n", tmp_path, fails=True).output
+    output = run_lammps(script + "run 200\n", tmp_path, ranks, fails=True).output
     assert "wide along x, less than twice the largest cutoff" in output
+
+
+@on_gpu
+def test_the_way_that_ghosts_take_does_not_change_a_bit(tmp_path):
+    script = SCRIPTS["berendsen, 2 % a step"].replace("double", "mixed")
+    first, *others = (
+        run_lammps(script + resident("cuda", way) + TABLE + "run 40\n" + END, tmp_path, ranks=2)
+        for way in ("overlap no", *(f"transport {name}" for name in ("host", "peer", "shared")))
+    )
+    for run in (first, *others):
+        assert_stays(run)
+        assert (state(run) == state(first)).all()
+        assert run.thermo()["Lx"][-1] == first.thermo()["Lx"][-1]
 
 
 @on_gpu

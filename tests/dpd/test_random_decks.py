@@ -23,9 +23,8 @@ def test_a_random_deck_is_that_of_lammps(seed, device, tmp_path):
     deck = RandomDeck(seed, tmp_path)
     end = THERMO.replace("press", "press ecoul ebond eangle edihed eimp")
     end += f"thermo 2\nrun {STEPS}\n{END}"
-    ranks = deck.ranks_on(device)
-    host = run_lammps(deck.script(ours=False) + end, tmp_path, ranks)
-    ours = run_lammps(deck.script(ours=True) + resident(device) + end, tmp_path, ranks)
+    host = run_lammps(deck.script(ours=False) + end, tmp_path, deck.ranks)
+    ours = run_lammps(deck.script(ours=True) + resident(device) + end, tmp_path, deck.ranks)
     assert_stays(ours)
     # Where the planes of an improper or of LAMMPS' opls nearly coincide, the force is a difference
     # that loses digits, or has the arc cosine of a number near 1: on few particles.

@@ -20,6 +20,7 @@ from dpd_scripts import (
     system,
 )
 from lammps_host import THERMO, Run, needs_lammps, run_lammps
+from machine import on_gpu
 
 pytestmark = needs_lammps
 
@@ -101,6 +102,52 @@ def test_temperatures_and_pressures_need_sums_only(ranks, device, tmp_path):
         int(n) for run in (sums, particles) for n in re.findall(r"(\d+) for what", run.output)
     ]
     assert not copied or copied[0] < copied[1] / 4
+
+
+PROFILES = """
+compute c1 all chunk/atom bin/1d z lower 0.2 units reduced
+compute c2 all chunk/atom bin/1d z lower 0.2 units reduced
+compute c3 all chunk/atom bin/1d z lower 0.2 units reduced
+compute c4 all chunk/atom bin/1d z lower 0.2 units reduced
+fix flow all ave/chunk 1 2 8 c1 vx density/number file flow format " %.16g"
+fix across all ave/chunk 2 2 4 c2 vz vy density/mass norm sample file across format " %.16g"
+fix warm all ave/chunk 1 3 4 c3 temp file warm format " %.16g"
+fix push all ave/chunk 4 1 4 c4 fx fz file push format " %.16g"
+thermo_modify format float %.16g
+"""
+
+
+@pytest.mark.parametrize("more", ["", "fix f all addforce 0.1 0 0\n"])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_profiles_read_what_they_average(ranks, more, device, tmp_path):
+    # A variable makes LAMMPS read all arrays.
+    script = SCRIPTS["bonds"] + more
+    output = "thermo_style custom step temp press\nthermo 3\n"
+    columns, everything, host = (
+        run_lammps(script + output + first + PROFILES + "run 16\n" + END, tmp_path, ranks)
+        for first in (resident(device), "variable x equal step\n" + resident(device), "")
+    )
+    assert_stays(columns)
+    assert (state(columns) == state(everything)).all()
+    for name, rows in (("flow", 2), ("across", 4), ("warm", 4), ("push", 5)):
+        ours, expected, of_host = (table(run, name) for run in (columns, everything, host))
+        assert len(ours) == 6 * rows
+        for a, b, c in zip(ours, expected, of_host, strict=True):
+            assert a == b
+            assert a == pytest.approx(c, rel=1e-8, abs=1e-8)
+    assert columns.thermo()["Temp"] == pytest.approx(everything.thermo()["Temp"], rel=1e-12)
+
+
+@on_gpu
+def test_profiles_copy_what_they_average(tmp_path):
+    """Three of the four samples need positions and a component of the velocities, and the end of
+    the run needs 84 bytes per particle."""
+    script = SCRIPTS["bonds"] + "compute c all chunk/atom bin/1d z lower 0.2 units reduced\n"
+    script += "fix flow all ave/chunk 1 4 8 c vx density/number\nthermo 0\n"
+    output = run_lammps(script + resident("cuda") + "run 8\n", tmp_path).output
+    (particles,) = map(int, re.findall(r"with (\d+) atoms", output))
+    (copied,) = map(int, re.findall(r"(\d+) for what", output))
+    assert copied == pytest.approx((3 * (24 + 8) + 84) * particles, rel=0.02, abs=2000)
 
 
 COLD = "velocity all scale 1e-12\npair_coeff * * 0.0 1.0\n"

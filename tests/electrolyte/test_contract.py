@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from damage import change_checkpoint
 from electrolytes import dense, trivalent
 from flat_settings import of_electrolytes
 from processes import SOON
@@ -278,11 +279,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
         Electrolyte.load(path)
     ions = make()
     ions.save(path)
-    with np.load(path) as file:
-        content = dict(file)
-    content["positions"] = content["positions"] + np.float32(0.5)
-    with open(path, "wb") as file:
-        np.savez(file, **content)
+    change_checkpoint(path, lambda arrays, _: arrays.update(positions=arrays["positions"] + 0.5))
     with pytest.raises(ValueError, match="coordinate"):
         Electrolyte.load(path, device="cpu")
     with pytest.raises(FileNotFoundError):

@@ -11,6 +11,7 @@ from typing import Any
 import ion_ranks_program
 import processes
 import pytest
+import rank_tasks
 from commands import MPIEXEC
 from documents import SUPPORT
 from processes import Job, on_ranks
@@ -74,15 +75,11 @@ def test_a_checkpoint_of_two_ranks_continues_on_any_number(two_ranks):
 
 
 def test_an_interrupt_on_one_rank_stops_all_at_one_sweep(two_ranks):
-    first, second = two_ranks[0]["interrupt"]
-    assert first == second
-    stopped, end, _ = first
-    assert 20 < stopped < 10**6 and end == stopped + 10
+    rank_tasks.assert_interrupted_together(two_ranks[0]["interrupt"])
 
 
 def test_an_error_is_one_of_all_ranks(two_ranks):
-    first, second = two_ranks[0]["errors"]
-    assert first == second
+    errors = two_ranks[0]["errors"]
     differ = "ValueError: the ranks have different ions or settings: give all of them the same"
     texts = {
         "other seeds": differ,
@@ -107,17 +104,12 @@ def test_an_error_is_one_of_all_ranks(two_ranks):
         "callbacks": "ValueError: the ranks of comm have different callbacks",
         "one number": "RankLost: rank 1 of 2: ValueError: valences, diameters and species must be",
     }
-    assert first.keys() == texts.keys() | {"kept", "continues"}
-    for name, text in texts.items():
-        assert text in first[name], name
-    assert first["kept"]
+    rank_tasks.assert_errors(errors, texts, "kept", "continues")
+    assert errors[0]["kept"]
 
 
 def test_a_rank_that_leaves_ends_the_run(tmp_path):
-    Job([*on_ranks(2), sys.executable, SUPPORT / PROGRAM, "lost", tmp_path]).failure(100)
-    left = tmp_path / "lost-0.json"  # mpiexec may have been faster than the timeout
-    if left.exists():
-        assert "RankLost after True: rank 1 of 2 has been silent for 3 s" in left.read_text()
+    rank_tasks.assert_a_lost_rank_ends_the_run(PROGRAM, tmp_path)
 
 
 def test_a_killed_rank_ends_the_job(tmp_path):
@@ -128,10 +120,6 @@ def test_a_killed_rank_ends_the_job(tmp_path):
 
 
 def test_one_rank_needs_no_other():
-    class Alone:
-        rank, size = 0, 1
-        Iallreduce = None
-
-    ions = ion_ranks_program.small(Alone(), ions=20, method="reduction")
+    ions = ion_ranks_program.small(rank_tasks.Alone(), ions=20, method="reduction")
     ions.run(1)
     assert ions.ranks == 1 and ions.method == "reduction"

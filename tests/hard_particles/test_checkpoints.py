@@ -1,4 +1,5 @@
-"""Checkpoints of `HardDisks`; files damaged at random are in io/test_robustness.py."""
+"""Checkpoints of `HardDisks`; files damaged at random are in io/test_robustness.py, and checkpoints
+of all hard particles in test_spheres.py."""
 
 from __future__ import annotations
 
@@ -7,49 +8,10 @@ import math
 
 import numpy as np
 import pytest
+from damage import change_checkpoint
 from hard_disks import make
 
 from manymove import HardDisks
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {
-            "max_displacement": 0.2,
-            "moves_per_cell": 3,
-            "rounds": 2,
-            "tile": 9,
-            "cell_width": 1.2,
-            "seed": 2**64 - 1,
-        },
-    ],
-)
-def test_a_loaded_checkpoint_goes_on_bit_for_bit(device, fluid, tmp_path, settings):
-    """With other threads and, where there is a GPU, from one device to the other."""
-    disks = make(fluid, device, **settings)
-    disks.run(33.3)
-    disks.save(tmp_path / "state")
-    saved = disks.state_hash
-    for _ in range(3):
-        disks.run(11.1)
-    others = [("cpu", 1), ("cpu", 3)] + [("cuda", None)] * (device == "cuda")
-    for other, threads in others:
-        loaded = HardDisks.load(tmp_path / "state", device=other, threads=threads)
-        assert loaded.state_hash == saved
-        assert (loaded.N, loaded.box, loaded.seed) == (disks.N, disks.box, disks.seed)
-        for name in ("max_displacement", "moves_per_cell", "rounds", "tile", "cells"):
-            assert getattr(loaded, name) == getattr(disks, name)
-        for _ in range(3):
-            loaded.run(11.1)
-        assert loaded.state_hash == disks.state_hash
-        assert np.array_equal(loaded.positions, disks.positions)
-        assert (loaded.trial_moves, loaded.accepted_moves, loaded.cycles) == (
-            disks.trial_moves,
-            disks.accepted_moves,
-            disks.cycles,
-        )
 
 
 def test_checkpoints_hold_the_settings_that_the_defaults_became(fluid, tmp_path):
@@ -178,18 +140,6 @@ def test_a_write_that_fails_leaves_the_old_checkpoint(fluid, tmp_path, monkeypat
     assert [file.name for file in tmp_path.iterdir()] == ["state"]
 
 
-def change(path, edit):
-    """Rewrite a checkpoint after edit(arrays, header)."""
-    with np.load(path) as file:
-        arrays = {name: file[name] for name in file.files}
-    header = json.loads(str(arrays["header"]))
-    edit(arrays, header)
-    if "header" in arrays:
-        arrays["header"] = json.dumps(header)
-    with open(path, "wb") as file:
-        np.savez(file, **arrays)
-
-
 def occupied(arrays):
     return np.flatnonzero(arrays["ids"] >= 0)
 
@@ -257,7 +207,7 @@ def test_a_damaged_checkpoint_is_refused(fluid, tmp_path, edit, message):
     disks = make(fluid)
     disks.run(5)
     disks.save(tmp_path / "state")
-    change(tmp_path / "state", edit)
+    change_checkpoint(tmp_path / "state", edit)
     with pytest.raises(ValueError, match=message):
         HardDisks.load(tmp_path / "state", device="cpu")
 

@@ -15,7 +15,7 @@ from hard_disks import closest_distance, lattice, make
 from machine import limits_address_space
 from processes import SOON, run, start
 
-from manymove import HardDisks
+from manymove import HardDisks, HardSpheres
 from manymove.hard_particles import hexagonal_packing, random_packing, square_packing
 
 
@@ -109,8 +109,9 @@ def test_the_unit_of_length_is_arbitrary(device, fluid, diameter):
 # ---- running -----------------------------------------------------------------------------------
 
 
-def test_run_stops_at_the_cycle_nearest_to_the_sweeps_asked_for(device, fluid):
-    disks = make(fluid, device)
+@pytest.mark.parametrize("kind, N", [(HardDisks, 400), (HardSpheres, 300)])
+def test_run_stops_at_the_cycle_nearest_to_the_sweeps_asked_for(device, kind, N):
+    disks = kind.random(N, 0.5, seed=1, device=device, threads=1)
     disks.run(0)
     assert disks.cycles == 0
     goal = 0
@@ -212,45 +213,53 @@ def test_an_exception_in_the_callback_leaves_a_valid_state(device, fluid, except
 
 INTERRUPTED = """
 import sys
-from manymove import HardDisks
-from manymove.hard_particles import random_packing
-positions, box = random_packing(int(sys.argv[2]), 0.65, seed=1)
-disks = HardDisks(positions, box, seed=1, device=sys.argv[1], threads=2)
-disks.run(1)
+from manymove import HardDisks, HardSpheres
+particles = {made}
+particles.run(1)
 print("running", flush=True)
 try:
-    disks.run(1e12)
+    particles.run(1e12)
 except KeyboardInterrupt:
     print("stopped", flush=True)
-    print(disks.cycles, disks.state_hash, disks.max_overlap(), disks.sweeps > 1, flush=True)
-    disks.run(1)
-    print("went on", flush=True)
+    print(particles.cycles, particles.state_hash, particles.max_overlap(), particles.sweeps > 1,
+          flush=True)
+    particles.run(1)
+    print("continued", flush=True)
 """
 
 
-@pytest.mark.parametrize("N", [10, 100_000])
-def test_ctrl_c_stops_a_run_that_would_take_days(device, N):
-    child = start([sys.executable, "-c", INTERRUPTED, device, N], stderr=subprocess.PIPE)
+SYSTEMS = (
+    "HardDisks.random(10, 0.6",
+    "HardDisks.random(100_000, 0.6",
+    "HardSpheres.fcc(32_000, 0.4",
+)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_ctrl_c_stops_a_run_that_would_take_days(device, system):
+    made = f"{system}, seed=1, device={device!r}, threads=2)"
+    code = INTERRUPTED.format(made=made)
+    child = start([sys.executable, "-c", code], stderr=subprocess.PIPE)
     try:
         assert child.stdout.readline().strip() == "running", child.stderr.read()
         time.sleep(0.5)
         sent = time.perf_counter()
         child.send_signal(signal.SIGINT)
         assert child.stdout.readline().strip() == "stopped", child.stderr.read()
-        assert time.perf_counter() - sent < SOON  # 0.1 s on an idle machine
+        assert time.perf_counter() - sent < SOON  # 0.6 s on an idle machine
         cycle, state_hash, overlap, moved = child.stdout.readline().split()
-        assert child.stdout.readline().strip() == "went on"
+        assert child.stdout.readline().strip() == "continued"
         assert child.wait(timeout=30) == 0
     finally:
         child.kill()
         child.communicate()
     assert moved == "True"
     assert float(overlap) < 1e-6
-    if N == 10:
+    if "(10," in made:
         return  # too many cycles to repeat
-    disks = make(random_packing(N, 0.65, seed=1), device, threads=2)
-    disks.run_cycles(int(cycle))
-    assert disks.state_hash == state_hash
+    particles = eval(made, {"HardDisks": HardDisks, "HardSpheres": HardSpheres})
+    particles.run_cycles(int(cycle))
+    assert particles.state_hash == state_hash
 
 
 # ---- resources ---------------------------------------------------------------------------------

@@ -21,11 +21,14 @@ from laws import assert_follows, each_once
 from manymove import (
     GibbsEnsemble,
     GrandCanonical,
+    Grid,
     HardDisks,
     HardSpheres,
     Mixture,
     Swaps,
 )
+from manymove.analysis import WidomInsertions
+from manymove.analysis.blocking import block_length, estimate
 from manymove.fields import HardWall, Plane
 from manymove.steps import Step
 
@@ -316,6 +319,33 @@ def test_vapor_and_liquid_are_in_equilibrium(device):
     assert abs(P[1].value * 1.05 - 0.0358) < 5 * P[1].error
 
 
+def test_errors_of_pressures_and_fugacities_contain_slow_densities():
+    """Records with noise, and with a slow part that only the densities show: the errors are those
+    of blocks as long as the densities need, also with a sample of the pressure at every fourth
+    exchange."""
+    system = GibbsEnsemble(*boxes(3, (2, 1), "cpu"), seed=1)
+    K, generator = 2**13, np.random.default_rng(2)
+    slow = np.repeat(generator.normal(size=(K // 256, 2)), 256, axis=0)
+    noise = generator.normal(size=(K, 2))
+    held = {
+        "numbers": np.full((K, 2, 1), 100),
+        "volumes": 200 + slow,
+        "trials": np.full((K, 2, 1), 50),
+        "sums": (50 + slow + 8 * noise)[:, :, None],
+        "pressures": (1 + 0.02 * slow + 0.2 * noise)[::4],
+    }
+    system._records = {name: list(values) for name, values in held.items()}
+    block = max(map(block_length, system.density_records.T))
+    assert block > 256
+    for k in range(2):
+        pressure, (fugacity,) = system.pressures[k], system.fugacities[k]
+        assert pressure == estimate(system.pressure_records[:, k], block=block // 4)
+        assert pressure.error > estimate(system.pressure_records[:, k]).error
+        sums = held["sums"][:, k, 0] / 50
+        assert [*fugacity] == [*(1 / estimate(sums, block=block))]
+        assert fugacity.error > (1 / estimate(sums)).error
+
+
 PLAIN = {"seed": 1, "threads": 1, "device": "cpu"}
 
 
@@ -391,8 +421,14 @@ def test_boxes_refuse_what_a_changing_box_does_not_have():
         one.sample_profile(1)
     with pytest.raises(ValueError, match="before the GibbsEnsemble is made"):
         one.tune()
-    with pytest.raises(RuntimeError, match="constant"):
+    with pytest.raises(RuntimeError, match="the volume is exchanged: the GibbsEnsemble has its"):
         one.sample_volume(1)
+    with pytest.raises(RuntimeError, match="the volume is exchanged"):
+        _ = one.compressibility
+    with pytest.raises(RuntimeError, match="not possible with the exchanges of a GibbsEnsemble"):
+        WidomInsertions(10, seed=1)(one)
+    with pytest.raises(ValueError, match="cell_width must be left to its default where the volume"):
+        GibbsEnsemble(sphere(grid=Grid(cell_width=1.2)), sphere(), seed=1)
     plain = one.replace(seed=4)
     plain.run_cycles(2)  # an ordinary simulation
     plain.sample_pressure(1)

@@ -350,9 +350,10 @@ def test_replicas_have_numbers_of_their_own():
 def test_the_pressure_is_the_mean_of_the_virial_over_all_samples(device, tmp_path):
     """With the number of particles of each sample; a resumed run has the same records."""
     whole, part = (crowd(device, sizes="plain") for _ in range(2))
-    expected = []
+    expected, numbers = [], []
 
     def read(one):
+        numbers.append(one.N)
         constant, weights = pressure_weights(
             BINS, DELTA_R, DEGREE, N=one.N, packing_fraction=one.packing_fraction, dimensions=3
         )
@@ -370,6 +371,9 @@ def test_the_pressure_is_the_mean_of_the_virial_over_all_samples(device, tmp_pat
     assert whole.pressure_sweeps / cycle == pytest.approx([16, 24, 32])
     means = np.mean(np.reshape(expected[1:], (3, 4)), axis=1)
     assert whole.pressure_records == pytest.approx(means, rel=1e-9)
+    assert whole.number_records == pytest.approx(np.mean(np.reshape(numbers[1:], (3, 4)), axis=1))
+    mean = estimate(whole.number_records) / math.prod(whole.box)
+    assert [*whole.density_average] == [*mean]
     np.testing.assert_array_equal(part.pressure_records, whole.pressure_records)
     whole.reset_averages()
     assert not len(whole.pressure_records)
@@ -461,6 +465,12 @@ def test_other_methods_say_that_they_need_a_constant_number():
     system.sample_pressure(every=1)
     with pytest.raises(RuntimeError, match="contact values need a constant number"):
         _ = system.contact_values
+    with pytest.raises(RuntimeError, match="no record is finished"):
+        _ = system.density_average
+    with pytest.raises(RuntimeError, match="nothing sampled"):
+        _ = crowd(sizes="plain").density_average
+    with pytest.raises(RuntimeError, match="the number of particles is constant: use N"):
+        _ = HardSpheres.random(64, 0.2, seed=1, device="cpu").number_records
     with pytest.raises(ValueError, match="a constant number of particles"):
         system.tune()
 

@@ -19,6 +19,7 @@ from manymove.analysis import (
     pressure_weights,
     published_pressure,
 )
+from manymove.analysis.blocking import block_length
 from manymove.analysis.pressure import contact_weights
 from manymove.analysis.reference import published
 
@@ -118,6 +119,33 @@ def test_errors_contain_a_slow_part_that_a_run_does_not_show(relaxations, alone)
     assert np.mean([abs(e.value) > 2 * e.error for e in (estimate(r) for r in runs)]) > alone
     corrected = [estimate(run, relaxations) for run in runs]
     assert np.mean([abs(e.value) > 2 * e.error for e in corrected]) < 0.1
+
+
+def test_blocks_of_another_quantity_show_what_noise_hides():
+    """Noise, and a slow part whose variance is 1 / 100 of the noise, in 60 seeded series.
+
+    With blocks as long as those of the slow part alone, the mean estimate is within 15 % of the
+    truth; without them it is below two thirds. One estimate scatters by about 18 %, their mean by
+    2.3 %: a false alarm, were the seed another, has a probability below 1e-4.
+    """
+    generator = np.random.default_rng(3)
+    tau, n = 200.0, 2**15
+    a = math.exp(-1 / tau)
+    scale = 0.1 * math.sqrt(1 - a * a)
+    truth = math.sqrt((scale / (1 - a)) ** 2 + 1) / math.sqrt(n)
+    alone, together = [], []
+    for _ in range(60):
+        slow = scale * autoregressive(n, tau, generator)
+        records = slow + generator.normal(size=n)
+        block = block_length(slow)
+        assert block > 2 * tau
+        alone.append(estimate(records).error)
+        found = estimate(records, block=block)
+        assert found.converged and found.value == records.mean()
+        together.append(found.error)
+    assert np.mean(together) == pytest.approx(truth, rel=0.15)
+    assert np.mean(alone) < truth * 2 / 3
+    assert not estimate(records, block=n).converged
 
 
 def test_blocking_says_when_a_series_is_too_short():

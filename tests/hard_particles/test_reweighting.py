@@ -13,7 +13,13 @@ import numpy as np
 import pytest
 
 from manymove import GrandCanonical, Grid, HardSpheres
-from manymove.analysis import GrandRun, MultipleHistograms, estimate, vapor_liquid
+from manymove.analysis import (
+    GrandRun,
+    MultipleHistograms,
+    critical_point,
+    estimate,
+    vapor_liquid,
+)
 from manymove.steps import Step
 
 JACKKNIFE = 7.0
@@ -104,6 +110,20 @@ def test_samples_coexist_at_the_exact_state_with_the_errors_of_repetitions():
     assert given / spread == pytest.approx(np.ones_like(exact), abs=0.4)
     mean_apart = abs(np.mean(values, axis=0) - exact) / (spread / math.sqrt(40))
     assert (mean_apart < SIGMAS).all()
+
+
+def test_the_critical_point_has_the_ratio_of_isings_class():
+    """The ratio of exact moments at the temperature that is found, where particles and holes are
+    alike; samples find it within their errors."""
+    gas = LatticeGas(4)
+    T, density = MultipleHistograms(gas.runs(), gas.volume).critical_point()
+    weights, m = gas.weights(math.exp(-2 / T), T), gas.numbers - gas.volume / 2
+    weights /= weights.sum()
+    assert (weights @ m**2) ** 2 / (weights @ m**4) == pytest.approx(0.6236, abs=1e-9)
+    assert density == pytest.approx(0.5, abs=1e-4)
+    found = critical_point(gas.runs(np.random.default_rng(4)), gas.volume)
+    assert abs(found.temperature.value - T) < JACKKNIFE * found.temperature.error < 0.2
+    assert abs(found.density.value - 0.5) < JACKKNIFE * found.density.error < 0.1
 
 
 def test_errors_are_unknown_if_a_block_connects_the_phases():
@@ -231,6 +251,8 @@ def some(numbers: list[int], z: float = 0.1) -> GrandRun:
             lambda: MultipleHistograms([some([0] * 9 + [1, 8] + [9] * 9)], 9.0).coexistence(1.0),
             "runs have no records with 2 particles",
         ),
+        (lambda: MultipleHistograms([run()], 9.0).critical_point(), "no critical point near thei"),
+        (lambda: critical_point([run()], 9.0, blocks=1), "blocks must be at least 2, got 1"),
         (lambda: GrandRun(0.0, 1.0, np.zeros(2, int), np.zeros(2)), "fugacity must be positive"),
         (lambda: GrandRun(1.0, -1.0, np.zeros(2, int), np.zeros(2)), "temperature must be"),
         (lambda: GrandRun(1.0, 1.0, np.zeros(2), np.zeros(2)), "numbers must be integers"),

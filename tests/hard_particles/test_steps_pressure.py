@@ -2,7 +2,7 @@
 """Pressure and constant pressure of particles with steps of the energies of pairs.
 
 Comparisons of histograms have the false-alarm rate of `laws.FALSE_ALARM` each, over seeds, which
-are fixed. Ranks make the trajectory of one in test_sphere_ranks.py.
+are fixed. Ranks make the trajectory of one in test_ranks.py.
 """
 
 from __future__ import annotations

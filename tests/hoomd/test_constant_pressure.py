@@ -19,13 +19,6 @@ SYSTEMS = {
 }
 
 
-@pytest.fixture(params=["component", "updater"])
-def way(request):
-    if request.param == "component":
-        pytest.importorskip("hoomd.manymove")
-    return request.param
-
-
 def attached(name, way, device, **kinds):
     start, types, diameters, betaP = SYSTEMS[name]
     simulation = simulation_of(start, types, device)

@@ -1,4 +1,5 @@
-"""`manymove.hoomd`: engines on the particles of HOOMD-blue simulations, in Python only."""
+"""`manymove.hoomd`: engines on the particles of HOOMD-blue simulations, in Python only. What they
+have in common with the component is tested in test_hard_spheres.py."""
 
 from __future__ import annotations
 
@@ -15,56 +16,10 @@ from manymove.analysis import estimate
 from manymove.hard_particles import OverlapError, hexagonal_packing, random_packing
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
-from hoomd_disks import (  # noqa: E402
-    add_disks,
-    box_of,
-    images_of,
-    make,
-    positions_of,
-    simulation_of,
-    standalone,
-)
-
-
-@pytest.fixture
-def few():
-    """Disks that cross a small box often."""
-    return lattice(2, 3, (4.0, 5.0)), (4.0, 5.0)
-
+from hoomd_disks import add_disks, make, standalone  # noqa: E402
+from hoomd_spheres import edges_of, positions_of, simulation_of  # noqa: E402
 
 # ---- the trajectory ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("settings", "alone", "cycles_per_step"),
-    [
-        ({}, {"max_displacement": 0.16, "moves_per_cell": 4, "rounds": 4}, 1),
-        ({"sweeps_per_step": 16}, {"rounds": 4}, 4),
-        ({"sweeps_per_step": 6}, {"rounds": 3}, 2),
-        ({"sweeps_per_step": 5}, {"rounds": 1}, 5),
-        ({"tile": 5}, {"tile": 5}, 1),
-        ({"d": 0.3, "nselect": 3, "threads": 2}, {"max_displacement": 0.3, "moves_per_cell": 3}, 1),
-    ],
-)
-def test_the_trajectory_is_that_of_manymove(hoomd_device, fluid, settings, alone, cycles_per_step):
-    simulation, disks = make(fluid, hoomd_device, **settings)
-    expected = standalone(simulation, 20 * cycles_per_step, **alone)
-    simulation.run(20)
-    assert disks.state_hash == expected.state_hash
-    assert np.array_equal(positions_of(simulation), expected.positions)
-    trial, accepted = expected.trial_moves, expected.accepted_moves
-    assert tuple(disks.translate_moves) == (accepted, trial - accepted)
-
-
-def test_the_unit_of_length_is_that_of_the_simulation(hoomd_device, fluid):
-    positions, box = fluid
-    start = (0.37 * positions, (0.37 * box[0], 0.37 * box[1]))
-    simulation, disks = make(start, hoomd_device, diameter=0.37)
-    expected = standalone(simulation, 10, diameter=0.37)
-    simulation.run(10)
-    assert disks.d == pytest.approx(0.16 * 0.37)
-    assert disks.state_hash == expected.state_hash
-    assert disks.betaP == pytest.approx(disks.pressure / 0.37**2)
 
 
 def test_runs_add_up(hoomd_device, fluid):
@@ -82,39 +37,6 @@ def test_a_trigger_chooses_the_steps(fluid):
     expected = standalone(simulation, 4)
     simulation.run(20)
     assert disks.state_hash == expected.state_hash
-
-
-def test_the_order_of_the_particles_in_memory_does_not_matter(hoomd_device, fluid):
-    (plain, disks), (sorted_, others) = (make(fluid, hoomd_device) for _ in range(2))
-    plain.operations.tuners.clear()
-    sorted_.operations.tuners.clear()
-    sorted_.operations.tuners.append(hoomd.tune.ParticleSorter(trigger=1))
-    plain.run(20)
-    sorted_.run(20)
-    with sorted_.state.cpu_local_snapshot as snapshot:
-        assert not np.array_equal(snapshot.particles.tag, np.arange(len(fluid[0])))
-    assert disks.state_hash == others.state_hash
-    assert np.array_equal(positions_of(plain), positions_of(sorted_))
-    assert np.array_equal(images_of(plain), images_of(sorted_))
-
-
-def test_images_follow_the_disks(hoomd_device, few):
-    """Boxes of four cells. With a cycle per step no disk goes farther than a cell in a step, so
-    that its image is certain; with seven cycles per step images must come out the same."""
-    settings = {"d": 1.0, "nselect": 8}
-    short, disks = make(few, hoomd_device, sweeps_per_step=1, **settings)
-    long, others = make(few, hoomd_device, sweeps_per_step=7, **settings)
-    box = np.array(few[1])
-    unwrapped = positions_of(short)
-    for _ in range(700):
-        short.run(1)
-        now = positions_of(short) + images_of(short) * box
-        assert (np.abs(now - unwrapped) <= box / np.floor(box)).all()
-        unwrapped = now
-    long.run(100)
-    assert disks.state_hash == others.state_hash
-    assert np.abs(images_of(short)).max() > 2
-    assert np.array_equal(images_of(short), images_of(long))
 
 
 def test_nothing_but_positions_and_images_is_written(hoomd_device, fluid):
@@ -165,12 +87,12 @@ def test_disks_that_another_updater_moves_are_noticed(hoomd_device, fluid):
             with self._state.cpu_local_snapshot as snapshot:
                 snapshot.particles.position[:, 0] *= -1
 
-    simulation = simulation_of(fluid, hoomd_device)
+    simulation = simulation_of(fluid, "AB", hoomd_device)
     mirror = hoomd.update.CustomUpdater(hoomd.trigger.On(5), Mirror())
     simulation.operations.updaters.append(mirror)
     disks = add_disks(simulation)
     simulation.run(5)
-    at_five = simulation_of((positions_of(simulation) * (-1, 1), box_of(simulation)))
+    at_five = simulation_of((positions_of(simulation) * (-1, 1), edges_of(simulation)), "AB")
     expected = standalone(at_five, 5, first_cycle=5 << 20)
     simulation.run(5)
     assert disks.state_hash == expected.state_hash
@@ -179,7 +101,7 @@ def test_disks_that_another_updater_moves_are_noticed(hoomd_device, fluid):
 
 def test_a_box_that_grows_is_respected(hoomd_device, fluid):
     box = fluid[1]
-    simulation = simulation_of(fluid, hoomd_device)
+    simulation = simulation_of(fluid, "AB", hoomd_device)
     grown = hoomd.variant.box.Interpolate(
         hoomd.Box(*box),
         hoomd.Box(1.2 * box[0], 1.3 * box[1]),
@@ -194,11 +116,11 @@ def test_a_box_that_grows_is_respected(hoomd_device, fluid):
         assert disks.overlaps == 0
     # from step 8 on the box stays
     simulation.run(1)
-    assert box_of(simulation) == pytest.approx((1.2 * box[0], 1.3 * box[1]))
+    assert edges_of(simulation) == pytest.approx((1.2 * box[0], 1.3 * box[1]))
     expected = standalone(simulation, 5, first_cycle=9 << 20)
     positions = positions_of(simulation)
-    assert (np.abs(positions) <= np.array(box_of(simulation)) / 2).all()
-    assert np.ptp(positions, axis=0) == pytest.approx(box_of(simulation), rel=0.05)
+    assert (np.abs(positions) <= np.array(edges_of(simulation)) / 2).all()
+    assert np.ptp(positions, axis=0) == pytest.approx(edges_of(simulation), rel=0.05)
     disks.repair_depth = 1e-5  # another engine, from these positions
     simulation.run(5)
     assert disks.state_hash == expected.state_hash
@@ -241,7 +163,7 @@ def test_an_action_belongs_to_one_simulation_and_its_copies_to_none(fluid):
     simulation.run(2)
     copy = pickle.loads(pickle.dumps(disks))
     assert copy.sweeps_per_step == 8
-    other = simulation_of(fluid)
+    other = simulation_of(fluid, "AB")
     other.operations.updaters.append(hoomd.update.CustomUpdater(1, disks))
     with pytest.raises(RuntimeError, match="make another one"):
         other.run(1)
@@ -253,7 +175,7 @@ def test_an_action_belongs_to_one_simulation_and_its_copies_to_none(fluid):
 def test_the_seed_is_that_of_the_simulation(fluid, tmp_path):
     hashes = []
     for seed in (0, 1, None):
-        simulation = simulation_of(fluid, seed=seed)
+        simulation = simulation_of(fluid, "AB", seed=seed)
         simulation.device.message_filename = str(tmp_path / f"{seed}")
         disks = add_disks(simulation)
         simulation.run(5)
@@ -323,44 +245,6 @@ def test_disks_can_be_taken_out_and_put_back(fluid):
 
 # ---- loggable quantities -------------------------------------------------------------------------
 
-QUANTITIES = {
-    "translate_moves": "sequence",
-    "mps": "scalar",
-    "overlaps": "scalar",
-    "pressure": "scalar",
-    "betaP": "scalar",
-    "state_hash": "string",
-    "packing_fraction": "scalar",
-    "volume_moves": "sequence",
-    "aspect_moves": "sequence",
-    "swap_moves": "sequence",
-}
-
-
-def test_quantities_need_a_run(fluid):
-    simulation, disks = make(fluid)
-    assert disks.loggables == QUANTITIES
-    for name in QUANTITIES:
-        with pytest.raises(hoomd.error.DataAccessError, match=name):
-            getattr(disks, name)
-    simulation.run(0)
-    assert (disks.overlaps, tuple(disks.translate_moves), disks.mps) == (0, (0, 0), 0)
-    assert disks.pressure > 0
-
-
-def test_moves_are_counted_from_the_start_of_the_last_run(hoomd_device, fluid):
-    simulation, disks = make(fluid, hoomd_device)
-    simulation.run(10)
-    first = sum(disks.translate_moves)
-    assert 20 * 400 < first < 40 * 400 * 4
-    assert disks.mps > 0
-    disks.nselect = 2  # another engine
-    simulation.run(10)
-    assert 0.3 * first < sum(disks.translate_moves) < 0.7 * first
-    simulation.run(0)
-    assert sum(disks.translate_moves) == 0
-    assert disks.mps == 0
-
 
 def test_quantities_are_of_the_present_state(fluid):
     """Regardless of what made it, and without a step in between."""
@@ -401,7 +285,7 @@ def test_logs_hold_what_the_properties_say(fluid, tmp_path):
     ]
     simulation.operations.writers.extend(writers)
     simulation.run(10, write_at_start=True)
-    last = {name: getattr(disks, name) for name in QUANTITIES if name != "mps"}
+    last = {name: getattr(disks, name) for name in disks.loggables if name != "mps"}
     for writer in writers[1:]:
         writer.flush()
     assert table.getvalue().split()[-1] == last["state_hash"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hard spheres, and mixtures in two and three dimensions, in HOOMD-blue: the component
-`hoomd.manymove` and the updaters of `manymove.hoomd`, against manymove alone."""
+"""Hard particles of one size and mixtures, in two and three dimensions, in HOOMD-blue: the
+component `hoomd.manymove` and the updaters of `manymove.hoomd`, against manymove alone."""
 
 from __future__ import annotations
 
@@ -31,17 +31,11 @@ from hoomd_spheres import (  # noqa: E402
 import manymove.hoomd  # noqa: E402
 
 SYSTEMS = {
+    "disks": (lattice(2, 16, 1.15), "A"),
     "spheres": (lattice(3, 7, 1.15), "A"),
     "mixture of spheres": (lattice(3, 7, 1.45), "AB"),
     "mixture of disks": (lattice(2, 16, 1.45), "AB"),
 }
-
-
-@pytest.fixture(params=["component", "updater"])
-def way(request):
-    if request.param == "component":
-        pytest.importorskip("hoomd.manymove")
-    return request.param
 
 
 @pytest.fixture(params=SYSTEMS)
@@ -62,6 +56,7 @@ def make(system, way, device=None, **settings):
     [
         ({}, {}, 1),
         ({"sweeps_per_step": 16, "threads": 2}, {}, 4),
+        ({"sweeps_per_step": 5}, {"rounds": 1}, 5),
         ({"tile": 3}, {"tile": 3}, 1),
         (
             {"sweeps_per_step": 6, "nselect": 3, "d": 0.3},
@@ -161,9 +156,9 @@ def test_the_tuner_leaves_a_d_of_0_alone():
     assert particles.d["A"] == 0 and particles.d["B"] not in (0, 0.12)
 
 
-def test_the_unit_of_length_is_that_of_the_simulation(way):
-    (positions, box), types = SYSTEMS["mixture of spheres"]
-    diameters = {name: 0.37 * size for name, size in SIZES.items()}
+def test_the_unit_of_length_is_that_of_the_simulation(way, system):
+    (positions, box), types = system
+    diameters = {name: 0.37 * SIZES[name] for name in types}
     simulation = simulation_of((0.37 * positions, tuple(0.37 * edge for edge in box)), types)
     particles = attach(simulation, way, diameters, d=0.05)
     expected = standalone(simulation, 5, diameters, d=0.05)
@@ -183,20 +178,22 @@ def test_the_order_of_the_particles_in_memory_does_not_matter(hoomd_device, way,
     assert np.array_equal(positions_of(simulation), expected.positions)
 
 
+@pytest.mark.parametrize("types", ["A", "AB"])
 @pytest.mark.parametrize("dimensions", [2, 3])
-def test_images_follow_the_particles(hoomd_device, way, dimensions):
-    """Boxes of three cells. With a cycle per step no particle goes farther than a cell in a step,
+def test_images_follow_the_particles(hoomd_device, way, dimensions, types):
+    """Boxes of a few cells. With a cycle per step no particle goes farther than a cell in a step,
     so that its image is certain; with five cycles per step images must come out the same."""
     start = lattice(dimensions, 3, 1.5)
     settings = {"d": 1.0, "nselect": 8}
-    short, particles = make((start, "AB"), way, hoomd_device, sweeps_per_step=1, **settings)
-    long, others = make((start, "AB"), way, hoomd_device, sweeps_per_step=5, **settings)
+    short, particles = make((start, types), way, hoomd_device, sweeps_per_step=1, **settings)
+    long, others = make((start, types), way, hoomd_device, sweeps_per_step=5, **settings)
     box = np.array(edges_of(short))
+    cell = box / np.floor(box / SIZES[types[-1]])
     unwrapped = positions_of(short)
     for _ in range(500):
         short.run(1)
         now = positions_of(short) + images_of(short) * box
-        assert (np.abs(now - unwrapped) <= box / 3 + 1e-9).all()
+        assert (np.abs(now - unwrapped) <= cell + 1e-9).all()
         unwrapped = now
     long.run(100)
     assert particles.state_hash == others.state_hash
@@ -534,6 +531,7 @@ def test_the_default_displacement_of_the_updater_follows_the_largest_diameter():
     updater.diameter = 2.0
     assert updater.d == pytest.approx(0.24)
     assert "HardSpheresUpdater: diameter = 2, d = 0.24" in repr(updater)
+    assert manymove.hoomd.HardDisksUpdater(0.37).d == pytest.approx(0.16 * 0.37)
 
 
 RANKS = """

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
-from hoomd_disks import add_disks, make, positions_of, simulation_of, standalone  # noqa: E402
+from hoomd_disks import add_disks, make, standalone  # noqa: E402
+from hoomd_spheres import simulation_of  # noqa: E402
 
 import manymove.hoomd  # noqa: E402
 
@@ -58,6 +59,10 @@ def overlap(simulation):
     snapshot = simulation.state.get_snapshot()
     snapshot.particles.position[7, :2] = snapshot.particles.position[5, :2] + 0.1
     simulation.state.set_snapshot(snapshot)
+
+
+def positions_of(simulation):
+    return simulation.state.get_snapshot().particles.position
 
 
 REFUSALS = [

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from adsorption_model import agrees
-from flat_settings import of_adsorption
+from adsorption_model import agrees, molecules_in
+from dipoles import BOX, LAWS, OFFSETS, dipole
+from dipoles import dipoles_between_hills as alone
 
-from manymove import Adsorption
 from manymove.adsorption import ForceField, Framework, Molecule, Site
 from manymove.adsorption.places import rotated
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
-from hoomd_adsorption import BOX, LAWS, OFFSETS, UNIT, alone, dipole  # noqa: E402
 from hoomd_adsorption import MOLECULES as SETTINGS  # noqa: E402
+from hoomd_adsorption import UNIT  # noqa: E402
 from hoomd_adsorption import of_molecules as simulation_of  # noqa: E402
 
 import manymove.hoomd  # noqa: E402
@@ -31,6 +31,21 @@ def particles_of(simulation):
     return simulation.state.get_snapshot().particles
 
 
+def _unit(turns):
+    turns = turns.astype(float)
+    return turns / np.linalg.norm(turns, axis=1)[:, None]
+
+
+def places_of(particles, tags, edges):
+    """Where molecules with these tags are, for one system in double precision."""
+    return dict(
+        positions=(particles.position[tags] + edges.sum(axis=0) / 2)[None].astype(float),
+        orientations=_unit(particles.orientation[tags])[None],
+        systems=1,
+        precision="double",
+    )
+
+
 def test_the_energy_is_that_of_the_particles_and_of_other_units():
     simulation, reduced = simulation_of(), simulation_of(charge=UNIT / 300**0.5)
     laws = {label: (e / 300, s) for label, (e, s) in LAWS.items()}
@@ -41,16 +56,10 @@ def test_the_energy_is_that_of_the_particles_and_of_other_units():
     for one in (simulation, reduced):
         one.run(5)
     p = particles_of(simulation)
-    exact = alone(positions=(p.position[2:5] + BOX / 2)[None].astype(float),
-                  orientations=_unit(p.orientation[2:5])[None], precision="double")  # fmt: skip
+    exact = alone(**places_of(p, [2, 3, 4], np.diag(BOX)))
     assert actions[0].potential_energy == pytest.approx(exact.energies[0], rel=1e-3, abs=2)
     assert actions[0].potential_energy / 300 == pytest.approx(actions[1].potential_energy, rel=1e-4)
     assert np.allclose(p.position, particles_of(reduced).position, atol=1e-3)
-
-
-def _unit(turns):
-    turns = turns.astype(float)
-    return turns / np.linalg.norm(turns, axis=1)[:, None]
 
 
 @pytest.mark.parametrize("method", ["plj", "mdp"])
@@ -123,8 +132,7 @@ def test_molecules_that_another_updater_moved_are_adopted():
     action.act(simulation.timestep)
     p = particles_of(simulation)
     assert p.orientation[3] == pytest.approx([0.5] * 4)
-    exact = alone(positions=(p.position[2:5] + BOX / 2)[None].astype(float),
-                  orientations=_unit(p.orientation[2:5])[None], precision="double")  # fmt: skip
+    exact = alone(**places_of(p, [2, 3, 4], np.diag(BOX)))
     assert action.potential_energy == pytest.approx(exact.energies[0], rel=1e-3, abs=2)
 
 
@@ -138,23 +146,18 @@ def test_molecules_of_an_empty_box():
     action = add(simulation, force_field=None)
     simulation.run(2)
     p = particles_of(simulation)
-    exact = Adsorption(
-        **of_adsorption(
-            molecules=2,
-            adsorbates=dipole(1.0),
-            box=(12.0, 12.0, 12.0),
-            cutoff=4.0,
-            systems=1,
-            seed=1,
-            positions=(p.position + 6.0)[None].astype(float),
-            ewald=(0.7, 3.0),
-            device="cpu",
-            orientations=_unit(p.orientation)[None],
-            precision="double",
-            barrier=None,
-        )
-    )
+    places = places_of(p, [0, 1], 12.0 * np.eye(3))
+    exact = molecules_in(3 * (12.0,), 2, dipole(), cutoff=4.0, ewald=(0.7, 3.0), **places)
     assert action.potential_energy == pytest.approx(exact.energies[0], rel=1e-4, abs=0.02)
+
+
+def beside_an_atom(place, edges, molecules, adsorbates, **settings):
+    """The engine alone, for a box whose center is the origin and that has a fixed atom."""
+    atom = Framework("one", (12.0, 13.0, 14.0), place @ np.linalg.inv(edges)[None] + 0.5, ("O",),
+                     16.0, (edges[1, 0], edges[2, 0], edges[2, 1]))  # fmt: skip
+    field = ForceField(LAWS, {"O": 0.0})
+    settings = dict(cutoff=4.0, ewald=(0.7, 3.0), grid_spacing=0.25, cells=(1, 1, 1)) | settings
+    return molecules_in(atom, molecules, adsorbates, force_field=field, **settings)
 
 
 @pytest.mark.parametrize("method", ["plj", "mdp"])
@@ -190,34 +193,14 @@ def test_molecules_of_a_tilted_box(method):
     assert np.allclose(unwrapped[n + 1 :].reshape(n, 2, 3), whole, atol=1e-4)
     assert (np.abs(p.position @ np.linalg.inv(edges)) <= 0.5 + 1e-6).all()
     assert p.image[:n].any()
-    atom = Framework("one", (12.0, 13.0, 14.0), fixed @ np.linalg.inv(edges)[None] + 0.5, ("O",),
-                     16.0, (0.15 * 13, -0.1 * 14, 0.2 * 14))  # fmt: skip
-    exact = Adsorption(
-        **of_adsorption(
-            framework=atom,
-            molecules=n,
-            adsorbates=dipole(1.0),
-            force_field=ForceField(LAWS, {"O": 0.0}),
-            cutoff=4.0,
-            positions=((p.position[:n] + edges.sum(axis=0) / 2)[None]).astype(float),
-            seed=1,
-            systems=1,
-            orientations=turns[None],
-            ewald=(0.7, 3.0),
-            grid_spacing=0.25,
-            cells=(1, 1, 1),
-            barrier=None,
-            device="cpu",
-            precision="double",
-        )
-    )
+    exact = beside_an_atom(fixed, edges, n, dipole(), **places_of(p, list(range(n)), edges))
     assert action.potential_energy == pytest.approx(exact.energies[0], rel=1e-3, abs=0.5)
 
 
 BENT = np.array([[0.0, 0.0, 0.6], [0.5, 0.0, -0.3], [-0.5, 0.0, -0.3]])
 
 
-def bent(unit=UNIT):
+def bent(unit=1.0):
     charges, laws = (0.3, -0.15, -0.15), ((50.0, 2.5), (0.0, 1.0), (0.0, 1.0))
     sites = zip(("X", "Y", "Y"), BENT, laws, charges, strict=True)
     return Molecule("bent", tuple(Site(k, tuple(x), *law, q * unit) for k, x, law, q in sites))
@@ -251,7 +234,7 @@ def mixture_of(tilts, bodies=True):
     return simulation, edges
 
 
-MIXED = dict(adsorbate=["A", "B"], molecule=[bent(), dipole()])
+MIXED = dict(adsorbate=["A", "B"], molecule=[bent(UNIT), dipole(UNIT)])
 
 
 @pytest.mark.parametrize("tilts", [(0.0, 0.0, 0.0), (0.15, -0.1, 0.2)])
@@ -270,28 +253,8 @@ def test_mixtures_have_the_energy_of_their_particles_and_their_bodies_stay_whole
         assert np.allclose(unwrapped[own], unwrapped[k] + rotated(turns[k], shape), atol=1e-4)
         first += len(shape)
     assert p.image[:5].any() and (np.abs(turns[[0, 1, 3, 4], 0]) < 0.999).all()
-    order = [1, 4, 0, 3]
-    atom = Framework("one", (12.0, 13.0, 14.0), fixed @ np.linalg.inv(edges)[None] + 0.5, ("O",),
-                     16.0, (edges[1, 0], edges[2, 0], edges[2, 1]))  # fmt: skip
-    exact = Adsorption(
-        **of_adsorption(
-            framework=atom,
-            molecules=(2, 2),
-            adsorbates=[bent(1.0), dipole(1.0)],
-            cutoff=4.0,
-            seed=1,
-            systems=1,
-            force_field=ForceField(LAWS, {"O": 0.0}),
-            ewald=(0.7, 3.0),
-            grid_spacing=0.25,
-            positions=((p.position[order] + edges.sum(axis=0) / 2)[None]).astype(float),
-            orientations=turns[order][None],
-            cells=(1, 1, 1),
-            barrier=None,
-            device="cpu",
-            precision="double",
-        )
-    )
+    places = places_of(p, [1, 4, 0, 3], edges)
+    exact = beside_an_atom(fixed, edges, (2, 2), [bent(), dipole()], **places)
     assert action.potential_energy == pytest.approx(exact.energies[0], rel=1e-3, abs=0.5)
 
 
@@ -306,27 +269,8 @@ def test_the_mean_energy_of_a_mixture_is_that_of_the_engine_alone():
         action.reset_averages()
         simulation.run(5)
         blocks.append(action.energy)
-    atom = Framework("one", (12.0, 13.0, 14.0), fixed @ np.linalg.inv(edges)[None] + 0.5, ("O",),
-                     16.0)  # fmt: skip
-    other = Adsorption(
-        **of_adsorption(
-            framework=atom,
-            molecules=(2, 2),
-            adsorbates=[bent(1.0), dipole(1.0)],
-            cutoff=4.0,
-            seed=1,
-            systems=32,
-            force_field=ForceField(LAWS, {"O": 0.0}),
-            ewald=(0.7, 3.0),
-            grid_spacing=0.25,
-            cells=(1, 1, 1),
-            barrier=None,
-            device="cpu",
-            method="plj",
-            threads=2,
-            temperature=800.0,
-        )
-    )
+    settings = dict(systems=32, method="plj", threads=2, temperature=800.0)
+    other = beside_an_atom(fixed, edges, (2, 2), [bent(), dipole()], **settings)
     other.equilibrate(500)
     other.run(1500)
     error, exact = np.std(blocks, ddof=1) / np.sqrt(len(blocks)), other.energy_average
@@ -340,8 +284,11 @@ def test_the_mean_energy_of_a_mixture_is_that_of_the_engine_alone():
         (dict(adsorbate=["A", "C"]), 'no particles of the type "C"'),
         (dict(adsorbate=["A", "A"]), 'has the type "A" twice'),
         (dict(adsorbate=["A"]), "one entry for each species, of which there are at most 4, got 1 "),
-        (dict(molecule=[dipole(), dipole()]), "tag 1 has 3 constituents, but dipole has 2 sites"),
-        (dict(adsorbate=list("ABPOQ"), molecule=5 * [dipole()]), "at most 4, got 5 and 5"),
+        (
+            dict(molecule=[dipole(UNIT), dipole(UNIT)]),
+            "tag 1 has 3 constituents, but dipole has 2 sites",
+        ),
+        (dict(adsorbate=list("ABPOQ"), molecule=5 * [dipole(UNIT)]), "at most 4, got 5 and 5"),
     ],
 )
 def test_bad_mixtures_are_refused_by_name(settings, message):
@@ -365,7 +312,7 @@ def test_what_is_no_list_of_molecules_is_refused():
         manymove.hoomd.RigidWasteRecyclingMC(**{**SETTINGS, "molecule": "CO2"})
     with pytest.raises(TypeError, match=r"must be a manymove.adsorption.Molecule, got 3"):
         manymove.hoomd.RigidWasteRecyclingMC(
-            **{**SETTINGS, "adsorbate": ["A", "B"], "molecule": [dipole(), 3]}
+            **{**SETTINGS, "adsorbate": ["A", "B"], "molecule": [dipole(UNIT), 3]}
         )
 
 
@@ -386,7 +333,7 @@ def shorten(simulation):
         (dict(force_field=ForceField({"O": (90.0, 2.6)})), None, "no parameters for Si"),
         (dict(force_field=ForceField(LAWS, {"O": 1.0})), None, "charges of the force field have"),
         (dict(molecule=Molecule("one", (Site("a", (0, 0, 0), 1.0, 2.0),))), None, "a single site"),
-        (dict(molecule=Molecule("three", (*dipole().sites, Site("c", (0, 0, 0))))), None,
+        (dict(molecule=Molecule("three", (*dipole(UNIT).sites, Site("c", (0, 0, 0))))), None,
          "tag 2 has 2 constituents, but three has 3 sites"),
         ({}, bend, "tag 9 is .* away from site 1 \\(M\\) of its molecule, the particle with tag 2"),
         ({}, shorten, "(tag 3 is not a unit quaternion|away from site)"),

@@ -25,13 +25,6 @@ def types_of(simulation):
     return np.array(simulation.state.particle_types)[typeid]
 
 
-@pytest.fixture(params=["component", "updater"])
-def way(request):
-    if request.param == "component":
-        pytest.importorskip("hoomd.manymove")
-    return request.param
-
-
 def attached(name, way, device, betaP=None, **swap):
     simulation = simulation_of(SYSTEMS[name][0], "ABC", device)
     settings = {"swap": swap or {"rounds": 3}, "box_moves": betaP and {"betaP": betaP}}

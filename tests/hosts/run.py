@@ -99,7 +99,6 @@ class Part:
 DISKS = Part(
     (
         "tests/hard_particles/test_ranks.py",
-        "tests/hard_particles/test_sphere_ranks.py",
         "tests/electrolyte/test_ranks.py",
         "tests/parallel",
     ),

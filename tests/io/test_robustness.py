@@ -21,7 +21,7 @@ import pytest
 from adsorption_model import GAS, cif
 from adsorption_model import make as make_adsorption
 from commands import SMALL
-from damage import damaged, damaged_words
+from damage import change_checkpoint, damaged, damaged_words
 from flat_settings import of_electrolytes
 
 from manymove import Adsorption, Electrolyte, HardDisks, Ions, Sphere, Start, checkpoint, cli
@@ -341,12 +341,7 @@ WRONG = [
 @pytest.mark.parametrize("number", range(len(WRONG)), ids=lambda k: f"{k} {WRONG[k][0]}")
 def test_a_checkpoint_that_is_consistent_but_wrong_is_refused(number, saved, tmp_path):
     name, edit, message = WRONG[number]
-    with np.load(saved[name][0]) as file:
-        arrays = dict(file)
-    held = json.loads(str(arrays.pop("header")))
-    edit(arrays, held)
-    with open(tmp_path / "state", "wb") as file:
-        np.savez(file, header=json.dumps(held), **arrays)
+    change_checkpoint(saved[name][0], edit, tmp_path / "state")
     with pytest.raises(ValueError, match=message):
         CLASSES[name][0].load(tmp_path / "state", device="cpu", threads=1)
 

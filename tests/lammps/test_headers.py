@@ -68,6 +68,7 @@ def errors_of(source: str, tree: Path, release: int = 20250722, **headers: str) 
         another("force_tables", "pair_table", "tabstyle"),
         another("force_tables", "bond_table", "tabstyle"),
         another("integrators", "fix_mvv_dpd", "verlet"),
+        another("readers", "fix_ave_chunk", "nvalid"),
         another("rigid_fix", "fix_rigid", "imagebody"),
         another("rigid_fix", "fix_rigid_small", "nlocal_body"),
         another("source_fixes", "fix_edpd_source", "dLx"),

@@ -7,25 +7,19 @@ import re
 
 import numpy as np
 import pytest
-from adsorption_model import agrees, small_framework
+from adsorption_model import agrees
+from dipoles import BOX, CHARGES, FRAMEWORK, LAWS, OFFSETS
+from dipoles import dipoles_between_hills as alone
 from ewald_sum import COULOMB, ewald_energy
-from flat_settings import of_adsorption
 from lammps_errors import errors_of
 from lammps_host import needs_lammps, run_lammps
 from machine import on_gpu
 
-from manymove import Adsorption
-from manymove.adsorption import WATER, ForceField, Molecule, Site
+from manymove.adsorption import WATER, ForceField
 from manymove.adsorption.places import rotated
 
 pytestmark = needs_lammps
 
-FRAMEWORK = small_framework()
-BOX = np.array(FRAMEWORK.cell)
-LAWS, CHARGES = {"O": (90.0, 2.6), "Si": (60.0, 2.4)}, {"O": -0.1, "Si": 0.4}
-OFFSETS = np.array([[0, 0, 0.5], [0.1, 0, -0.4]])
-DIPOLE = Molecule("dipole", (Site("P", tuple(OFFSETS[0]), 80.0, 2.6, 0.1),
-                             Site("M", tuple(OFFSETS[1]), 60.0, 2.4, -0.1)))  # fmt: skip
 UNIT = COULOMB**0.5  # charge of LAMMPS' units lj for one e, with energies in kelvin
 HEAD = """
 units lj
@@ -53,30 +47,6 @@ fix w gas manymove/wrmc/rigid 1 {steps} 7 300.0 4.0 site 3 80 2.6 site 4 60 2.4 
 """
     + OUTPUT
 )
-
-
-def alone(molecules: int = 3, **settings) -> Adsorption:
-    return Adsorption(
-        **of_adsorption(
-            framework=FRAMEWORK,
-            molecules=molecules,
-            adsorbates=DIPOLE,
-            **{
-                **dict(
-                    cutoff=4.0,
-                    systems=1,
-                    seed=1,
-                    ewald=(0.7, 3.0),
-                    grid_spacing=0.25,
-                    threads=1,
-                    barrier=6000.0,
-                    device="cpu",
-                    force_field=ForceField(LAWS, CHARGES),
-                ),
-                **settings,
-            },
-        )
-    )
 
 
 def data_of(rows, box, types, masses, origin=(0.0, 0.0, 0.0)) -> str:

@@ -29,15 +29,20 @@ def make(method: str = "mdp", molecules: int = 1, **settings: Any) -> Adsorption
     """One unit cell of the small framework on a coarse spline."""
     defaults: dict[str, Any] = dict(
         adsorbates=GAS, cutoff=CUTOFF, systems=64, interpolation="cubic", grid_spacing=0.25,
-        barrier=None, seed=1, device="cpu", threads=2,
+        threads=2,
     )  # fmt: skip
+    settings = {**defaults, **settings}
+    return molecules_in(small_framework(), molecules, method=method, **settings)
+
+
+def molecules_in(where: Any, molecules: Any, adsorbates: Any, **settings: Any) -> Adsorption:
+    """Molecules in a framework, which has no blocked pockets, or in an empty box."""
+    defaults: dict[str, Any] = dict(barrier=None, seed=1, device="cpu")
+    if isinstance(where, tuple):
+        defaults["cells"] = (1, 1, 1)
+    settings = {**defaults, **settings}
     return Adsorption(
-        **of_adsorption(
-            framework=small_framework(),
-            molecules=molecules,
-            method=method,
-            **{**defaults, **settings},
-        )
+        **of_adsorption(framework=where, molecules=molecules, adsorbates=adsorbates, **settings)
     )
 
 

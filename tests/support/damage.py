@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+
+def change_checkpoint(
+    path: Path, edit: Callable[[dict[str, Any], dict[str, Any]], object], to: Path | None = None
+) -> None:
+    """Rewrite a checkpoint, or write another one, after edit(arrays, header)."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(str(arrays["header"]))
+    edit(arrays, header)
+    if "header" in arrays:
+        arrays["header"] = json.dumps(header)
+    with open(to or path, "wb") as file:
+        np.savez(file, **arrays)
 
 
 def _flip(random: np.random.Generator, data: bytearray) -> None:

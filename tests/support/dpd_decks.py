@@ -41,7 +41,7 @@ class RandomDeck:
     """The input script of a seed.
 
     Attributes:
-        ranks: number of MPI processes that it is for on CPUs.
+        ranks: number of MPI processes that it is for.
         words: the styles and fixes that it has.
     """
 
@@ -276,8 +276,3 @@ group lower region lower
             return text
         self.words.append(word)
         return text.replace("fix nve all nve\n", styles[word])
-
-    def ranks_on(self, device: str) -> int:
-        """A box that changes stays in the engine on one GPU, not on several."""
-        changes = {"npt", "nph", "press/berendsen"} & set(self.words)
-        return 1 if device == "cuda" and changes else self.ranks

@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import hoomd
 import numpy as np
-from adsorption_model import CUTOFF, GAS, make, small_framework
-from flat_settings import of_adsorption
+from adsorption_model import CUTOFF, GAS, make
+from dipoles import BOX, CHARGES, FRAMEWORK, LAWS, OFFSETS, dipole, dipoles_between_hills
+from ewald_sum import COULOMB
 
-from manymove import Adsorption
-from manymove.adsorption import ForceField, Molecule, Site
+from manymove.adsorption import ForceField
 from manymove.adsorption.places import rotated
 
-FRAMEWORK = small_framework()
-BOX = np.array(FRAMEWORK.cell)
 ATOMS = dict(adsorbate="Ar", epsilon=120.0, sigma=3.0, framework=dict(GAS.framework), kT=300.0,
                 cutoff=CUTOFF, grid_spacing=0.25, threads=1)  # fmt: skip
 
@@ -40,44 +38,9 @@ def _place_atoms(snapshot, molecules, seed):
     snapshot.particles.position[:] = everything - BOX / 2
 
 
-COULOMB = 167100.96  # K angstrom / e^2
 UNIT = COULOMB**0.5  # charges of HOOMD-blue in these units, per e
-LAWS, CHARGES = {"O": (90.0, 2.6), "Si": (60.0, 2.4)}, {"O": -0.1, "Si": 0.4}
-OFFSETS = np.array([[0, 0, 0.5], [0.1, 0, -0.4]])
-
-
-def dipole(unit=UNIT, energy=1.0):
-    sites = (Site("P", tuple(OFFSETS[0]), 80.0 * energy, 2.6, 0.1 * unit),
-             Site("M", tuple(OFFSETS[1]), 60.0 * energy, 2.4, -0.1 * unit))  # fmt: skip
-    return Molecule("dipole", sites)
-
-
-MOLECULES = dict(adsorbate="A", molecule=dipole(), force_field=ForceField(LAWS), kT=300.0,
+MOLECULES = dict(adsorbate="A", molecule=dipole(UNIT), force_field=ForceField(LAWS), kT=300.0,
                 cutoff=4.0, ewald=(0.7, 3.0), grid_spacing=0.25, threads=1)  # fmt: skip
-
-
-def alone(molecules=3, **settings):
-    return Adsorption(
-        **of_adsorption(
-            framework=FRAMEWORK,
-            molecules=molecules,
-            adsorbates=dipole(1.0),
-            force_field=ForceField(LAWS, CHARGES),
-            **{
-                **dict(
-                    cutoff=4.0,
-                    systems=1,
-                    seed=1,
-                    ewald=(0.7, 3.0),
-                    grid_spacing=0.25,
-                    barrier=6000.0,
-                    device="cpu",
-                    threads=1,
-                ),
-                **settings,
-            },
-        )
-    )
 
 
 def of_molecules(molecules=3, bodies=True, charge=UNIT, device=None, domains=(None, None, None)):
@@ -92,7 +55,7 @@ def of_molecules(molecules=3, bodies=True, charge=UNIT, device=None, domains=(No
 
 
 def _place_molecules(snapshot, molecules, bodies, charge):
-    start = alone(molecules)
+    start = dipoles_between_hills(molecules)
     places, turns = start.positions[0] - BOX / 2, start.orientations[0]
     snapshot.configuration.box = [*BOX, 0, 0, 0]
     snapshot.particles.types = ["O", "A", "Si", "P", "M"]

@@ -1,21 +1,14 @@
-"""Ranks of electrolyte/test_ranks.py: `mpiexec -n R python ion_ranks_program.py TASK,... FOLDER`.
-
-Each rank leaves what it found in FOLDER/TASK-RANK.json.
-"""
+"""Ranks of electrolyte/test_ranks.py (rank_tasks.py)."""
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import rank_tasks
 from electrolytes import dense, trivalent
-from ranks_program import digest
+from rank_tasks import Errors, digest, fail_on_one_rank
 
 from manymove import Electrolyte, Ranks
 
@@ -100,31 +93,13 @@ def load(comm: Any, folder: Path) -> list[Any]:
 
 
 def interrupt(comm: Any, folder: Path) -> list[Any]:
-    """Ctrl-C on one rank stops all of them at the same sweep, and they can continue."""
-    ions = small(comm, ions=80)
-
-    def press(ions: Electrolyte) -> None:
-        if comm.rank == 1 and ions.sweeps > 20:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    try:
-        ions.run(10**9, callbacks=[(1, press)])
-    except KeyboardInterrupt:
-        stopped = ions.sweeps
-    ions.run(10)
-    return [stopped, ions.sweeps, ions.state_hash]
+    return rank_tasks.interrupt(comm, small(comm, ions=80).run, "sweeps")
 
 
 def errors(comm: Any, folder: Path) -> dict[str, Any]:
     """Every error is one of all ranks, with the message of that which had it."""
-    found = {}
-
-    def attempt(name: str, task: Any) -> None:
-        try:
-            task()
-        except Exception as error:
-            found[name] = f"{type(error).__name__}: {error}"
-
+    found = Errors()
+    attempt = found.attempt
     ions = small(comm, ions=80)
     box = {**ions.settings, "device": "cpu", "threads": 1}
     second = comm.rank == 1
@@ -158,12 +133,7 @@ def errors(comm: Any, folder: Path) -> dict[str, Any]:
     broken = [[0.5, 0, 0]] if second else None
     attempt("images", lambda: ions.set_positions(ions.positions, broken))
     found["kept"] = ions.state_hash == before
-
-    def callback(ions: Electrolyte) -> None:
-        if second:
-            raise ZeroDivisionError("on one rank")
-
-    attempt("callback", lambda: ions.run(5, callbacks=[(1, callback)]))
+    attempt("callback", lambda: ions.run(5, callbacks=[(1, fail_on_one_rank(comm))]))
     attempt("callbacks", lambda: ions.run(5, callbacks=[(1 + comm.rank, print)]))
     ions.run(5)
     found["continues"] = [ions.sweeps, ions.state_hash]
@@ -173,17 +143,7 @@ def errors(comm: Any, folder: Path) -> dict[str, Any]:
 
 
 def lost(comm: Any, folder: Path) -> str:
-    """A rank that leaves ends the run of the others."""
-    ions = small(Ranks(comm, timeout=3.0), ions=80)
-    ions.run(5)
-    if comm.rank == 1:
-        raise SystemExit("this rank leaves")
-    began = time.monotonic()
-    try:
-        ions.run(10**9)
-    except RuntimeError as error:
-        return f"{type(error).__name__} after {time.monotonic() - began < 30}: {error}"
-    return "continued"
+    return rank_tasks.lose_a_rank(comm, small(Ranks(comm, timeout=3.0), ions=80).run)
 
 
 def endless(comm: Any, folder: Path) -> None:
@@ -194,9 +154,4 @@ def endless(comm: Any, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    from mpi4py import MPI
-
-    folder = Path(sys.argv[2])
-    for task in sys.argv[1].split(","):
-        result = globals()[task](MPI.COMM_WORLD, folder)
-        (folder / f"{task}-{MPI.COMM_WORLD.rank}.json").write_text(json.dumps(result))
+    rank_tasks.make_tasks(globals())

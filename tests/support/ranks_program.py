@@ -1,21 +1,15 @@
-"""Ranks of hard_particles/test_ranks.py: `mpiexec -n R python ranks_program.py TASK,... FOLDER`.
-
-Each rank leaves what it found in FOLDER/TASK-RANK.json.
-"""
+"""Ranks of hard_particles/test_ranks.py that share hard disks (rank_tasks.py)."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import signal
-import sys
-import time
 from pathlib import Path
 
-import numpy as np
+import rank_tasks
 from flat_settings import of_hard_particles
 from hard_disks import lattice
+from rank_tasks import Errors, digest, fail_on_one_rank
 
 from manymove import HardDisks
 from manymove.hard_particles.packing import random_packing
@@ -54,10 +48,6 @@ def trajectory(name: str, device: str, comm=None) -> dict:
     }
 
 
-def digest(array: np.ndarray) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-
-
 def small(comm=None, **settings) -> HardDisks:
     positions, box = random_packing(1200, 0.698, seed=1)
     settings = {"tile": 5, "seed": 9, "device": "cpu", "threads": 1, "comm": comm, **settings}
@@ -87,31 +77,13 @@ def load(comm, folder: Path) -> list[str]:
 
 
 def interrupt(comm, folder: Path) -> list:
-    """Ctrl-C on one rank stops all of them at the same cycle, and they can go on."""
-    disks = small(comm)
-
-    def press(disks: HardDisks) -> None:
-        if comm.rank == 1 and disks.cycles > 20:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    try:
-        disks.run_cycles(10**9, callbacks=[(1, press)])
-    except KeyboardInterrupt:
-        stopped = disks.cycles
-    disks.run_cycles(10)
-    return [stopped, disks.cycles, disks.state_hash]
+    return rank_tasks.interrupt(comm, small(comm).run_cycles, "cycles")
 
 
 def errors(comm, folder: Path) -> dict:
     """Every error is one of all ranks, with the message of that which had it."""
-    found = {}
-
-    def attempt(name: str, task) -> None:
-        try:
-            task()
-        except Exception as error:
-            found[name] = f"{type(error).__name__}: {error}"
-
+    found = Errors()
+    attempt = found.attempt
     touching = lattice(40, 40, (60.0, 60.0))
     touching[1] = touching[0] + 0.9
     attempt("too many", lambda: small(comm, tile=33))
@@ -128,15 +100,9 @@ def errors(comm, folder: Path) -> dict:
     disks = small(comm)
     attempt("tune", disks.tune)
     attempt("no folder", lambda: disks.save(folder / "none" / "file"))
-
-    def callback(disks: HardDisks) -> None:
-        if comm.rank == 1:
-            raise ZeroDivisionError("on one rank")
-
-    attempt("callback", lambda: disks.run_cycles(5, callbacks=[(1, callback)]))
+    attempt("callback", lambda: disks.run_cycles(5, callbacks=[(1, fail_on_one_rank(comm))]))
     disks.run_cycles(5)
-    found["goes on"] = disks.state_hash
-    return found
+    return {**found, "continues": [disks.cycles, disks.state_hash]}
 
 
 def asleep_on_gpu(comm, folder: Path) -> str:
@@ -164,23 +130,8 @@ def mixed(comm, folder: Path) -> str:
 
 
 def lost(comm, folder: Path) -> str:
-    """A rank that leaves ends the run of the others."""
-    disks = small(comm, timeout=3.0)
-    disks.run_cycles(5)
-    if comm.rank == 1:
-        raise SystemExit("this rank leaves")
-    began = time.monotonic()
-    try:
-        disks.run_cycles(10**9)
-    except RuntimeError as error:
-        return f"{type(error).__name__} after {time.monotonic() - began < 30}: {error}"
-    return "went on"
+    return rank_tasks.lose_a_rank(comm, small(comm, timeout=3.0).run_cycles)
 
 
 if __name__ == "__main__":
-    from mpi4py import MPI
-
-    folder = Path(sys.argv[2])
-    for task in sys.argv[1].split(","):
-        result = globals()[task](MPI.COMM_WORLD, folder)
-        (folder / f"{task}-{MPI.COMM_WORLD.rank}.json").write_text(json.dumps(result))
+    rank_tasks.make_tasks(globals())

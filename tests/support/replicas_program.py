@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rank_tasks import message
+
 from manymove import (
     Adsorption,
     DPDFluid,
@@ -88,14 +90,6 @@ def run(name: str, comm: Any, folder: Path, **options: Any) -> dict[str, Any]:
     return found(again, average)
 
 
-def message_of(call: Callable[[], object]) -> str:
-    try:
-        call()
-    except (Exception, KeyboardInterrupt) as error:
-        return f"{type(error).__name__}: {error}"
-    return "no error"
-
-
 def fail(one: HardDisks) -> None:
     if one.seed == SEED + 1:
         raise ZeroDivisionError("nothing works today")
@@ -105,16 +99,16 @@ def faults(comm: Any) -> dict[str, Any]:
     """Errors and interruptions of one rank, which end the runs of all ranks early."""
     long = 10**9
     one = Replicas(disks, COUNT, comm=comm, **HERE)
-    texts = {"callback": message_of(lambda: one.run(long, [(20, fail)]))}
+    texts = {"callback": message(lambda: one.run(long, [(20, fail)]))}
     if comm.rank == 1:
         threading.Timer(0.5, partial(os.kill, os.getpid(), signal.SIGINT)).start()
-    texts["interrupted"] = message_of(lambda: one.run(long))
+    texts["interrupted"] = message(lambda: one.run(long), KeyboardInterrupt)
     single = Replicas(disks, 1, comm=comm, **HERE)  # the other rank waits
     threading.Timer(0.5, partial(os.kill, os.getpid(), signal.SIGTERM)).start()
-    texts["waiting"] = message_of(lambda: single.run(long))
+    texts["waiting"] = message(lambda: single.run(long), KeyboardInterrupt)
     makes = [disks, partial(HardDisks.random, 300, 0.95), disks]
-    texts["input"] = message_of(lambda: Replicas(makes, comm=comm, **HERE))
-    texts["kinds"] = message_of(lambda: Replicas([disks, ions], comm=comm, **HERE))
+    texts["input"] = message(lambda: Replicas(makes, comm=comm, **HERE))
+    texts["kinds"] = message(lambda: Replicas([disks, ions], comm=comm, **HERE))
     before = one.elapsed
     one.run(100)
     return {**texts, "goes on": [b > a for a, b in zip(before, one.elapsed, strict=True)]}

@@ -1,32 +1,20 @@
-"""Ranks of parallel/test_silent_ranks.py: `mpiexec -n R python silent_program.py TASK FOLDER`.
-
-Each rank leaves what it found in FOLDER/TASK-RANK.json.
-"""
+"""Ranks of parallel/test_silent_ranks.py (rank_tasks.py)."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import sys
 import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
+from rank_tasks import make_tasks, message
 from ranks_program import small
 
 from manymove import Grid, HardDisks, _core
 from manymove.hard_particles.packing import random_packing
 from manymove.jobs.ranks import Ranks
-
-
-def message(task) -> str:
-    try:
-        task()
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return "no error"
 
 
 def asleep(comm, folder: Path) -> dict:
@@ -157,8 +145,4 @@ def interrupted_wait(comm, folder: Path) -> dict:
 
 
 if __name__ == "__main__":
-    from mpi4py import MPI
-
-    task, folder = sys.argv[1], Path(sys.argv[2])
-    result = globals()[task](MPI.COMM_WORLD, folder)
-    (folder / f"{task}-{MPI.COMM_WORLD.rank}.json").write_text(json.dumps(result))
+    make_tasks(globals())

@@ -1,21 +1,15 @@
-"""Ranks of hard_particles/test_sphere_ranks.py:
-`mpiexec -n R python sphere_ranks_program.py TASK,... FOLDER`.
-
-Each rank leaves what it found in FOLDER/TASK-RANK.json.
-"""
+"""Ranks of hard_particles/test_ranks.py that share spheres and mixtures (rank_tasks.py)."""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import rank_tasks
 from flat_settings import of_hard_particles
-from ranks_program import digest
+from rank_tasks import Errors, digest, fail_on_one_rank
 
 from manymove import Grid, HardDisks, HardSpheres, Mixture, fields
 from manymove.steps import Step
@@ -221,57 +215,29 @@ def starts(comm: Any, folder: Path) -> list[str]:
 
 
 def interrupt(comm: Any, folder: Path) -> list[Any]:
-    """Ctrl-C on one rank stops all of them at the same cycle, and they can continue."""
-    engine = system(3, "one", comm=comm)
-
-    def press(engine: HardSpheres) -> None:
-        if comm.rank == 1 and engine.cycles > 20:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    try:
-        engine.run_cycles(10**9, callbacks=[(1, press)])
-    except KeyboardInterrupt:
-        stopped = engine.cycles
-    engine.run_cycles(10)
-    return [stopped, engine.cycles, engine.state_hash]
+    return rank_tasks.interrupt(comm, system(3, "one", comm=comm).run_cycles, "cycles")
 
 
 def errors(comm: Any, folder: Path) -> dict[str, Any]:
     """Every error is one of all ranks, with the message of that which had it."""
-    found = {}
-
-    def attempt(name: str, task: Any) -> None:
-        try:
-            task()
-        except Exception as error:
-            found[name] = f"{type(error).__name__}: {error}"
-
+    found = Errors()
+    attempt = found.attempt
     low = ([[0.0, 0.0, 0.0]], (4.0, 4.0, 20.0))
     attempt(
         "too many", lambda: HardSpheres(*low, grid=Grid(tile=16), seed=1, device="cpu", comm=comm)
     )
     wide = np.full(1200, 1.0 + 0.01 * comm.rank)
-    attempt("other sizes", lambda: system(3, "one", comm=comm, diameters=wide))
+    attempt("other settings", lambda: system(3, "one", comm=comm, diameters=wide))
     attempt("overlap", lambda: system(3, "one", comm=comm, diameter=1.15))
     attempt("device", lambda: system(3, "one", comm=comm, device=("cpu", "cuda:99")[comm.rank]))
     attempt("no file", lambda: HardSpheres.load(folder / "none", comm=comm))
     attempt("other kind", lambda: HardDisks.load(folder / "alone.state", comm=comm))
     engine = system(3, "additive", comm=comm)
     attempt("tune", engine.tune)
-
-    def callback(engine: HardSpheres) -> None:
-        if comm.rank == 1:
-            raise ZeroDivisionError("on one rank")
-
-    attempt("callback", lambda: engine.run_cycles(5, callbacks=[(1, callback)]))
+    attempt("callback", lambda: engine.run_cycles(5, callbacks=[(1, fail_on_one_rank(comm))]))
     engine.run_cycles(5)
     return {**found, "continues": [engine.cycles, engine.state_hash]}
 
 
 if __name__ == "__main__":
-    from mpi4py import MPI
-
-    folder = Path(sys.argv[2])
-    for task in sys.argv[1].split(","):
-        result = globals()[task](MPI.COMM_WORLD, folder)
-        (folder / f"{task}-{MPI.COMM_WORLD.rank}.json").write_text(json.dumps(result))
+    rank_tasks.make_tasks(globals())

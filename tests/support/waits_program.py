@@ -13,15 +13,9 @@ import sys
 import time
 from pathlib import Path
 
+from rank_tasks import message
+
 LIMIT = 30  # seconds until all ranks have left what they found
-
-
-def message(task) -> str:
-    try:
-        task()
-    except BaseException as error:
-        return f"{type(error).__name__}: {error}"
-    return "no error"
 
 
 def stop(folder: Path) -> None:
@@ -41,7 +35,7 @@ def start_of_ranks(comm, folder: Path) -> dict:
     if comm.rank == comm.size - 1:
         stop(folder)
     began = time.monotonic()
-    found = message(lambda: Ranks.of(comm).any(True))
+    found = message(lambda: Ranks.of(comm).any(True), BaseException)
     seconds = time.monotonic() - began
     if comm.rank == 0:
         wake(folder)
@@ -88,11 +82,15 @@ def _stopped(comm, folder: Path, simulation) -> dict:
 
     simulation.operations.updaters.append(hoomd.update.CustomUpdater(hoomd.trigger.On(5), Stop()))
     began = time.monotonic()
-    found = message(lambda: simulation.run(10))
+    found = message(lambda: simulation.run(10), BaseException)
     seconds = time.monotonic() - began
     if comm.rank == 0:
         wake(folder)
-    return {"found": found, "again": message(lambda: simulation.run(1)), "seconds": seconds}
+    return {
+        "found": found,
+        "again": message(lambda: simulation.run(1), BaseException),
+        "seconds": seconds,
+    }
 
 
 def memory_in_hoomd(comm, folder: Path) -> dict:
@@ -107,9 +105,9 @@ def memory_in_hoomd(comm, folder: Path) -> dict:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         most = pages * resource.getpagesize() + int(float(os.environ["MEGABYTES"]) * 1e6)
         resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
-    found = message(lambda: simulation.run(0))
+    found = message(lambda: simulation.run(0), BaseException)
     resource.setrlimit(resource.RLIMIT_AS, before)
-    return {"found": found, "later": message(lambda: simulation.run(1))}
+    return {"found": found, "later": message(lambda: simulation.run(1), BaseException)}
 
 
 def main(task: str, folder: Path) -> None:

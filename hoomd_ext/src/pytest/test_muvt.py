@@ -404,7 +404,7 @@ def test_arguments_can_be_assigned(start):
         muvt.attempts = 3
         muvt.trigger = hoomd.trigger.Periodic(2)
         muvt.fugacity = dict(A=0.2, B=hoomd.variant.Ramp(0.1, 0.2, 0, 10))
-        assert muvt.transfer_types == ["A", "B"]
+        assert muvt.transfer_types == ("A", "B")
         assert (muvt.max_volume_rescale, muvt.volume_move_probability) == (0.2, 0.3)
         assert muvt.fugacity["A"](0) == 0.2 and muvt.attempts == 3
         assert (muvt.N is None) == (not muvt._attached)

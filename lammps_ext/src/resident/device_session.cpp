@@ -205,7 +205,7 @@ void DeviceSession::convert_images(bigint step, int sign) {
 
 // Velocities in a flow need the positions.
 void DeviceSession::download(unsigned what) {
-  if (script_.shearing().has_flow() && (what & kVelocities)) what |= kPositions;
+  if (script_.shearing().has_flow() && (what & kVelocities)) what |= kVelocities | kPositions;
   download_again(what);
 }
 void DeviceSession::download_again(unsigned what) {
@@ -215,15 +215,17 @@ void DeviceSession::download_again(unsigned what) {
     add_scalars(to);
     if (!(what & kVelocities)) to.velocity = nullptr, to.scalars = nullptr;
     if (!(what & kForces)) to.force = nullptr, to.flux = nullptr;
-    if (!(what & kPositions)) to.position = nullptr, to.image = nullptr;
+    if (!(what & kPositions)) to.position = nullptr;
+    if (!(what & kImages)) to.image = nullptr;
+    to.velocity_axes = what & kVelocities;
     engine_->download(to);
     if (to.scalars) write_scalars(*atom, atom->nlocal, false, scalars_);
     if (to.flux) write_scalars(*atom, atom->nlocal, true, flux_);
-    if (shearing.fix() && (what & kPositions)) convert_images(engine_->step(), -1);
+    if (shearing.fix() && (what & kImages)) convert_images(engine_->step(), -1);
   });
   for (int i = 0; shearing.has_flow() && (what & kVelocities) && i < atom->nlocal; ++i)
     atom->v[i][shearing.shear().flow] += shearing.flow_at(atom->x[i]);
-  if (!(what & kPositions)) return;
+  if (!(what & kImages)) return;
   for (int i = 0; i < atom->nlocal; ++i)
     atom->image[i] = manymove::dpd::pack_image<imageint>(image_[i]);
 }

@@ -42,7 +42,7 @@ namespace {
 // Where particles may leave the box, the host has a copy of them at most so many steps old.
 constexpr bigint kStepsOfCopy = 50;
 
-bool is_due(const Fix* fix, bigint step) { return step % std::max(fix->nevery, 1) == 0; }
+bool is_due(const Fix* fix, bigint step) { return Readers::next_step(fix, step - 1) == step; }
 
 // A null pointer where an input script has no such style.
 void set_sums(auto* style, const manymove::dpd::EnergySum& sum) {
@@ -218,8 +218,6 @@ void VerletManymove::choose_place() {
   std::string unserved = script_->unserved();
   if (unserved.empty() && gpu && script_->rigid().fix())
     unserved = script_->rigid().why_not_on_gpu(script_->settings().pairs);
-  if (unserved.empty() && gpu && comm->nprocs > 1 && script_->barostat().fix())
-    unserved = "a box that changes on several GPUs (instead: device cpu)";
   const std::string risk = any && !gpu && unserved.empty() ? script_->risk() : "";
   if (unserved.empty() && risk.empty()) unserved = script_->take_thermostat();
   resident_ = unserved.empty() && risk.empty();
@@ -320,9 +318,9 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
     if (tallied) read(script, session, kEverything);  // as the forces found the particles
     const bool changed = stepwise && end_step(script, session);
     what = stop == last || !in_time ? kEverything : what_is_read(script, session);
-    if (script.shearing().set_before(update->ntimestep) && comm->nprocs > 1) follow_atoms(session);
+    script.shearing().set_before(update->ntimestep);
     if (tallied)
-      session.download(kVelocities | kPositions);
+      session.download(kVelocities | kPositions | kImages);
     else
       read(script, session, what);
     if (stop == last) session.check_velocities();
@@ -347,10 +345,7 @@ bigint VerletManymove::next_stop(const ScriptTranslation& script, bigint last) c
   if (script.barostat().fix()) return now + 1;
   if (script.may_lose_particles()) last = std::min(last, now + kStepsOfCopy);
   bigint stop = std::min({last, std::max(output->next, now + 1), script.next_step_of_host() - 1});
-  for (const Fix* fix : script.end_of_step()) {
-    const bigint every = std::max(fix->nevery, 1);
-    stop = std::min(stop, (now / every + 1) * every);
-  }
+  for (const Fix* fix : script.end_of_step()) stop = std::min(stop, Readers::next_step(fix, now));
   return std::min(stop, script.adapting().last_step_before(now));
 }
 
@@ -411,9 +406,10 @@ unsigned VerletManymove::what_is_read(const ScriptTranslation& script,
       output->next == now ? script.readers().of_thermo(script.forces().has_body_forces()) : 0;
   for (const Fix* fix : script.end_of_step())
     if (is_due(fix, now)) what |= script.readers().of(fix, script.forces().has_body_forces());
-  if ((what & kSums) && (script.shearing().has_flow() || session.rank_with_atoms() < 0))
-    what |= kVelocities;
-  return what & kVelocities ? what & kEverything : what;
+  if ((what & kSums) &&
+      ((what & kVelocities) || script.shearing().has_flow() || session.rank_with_atoms() < 0))
+    what = (what | kVelocities) & kEverything;
+  return what;
 }
 
 // Makes the host's arrays and sums those of the present step.

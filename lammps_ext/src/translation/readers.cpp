@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "translation/readers.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
+#include "arg_info.h"
 #include "compute.h"
 #include "fix.h"
+#include "fix_ave_chunk.h"
 #include "input.h"
 #include "library.h"
 #include "modify.h"
 #include "neigh_list.h"
 #include "neighbor.h"
+#include "translation/lammps_members.h"
 #include "variable.h"
+
+namespace LAMMPS_NS {
+
+struct OfAveChunk {
+  friend constexpr auto members_of(OfAveChunk);
+};
+template struct PrivateMembers<OfAveChunk, &FixAveChunk::values, &FixAveChunk::nvalid>;
+
+}  // namespace LAMMPS_NS
 
 using namespace LAMMPS_NS;
 
@@ -44,17 +57,19 @@ void Readers::find(const std::vector<Fix*>& end_of_step) {
     if (!kOwnAtomsOnly.count(fix->style)) reads_neighbors_ = true;
 
   const std::set<std::string> of_velocities{"temp", "pressure", "pe", "ke"};
-  reads_positions_ = false;
+  reads_positions_ = has_others_ = false;
   of_computes_ = kSums;
   for (int k = 0; k < modify->ncompute; ++k) {
-    if (!of_velocities.count(modify->compute[k]->style)) reads_positions_ = true;
+    const std::string style = modify->compute[k]->style;
+    if (!of_velocities.count(style)) reads_positions_ = true;
+    if (!of_velocities.count(style) && style != "chunk/atom") has_others_ = true;
     if (modify->compute[k]->igroup != 0) of_computes_ = kVelocities;
   }
   Variable* variables = input->variable;
   const int count = lammps_id_count(lmp, "variable");  // its own name for it has changed
   for (int k = 0; k < count; ++k)
     if (variables->equalstyle(k) || variables->atomstyle(k) || variables->vectorstyle(k))
-      reads_positions_ = true;
+      reads_positions_ = has_others_ = true;
 }
 
 // If there are body forces, LAMMPS adds them to the forces, and some depend on positions. A column
@@ -84,10 +99,33 @@ unsigned Readers::of_thermo(bool has_body_forces) const {
 unsigned Readers::of(const Fix* fix, bool has_body_forces) const {
   const std::string style = fix->style;
   if (style == "ave/time") return reads_positions_ || has_body_forces ? kEverything : of_computes_;
-  if (style == "momentum") return kVelocities | kPositions;
+  if (style == "ave/chunk") return of_chunks(fix, has_body_forces);
+  if (style == "momentum") return kVelocities | kPositions | kImages;
   const bool thermostat = style == "temp/berendsen" || style == "temp/csld" ||
                           style == "temp/csvr" || style == "temp/rescale";
   return thermostat && !reads_positions_ ? kVelocities : kEverything;
+}
+
+// Chunks need positions without images. Values that are none of these are masses, numbers, or those
+// of fixes and of the computes that are there.
+unsigned Readers::of_chunks(const Fix* fix, bool has_body_forces) const {
+  if (has_others_) return kEverything;
+  const auto [values, nvalid] = members_of(OfAveChunk());
+  unsigned what = kPositions;
+  for (const auto& value : static_cast<const FixAveChunk*>(fix)->*values) {
+    if (value.which == ArgInfo::V) what |= kVelocityX << value.argindex;
+    if (value.which == ArgInfo::TEMPERATURE) what |= kVelocities;
+    if (value.which == ArgInfo::F) what |= has_body_forces ? kEverything : kForces;
+  }
+  return what;
+}
+
+// Between its samples fix ave/chunk does nothing.
+bigint Readers::next_step(const Fix* fix, bigint step) {
+  const bigint every = std::max(fix->nevery, 1), next = (step / every + 1) * every;
+  if (fix->style != std::string("ave/chunk")) return next;
+  const auto [values, nvalid] = members_of(OfAveChunk());
+  return std::max(next, static_cast<const FixAveChunk*>(fix)->*nvalid);
 }
 
 bool Readers::only_reads(const Fix* fix) {

@@ -10,14 +10,16 @@ namespace LAMMPS_NS {
 
 class Fix;
 
-// What is read from the particles; positions with images.
-// kSums: sums over velocities, not needed where velocities are read.
+// What is read from the particles. kVelocityX: shifted by one for y, and by two for z. kSums: sums
+// over velocities, not needed where velocities are read.
 enum ReadArrays : unsigned {
-  kVelocities = 1,
-  kForces = 2,
-  kPositions = 4,
-  kEverything = 7,
-  kSums = 8
+  kVelocityX = 1,
+  kVelocities = 7,
+  kForces = 8,
+  kPositions = 16,
+  kImages = 32,
+  kEverything = 63,
+  kSums = 64
 };
 
 class Readers : protected Pointers {
@@ -33,11 +35,16 @@ class Readers : protected Pointers {
   // that does not need everything changes no more than velocities.
   unsigned of_thermo(bool has_body_forces) const;
   unsigned of(const Fix* fix, bool has_body_forces) const;
+  // The first step after this one in which a fix at the end of a step acts.
+  static bigint next_step(const Fix* fix, bigint step);
   // Whether a fix at the end of a step leaves the particles as they are.
   static bool only_reads(const Fix* fix);
 
  private:
+  unsigned of_chunks(const Fix* fix, bool has_body_forces) const;
+
   bool reads_neighbors_ = false, reads_positions_ = true;
+  bool has_others_ = true;  // than energies, temperatures, pressures and chunks of positions
   unsigned of_computes_ = kVelocities;  // kSums if that is enough for temperatures and pressures
 };
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "atom.h"
 #include "domain.h"
 #include "fix_deform.h"
 #include "translation/lammps_members.h"
@@ -73,16 +74,18 @@ void ShearingBox::describe(manymove::dpd::Settings& settings) const {
   settings.box.tilt[shear_.tilt()] -= tilt_of_step();
 }
 
-// A box that is tilted too far is replaced by an equivalent one, with the atoms' images, at the
-// beginning of the next step.
-bool ShearingBox::set_before(bigint step) const {
-  if (!fix_) return false;
+// A box that is tilted too far is replaced by an equivalent one at the beginning of the next step.
+// The fix then would give images to LAMMPS' atoms and send them to other ranks. They have their
+// places of an earlier step, and stay: positions and images come from the device.
+void ShearingBox::set_before(bigint step) const {
+  if (!fix_) return;
   const bigint now = std::exchange(update->ntimestep, step - 1);
   fix_->end_of_step();
-  const double before = tilt();
+  const int atoms = std::exchange(atom->nlocal, 0);
   fix_->pre_exchange();
+  atom->nlocal = atoms;
+  if (atom->map_style != Atom::MAP_NONE) atom->map_set();
   update->ntimestep = now;
-  return tilt() != before;
 }
 
 void ShearingBox::set_after_step() const {

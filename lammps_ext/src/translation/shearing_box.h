@@ -30,9 +30,8 @@ class ShearingBox : protected Pointers {
 
   void describe(manymove::dpd::Settings& settings) const;
 
-  // Gives LAMMPS' box the shape that it has for the forces of a step. If this returns true, the box
-  // was replaced, and LAMMPS has sent atoms to other ranks.
-  bool set_before(bigint step) const;
+  // Gives LAMMPS' box the shape that it has for the forces of a step.
+  void set_before(bigint step) const;
   // Gives it the shape in which the fix leaves it at the end of the present step.
   void set_after_step() const;
 

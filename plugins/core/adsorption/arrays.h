@@ -102,8 +102,18 @@ struct TestInsertions {
   double* sums;
 };
 
+// Memory of a worker for point particles, each array aligned to 64 bytes.
+template <class F>
+struct PointScratch {
+  F *x, *y, *z;         // [slots][kTogether]: of several systems, or of the first
+  Site* sites;          // [slots][kTogether], as [slots][3][kTogether]
+  F *energy, *weights;  // [kMostProposals]
+  Site* proposals;
+  std::uint32_t* words;  // [3][kMostProposals]
+};
+
 // What a core does for a system; run_systems of method pmc for kTogether point systems from `first`
-// on, as far as they exist. memory: of one worker, aligned to 64 bytes.
+// on, as far as they exist. memory: of one worker; of point particles their PointScratch.
 template <class Arrays>
 struct Kernels {
   void (*run_systems)(const Arrays& w, int first, void* memory, MoveCounts& moves);

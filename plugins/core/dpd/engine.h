@@ -237,6 +237,8 @@ struct HostArrays {
   // heat, or amounts of species, those of sources included.
   double (*scalars)[kScalars] = nullptr;
   double (*flux)[kScalars] = nullptr;
+  // On the way out, bit a: velocities are needed along axis a. The others are written or not.
+  unsigned velocity_axes = 7;
 };
 
 // The kind of an entry of Topology::bond_type: a bond has its type alone. Other terms have an entry
@@ -405,7 +407,7 @@ class MANYMOVE_API Engine {
   // The box has other lengths: particles keep their fractions of its edges, and move in `way` from
   // step() to the next step, whose forces and those of all later steps are those in `next`. Local,
   // the same on all ranks. Throws std::invalid_argument for a box that is tilted or not periodic,
-  // and with shear, charges, walls, surfaces, regions or several GPUs. Not for rigid bodies.
+  // and with shear, charges, walls, surfaces or regions. Not for rigid bodies.
   virtual void set_box(const Box& way, const Box& next) = 0;
   // The time step of the present state. Local, as are energy_and_virial() and counters().
   virtual std::int64_t step() const = 0;

@@ -220,6 +220,7 @@ void EngineBase::scale_velocities(const double factor[3]) {
 void EngineBase::set_box(const Box& way, const Box& next) {
   check_dilation(settings_, way);
   check_dilation(settings_, next);
+  parameters_change();
   change_box(way, next);
 }
 

@@ -90,7 +90,7 @@ class EngineBase : public Engine, protected ShearedBox {
   // tables() has changed.
   virtual void take_coefficients() = 0;
   // Steps before the present one can no longer be repeated, because the series of their values and
-  // coefficients is lost.
+  // coefficients, or their box, is lost.
   virtual void parameters_change() {}
 
   // The only change of velocities that is due at a step; -1 if there is none, or more than one.

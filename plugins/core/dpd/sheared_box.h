@@ -50,11 +50,15 @@ class ShearedBox : protected StepParameters {
   }
   // The box in which particles are at a step from the present one on.
   const Box& box_of_step(std::int64_t step) const { return step > begin_ ? next_ : frame_.box; }
-  // The next lists are those of the box at this step. Cells keep what concerns spheres.
-  void fit_cells(Cells& cells, std::int64_t step, double particles, const Brick* here) {
+  // The next lists are those of the box at this step, which becomes that of the settings.
+  void take_box(std::int64_t step) {
     settings_.box = box_of_step(step);
     check_widths(settings_);
-    const Cells fitted = cells_of(settings_, particles, here);
+  }
+  // The same for the cells of one rank, which keep what concerns spheres.
+  void fit_cells(Cells& cells, std::int64_t step, double particles) {
+    take_box(step);
+    const Cells fitted = cells_of(settings_, particles, nullptr);
     std::copy_n(fitted.count, 3, cells.count);
     std::copy_n(fitted.first, 3, cells.first);
     std::copy_n(fitted.here, 3, cells.here);

@@ -167,6 +167,11 @@ void for_each_field(Fields& c, Visitor&& visit) {
 // Trial changes of the volume, swap moves, insertions or deletions.
 struct TrialCounters {
   std::uint64_t trials = 0, accepted = 0;
+
+  void operator+=(const TrialCounters& others) {
+    trials += others.trials;
+    accepted += others.accepted;
+  }
 };
 
 // Everything that a trajectory depends on besides the parameters, in host memory, or what one rank

@@ -27,9 +27,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -2,7 +2,6 @@
 #include "insertions.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <tuple>
@@ -104,10 +103,8 @@ NewIndices settle_changes(State& state, Changes mine) {
     found.inserted = collect(*state.ranks, std::move(found.inserted));
     removed = collect(*state.ranks, std::move(removed));
   }
-  state.data.insertions.trials += counts[0];
-  state.data.insertions.accepted += counts[1];
-  state.data.deletions.trials += counts[2];
-  state.data.deletions.accepted += counts[3];
+  state.data.insertions += {counts[0], counts[1]};
+  state.data.deletions += {counts[2], counts[3]};
   std::sort(found.inserted.begin(), found.inserted.end(), [](const Inserted& a, const Inserted& b) {
     return std::tie(a.cell, a.slot) < std::tie(b.cell, b.slot);
   });

@@ -77,6 +77,41 @@ struct TypeSwaps {
   }
 };
 
+// Makes the swap moves in a tile, set after set; of the cells of a set, and of the pairs of a
+// round, a thread has every `threads`-th. candidates: room for the cells of a set. changed(id,
+// type) is called for each particle that has another type after a set, and wait() before threads
+// read what others have written.
+template <int D, class Changed, class Wait>
+MM_HD void swap_types_of_tile(const TileOfCells& t, const SwapRules& rules, int thread, int threads,
+                              TypeCandidate* candidates, TrialCounters& counts,
+                              const Changed& changed, const Wait& wait) {
+  for (int turn = 0; turn < 1 << D; ++turn) {
+    TypeSwaps<D> swaps{t, rules, static_cast<int>(rules.order >> (3 * turn) & 7u), {}};
+    const int cells = swap_cells<D>(t.bounds, swaps.set, swaps.n);
+    for (int k = thread; k < cells; k += threads) candidates[k] = swaps.candidate(k);
+    wait();
+    for (int round = 0; round < rules.rounds && cells > 1; ++round) {
+      const int offset = swap_offset<D>(t.g, t.tile, rules.cycle, swaps.set, round, cells);
+      for (int k = thread; k < cells; k += threads) {
+        const int other = swap_partner(offset, k, cells);
+        if (other <= k) continue;
+        TypeCandidate &a = candidates[k], &b = candidates[other];
+        if (a.id == kNoParticle || b.id == kNoParticle || a.type == b.type) continue;
+        ++counts.trials;
+        if (!swaps.accepts(round, k, other, a, b)) continue;
+        exchange(a.type, b.type);
+        ++counts.accepted;
+      }
+      wait();  // pairs of the next round are others
+    }
+    for (int k = thread; k < cells; k += threads) {
+      const TypeCandidate c = candidates[k];
+      if (c.id != kNoParticle && c.type != c.former) changed(c.id, c.type);
+    }
+    wait();  // the next set reads these types
+  }
+}
+
 // ---- on the host ----
 
 struct TypeChange {

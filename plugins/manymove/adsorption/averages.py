@@ -87,6 +87,8 @@ class Averages(Loadings):
     _parameters: dict[str, Any]
     _about: dict[str, Any]
     _comparison: Comparison
+    _held: dict[str, Any] | None = None
+    _read: tuple[int, int, np.ndarray] | None = None  # steps, those in the averages, and their sums
 
     def _compared(self) -> np.ndarray:
         """Mean loadings and loadings from test molecules, (2, species, systems). The former are
@@ -117,7 +119,24 @@ class Averages(Loadings):
         return math.prod(self._parameters["cell"]) * math.prod(self._parameters["cells"])
 
     def _sums(self) -> np.ndarray:
-        return self._engine.sums().reshape(_SUMS, self._systems)
+        """Sums over the steps, (sums, systems), which are read once after each run."""
+        now = self._engine.counters
+        if self._read is None or self._read[:2] != (now[0], now[6]):
+            return self._keep(self._engine.sums())
+        return self._read[2]
+
+    def _keep(self, sums: np.ndarray) -> np.ndarray:
+        """Keep the present sums until the next run."""
+        now, sums = self._engine.counters, sums.reshape(_SUMS, self._systems)
+        self._read = (now[0], now[6], sums)
+        return sums
+
+    @property
+    def _state(self) -> dict[str, Any]:
+        """The snapshot of the engine, which is read once between two runs."""
+        if self._held is None or self._held["counters"] != self._engine.counters:
+            self._held = self._engine.snapshot()
+        return self._held
 
     def _means(self) -> np.ndarray:
         """Means over the steps, (sums, systems)."""
@@ -129,7 +148,7 @@ class Averages(Loadings):
     def snapshot(self) -> Run:
         """State of the averages for `Pooled`, which later steps do not change."""
         compared = self._compared() if self._comparison.moments else None
-        state = {**self._engine.snapshot(), "compared": compared, "comparisons": self._moments}
+        state = {**self._state, "compared": compared, "comparisons": self._moments}
         return self._parameters, self._about, state
 
     def mean_energies(self) -> tuple[float, float]:
@@ -218,7 +237,7 @@ class Averages(Loadings):
             raise RuntimeError("no profile was asked for: give profile=")
         if self._samples == 0:
             raise RuntimeError("nothing measured yet: call run")
-        counts = self._engine.snapshot()["profile"].reshape(p["groups"], p["bins"]).astype(float)
+        counts = self._state["profile"].reshape(p["groups"], p["bins"]).astype(float)
         parts = counts[counts.sum(axis=1) > 0]
         parts /= parts.sum(axis=1, keepdims=True)
         mean = counts.sum(axis=0) / counts.sum()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from manymove.analysis.stopping import are_settled
 from manymove.runs import Callbacks
 
 _MOMENTS = 100  # comparisons of loading and test molecules in a round of the equilibration
+_OF_PIECE = 3  # intervals between comparisons in a piece of the pilot run
 _ROUNDS = 6  # each is twice as long as the one before, all together 63 times the first
 _AGREEMENT = 2.0  # difference in standard errors below which the equilibration ends
 _LONGEST = 2**62
@@ -24,6 +25,11 @@ def test_molecules(steps: int) -> int:
     """Number of test molecules in a comparison: one per step since the last one, which takes a
     third of the time of the steps."""
     return min(max(1, steps), _MOST_TESTS)
+
+
+def piece_of(moment: int) -> int:
+    """The piece of the pilot run in which the interval before a comparison is; -1 before it."""
+    return max(-1, (moment - _MOMENTS) // _OF_PIECE + PIECES)
 
 
 class Equilibration(Pilot):
@@ -48,15 +54,29 @@ class Equilibration(Pilot):
         p = self._parameters
         if not p["exchange"]:
             raise ValueError("the systems are closed: their loading is fixed; give a fugacity")
-        counts = self.counts
-        self._comparison.sums[0] += counts.T
+        self._compare([0], insertions)
+
+    def _compare(
+        self, steps: Sequence[int], insertions: int, *, rest: int = 0, measure: bool = False
+    ) -> float:
+        """Run these numbers of steps, with a comparison after each, and then the rest. Returns the
+        seconds of the engine."""
+        species = self._parameters["species"]
+        seconds, counts, tests, sums = self._engine.compare(steps, rest, measure, insertions)
+        if measure:
+            self._keep(sums)
+        numbers = counts.reshape(len(steps), self._systems, len(species))
+        means = tests.reshape(len(steps), len(species), self._systems, 2)[..., 0] / insertions
+        activities = np.array([each["activity"] for each in species])
+        known = self._comparison
         if self._systems > 1:
-            self._comparison.spread += counts.var(axis=0, ddof=1)
-        for kind, species in enumerate(p["species"]):
-            sums = self._engine.insert_test_molecules(insertions, kind, False)
-            mean = sums.reshape(-1, 2)[:, 0] / insertions
-            self._comparison.sums[1, kind] += species["activity"] * mean
-        self._comparison.moments += 1
+            for spread in numbers.var(axis=1, ddof=1):
+                known.spread += spread
+        for each, mean in zip(numbers, means, strict=True):  # in this order also if interrupted
+            known.sums[0] += each.T
+            known.sums[1] += activities[:, None] * mean
+        known.moments += len(steps)
+        return seconds
 
     def equilibrate_loading(
         self, steps: int, callbacks: Callbacks = (), *, progress: bool = False
@@ -68,7 +88,7 @@ class Equilibration(Pilot):
         of the equilibration is twice as long as the one before, until both sides agree over a whole
         round within two standard errors, and the standard error is below 3 % of the loading. There
         are at most six rounds. After an interruption the next call continues. Numbers of trials
-        that are "auto" are chosen by the last third of each round, see `pilot`. With "auto", a
+        that are "auto" are chosen by the last 30 % of each round, see `pilot`. With "auto", a
         round whose comparison is undecided is also the last one if its loading is that of the
         previous round within two standard errors, and if the error is below 3 % of the loading or
         below 1.5 times the error that independent states would have.
@@ -102,19 +122,22 @@ class Equilibration(Pilot):
             length = now.first << now.round
             left = now.began + length - self.elapsed
             with self._running(left, callbacks, progress) as course:
-                while now.moments < _MOMENTS:
-                    piece = now.moments - (_MOMENTS - PIECES)
+                while (done := now.moments) < _MOMENTS:
+                    piece = piece_of(done)
+                    ends = [
+                        now.began + length * (moment + 1) // _MOMENTS
+                        for moment in range(done, _MOMENTS) if piece_of(moment) == piece
+                    ]  # fmt: skip
                     self._begin_piece(now.round, piece)
-                    self._relax_to(now.began + length * (now.moments + 1) // _MOMENTS, course)
+                    self._relax_to(ends, course, test_molecules(length // _MOMENTS))
                     self._end_piece(piece)
-                    self.compare_loading(test_molecules(length // _MOMENTS))
             self._choose_trials()
             agree = self.loading_agrees(_AGREEMENT)
             if self.loading_agrees() is None and self._is_settled():
-                agree, ends = None, True
+                agree, over = None, True
             else:
-                ends = agree or (agree is None and self._same_loading(_AGREEMENT))
-            if ends or now.round + 1 == _ROUNDS or self._systems == 1:
+                over = agree or (agree is None and self._same_loading(_AGREEMENT))
+            if over or now.round + 1 == _ROUNDS or self._systems == 1:
                 self._forget_comparison(first=now.first)
                 return agree
             self._forget_comparison(first=now.first, round=now.round + 1, began=self.elapsed)

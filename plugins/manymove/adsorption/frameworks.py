@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from manymove import _core
 from manymove.adsorption.cif import charges_of, structure_of
 from manymove.optional import need
 
 SHIPPED = ("MFI", "LTA")  # in data/, with their citations
-_AT_ONCE = 2**18  # distances computed together
 _CLOSEST = 0.5  # angstrom: atoms closer than this are one atom twice
 _ROUNDING = 1e-3  # rounding of the coordinates of a file, in angstrom
 
@@ -72,7 +72,8 @@ class Framework:
                     f"framework {self.name}: {name} has {len(values)} values, "
                     f"not {len(self.elements)}"
                 )
-        i, j, distance = _closest(self.fractional, self.edges)
+        places = np.ascontiguousarray(self.fractional, float)
+        i, j, distance = _core.closest_pair(places, self.edges)
         if distance < _CLOSEST:
             one, two = (f"{k} ({(self.labels or self.elements)[k]})" for k in (i, j))
             what = "overlap" if distance > _ROUNDING else "are at the same place"
@@ -159,20 +160,6 @@ def widths(edges: np.ndarray) -> tuple[float, ...]:
     if not (edges - np.diag(np.diag(edges))).any():
         return tuple(float(edge) for edge in np.diag(edges))
     return tuple(float(1 / np.linalg.norm(column)) for column in np.linalg.inv(edges).T)
-
-
-def _closest(fractional: np.ndarray, edges: np.ndarray) -> tuple[int, int, float]:
-    """The closest pair of atoms (i, j) and their distance, with nearest images."""
-    best, atoms = (0, 0, math.inf), len(fractional)
-    rows = max(1, _AT_ONCE // atoms)
-    for start in range(0, atoms, rows):
-        d = fractional - fractional[start : start + rows, None]
-        squares = (((d - np.rint(d)) @ edges) ** 2).sum(axis=-1)
-        squares[np.tri(len(squares), atoms, start, dtype=bool)] = math.inf  # j <= i
-        i, j = divmod(int(squares.argmin()), atoms)
-        if squares[i, j] < best[2] ** 2:
-            best = (start + i, j, math.sqrt(float(squares[i, j])))
-    return best
 
 
 def read_framework(source: str | os.PathLike[str], *, right_angles: bool = True) -> Framework:

@@ -10,7 +10,7 @@ counted and not timed, so that the choice is the same on every device.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -25,7 +25,7 @@ from manymove.jobs.report import number
 from manymove.simulation import MonteCarlo
 
 AUTO = "auto"
-PIECES = 36  # of the equilibration between two comparisons of loadings, at the end of a round
+PIECES = 10  # at the end of a round of the equilibration
 # Numbers that are tried: of positions, and of orientations of rigid molecules; of both for chains.
 _POSITIONS, _ORIENTATIONS = (1, 4, 16, 64, 256), (1, 4)
 _OF_CHAINS = (4, 16, 64), (2, 8, 32)
@@ -122,14 +122,14 @@ class Pilot(MonteCarlo, Averages):
             return
         loadings = self._comparison.sums[0] / self._comparison.moments
         now = [[value, number(error)] for value, error in map(mean_and_error, loadings)]
-        tried, rows = self._about["candidates"], []
+        tried, rows, operations_of = self._about["candidates"], [], self._operations()
         for index, (positions, orientations) in enumerate(tried):
             own = pilot["pieces"][index :: len(tried)]
             exchanges, accepted = (sum(column) for column in zip(*own, strict=True))
             why = pilot.get("refused", {}).get(str(index))
             if why is not None:
                 exchanges = accepted = 0
-            operations = self._operations(positions, orientations)
+            operations = operations_of(positions, orientations)
             rows.append({
                 "trial_positions": positions, "trial_orientations": orientations,
                 "exchanges": exchanges, "accepted": accepted, "operations": operations,
@@ -182,25 +182,30 @@ class Pilot(MonteCarlo, Averages):
         numbers = {"trial_positions": positions, "trial_orientations": orientations}
         self._parameters = {**self._parameters, **numbers}
 
-    def _operations(self, positions: int, orientations: int) -> float:
-        """Number of operations of a step with these numbers of trials, at the present loading."""
+    def _operations(self) -> Callable[[int, int], float]:
+        """The number of operations of a step as a function of the numbers of trials, at the present
+        loading."""
         p = self._parameters
         rigid = p["rigid"]
-        waves = self._engine.snapshot()["waves"].size / 2 / p["systems"]
+        waves = self._state["waves"].size / 2 / p["systems"]
         sites = [len(body) for body in rigid["bodies"]]
         present = float((self.counts.mean(axis=0) * sites).sum())  # sites in a system
         of_grid = _OF_GRID[self._about["interpolation"]] if p["kind"] else 0
         of_open = of_grid + self._engine.grid["open_share"] * present
-        trials = moves = 0.0
-        for body, count in zip(rigid["bodies"], sites, strict=True):
-            charged = any(rigid["types"][kind]["charge"] for kind, _ in body)
-            own = count * waves * charged
-            if rigid.get("chains"):
-                tried = positions + (count - 1) * orientations
-            else:
-                tried = count * positions * (orientations if count > 1 else 1)
-            trials += (own + tried * of_open) / len(sites)
-            moves += 2 * (own + count * (of_grid + present)) / len(sites)
-        shares = ("exchange", "reinsertion", "identity_change", "regrowth")
-        share = sum(p[name] for name in shares)
-        return _OF_STEP + share * trials + (1 - share) * moves
+        names = ("exchange", "reinsertion", "identity_change", "regrowth")
+        share = sum(p[name] for name in names)
+
+        def operations(positions: int, orientations: int) -> float:
+            trials = moves = 0.0
+            for body, count in zip(rigid["bodies"], sites, strict=True):
+                charged = any(rigid["types"][kind]["charge"] for kind, _ in body)
+                own = count * waves * charged
+                if rigid.get("chains"):
+                    tried = positions + (count - 1) * orientations
+                else:
+                    tried = count * positions * (orientations if count > 1 else 1)
+                trials += (own + tried * of_open) / len(sites)
+                moves += 2 * (own + count * (of_grid + present)) / len(sites)
+            return _OF_STEP + share * trials + (1 - share) * moves
+
+        return operations

@@ -37,6 +37,7 @@ class Places:
     _engine: Any
     _parameters: dict[str, Any]
     _about: dict[str, Any]
+    _state: dict[str, Any]
     _framework: Framework
     systems: int
     capacity: list[int]
@@ -88,7 +89,7 @@ class Places:
         """Positions of the molecules in angstrom, float64 (systems, molecules, 3), in [0, L),
         species by species; NaN for unused slots of open systems. Of rigid molecules these are the
         centers."""
-        snapshot = self._engine.snapshot()
+        snapshot = self._state
         sites, present = self._sites(snapshot)
         places = sites * (np.array(self.box) * 2.0**-32)
         if any(self._framework.tilt):
@@ -106,7 +107,7 @@ class Places:
         """
         if not self._rigid:
             raise ValueError("molecules of single sites have no orientations")
-        snapshot = self._engine.snapshot()
+        snapshot = self._state
         _, present = self._sites(snapshot)
         turns = snapshot["orientations"].reshape(*present.shape, 4).copy()
         turns[~present] = np.nan
@@ -126,7 +127,7 @@ class Places:
             return centers[:, :, None]
         offsets = np.array([x for _, x in self._rigid["bodies"][species]])
         if "chains" in self._rigid:
-            shapes = self._engine.snapshot()["shapes"]
+            shapes = self._state["shapes"]
             shapes = shapes.reshape(self.systems, sum(self.capacity), -1, 3)
             offsets = shapes[:, part, : len(offsets)]
         turned = rotated(self.orientations[:, part, None], offsets)

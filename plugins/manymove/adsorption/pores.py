@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from manymove import arguments
+from manymove import _core, arguments
 from manymove.adsorption.force_field import ForceField, names_of
-from manymove.adsorption.frameworks import Framework, widths
+from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.gas import AVOGADRO
 from manymove.adsorption.input import arguments_of
 from manymove.adsorption.molecule_files import Species
@@ -24,7 +24,7 @@ from manymove.errors import ParameterError
 
 NITROGEN = 3.681  # angstrom, the probe of T. Düren et al.
 _SYSTEMS = 64  # whose differences give the error of the void fraction
-_AT_ONCE = 2**20  # distances computed together
+_AT_ONCE = 2**21  # random points in one call of the core
 
 
 def helium_void_fraction(
@@ -179,8 +179,12 @@ def surface_area(
     present = ~np.isnan(radii)
     radii, fractional = radii[present], framework.fractional[present]
     edges = framework.edges
-    random = np.random.default_rng(seed)
-    share = _free_points(random, samples, fractional, edges, radii) / samples
+    free, first = np.zeros(len(radii)), 0
+    while first < samples:  # in calls of some tenth of a second, between which Ctrl-C works
+        count = min(samples - first, max(1, _AT_ONCE // max(1, len(radii))))
+        free += _core.free_points(fractional, edges, radii, first, count, seed)
+        first += count
+    share = free / samples
     whole = 4 * math.pi * radii**2
     area, error = float(whole @ share), math.nan
     if samples > 1:
@@ -205,59 +209,3 @@ def _diameters(framework: Framework, given: ForceField | Mapping[str, float]) ->
         if not 0 < found[k] < math.inf:
             raise ValueError(f"the diameter of {names[0]} must be positive, got {found[k]:g}")
     return found
-
-
-def _neighbors(
-    fractional: np.ndarray, edges: np.ndarray, radii: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs of an atom and an image of an atom whose spheres meet: the first atoms in their order,
-    the vectors to the images, and the radii of these."""
-    reach, wide = 2 * radii.max(), np.array(widths(edges))
-    n = [np.arange(-count, count + 1) for count in np.ceil(reach / wide).astype(int)]
-    shifts = np.stack(np.meshgrid(*n, indexing="ij"), axis=-1).reshape(-1, 3)
-    found: list[tuple[np.ndarray, ...]] = []
-    rows = max(1, _AT_ONCE // (len(radii) * len(shifts)))
-    for start in range(0, len(radii), rows):
-        difference = fractional - fractional[start : start + rows, None]
-        difference -= np.rint(difference)
-        # No atom is closer than its planes; this leaves out most images.
-        x, y, z = (abs(difference[..., a, None] + n[a]) * wide[a] < reach for a in range(3))
-        close = x[..., :, None, None] & y[..., None, :, None] & z[..., None, None, :]
-        one, other, shift = np.nonzero(close.reshape(*difference.shape[:2], -1))
-        vectors = (difference[one, other] + shifts[shift]) @ edges
-        squares = (vectors**2).sum(axis=1)
-        near = (squares > 1e-12) & (squares < (radii[start + one] + radii[other]) ** 2)
-        found.append((start + one[near], vectors[near], radii[other[near]]))
-    first, vectors, others = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return first, vectors, others
-
-
-def _free_points(
-    random: np.random.Generator, samples: int, fractional: np.ndarray, edges: np.ndarray,
-    radii: np.ndarray,
-) -> np.ndarray:  # fmt: skip
-    """Number of random points on the sphere of each atom that are in no other sphere. Many atoms
-    are treated at a time, because threads wait for each other between calls of NumPy."""
-    if not len(radii):
-        return radii
-    first, vectors, others = _neighbors(fractional, edges, radii)
-    # |p - r|^2 < s^2 with |p| fixed: p r is large enough.
-    least = 0.5 * (radii[first] ** 2 + (vectors**2).sum(axis=1) - others**2)
-    begin = np.searchsorted(first, np.arange(len(radii) + 1))
-    most = max(1, int(np.diff(begin).max()))
-    # All atoms have as many neighbors: those that are not there are never reached.
-    place = np.arange(len(first)) - begin[first]
-    near, limits = np.zeros((len(radii), 3, most)), np.full((len(radii), 1, most), math.inf)
-    near[first, :, place], limits[first, 0, place] = vectors, least
-    free = np.zeros(len(radii))
-    piece = min(samples, max(1, _AT_ONCE // most))
-    rows = max(1, _AT_ONCE // (most * samples))
-    for start in range(0, len(radii), rows):
-        of = slice(start, start + rows)
-        for done in range(0, samples, piece):
-            points = random.normal(size=(len(radii[of]), min(piece, samples - done), 3))
-            points *= radii[of, None, None] / np.linalg.norm(points, axis=-1, keepdims=True)
-            # Not by BLAS, whose threads would compete with those of other structures.
-            along = np.einsum("asx,axm->asm", points, near[of])
-            free[of] += (~(along > limits[of]).any(axis=-1)).sum(axis=-1)
-    return free

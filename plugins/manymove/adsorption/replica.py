@@ -17,7 +17,7 @@ from manymove.adsorption.averages import MULTIPLE, Run
 from manymove.adsorption.chains import Chain
 from manymove.adsorption.density import AXES, DensityMap
 from manymove.adsorption.equilibration import test_molecules
-from manymove.adsorption.frameworks import read_framework
+from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.gas import GasPhase
 from manymove.adsorption.input import arguments_of, barrier_of, grid_points, has_trials
 from manymove.adsorption.labels import lines_of
@@ -164,7 +164,7 @@ class Replica(replica.Replica):
         parts: number of parts of the systems.
         rank: rank of this process.
         kept: list in which the energy grid of the systems, and the systems at their end, are kept
-            for the next job.
+            for the next job. It may have the framework.
         part and the rest: as for all replicas.
     """
 
@@ -198,8 +198,10 @@ class Replica(replica.Replica):
             a.set_fugacity(s.fugacity)
             return a
         self._taken()
-        with of_option("--framework"):
-            framework = read_framework(s.framework)
+        framework = next((one for one in self._kept if isinstance(one, Framework)), None)
+        if framework is None:
+            with of_option("--framework"):
+                framework = read_framework(s.framework)
         given = {
             "framework": framework, "molecules": list(s.molecules), "method": s.method,
             "adsorbates": list(s.adsorbates), "systems": self._systems, "fugacity": s.fugacity,
@@ -396,7 +398,10 @@ class Replica(replica.Replica):
                 break
             target = min(s.steps, (a.samples // every + 1) * every)
             target = min([target, *(step for step in of_frames if step > a.samples)])
-            a.run(target - a.samples)
+            if is_open and a.comparisons < self._due(target) + more:
+                a._run_and_compare(target - a.samples, self._tests)
+            else:
+                a.run(target - a.samples)
             self._record(a)
             frames_to = self._trajectory
             if frames_to and target in of_frames and a.steps > frames_to.last_step:

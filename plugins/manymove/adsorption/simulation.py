@@ -12,6 +12,7 @@ import hashlib
 import math
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -331,6 +332,7 @@ class Adsorption(Places, Equilibration):
 
     def _adopt(self, engine: _core.Adsorption) -> None:
         super()._adopt(engine)
+        self._held = self._read = None
         self._adapted_at = (0, 0)  # acceptance counts when the displacement was last adapted
         self._forget_comparison()
 
@@ -353,26 +355,39 @@ class Adsorption(Places, Equilibration):
         arguments.steps("steps", steps)
         self.reset_averages()
         with self._running(steps, callbacks, progress) as course:
-            self._relax_to(self.steps + steps, course)
+            self._relax_to([self.steps + steps], course)
 
     def _equilibrate_until(self, n: int, callbacks: Callbacks) -> None:
         self.equilibrate(max(0, n - self.steps), callbacks)
 
-    def _relax_to(self, end: int, course: Course) -> None:
-        while self.steps < end:
-            piece = end - self.steps
-            if self._about["adapt"]:
-                piece = min(piece, _TUNE - self.steps % _TUNE)
-            course.run(piece, self._relax_piece)
+    def _relax_to(self, ends: Sequence[int], course: Course, tests: int = 0) -> None:
+        """Run to the last of these steps, and insert so many test molecules at each of them. The
+        engine makes as much as possible in one call, because many threads may wait for Python."""
 
-    def _relax_piece(self, steps: int) -> None:
-        """Run, and adapt the displacement before a callback or a job can save the state."""
-        self._engine.run(steps, False)
-        if self._about["adapt"] and self.steps % _TUNE == 0:
-            accepted, trials = np.subtract(self.acceptance_counts, self._adapted_at)
-            self._adapted_at = self.acceptance_counts
-            if trials:
-                self._adapt(accepted / trials)
+        def limit(steps: int) -> int:
+            return min(steps, _TUNE - self.steps % _TUNE) if self._about["adapt"] else steps
+
+        def relax(steps: int) -> float:
+            now = self.steps
+            due = [end for end in ends if now < end <= now + steps] if tests else []
+            if due:
+                lengths = [end - before for before, end in pairwise([now, *due])]
+                seconds = self._compare(lengths, tests, rest=now + steps - due[-1])
+            else:
+                seconds = self._engine.run(steps, False)
+            # Before a callback or a job can save the state.
+            if self._about["adapt"] and self.steps % _TUNE == 0:
+                accepted, trials = np.subtract(self.acceptance_counts, self._adapted_at)
+                self._adapted_at = self.acceptance_counts
+                if trials:
+                    self._adapt(accepted / trials)
+            return seconds
+
+        self._held = None
+        for end in ends:
+            if tests and end <= self.steps:  # an interruption was between both
+                self._compare([0], tests)
+        course.run(ends[-1] - self.steps, relax, limit)
 
     def _adapt(self, acceptance: float) -> None:
         present = self.max_displacement
@@ -396,8 +411,23 @@ class Adsorption(Places, Equilibration):
             KeyboardInterrupt: Ctrl-C; the state is that after a whole step.
         """
         arguments.steps("steps", steps)
+        self._held = None
         with self._running(steps, callbacks, progress) as course:
             course.run(steps, lambda some: self._engine.run(some, True))
+
+    def _run_and_compare(self, steps: int, insertions: int) -> None:
+        """Run, and then compare the loading with test molecules in the last call of the engine."""
+
+        def run(some: int) -> float:
+            nonlocal steps
+            steps -= some
+            if steps:
+                return self._engine.run(some, True)
+            return self._compare([some], insertions, measure=True)
+
+        self._held = None
+        with self._running(steps, (), False) as course:
+            course.run(steps, run)
 
     def _is_reached(self, target: float, parts: float = 1.0) -> bool:
         return self._systems_reach(target, self.equilibration_steps, parts)
@@ -649,7 +679,7 @@ class Adsorption(Places, Equilibration):
     @property
     def state_hash(self) -> str:
         """Hash of all molecules and counters, 16 hexadecimal digits, the same on every machine."""
-        s = self._engine.snapshot()
+        s = self._state
         digest = hashlib.sha256(repr(s["counters"][:7]).encode())
         sites, present = self._sites(s)
         digest.update(sites[present].tobytes())

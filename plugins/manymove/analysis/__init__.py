@@ -31,7 +31,14 @@ from manymove.analysis.pressure import (
     pressure_weights,
 )
 from manymove.analysis.reference import published_pressure, virial_pressure
-from manymove.analysis.reweighting import GrandRun, MultipleHistograms, VaporLiquid, vapor_liquid
+from manymove.analysis.reweighting import (
+    CriticalPoint,
+    GrandRun,
+    MultipleHistograms,
+    VaporLiquid,
+    critical_point,
+    vapor_liquid,
+)
 from manymove.analysis.scattering import self_intermediate_scattering
 from manymove.analysis.viscosity import DoublePoiseuille, green_kubo_viscosity
 
@@ -41,6 +48,7 @@ __all__ = [
     "DELTA_R",
     "Branch",
     "Coexistence",
+    "CriticalPoint",
     "CrystalBranch",
     "DoublePoiseuille",
     "DressedIons",
@@ -56,6 +64,7 @@ __all__ = [
     "charge_density",
     "coexistence",
     "continue_pair_correlations",
+    "critical_point",
     "dressed_ions",
     "drift",
     "estimate",

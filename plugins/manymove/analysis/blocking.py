@@ -14,7 +14,7 @@ ENOUGH = 20  # length of a run in relaxation times that is sufficient
 _LARGEST_FACTOR = 3.0
 
 
-def blocking_error(records: np.ndarray) -> tuple[float, bool]:
+def blocking_error(records: np.ndarray, block: int = 1) -> tuple[float, bool]:
     """Standard error of the mean of correlated records, by blocking, and whether it has converged.
 
     Neighboring records are averaged in pairs again and again (Flyvbjerg and Petersen, J. Chem.
@@ -27,26 +27,39 @@ def blocking_error(records: np.ndarray) -> tuple[float, bool]:
 
     Args:
         records: (n,), in the order of time.
+        block: least number of records in the longest blocks, for a quantity whose noise hides slow
+            fluctuations that are known from another one.
 
     Returns:
         error (NaN for fewer than two records), converged.
     """
+    error, converged, _ = _blocked(records, block)
+    return error, converged
+
+
+def block_length(records: np.ndarray) -> int:
+    """Number of records in the longest blocks of `blocking_error`."""
+    return _blocked(records, 1)[2]
+
+
+def _blocked(records: np.ndarray, block: int) -> tuple[float, bool, int]:
+    """Standard error, whether it has converged, and the length of the longest blocks."""
     records = np.asarray(records, dtype=np.float64)
     n = records.size
     if n < 2:
-        return math.nan, False
+        return math.nan, False, 1
     blocks, size = records, 1
     errors: list[float] = []
     while blocks.size >= 2:
         errors.append(float(blocks.std(ddof=1) / math.sqrt(blocks.size)))
         if errors[0] == 0:
-            return 0.0, False
-        if size**3 > 2 * n * (errors[-1] / errors[0]) ** 4:
-            return max(errors), True
+            return 0.0, False, 1
+        if size >= block and size**3 > 2 * n * (errors[-1] / errors[0]) ** 4:
+            return max(errors), True, size
         even = blocks.size // 2 * 2
         blocks = blocks[:even].reshape(-1, 2).mean(axis=1)
         size *= 2
-    return max(errors), False
+    return max(errors), False, size // 2
 
 
 def error_factor(relaxations: float) -> float:
@@ -64,7 +77,7 @@ def error_factor(relaxations: float) -> float:
     return min(_LARGEST_FACTOR, math.sqrt(1 + ENOUGH / relaxations))
 
 
-def estimate(records: np.ndarray, relaxations: float = math.inf) -> Estimate:
+def estimate(records: np.ndarray, relaxations: float = math.inf, block: int = 1) -> Estimate:
     """Mean of the records of one run, float64 (n,), with its standard error by blocking.
 
     All averages over time of the classes and the commands are from this function.
@@ -73,6 +86,7 @@ def estimate(records: np.ndarray, relaxations: float = math.inf) -> Estimate:
         records: the records in the order of time.
         relaxations: length of the run in relaxation times of the quantity, where it is known from
             longer runs. The error is multiplied by `error_factor`.
+        block: least number of records in the longest blocks, as for `blocking_error`.
 
     Raises:
         ValueError: there is no record.
@@ -80,7 +94,7 @@ def estimate(records: np.ndarray, relaxations: float = math.inf) -> Estimate:
     records = np.asarray(records, dtype=np.float64)
     if records.size == 0:
         raise ValueError("there is no record to average")
-    error, converged = blocking_error(records)
+    error, converged = blocking_error(records, block)
     return Estimate(float(records.mean()), error * error_factor(relaxations), converged)
 
 

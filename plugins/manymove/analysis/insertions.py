@@ -65,7 +65,8 @@ class WidomInsertions:
 
         Raises:
             RuntimeError: the particles have external fields, steps, pinned particles or constant
-                pressure, or another simulation was recorded before.
+                pressure, or are a box of a `GibbsEnsemble`, which has its fugacities; or another
+                simulation was recorded before.
             ValueError: the particles are a mixture, and neither `diameter` nor `type` fits it.
         """
         for name, found in (
@@ -73,6 +74,7 @@ class WidomInsertions:
             ("steps", particles.steps),
             ("pinned particles", particles.pinned.any()),
             ("constant pressure", particles.constant_pressure is not None),
+            ("the exchanges of a GibbsEnsemble", particles._in_gibbs_ensemble),
         ):
             if found:
                 raise RuntimeError(f"test insertions are not possible with {name}")

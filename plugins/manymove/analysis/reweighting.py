@@ -8,9 +8,10 @@ are z = exp(mu / kT) / Lambda^D, and pressures are in the unit of energy per vol
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -23,6 +24,9 @@ _ITERATIONS = 200  # of Newton's method; about ten are needed
 _OVERLAP = 1e-4  # spectral gap of the overlap matrix below which runs have nothing in common
 _VALLEY = 0.8  # of the lower peak; a higher valley is no sign of two phases
 _SCAN = 1001  # fugacities at which the largest fluctuations are looked for
+# <m^2>^2 / <m^4> of the fluctuations m at a critical point of Ising's universality class in a cubic
+# periodic box, and the share of the temperature around the warmest run where it is looked for.
+_CRITICAL_RATIO, _AROUND = 0.6236, 0.1
 
 
 def _log_sum(values: np.ndarray, axis: int | None = None) -> np.ndarray:
@@ -90,6 +94,19 @@ class VaporLiquid:
     fugacity: Estimate
     pressure: Estimate
     densities: tuple[Estimate, Estimate]
+
+
+@dataclass(frozen=True)
+class CriticalPoint:
+    """The critical point of vapor and liquid.
+
+    Attributes:
+        temperature: kT.
+        density: number of particles per volume.
+    """
+
+    temperature: Estimate
+    density: Estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,6 +253,40 @@ class MultipleHistograms:
         pressure = temperature * (log_xi - math.log(2)) / self.volume
         return math.exp(log_z), pressure, densities[0], densities[1]
 
+    def critical_point(self) -> tuple[float, float]:
+        """Temperature and density at the critical point, from the fluctuations m = N - <N>.
+
+        The largest ratio <m^2>^2 / <m^4> at any fugacity grows from 1/3 in a fluid to 1 at
+        coexistence. At the critical temperature it is 0.6236 in a large cubic box, as in all
+        systems of Ising's universality class (E. Luijten, M. E. Fisher and A. Z. Panagiotopoulos,
+        Phys. Rev. Lett. 88, 185701, 2002).
+
+        Raises:
+            ValueError: the ratio has no such value within a tenth of the highest temperature.
+        """
+        warmest = max(run.temperature for run in self.runs)
+        low, high = ((1 + sign * _AROUND) * warmest for sign in (-1, 1))
+        if not self._largest_ratio(low)[0] > _CRITICAL_RATIO > self._largest_ratio(high)[0]:
+            raise ParameterError("runs", f"have no critical point near their highest {warmest:g}")
+        T = root(lambda T: self._largest_ratio(T)[0] - _CRITICAL_RATIO, low, high)
+        return T, self._largest_ratio(T)[1]
+
+    def _largest_ratio(self, temperature: float) -> tuple[float, float]:
+        """The largest <m^2>^2 / <m^4> at the fugacities of the runs, and the density there."""
+        canonical = self._canonical(temperature)
+        N = np.arange(len(canonical))
+        known = np.log([run.fugacity for run in self.runs])
+        low, high = known.min(), known.max()
+        for _ in range(2):  # the second one between neighbors of the largest of the first
+            scan = np.linspace(low, high, _SCAN)
+            terms = canonical + scan[:, None] * N
+            p = np.exp(terms - _log_sum(terms, 1)[:, None])
+            squares = (N - (p @ N)[:, None]) ** 2
+            ratios = (p * squares).sum(axis=1) ** 2 / (p * squares**2).sum(axis=1)
+            best = int(np.argmax(ratios))
+            low, high = scan[max(0, best - 1)], scan[min(_SCAN - 1, best + 1)]
+        return float(ratios[best]), float(p[best] @ N) / self.volume
+
     @staticmethod
     def _check_peaks(p: np.ndarray, temperature: float) -> None:
         middle = round(float(p @ np.arange(len(p))))
@@ -276,13 +327,47 @@ def vapor_liquid(
     Raises:
         ValueError: an error of `MultipleHistograms`, or of its `coexistence`.
     """
+    values, errors = _jackknife(
+        runs, volume, blocks,
+        [partial(MultipleHistograms.coexistence, temperature=T) for T in temperatures],
+    )  # fmt: skip
+    found = []
+    for temperature, row, error in zip(temperatures, values, errors, strict=True):
+        fugacity, pressure, vapor, liquid = map(Estimate, row, error)
+        found.append(VaporLiquid(temperature, fugacity, pressure, (vapor, liquid)))
+    return found
+
+
+def critical_point(runs: Sequence[GrandRun], volume: float, *, blocks: int = 10) -> CriticalPoint:
+    """The critical point of vapor and liquid by `MultipleHistograms.critical_point`, with the
+    errors of the jackknife of `vapor_liquid`.
+
+    Args:
+        runs, volume, blocks: as in `vapor_liquid`, with runs slightly below the critical
+            temperature that visit both phases.
+
+    Raises:
+        ValueError: an error of `MultipleHistograms`, or of its `critical_point`.
+    """
+    (value,), (error,) = _jackknife(runs, volume, blocks, [MultipleHistograms.critical_point])
+    return CriticalPoint(*map(Estimate, value, error))
+
+
+def _jackknife(
+    runs: Sequence[GrandRun],
+    volume: float,
+    blocks: int,
+    functions: Sequence[Callable[[MultipleHistograms], tuple[float, ...]]],
+) -> tuple[list[tuple[float, ...]], list[list[float]]]:
+    """The values of functions of the histograms, a row for each, and their errors; NaN for a
+    function that has no value without one of the blocks."""
     if arguments.count("blocks", blocks) < 2:
         raise ParameterError("blocks", f"must be at least 2, got {blocks}")
     if min((len(run.numbers) for run in runs), default=0) < blocks:
         raise ParameterError("runs", f"must have at least {blocks} records each")
     whole = MultipleHistograms(runs, volume)
-    values = [whole.coexistence(each) for each in temperatures]
-    others = np.full((blocks, len(temperatures), 4), np.nan)
+    values = [function(whole) for function in functions]
+    others = np.full((blocks, len(values), len(values[0]) if values else 0), np.nan)
     for index, some in enumerate(others):
         left = [
             GrandRun(
@@ -293,12 +378,7 @@ def vapor_liquid(
         ]  # fmt: skip
         with suppress(ValueError):
             histograms = MultipleHistograms(left, volume)
-            for row, temperature in zip(some, temperatures, strict=True):
+            for row, function in zip(some, functions, strict=True):
                 with suppress(ValueError):
-                    row[:] = histograms.coexistence(temperature)
-    errors = math.sqrt(blocks - 1) * np.std(others, axis=0)
-    found = []
-    for temperature, row, error in zip(temperatures, values, errors.tolist(), strict=True):
-        fugacity, pressure, vapor, liquid = map(Estimate, row, error)
-        found.append(VaporLiquid(temperature, fugacity, pressure, (vapor, liquid)))
-    return found
+                    row[:] = function(histograms)
+    return values, (math.sqrt(blocks - 1) * np.std(others, axis=0)).tolist()

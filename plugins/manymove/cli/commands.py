@@ -105,7 +105,8 @@ def disks(**common: Any) -> int:
     diameters. With --pressure the area changes, and the packing fraction is measured. With
     --swap-rounds the disks of a mixture exchange diameters. With --step-ranges and --step-energies
     they have square wells and shoulders. With --walls they are between hard walls, and the pressure
-    on the walls and the density profile (profile.csv) are measured.
+    on the walls and the density profile (profile.csv) are measured. With --fugacity the number of
+    disks changes, and the density is measured.
 
     System:
         packing_fraction: Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks (default 0.698, or
@@ -136,7 +137,8 @@ def spheres(**common: Any) -> int:
     diameters. With --pressure the volume changes, and the packing fraction is measured. With
     --swap-rounds the spheres of a mixture exchange diameters. With --step-ranges and
     --step-energies they have square wells and shoulders. With --walls they are between hard walls,
-    and the pressure on the walls and the density profile (profile.csv) are measured.
+    and the pressure on the walls and the density profile (profile.csv) are measured. With
+    --fugacity the number of spheres changes, and the density is measured.
 
     System:
         packing_fraction: Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres (default 0.49,
@@ -232,8 +234,11 @@ def _check_equation_of_state(options: dict[str, Any]) -> None:
         return
     if options["pressure"] is not None:
         raise ValueError("--pressure is constant, and --equation-of-state measures it")
-    if options["springs"] is not None and options["walls"] is None:
-        raise ValueError("--equation-of-state measures the pressure, and --springs has none")
+    for name in ("springs", "fields", "fugacity"):
+        if options[name] is not None and (options["walls"] is None or name == "fugacity"):
+            raise ValueError(
+                f"--equation-of-state measures the pressure, and --{name} another quantity"
+            )
     given = options["input"] is not None or options["packing_fraction"] is not None
     if options["pressures"] is None:
         if given:

@@ -383,7 +383,7 @@ def gathered(names: dict[str, Any]) -> dict[str, Any]:
 
 _OF_A_SESSION = ("context", "output", "resume", "overwrite", "quiet")
 _STARTS = ("input", "free_energy", "loop")
-_PATHS = (*_STARTS, "force_field")
+_PATHS = (*_STARTS, "fields", "force_field")
 _DERIVED = ("--checkpoint-steps",)  # stored with the options, but none of them
 
 

@@ -148,6 +148,8 @@ class VolumeMoves:
         return accepted / trials if trials else math.nan
 
     def _of_pressure(self, name: str) -> Any:
+        if self._in_gibbs_ensemble:  # type: ignore[attr-defined]
+            raise RuntimeError("the volume is exchanged: the GibbsEnsemble has its records")
         if name not in self._parameters:
             raise RuntimeError("the volume is constant: give pressure when the object is created")
         return self._parameters[name]
@@ -183,6 +185,7 @@ class VolumeMoves:
 
     def _volume_means(self) -> np.ndarray:
         """Means of V, V^2 and 1/V of each finished record, float64 (K, 3)."""
+        self._of_pressure("volume_repeats")
         if self._volumes is None:
             raise RuntimeError("nothing sampled: call sample_volume(record=...) and run")
         self._volumes.collect()

@@ -150,6 +150,7 @@ def _measured(one: HardParticles, equilibrate: int) -> dict[str, Any]:
         "max_overlap": one.max_overlap(),
         "course": np.empty((0, 3)),
         "contact_values": {},
+        "pressures": np.empty(0),
         "of_fields": np.empty((0, 3)),
         "records": one.packing_fraction_records[measured],
         "record_sweeps": one.volume_sweeps[measured],

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from manymove import _core, arguments, checkpoint
-from manymove.analysis.blocking import estimate
+from manymove.analysis.blocking import block_length, estimate
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import BINS, DEGREE, DELTA_R, pressure_weights, steps_of_pairs
 from manymove.checkpoint import PathLike
@@ -360,10 +359,8 @@ class GibbsEnsemble:
 
     @property
     def pressures(self) -> tuple[Estimate, Estimate]:
-        """Mean of beta P of each box in 1 / length^D.
-
-        If the densities fluctuate slowly, the noise of single samples hides these fluctuations, so
-        that the error is too small. Then compare it with the error of `densities`.
+        """Mean of beta P of each box in 1 / length^D. The errors follow from blocks as long as the
+        `densities` need, because the noise of single samples hides slow fluctuations.
 
         Raises:
             RuntimeError: there is no sample: call `sample_pressure` and run.
@@ -374,7 +371,8 @@ class GibbsEnsemble:
     def fugacities(self) -> tuple[tuple[Estimate, ...], tuple[Estimate, ...]]:
         """Fugacity z = exp(mu / kT) / Lambda^D of each type in each box, in 1 / length^D, from the
         trial transfers: 1 / z is the mean of V exp(-dU / kT) / (n + 1), with the energy dU of the
-        new particle and n others of its type. The classes take it as the argument `fugacity`.
+        new particle and n others of its type. The classes take it as the argument `fugacity`. The
+        errors follow from blocks as long as the `densities` need.
 
         Raises:
             RuntimeError: there is no record, or no transfer.
@@ -382,16 +380,25 @@ class GibbsEnsemble:
         sums, trials = self._array("sums"), self._array("trials").astype(float)
         if not len(sums) or not trials.sum(axis=0).all():
             raise RuntimeError("there were no trial transfers: run longer")
-        series = sums / trials.mean(axis=0)
+        series, block = sums / trials.mean(axis=0), self._block(len(sums))
         return tuple(  # type: ignore[return-value]
-            tuple(1 / estimate(of_type) for of_type in of_box.T) for of_box in series.swapaxes(0, 1)
+            tuple(1 / estimate(of_type, block=block) for of_type in of_box.T)
+            for of_box in series.swapaxes(0, 1)
         )
 
     def _averages(self, records: np.ndarray) -> tuple[Estimate, Estimate]:
         if not len(records):
             raise RuntimeError("nothing is recorded: run longer")
-        first, second = (estimate(column) for column in records.T)
+        block = self._block(len(records))
+        first, second = (estimate(column, block=block) for column in records.T)
         return first, second
+
+    def _block(self, count: int) -> int:
+        """Number of records of so many in a block that is as long as the densities need. They relax
+        slowly where few transfers are accepted."""
+        densities = self.density_records
+        longest = max(block_length(of_box) for of_box in densities.T)
+        return math.ceil(longest * count / len(densities))
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
@@ -411,16 +418,7 @@ class GibbsEnsemble:
         self._refuse_if_broken()
         where = Path(folder).absolute()
         contents = where / _CONTENTS
-        if contents.exists() and where != self._folder and not overwrite:
-            raise FileExistsError(
-                f"{folder} has another ensemble: load it, choose another folder, or save with "
-                "overwrite=True"
-            )
-        try:
-            held = json.loads(contents.read_text())["states"]
-        except (OSError, ValueError, LookupError, TypeError):
-            held = None
-        states = "states-1" if held == "states-0" else "states-0"
+        states = checkpoint.next_states(contents, overwrite or where == self._folder, "ensemble")
         (where / states).mkdir(parents=True, exist_ok=True)
         for name, one in zip(_FILES, self._boxes, strict=False):
             one.save(where / states / name)
@@ -447,13 +445,7 @@ class GibbsEnsemble:
             ValueError: a file is damaged.
         """
         where = Path(folder).absolute()
-        try:
-            held = json.loads((where / _CONTENTS).read_text())
-            states = arguments.one_of("states", held["states"], ("states-0", "states-1"))
-        except FileNotFoundError:
-            raise FileNotFoundError(f"{folder} has no ensemble: {_CONTENTS} is missing") from None
-        except (ValueError, LookupError, TypeError) as error:
-            raise ValueError(f"{where / _CONTENTS} is damaged: {error}") from None
+        states = checkpoint.read_contents(where / _CONTENTS, "ensemble")["states"]
         paths = [where / states / name for name in _FILES]
         kind = {each._KIND: each for each in (HardDisks, HardSpheres)}.get(
             checkpoint.kind_of(paths[0]), HardSpheres

@@ -7,6 +7,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from manymove.analysis.blocking import estimate
+from manymove.analysis.notation import Estimate
 from manymove.errors import ParameterError
 from manymove.hard_particles.sizes import Sizes
 from manymove.settings import GrandCanonical
@@ -43,6 +47,8 @@ class Insertions:
 
     _engine: Any
     _parameters: dict[str, Any]
+    _sampling: Any
+    _profile: Any
 
     @property
     def fugacity(self) -> float | tuple[float, ...] | None:
@@ -83,6 +89,36 @@ class Insertions:
     def deletion_acceptance(self) -> float:
         """Ratio of accepted to trial deletions; NaN before the first."""
         return _ratio(*self._engine.deletion_counters)
+
+    @property
+    def number_records(self) -> np.ndarray:
+        """Mean number of particles of each finished record of `sample_pressure`, or otherwise of
+        `sample_profile`, in a simulation with a fugacity, float64 (K,).
+
+        Raises:
+            RuntimeError: the number of particles is constant, or nothing is sampled.
+        """
+        if self.fugacity is None:
+            raise RuntimeError("the number of particles is constant: use N")
+        sampling = self._sampling or self._profile
+        if sampling is None:
+            raise RuntimeError("nothing sampled: call sample_pressure or sample_profile and run")
+        sampling.collect()
+        if sampling is self._profile:
+            return sampling.values[:, 3:].mean(axis=1) * math.prod(self.box)  # type: ignore[attr-defined]
+        return sampling.values[:, 1]
+
+    @property
+    def density_average(self) -> Estimate:
+        """Mean number of particles per volume of the box in a simulation with a fugacity, with its
+        standard error by blocking of the records of `sample_pressure` or `sample_profile`.
+
+        Raises:
+            RuntimeError: the number of particles is constant, or no record is finished.
+        """
+        if not len(records := self.number_records):
+            raise RuntimeError("no record is finished: run longer")
+        return estimate(records) / math.prod(self.box)  # type: ignore[attr-defined]
 
 
 def _ratio(trials: int, accepted: int) -> float:

@@ -32,6 +32,8 @@ _KEYS = {
     "pressure": "pressure",
     "packing fraction": "mean_packing_fraction",
     "squared displacement": "squared_displacement",
+    "field energy": "field_energy",
+    "density": "density",
 }
 
 
@@ -199,7 +201,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     of_records = {new: summary[name] for new, name in named.items() if name.startswith("pressure")}
     others = {name: v for name, v in summary.items() if not name.startswith("pressure")}
     if settings.pressure is None:
-        return {"pressure": None, **of_records, **others}
+        return {"pressure": None, **_of_insertions(settings, started), **of_records, **others}
     return {
         "pressure": settings.pressure, **of_records, **others, "volume_delta": first.volume_delta,
         "volume_tuned": settings.tune_volume, **_moves(started, "volume"),
@@ -222,6 +224,25 @@ def _swaps(settings: Settings, started: list[Result]) -> dict[str, Any]:
     return given | _moves(started, "swap")
 
 
+def _of_insertions(settings: Settings, started: list[Result]) -> dict[str, Any]:
+    """The fugacity, the pressure, the mean number of particles, and the insertions and deletions of
+    all replicas; empty for a constant number of particles."""
+    if settings.fugacity is None:
+        return {}
+    found = {}
+    if measured := [r for r in started if r.records.size]:
+        box, d = measured[0].box, measured[0].diameter
+        numbers = pool([estimate(r.records) for r in measured]) * (math.prod(box) / d ** len(box))
+        found = {
+            "pressure": pool([estimate(r.pressures) for r in measured]),
+            "mean_particles": numbers,
+        }
+    return {
+        "fugacity": settings.fugacity, **report.with_errors(**found),
+        **_moves(started, "insertion"), **_moves(started, "deletion"),
+    }  # fmt: skip
+
+
 def _of_fields(settings: Settings, started: list[Result]) -> dict[str, Any]:
     """The fields, the pressures on the lower and the upper wall, and the mean energy of a particle
     in the fields; empty without fields."""
@@ -230,7 +251,8 @@ def _of_fields(settings: Settings, started: list[Result]) -> dict[str, Any]:
     values = [r.of_fields for r in started if len(r.of_fields)]
     found = [pool([estimate(of[:, k]) for of in values]) for k in range(3)] if values else []
     given = {name: getattr(settings, name) for name in ("walls", "gravity", "springs")}
-    on_walls = found[:2] if settings.walls else []
+    given["fields"] = settings.fields and str(settings.fields)
+    on_walls = found[:2] if settings.walls or settings.fields else []
     return {
         **given, **report.values_and_errors("wall_pressures", "", on_walls),
         **report.with_errors(**({"field_energy": found[2]} if found else {})),
@@ -286,7 +308,7 @@ def _relaxation_of_records(started: list[Result]) -> float | None:
 
 def _order(settings: Settings, first: Result) -> str:
     """Name of the slow quantities."""
-    general = settings.pressure is not None or settings.has_energies
+    general = settings.pressure is not None or settings.is_special
     return "density modes" if general or _sizes(settings, first).mixed else settings.kind.order
 
 
@@ -296,7 +318,7 @@ def _sizes(settings: Settings, result: Result) -> Sizes:
 
 
 def _literature(settings: Settings, first: Result) -> Estimate | None:
-    if settings.pressure is not None or settings.has_energies:
+    if settings.pressure is not None or settings.is_special:
         return None
     start = settings.start if settings.input is None else None
     of_all = (settings.kind, settings.particles, settings.packing_fraction)
@@ -316,7 +338,7 @@ def _contact_values(started: list[Result]) -> list[dict[str, Any]]:
 
 
 def _equal_disks(settings: Settings, result: Result) -> bool:
-    plain = not (settings.has_energies or _sizes(settings, result).mixed)
+    plain = not (settings.is_special or _sizes(settings, result).mixed)
     return settings.kind is DISKS and plain
 
 
@@ -352,9 +374,9 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
     name = settings.measured.replace(" ", "_")
     path, header = settings.output / f"{name}.csv", f"replica,sweeps,{name}"
     report.write_csv(path, header, rows, ["%d", "%.3f", "%.8f"])
-    if settings.walls is not None:
+    if settings.has_profile:
         profile = _profile(settings, measured)
-        header = f"{settings.walls},density,density_error"
+        header = f"{'xyz'[settings.axis]},density,density_error"
         report.write_csv(settings.output / "profile.csv", header, profile, "%.8g")
     if summary["complete"]:
         with figures.pictures(settings.quiet):
@@ -372,21 +394,23 @@ def _write_pictures(settings: Settings, measured: list[Result]) -> None:
             edges = first.box[0], first.box[1]
             plots.configuration(picture, first.positions, edges, first.diameter)
         else:
-            each = sizes.of_each(settings.particles)
+            each = sizes.of_each(len(first.positions))
             plots.slice_of(picture, first.positions, first.box, each, sizes.types)
-    at = (
-        f"packing fraction {settings.packing_fraction:.6g}"
-        if settings.pressure is None
-        else f"pressure $P^*$ = {settings.pressure:.6g}"
-    )
-    if settings.walls is not None:
+    at = f"{settings.particles:,} hard {settings.kind.particles}, "
+    if settings.fugacity is not None:
+        at = f"hard {settings.kind.particles}, fugacity $z^*$ = {settings.fugacity:.6g}"
+    elif settings.pressure is not None:
+        at += f"pressure $P^*$ = {settings.pressure:.6g}"
+    else:
+        at += f"packing fraction {settings.packing_fraction:.6g}"
+    if settings.has_profile:
         picture = settings.output / "profile.png"
-        plots.density_profile(picture, _profile(settings, measured), settings.walls)
+        plots.density_profile(picture, _profile(settings, measured), "xyz"[settings.axis])
     plots.records_against_sweeps(
         settings.output / f"{settings.measured.replace(' ', '_')}.png",
         [(r.record_sweeps, r.records) for r in measured],
         pool([found for r in measured if (found := _estimate(settings, r))]),
-        f"{settings.particles:,} hard {settings.kind.particles}, {at}",
+        at,
         rf"pressure $P^* = \beta P d^{settings.kind.dimensions}$"
         if settings.measured == "pressure"
         else settings.measured,
@@ -398,6 +422,11 @@ def table(summary: dict[str, Any], particles: str = "disks") -> str:
     """The lines that the command prints at the end."""
     s = summary
     rows = [(particles, f"{s['N']:,} at packing fraction {s['packing_fraction']:.6g}")]
+    if s.get("fugacity") is not None:
+        rows = [(particles, f"from {s['N']:,}, at fugacity z* {s['fugacity']:.6g}")]
+        if s["density"] is not None:
+            for name, key in (("density rho*", "density"), ("mean number", "mean_particles")):
+                rows.append((name, with_error(s[key], s[f"{key}_error"])))
     if "mean_packing_fraction" in s:
         rows = [(particles, f"{s['N']:,} at constant pressure P* {s['pressure']:.6g}")]
         if s["mean_packing_fraction"] is not None:
@@ -413,7 +442,8 @@ def table(summary: dict[str, Any], particles: str = "disks") -> str:
     if s.get("gravity") is not None and s["wall_pressures"]:
         upper = s["wall_pressures"][1], s["wall_pressures_error"][1]
         rows.append(("on the upper wall", with_error(*upper)))
-    if s.get("field_energy") is not None and (s["gravity"] or s["springs"]):
+    energetic = any(s.get(name) for name in ("gravity", "springs", "fields"))
+    if s.get("field_energy") is not None and energetic:
         found = s["field_energy"], s["field_energy_error"]
         rows.append(("energy in fields", f"{with_error(*found)} kT per particle"))
     for entry in s["contact_values"]:
@@ -435,6 +465,10 @@ def table(summary: dict[str, Any], particles: str = "disks") -> str:
         if s.get("swap_trials"):
             swaps = f"{s['swap_trials']:.4g}, accepted {s['swap_acceptance']:.2%}"
             rows.append(("trial swaps", swaps))
+        for name in ("insertion", "deletion"):
+            if s.get(f"{name}_trials"):
+                text = f"{s[f'{name}_trials']:.4g}, accepted {s[f'{name}_acceptance']:.2%}"
+                rows.append((f"trial {name}s", text))
         rows.append(
             ("speed", f"{s['trial_moves_per_second'] or 0:.4g} moves/s, {s['seconds']:.1f} s")
         )
@@ -489,7 +523,7 @@ def run_equation_of_state(
             if points:
                 picture = output / "equation_of_state.png"
                 # For which there are no published points.
-                mixed = settings[0].mixture is not None or settings[0].has_energies
+                mixed = settings[0].mixture is not None or settings[0].is_special
                 draw = plots.equation_of_state if settings[0].kind is DISKS else plots.of_spheres
                 draw(picture, points, settings[0].particles, mixed)
     return summary, complete

@@ -30,7 +30,7 @@ class Kind:
         particles: name of the particles and of the command.
         dimensions: number of dimensions.
         make: class of the particles.
-        starts: names of the starts; mixtures take the first.
+        starts: names of the starts with particles; mixtures take the first.
         order: name of the slow quantity of equal particles at constant volume.
     """
 
@@ -51,6 +51,8 @@ def check_start(kind: Kind, start: str, packing_fraction: float, mixed: bool) ->
     Raises:
         ValueError: the start is unknown, is not one of a mixture, or cannot be so dense.
     """
+    if start == "empty":
+        return
     if start not in kind.starts:
         *others, last = kind.starts
         raise ValueError(f"--start is {start}; it must be {', '.join(others)} or {last}")
@@ -75,16 +77,25 @@ def make_start(
     shape: tuple[float, ...] | None = None,
     **place: Any,
 ) -> Start:
-    """Positions and box for `--start`. Equal particles have the diameter 1. The box of a random
-    start has edges in the ratios of the shape (default equal)."""
+    """Positions and box for `--start`. Equal particles have the diameter 1. The box of a random or
+    an empty start has edges in the ratios of the shape (default equal)."""
+    D = kind.dimensions
+    if start == "empty":
+        volume = N * math.pi / (2 * D) * given.mean(D) ** D / packing_fraction
+        ratios = np.array(shape or (1.0,) * D)
+        edges = ratios * (volume / ratios.prod()) ** (1 / D)
+        return np.empty((0, D)), tuple(edges.tolist())
     if start == "random":
-        shape = shape or (1.0,) * kind.dimensions
+        shape = shape or (1.0,) * D
         if kind is SPHERES or given.mixed:
             options = {"seed": seed, "interrupted": interrupted, **place}
             return random_configuration(kind.make, N, packing_fraction, given, shape, **options)
-        ratios = shape[0], shape[-1]
         return packing.random_packing(
-            N, packing_fraction, seed=seed, aspect_ratios=ratios, interrupted=interrupted
+            N,
+            packing_fraction,
+            seed=seed,
+            aspect_ratios=(shape[0], shape[-1]),
+            interrupted=interrupted,
         )
     if kind is SPHERES:
         return crystal(start, N, packing_fraction)

@@ -59,6 +59,10 @@ class Result(replica.Result):
     volume_acceptance: float = math.nan
     swap_trials: int = 0
     swap_acceptance: float = math.nan
+    insertion_trials: int = 0
+    insertion_acceptance: float = math.nan
+    deletion_trials: int = 0
+    deletion_acceptance: float = math.nan
     psi6: float | None = None
     max_overlap: float | None = None
     repaired: dict[str, Any] = field(default_factory=dict)
@@ -68,6 +72,7 @@ class Result(replica.Result):
     course: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
     contact_values: dict[tuple[int, int], Estimate] = field(default_factory=dict)
     positions: np.ndarray | None = None  # of replica 0, for the picture
+    pressures: np.ndarray = field(default_factory=lambda: np.empty(0))  # with a fugacity
     # In fields: P* on the lower and the upper wall, energy in the fields, and densities of bins.
     of_fields: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
 
@@ -107,6 +112,7 @@ def made(
         swaps=s.swaps,
         steps=s.steps_for(given),
         fields=s.fields_for(given, box, positions),
+        fugacity=s.fugacity_for(given),
         **place,
     )
 
@@ -244,7 +250,7 @@ class Replica(replica.Replica):
         self._refuse_others(
             {
                 "--seed": (engine.seed, self._seed),
-                "--particles": (engine.N, s.particles),
+                "--particles": (engine.N, s.particles if s.fugacity is None else engine.N),
                 "--moves-per-cell": (
                     engine.moves_per_cell,
                     s.moves_per_cell or engine.moves_per_cell,
@@ -258,9 +264,11 @@ class Replica(replica.Replica):
             }
         )
         self._refuse_others({"--max-displacement": (held, s.max_displacement or held)}, 0.01)
-        if s.pressure is None:
+        if s.pressure is None and s.fugacity is None:
             both = engine.packing_fraction, s.packing_fraction
             self._refuse_others({"--packing-fraction": both}, 2e-6)
+        z = s.fugacity_for(engine._sizes)
+        self._refuse_others({"--fugacity": (engine.fugacity, z and z.fugacity)}, 1e-9)
         steps = pair_steps.read(s.steps_for(engine._sizes), engine._sizes.kinds)[1]
         if engine._parameters.get("steps", []) != steps.get("steps", []):
             raise ValueError(
@@ -270,7 +278,8 @@ class Replica(replica.Replica):
         fields = external_fields.read(asked, engine._sizes.radii, len(engine.box))[1]
         if engine._parameters.get("fields", []) != fields.get("fields", []):
             raise ValueError(
-                f"--resume: {self._state} holds other fields than --walls, --gravity and --springs"
+                f"--resume: {self._state} holds other fields than --walls, --gravity, --fields "
+                "and --springs"
             )
         if s.mixture is not None and not is_mixture_of(engine, s.sizes):
             raise ValueError(
@@ -416,7 +425,8 @@ class Replica(replica.Replica):
     def _records(self, engine: HardParticles) -> np.ndarray:
         """Cycles at the end, P* (at constant pressure the packing fraction) and the contact values
         of pairs of types of all records, (K, 2 + pairs), including those of the resumed runs. In
-        fields, the measured quantity, and the values of `ProfileSampling` instead.
+        fields, the measured quantity, and the values of `ProfileSampling` instead. With a fugacity
+        the density is before P*, which in fields is that on the walls or NaN.
 
         They become sweeps with the mean cycle at the end of the run. With that of the checkpoints
         they would depend on the times of these."""
@@ -430,19 +440,26 @@ class Replica(replica.Replica):
         if (profile := engine._profile) is not None:
             profile.collect()
             first = profile.cycles - engine._parameters["first_cycle"]
-            of_fields = (first, self._measured(profile.values), profile.values)
-            return np.concatenate((earlier, np.column_stack(of_fields)))
+            parts = [first, *self._measured(engine, profile.values), profile.values]
+            return np.concatenate((earlier, np.column_stack(parts)))
         parts = [engine._pressure_cycles, engine.pressure_records]
-        if columns:
+        if engine.fugacity is not None:
+            parts.insert(1, _densities(engine))
+        if _contact_columns(engine):
             parts.append(engine.contact_value_records)
         return np.concatenate((earlier, np.column_stack(parts)))
 
-    def _measured(self, values: np.ndarray) -> np.ndarray:
-        """The measured quantity of records of `ProfileSampling`."""
+    def _measured(self, engine: HardParticles, values: np.ndarray) -> list[np.ndarray]:
+        """The measured quantity of records of `ProfileSampling`; with a fugacity, the density and
+        the pressure on the walls."""
         s = self._settings
-        if s.walls is None:  # the energy of springs is k r^2 / 2
-            return 2 * values[:, 2] / (s.springs or 1.0)
-        return values[:, 0] if s.gravity is not None else values[:, :2].mean(axis=1)
+        of_walls = values[:, 0] if s.gravity is not None else values[:, :2].mean(axis=1)
+        if s.fugacity is not None:
+            return [_densities(engine), of_walls]
+        if s.walls is not None:
+            return [of_walls]
+        # The energy of springs is k r^2 / 2.
+        return [values[:, 2] if s.fields is not None else 2 * values[:, 2] / (s.springs or 1.0)]
 
     def _write_records(self, engine: HardParticles) -> None:
         def write() -> None:
@@ -462,7 +479,8 @@ class Replica(replica.Replica):
         self._once(write)
 
     def _found(self, engine: HardParticles) -> dict[str, Any]:
-        records = self._records(engine)
+        s, records = self._settings, self._records(engine)
+        open_ = s.fugacity is not None
         equilibrated = engine.sweeps if self._equilibrated is None else self._equilibrated
         return {
             "sizes": Sizes(diameters=engine.diameters) if engine.swap_rounds else engine._sizes,
@@ -472,7 +490,8 @@ class Replica(replica.Replica):
             "max_overlap": engine.max_overlap(),
             "course": np.array(self._looks) if self._looks else np.empty((0, 3)),
             "contact_values": _contact_values(engine, records[:, 2 : 2 + _contact_columns(engine)]),
-            "of_fields": records[:, 2:] if self._settings.in_fields else np.empty((0, 3)),
+            "pressures": records[:, 2] if open_ else np.empty(0),
+            "of_fields": records[:, 2 + open_ :] if s.in_fields else np.empty((0, 3)),
             "records": records[:, 1],
             "record_sweeps": records[:, 0] * engine._mean_cycle,
             "positions": engine.positions if self._index == 0 else None,
@@ -503,9 +522,16 @@ def _contact_columns(engine: HardParticles) -> int:
 
 def _further_columns(engine: HardParticles, settings: Settings) -> int:
     """Number of columns of the records besides the cycles and the measured quantity."""
+    open_ = engine.fugacity is not None
     if not engine.fields:
-        return _contact_columns(engine)
-    return 3 + default_bins(engine.box[settings.axis], engine.diameter)
+        return open_ + _contact_columns(engine)
+    return open_ + 3 + default_bins(engine.box[settings.axis], engine.diameter)
+
+
+def _densities(engine: HardParticles) -> np.ndarray:
+    """The density of each record, in 1 / diameter^D."""
+    box = engine.box
+    return engine.number_records * (engine.diameter ** len(box) / math.prod(box))
 
 
 def _contact_values(engine: HardParticles, records: np.ndarray) -> dict[tuple[int, int], Estimate]:

@@ -189,8 +189,9 @@ class PressureSampling(Sampling):
 
 
 class OpenPressureSampling(PressureSampling):
-    """Sampling of the pressure of equal particles whose number changes. The sums of a record have
-    a row more, which begins with the sum of the numbers of particles.
+    """Sampling of the pressure of equal particles whose number changes. The values are P* and the
+    mean number of particles. The sums of a record have a row more, which begins with the sum of the
+    numbers of particles.
 
     Args:
         engine, every, samples, others: as for `PressureSampling`, with a single particle and its
@@ -216,9 +217,9 @@ class OpenPressureSampling(PressureSampling):
         return rows, cycles
 
     def _finished(self, sums: np.ndarray) -> np.ndarray:
-        values = super()._finished(sums[:-1])
-        values[0] += self._of_a_particle * float(sums[-1, 0]) / self._samples
-        return values
+        pressure, _ = super()._finished(sums[:-1])
+        number = float(sums[-1, 0]) / self._samples
+        return np.array([pressure + self._of_a_particle * number, number])
 
 
 class VolumeSampling(Sampling):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -12,12 +13,12 @@ import numpy as np
 
 from manymove import steps as pair_steps
 from manymove.errors import ParameterError
-from manymove.fields import Field, HardWall, Linear, Plane, Springs
+from manymove.fields import Field, HardWall, Linear, Plane, Springs, from_json
 from manymove.hard_particles.kinds import DISKS, SPHERES, Kind, check_start
 from manymove.hard_particles.sizes import Sizes
 from manymove.jobs import limits, replica
-from manymove.jobs.options import least, positive
-from manymove.settings import ConstantPressure, Swaps
+from manymove.jobs.options import flag_of, least, of_option, positive
+from manymove.settings import ConstantPressure, GrandCanonical, Swaps
 from manymove.steps import Step
 
 _ROOM = 2e-4  # of a diameter between both walls, so that rounding leaves particles outside
@@ -42,6 +43,12 @@ class Settings(replica.Measurement):
         gravity: Weight of a particle in kT per diameter, for a mixture per unit of --diameters, at
             least 0, toward the lower one of --walls, on which the pressure is then measured
             (default none).
+        fields: JSON file of external fields, walls of any shape among them, with lengths in the
+            unit of the positions: diameters, or the unit of --diameters or --input. Without
+            --fugacity and --walls, the energy in the fields is measured (default none).
+        fugacity: Fugacity z = exp(mu / kT) / Lambda^D of equal particles in 1 / d^D, at which
+            particles are inserted and deleted and their density is measured. Then --particles and
+            --packing-fraction are those of the start (default a constant number of particles).
         springs: Stiffness of harmonic springs from each particle to its initial position, in kT per
             squared diameter, for a mixture per squared unit of --diameters. Without --walls, the
             mean squared displacement is measured instead of the pressure (default none).
@@ -79,6 +86,8 @@ class Settings(replica.Measurement):
     walls: str | None = None
     wall_distance: Annotated[float | None, positive] = None
     gravity: float | None = None
+    fields: Path | None = None
+    fugacity: Annotated[float | None, positive] = None
     springs: Annotated[float | None, positive] = None
     max_displacement: float | None = None
     edges_apart: bool = False
@@ -200,12 +209,22 @@ class Settings(replica.Measurement):
     @property
     def in_fields(self) -> bool:
         """Whether there are external fields."""
-        return any(each is not None for each in (self.walls, self.gravity, self.springs))
+        given = (self.walls, self.gravity, self.fields, self.springs)
+        return any(each is not None for each in given)
+
+    @cached_property
+    def of_file(self) -> tuple[Field, ...]:
+        """The fields of `fields`."""
+        if self.fields is None:
+            return ()
+        with of_option("--fields"):
+            return from_json(self.fields)
 
     @property
-    def has_energies(self) -> bool:
-        """Whether there are fields or steps, for which there are no published values."""
-        return self.in_fields or bool(self.step_ranges)
+    def is_special(self) -> bool:
+        """Whether there are fields, steps or a fugacity, for which there are no published
+        values."""
+        return self.in_fields or bool(self.step_ranges) or self.fugacity is not None
 
     @property
     def axis(self) -> int:
@@ -213,30 +232,46 @@ class Settings(replica.Measurement):
         return "xyz".index(self.walls) if self.walls else self.kind.dimensions - 1
 
     @property
+    def has_profile(self) -> bool:
+        """Whether the density along the axis is a result."""
+        return self.walls is not None or self.fields is not None
+
+    @property
     def measured(self) -> str:
         """Name of the measured quantity."""
         if self.pressure is not None:
             return "packing fraction"
-        return "pressure" if self.walls or not self.in_fields else "squared displacement"
+        if self.fugacity is not None:
+            return "density"
+        if self.walls or not self.in_fields:
+            return "pressure"
+        return "squared displacement" if self.fields is None else "field energy"
 
     def _check_fields(self) -> None:
-        """Refuse walls that the box does not have, and options that do not go with fields."""
+        """Refuse walls that the box does not have, and options that do not go with fields or a
+        fugacity."""
         axes = "xyz"[: self.kind.dimensions]
         if self.walls is not None and (len(self.walls) != 1 or self.walls not in axes):
             raise ValueError(f"--walls is {self.walls}; it must be one of {', '.join(axes)}")
         for name in ("wall_distance", "gravity"):
             if getattr(self, name) is not None and self.walls is None:
-                raise ValueError(f"--{name.replace('_', '-')} needs --walls")
+                raise ValueError(f"{flag_of(name)} needs --walls")
         if self.gravity is not None and not 0 <= self.gravity < math.inf:
             raise ValueError(f"--gravity is {self.gravity}; it must be finite and not negative")
-        given = next((name for name in ("walls", "springs") if getattr(self, name)), None)
+        of_constant_box = ("walls", "springs", "fields", "fugacity")
+        given = [name for name in of_constant_box if getattr(self, name) is not None]
         others = {"pressure": self.pressure is not None, "swap-rounds": self.swaps is not None}
+        if self.fugacity is not None:
+            others |= {"springs": self.springs is not None, "diameters": self.mixture is not None}
         for name in (name for name, is_given in others.items() if given and is_given):
-            raise ValueError(f"--{given} cannot be combined with --{name}")
-        if self.walls and self.input is None and self.start != "random":
+            raise ValueError(f"--{given[-1]} cannot be combined with --{name}")
+        if self.start == "empty" and self.fugacity is None:
+            raise ValueError("--start empty needs --fugacity")
+        if self.walls and self.input is None and self.start not in ("random", "empty"):
             raise ValueError(f"--walls needs --start random or --input; --start is {self.start}")
         if self.wall_distance is not None and self.input is not None:
             raise ValueError("--wall-distance is not for --input, which has a box")
+        _ = self.of_file  # read once, so that errors come before the run
 
     def _of_start(self) -> tuple[float, tuple[float, ...] | None, float]:
         """Packing fraction and ratios of the edges of the periodic box of a random start, and what
@@ -270,9 +305,22 @@ class Settings(replica.Measurement):
                 found.append(HardWall(Plane(tuple(side * up), tuple(origin))))
             if self.gravity is not None:
                 found.append(Linear(self.gravity / unit, tuple(up)))
+        found += self.of_file
         if self.springs is not None:
             found.append(Springs(self.springs / unit**2, points))  # type: ignore[arg-type]
         return found or None
+
+    def fugacity_for(self, given: Sizes) -> GrandCanonical | None:
+        """The fugacity of particles of these sizes, in the unit of their positions.
+
+        Raises:
+            ValueError: these particles have different sizes.
+        """
+        if self.fugacity is None:
+            return None
+        if given.mixed:
+            raise ValueError("--fugacity needs equal particles, and those of --input are a mixture")
+        return GrandCanonical(self.fugacity / (given.diameter or 1.0) ** self.kind.dimensions)
 
     def _check_exchange(self) -> None:
         """Refuse options that a run with exchanges does not have."""
@@ -407,7 +455,8 @@ class DiskSettings(Settings):
     """The settings of a job of `manymove disks`.
 
     System:
-        start: Initial configuration without --input: random, hexagonal or square.
+        start: Initial configuration without --input: random, hexagonal, square or, with
+            --fugacity, empty.
         pressure: Constant pressure, P* = beta P d^2, at which the area changes and the packing
             fraction is measured, beginning at --packing-fraction (default constant area).
 
@@ -438,7 +487,8 @@ class SphereSettings(Settings):
     """The settings of a job of `manymove spheres`.
 
     System:
-        start: Initial configuration without --input: random, fcc, hcp or bcc.
+        start: Initial configuration without --input: random, fcc, hcp, bcc or, with --fugacity,
+            empty.
         pressure: Constant pressure, P* = beta P d^3, at which the volume changes and the packing
             fraction is measured, beginning at --packing-fraction (default constant volume).
 

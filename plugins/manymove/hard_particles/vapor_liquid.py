@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from manymove.analysis.blocking import estimate
-from manymove.analysis.reweighting import GrandRun, MultipleHistograms, VaporLiquid, vapor_liquid
+from manymove.analysis.notation import Estimate
+from manymove.analysis.reweighting import (
+    CriticalPoint,
+    GrandRun,
+    MultipleHistograms,
+    VaporLiquid,
+    critical_point,
+    vapor_liquid,
+)
 from manymove.errors import ParameterError
 from manymove.hard_particles.spheres import HardSpheres
 from manymove.hard_particles.systems import (
@@ -36,6 +44,7 @@ _RUNG = 0.05  # difference of neighboring temperatures
 _BLOCKS = 10
 _TITLE = "vapor and liquid"
 _PHASES = ("vapor", "liquid")
+_OF_CRITICAL = ("temperature", "density")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +212,7 @@ def run(settings: VaporLiquidSettings) -> dict[str, Any]:
     except ParameterError as error:
         names = {"runs": "--scan-fugacities"}
         raise ValueError(error.with_names(names)) from error
+    critical = _critical(runs, settings.volume)
     numbers = [estimate(each.numbers.astype(float)) for each in runs]
     energies = [estimate(each.energies) for each in runs]
     summary = {
@@ -215,6 +225,9 @@ def run(settings: VaporLiquidSettings) -> dict[str, Any]:
         "warnings": [*warnings(numbers), *_gaps(rows)],
         "temperatures": [each.temperature for each in rows],
         **_entries(rows),
+        **report.with_errors(
+            critical_temperature=critical.temperature, critical_density=critical.density
+        ),
         "runs": {
             "fugacity": [each.fugacity for each in runs],
             "temperature": [each.temperature for each in runs],
@@ -229,6 +242,14 @@ def run(settings: VaporLiquidSettings) -> dict[str, Any]:
 
         phase_plots.vapor_liquid(settings.output / "coexistence.png", summary)
     return summary
+
+
+def _critical(runs: Sequence[GrandRun], volume: float) -> CriticalPoint:
+    """The critical point; NaN if the runs do not reach it."""
+    try:
+        return critical_point(runs, volume, blocks=_BLOCKS)
+    except ParameterError:
+        return CriticalPoint(Estimate(math.nan, math.nan), Estimate(math.nan, math.nan))
 
 
 def _gaps(rows: Sequence[VaporLiquid]) -> list[str]:
@@ -271,4 +292,7 @@ def table(summary: dict[str, Any]) -> str:
         }  # fmt: skip
         shown = "  ".join(f"{report.estimate_in(row, name)!s:>14}" for name in names)
         lines.append(f"{T:>8g}  {shown}")
+    if summary["critical_temperature"] is not None:
+        critical = (report.estimate_in(summary, f"critical_{name}") for name in _OF_CRITICAL)
+        lines.append("critical point: T* {}, rho {}".format(*critical))
     return "\n".join([*lines, *(f"warning: {text}" for text in summary["warnings"])])

@@ -75,9 +75,11 @@ def release(folder: Path | None = None, *, inside: bool = True) -> None:
     `folder` is None."""
     global _ended
     top = None if folder is None else Path(os.path.realpath(folder))
+    within = os.path.join(top or "", "")
     with _guard:
         for place in reversed([*_held]):
-            if top in (None, place) or (inside and top in place.parents):
+            # As text, because there may be a thousand folders.
+            if top in (None, place) or (inside and str(place).startswith(within)):
                 _held.pop(place).release()
         if not _held and _ended is not None:
             _ended.set()

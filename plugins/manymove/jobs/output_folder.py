@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import errno
+import fnmatch
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from manymove import files
@@ -34,13 +36,17 @@ def _places(folder: Path) -> list[Path]:
 
 
 def _matches(folder: Path, suffix: str = "") -> list[Path]:
-    return sorted(
-        path
-        for place in _places(folder)
-        for pattern in _FILES
-        for path in place.glob(pattern + suffix)
-        if path.is_file()
-    )
+    return sorted(path for place in _places(folder) for path in _inside(place, suffix))
+
+
+def _inside(place: Path, suffix: str) -> Iterator[Path]:
+    """The files of commands in a folder, which is listed once for all names."""
+    names = os.listdir(place) if place.is_dir() else []
+    for pattern in _FILES:
+        first, _, inner = pattern.partition("/")
+        for name in fnmatch.filter(names, first if inner else pattern + suffix):
+            path = place / name
+            yield from (p for p in (path.glob(inner + suffix) if inner else [path]) if p.is_file())
 
 
 def results_in(folder: Path) -> list[Path]:

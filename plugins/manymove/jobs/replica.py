@@ -380,7 +380,7 @@ def run_replicas(
     *,
     at_once: int | None = None,
     others: tuple[int, int] = (0, 0),
-    found: Callable[[Mapping[int, Any]], object] = lambda results: None,
+    found: Callable[[Mapping[int, Any]], object] | None = None,
 ) -> list[Any]:
     """Run the replicas of all ranks, several at a time, with a progress bar.
 
@@ -429,6 +429,8 @@ def run_replicas(
 
     def show() -> None:
         bar.show(before + min(moves, sum(replica.moves for replica in [*running.values()])))
+        if found is None:
+            return
         known, call = calls[-1] if calls else (0, None)
         if (call is None or call.done()) and len(results) > known:
             if call is not None:
@@ -437,9 +439,10 @@ def run_replicas(
             calls[:] = [(len(present), writer.submit(found, present))]
 
     bar = MovesBar(description, before + moves + later, done=before, quiet=quiet)
+    looks = None if quiet and found is None and world.size == 1 else show
     with closing(bar), ThreadPoolExecutor(1) as writer:
         results_of_all = or_abort(
-            world, lambda: team.on_all_ranks(task, show, together=True, stop=stop)
+            world, lambda: team.on_all_ranks(task, looks, together=True, stop=stop)
         )
         for _, call in calls:
             call.result()

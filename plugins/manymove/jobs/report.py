@@ -61,10 +61,12 @@ def made_by() -> dict[str, str]:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Replace the file atomically, so that a reader never sees a part of it. Folders are made."""
+    """Replace the file atomically, so that a reader never sees a part of it. Folders are made. Each
+    entry has a line, because indentation by `json` takes ten times as long."""
     files.make_folder(path.parent)
+    lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in content.items()]
     with files.replace(path) as file:
-        file.write((json.dumps(content, indent=2) + "\n").encode())
+        file.write(("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
 
 def write_csv(path: Path, header: str, rows: np.ndarray, formats: str | list[str]) -> None:

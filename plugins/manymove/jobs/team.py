@@ -13,7 +13,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
-from threading import Event, Lock, Semaphore, Thread
+from threading import Event, Lock, Semaphore, Thread, current_thread, main_thread
 from typing import Any, TypeVar
 
 from manymove import _core
@@ -209,12 +209,13 @@ class Team:
         self,
         task: Callable[[int], T],
         stop: StopRequest,
-        show: Callable[[], None] = lambda: None,
+        show: Callable[[], None] | None = lambda: None,
         *,
         together: bool = False,
     ) -> list[T]:
         """The results of a task for each replica of this rank, which is called with the position of
-        the replica in `places`. `show` is called several times per second.
+        the replica in `places`. `show` is called several times per second; if it is None, a single
+        task runs in the calling thread, unless that is the main thread, which handles signals.
 
         The first exception stops the other tasks and is raised.
 
@@ -222,6 +223,9 @@ class Team:
             together: whether the task takes a seat, and may share launches, by itself.
         """
         count = len(self.places)
+        if show is None and count == 1 and current_thread() is not main_thread():
+            return [task(0)]
+        look = show or (lambda: None)
         left, results = deque(range(count)), {}
         failed: list[BaseException] = []
 
@@ -242,9 +246,9 @@ class Team:
         ended = threads.start(work, min(self._together if together else self._alone, count))
         try:
             while not ended.wait(0.1):
-                show()
+                look()
                 _ = stop.requested  # other ranks may ask whether this one is alive
-            show()
+            look()
         except BaseException:
             stop.request()
             left.clear()
@@ -272,7 +276,7 @@ class Team:
     def on_all_ranks(
         self,
         task: Callable[[int, StopRequest], T],
-        show: Callable[[], None] = lambda: None,
+        show: Callable[[], None] | None = lambda: None,
         *,
         together: bool = False,
         to_the_end: bool = False,

@@ -14,21 +14,6 @@
 namespace manymove::adsorption {
 namespace {
 
-// Bytes of memory of a worker.
-template <class F>
-std::size_t scratch_bytes(const PointArrays<F>& w) {
-  const std::size_t side = static_cast<std::size_t>(w.slots) * kTogether;
-  // Coordinates and sites of the molecules of kTogether systems, and energy, weight, site and three
-  // words of each proposal. Up to 16 arrays begin at multiples of 64 bytes.
-  return side * (3 * sizeof(F) + sizeof(Site)) +
-         kMostProposals * (2 * sizeof(F) + sizeof(Site) + 3 * sizeof(std::uint32_t)) + 16 * 64;
-}
-template <class F>
-std::size_t scratch_bytes(const MoleculeArrays<F>& w) {
-  // Fast and slow memory of MoleculeScratch, the latter aligned to 64 bytes.
-  return MoleculeScratch<F>::bytes(w) + sizeof(F) * MoleculeScratch<F>::slow(w) + 64;
-}
-
 template <class Arrays>
 class CpuEngine final : public EngineBase {
   using F = typename Arrays::Real;
@@ -132,7 +117,8 @@ class CpuEngine final : public EngineBase {
   struct alignas(128) Worker {
     MoveCounts moves;
     HostArrays memory;
-    std::byte* scratch;
+    PointScratch<F> points;
+    void* scratch;
   };
 
   Arrays arrays() {
@@ -142,9 +128,22 @@ class CpuEngine final : public EngineBase {
     return w;
   }
   void resize_scratch() override {
+    const Arrays w = arrays();
     for (Worker& worker : workers_) {
-      worker.memory = {};
-      worker.memory.make(scratch_bytes(arrays()), worker.scratch);
+      HostArrays& memory = worker.memory;
+      memory = {};
+      if constexpr (kMolecules) {
+        // Fast and slow memory of MoleculeScratch.
+        std::byte* bytes;
+        memory.make(MoleculeScratch<F>::bytes(w) + sizeof(F) * MoleculeScratch<F>::slow(w), bytes);
+        worker.scratch = bytes;
+      } else {
+        PointScratch<F>& s = worker.points;
+        memory.make(static_cast<std::size_t>(w.slots) * kTogether, s.x, s.y, s.z, s.sites);
+        memory.make(kMostProposals, s.energy, s.weights, s.proposals);
+        memory.make(3 * kMostProposals, s.words);
+        worker.scratch = &s;
+      }
     }
   }
   void sum_energies(const Arrays& w) {

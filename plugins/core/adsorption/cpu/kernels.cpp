@@ -12,7 +12,7 @@ namespace {
 // ---- pmc: kTogether systems in SIMD lanes ----
 
 template <class F>
-void run_together(const PointArrays<F>& w, int first, const Scratch<F>& scratch,
+void run_together(const PointArrays<F>& w, int first, const PointScratch<F>& scratch,
                   MoveCounts& moves) {
   constexpr int W = kTogether;
   const Model<F>& m = w.m;
@@ -121,7 +121,7 @@ void run_together(const PointArrays<F>& w, int first, const Scratch<F>& scratch,
 template <class F>
 void run_systems(const PointArrays<F>& w, int first, void* memory, MoveCounts& moves) {
   if (w.method == Method::pmc)
-    run_together(w, first, Scratch<F>(memory, w.slots), moves);
+    run_together(w, first, *static_cast<const PointScratch<F>*>(memory), moves);
   else
     run_system(w, first, memory, moves);
 }

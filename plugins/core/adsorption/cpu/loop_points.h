@@ -9,36 +9,10 @@
 namespace manymove::adsorption::MANYMOVE_SIMD {
 namespace {
 
-// Memory for one worker.
-template <class F>
-struct Scratch {
-  F *x, *y, *z;         // [slots][kTogether]: of several systems, or of the first
-  Site* sites;          // [slots][kTogether], as [slots][3][kTogether]
-  F *energy, *weights;  // [kMostProposals]
-  Site* proposals;
-  std::uint32_t* words;  // [3][kMostProposals]
-
-  Scratch(void* memory, int slots) {
-    auto* next = static_cast<char*>(memory);
-    const auto take = [&](std::size_t bytes) {
-      char* here = next;
-      next += (bytes + 63) / 64 * 64;
-      return here;
-    };
-    // Every array begins at a multiple of 64 bytes, the width of the widest SIMD register.
-    const std::size_t side = static_cast<std::size_t>(slots) * kTogether;
-    for (F** p : {&x, &y, &z}) *p = reinterpret_cast<F*>(take(side * sizeof(F)));
-    sites = reinterpret_cast<Site*>(take(side * sizeof(Site)));
-    for (F** p : {&energy, &weights}) *p = reinterpret_cast<F*>(take(kMostProposals * sizeof(F)));
-    proposals = reinterpret_cast<Site*>(take(kMostProposals * sizeof(Site)));
-    words = reinterpret_cast<std::uint32_t*>(take(3 * kMostProposals * sizeof(std::uint32_t)));
-  }
-};
-
 // Proposal i is that of lane i / own.
 template <class F>
 struct LoopBatch {
-  const Scratch<F>* memory;
+  const PointScratch<F>* memory;
   int own;
 
   int count() const { return own * kWidth; }
@@ -131,14 +105,14 @@ struct LoopBatch {
 template <class F>
 struct LoopPoints {
   static constexpr bool kHides = true;
-  const Scratch<F>* scratch;
+  const PointScratch<F>* scratch;
   int proposals;
   F *x, *y, *z, *near_x, *near_y, *near_z;
   Site* sites;
   std::int32_t *counts, *none;
   std::uint64_t* profile;
 
-  LoopPoints(const PointArrays<F>& w, int system, const Scratch<F>& s)
+  LoopPoints(const PointArrays<F>& w, int system, const PointScratch<F>& s)
       : scratch(&s),
         proposals(w.proposals),
         x(s.x),
@@ -183,13 +157,13 @@ struct LoopPoints {
 
 template <LaneTeam TeamOf, class F>
 PointSystem<TeamOf, F, LoopPoints<F>> system_of(const PointArrays<F>& w, int system,
-                                                const Scratch<F>& scratch) {
+                                                const PointScratch<F>& scratch) {
   static constexpr TeamOf kTeam;
   return {w, system, kTeam, LoopPoints<F>(w, system, scratch)};
 }
 template <LaneTeam TeamOf, class F, class Run>
 void with_system(const PointArrays<F>& w, int system, void* memory, const Run& run) {
-  const Scratch<F> scratch(memory, w.slots);
+  const auto& scratch = *static_cast<const PointScratch<F>*>(memory);
   auto s = system_of<TeamOf>(w, system, scratch);
   run(s);
 }

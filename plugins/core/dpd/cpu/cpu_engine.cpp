@@ -375,7 +375,7 @@ class CpuEngine final : public EngineBase {
   void build() {
     if (!expired_) return;
     look_for_escaped();
-    if (is_dilated()) fit_cells(arguments_.cells, step_, static_cast<double>(everywhere_), nullptr);
+    if (is_dilated()) check_together([&] { fit_cells(arguments_.cells, step_, everywhere_); });
     if (ranks_ && is_dilated()) share_box();
     if (ranks_)
       migrate();

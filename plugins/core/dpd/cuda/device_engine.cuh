@@ -103,6 +103,13 @@ class DeviceEngine : protected OnDevice, public EngineBase {
     if (is_dilated()) terms.edges = bonded_terms_of<P>(box_of_step(step_ + 1)).edges;
     return terms;
   }
+  // At the end of take(): the present step is this one.
+  void arrive(std::int64_t step) {
+    counters_.steps += step - step_;
+    step_ = step;
+    if (is_dilated()) frame_.box = box_of_step(step_);
+    tilt_frame(step_);
+  }
   // From rest to the positions of the next step.
   void launch_first(const Step<P>& s) const {
     launch_each(particles().count, stream_,

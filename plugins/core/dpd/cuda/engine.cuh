@@ -28,15 +28,15 @@ class CudaEngine final : public DeviceEngine<P> {
   using Base = DeviceEngine<P>;
   using typename Base::Misplaced, typename Base::State;
   using Triple = double[3];
-  using Base::base_, Base::bonded_, Base::built_, Base::choose_plain, Base::constants_,
-      Base::bonded_terms, Base::box_of_step, Base::counters_, Base::dilation_ends_lists,
-      Base::draw_of, Base::energy_and_virial_, Base::find_bounding_spheres, Base::fit_cells,
-      Base::frame_, Base::is_dilated, Base::is_sheared, Base::launch_first, Base::lists_end_after,
-      Base::lists_hold_, Base::look_at_bonds, Base::lose_particle, Base::moment_units_,
-      Base::only_change_of, Base::plain_, Base::read_sums, Base::refuse_particle, Base::replace_box,
-      Base::settings_, Base::settings_of_tilted_box, Base::step_, Base::step_to, Base::stream_,
-      Base::table_of, Base::tables, Base::target_of, Base::temperature_drops_, Base::tilt_frame,
-      Base::tilt_cells, Base::use, Base::velocity_sums_;
+  using Base::base_, Base::bonded_, Base::built_, Base::choose_plain, Base::bonded_terms,
+      Base::counters_, Base::dilation_ends_lists, Base::draw_of, Base::energy_and_virial_,
+      Base::find_bounding_spheres, Base::fit_cells, Base::frame_, Base::is_dilated,
+      Base::is_sheared, Base::launch_first, Base::lists_end_after, Base::lists_hold_,
+      Base::look_at_bonds, Base::lose_particle, Base::moment_units_, Base::only_change_of,
+      Base::plain_, Base::read_sums, Base::refuse_particle, Base::replace_box, Base::settings_,
+      Base::settings_of_tilted_box, Base::step_, Base::step_to, Base::stream_, Base::table_of,
+      Base::tables, Base::target_of, Base::temperature_drops_, Base::tilt_cells, Base::use,
+      Base::velocity_sums_;
 
  public:
   CudaEngine(const Settings& settings, int device)
@@ -349,10 +349,7 @@ class CudaEngine final : public DeviceEngine<P> {
     }
     // The last one left positions where they were.
     p_.state[0].velocity.swap(p_.state[1].velocity);
-    counters_.steps += to - step_;
-    step_ = to;
-    if (is_dilated()) frame_.box = box_of_step(step_);
-    tilt_frame(step_);
+    this->arrive(to);
     p_.now = buffer_of(to);
     lists_hold_ = true;
     if (!temperature_drops_.empty())
@@ -432,7 +429,7 @@ class CudaEngine final : public DeviceEngine<P> {
   // Cells and short positions for the box at a step.
   void fit_to_box(std::int64_t step) {
     const std::array<int, 3> count{cells_.here[0], cells_.here[1], cells_.here[2]};
-    fit_cells(cells_, step, p_.count, nullptr);
+    fit_cells(cells_, step, p_.count);
     if (!std::equal(count.begin(), count.end(), cells_.here))
       sorter_.reserve(static_cast<std::size_t>(p_.count), cells_, stream_);
     base_.cells = cells_;

@@ -2,6 +2,7 @@
 // Particles between the arrays of a host and the GPU.
 #pragma once
 
+#include <bit>
 #include <type_traits>
 #include <vector>
 
@@ -171,13 +172,17 @@ struct RestingParticles {
   }
 };
 
-// One thread per particle: takes one field of those of this host to where the host has it.
+// One thread per particle: takes the components along `axes` of one field of those of this host to
+// where the host has it.
 template <Precision P, class Field, class Value>
-__global__ void leave_kernel(int count, BoxFrame frame, RestingParticles<P> from, Value (*to)[3]) {
+__global__ void leave_kernel(int count, BoxFrame frame, RestingParticles<P> from, unsigned axes,
+                             Value* to) {
   const int i = index_of_thread();
   if (i >= count || from.order.of(i).rank != from.order.rank) return;
   const Arrival arrival = from.arrival(frame, i);
-  for (int a = 0; a < 3; ++a) to[arrival.index][a] = (arrival.*Field::of)[a];
+  Value* next = to + static_cast<std::size_t>(arrival.index) * __popc(axes);
+  for (int a = 0; a < 3; ++a)
+    if (axes >> a & 1u) *next++ = (arrival.*Field::of)[a];
 }
 
 // One thread per particle: takes it to where the host program has it in the memory of the GPU.
@@ -199,10 +204,20 @@ void leave_particles(const HostArrays& arrays, int hosted, const RestingParticle
   for_each_field(arrays, [&](const char*, auto* host, auto field) {
     if (!host || hosted == 0) return;
     using Value = std::remove_reference_t<decltype(host[0][0])>;
-    auto* const to = reinterpret_cast<Value(*)[3]>(particles.staging.data());
+    auto* const to = reinterpret_cast<Value*>(particles.staging.data());
+    const bool all = static_cast<const void*>(host) != arrays.velocity;
+    const unsigned axes = all ? 7 : arrays.velocity_axes;
+    const auto components = static_cast<std::size_t>(std::popcount(axes));
     launch_each(particles.count, stream, &leave_kernel<P, decltype(field), Value>, particles.count,
-                frame, from, to);
-    stream.fetch(&to[0][0], &host[0][0], 3 * static_cast<std::size_t>(hosted));
+                frame, from, axes, to);
+    const auto n = static_cast<std::size_t>(hosted);
+    if (components == 3) return stream.fetch(to, &host[0][0], 3 * n);
+    std::vector<Value> some(components * n);
+    stream.fetch(to, some.data(), some.size());
+    auto next = some.begin();
+    for (std::size_t i = 0; i < n; ++i)
+      for (int a = 0; a < 3; ++a)
+        if (axes >> a & 1u) host[i][a] = *next++;
   });
 }
 

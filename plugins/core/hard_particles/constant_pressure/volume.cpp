@@ -100,7 +100,7 @@ double volume_of(const State& s, double coordinate) {
 void check_cell_width(const State& s) {
   if (s.parameters.cell_width != s.distances.reach)
     refuse(Parameter{"cell_width"},
-           "must be left to its default at constant pressure, where cells follow the box, got ",
+           "must be left to its default where the volume changes and cells follow the box, got ",
            s.parameters.cell_width);
 }
 

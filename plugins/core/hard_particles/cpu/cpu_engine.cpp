@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "cpu_engine.h"
 
+#include <atomic>
+
 namespace manymove::hard_particles {
 
 void CpuEngine::advance(std::uint64_t cycles) {

@@ -138,10 +138,7 @@ class CpuParticles final : public CpuEngine {
         }
       }
     });
-    for (const Worker& worker : workers_) {
-      state_.data.swap_moves.trials += worker.swaps.trials;
-      state_.data.swap_moves.accepted += worker.swaps.accepted;
-    }
+    for (const Worker& worker : workers_) state_.data.swap_moves += worker.swaps;
   }
 
   // The same for types.
@@ -156,37 +153,16 @@ class CpuParticles final : public CpuEngine {
       const int tile = tile_of<D>(local_, item);
       const TileBounds bounds = tile_bounds<D>(local_, tile);
       const TileOfCells t = tile_of_cells(view, bounds, tile);
-      std::vector<TypeCandidate> candidates;
-      for (int turn = 0; turn < 1 << D; ++turn) {
-        TypeSwaps<D> swaps{t, rules, static_cast<int>(rules.order >> (3 * turn) & 7u), {}};
-        const int cells = swap_cells<D>(bounds, swaps.set, swaps.n);
-        candidates.resize(cells);
-        for (int k = 0; k < cells; ++k) candidates[k] = swaps.candidate(k);
-        for (int round = 0; round < rules.rounds && cells > 1; ++round) {
-          const int offset = swap_offset<D>(local_, tile, rules.cycle, swaps.set, round, cells);
-          for (int k = 0; k < cells; ++k) {
-            const int other = swap_partner(offset, k, cells);
-            if (other <= k) continue;
-            TypeCandidate &a = candidates[k], &b = candidates[other];
-            if (a.id == kNoParticle || b.id == kNoParticle || a.type == b.type) continue;
-            ++workers_[thread].swaps.trials;
-            if (!swaps.accepts(round, k, other, a, b)) continue;
-            exchange(a.type, b.type);
-            ++workers_[thread].swaps.accepted;
-          }
-        }
-        // The next set reads these types.
-        for (const TypeCandidate& c : candidates) {
-          if (c.id == kNoParticle || c.type == c.former) continue;
-          state_.labels[c.id].type = c.type;
-          changes[thread].push_back({c.id, c.type});
-        }
-      }
+      std::vector<TypeCandidate> candidates(static_cast<std::size_t>(local_.plane));
+      swap_types_of_tile<D>(
+          t, rules, 0, 1, candidates.data(), workers_[thread].swaps,
+          [&](std::uint32_t id, std::int32_t type) {
+            state_.labels[id].type = type;
+            changes[thread].push_back({id, type});
+          },
+          [] {});
     });
-    for (const Worker& worker : workers_) {
-      state_.data.swap_moves.trials += worker.swaps.trials;
-      state_.data.swap_moves.accepted += worker.swaps.accepted;
-    }
+    for (const Worker& worker : workers_) state_.data.swap_moves += worker.swaps;
     std::vector<TypeChange> all;
     for (const auto& each : changes) all.insert(all.end(), each.begin(), each.end());
     settle_types(state_, std::move(all));

@@ -25,42 +25,19 @@ __global__ void __launch_bounds__(kThreads)
                       const __grid_constant__ FieldView fields, bool energies, Sphere* spheres,
                       std::uint32_t* counts, const SwappedTypes swapped) {
   __shared__ TypeCandidate candidates[kMostCells];
-  const int tile = tile_of<D>(g, static_cast<int>(blockIdx.x)),
-            mine = static_cast<int>(threadIdx.x);
+  const int tile = tile_of<D>(g, static_cast<int>(blockIdx.x));
   const TileBounds bounds = tile_bounds<D>(g, tile);
   const TileOfCells t{g, law, energies ? &fields : nullptr, bounds, tile, spheres, counts};
-  unsigned long long trials = 0, accepted = 0;
-  for (int turn = 0; turn < 1 << D; ++turn) {
-    TypeSwaps<D> swaps{t, rules, static_cast<int>(rules.order >> (3 * turn) & 7u), {}};
-    const int cells = swap_cells<D>(bounds, swaps.set, swaps.n);
-    for (int k = mine; k < cells; k += kThreads) candidates[k] = swaps.candidate(k);
-    __syncthreads();
-    for (int round = 0; round < rules.rounds && cells > 1; ++round) {
-      const int offset = swap_offset<D>(g, tile, rules.cycle, swaps.set, round, cells);
-      for (int k = mine; k < cells; k += kThreads) {
-        const int other = swap_partner(offset, k, cells);
-        if (other <= k) continue;
-        TypeCandidate &a = candidates[k], &b = candidates[other];
-        if (a.id == kNoParticle || b.id == kNoParticle || a.type == b.type) continue;
-        ++trials;
-        if (!swaps.accepts(round, k, other, a, b)) continue;
-        exchange(a.type, b.type);
-        ++accepted;
-      }
-      // Pairs of the next round are others.
-      __syncthreads();
-    }
-    for (int k = mine; k < cells; k += kThreads) {
-      const TypeCandidate c = candidates[k];
-      if (c.id == kNoParticle || c.type == c.former) continue;
-      swapped.labels[c.id].type = c.type;
-      swapped.changes[atomicAdd(swapped.sums + 2, 1ull)] = {c.id, c.type};
-    }
-    // The next set reads these types.
-    __syncthreads();
-  }
-  atomicAdd(swapped.sums, trials);
-  atomicAdd(swapped.sums + 1, accepted);
+  TrialCounters counted;
+  swap_types_of_tile<D>(
+      t, rules, static_cast<int>(threadIdx.x), kThreads, candidates, counted,
+      [&](std::uint32_t id, std::int32_t type) {
+        swapped.labels[id].type = type;
+        swapped.changes[atomicAdd(swapped.sums + 2, 1ull)] = {id, type};
+      },
+      [] { __syncthreads(); });
+  atomicAdd(swapped.sums, static_cast<unsigned long long>(counted.trials));
+  atomicAdd(swapped.sums + 1, static_cast<unsigned long long>(counted.accepted));
 }
 
 }  // namespace
@@ -80,8 +57,7 @@ void CudaTypeSwaps::make(State& state, const Law& law, const FieldView& fields, 
   const auto found = counts_.values(stream);
   std::vector<TypeChange> changes(found[2]);
   if (found[2]) changes_.download(changes.data(), stream, found[2]);
-  state.data.swap_moves.trials += found[0];
-  state.data.swap_moves.accepted += found[1];
+  state.data.swap_moves += {found[0], found[1]};
   settle_types(state, std::move(changes));
   if (state.ranks) labels = on_device(state.labels, stream);
 }

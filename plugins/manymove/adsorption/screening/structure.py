@@ -9,9 +9,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
+from manymove import devices
 from manymove.adsorption import job
 from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.input import cells_of, has_trials
@@ -41,6 +44,9 @@ REFUSED, FAILED, TIME_LIMIT = "refused", "failed", "time limit"  # states of a s
 DONE, PENDING = "done", "pending"
 RESULTS, FRAMEWORK = "structure.json", "framework.json"
 NO_MEMORY = "not enough memory"  # the reason of a failed structure
+# Structures are read and their pores measured by as many threads as there are cores, so that the
+# points of the first ones begin early and do not wait for Python's lock.
+_preparing = Semaphore(devices.thread_count(None))
 _NAMED = 20  # blocked pockets in the results, the largest ones
 
 
@@ -88,6 +94,11 @@ class Task:
         """Seed of each measurement. That of the isotherm is the seed of the structure."""
         names = ("henry", "void_fraction", "surface_area")
         return {"isotherm": self.seed, **{name: seed_of(self.seed, name) for name in names}}
+
+    @cached_property
+    def framework(self) -> Framework:
+        """The framework, which is read once, because that needs Python's lock."""
+        return read_framework(self.structure.source)
 
     @property
     def isotherm(self) -> Settings:
@@ -144,8 +155,9 @@ class Task:
             ImportError: gemmi, which reads CIF files, is not installed.
             OSError: the folder cannot be written.
         """
-        known = self.check()
-        self._begin()
+        with _preparing:
+            known = self.check()
+            self._begin()
         found = self.run(known, stop) if known["state"] == PENDING else known
         return found and {**found, **report.made_by()}
 
@@ -172,7 +184,7 @@ class Task:
         known = {**self.nothing, "digest": self.structure.digest}
         with collected() as told:
             try:
-                framework = read_framework(self.structure.source)
+                framework = self.framework
                 cells = cells_of(None, framework, s.options["cutoff"])
                 of_all = (s.options["cutoff"], cells)
                 laws = settled(
@@ -222,7 +234,8 @@ class Task:
         state, reason = DONE, ""
         try:
             with interruptible(ends), collected():  # `check` has recorded the warnings
-                found = self._of_framework(known.get("pores", True), kept)
+                with _preparing:
+                    found = self._of_framework(known.get("pores", True), kept)
                 void = None
                 if "void_fraction" in found:
                     void = Estimate(found["void_fraction"], _number(found["void_fraction_error"]))
@@ -269,7 +282,7 @@ class Task:
         if (held := _read(path)) is not None:
             return held["properties"]
         try:
-            framework = read_framework(self.structure.source)
+            framework = self.framework
             found = {"density_g_per_cm3": density_of(framework), **self._henry(framework, kept)}
             if pores:
                 found |= self._pores(framework)
@@ -311,7 +324,7 @@ class Task:
             framework, s.adsorbates, s.insertions, seed=self.seeds["henry"], **of_laws,
             **self._where(),
         )  # fmt: skip
-        kept[:] = [a.kept_grid()]
+        kept[:] = [framework, a.kept_grid()]
         found = [a.henry_of(each, s.insertions) for each in sums]
         a.run(STEPS_TO_PLACES)
         coarse = a.coarse_grid()

@@ -29,14 +29,14 @@ namespace manymove::dpd {
 template <Precision P>
 class DistributedEngine final : public DeviceEngine<P> {
   using Base = DeviceEngine<P>;
-  using Base::base_, Base::beyond_lists, Base::bonded_, Base::built_, Base::check_together,
-      Base::choose_plain, Base::constants_, Base::counters_, Base::end_of_sheared_lists,
-      Base::energy_and_virial_, Base::find_bounding_spheres, Base::frame_, Base::has_tilt_of,
-      Base::is_sheared, Base::launch_first, Base::lists_hold_, Base::look_at_bonds,
-      Base::lose_particle, Base::plain_, Base::reach_farther, Base::read_sums,
-      Base::refuse_particle, Base::replace_box, Base::settings_, Base::settings_of_tilted_box,
-      Base::step_, Base::step_to, Base::stream_, Base::table_of, Base::tilt_frame, Base::tilt_cells,
-      Base::use;
+  using Base::base_, Base::beyond_lists, Base::bonded_, Base::bonded_terms, Base::built_,
+      Base::check_together, Base::choose_plain, Base::counters_, Base::dilation_ends_lists,
+      Base::end_of_sheared_lists, Base::energy_and_virial_, Base::find_bounding_spheres,
+      Base::frame_, Base::has_tilt_of, Base::is_dilated, Base::is_sheared, Base::launch_first,
+      Base::lists_hold_, Base::look_at_bonds, Base::lose_particle, Base::plain_,
+      Base::reach_farther, Base::read_sums, Base::refuse_particle, Base::replace_box,
+      Base::settings_, Base::settings_of_tilted_box, Base::step_, Base::step_to, Base::stream_,
+      Base::table_of, Base::take_box, Base::tilt_cells, Base::use;
   using typename Base::Misplaced, typename Base::State;
   static constexpr int kBuilt = ParticleStore<P>::kBuilt;
 
@@ -60,9 +60,6 @@ class DistributedEngine final : public DeviceEngine<P> {
     guarded([&] { transfer_.download(arrays, frame_); });
   }
 
-  void set_box(const Box&, const Box&) override {
-    throw std::invalid_argument("the box cannot change on several GPUs");
-  }
   void set_origins(int count, const std::uint32_t* tag) override {
     guarded([&] { transfer_.set_origins(count, tag); });
   }
@@ -139,6 +136,7 @@ class DistributedEngine final : public DeviceEngine<P> {
   void take(std::int64_t steps, bool (*interrupted)()) override {
     std::int64_t to = step_ + steps, next = step_ + 1;
     if (!lists_hold_) interval_ = 1;
+    if (dilation_ends_lists(next)) build_at(next);
     bonded_.forget(c_.streams.main);
     keeps_start_ = changed_ && lists_hold_;
     if (keeps_start_) start_.keep(s_, c_.streams.main);
@@ -165,9 +163,7 @@ class DistributedEngine final : public DeviceEngine<P> {
       if (vote(to, false, stop)) break;
       next = again_;
     }
-    counters_.steps += to - step_;
-    step_ = to;
-    tilt_frame(step_);
+    this->arrive(to);
     read_sums(blocks_of(0, s_.count), s_.links.bonds > 0);
     if (charges_) charges_->set_sums(energy_and_virial_);
   }
@@ -263,7 +259,7 @@ class DistributedEngine final : public DeviceEngine<P> {
   void launch_part(std::int64_t step, bool reading, int first, int last, cudaStream_t stream) {
     if (first == last) return;
     Step<P> s = arguments(step, last, reading);
-    bonded_.launch(s, constants_.bonded_terms(table_of(step)), first, s_.block(), reading, stream);
+    bonded_.launch(s, bonded_terms(table_of(step)), first, s_.block(), reading, stream);
     // The sums of each part follow those of the preceding blocks.
     s.partial += static_cast<std::size_t>(first / s_.block()) * kStepSums;
     s.density = s_.density.data();
@@ -296,8 +292,9 @@ class DistributedEngine final : public DeviceEngine<P> {
   // lists, if velocities or the series were changed there after the last build. If a partner was
   // missing, they are at the last build without lists. again_ is the first step that is repeated.
   bool vote(std::int64_t step, bool before_build, bool& stop) {
-    // In a flip of the box any particle may leave, when it has its place in the other box.
-    migrated_ = before_build && lists_hold_ && has_looked_ && has_tilt_of(step);
+    // In a flip of the box any particle may leave, when it has its place in the other box. The
+    // cells of a box that changes are known in build() only.
+    migrated_ = before_build && lists_hold_ && has_looked_ && has_tilt_of(step) && !is_dilated();
     if (migrated_) {
       c_.streams.work = c_.streams.ahead();
       if (c_.streams.overlap) outer_done_.hold(c_.streams.work);
@@ -386,11 +383,16 @@ class DistributedEngine final : public DeviceEngine<P> {
     look_before_build(next + 1);
   }
 
-  // wanted: entries that a list of this rank would have, if there was no room for them.
-  void return_to_build(std::int64_t until, unsigned wanted) {
-    until_ = until;
+  // The next build is in this step, whatever was decided.
+  void build_at(std::int64_t step) {
+    until_ = step;
     look_ = -1;
     has_looked_ = false;
+  }
+
+  // wanted: entries that a list of this rank would have, if there was no room for them.
+  void return_to_build(std::int64_t until, unsigned wanted) {
+    build_at(until);
     c_.report.forget();
     again_ = built_;
     // Going back to the build would undo the change of velocities or of the series.
@@ -415,10 +417,7 @@ class DistributedEngine final : public DeviceEngine<P> {
 
   // After reach_farther(): repeats the last build, which was made in this call of take_steps().
   void know_more() {
-    c_.streams.finish_all();
-    c_.ranks = c_.decomposition(settings_of_tilted_box(), c_.communicator(), beyond_lists());
-    ghosts_.set_reach();
-    lists_.set_cells(settings_of_tilted_box(), all_);
+    share_box();
     c_.report.forget();
     bonded_.forget(c_.streams.main);  // found by ranks that did not wait for the others
     s_.take_back_build(c_.streams.main);
@@ -426,6 +425,14 @@ class DistributedEngine final : public DeviceEngine<P> {
     interval_ = 1;
     again_ = built_;
     follow();
+  }
+
+  // Cells and what ranks know of each other, for the box of the settings and the ranks' reach.
+  void share_box() {
+    c_.streams.finish_all();
+    c_.ranks = c_.decomposition(settings_of_tilted_box(), c_.communicator(), beyond_lists());
+    ghosts_.set_reach();
+    lists_.set_cells(settings_of_tilted_box(), all_);
   }
 
   // What follows in streams.main comes after what is in the other ones.
@@ -459,6 +466,11 @@ class DistributedEngine final : public DeviceEngine<P> {
           change_tilts<P>(s_.count, settings_.shear, smaller, s_.slot, s_.image,
                           s_.present().position, c_.streams.main);
         });
+      if (is_dilated()) {
+        check_together([&] { take_box(step); });
+        share_box();
+        fit_shorts(base_, settings_);
+      }
       migration_.migrate(s_.count);
       place(step);
       migration_.sort();

@@ -15,6 +15,7 @@ namespace manymove::dpd {
 // first to last along each edge of the frame.
 struct Core {
   int first[3], last[3];
+  bool operator==(const Core&) const = default;
 };
 // Whether a cell is in the core; c: its place along each edge of the frame.
 MM_HD bool is_core_cell(const Core& core, const int (&c)[3]) {

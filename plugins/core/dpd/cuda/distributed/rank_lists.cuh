@@ -2,6 +2,8 @@
 // The neighbor lists of a rank's particles, and the partners of their bonds.
 #pragma once
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "../../link_rows.h"
@@ -55,10 +57,15 @@ class RankLists {
 
   // Cells of the box of these settings, with so many particles of all ranks.
   void set_cells(const Settings& settings, double particles) {
-    Cells& cells = c_.cells;
-    cells = cells_of(settings, particles, &c_.ranks.here());
+    const Cells before = std::exchange(c_.cells, cells_of(settings, particles, &c_.ranks.here()));
+    const Core core = c_.depths.core;
+    const Cells& cells = c_.cells;
     c_.base.cells = cells;
     c_.depths = depths_of(cells, c_.own(), c_.ranks.here());
+    const auto same = [](const int (&a)[3], const int (&b)[3]) { return std::equal(a, a + 3, b); };
+    if (same(cells.count, before.count) && same(cells.first, before.first) &&
+        same(cells.here, before.here) && c_.depths.core == core)
+      return;
     // Inner ones have lists without ghosts.
     std::vector<CellIndex> inner, outer;
     const auto along = [&](int c, int a) { return (c + cells.first[a]) % cells.count[a]; };

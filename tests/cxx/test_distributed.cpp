@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hard spheres and mixtures shared among ranks that are threads of this process: they end where one
-// engine does, bit for bit, on any number of ranks.
+// Hard particles shared among ranks that are threads of this process: they end where one engine
+// does, bit for bit, on any number of ranks, and an error of one rank is one of all.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,49 +10,27 @@
 #include <string>
 #include <vector>
 
-#include "core/hard_particles/engine.h"
+#include "core/hard_particles/halo.h"
 #include "core/hard_particles/state.h"
+#include "support/disks.h"
+#include "support/lattices.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
 using namespace manymove;
 using namespace manymove::hard_particles;
+using test::Sizes;
+using test::Start;
 
 namespace {
 
-enum class Sizes { one, additive, table };
-
-struct Start {
-  Parameters parameters;
-  std::vector<double> positions;
-  std::size_t particles = 0;
-};
-
 // A lattice that is long in the direction in which it is divided.
 Start lattice(int dimensions, Sizes sizes, int tile, int height) {
-  Start s;
-  Parameters& p = s.parameters;
-  p.dimensions = dimensions;
-  p.tile.fill(tile);
-  p.moves_per_cell = 5;
-  p.seed = 29;
-  int per_edge[3] = {dimensions == 2 ? 11 : 4, dimensions == 2 ? height : 5, height};
-  s.particles = 1;
-  for (int a = 0; a < dimensions; ++a) {
-    p.box[a] = (1.09 + 0.02 * a) * per_edge[a];
-    s.particles *= static_cast<std::size_t>(per_edge[a]);
-  }
-  for (std::size_t i = 0; i < s.particles; ++i) {
-    std::size_t rest = i;
-    for (int a = 0; a < dimensions; ++a) {
-      const auto n = static_cast<std::size_t>(per_edge[a]);
-      s.positions.push_back(((static_cast<double>(rest % n) + 0.5) / per_edge[a] - 0.5) * p.box[a]);
-      rest /= n;
-    }
-    if (sizes == Sizes::additive) p.diameters.push_back(i == 0 ? 1 : 0.3 + 0.7 * (i % 7) / 7);
-    if (sizes == Sizes::table) p.types.push_back(static_cast<std::int32_t>(i % 3));
-  }
-  if (sizes == Sizes::table) p.contacts = {0.7, 1.0, 0.5, 1.0, 0.6, 0.8, 0.5, 0.8, 0.4};
+  Start s = dimensions == 2 ? test::lattice({11, height}, {1.09, 1.11}, sizes)
+                            : test::lattice({4, 5, height}, {1.09, 1.11, 1.13}, sizes);
+  s.parameters.tile.fill(tile);
+  s.parameters.moves_per_cell = 5;
+  s.parameters.seed = 29;
   return s;
 }
 
@@ -63,23 +41,34 @@ void scale(Start& s, double edge) {
   for (double& r : s.positions) r *= factor;
 }
 
-Snapshot first_of(const Start& s) {
-  Repair repair;
-  return make_snapshot(s.positions.data(), s.particles, s.parameters, repair);
-}
-
 std::unique_ptr<Engine> engine_of(Communicator& ranks, const Start& s, const Snapshot& whole) {
   return make_engine(ranks.rank() == 0 ? &whole : nullptr, s.particles, s.parameters, "cpu", 1,
                      ranks);
 }
 
+// An engine whose particles cannot be fetched on one of the ranks.
+class OnePart final : public test::NoDisks {
+ public:
+  OnePart(Communicator& ranks, bool fails) : NoDisks(ranks), fails_(fails) {}
+  Cells present_cells() const override {
+    if (fails_) throw std::runtime_error("no memory");
+    return NoDisks::present_cells();
+  }
+
+ private:
+  bool fails_;
+};
+
+// Disks and spheres whose ranks have errors.
+std::vector<Start> both() { return {lattice(2, Sizes::one, 5, 58), lattice(3, Sizes::one, 4, 40)}; }
+
 }  // namespace
 
-TEST("spheres and mixtures of any number of ranks end where those of one do") {
+TEST("particles of any number of ranks end where those of one do") {
   for (const int dimensions : {2, 3})
     for (const Sizes sizes : {Sizes::one, Sizes::additive, Sizes::table}) {
       const Start s = lattice(dimensions, sizes, sizes == Sizes::one ? 4 : 6, 97);
-      const Snapshot whole = first_of(s);
+      const Snapshot whole = s.snapshot();
       const hard_particles::Sampling sampling{1.0 / 64, 9, 2, 6};
       const auto alone = make_engine(whole, s.particles, s.parameters, "cpu", 1);
       alone->set_sampling(sampling);
@@ -105,8 +94,12 @@ TEST("spheres and mixtures of any number of ranks end where those of one do") {
           CHECK(engine->contact_histogram(0.05, 20) == histogram);
           const Snapshot found = engine->snapshot();
           CHECK(found.origin == end.origin);
-          if (communicator.rank() == 0) CHECK(found.places == end.places);
-          CHECK(communicator.rank() == 0 || found.places.empty());
+          if (communicator.rank() == 0) {
+            CHECK(found.places == end.places);
+            CHECK(found.cells == end.cells && found.ids == end.ids);
+          } else {
+            CHECK(found.places.empty() && found.cells.empty() && found.ids.empty());
+          }
           std::vector<double> positions(s.positions.size());
           engine->positions(positions.data());
           CHECK(positions == expected);
@@ -127,7 +120,7 @@ TEST("spheres and mixtures of any number of ranks end where those of one do") {
 
 TEST("spheres continue from a snapshot on other numbers of ranks") {
   const Start s = lattice(3, Sizes::table, 5, 61);
-  const Snapshot whole = first_of(s);
+  const Snapshot whole = s.snapshot();
   const auto alone = make_engine(whole, s.particles, s.parameters, "cpu", 1);
   alone->run(7);
   Snapshot half;
@@ -167,7 +160,7 @@ TEST("constant pressure and swap moves on any number of ranks are those of one")
           s.parameters.swap_rounds = 3;
           s.parameters.swap_range = 0.3;
         }
-        const Snapshot whole = first_of(s);
+        const Snapshot whole = s.snapshot();
         const auto alone = make_engine(whole, s.particles, s.parameters, "cpu", 1);
         const Grid first = alone->grid();
         alone->set_volume_sampling(4);
@@ -229,15 +222,13 @@ TEST("a box that shrinks below what its ranks need is an error of all of them") 
   scale(s, 72.05);  // with fewer cells there are fewer rows of tiles than ranks
   s.parameters.beta_pressure = 20;
   s.parameters.volume_delta = 0.02;
-  const Snapshot whole = first_of(s);
+  const Snapshot whole = s.snapshot();
   const auto body = [&](Communicator& ranks) { engine_of(ranks, s, whole)->run(400); };
   CHECK_THROWS(test::run_communicators(12, body), std::runtime_error,
                "continue from the last checkpoint on fewer ranks");
 }
 
-TEST("an error of one rank in a call of an engine of spheres is one of all, with its message") {
-  const Start s = lattice(3, Sizes::one, 4, 40);
-  const Snapshot whole = first_of(s);
+TEST("an error of one rank in a call of an engine is one of all, with its message") {
   struct {
     const char* failing;
     std::function<void(Engine&)> call;
@@ -252,45 +243,108 @@ TEST("an error of one rank in a call of an engine of spheres is one of all, with
          engine.positions(r.data());
        }},
   };
-  for (const auto& each : cases)
-    for (const int culprit : {0, 2}) {
-      const auto body = [&](test::Mailboxes& mail, int r) {
-        test::InProcess inner(mail, r);
-        test::Faulty communicator(inner, culprit);
-        const auto engine = engine_of(communicator, s, whole);
-        communicator.failing = each.failing;
-        each.call(*engine);
-      };
-      const std::string expected =
-          "rank " + std::to_string(culprit) + " of 3: no memory in " + each.failing;
-      CHECK_THROWS(test::run_ranks(3, body), RankFailure, expected.c_str());
-    }
-  for (const char* const failing : {"gather", "transpose", "exchange"})
-    CHECK_THROWS(test::run_ranks(3,
-                                 [&](test::Mailboxes& mail, int r) {
-                                   test::InProcess inner(mail, r);
-                                   test::Faulty communicator(inner, 1);
-                                   communicator.failing = failing;
-                                   engine_of(communicator, s, whole);
-                                 }),
-                 RankFailure, "rank 1 of 3: no memory in");
+  for (const Start& start : both())
+    for (const auto& each : cases)
+      for (const int culprit : {0, 1, 2}) {
+        const Snapshot whole = start.snapshot();
+        std::vector<std::string> said(3);
+        const auto body = [&](test::Mailboxes& mail, int r) {
+          test::InProcess inner(mail, r);
+          test::Faulty communicator(inner, culprit);
+          const auto engine = engine_of(communicator, start, whole);
+          communicator.failing = each.failing;
+          try {
+            each.call(*engine);
+          } catch (const RankFailure& failure) {
+            said[static_cast<std::size_t>(r)] = failure.what();
+            CHECK_THROWS(engine->run(1), RankFailure, failure.what());
+            throw;
+          }
+        };
+        const std::string expected =
+            "rank " + std::to_string(culprit) + " of 3: no memory in " + each.failing;
+        CHECK_THROWS(test::run_ranks(3, body), RankFailure, expected.c_str());
+        for (const std::string& text : said) CHECK(text == expected);
+      }
 }
 
-TEST("slabs that are too thin are refused alike on all ranks, with how many ranks fit") {
-  const Start s = lattice(3, Sizes::one, 8, 40);
-  const Snapshot whole = first_of(s);
-  std::string said;
-  test::run_communicators(8, [&](Communicator& communicator) {
-    try {
-      engine_of(communicator, s, whole);
-      CHECK(false);
-    } catch (const std::invalid_argument& error) {
-      if (communicator.rank() == 0) said = error.what();
+TEST("an error of one rank while the ranks divide the particles is one of all") {
+  for (const Start& start : both())
+    for (const char* const failing : {"gather", "transpose", "exchange"}) {
+      const Snapshot whole = start.snapshot();
+      const auto body = [&](test::Mailboxes& mail, int r) {
+        test::InProcess inner(mail, r);
+        test::Faulty communicator(inner, 1);
+        communicator.failing = failing;
+        engine_of(communicator, start, whole);
+      };
+      CHECK_THROWS(test::run_ranks(3, body), RankFailure, "rank 1 of 3: no memory in");
     }
-  });
-  CHECK(said.find("the box is too small for 8 ranks: slabs of whole tiles and at least 7 layers") !=
-        std::string::npos);
-  const int most = std::stoi(said.substr(said.find("allow ") + 6));
-  CHECK(most > 1 && most < 8);
-  test::run_communicators(most, [&](Communicator& ranks) { engine_of(ranks, s, whole)->run(3); });
+}
+
+TEST("a box that is too small for the ranks is refused alike on all, with how many it allows") {
+  const char* const parts[] = {"strips of whole tiles",
+                               "slabs of whole tiles and at least 7 layers"};
+  for (const int dimensions : {2, 3}) {
+    const Start s = lattice(dimensions, Sizes::one, dimensions == 2 ? 12 : 8, 40);
+    const Snapshot whole = s.snapshot();
+    const auto run = [&](Communicator& ranks) { engine_of(ranks, s, whole)->run(3); };
+    std::string said;
+    test::run_communicators(8, [&](Communicator& communicator) {
+      try {
+        run(communicator);
+        CHECK(false);
+      } catch (const std::invalid_argument& error) {
+        if (communicator.rank() == 0) said = error.what();
+        // The ranks may try again.
+        const Start larger = lattice(dimensions, Sizes::one, 4, 140);
+        engine_of(communicator, larger, larger.snapshot())->run(1);
+      }
+    });
+    const std::string problem = "the box is too small for 8 ranks: ";
+    CHECK(said.find(problem + parts[dimensions - 2]) != std::string::npos);
+    const int most = std::stoi(said.substr(said.find("allow ") + 6));
+    CHECK(most > 1 && most < 8);
+    test::run_communicators(most, run);
+    const std::string refusal = "too small for " + std::to_string(most + 1) + " ranks";
+    CHECK_THROWS(test::run_communicators(most + 1, run), std::invalid_argument, refusal.c_str());
+  }
+}
+
+TEST("an error in own_positions of one rank reaches the others where they wait next") {
+  for (const int culprit : {0, 1, 2}) {
+    const std::string expected = "rank " + std::to_string(culprit) + " of 3: no memory";
+    const auto body = [&](test::Mailboxes& mail, int r) {
+      test::InProcess communicator(mail, r);
+      const OnePart engine(communicator, r == culprit);
+      CHECK(engine.own_positions().empty());
+      engine.state_hash();
+    };
+    CHECK_THROWS(test::run_ranks(3, body), RankFailure, expected.c_str());
+  }
+}
+
+TEST("memory of messages that were lost between strips is not used again") {
+  // Loses each message, and remembers its memory on both sides.
+  class Losing final : public test::InProcess {
+   public:
+    explicit Losing(test::Mailboxes& mail) : InProcess(mail, 0) {}
+    void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
+      for (const Message& message : sent) lost.push_back(message.data);
+      for (const Message& message : received) lost.push_back(message.data);
+      throw std::runtime_error("lost");
+    }
+    std::vector<void*> lost;
+  };
+  test::Mailboxes mail(1);
+  Losing communicator(mail);
+  std::vector<std::byte> message[4];
+  for (auto& part : message) part.resize(300);
+  CHECK_THROWS(hard_particles::exchange(communicator, message), std::runtime_error, "lost");
+  for (auto& part : message) part = {};
+  std::vector<std::vector<std::byte>> later;
+  for (int k = 0; k < 100; ++k) {
+    later.emplace_back(300);
+    for (const void* const lost : communicator.lost) CHECK(later.back().data() != lost);
+  }
 }

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Speed of hard spheres in external fields, with step potentials, and with insertions:
+`python -m benchmarks interactions`.
+
+All variants start from the same melted spheres, around which the box of the fields has room for
+walls. They are timed in turn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.disk_variants import melted_engines, standalone
+from benchmarks.disks import COLUMNS
+from manymove import GrandCanonical, HardSpheres, fields
+from manymove.bench.harness import Report, Row, Table, Variant, check, time_in_turn
+from manymove.steps import Step
+
+WELLS = {"well of range 1.5": 1.5, "well of range 1.25": 1.25}
+INSERTIONS = "insertions and deletions"
+
+
+def run(
+    *,
+    sizes: Sequence[int],
+    packing_fraction: float,
+    device: str,
+    threads: int | None,
+    equilibrate: int,
+    repeats: int,
+    seconds: float,
+    seed: int,
+    json_file: Path | None = None,
+) -> dict[str, Any]:
+    """Time every size, print a table, and write the JSON file after each size.
+
+    The arguments are the options of the command.
+
+    Returns:
+        the content of the JSON file. A row has its share of the speed without fields, steps or
+        insertions; that of the insertions has the number of them per second as well, without the
+        time of the moves.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    check(repeats, seconds, equilibrate)
+    report = Report(TABLE, json_file, packing_fraction=packing_fraction, melt=equilibrate)
+    for N in sizes:
+        of_melt = (N, packing_fraction, device, [threads], None, None, equilibrate, seed)
+        (plain,) = melted_engines(*of_melt, HardSpheres)
+        engines = {"plain": plain, **_others(plain, packing_fraction, threads)}
+        variants = [_variant(engine, f", {name}") for name, engine in engines.items()]
+        time_in_turn(variants, repeats, seconds)
+        rows = [{"particles": N, **variant.result()} for variant in variants]
+        for row, (name, engine) in zip(rows, engines.items(), strict=True):
+            row["share"] = row["trial_moves_per_second"] / rows[0]["trial_moves_per_second"]
+            if name == INSERTIONS:
+                attempts = engine.insertion_trials + engine.deletion_trials
+                # The moves take as long as without insertions, and these take the rest of the time.
+                rest = 1 / row["trial_moves_per_second"] - 1 / rows[0]["trial_moves_per_second"]
+                each = engine.trial_moves * max(rest, 0.0) / attempts
+                row["insertions_per_second"] = 1 / each if each else math.inf
+                row["insertion_acceptance"] = engine.insertion_acceptance
+        report.add(rows)
+    return report.end()
+
+
+def _others(
+    plain: HardSpheres, packing_fraction: float, threads: int | None
+) -> dict[str, HardSpheres]:
+    """The same spheres with fields, steps or insertions, by the names of the variants."""
+    positions, box = plain.positions, plain.box
+    common: dict[str, Any] = {"seed": plain.seed, "device": plain.device, "threads": threads}
+    high = (*box[:2], box[2] + 1.01 * plain.diameter)  # no sphere touches a wall
+    planes = [fields.Plane((0, 0, side), (0, 0, -side * high[2] / 2)) for side in (1, -1)]
+    walls = [fields.HardWall(plane) for plane in planes]
+    of_fields: dict[str, Any] = {
+        "two hard walls": walls,
+        "harmonic wall": fields.HarmonicWall(planes[0], 5.0, 2.0),
+        "gravity between walls": [*walls, fields.Linear(0.05)],
+        "springs": fields.Springs(0.5, positions),
+    }
+    phi = packing_fraction  # the fugacity is that of Carnahan and Starling
+    excess = (8 * phi - 9 * phi**2 + 3 * phi**3) / (1 - phi) ** 3
+    z = len(positions) / math.prod(box) * math.exp(excess)
+    return {
+        **{
+            name: HardSpheres(positions, high, fields=each, **common)
+            for name, each in of_fields.items()
+        },
+        **{
+            name: HardSpheres(positions, box, steps=Step(reach, -0.5), **common)
+            for name, reach in WELLS.items()
+        },
+        INSERTIONS: HardSpheres(positions, box, fugacity=GrandCanonical(z, 8), **common),
+    }
+
+
+def _variant(engine: HardSpheres, what: str) -> Variant:
+    found = standalone(engine, what)
+    found.settings["box"] = list(engine.box)
+    return found
+
+
+def _ending(row: Row) -> str:
+    words = f"{row['share']:.0%} of plain spheres"
+    if "insertions_per_second" in row:
+        words += f"  {row['insertions_per_second']:.3g} insertions and deletions/s"
+    return words
+
+
+TABLE = Table((("spheres", *COLUMNS[0][1:]), *COLUMNS[1:]), _ending)

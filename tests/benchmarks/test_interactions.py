@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m benchmarks interactions`: the table and the file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks.cli import run as bench
+from benchmarks.interactions import INSERTIONS
+
+
+def test_every_interaction_is_compared_with_plain_spheres(tmp_path, capsys):
+    file = tmp_path / "interactions.json"
+    words = ["--sizes", "512,729", "--device", "cpu", "--threads", "1", "--seconds", "0.02"]
+    assert bench(["interactions", *words, "--equilibrate", "20", "--json", str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert "100% of plain spheres" in printed and "insertions and deletions/s" in printed
+    rows = json.loads(file.read_text())["results"]
+    assert [row["particles"] for row in rows] == 8 * [512] + 8 * [729]
+    for group in (rows[:8], rows[8:]):
+        speeds = [row["trial_moves_per_second"] for row in group]
+        assert [row["share"] for row in group] == pytest.approx([x / speeds[0] for x in speeds])
+        assert all(0.2 < row["acceptance"] < 1 for row in group)
+        names = [row["variant"].partition(", ")[2].partition(", ")[2] for row in group]
+        assert names[0] == "plain" and names[-1] == INSERTIONS and len({*names}) == 8
+        assert 0.02 < group[-1]["insertion_acceptance"] < 0.5
+        assert group[-1]["insertions_per_second"] > 1e4
+        assert group[1]["box"][2] > group[0]["box"][2]
+
+
+def test_a_plot_is_refused(tmp_path, capsys):
+    assert bench(["interactions", "--plot", str(tmp_path / "a.png")]) == 2
+    assert "--plot does not go with this benchmark" in capsys.readouterr().err
