@@ -414,6 +414,7 @@ def dpd(
     ranks: tuple[int, ...] | None = None,
     threads: tuple[int, ...] = (1,),
     lammps: tuple[Path, ...] | None = None,
+    lammps_ranks: tuple[int, ...] = (1,),
     equilibrate: int = 1000,
     seconds: float = 2.0,
     **common: Any,

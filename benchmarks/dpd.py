@@ -55,6 +55,7 @@ def run(
     ranks: Sequence[int] | None = None,
     threads: Sequence[int] = (1,),
     lammps: Sequence[Path] = (),
+    lammps_ranks: Sequence[int] = (1,),
     equilibrate: int = 1000,
     repeats: int,
     seconds: float,
@@ -79,7 +80,11 @@ def run(
         raise ValueError(
             f"--equilibrate is {equilibrate}; the random start needs at least {SHORTEST_MELT} steps"
         )
-    for name, numbers in (("ranks", ranks or [1]), ("threads", threads or [1])):
+    for name, numbers in (
+        ("ranks", ranks or [1]),
+        ("threads", threads or [1]),
+        ("lammps-ranks", lammps_ranks or [1]),
+    ):
         if min(numbers) < 1:
             raise ValueError(f"--{name} is {min(numbers)}; it must be positive")
     for name, chosen, known in (
@@ -151,7 +156,7 @@ def run(
                 if cpu:
                     variants += dpd_variants.on_cpu(pair, precisions, ranks or [cores], threads)
                 if device != "cpu":
-                    variants += dpd_variants.accelerated(pair, lammps)
+                    variants += dpd_variants.accelerated(pair, lammps, lammps_ranks)
             if hoomd and "dpd" in of_pairs:
                 variants.append(dpd_variants.hoomd_variant(hoomd, equilibrate))
             for variant in variants if case.shear else []:

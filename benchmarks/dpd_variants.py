@@ -324,7 +324,7 @@ class Session:
 class LammpsVariant(Variant):
     """A pair style in a LAMMPS, timed by its own clock.
 
-    On a GPU the process waits for its turn. Several ranks would keep their cores busy while they
+    A process on a GPU waits for its turn. Several ranks would keep their cores busy while they
     wait, therefore they are started for each run.
     """
 
@@ -408,7 +408,7 @@ class LammpsVariant(Variant):
         except RuntimeError as error:
             self.failure = str(error)
             return None
-        if self.settings["device"] == "cpu":
+        if self.settings["device"] == "cpu" or self.settings["ranks"] > 1:
             self.close()
         records = RECORD.findall(output)  # four of each run
         self.temperature = float(records[-1][0])
@@ -536,9 +536,10 @@ def _run_style(pair: str, ranks: int, threads: int, precision: str) -> Variant:
     )
 
 
-def accelerated(pair: str, executables: Sequence[Path]) -> list[Variant]:
-    """The style's /kk and /gpu, each in one process on one GPU, of the given LAMMPS, of the
-    installed one and of the one in PATH."""
+def accelerated(pair: str, executables: Sequence[Path], ranks: Sequence[int]) -> list[Variant]:
+    """The style's /kk and /gpu on one GPU, of the given LAMMPS, of the installed one and of the one
+    in PATH. /kk has one process. /gpu has each of these numbers of ranks, because it leaves work to
+    the host."""
     found = [str(path) for path in executables] + [host.command()[0], shutil.which("lmp") or ""]
     variants: list[Variant] = []
     for executable in dict.fromkeys(filter(None, found)):
@@ -558,22 +559,23 @@ def accelerated(pair: str, executables: Sequence[Path]) -> list[Variant]:
             api = re.search(rf"^{package} package API:(.*)$", about, re.MULTILINE)
             if style in about.split() and api and re.search("CUDA|HIP|SYCL|OpenCL", api.group(1)):
                 label = version.group(1).strip() if version else executable
-                settings = {"device": "cuda", "pair": pair, "ranks": 1, "arguments": arguments}
+                settings = {"device": "cuda", "pair": pair, "arguments": arguments}
                 name = f"pair_style {style}"
                 if precision:
                     settings["precision"] = precision.group(1)
                     name += f", {precision.group(1)}"
-                variants.append(
+                variants += [
                     LammpsVariant(
-                        f"{name}, LAMMPS {label}",
-                        settings,
+                        f"{name}, LAMMPS {label}{f', {number} ranks' if number > 1 else ''}",
+                        {**settings, "ranks": number},
                         True,
                         pair,
-                        [executable, *arguments],
+                        [*host.command(number)[:-1], executable, *arguments],
                         environment,
                         choices=CHOICES[suffix],
                     )
-                )
+                    for number in (ranks if suffix == "gpu" else [1])
+                ]
     return variants
 
 

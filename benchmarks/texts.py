@@ -130,6 +130,8 @@ _OWN = {
     "and --framework-charges.",
     "lammps": "LAMMPS executables whose styles for GPUs, such as dpd/kk, are timed as well "
     "(default none).",
+    "lammps_ranks": "Numbers of MPI ranks that share the GPU in LAMMPS' styles /gpu, one variant "
+    "for each; more than one needs a LAMMPS with MPICH (default 1).",
     "launcher": "Launcher of MPI processes (default mpiexec).",
     "transport": "Transport of run_style manymove/verlet: auto, peer, shared, nccl, mpi or host.",
     "weak": "Weak scaling: the size is per rank.",

@@ -179,10 +179,10 @@ def test_a_sheared_fluid_is_timed_beside_the_one_at_rest(tmp_path):
         assert row["temperature"] == pytest.approx(1, abs=0.2)
 
 
-def fake_lammps(path: Path, body: str) -> Path:
-    """An executable that says it has dpd/kk for CUDA."""
-    about = "Massively Simulator - 1 Jan 2099\\nKOKKOS package API: CUDA Serial\\n"
-    about += "KOKKOS package precision: mixed\\n* dpd dpd/kk"
+def fake_lammps(path: Path, body: str, package: str = "KOKKOS", style: str = "dpd/kk") -> Path:
+    """An executable that says it has a style for CUDA."""
+    about = f"Massively Simulator - 1 Jan 2099\\n{package} package API: CUDA Serial\\n"
+    about += f"{package} package precision: mixed\\n* dpd {style}"
     path.write_text(f'#!/bin/sh\nif [ "$1" = -h ]; then printf "{about}\\n"; exit; fi\n{body}\n')
     path.chmod(0o755)
     return path
@@ -213,6 +213,33 @@ def test_another_lammps_with_kokkos_is_a_peer(tmp_path, monkeypatch):
     assert row["million_particle_steps_per_second"] > 0
     assert row["variant"] in rows[0]["ratios"]
     assert {r["skin"] for r in rows} <= {0.2, 0.6}
+
+
+@needs_lammps
+def test_ranks_of_another_lammps_share_the_gpu(tmp_path, monkeypatch):
+    # In front of the installed LAMMPS: takes the arguments of the GPU package, runs without them.
+    fake = fake_lammps(
+        tmp_path / "lmp_gpu",
+        f'[ "$1 $2 $3 $4 $5" = "-sf gpu -pk gpu 1" ] || exit 3\nshift 5\n'
+        f'exec {host.command()[0]} "$@"',
+        "GPU",
+        "dpd/coul/slater/long/gpu",
+    )
+    for name, value in host.environment().items():
+        monkeypatch.setenv(name, value)
+    file = tmp_path / "dpd.json"
+    arguments = ["dpd", "--pair", "dpd/coul/slater/long", "--sizes", "800", *QUICK]
+    arguments += ["--lammps", str(fake), "--lammps-ranks", "1,2", "--json", str(file)]
+    assert bench(arguments) == 0
+    rows = json.loads(file.read_text())["results"]
+    peers = [r for r in rows if "/gpu" in r["variant"]]
+    name = "pair_style dpd/coul/slater/long/gpu, mixed, LAMMPS 1 Jan 2099"
+    assert [r["variant"] for r in peers] == [name, f"{name}, 2 ranks"]
+    assert [r["ranks"] for r in peers] == [1, 2]
+    for row in peers:
+        assert row["device"] == "cuda" and row["million_particle_steps_per_second"] > 0
+        assert row["temperature"] == pytest.approx(1, abs=0.2)  # 800 particles: 3 %
+        assert row["variant"] in rows[0]["ratios"]
 
 
 FAKE_HOOMD = """
@@ -396,6 +423,7 @@ def test_what_has_not_melted_is_not_timed(capsys):
         (["--equilibrate", "10"], "--equilibrate is 10"),
         (["--ranks", "0"], "--ranks is 0"),
         (["--threads", "0"], "--threads is 0"),
+        (["--lammps-ranks", "0"], "--lammps-ranks is 0"),
         (["--skin", "0.3,0"], "--skin must be positive, got 0"),
         (["--skin", "wide"], "must be numbers separated by commas"),
         (["--precision", "half"], "--precision is half; it must be one of mixed, double"),

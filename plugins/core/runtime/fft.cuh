@@ -8,9 +8,22 @@
 namespace manymove {
 namespace {
 
-constexpr int kLines = 4, kMostFftThreads = 256;
-// Long lines leave room for few blocks on a multiprocessor, which then have more threads each.
-inline int fft_threads(int length) { return length > 400 ? 192 : 128; }
+constexpr int kLines = 4, kMostFftThreads = 192;
+// The number of threads of a block that has the fewest idle threads in all stages, and the largest
+// of those numbers: long lines leave room for few blocks on a multiprocessor.
+inline int fft_threads(const FftPlan& plan) {
+  int best = 0, least = 0;
+  for (int threads = kMostFftThreads; threads >= 64; threads -= 32) {
+    int taken = 0;
+    for (int s = 0; s < plan.stages; ++s)
+      taken += blocks_for(kLines * plan.length / plan.radix[s], threads) * threads;
+    if (best == 0 || taken < least) {
+      best = threads;
+      least = taken;
+    }
+  }
+  return best;
+}
 
 // A stage of the transform (butterfly()) of kLines lines by all threads of a block. In the last
 // stage all factors are 1. Numbers come from load(index, line) and go to store(index, line,
@@ -43,7 +56,7 @@ __device__ void fft_stage(int length, int done, const Complex<double>* twiddle, 
 }
 __device__ void fft_stage(int radix, int length, int done, const Complex<double>* twiddle,
                           const auto& load, const auto& store) {
-  for_constant<2, 3, 4, 5, 6, 8, 9, 10>(
+  for_constant<2, 3, 4, 5, 6, 8>(
       radix, [&](auto R) { fft_stage<R()>(length, done, twiddle, load, store); });
 }
 

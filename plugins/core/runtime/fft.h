@@ -34,7 +34,8 @@ inline FftPlan fft_plan(int length) {
   return plan;
 }
 // The plan with the fewest stages of radices of dft_of(), and the smallest radices of those: for
-// GPUs, whose stages end with a barrier, and for what has their bits.
+// GPUs, whose stages end with a barrier, and for what has their bits. Larger radices than 8 need
+// more registers, so that fewer blocks share a multiprocessor.
 inline FftPlan wide_fft_plan(int length) {
   FftPlan best{length, 25, {}};
   FftPlan plan{length, 0, {}};
@@ -47,14 +48,14 @@ inline FftPlan wide_fft_plan(int length) {
     }
     if (plan.stages + 1 >= 24) return;
     // Radices never grow, so that each product of radices is tried once.
-    for (const int radix : {10, 9, 8, 6, 5, 4, 3, 2}) {
+    for (const int radix : {8, 6, 5, 4, 3, 2}) {
       if (radix > largest || rest % radix != 0) continue;
       plan.radix[plan.stages++] = radix;
       self(self, rest / radix, radix);
       --plan.stages;
     }
   };
-  extend(extend, length, 10);
+  extend(extend, length, 8);
   return best;
 }
 inline bool fft_length(int n) {
@@ -122,7 +123,7 @@ MM_HD void dft(Complex<V> (&a)[R]) {
 // p q / R), and P transforms of Q numbers.
 template <int R, class V, class Twiddle>
 MM_HD void dft_of(const Twiddle* twiddle, int length, Complex<V> (&a)[R]) {
-  constexpr int P = R == 6 ? 3 : R == 8 ? 4 : R == 9 ? 3 : R == 10 ? 5 : R, Q = R / P;
+  constexpr int P = R == 6 ? 3 : R == 8 ? 4 : R, Q = R / P;
   if constexpr (Q == 1) {
     dft(a);
   } else {

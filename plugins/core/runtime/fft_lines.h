@@ -31,7 +31,7 @@ void fft_stage(int length, int done, const Complex<double>* twiddle, const Lines
                                         Lines* a, Lines* b) {
   int done = 1;
   for (int s = 0; s < plan.stages; ++s) {
-    for_constant<2, 3, 4, 5, 6, 8, 9, 10>(
+    for_constant<2, 3, 4, 5, 6, 8>(
         plan.radix[s], [&](auto radix) { fft_stage<radix()>(plan.length, done, twiddle, a, b); });
     done *= plan.radix[s];
     std::swap(a, b);

@@ -102,7 +102,7 @@ class DeviceField {
     const auto waves = static_cast<unsigned>(blocks_for(m.length[2] / 2, kLines));
     const dim3 y(waves, static_cast<unsigned>(m.points[0])),
         x(waves, static_cast<unsigned>(m.length[1]));
-    const auto along = [&](int axis) { return fft_threads(m.length[axis]); };
+    const auto along = [&](int axis) { return fft_threads(mesh_.plan[axis]); };
     forward_z_kernel<<<z, along(2), line_memory_[2], mesh_stream_>>>(mesh_);
     along_y_kernel<false><<<y, along(1), line_memory_[1], mesh_stream_>>>(mesh_);
     along_x_kernel<<<x, along(0), line_memory_[0], mesh_stream_>>>(mesh_);

@@ -104,10 +104,13 @@ __global__ void __launch_bounds__(spread_threads(W))
 
 // ---- transforms ----
 
+// On a multiprocessor. Without this number the compiler takes fewer registers, and spills.
+constexpr int kFftBlocks = 4;
+
 // From the charges to their spectrum along z. blockIdx: x, and a group of lines along z, of which
 // two real ones p and q make one of complex numbers p + i q: with its transform F, that of p is
 // (F(k) + F*(-k)) / 2, and that of q (F(k) - F*(-k)) / 2i.
-__global__ void __launch_bounds__(kMostFftThreads)
+__global__ void __launch_bounds__(kMostFftThreads, kFftBlocks)
     forward_z_kernel(const __grid_constant__ MeshArrays m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[2], points = m.rules.points[2], lines = m.rules.points[1];
@@ -143,7 +146,7 @@ __global__ void __launch_bounds__(kMostFftThreads)
 }
 // Back to the potential on the mesh. The inverse of a transform is the transform with real and
 // imaginary parts exchanged, before it and after it.
-__global__ void __launch_bounds__(kMostFftThreads)
+__global__ void __launch_bounds__(kMostFftThreads, kFftBlocks)
     inverse_z_kernel(const __grid_constant__ MeshArrays m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[2], points = m.rules.points[2], lines = m.rules.points[1];
@@ -175,7 +178,7 @@ __global__ void __launch_bounds__(kMostFftThreads)
 
 // blockIdx: a group of wave numbers along z, and x.
 template <bool Inverse>
-__global__ void __launch_bounds__(kMostFftThreads)
+__global__ void __launch_bounds__(kMostFftThreads, kFftBlocks)
     along_y_kernel(const __grid_constant__ MeshArrays m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[1], points = m.rules.points[1];
@@ -195,7 +198,7 @@ __global__ void __launch_bounds__(kMostFftThreads)
 }
 // Along x forward, times the factors of the far field, and back. blockIdx: a group of wave numbers
 // along z, and the wave number along y.
-__global__ void __launch_bounds__(kMostFftThreads)
+__global__ void __launch_bounds__(kMostFftThreads, kFftBlocks)
     along_x_kernel(const __grid_constant__ MeshArrays m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[0], points = m.rules.points[0];

@@ -23,7 +23,8 @@ namespace manymove::dpd {
 using Wave = Complex<double>;
 
 // A charge in 2^-32 of the frame, for both precisions. number: its index among all charges.
-struct ChargedPlace {
+// Aligned, so that one access of a GPU reads the first four.
+struct alignas(16) ChargedPlace {
   std::uint32_t x, y, z, number;
   double charge;
 };
@@ -36,7 +37,7 @@ struct PlaceTail {
 // ---- pairs in real space ----
 
 constexpr int kTableIntervals = 2048;
-struct Cubic {
+struct alignas(32) Cubic {
   double c[4];
 };
 MM_HD double value_of(const Cubic& p, double t) {
@@ -304,8 +305,10 @@ struct ChargeMesh {
   FftPlan plan[3];
   const Wave* twiddle[3];
   std::int64_t* charge;  // [z][y][x]
-  // Waves, [z][y][pitch()]: of the first the charges; then of all the fields along x, y and z, and
-  // at last these fields at points of the mesh, in rows of 2 pitch() reals.
+  bool single;           // whether waves and fields are stored in single precision
+  // Waves, [z][y][pitch()]: of the first the charges; then of first and last the WaveFields; then
+  // of all the fields along x, y and z, and on CPUs at last these fields at points of the mesh, in
+  // rows of 2 pitch() reals.
   Wave* waves[3];
 
   MM_HD int rows() const { return points[1] * points[2]; }
@@ -327,6 +330,14 @@ struct ChargeMesh {
     return reinterpret_cast<double*>(row_of(axis, row))[x];
   }
 };
+
+// What is left of a number that is stored between two transforms, or as a field.
+MM_HD double stored(const ChargeMesh& mesh, double value) {
+  return mesh.single ? static_cast<double>(static_cast<float>(value)) : value;
+}
+MM_HD Wave stored(const ChargeMesh& mesh, const Wave& wave) {
+  return {stored(mesh, wave.re), stored(mesh, wave.im)};
+}
 
 // Weights of the B-spline of an order at the points around a place: point[j] has weight[j].
 template <int order>
@@ -387,11 +398,11 @@ MM_HD std::int64_t share_of(double charge, double weight) {
 }
 
 // The field at a place, times the coupling, is a sum over columns of its points, which have the
-// same x; each is summed over rows. Adds a point of a column.
-MM_HD void add_field(const ChargeMesh& mesh, int row, int x, double weight, Vector<double>& field) {
-  field.x = fused(weight, mesh.field(0, row, x), field.x);
-  field.y = fused(weight, mesh.field(1, row, x), field.y);
-  field.z = fused(weight, mesh.field(2, row, x), field.z);
+// same x; each is summed over rows. Adds a point of a column, where the field is x, y, z.
+MM_HD void add_field(double weight, double x, double y, double z, Vector<double>& field) {
+  field.x = fused(weight, x, field.x);
+  field.y = fused(weight, y, field.y);
+  field.z = fused(weight, z, field.z);
 }
 
 // The influence function of Hockney and Eastwood, Eq. 8-22: 4 pi sum over aliases of (k . k_m) /
@@ -551,50 +562,59 @@ MM_HD void add_energy(double term, const double (&k)[3], double quarter, WaveSum
   sums.virial[5] += term * (v * (k[1] * k[2]));
 }
 
-// The conjugate fields of one wave, so that a forward transform of them is the inverse one: of each
-// axis `turned` times the slope.
+// The fields of one wave are E(k) = -i k G(k) rho(k) over the volume (Eq. 11 of the paper).
+// potential: the conjugate of -i G rho, so that a forward transform is the inverse one; along_z:
+// times k_z. k_x and k_y do not depend on z, so that they are factors for the transforms along y
+// (slope()) and need no transforms along z of their own.
 struct WaveFields {
-  Wave turned;
-  double slope[3];
-
-  MM_HD Wave along(int axis) const {
-    return turned * (axis == 0 ? slope[0] : axis == 1 ? slope[1] : slope[2]);
-  }
+  Wave potential, along_z;
 };
 
-// The fields E(k) = -i k G(k) rho(k) over the volume (Eq. 11 of the paper) of the wave (x, y, z) of
-// the charges' transform rho.
+// Periods along an edge of a point's wave.
+MM_HD double periods_of(const ChargeMesh& mesh, int axis, int p) {
+  return static_cast<double>(2 * p < mesh.points[axis] ? p : p - mesh.points[axis]);
+}
+// The wave vector of derivatives. The highest wave of an even number of points has none.
+MM_HD void slopes_of(const ChargeMesh& mesh, int x, int y, int z, double (&slope)[3]) {
+  const auto periods = [&](int a, int p) {
+    return 2 * p == mesh.points[a] ? 0.0 : periods_of(mesh, a, p);
+  };
+  mesh.lattice.wave({periods(0, x), periods(1, y), periods(2, z)}, slope);
+}
+// The factor of the field along an axis before the transforms along y.
+MM_HD double slope(const ChargeMesh& mesh, int axis, int x, int y) {
+  if (axis == 2) return 1;
+  double k[3];
+  slopes_of(mesh, x, y, 0, k);
+  return axis == 0 ? k[0] : k[1];
+}
+
+// From the wave (x, y, z) of the charges' transform rho.
 template <bool reading>
 MM_HD WaveFields solve_wave(const ChargeMesh& mesh, int x, int y, int z, const Wave& rho,
                             WaveSums& sums) {
   const int at[3] = {x, y, z};
-  const auto periods = [&](int a, int p) {
-    return static_cast<double>(2 * p < mesh.points[a] ? p : p - mesh.points[a]);
-  };
-  WaveFields fields;
-  double differentiated[3];
-  int stored[3];
+  int folded[3];
   MM_UNROLL for (int a = 0; a < 3; ++a) {
-    stored[a] = at[a] < mesh.influences(a) ? at[a] : mesh.points[a] - at[a];
-    // The highest wave of an even number of points has no derivative.
-    differentiated[a] = 2 * at[a] == mesh.points[a] ? 0.0 : periods(a, at[a]);
+    folded[a] = at[a] < mesh.influences(a) ? at[a] : mesh.points[a] - at[a];
   }
-  mesh.lattice.wave(differentiated, fields.slope);
-  const std::int64_t row = std::int64_t{stored[2]} * mesh.influences(1) + stored[1];
-  const double g = mesh.influence[row * mesh.half() + stored[0]];
+  const std::int64_t row = std::int64_t{folded[2]} * mesh.influences(1) + folded[1];
+  const double g = mesh.influence[row * mesh.half() + folded[0]];
   if constexpr (reading) {
     // With the conjugate wave, which is not stored.
     for (int which = 0; which < (x == 0 || 2 * x == mesh.points[0] ? 1 : 2); ++which) {
       double n[3], k[3];
       for (int a = 0; a < 3; ++a)
-        n[a] = periods(a, which == 0 || at[a] == 0 ? at[a] : mesh.points[a] - at[a]);
+        n[a] = periods_of(mesh, a, which == 0 || at[a] == 0 ? at[a] : mesh.points[a] - at[a]);
       mesh.lattice.wave(n, k);
       add_energy(g * (rho.re * rho.re + rho.im * rho.im), k, mesh.quarter, sums);
     }
   }
+  double slope[3];
+  slopes_of(mesh, x, y, z, slope);
   const double scale = g * mesh.per_volume;
-  fields.turned = {rho.im * scale, rho.re * scale};
-  return fields;
+  const Wave potential{rho.im * scale, rho.re * scale};
+  return {potential, potential * slope[2]};
 }
 
 }  // namespace manymove::dpd

@@ -247,6 +247,7 @@ ChargePlan::ChargePlan(const Settings& s)
 void ChargePlan::make_mesh(const Settings& s) {
   const ChargeSettings& c = s.charges;
   mesh.order = c.order;
+  mesh.single = !s.pairs.double_precision;
   for (int a = 0; a < 3; ++a) {
     const int n = mesh.points[a] = c.mesh[a];
     const double periods = frame_[a] / period_[a];

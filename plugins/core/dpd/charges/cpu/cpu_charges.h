@@ -184,8 +184,10 @@ class CpuCharges {
     for_each_item(pool_, planes, [&](int z, int) {
       kernels_.solve(arguments_, z, sums ? &of_plane[static_cast<std::size_t>(z)] : nullptr);
     });
+    for (const int a : {0, 2}) transform(mesh.waves[a], 2);
+    for_each_item(pool_, planes, [&](int z, int) { kernels_.slopes(arguments_, z); });
     for (int a = 0; a < 3; ++a) {
-      for (const int axis : {2, 1}) transform(mesh.waves[a], axis);
+      transform(mesh.waves[a], 1);
       for_groups(mesh.pairs_of_rows(), [&](int group, double* memory) {
         kernels_.waves_to_fields(arguments_, a, group, memory);
       });

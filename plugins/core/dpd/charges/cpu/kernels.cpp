@@ -28,8 +28,10 @@ void add_forces(const ChargeArguments& a, int first, int last, ChargeTotals* sum
       const MeshStencil<order> stencil(a.mesh, p);
       Vector<double> column[order]{};
       stencil.for_rows(a.mesh, [&](int row, double across_x) {
-        for (int k = 0; k < order; ++k)
-          add_field(a.mesh, row, stencil.x.point[k], across_x * stencil.x.weight[k], column[k]);
+        for (int k = 0; k < order; ++k) {
+          const auto along = [&](int axis) { return a.mesh.field(axis, row, stencil.x.point[k]); };
+          add_field(across_x * stencil.x.weight[k], along(0), along(1), along(2), column[k]);
+        }
       });
       for (const Vector<double>& each : column) field = field + each;
     }
@@ -89,9 +91,21 @@ void solve(const ChargeArguments& a, int plane, WaveSums* sums) {
     for (int x = 0; x < m.half(); ++x, ++k) {
       const WaveFields fields = sums ? solve_wave<true>(m, x, y, plane, m.waves[0][k], row)
                                      : solve_wave<false>(m, x, y, plane, m.waves[0][k], row);
-      for (int axis = 0; axis < 3; ++axis) m.waves[axis][k] = fields.along(axis);
+      m.waves[0][k] = stored(m, fields.potential);
+      m.waves[2][k] = stored(m, fields.along_z);
     }
     if (sums) sums->add(row);
+  }
+}
+
+void slopes(const ChargeArguments& a, int plane) {
+  const ChargeMesh& m = a.mesh;
+  for (int y = 0; y < m.points[1]; ++y) {
+    std::int64_t k = m.row_of(0, plane * m.points[1] + y) - m.waves[0];
+    for (int x = 0; x < m.half(); ++x, ++k) {
+      m.waves[1][k] = m.waves[0][k] * slope(m, 1, x, y);
+      m.waves[0][k] = m.waves[0][k] * slope(m, 0, x, y);
+    }
   }
 }
 
@@ -136,8 +150,8 @@ void charges_to_waves(const ChargeArguments& arguments, int group, double* memor
     apart(lines[k], lines[k == 0 ? 0 : length - k], first, second);
     for (int lane = 0; lane < pairs.some; ++lane) {
       Wave* const to = m.row_of(0, pairs.row[lane]) + k;
-      to[0] = {first.re[lane], first.im[lane]};
-      if (pairs.second[lane]) to[m.pitch()] = {second.re[lane], second.im[lane]};
+      to[0] = stored(m, Wave{first.re[lane], first.im[lane]});
+      if (pairs.second[lane]) to[m.pitch()] = stored(m, Wave{second.re[lane], second.im[lane]});
     }
   }
 }
@@ -163,8 +177,8 @@ void waves_to_fields(const ChargeArguments& arguments, int axis, int group, doub
   lines = transformed(m, 0, lines);
   for (int k = 0; k < length; ++k)
     for (int lane = 0; lane < pairs.some; ++lane) {
-      m.field(axis, pairs.row[lane], k) = lines[k].re[lane];
-      if (pairs.second[lane]) m.field(axis, pairs.row[lane] + 1, k) = lines[k].im[lane];
+      m.field(axis, pairs.row[lane], k) = stored(m, lines[k].re[lane]);
+      if (pairs.second[lane]) m.field(axis, pairs.row[lane] + 1, k) = stored(m, lines[k].im[lane]);
     }
 }
 
@@ -188,14 +202,15 @@ void transform(const ChargeArguments& arguments, Wave* values, int axis, int gro
   lines = transformed(m, axis, lines);
   for (int k = 0; k < length; ++k) {
     const std::int64_t at = static_cast<std::int64_t>(k) * along.stride;
-    for (int lane = 0; lane < some; ++lane) line[lane][at] = {lines[k].re[lane], lines[k].im[lane]};
+    for (int lane = 0; lane < some; ++lane)
+      line[lane][at] = stored(m, Wave{lines[k].re[lane], lines[k].im[lane]});
   }
 }
 
 }  // namespace
 
 void use(ChargeKernels& kernels) {
-  kernels = {&forces,    &spread,           &waves,           &solve,
+  kernels = {&forces,    &spread,           &waves,           &solve,  &slopes,
              &transform, &charges_to_waves, &waves_to_fields, kDoubles};
 }
 

@@ -29,9 +29,11 @@ struct ChargeKernels {
   void (*spread)(const ChargeArguments& arguments, int first, int last);
   // The sums of the waves from first to before last.
   void (*waves)(const ChargeArguments& arguments, int first, int last);
-  // A plane [z] of waves: from charges to fields. Their energies are added to sums if it is not
+  // A plane [z] of waves: from charges to WaveFields. Their energies are added to sums if it is not
   // null.
   void (*solve)(const ChargeArguments& arguments, int plane, WaveSums* sums);
+  // The same: from the transform along z of WaveFields::potential to the fields along x and y.
+  void (*slopes)(const ChargeArguments& arguments, int plane);
   // The forward transform along an axis, y or z, of a group of lines. memory: 4 doubles for each
   // point of the lines.
   void (*transform)(const ChargeArguments& arguments, Wave* values, int axis, int group,

@@ -89,6 +89,8 @@ __global__ void spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   int point;
   double weight;
   stencil.x.choose(thread % order, point, weight);
+  if (a.wanted && thread % order == 0 && a.carrier[p.number] >= 0)
+    for (const int plane : stencil.z.point) a.wanted[plane] = 1;
   auto* const charge = reinterpret_cast<Counter*>(a.mesh.charge) + point;
   stencil.for_rows(a.mesh, [&](int row, double across_x) {
     add_integer(charge + row * a.mesh.points[0], share_of(units, across_x * weight));
@@ -129,7 +131,46 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- transforms ----
 
+template <class Real>
+__device__ Wave as_stored(const Wave& wave) {
+  return {static_cast<Real>(wave.re), static_cast<Real>(wave.im)};
+}
+// ChargeMesh::waves as they are stored.
+template <class Real>
+struct StoredWaves {
+  struct alignas(2 * sizeof(Real)) Number {
+    Real re, im;
+  };
+  Number* const number;
+
+  __device__ StoredWaves(const ChargeMesh& mesh, int which, std::int64_t first = 0)
+      : number(reinterpret_cast<Number*>(mesh.waves[which]) + first) {}
+  __device__ Wave operator[](std::int64_t k) const {
+    const Number wave = number[k];
+    return {wave.re, wave.im};
+  }
+  __device__ void set(std::int64_t k, const Wave& wave) const {
+    number[k] = {static_cast<Real>(wave.re), static_cast<Real>(wave.im)};
+  }
+};
+
+// The pair of rows of a thread among kLines pairs of rows along x. A thread has the same pair in
+// all stages (fft_stage()).
+struct RowsOfThread {
+  const int row;
+  const bool there, paired;
+  const std::int64_t begin, waves;  // of their points, of their waves
+
+  __device__ explicit RowsOfThread(const ChargeMesh& mesh)
+      : row(2 * (kLines * static_cast<int>(blockIdx.x) + static_cast<int>(threadIdx.x) % kLines)),
+        there(row < mesh.rows()),
+        paired(row + 1 < mesh.rows()),
+        begin(static_cast<std::int64_t>(row) * mesh.points[0]),
+        waves(static_cast<std::int64_t>(row) * mesh.pitch()) {}
+};
+
 // One block for kLines pairs of rows: from charges, which are 0 afterwards, to waves along x.
+template <class Real>
 __global__ void __launch_bounds__(kMostFftThreads)
     charges_to_waves_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
   extern __shared__ double2 memory[];
@@ -137,52 +178,67 @@ __global__ void __launch_bounds__(kMostFftThreads)
   const int length = mesh.points[0], half = mesh.half(),
             first = 2 * kLines * static_cast<int>(blockIdx.x);
   SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
-  const auto take = [&](int row, int x) {
-    if (row >= mesh.rows()) return 0.0;
-    std::int64_t& charge = mesh.charge[static_cast<std::int64_t>(row) * length + x];
-    const double value = static_cast<double>(charge) * mesh.charge_unit;
-    charge = 0;
-    return value;
-  };
-  const auto load = [&](int x, int line) {
-    return Wave{take(first + 2 * line, x), take(first + 2 * line + 1, x)};
+  const RowsOfThread own(mesh);
+  const std::int64_t* const charge = mesh.charge + own.begin;
+  const auto load = [&](int x, int) {
+    return Wave{own.there ? static_cast<double>(charge[x]) * mesh.charge_unit : 0,
+                own.paired ? static_cast<double>(charge[length + x]) * mesh.charge_unit : 0};
   };
   // The last stage does not read this memory, so that its result can be there.
   const auto store = [&](int k, int line, const Wave& value) { b(k, line, value); };
   transform_lines(mesh.plan[0], mesh.twiddle[0], load, store, a, b);
+  // Not in load(), whose next number would wait for the one before it.
+  for (int k = static_cast<int>(threadIdx.x); k < min(2 * kLines, mesh.rows() - first) * length;
+       k += static_cast<int>(blockDim.x))
+    mesh.charge[static_cast<std::int64_t>(first) * length + k] = 0;
   for (int item = static_cast<int>(threadIdx.x); item < half * kLines;
        item += static_cast<int>(blockDim.x)) {
     const int k = item % half, line = item / half, row = first + 2 * line;
     if (row >= mesh.rows()) return;
     Wave one, two;
     apart(b(k, line), b(k == 0 ? 0 : length - k, line), one, two);
-    Wave* const waves = mesh.row_of(0, row) + k;
-    waves[0] = one;
-    if (row + 1 < mesh.rows()) waves[mesh.pitch()] = two;
+    const StoredWaves<Real> waves(mesh, 0, static_cast<std::int64_t>(row) * mesh.pitch());
+    waves.set(k, one);
+    if (row + 1 < mesh.rows()) waves.set(mesh.pitch() + k, two);
   }
 }
 
-// The reverse, of the field along the axis blockIdx.y.
+// Whether this rank has no charges that take fields from these planes of the mesh.
+__device__ bool none_wanted(const std::uint8_t* wanted, int first, int last) {
+  bool any = !wanted;
+  for (int plane = first; !any && plane <= last; ++plane) any = wanted[plane];
+  return !any;
+}
+
+// The reverse, of all fields. A block has the three of its points in turn, so that the cache merges
+// what it writes.
+template <class Real>
 __global__ void __launch_bounds__(kMostFftThreads)
-    waves_to_fields_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
+    waves_to_fields_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step,
+                           const std::uint8_t* wanted, PointField<Real>* field) {
   extern __shared__ double2 memory[];
-  if (step.is_stale()) return;
-  const int length = mesh.points[0], half = mesh.half(), axis = static_cast<int>(blockIdx.y),
-            first = 2 * kLines * static_cast<int>(blockIdx.x);
+  const auto plane_of = [&](int row) { return min(row, mesh.rows() - 1) / mesh.points[1]; };
+  const int first = 2 * kLines * static_cast<int>(blockIdx.x);
+  if (step.is_stale() || none_wanted(wanted, plane_of(first), plane_of(first + 2 * kLines - 1)))
+    return;
+  const int length = mesh.points[0], half = mesh.half();
   SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
-  const auto load = [&](int k, int line) {
-    const int row = first + 2 * line, stored = k < half ? k : length - k;
-    if (row >= mesh.rows()) return Wave{0, 0};
-    const Wave* const waves = mesh.row_of(axis, row) + stored;
-    const Wave one = waves[0], two = row + 1 < mesh.rows() ? waves[mesh.pitch()] : Wave{0, 0};
-    return k < half ? together(one, two) : together(conjugate(one), conjugate(two));
-  };
-  const auto store = [&](int x, int line, const Wave& value) {
-    const int row = first + 2 * line;
-    if (row < mesh.rows()) mesh.field(axis, row, x) = value.re;
-    if (row + 1 < mesh.rows()) mesh.field(axis, row + 1, x) = value.im;
-  };
-  transform_lines(mesh.plan[0], mesh.twiddle[0], load, store, a, b);
+  const RowsOfThread own(mesh);
+  field += own.begin;
+  for (int axis = 0; axis < 3; ++axis) {
+    const StoredWaves<Real> waves(mesh, axis, own.waves);
+    const auto load = [&](int k, int) {
+      const int at = k < half ? k : length - k;
+      const Wave one = own.there ? waves[at] : Wave{0, 0},
+                 two = own.paired ? waves[mesh.pitch() + at] : Wave{0, 0};
+      return k < half ? together(one, two) : together(conjugate(one), conjugate(two));
+    };
+    const auto store = [&](int x, int, const Wave& value) {
+      if (own.there) field[x].along[axis] = static_cast<Real>(value.re);
+      if (own.paired) field[length + x].along[axis] = static_cast<Real>(value.im);
+    };
+    transform_lines(mesh.plan[0], mesh.twiddle[0], load, store, a, b);
+  }
 }
 
 // The line of a thread among kLines lines of waves along y or z. A thread has the same line in all
@@ -203,7 +259,8 @@ struct WavesOfThread {
   }
 };
 
-// Lines of waves along y or z, of the field along the axis blockIdx.y.
+// Lines of waves along y or z, of the first waves and, for blockIdx.y = 1, of the last ones.
+template <class Real>
 __global__ void __launch_bounds__(kMostFftThreads)
     fft_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step, int axis) {
   extern __shared__ double2 memory[];
@@ -211,17 +268,46 @@ __global__ void __launch_bounds__(kMostFftThreads)
   const int length = mesh.points[axis];
   SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
   const WavesOfThread own(mesh, axis);
-  Wave* const waves = mesh.waves[blockIdx.y];
+  const StoredWaves<Real> waves(mesh, 2 * static_cast<int>(blockIdx.y));
   const auto load = [&](int k, int) { return own.there ? waves[own.at(k)] : Wave{0, 0}; };
   const auto store = [&](int k, int, const Wave& value) {
-    if (own.there) waves[own.at(k)] = value;
+    if (own.there) waves.set(own.at(k), value);
   };
   transform_lines(mesh.plan[axis], mesh.twiddle[axis], load, store, a, b);
 }
 
-// Lines of waves along z: from the transform of the charges along x and y to the fields whose
-// inverse transforms along y and x are left.
+// Lines of waves along y: from the transforms of WaveFields along z to the fields along x and y,
+// or, for blockIdx.y = 1, along z.
+template <class Real>
 __global__ void __launch_bounds__(kMostFftThreads)
+    fields_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step,
+                  const std::uint8_t* wanted) {
+  extern __shared__ double2 memory[];
+  // A block has lines of one plane.
+  const int plane = kLines * static_cast<int>(blockIdx.x) / mesh.pitch();
+  if (step.is_stale() || none_wanted(wanted, plane, plane)) return;
+  const int length = mesh.points[1];
+  SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
+  const WavesOfThread own(mesh, 1);
+  const int x = own.line % mesh.pitch();
+  const StoredWaves<Real> waves(mesh, 2 * static_cast<int>(blockIdx.y));
+  // The field along x is the last one, because it takes the place of the potential.
+  for (int axis = blockIdx.y == 0 ? 1 : 2; axis >= 2 * static_cast<int>(blockIdx.y); --axis) {
+    const auto load = [&](int k, int) {
+      return own.there ? waves[own.at(k)] * slope(mesh, axis, x, k) : Wave{0, 0};
+    };
+    const auto store = [&](int k, int, const Wave& value) {
+      if (own.there) StoredWaves<Real>(mesh, axis).set(own.at(k), value);
+    };
+    transform_lines(mesh.plan[1], mesh.twiddle[1], load, store, a, b);
+  }
+}
+
+// Lines of waves along z: from the transform of the charges along x and y to that of WaveFields
+// along z.
+// With kMostFftThreads as the bound, the compiler takes fewer registers, and spills.
+template <class Real>
+__global__ void __launch_bounds__(256)
     solve_lines_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
   extern __shared__ double2 memory[];
   if (step.is_stale()) return;
@@ -230,32 +316,40 @@ __global__ void __launch_bounds__(kMostFftThreads)
   const SharedLines rho = shared_lines(memory, length, 2);
   const WavesOfThread own(mesh, 2);
   const int x = own.line % mesh.pitch(), y = own.line / mesh.pitch();
-  const auto load = [&](int k, int) { return own.there ? mesh.waves[0][own.at(k)] : Wave{0, 0}; };
-  transform_lines(mesh.plan[2], mesh.twiddle[2], load, rho, a, b);
-  for (int axis = 0; axis < 3; ++axis) {
+  const StoredWaves<Real> waves(mesh, 0);
+  const auto load = [&](int k, int) { return own.there ? waves[own.at(k)] : Wave{0, 0}; };
+  const auto keep = [&](int k, int line, const Wave& value) {
+    rho(k, line, as_stored<Real>(value));
+  };
+  transform_lines(mesh.plan[2], mesh.twiddle[2], load, keep, a, b);
+  for (int axis = 0; axis < 3; axis += 2) {
     const auto field = [&](int k, int line) {
+      if (!own.there) return Wave{0, 0};
       WaveSums none;
-      return own.there ? solve_wave<false>(mesh, x, y, k, rho(k, line), none).along(axis)
-                       : Wave{0, 0};
+      const WaveFields fields = solve_wave<false>(mesh, x, y, k, rho(k, line), none);
+      return as_stored<Real>(axis == 0 ? fields.potential : fields.along_z);
     };
     const auto store = [&](int k, int, const Wave& value) {
-      if (own.there) mesh.waves[axis][own.at(k)] = value;
+      if (own.there) StoredWaves<Real>(mesh, axis).set(own.at(k), value);
     };
     transform_lines(mesh.plan[2], mesh.twiddle[2], field, store, a, b);
   }
 }
 
 // One thread per row of waves, with its sums.
+template <class Real>
 __global__ void solve_rows_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step,
                                   WaveSums* of_row) {
   const int row = index_of_thread();
   if (row >= mesh.rows() || step.is_stale()) return;
   WaveSums sums;
+  const std::int64_t begin = static_cast<std::int64_t>(row) * mesh.pitch();
+  const StoredWaves<Real> waves(mesh, 0, begin), last(mesh, 2, begin);
   for (int x = 0; x < mesh.half(); ++x) {
-    const std::int64_t k = mesh.row_of(0, row) - mesh.waves[0] + x;
-    const WaveFields fields = solve_wave<true>(mesh, x, row % mesh.points[1], row / mesh.points[1],
-                                               mesh.waves[0][k], sums);
-    for (int axis = 0; axis < 3; ++axis) mesh.waves[axis][k] = fields.along(axis);
+    const WaveFields fields =
+        solve_wave<true>(mesh, x, row % mesh.points[1], row / mesh.points[1], waves[x], sums);
+    waves.set(x, fields.potential);
+    last.set(x, fields.along_z);
   }
   of_row[row] = sums;
 }
@@ -281,8 +375,9 @@ __device__ void add_over_lanes(std::int64_t& sum) {
 }
 
 // The field at a charge, which all of its lanes have: each column of points is the work of a lane.
-template <int order>
-__device__ Vector<double> field_of_lanes(const ChargeMesh& mesh, const ChargedPlace& p, int lane) {
+template <int order, class Real>
+__device__ Vector<double> field_of_lanes(const ChargeMesh& mesh, const PointField<Real>* field_at,
+                                         const ChargedPlace& p, int lane) {
   Vector<double> own{0, 0, 0}, field{0, 0, 0};
   if (lane < order) {
     const MeshStencil<order> stencil(mesh, p);
@@ -290,7 +385,8 @@ __device__ Vector<double> field_of_lanes(const ChargeMesh& mesh, const ChargedPl
     double weight;
     stencil.x.choose(lane, point, weight);
     stencil.for_rows(mesh, [&](int row, double across_x) {
-      add_field(mesh, row, point, across_x * weight, own);
+      const PointField<Real> at = field_at[row * mesh.points[0] + point];
+      add_field(across_x * weight, at.along[0], at.along[1], at.along[2], own);
     });
   }
   const auto of_column = [&](double value, int k) {
@@ -320,15 +416,21 @@ __global__ void __launch_bounds__(kThreads)
   leave_out_specials<reading>(a.law, a.special, p, sums, lane, kLanesOfCharge);
   add_waves(a.waves, p, sums, lane, kLanesOfCharge);
   for (std::int64_t& sum : sums.force) add_over_lanes(sum);
-  if (!here) return;
-  if (lane == 0)
+  if (here && lane == 0)
     a.pairs[k] = {static_cast<double>(sums.force[0]) * a.law.force_unit,
                   static_cast<double>(sums.force[1]) * a.law.force_unit,
                   static_cast<double>(sums.force[2]) * a.law.force_unit};
   if constexpr (reading) {
+    // Of the whole warp at once, because all warps add to the same few numbers.
+    const auto add = [&](int sum, std::int64_t value) {
+      auto of_warp = static_cast<long long>(here ? value : 0);
+#pragma unroll
+      for (int d = 16; d > 0; d /= 2) of_warp += __shfl_xor_sync(kWholeWarp, of_warp, d);
+      if (threadIdx.x % 32 == 0) add_integer(&a.sums[sum], of_warp);
+    };
     ChargeTotals::split(sums, [&](int k, std::int64_t high, std::int64_t low) {
-      add_integer(&a.sums[k], high);
-      add_integer(&a.sums[7 + k], low);
+      add(k, high);
+      add(7 + k, low);
     });
   }
 }
@@ -343,7 +445,7 @@ __global__ void __launch_bounds__(kThreads)
   const int carrier = k < a.charges ? a.carrier[p.number] : -1;
   if (!__any_sync(kWholeWarp, carrier >= 0)) return;
   Vector<double> field{0, 0, 0};
-  if constexpr (order > 0) field = field_of_lanes<order>(a.mesh, p, lane);
+  if constexpr (order > 0) field = field_of_lanes<order>(a.mesh, a.field, p, lane);
   if (lane > 0 || carrier < 0) return;
   a.force[carrier] = vector_of<typename P::Real>(
       a.pairs[k] + force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p));
@@ -377,11 +479,13 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
              " bytes of the GPU's shared memory, which has ", most);
     allow_shared_memory(kernel, bytes, "shared memory for lines of the mesh of charges");
   };
+  using Real = typename P::Real;
   const auto& points = plan_.mesh.points;
-  allow(charges_to_waves_kernel, points[0], 2);
-  allow(waves_to_fields_kernel, points[0], 2);
-  allow(fft_kernel, std::max(points[1], points[2]), 2);
-  allow(solve_lines_kernel, points[2], 3);
+  allow(charges_to_waves_kernel<Real>, points[0], 2);
+  allow(waves_to_fields_kernel<Real>, points[0], 2);
+  allow(fft_kernel<Real>, std::max(points[1], points[2]), 2);
+  allow(fields_kernel<Real>, points[1], 2);
+  allow(solve_lines_kernel<Real>, points[2], 3);
   for (int a = 0; a < 3; ++a) {
     line_[a] = on_device(plan_.line[a], stream);
     twiddle_[a] = on_device(plan_.twiddle[a], stream);
@@ -389,10 +493,11 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
   allocate_each(static_cast<std::size_t>(plan_.mesh.half()) *
                     static_cast<std::size_t>(plan_.mesh.influences(1) * plan_.mesh.influences(2)),
                 influence_);
-  allocate_each(static_cast<std::size_t>(plan_.mesh.size()), mesh_charge_);
-  allocate_each(static_cast<std::size_t>(plan_.mesh.pitch() * plan_.mesh.rows()), waves_[0],
-                waves_[1], waves_[2]);
+  allocate_each(static_cast<std::size_t>(plan_.mesh.size()), mesh_charge_, field_);
+  const auto waves = static_cast<std::size_t>(plan_.mesh.pitch() * plan_.mesh.rows());
+  allocate_each(waves * sizeof(Real) / sizeof(double), waves_[0], waves_[1], waves_[2]);
   const auto planes = static_cast<std::size_t>(plan_.mesh.points[2]);
+  if (communicator_ || settings.charges.slab != 1) wanted_ = DeviceBuffer<std::uint8_t>(planes);
   of_plane_ = DeviceBuffer<WaveSums>(planes);
   of_row_ = DeviceBuffer<WaveSums>(planes * static_cast<std::size_t>(plan_.mesh.points[1]));
 }
@@ -411,7 +516,10 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   found_.clear(stream_);
   tail_.clear(stream_);
   sums_.clear(stream_);
-  if (plan_.mesh.order) mesh_charge_.clear(stream_);
+  if (plan_.mesh.order) {
+    mesh_charge_.clear(stream_);
+    field_.clear(stream_);
+  }
   exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1, stream_);
   allocate_each(sum_bytes_, sum_memory_);
   DeviceChargeArrays<P>& a = arrays_;
@@ -435,6 +543,8 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.sums = sums_.data();
   a.of_row = of_row_.data();
   a.of_plane = of_plane_.data();
+  a.field = field_.data();
+  a.wanted = wanted_.data();
   a.law.force = force_table_.data();
   a.law.energy = energy_table_.data();
   a.law.whole_force = whole_force_.data();
@@ -504,6 +614,7 @@ void DeviceCharges<P>::launch(bool reading) {
       placed_.hold(beside_);
       launch_pairs(beside_);
       paired_.record(beside_);
+      if (arrays_.wanted) wanted_.clear(stream_);
       launch_each(charges * order(), stream_, &spread_kernel<P, order()>, arrays_);
       solve(reading);
       paired_.hold(stream_);
@@ -521,33 +632,35 @@ void DeviceCharges<P>::launch(bool reading) {
 
 template <Precision P>
 void DeviceCharges<P>::solve(bool reading) const {
+  using Real = typename P::Real;
   const ChargeMesh& mesh = arrays_.mesh;
   const auto transform = [&](int axis, int lines, int fields, int buffers, auto kernel,
                              auto... more) {
     const dim3 grid(static_cast<unsigned>(blocks_for(lines, kLines)),
                     static_cast<unsigned>(fields));
     const int length = mesh.points[axis];
-    kernel<<<grid, fft_threads(length), line_memory(length, buffers), stream_>>>(mesh, arrays_.step,
-                                                                                 more...);
+    kernel<<<grid, fft_threads(mesh.plan[axis]), line_memory(length, buffers), stream_>>>(
+        mesh, arrays_.step, more...);
     check_launch();
   };
   const auto along = [&](int axis, int fields) {
-    transform(axis, WaveLines(mesh, axis).count, fields, 2, fft_kernel, axis);
+    transform(axis, WaveLines(mesh, axis).count, fields, 2, fft_kernel<Real>, axis);
   };
-  transform(0, mesh.pairs_of_rows(), 1, 2, charges_to_waves_kernel);
+  transform(0, mesh.pairs_of_rows(), 1, 2, charges_to_waves_kernel<Real>);
   along(1, 1);
   if (reading) {
     // The sums over waves have an order.
     along(2, 1);
-    launch_each(mesh.rows(), stream_, &solve_rows_kernel, mesh, arrays_.step, arrays_.of_row);
+    launch_each(mesh.rows(), stream_, &solve_rows_kernel<Real>, mesh, arrays_.step, arrays_.of_row);
     launch_each(mesh.points[2], stream_, &add_rows_kernel, mesh.points[1], mesh.points[2],
                 arrays_.of_row, arrays_.of_plane);
-    along(2, 3);
+    along(2, 2);
   } else {
-    transform(2, WaveLines(mesh, 2).count, 1, 3, solve_lines_kernel);
+    transform(2, WaveLines(mesh, 2).count, 1, 3, solve_lines_kernel<Real>);
   }
-  along(1, 3);
-  transform(0, mesh.pairs_of_rows(), 3, 2, waves_to_fields_kernel);
+  transform(1, WaveLines(mesh, 1).count, 2, 2, fields_kernel<Real>, arrays_.wanted);
+  transform(0, mesh.pairs_of_rows(), 1, 2, waves_to_fields_kernel<Real>, arrays_.wanted,
+            arrays_.field);
 }
 
 template <Precision P>

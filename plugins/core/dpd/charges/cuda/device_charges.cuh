@@ -20,6 +20,12 @@ struct ChargeStep {
   __device__ bool is_stale() const { return stale(status, number); }
 };
 
+// The field at a point of the mesh: one access reads all of it.
+template <class Real>
+struct alignas(4 * sizeof(Real)) PointField {
+  Real along[4];  // the last one is unused
+};
+
 // What the kernels take; arrays are in the memory of the device.
 template <Precision P>
 struct DeviceChargeArrays {
@@ -31,15 +37,17 @@ struct DeviceChargeArrays {
   int charges, cells;  // numbers of them
   bool alone;          // without other ranks
   const typename P::Position* position;
-  const TaggedCharge* charge;       // by number
-  int* carrier;                     // by number: the particle, or -1 if another rank has it
-  int *own, *owned;                 // numbers of this rank's charges in any order; how many
-  ChargedPlace *found, *place;      // by number, and in the order of cells
-  Vector<double>* pairs;            // forces of pairs, in the order of cells
-  PlaceTail* tail;                  // by number; null: none
-  unsigned *filling, *start;        // by cell
-  unsigned long long* sums;         // [15]: ChargeTotals, then the dipole moment
-  WaveSums *of_row, *of_plane;      // of the mesh
+  const TaggedCharge* charge;           // by number
+  int* carrier;                         // by number: the particle, or -1 if another rank has it
+  int *own, *owned;                     // numbers of this rank's charges in any order; how many
+  ChargedPlace *found, *place;          // by number, and in the order of cells
+  Vector<double>* pairs;                // forces of pairs, in the order of cells
+  PlaceTail* tail;                      // by number; null: none
+  unsigned *filling, *start;            // by cell
+  unsigned long long* sums;             // [15]: ChargeTotals, then the dipole moment
+  WaveSums *of_row, *of_plane;          // of the mesh
+  PointField<typename P::Real>* field;  // the same, [z][y][x]
+  std::uint8_t* wanted;  // by plane z: whether own charges take fields there; null: in all
   Vector<typename P::Real>* force;  // by particle
 };
 
@@ -91,6 +99,8 @@ class DeviceCharges {
   std::size_t sum_bytes_ = 0;
   DeviceBuffer<unsigned long long> sums_;
   DeviceBuffer<WaveSums> of_row_, of_plane_;
+  DeviceBuffer<PointField<typename P::Real>> field_;
+  DeviceBuffer<std::uint8_t> wanted_;
   const Stream beside_;  // pairs, while the mesh is computed
   Event placed_, paired_;
 };
