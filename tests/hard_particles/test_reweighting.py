@@ -126,6 +126,23 @@ def test_the_critical_point_has_the_ratio_of_isings_class():
     assert abs(found.density.value - 0.5) < JACKKNIFE * found.density.error < 0.1
 
 
+def test_far_fugacities_are_joined():
+    """In a lattice gas in which all pairs attract each other, particles and holes coexist at a
+    known fugacity. Newton's method alone does not find the free energies of these runs."""
+    sites, T, random = 200, 0.93, np.random.default_rng(1)
+    N = np.arange(sites + 1)
+    states = np.array([-math.lgamma(n + 1) - math.lgamma(sites - n + 1) for n in N])
+    energies, at = -2.0 * N**2 / sites, math.exp(-2 / T)
+    runs = []
+    for factor in (0.02, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.97, 1, 1.03, 1.1, 1.3):
+        terms = states + N * math.log(factor * at) - energies / T
+        p = np.exp(terms - terms.max())
+        n = random.choice(N, size=20_000, p=p / p.sum())
+        runs.append(GrandRun(factor * at, T, n, energies[n]))
+    found = MultipleHistograms(runs, float(sites)).distribution(at, T)
+    assert found @ N[: len(found)] == pytest.approx(sites / 2, abs=1)
+
+
 def test_errors_are_unknown_if_a_block_connects_the_phases():
     """A single record without particles."""
     gas = LatticeGas(3)

@@ -168,10 +168,13 @@ class MultipleHistograms:
         def value(f: np.ndarray) -> float:
             return float(lengths @ f + counts @ below(f))
 
+        def repeated(f: np.ndarray) -> np.ndarray:
+            f = _log_sum(weights + np.log(counts) - below(f), axis=1)
+            return f - f[0]
+
         f = np.zeros(len(self.runs))
         for _ in range(10):
-            f = _log_sum(weights + np.log(counts) - below(f), axis=1)
-            f -= f[0]
+            f = repeated(f)
         for _ in range(_ITERATIONS):
             shares = np.exp(weights + (lengths_log - f)[:, None] - below(f))
             slope = lengths - shares @ counts
@@ -182,10 +185,12 @@ class MultipleHistograms:
             size, now = 1.0, value(f)
             while size > 1e-6 and value(f - np.append(0, size * step)) > now:
                 size /= 2
-            f -= np.append(0, size * step)
+            # Far from the minimum the function may be too flat for a step of Newton's method.
+            f = f - np.append(0, size * step) if size > 1e-6 else repeated(f)
         overlaps = (shares * counts) @ shares.T / lengths[:, None]
         gaps = 1 - np.sort(np.linalg.eigvals(overlaps).real)
-        if len(gaps) > 1 and gaps[-2] < _OVERLAP:
+        unsolved = abs(slope).max() > 1e-6 * lengths.sum()
+        if unsolved or (len(gaps) > 1 and gaps[-2] < _OVERLAP):
             raise ParameterError(
                 "runs",
                 "have no states in common: add runs at fugacities or temperatures between them",
