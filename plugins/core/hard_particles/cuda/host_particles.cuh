@@ -3,6 +3,7 @@
 // of equal disks does so, and another kernel writes their positions.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "../../runtime/launch.cuh"
@@ -280,8 +281,10 @@ class HostTraces {
   // Enqueues a comparison.
   void compare(const State& s, const HostParticles& host, bool overlap) {
     const auto kernel = host.double_precision ? &compare_kernel<double> : &compare_kernel<float>;
-    launch_kernel(kernel, host_blocks((s.particles + kCompared - 1) / kCompared), kHostThreads, 0,
-                  stream_, overlap, comparing(s, host));
+    // Also without particles the kernel prepares the next comparison.
+    const std::size_t threads = std::max<std::size_t>(1, blocks_for(s.particles, kCompared));
+    launch_kernel(kernel, host_blocks(threads), kHostThreads, 0, stream_, overlap,
+                  comparing(s, host));
   }
   // For the kernels that come after it.
   Comparison last_comparison() const {
