@@ -89,8 +89,6 @@ __global__ void spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   int point;
   double weight;
   stencil.x.choose(thread % order, point, weight);
-  if (a.wanted && thread % order == 0 && a.carrier[p.number] >= 0)
-    for (const int plane : stencil.z.point) a.wanted[plane] = 1;
   auto* const charge = reinterpret_cast<Counter*>(a.mesh.charge) + point;
   stencil.for_rows(a.mesh, [&](int row, double across_x) {
     add_integer(charge + row * a.mesh.points[0], share_of(units, across_x * weight));
@@ -203,24 +201,14 @@ __global__ void __launch_bounds__(kMostFftThreads)
   }
 }
 
-// Whether this rank has no charges that take fields from these planes of the mesh.
-__device__ bool none_wanted(const std::uint8_t* wanted, int first, int last) {
-  bool any = !wanted;
-  for (int plane = first; !any && plane <= last; ++plane) any = wanted[plane];
-  return !any;
-}
-
 // The reverse, of all fields. A block has the three of its points in turn, so that the cache merges
 // what it writes.
 template <class Real>
 __global__ void __launch_bounds__(kMostFftThreads)
     waves_to_fields_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step,
-                           const std::uint8_t* wanted, PointField<Real>* field) {
+                           PointField<Real>* field) {
   extern __shared__ double2 memory[];
-  const auto plane_of = [&](int row) { return min(row, mesh.rows() - 1) / mesh.points[1]; };
-  const int first = 2 * kLines * static_cast<int>(blockIdx.x);
-  if (step.is_stale() || none_wanted(wanted, plane_of(first), plane_of(first + 2 * kLines - 1)))
-    return;
+  if (step.is_stale()) return;
   const int length = mesh.points[0], half = mesh.half();
   SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
   const RowsOfThread own(mesh);
@@ -280,12 +268,9 @@ __global__ void __launch_bounds__(kMostFftThreads)
 // or, for blockIdx.y = 1, along z.
 template <class Real>
 __global__ void __launch_bounds__(kMostFftThreads)
-    fields_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step,
-                  const std::uint8_t* wanted) {
+    fields_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
   extern __shared__ double2 memory[];
-  // A block has lines of one plane.
-  const int plane = kLines * static_cast<int>(blockIdx.x) / mesh.pitch();
-  if (step.is_stale() || none_wanted(wanted, plane, plane)) return;
+  if (step.is_stale()) return;
   const int length = mesh.points[1];
   SharedLines a = shared_lines(memory, length, 0), b = shared_lines(memory, length, 1);
   const WavesOfThread own(mesh, 1);
@@ -497,7 +482,6 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
   const auto waves = static_cast<std::size_t>(plan_.mesh.pitch() * plan_.mesh.rows());
   allocate_each(waves * sizeof(Real) / sizeof(double), waves_[0], waves_[1], waves_[2]);
   const auto planes = static_cast<std::size_t>(plan_.mesh.points[2]);
-  if (communicator_ || settings.charges.slab != 1) wanted_ = DeviceBuffer<std::uint8_t>(planes);
   of_plane_ = DeviceBuffer<WaveSums>(planes);
   of_row_ = DeviceBuffer<WaveSums>(planes * static_cast<std::size_t>(plan_.mesh.points[1]));
 }
@@ -516,10 +500,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   found_.clear(stream_);
   tail_.clear(stream_);
   sums_.clear(stream_);
-  if (plan_.mesh.order) {
-    mesh_charge_.clear(stream_);
-    field_.clear(stream_);
-  }
+  if (plan_.mesh.order) mesh_charge_.clear(stream_);
   exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1, stream_);
   allocate_each(sum_bytes_, sum_memory_);
   DeviceChargeArrays<P>& a = arrays_;
@@ -544,7 +525,6 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.of_row = of_row_.data();
   a.of_plane = of_plane_.data();
   a.field = field_.data();
-  a.wanted = wanted_.data();
   a.law.force = force_table_.data();
   a.law.energy = energy_table_.data();
   a.law.whole_force = whole_force_.data();
@@ -614,7 +594,6 @@ void DeviceCharges<P>::launch(bool reading) {
       placed_.hold(beside_);
       launch_pairs(beside_);
       paired_.record(beside_);
-      if (arrays_.wanted) wanted_.clear(stream_);
       launch_each(charges * order(), stream_, &spread_kernel<P, order()>, arrays_);
       solve(reading);
       paired_.hold(stream_);
@@ -658,9 +637,8 @@ void DeviceCharges<P>::solve(bool reading) const {
   } else {
     transform(2, WaveLines(mesh, 2).count, 1, 3, solve_lines_kernel<Real>);
   }
-  transform(1, WaveLines(mesh, 1).count, 2, 2, fields_kernel<Real>, arrays_.wanted);
-  transform(0, mesh.pairs_of_rows(), 1, 2, waves_to_fields_kernel<Real>, arrays_.wanted,
-            arrays_.field);
+  transform(1, WaveLines(mesh, 1).count, 2, 2, fields_kernel<Real>);
+  transform(0, mesh.pairs_of_rows(), 1, 2, waves_to_fields_kernel<Real>, arrays_.field);
 }
 
 template <Precision P>

@@ -47,8 +47,7 @@ struct DeviceChargeArrays {
   unsigned long long* sums;             // [15]: ChargeTotals, then the dipole moment
   WaveSums *of_row, *of_plane;          // of the mesh
   PointField<typename P::Real>* field;  // the same, [z][y][x]
-  std::uint8_t* wanted;  // by plane z: whether own charges take fields there; null: in all
-  Vector<typename P::Real>* force;  // by particle
+  Vector<typename P::Real>* force;      // by particle
 };
 
 template <Precision P>
@@ -100,7 +99,6 @@ class DeviceCharges {
   DeviceBuffer<unsigned long long> sums_;
   DeviceBuffer<WaveSums> of_row_, of_plane_;
   DeviceBuffer<PointField<typename P::Real>> field_;
-  DeviceBuffer<std::uint8_t> wanted_;
   const Stream beside_;  // pairs, while the mesh is computed
   Event placed_, paired_;
 };
