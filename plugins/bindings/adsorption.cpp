@@ -183,9 +183,27 @@ nb::dict grid_dict(const Engine& engine) {
   return d;
 }
 
-}  // namespace
+nb::tuple compare(Engine& e, const std::vector<std::uint64_t>& steps, std::uint64_t rest,
+                  bool measure, std::uint32_t insertions) {
+  std::vector<std::int32_t> counts;
+  std::vector<double> tests, sums;
+  const double seconds = released([&] {
+    return seconds_of([&] {
+      for (const std::uint64_t some : steps) {
+        if (some) e.run(some, measure);
+        append(counts, e.counts());
+        for (std::size_t kind = 0; kind < e.capacities().size(); ++kind)
+          append(tests, e.insert_test_molecules(insertions, static_cast<int>(kind), false));
+      }
+      if (rest) e.run(rest, measure);
+      if (measure) sums = e.sums();
+    });
+  });
+  return nb::make_tuple(seconds, array_of(std::move(counts)), array_of(std::move(tests)),
+                        array_of(std::move(sums)));
+}
 
-void bind_adsorption(nb::module_& module) {
+void bind_atoms(nb::module_& module) {
   module.def(
       "closest_pair",
       [](Coordinates fractional, Edges edges) {
@@ -207,6 +225,12 @@ void bind_adsorption(nb::module_& module) {
       },
       "fractional"_a, "edges"_a, "radii"_a, "first"_a, "count"_a, "seed"_a,
       "Numbers of random points on the spheres of atoms that are in no other sphere.");
+}
+
+}  // namespace
+
+void bind_adsorption(nb::module_& module) {
+  bind_atoms(module);
   nb::class_<KeptGrid>(module, "AdsorptionGrid",
                        "A grid in memory, which later engines with the same framework and force "
                        "field take.");
@@ -250,34 +274,12 @@ void bind_adsorption(nb::module_& module) {
           },
           "steps"_a, "measure"_a,
           "Returns its time in seconds, without the wait for Python's lock.")
-      .def(
-          "compare",
-          [](Engine& e, const std::vector<std::uint64_t>& steps, std::uint64_t rest, bool measure,
-             std::uint32_t insertions) {
-            std::vector<std::int32_t> counts;
-            std::vector<double> tests, sums;
-            const double seconds = released([&] {
-              return seconds_of([&] {
-                for (const std::uint64_t some : steps) {
-                  if (some) e.run(some, measure);
-                  append(counts, e.counts());
-                  for (std::size_t kind = 0; kind < e.capacities().size(); ++kind)
-                    append(tests,
-                           e.insert_test_molecules(insertions, static_cast<int>(kind), false));
-                }
-                if (rest) e.run(rest, measure);
-                if (measure) sums = e.sums();
-              });
-            });
-            return nb::make_tuple(seconds, array_of(std::move(counts)), array_of(std::move(tests)),
-                                  array_of(std::move(sums)));
-          },
-          "steps"_a, "rest"_a, "measure"_a, "insertions"_a,
-          "Runs each of these numbers of steps, inserts test molecules after it, and runs the "
-          "rest. Returns its time as `run` does, counts and sums over test molecules after each "
-          "number, [systems][species] and [species][systems][2], and with `measure` the sums at "
-          "the end. "
-          "This is one call, because threads wait for Python's lock after each.")
+      .def("compare", &compare, "steps"_a, "rest"_a, "measure"_a, "insertions"_a,
+           "Runs each of these numbers of steps, inserts test molecules after it, and runs the "
+           "rest. Returns its time as `run` does, counts and sums over test molecules after each "
+           "number, [systems][species] and [species][systems][2], and with `measure` the sums at "
+           "the end. "
+           "This is one call, because threads wait for Python's lock after each.")
       .def("set_max_displacement", &Engine::set_max_displacement, "angstrom"_a)
       .def("set_trials", &Engine::set_trials, "positions"_a, "orientations"_a,
            nb::call_guard<nb::gil_scoped_release>())

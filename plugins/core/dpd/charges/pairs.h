@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Charges and their pairs in real space, the same on CPU and GPU. Forces of pairs are summed as
+// integers, so that their order does not matter.
+#pragma once
+
+#include <cstdint>
+
+#include "../../runtime/macros.h"
+#include "../cells.h"
+#include "../fixed_point.h"
+#include "../pair_potentials.h"
+
+namespace manymove::dpd {
+
+// A charge in 2^-32 of the frame, for both precisions. number: its index among all charges.
+// Aligned, so that one access of a GPU reads the first four.
+struct alignas(16) ChargedPlace {
+  std::uint32_t x, y, z, number;
+  double charge;
+};
+
+// The next 32 bits of a place.
+struct PlaceTail {
+  std::uint32_t x, y, z;
+};
+
+constexpr int kTableIntervals = 2048;
+struct alignas(32) Cubic {
+  double c[4];
+};
+MM_HD double value_of(const Cubic& p, double t) {
+  return polynomial(t, p.c[0], p.c[1], p.c[2], p.c[3]);
+}
+
+struct ChargeLaw {
+  Matrix<double> edges;      // from units of the frame to lengths
+  Matrix<float> near_edges;  // the same, for the choice of near places
+  bool tilted;
+  float near_squared;  // with a margin for rounding and for places without tails
+  double cutoff_squared;
+  double intervals;  // of the tables, per length
+  double coupling;
+  double force_unit, energy_unit;    // of sums of integers
+  double force_scale, energy_scale;  // coupling over these units
+  // By interval of the distance r: -u'(r) / r and u(r) of two unit charges, of the short-range part
+  // and of the whole law.
+  const Cubic *force, *energy, *whole_force, *whole_energy;
+  // Of points, whose law has no table: kappa, and the square of the distance below which the force
+  // is linear, because integers have a largest force. The latter is 0 for smeared charges.
+  double screening, least_squared;
+  const PlaceTail* tail;  // by number; null: places have no more than 32 bits
+  int cells[3];           // along each edge of the frame, at least half the cutoff wide
+  // Of the dipole moment, a sum of integers, and the force on a unit charge along z per unit of it,
+  // which is 0 if there is no slab.
+  double dipole_unit, slab_force;
+};
+
+// Force, energy and virial of one charge, in units of the law.
+struct ChargeSums {
+  std::int64_t force[3] = {}, energy = 0, virial[6] = {};
+};
+
+// Sums over charges, the energy first: multiples of 2^20 units, and the rest. Any number of charges
+// leaves room for the sum, which is exact and does not depend on the order.
+struct ChargeTotals {
+  std::int64_t high[7] = {}, low[7] = {};
+
+  template <class Add>
+  static MM_HD void split(const ChargeSums& sums, const Add& add) {
+    for (int k = 0; k < 7; ++k) {
+      const std::int64_t value = k == 0 ? sums.energy : sums.virial[k - 1];
+      add(k, value >> 20, value & 0xfffff);
+    }
+  }
+  double operator[](int k) const {
+    return 0x1p20 * static_cast<double>(high[k]) + static_cast<double>(low[k]);
+  }
+};
+
+template <class Real>
+MM_HD Vector<Real> separation_of(const Matrix<Real>& edges, bool tilted, const ChargedPlace& i,
+                                 const ChargedPlace& j) {
+  const auto along = [](std::uint32_t a, std::uint32_t b) {
+    return static_cast<Real>(static_cast<std::int32_t>(a - b));
+  };
+  return edges.times(along(i.x, j.x), along(i.y, j.y), along(i.z, j.z), tilted);
+}
+MM_HD Vector<double> separation(const ChargeLaw& law, const ChargedPlace& i,
+                                const ChargedPlace& j) {
+  return separation_of(law.edges, law.tilted, i, j);
+}
+// Whether the pair may be within the cutoff; add_pair() decides.
+MM_HD bool are_near(const ChargeLaw& law, const ChargedPlace& i, const ChargedPlace& j) {
+  const Vector<float> r = separation_of(law.near_edges, law.tilted, i, j);
+  return (dot(r, r) < law.near_squared) & (i.number != j.number);
+}
+// With the tails of both places.
+MM_HD Vector<double> whole_separation(const ChargeLaw& law, const ChargedPlace& i,
+                                      const ChargedPlace& j) {
+  if (!law.tail) return separation(law, i, j);
+  const PlaceTail &k = law.tail[i.number], &l = law.tail[j.number];
+  const auto along = [](std::uint32_t a, std::uint32_t a_low, std::uint32_t b,
+                        std::uint32_t b_low) {
+    const auto word = [](std::uint32_t high, std::uint32_t low) {
+      return static_cast<std::uint64_t>(high) << 32 | low;
+    };
+    return 0x1p-32 *
+           static_cast<double>(static_cast<std::int64_t>(word(a, a_low) - word(b, b_low)));
+  };
+  return law.edges.times(along(i.x, k.x, j.x, l.x), along(i.y, k.y, j.y, l.y),
+                         along(i.z, k.z, j.z, l.z), law.tilted);
+}
+
+// -u'(r) / r and u(r) of two unit charges.
+struct UnitPair {
+  double over_distance, energy;
+};
+// By tables of smeared charges; u = exp(-kappa r) / r of points.
+MM_HD UnitPair unit_pair(const ChargeLaw& law, const Cubic* force, const Cubic* energy,
+                         double squared, bool with_energy) {
+  if (law.least_squared > 0) {
+    const double counts = max_of(squared, law.least_squared), r = square_root(counts),
+                 decay = law.screening > 0 ? exponential_function(-law.screening * r) : 1.0,
+                 u = decay / r;
+    const double over_distance = fused(law.screening, r, 1.0) * u / counts;
+    return {over_distance, fused(0.5 * over_distance, counts - squared, u)};
+  }
+  const double at = square_root(squared) * law.intervals;
+  const int k = static_cast<int>(at);
+  const double t = at - static_cast<double>(k);
+  return {value_of(force[k], t), with_energy ? value_of(energy[k], t) : 0};
+}
+
+// Adds a pair by the law of these tables, times a factor.
+template <bool reading>
+MM_HD void add_pair(const ChargeLaw& law, const Cubic* force, const Cubic* energy, double factor,
+                    const ChargedPlace& i, const ChargedPlace& j, ChargeSums& sums) {
+  const auto [x, y, z] = whole_separation(law, i, j);
+  const double squared = fused(x, x, fused(y, y, z * z));
+  if (!(squared < law.cutoff_squared) || i.number == j.number) return;
+  const UnitPair unit = unit_pair(law, force, energy, squared, reading);
+  const double charges = factor * (i.charge * j.charge),
+               over_distance = charges * unit.over_distance;
+  const double f = over_distance * law.force_scale;
+  sums.force[0] += nearest_integer(f * x);
+  sums.force[1] += nearest_integer(f * y);
+  sums.force[2] += nearest_integer(f * z);
+  if constexpr (!reading) return;
+  sums.energy += nearest_integer(charges * unit.energy * law.energy_scale);
+  const double w = over_distance * law.energy_scale;
+  const double r[6][2] = {{x, x}, {y, y}, {z, z}, {x, y}, {x, z}, {y, z}};
+  for (int a = 0; a < 6; ++a) sums.virial[a] += nearest_integer(w * (r[a][0] * r[a][1]));
+}
+
+MM_HD int cell_of(const ChargeLaw& law, const ChargedPlace& p) {
+  const auto bin = [&](std::uint32_t u, int a) {
+    return static_cast<int>(bin_of(u, static_cast<std::uint32_t>(law.cells[a])));
+  };
+  return (bin(p.z, 2) * law.cells[1] + bin(p.y, 1)) * law.cells[0] + bin(p.x, 0);
+}
+
+// Cells within the cutoff along one edge: `count` from `first` on, which wraps at `cells`.
+struct CellSpan {
+  int first, count;
+};
+MM_HD CellSpan span_around(int cell, int cells) {
+  constexpr int kReach = 2;
+  if (cells <= 2 * kReach + 1) return {0, cells};
+  return {cell < kReach ? cell - kReach + cells : cell - kReach, 2 * kReach + 1};
+}
+
+// On a GPU, whether the condition holds for a thread of the warp, all threads of which must call
+// this function; on a CPU, the condition itself.
+MM_HD bool any_of_warp(bool here) {
+#if defined(__CUDA_ARCH__)
+  return __any_sync(0xffffffffu, here);
+#else
+  return here;
+#endif
+}
+
+// Room for indices of places, `apart` words from one to the next.
+struct NearPlaces {
+  int* first;
+  int apart;
+};
+
+// The pairs of one charge, in those rows of cells that lane `lane` of `lanes` has. start: [cells +
+// 1], of the places of each cell. Near places are collected first, at most `most` at a time: a CPU
+// cannot predict which are near, and the threads of a warp, all of which call this, would wait for
+// those whose place is near.
+template <bool reading, int most>
+MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPlace* place,
+                         const ChargedPlace& i, const NearPlaces& near, int lane = 0,
+                         int lanes = 1) {
+  ChargeSums sums;
+  int count = 0;
+  const auto add = [&] {
+    for (int n = 0; n < count; ++n)
+      add_pair<reading>(law, law.force, law.energy, 1, i, place[near.first[n * near.apart]], sums);
+    count = 0;
+  };
+  const auto collect = [&](int first, int last) {
+    for (int k = first; k < last; ++k) {
+      near.first[count * near.apart] = k;
+      count += are_near(law, i, place[k]);
+      if (count == most) add();
+    }
+  };
+  const auto span = [&](std::uint32_t u, int a) {
+    return span_around(static_cast<int>(bin_of(u, static_cast<std::uint32_t>(law.cells[a]))),
+                       law.cells[a]);
+  };
+  const auto wrapped = [](int c, int cells) { return c < cells ? c : c - cells; };
+  const CellSpan x = span(i.x, 0), y = span(i.y, 1), z = span(i.z, 2);
+  const int rows = y.count * z.count;  // the same for all charges
+  for (int first = 0; first < rows; first += lanes) {
+    if (const int r = first + lane; r < rows) {
+      const int row = (wrapped(z.first + r / y.count, law.cells[2]) * law.cells[1] +
+                       wrapped(y.first + r % y.count, law.cells[1])) *
+                      law.cells[0];
+      // Cells of a row follow each other in memory; behind the last one comes the first one.
+      const int end = x.first + x.count, inner = end < law.cells[0] ? end : law.cells[0];
+      collect(start[row + x.first], start[row + inner]);
+      if (end > inner) collect(start[row], start[row + end - inner]);
+    }
+    if (any_of_warp(count > most / 2)) add();
+  }
+  add();
+  return sums;
+}
+
+// A charged special neighbor, and the share 1 - f of its force that its factor f leaves out.
+struct SpecialCharge {
+  std::uint32_t number;
+  double left_out;
+};
+struct SpecialCharges {
+  const int* first;  // [charges + 1], by number, of `neighbor`; null: there are none
+  const SpecialCharge* neighbor;
+  const ChargedPlace* place;  // by number
+};
+
+// Subtracts from the force on a charge the shares that special neighbors leave out, including their
+// part in the sum over waves.
+template <bool reading>
+MM_HD void leave_out_specials(const ChargeLaw& law, const SpecialCharges& special,
+                              const ChargedPlace& i, ChargeSums& sums, int lane = 0,
+                              int lanes = 1) {
+  if (!special.first) return;
+  for (int k = special.first[i.number] + lane; k < special.first[i.number + 1]; k += lanes) {
+    const SpecialCharge& j = special.neighbor[k];
+    add_pair<reading>(law, law.whole_force, law.whole_energy, -j.left_out, i,
+                      special.place[j.number], sums);
+  }
+}
+
+// Wave vectors of a periodic box with the edges L, an upper triangular matrix: k = 2 pi L^-T n.
+struct ReciprocalLattice {
+  Matrix<double> to;  // 2 pi L^-1
+  bool tilted;
+
+  MM_HD void wave(const double (&n)[3], double (&k)[3]) const {
+    k[0] = n[0] * to.xx;
+    k[1] = n[1] * to.yy;
+    k[2] = n[2] * to.zz;
+    if (!tilted) return;
+    k[1] = fused(n[0], to.xy, k[1]);
+    k[2] = fused(n[0], to.xz, fused(n[1], to.yz, k[2]));
+  }
+};
+
+}  // namespace manymove::dpd
