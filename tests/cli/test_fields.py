@@ -9,7 +9,7 @@ import signal
 
 import numpy as np
 import pytest
-from commands import COMMAND, summary_of
+from commands import COMMAND, assert_mistake, summary_of
 from processes import run as run_processes
 
 from manymove import HardDisks, HardSpheres, cli
@@ -205,10 +205,9 @@ def test_ranks_share_the_system(mpiexec, tmp_path):
 @pytest.mark.parametrize("command", ["disks", "spheres"])
 def test_mistakes_are_named(command, options, message, tmp_path, capsys):
     packing = [] if "--equation-of-state" in options else ["--packing-fraction", 0.2]
-    assert run(tmp_path / "new", *START, *packing, *options, command=command) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
-    assert not (tmp_path / "new").exists()
+    folder = tmp_path / "new"
+    made = run(folder, *START, *packing, *options, command=command)
+    assert_mistake(made, message, folder, capsys)
 
 
 def test_crystals_and_files_have_no_walls_at_a_distance(tmp_path, capsys):

@@ -141,7 +141,7 @@ def test_profiles_read_what_they_average(ranks, more, device, tmp_path):
 @on_gpu
 def test_profiles_copy_what_they_average(tmp_path):
     """Three of the four samples need positions and a component of the velocities, and the end of
-    the run needs 84 bytes per particle."""
+    the run needs 84 bytes per particle. If each sample copied everything, they would be 336."""
     script = SCRIPTS["bonds"] + "compute c all chunk/atom bin/1d z lower 0.2 units reduced\n"
     script += "fix flow all ave/chunk 1 4 8 c vx density/number\nthermo 0\n"
     output = run_lammps(script + resident("cuda") + "run 8\n", tmp_path).output

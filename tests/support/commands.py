@@ -68,3 +68,10 @@ def summary_of(folder: Path) -> dict[str, Any]:
 def arguments(command: str, options: str, folder: Path) -> list[str]:
     return [command, *options.split(), "--device", "cpu", "--threads", "1", "--quiet",
             "--output", str(folder)]  # fmt: skip
+
+
+def assert_mistake(made: int, message: str, folder: Path, capsys) -> None:
+    """A command that has made a mistake says so in one line, and writes nothing."""
+    error = capsys.readouterr().err
+    assert made == 2 and message in error and error.count("\n") == 1
+    assert not folder.exists()
