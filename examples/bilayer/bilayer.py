@@ -284,20 +284,25 @@ def draw(report: dict, dump: Path | None) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--area", type=float, nargs="+", default=[1.25, 1.31, 1.37],
-                        help="Areas per lipid of the runs that measure the tension.")  # fmt: skip
-    parser.add_argument("--edge", type=float, default=9.0, help="Edge of these membranes.")
-    parser.add_argument("--steps", type=int, default=20000, help="Steps of each run.")
-    parser.add_argument("--spectrum", type=float, help="Area per lipid of the large membrane.")
-    parser.add_argument("--large", type=float, default=40.0, help="Edge of the large membrane.")
-    parser.add_argument("--long", type=int, default=300000, help="Steps of the large membrane.")
-    parser.add_argument("--height", type=float, default=14.0, help="Edge normal to the membrane.")
-    parser.add_argument("--settle", type=int, default=4000, help="Steps before each run.")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--ranks", type=int, default=1)
-    parser.add_argument("--style", choices=("manymove/dpd", "dpd"), default="manymove/dpd",
-                        help="Pair style; dpd is LAMMPS' own, on the host.")  # fmt: skip
+    parser = script.Parser(__doc__)
+    parser.option(
+        "--area", [1.25, 1.31, 1.37], "Areas per lipid of the runs that measure the tension."
+    )
+    parser.option("--edge", 9.0, "Edge of these membranes.")
+    parser.option("--steps", 20000, "Steps of each run.")
+    parser.option("--spectrum", float, "Area per lipid of the large membrane.")
+    parser.option("--large", 40.0, "Edge of the large membrane.")
+    parser.option("--long", 300000, "Steps of the large membrane.")
+    parser.option("--height", 14.0, "Edge normal to the membrane.")
+    parser.option("--settle", 4000, "Steps before each run.")
+    parser.option("--seed", 1)
+    parser.option("--ranks", 1)
+    parser.option(
+        "--style",
+        "manymove/dpd",
+        "Pair style; dpd is LAMMPS' own, on the host.",
+        choices=("manymove/dpd", "dpd"),
+    )
     quick = {"area": [1.25], "edge": 8.0, "height": 14.0, "settle": 300, "steps": 1200}
     options = script.parse(parser, "bilayer", quick)
     if options.draw:

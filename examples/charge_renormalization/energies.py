@@ -70,17 +70,14 @@ def draw(result: dict) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ions", type=int, default=512, help="Even number of ions.")
-    parser.add_argument("--sweeps", type=int, default=10000)
-    parser.add_argument("--equilibrate", type=int, default=500, help="Sweeps before these.")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser = script.Parser(__doc__)
+    parser.option("--ions", 512, "Even number of ions.")
+    parser.option("--sweeps", 10000)
+    parser.option("--equilibrate", 500, "Sweeps before these.")
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
     quick = {"ions": 256, "sweeps": 500, "equilibrate": 50}
-    options = script.parse(parser, "energies", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "energies", quick, draw=draw)
     points = []
     for concentration, published in PUBLISHED.items():
         point = state(options, concentration)

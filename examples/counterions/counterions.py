@@ -210,17 +210,17 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--xi", type=float, nargs="+", default=[2.0, 3.0], help="Manning's xi.")
-    parser.add_argument("--bjerrum", type=float, default=0.5, help="Bjerrum length.")
-    parser.add_argument("--edge", type=float, default=12.0, help="Edge of the cross section.")
-    parser.add_argument("--height", type=float, default=12.0, help="Period along the rod.")
-    parser.add_argument("--settle", type=int, default=4000, help="Steps before the measurement.")
-    parser.add_argument("--steps", type=int, default=100000, help="Steps of the measurement.")
-    parser.add_argument("--jobs", type=int, default=1, help="Processes at a time.")
-    parser.add_argument("--device", default="auto", help="Device of the run style.")
-    parser.add_argument("--threads", type=int, default=1, help="Threads on a CPU.")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = script.Parser(__doc__)
+    parser.option("--xi", [2.0, 3.0], "Manning's xi.")
+    parser.option("--bjerrum", 0.5, "Bjerrum length.")
+    parser.option("--edge", 12.0, "Edge of the cross section.")
+    parser.option("--height", 12.0, "Period along the rod.")
+    parser.option("--settle", 4000, "Steps before the measurement.")
+    parser.option("--steps", 100000, "Steps of the measurement.")
+    parser.option("--jobs", 1, "Processes at a time.")
+    parser.option("--device", "auto", "Device of the run style.")
+    parser.option("--threads", 1, "Threads on a CPU.")
+    parser.option("--seed", 1)
     quick = {"xi": [2.0], "edge": 6.5, "height": 7.0, "settle": 300, "steps": 2000}
     options = script.parse(parser, "counterions", quick)
     script.at_least(options, edge=6.1, height=6.1, settle=0, jobs=1)

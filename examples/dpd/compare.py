@@ -8,7 +8,6 @@ independent runs.
 
 from __future__ import annotations
 
-import argparse
 import math
 import subprocess
 import tempfile
@@ -142,17 +141,14 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=8, help="of each style and time step")
-    parser.add_argument("--seed", type=int, default=1, help="Seed of the first run.")
-    parser.add_argument("--time", type=float, default=40.0, help="of a run")
-    parser.add_argument("--timesteps", default="0.01,0.04")
-    parser.add_argument("--repulsion", type=float, default=25.0, help="between two particles")
+    parser = script.Parser(__doc__)
+    parser.option("--runs", 8, "of each style and time step")
+    parser.option("--seed", 1, "Seed of the first run.")
+    parser.option("--time", 40.0, "of a run")
+    parser.option("--timesteps", "0.01,0.04")
+    parser.option("--repulsion", 25.0, "between two particles")
     quick = {"runs": 4, "time": 2.0, "timesteps": "0.01"}
-    options = script.parse(parser, "compare", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "compare", quick, draw=draw)
     if options.runs < 4:
         parser.error("--runs must be at least 4")
     results = []

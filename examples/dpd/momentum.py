@@ -5,7 +5,6 @@ python momentum.py
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import tempfile
 from pathlib import Path
@@ -72,12 +71,9 @@ def draw(report: dict) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=1_000_000)
-    options = script.parse(parser, "momentum", {"steps": 2000})
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    parser = script.Parser(__doc__)
+    parser.option("--steps", 1_000_000)
+    options = script.parse(parser, "momentum", {"steps": 2000}, draw=draw)
     report: dict = {"particles": 256, "timestep": 0.01}
     for precision in ("mixed", "double"):
         speed = np.linalg.norm(drift(precision, options.steps), axis=1)

@@ -80,11 +80,11 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--edge", type=int, default=20, help="Edge of the cube in cutoffs.")
-    parser.add_argument("--steps", type=int, default=2000, help="Number of steps of 0.04.")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--ranks", type=int, default=1)
+    parser = script.Parser(__doc__)
+    parser.option("--edge", 20, "Edge of the cube in cutoffs.")
+    parser.option("--steps", 2000, "Number of steps of 0.04.")
+    parser.option("--seed", 1)
+    parser.option("--ranks", 1)
     options = script.parse(parser, "particles", {"edge": 8, "steps": 300})
     report = script.read(options)[0] if options.draw else simulate(options)
     for time, slab in zip(report["times"], report["slabs"], strict=True):

@@ -155,15 +155,15 @@ def draw(records: list[dict]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=64, help="Number of runs of each integrator.")
-    parser.add_argument("--edge", type=float, default=8.0, help="Edge of the cubic box.")
-    parser.add_argument("--amplitude", type=float, default=0.8, help="Amplitude of a new wave.")
-    parser.add_argument("--equilibrate", type=int, default=300, help="Steps before the waves.")
-    parser.add_argument("--steps", type=int, default=500, help="Steps of a decay.")
-    parser.add_argument("--period", type=int, default=10, help="Steps of an interval.")
-    parser.add_argument("--seed", type=int, default=1, help="Seed of the first run.")
-    parser.add_argument("--device", choices=["auto", "cpu", "gpu"], default="auto")
+    parser = script.Parser(__doc__)
+    parser.option("--runs", 64, "Number of runs of each integrator.")
+    parser.option("--edge", 8.0, "Edge of the cubic box.")
+    parser.option("--amplitude", 0.8, "Amplitude of a new wave.")
+    parser.option("--equilibrate", 300, "Steps before the waves.")
+    parser.option("--steps", 500, "Steps of a decay.")
+    parser.option("--period", 10, "Steps of an interval.")
+    parser.option("--seed", 1, "Seed of the first run.")
+    parser.option("--device", "auto", choices=["auto", "cpu", "gpu"])
     quick = {"runs": 2, "edge": 6.0, "equilibrate": 100, "steps": 120}
     options = script.parse(parser, "viscosity_in_hoomd", quick)
     if options.draw:

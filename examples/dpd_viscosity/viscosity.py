@@ -242,25 +242,23 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--exponents", type=float, nargs="+", default=[1.0, 0.5, 0.25])
-    parser.add_argument("--edge", type=int, default=10, help="Edge of the box.")
-    parser.add_argument("--half", type=int, default=8, help="Width of one half of the flow.")
-    parser.add_argument("--rate", type=float, default=0.2, help="Rate of shear.")
-    parser.add_argument("--force", type=float, default=0.02, help="Force on a particle.")
-    parser.add_argument("--settle", type=int, default=10000, help="Steps before a measurement.")
-    parser.add_argument("--steps", type=int, default=50000, help="Steps of shear flow.")
-    parser.add_argument(
-        "--steps-of-poiseuille", type=int, default=50000, help="Steps of Poiseuille flow."
-    )
-    parser.add_argument("--small-edge", type=int, default=5, help="Edge of the box at equilibrium.")
-    parser.add_argument("--long", type=int, default=400000, help="Steps of a run at equilibrium.")
-    parser.add_argument("--runs", type=int, default=2, help="Number of runs at equilibrium.")
-    parser.add_argument("--window", type=float, default=2.0, help="Longest time of the integral.")
-    parser.add_argument("--jobs", type=int, default=1, help="Processes at a time.")
-    parser.add_argument("--device", default="auto", help="Device of the flows.")
-    parser.add_argument("--threads", type=int, default=1, help="Threads of the flows on a CPU.")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = script.Parser(__doc__)
+    parser.option("--exponents", [1.0, 0.5, 0.25])
+    parser.option("--edge", 10, "Edge of the box.")
+    parser.option("--half", 8, "Width of one half of the flow.")
+    parser.option("--rate", 0.2, "Rate of shear.")
+    parser.option("--force", 0.02, "Force on a particle.")
+    parser.option("--settle", 10000, "Steps before a measurement.")
+    parser.option("--steps", 50000, "Steps of shear flow.")
+    parser.option("--steps-of-poiseuille", 50000, "Steps of Poiseuille flow.")
+    parser.option("--small-edge", 5, "Edge of the box at equilibrium.")
+    parser.option("--long", 400000, "Steps of a run at equilibrium.")
+    parser.option("--runs", 2, "Number of runs at equilibrium.")
+    parser.option("--window", 2.0, "Longest time of the integral.")
+    parser.option("--jobs", 1, "Processes at a time.")
+    parser.option("--device", "auto", "Device of the flows.")
+    parser.option("--threads", 1, "Threads of the flows on a CPU.")
+    parser.option("--seed", 1)
     quick = {
         "exponents": [0.25], "edge": 5, "half": 4, "settle": 100, "steps": 1000,
         "steps_of_poiseuille": 1000, "long": 10000, "runs": 1,

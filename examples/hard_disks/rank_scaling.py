@@ -73,12 +73,12 @@ def draw(reports: list[dict[str, Any]]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ranks", type=int, default=2, help="Number of ranks, a power of two.")
-    parser.add_argument("--sizes", default="65536,262144", help="Numbers of disks per rank.")
-    parser.add_argument("--seconds", type=float, default=1.0, help="Least time of a measurement.")
-    parser.add_argument("--mpiexec", default="mpiexec", help="Launcher of the MPI of mpi4py.")
-    parser.add_argument("--device", default="cpu")
+    parser = script.Parser(__doc__)
+    parser.option("--ranks", 2, "Number of ranks, a power of two.")
+    parser.option("--sizes", "65536,262144", "Numbers of disks per rank.")
+    parser.option("--seconds", 1.0, "Least time of a measurement.")
+    parser.option("--mpiexec", "mpiexec", "Launcher of the MPI of mpi4py.")
+    parser.option("--device", "cpu")
     quick = {"sizes": "4096", "seconds": 0.05}
     options = script.parse(parser, "rank_scaling", quick)
     reports = script.read(options) if options.draw else [measure(options)]

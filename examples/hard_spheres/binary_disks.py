@@ -11,15 +11,15 @@ with the equation of state of Santos, Yuste and Lopez de Haro (Mol. Phys. 96, 1,
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.collections import EllipseCollection
+from matplotlib.figure import Figure
 
 from manymove import HardDisks, Mixture, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import mixture_pressure
-from manymove.jobs.figures import new_panels, write_picture
 
 DIAMETERS = np.array([1.0, 1.4])
 PACKING_FRACTIONS = [0.2, 0.3, 0.4, 0.5, 0.55, 0.6]
@@ -61,10 +61,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     return report
 
 
-def plot(picture: Path, report: dict[str, Any]) -> None:
-    figure, panels = new_panels((11.0, 3.6), (1, 3))
-    from matplotlib.collections import EllipseCollection
-
+def draw(report: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(11.0, 3.6), layout="constrained")
+    panels = figure.subplots(1, 3, squeeze=False)
     rows, axes = report["results"], panels[0]
     phi = [row["packing_fraction"] for row in rows]
     axes[0].plot(phi, [row["literature"] for row in rows], label="Santos et al.")
@@ -88,24 +87,21 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
     axes[2].set_title(rf"$\phi$ = {phi[-1]:g}", fontsize=10)
     for panel in axes[:2]:
         panel.legend(fontsize=8)
-    write_picture(picture, figure, dpi=110)
+    return figure
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--disks", type=int, default=16384)
-    parser.add_argument("--packing-fractions", type=float, nargs="+", default=PACKING_FRACTIONS)
-    parser.add_argument("--sweeps", type=int, default=50_000)
-    parser.add_argument("--equilibrate", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser = script.Parser(__doc__)
+    parser.option("--disks", 16384)
+    parser.option("--packing-fractions", PACKING_FRACTIONS)
+    parser.option("--sweeps", 50_000)
+    parser.option("--equilibrate", 5000)
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
     quick = {"disks": 1024, "packing_fractions": [0.3, 0.5], "sweeps": 1000, "equilibrate": 200}
-    options = script.parse(parser, "binary_disks", quick)
+    options = script.parse(parser, "binary_disks", quick, draw=draw)
     script.fractions(options, "packing_fractions")
-    report = script.read(options)[0] if options.draw else run(options)
-    plot(options.output / "picture.png", report)
-    print(f"results in {options.output}/")
+    script.picture(options, draw(run(options)))
 
 
 if __name__ == "__main__":

@@ -25,17 +25,16 @@ import argparse
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from crystallization import crystalline
+from matplotlib.figure import Figure
 
 from manymove import Grid, HardSpheres, fcc_packing, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import fluid_factor, published, solid_factor
-from manymove.jobs.figures import new_panels, write_picture
 
 MELTING = 0.5433  # packing fraction of the crystal at 11.57 by Speedy's equation of state
 PACKING_FRACTIONS = [0.51, 0.52, 0.53]
@@ -205,9 +204,10 @@ def name(row: dict[str, Any]) -> str:
     return f"{PHI} = {row['packing_fraction']:g}"
 
 
-def plot(picture: Path, report: dict[str, Any]) -> None:
+def draw(report: dict[str, Any]) -> Figure:
     rows = report["results"]
-    figure, panels = new_panels((7.0, 2.2 * (len(rows) + 1)), (len(rows) + 1, 1))
+    figure = Figure(figsize=(7.0, 2.2 * (len(rows) + 1)), layout="constrained")
+    panels = figure.subplots(len(rows) + 1, 1, squeeze=False)
     for panel, row in zip(panels[:-1, 0], rows, strict=True):
         length = row["box"][2]
         z = (np.arange(len(row["profile"])) + 0.5) / len(row["profile"]) * length - length / 2
@@ -227,7 +227,7 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
     else:
         draw_pressures(last, report)
     last.legend(fontsize=8)
-    write_picture(picture, figure, dpi=110)
+    return figure
 
 
 def draw_pressures(axes: Any, report: dict[str, Any]) -> None:
@@ -243,28 +243,19 @@ def draw_pressures(axes: Any, report: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--cells", type=int, default=10, help="unit cells of the slab along x and y"
-    )
-    parser.add_argument("--packing-fractions", type=float, nargs="+", default=PACKING_FRACTIONS)
-    parser.add_argument(
-        "--start-pressures", type=float, nargs="+", help="begin at the densities at these P*"
-    )
-    parser.add_argument(
-        "--constant-pressures", type=float, nargs="+", help="run at these P* instead of a volume"
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="runs that go side by side")
-    parser.add_argument("--sweeps", type=int, default=1_000_000)
-    parser.add_argument("--equilibrate", type=int, default=500_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser = script.Parser(__doc__)
+    parser.option("--cells", 10, "unit cells of the slab along x and y")
+    parser.option("--packing-fractions", PACKING_FRACTIONS)
+    parser.option("--start-pressures", float, "begin at the densities at these P*", nargs="+")
+    parser.option("--constant-pressures", float, "run at these P* instead of a volume", nargs="+")
+    parser.option("--jobs", 1, "runs that go side by side")
+    parser.option("--sweeps", 1_000_000)
+    parser.option("--equilibrate", 500_000)
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
     quick = {"cells": 4, "packing_fractions": [0.52], "sweeps": 2000, "equilibrate": 500}
-    options = script.parse(parser, "coexistence", quick)
-    report = script.read(options)[0] if options.draw else run(options)
-    plot(options.output / "picture.png", report)
-    print(f"results in {options.output}/")
+    options = script.parse(parser, "coexistence", quick, draw=draw)
+    script.picture(options, draw(run(options)))
 
 
 if __name__ == "__main__":

@@ -17,13 +17,13 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from pathlib import Path
 from typing import Any
+
+from matplotlib.figure import Figure
 
 from manymove import HardDisks, HardSpheres, script
 from manymove.analysis import reference, sphere_reference
 from manymove.analysis.notation import with_error
-from manymove.jobs.figures import new_panels, write_picture
 
 PACKING_FRACTIONS = {
     "disks": [0.2, 0.3, 0.4, 0.5, 0.6],
@@ -104,8 +104,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     return report
 
 
-def plot(picture: Path, report: dict[str, Any]) -> None:
-    figure, panels = new_panels((9.0, 3.6), (1, 3))
+def draw(report: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+    panels = figure.subplots(1, 3, squeeze=False)
     state, deviation, other = panels[0]
     for kind, color in (("disks", "C0"), ("spheres", "C3")):
         rows = [row for row in report["results"] if row["kind"] == kind]
@@ -136,27 +137,24 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
     other.set(
         xlabel=r"$\phi$ in the literature", ylabel=r"$\rho k_B T \kappa_T$", yscale="log"
     )  # fmt: skip
-    write_picture(picture, figure, dpi=110)
+    return figure
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--particles", type=int, default=1000)
-    parser.add_argument("--points", type=int, default=6, help="pressures of each kind, at most")
-    parser.add_argument("--sweeps", type=float, default=50_000)
-    parser.add_argument("--seconds", type=float, default=600, help="of a state, at most")
-    parser.add_argument("--equilibrate", type=float, default=6000)
-    parser.add_argument("--jobs", type=int, default=1, help="runs that go side by side")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads of each run")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser = script.Parser(__doc__)
+    parser.option("--particles", 1000)
+    parser.option("--points", 6, "pressures of each kind, at most")
+    parser.option("--sweeps", 50_000, type=float)
+    parser.option("--seconds", 600, "of a state, at most", type=float)
+    parser.option("--equilibrate", 6000, type=float)
+    parser.option("--jobs", 1, "runs that go side by side")
+    parser.option("--threads", 1, "CPU threads of each run")
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
     quick = {"particles": 40, "points": 2, "sweeps": 1000, "equilibrate": 500}
-    options = script.parse(parser, "constant_pressure", quick)
+    options = script.parse(parser, "constant_pressure", quick, draw=draw)
     script.at_least(options, points=1)
-    report = script.read(options)[0] if options.draw else run(options)
-    plot(options.output / "picture.png", report)
-    print(f"results in {options.output}/")
+    script.picture(options, draw(run(options)))
 
 
 if __name__ == "__main__":

@@ -16,15 +16,14 @@ the diffusion coefficient D of the fluid.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from manymove import HardSpheres, random_sphere_packing, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import fluid_factor, solid_factor
-from manymove.jobs.figures import new_panels, write_picture
 
 REACH = 1.4  # of a bond, in diameters
 ALIKE = 0.7  # product of the vectors q_6m of two neighbors
@@ -90,8 +89,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     return report
 
 
-def plot(picture: Path, report: dict[str, Any]) -> None:
-    figure, panels = new_panels((6.4, 5.4), (2, 1), sharex=True)
+def draw(report: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(6.4, 5.4), layout="constrained")
+    panels = figure.subplots(2, 1, squeeze=False, sharex=True)
     above, below = panels[:, 0]
     sweeps, pressure, share = (
         [row[key] for row in report["rows"]] for key in ("sweeps", "pressure", "crystalline")
@@ -104,26 +104,22 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
     above.legend(fontsize=8)
     below.plot(sweeps, share, "o-", ms=3)
     below.set(xlabel="sweeps", ylabel="crystalline share", ylim=(0, 1))
-    write_picture(picture, figure, dpi=110)
+    return figure
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--spheres", type=int, default=100_000)
-    parser.add_argument("--packing-fraction", type=float, default=0.54)
-    parser.add_argument("--sweeps", type=float, default=1_000_000)
-    parser.add_argument("--points", type=int, default=30, help="of the curves")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser = script.Parser(__doc__)
+    parser.option("--spheres", 100_000)
+    parser.option("--packing-fraction", 0.54)
+    parser.option("--sweeps", 1_000_000, type=float)
+    parser.option("--points", 30, "of the curves")
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
     quick = {"spheres": 1500, "sweeps": 4000, "points": 4}
-    options = script.parse(parser, "crystallization", quick)
+    options = script.parse(parser, "crystallization", quick, draw=draw)
     script.at_least(options, points=1)
-    if not options.draw:
-        script.need(parser, "freud")
-    report = script.read(options)[0] if options.draw else run(options)
-    plot(options.output / "picture.png", report)
-    print(f"results in {options.output}/")
+    script.need(parser, "freud")
+    script.picture(options, draw(run(options)))
 
 
 if __name__ == "__main__":

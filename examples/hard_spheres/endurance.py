@@ -9,7 +9,6 @@ positions in float64.
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
@@ -19,13 +18,12 @@ from manymove.hard_particles.plots import slice_of
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--spheres", type=int, default=1_048_576)
-    parser.add_argument("--packing-fraction", type=float, default=0.5)
-    parser.add_argument("--sweeps", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser = script.Parser(__doc__)
+    parser.option("--spheres", 1_048_576)
+    parser.option("--packing-fraction", 0.5)
+    parser.option("--sweeps", 100_000)
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
     options = script.parse(parser, "endurance", {"spheres": 4096, "sweeps": 500}, draw=False)
     settings = {"seed": options.seed, "device": options.device}
     start = random_sphere_packing(options.spheres, options.packing_fraction, **settings)

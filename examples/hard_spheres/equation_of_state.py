@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import argparse
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from manymove import HardSpheres, random_sphere_packing, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import fluid_factor, literature_pressure, solid_factor
-from manymove.jobs.figures import new_panels, write_picture
 
 FLUID = [0.1, 0.2, 0.3, 0.4, 0.45, 0.49]
 CRYSTAL = [0.545, 0.57, 0.6]
@@ -99,8 +98,9 @@ def pooled(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def plot(picture: Path, reports: list[dict[str, Any]]) -> None:
-    figure, panels = new_panels((6.4, 6.0), (2, 1), sharex=True, height_ratios=(2, 1))
+def draw(reports: list[dict[str, Any]]) -> Figure:
+    figure = Figure(figsize=(6.4, 6.0), layout="constrained")
+    panels = figure.subplots(2, 1, squeeze=False, sharex=True, height_ratios=(2, 1))
     above, below = panels[:, 0]
     rows = pooled(reports)
     for start, color, name, factor in (
@@ -124,27 +124,25 @@ def plot(picture: Path, reports: list[dict[str, Any]]) -> None:
     above.set(ylabel=r"$P^* = \beta P d^3$", title=f"{reports[0]['spheres']:,} hard spheres")
     below.set(xlabel=r"packing fraction $\phi$", ylabel="deviation (0.1 %)")
     above.legend(fontsize=8)
-    write_picture(picture, figure, dpi=110)
+    return figure
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--spheres", type=int, default=65536)
-    parser.add_argument("--fluid", type=float, nargs="*", default=FLUID)
-    parser.add_argument("--crystal", type=float, nargs="*", default=CRYSTAL)
-    parser.add_argument("--sweeps", type=int, default=100_000)
-    parser.add_argument("--equilibrate", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser = script.Parser(__doc__)
+    parser.option("--spheres", 65536)
+    parser.option("--fluid", FLUID, nargs="*")
+    parser.option("--crystal", CRYSTAL, nargs="*")
+    parser.option("--sweeps", 100_000)
+    parser.option("--equilibrate", 10_000)
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
     quick = {
         "spheres": 864, "fluid": [0.2, 0.4], "crystal": [0.57], "sweeps": 2000, "equilibrate": 200
     }  # fmt: skip
     options = script.parse(parser, "equation_of_state", quick)
     script.fractions(options, "fluid", "crystal")
     reports = script.read(options) if options.draw else [run(options)]
-    plot(options.output / "picture.png", reports)
-    print(f"results in {options.output}/")
+    script.picture(options, draw(reports))
 
 
 if __name__ == "__main__":

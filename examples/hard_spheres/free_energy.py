@@ -16,15 +16,14 @@ from __future__ import annotations
 
 import argparse
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from manymove import EinsteinCrystal, Estimate, HardSpheres, fcc_packing, script
 from manymove.analysis import WidomInsertions
 from manymove.hard_particles import extrapolated
-from manymove.jobs.figures import new_panels, write_picture
 
 PUBLISHED = Estimate(4.9590, 2e-4)
 PACKING_FRACTION = 1.04086 * math.pi / 6
@@ -85,8 +84,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     return script.save(options, {"results": rows, "infinite": infinite, "insertions": fluids})
 
 
-def plot(picture: Path, report: dict[str, Any]) -> None:
-    figure, panels = new_panels((9.0, 3.6), (1, 2))
+def draw(report: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+    panels = figure.subplots(1, 2, squeeze=False)
     crystal, fluid = panels[0]
     for color, reference in zip(("C0", "C3"), report["references"], strict=False):
         rows = [row for row in report["results"] if row["reference"] == reference]
@@ -110,34 +110,29 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
     fluid.set(xlabel=r"packing fraction $\phi$", ylabel=r"$\Delta\mu_\mathrm{ex} / kT$")
     for axes in (crystal, fluid):
         axes.legend(fontsize=8)
-    write_picture(picture, figure, dpi=110)
+    return figure
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", type=int, nargs="+", default=[108, 256, 500])
-    parser.add_argument(
-        "--references", nargs="+", choices=("molecule", "crystal"), default=["crystal"]
-    )
-    parser.add_argument("--sweeps", type=int, default=20_000, help="of each spring constant")
-    parser.add_argument("--equilibrate", type=int, default=2000)
-    parser.add_argument("--spheres", type=int, default=1372, help="in the fluid")
-    parser.add_argument("--fluids", type=int, default=6, help="number of packing fractions")
-    parser.add_argument("--insertion-sweeps", type=int, default=2000, help="of each of them")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser = script.Parser(__doc__)
+    parser.option("--sizes", [108, 256, 500])
+    parser.option("--references", ["crystal"], choices=("molecule", "crystal"))
+    parser.option("--sweeps", 20_000, "of each spring constant")
+    parser.option("--equilibrate", 2000)
+    parser.option("--spheres", 1372, "in the fluid")
+    parser.option("--fluids", 6, "number of packing fractions")
+    parser.option("--insertion-sweeps", 2000, "of each of them")
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
     quick = {
         "sizes": [32, 108], "sweeps": 200, "equilibrate": 50, "spheres": 256, "fluids": 2,
         "insertion_sweeps": 100,
     }  # fmt: skip
-    options = script.parse(parser, "free_energy", quick)
+    options = script.parse(parser, "free_energy", quick, draw=draw)
     script.at_least(options, fluids=0, sweeps=100)
     if len(set(options.sizes)) < len(options.sizes):
         parser.error("--sizes has a number twice")
-    report = script.read(options)[0] if options.draw else run(options)
-    plot(options.output / "picture.png", report)
-    print(f"results in {options.output}/")
+    script.picture(options, draw(run(options)))
 
 
 if __name__ == "__main__":

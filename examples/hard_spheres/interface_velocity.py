@@ -31,11 +31,11 @@ from typing import Any
 import numpy as np
 from coexistence import density, slab
 from crystallization import crystalline
+from matplotlib.figure import Figure
 
 from manymove import Grid, HardSpheres, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import fluid_factor, published, solid_factor
-from manymove.jobs.figures import new_panels
 
 PRESSURES = [11.2, 11.4, 11.6, 11.8]
 LEFT_OUT = 0.25  # of each run, while the interfaces form
@@ -193,10 +193,10 @@ def show(report: dict[str, Any]) -> None:
     print(f"published: {with_error(value, error)}")
 
 
-def plot(options: argparse.Namespace, report: dict[str, Any]) -> None:
+def draw(report: dict[str, Any]) -> Figure:
     rows = report["results"]
-    figure, panels = new_panels((7.0, 6.5), (2, 1))
-    top, bottom = panels[:, 0]
+    figure = Figure(figsize=(7.0, 6.5), layout="constrained")
+    top, bottom = figure.subplots(2, 1)
     for row in rows:
         label = f"$P^*$ = {row['pressure']:g}" if row["seed"] == 1 else None
         color = f"C{sorted({r['pressure'] for r in rows}).index(row['pressure'])}"
@@ -220,34 +220,21 @@ def plot(options: argparse.Namespace, report: dict[str, Any]) -> None:
     bottom.axhline(0, color="k", lw=0.5)
     bottom.set(xlabel="$P^*$", ylabel=r"velocity of an interface in $10^{-6}\,d$ / sweep")
     bottom.legend(fontsize=8)
-    script.picture(options, figure)
+    return figure
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pressures", type=float, nargs="+", default=PRESSURES)
-    parser.add_argument("--seeds", type=int, default=2, help="runs at each pressure (default 2)")
-    parser.add_argument(
-        "--cells", type=int, default=12, help="unit cells of the slab along x and y (default 12)"
-    )
-    parser.add_argument(
-        "--length", type=int, default=10, help="unit cells of the slab along z (default 10)"
-    )
-    parser.add_argument(
-        "--sweeps", type=int, default=4_000_000, help="largest length of a run (default 4000000)"
-    )
-    parser.add_argument(
-        "--every", type=int, default=20_000, help="sweeps between two points (default 20000)"
-    )
-    parser.add_argument(
-        "--equilibrate", type=int, default=4000, help="equilibration in sweeps (default 4000)"
-    )
-    parser.add_argument(
-        "--seconds", type=float, help="time in seconds after which a run ends (default no limit)"
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="simultaneous runs (default 1)")
-    parser.add_argument("--device", default="auto")
+    parser = script.Parser(__doc__)
+    parser.option("--pressures", PRESSURES)
+    parser.option("--seeds", 2, "runs at each pressure (default 2)")
+    parser.option("--cells", 12, "unit cells of the slab along x and y (default 12)")
+    parser.option("--length", 10, "unit cells of the slab along z (default 10)")
+    parser.option("--sweeps", 4_000_000, "largest length of a run (default 4000000)")
+    parser.option("--every", 20_000, "sweeps between two points (default 20000)")
+    parser.option("--equilibrate", 4000, "equilibration in sweeps (default 4000)")
+    parser.option("--seconds", float, "time in seconds after which a run ends (default no limit)")
+    parser.option("--jobs", 1, "simultaneous runs (default 1)")
+    parser.option("--device", "auto")
     quick = {
         "pressures": [10.5, 12.5], "cells": 4, "length": 6, "sweeps": 1600, "every": 200,
         "equilibrate": 400, "seeds": 1,
@@ -256,7 +243,7 @@ def main() -> None:
     script.at_least(options, seeds=1, sweeps=1)
     report = script.read(options)[0] if options.draw else run(options)
     show(report)
-    plot(options, report)
+    script.picture(options, draw(report))
 
 
 if __name__ == "__main__":

@@ -19,16 +19,15 @@ import math
 import time
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from swap_moves import compressed, diameters
 
 from manymove import Grid, HardSpheres, ReplicaExchange, Replicas, Start, script
 from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import with_error
-from manymove.jobs.figures import new_panels, write_picture
 
 PRESSURES = [30.0, 31.0, 32.0]
 STARTS = [0.5975, 0.603]
@@ -103,9 +102,10 @@ def table(report: dict[str, Any]) -> None:
     print(f"{trips} round trips in {report['sweeps']:,.0f} sweeps{text}")
 
 
-def plot(picture: Path, report: dict[str, Any]) -> None:
+def draw(report: dict[str, Any]) -> Figure:
     rows = report["results"]
-    figure, panels = new_panels((8.0, 3.6), (1, 2))
+    figure = Figure(figsize=(8.0, 3.6), layout="constrained")
+    panels = figure.subplots(1, 2, squeeze=False)
     left, right = panels[0]
     pressures = [row["pressure"] for row in rows]
     left.errorbar(
@@ -116,30 +116,26 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
     middles = [(a + b) / 2 for a, b in pairwise(pressures)]
     right.plot(middles, [row["exchange_acceptance"] for row in rows[:-1]], "s-", ms=4, lw=1)
     right.set(xlabel=r"pressure $P^*$", ylabel="acceptance of exchanges", ylim=(0, 1))
-    write_picture(picture, figure, dpi=110)
+    return figure
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--spheres", type=int, default=400)
-    parser.add_argument("--pressures", type=float, nargs="+", default=PRESSURES)
-    parser.add_argument(
-        "--starts", type=float, nargs=2, default=STARTS, help="packing fractions at both ends"
-    )
-    parser.add_argument("--exchange-every", type=float, default=10, help="sweeps")
-    parser.add_argument("--equilibrate", type=float, default=1500, help="sweeps")
-    parser.add_argument("--sweeps", type=float, default=12_000, help="of the measurement")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--threads", type=int, help="CPU threads (default all cores)")
+    parser = script.Parser(__doc__)
+    parser.option("--spheres", 400)
+    parser.option("--pressures", PRESSURES)
+    parser.option("--starts", STARTS, "packing fractions at both ends", nargs=2)
+    parser.option("--exchange-every", 10, "sweeps", type=float)
+    parser.option("--equilibrate", 1500, "sweeps", type=float)
+    parser.option("--sweeps", 12_000, "of the measurement", type=float)
+    parser.option("--seed", 1)
+    parser.option("--device", "cpu")
+    parser.option("--threads", int, "CPU threads (default all cores)")
     quick = {"spheres": 300, "pressures": [5.0, 5.2, 5.4], "starts": [0.4, 0.4], "equilibrate": 100,
              "sweeps": 200, "exchange_every": 10}  # fmt: skip
     options = script.parse(parser, "replica_exchange", quick)
     report = script.read(options)[0] if options.draw else run(options)
     table(report)
-    plot(options.output / "picture.png", report)
-    print(f"results in {options.output}/")
+    script.picture(options, draw(report))
 
 
 if __name__ == "__main__":

@@ -28,15 +28,14 @@ import math
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from sequential import SequentialSpheres
 
 from manymove import Grid, HardSpheres, Start, script
 from manymove.analysis.notation import with_error
-from manymove.jobs.figures import new_panels, write_picture
 
 RATIO = 2.219  # of the largest and the smallest diameter
 PACKING_FRACTIONS = [0.50, 0.53, 0.55, 0.57, 0.58, 0.59, 0.60, 0.61]
@@ -268,8 +267,9 @@ def table(report: dict[str, Any]) -> None:
             )
 
 
-def plot(picture: Path, report: dict[str, Any]) -> None:
-    figure, panels = new_panels((9.0, 3.8), (1, 2))
+def draw(report: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(9.0, 3.8), layout="constrained")
+    panels = figure.subplots(1, 2, squeeze=False)
     left, right = panels[0]
     results = report["results"]
     kinds = [(method, swaps) for method in METHODS for swaps in (False, True)]
@@ -300,33 +300,27 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
     left.legend(fontsize=7)
     right.axhline(1 / math.e, color="k", lw=0.8, ls=":")
     right.set(xscale="log", xlabel=r"time, $N$ trials", ylabel=r"$F_s(k, t)$", ylim=(0, 1))
-    write_picture(picture, figure, dpi=110)
+    return figure
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--spheres", type=int, default=1000)
-    parser.add_argument("--packing-fractions", type=float, nargs="+", default=PACKING_FRACTIONS)
-    parser.add_argument("--only", choices=["swaps", "none"], help="with or without swap moves only")
-    parser.add_argument(
-        "--method", choices=METHODS, default="checkerboard", help="order of the trials"
+    parser = script.Parser(__doc__)
+    parser.option("--spheres", 1000)
+    parser.option("--packing-fractions", PACKING_FRACTIONS)
+    parser.option("--only", str, "with or without swap moves only", choices=["swaps", "none"])
+    parser.option("--method", "checkerboard", "order of the trials", choices=METHODS)
+    parser.option("--replicas", 2, "independent starts")
+    parser.option("--equilibrate", 10_000, "sweeps with swap moves", type=float)
+    parser.option("--relaxations", 40, "length of a run", type=float)
+    parser.option("--sweeps", 1_000_000, "of a run, at most", type=float)
+    parser.option("--seconds", 600, "of a run, at most", type=float)
+    parser.option("--every", 10, "sweeps between configurations", type=float)
+    parser.option("--jobs", 2, "runs that go side by side")
+    parser.option("--seed", 1)
+    parser.option(
+        "--moves-per-cell", 4, "moves per cell; more of them are faster on a GPU, with fewer swaps"
     )
-    parser.add_argument("--replicas", type=int, default=2, help="independent starts")
-    parser.add_argument("--equilibrate", type=float, default=10_000, help="sweeps with swap moves")
-    parser.add_argument("--relaxations", type=float, default=40, help="length of a run")
-    parser.add_argument("--sweeps", type=float, default=1_000_000, help="of a run, at most")
-    parser.add_argument("--seconds", type=float, default=600, help="of a run, at most")
-    parser.add_argument("--every", type=float, default=10, help="sweeps between configurations")
-    parser.add_argument("--jobs", type=int, default=2, help="runs that go side by side")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--moves-per-cell",
-        type=int,
-        default=4,
-        help="moves per cell; more of them are faster on a GPU, with fewer swaps",
-    )
-    parser.add_argument("--device", default="cpu", help="of the measurement")
+    parser.option("--device", "cpu", "of the measurement")
     quick = {"spheres": 400, "packing_fractions": [0.45, 0.5], "equilibrate": 300, "seconds": 5,
              "replicas": 1}  # fmt: skip
     options = script.parse(parser, "swap_moves", quick)
@@ -341,8 +335,7 @@ def main() -> None:
     else:
         report = run(options)
     table(report)
-    plot(options.output / "picture.png", report)
-    print(f"results in {options.output}/")
+    script.picture(options, draw(report))
 
 
 if __name__ == "__main__":

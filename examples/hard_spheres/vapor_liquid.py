@@ -20,14 +20,13 @@ from __future__ import annotations
 
 import argparse
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from manymove import Estimate, GibbsEnsemble, HardSpheres, script
 from manymove.hard_particles import vapor_liquid
-from manymove.jobs.figures import new_panels, write_picture
 from manymove.steps import Step
 
 CRITICAL = 0.3079, 1.2172  # density and temperature
@@ -99,8 +98,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     return script.save(options, {"results": found, "gibbs_ensemble": both})
 
 
-def plot(picture: Path, report: dict[str, Any]) -> None:
-    figure, panels = new_panels((9.0, 3.6), (1, 2))
+def draw(report: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+    panels = figure.subplots(1, 2, squeeze=False)
     curve, pressures = panels[0]
     found = report["results"]
     T = np.array(found["temperatures"])
@@ -132,39 +132,34 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
     pressures.set(xlabel="$1/T^*$", ylabel=r"$P d^3/\epsilon$", yscale="log")
     curve.legend(fontsize=8, loc="lower center")
     pressures.legend(fontsize=8)
-    write_picture(picture, figure, dpi=110)
+    return figure
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--temperatures", type=float, nargs="+", default=[1.0, 1.05, 1.1, 1.15])
-    parser.add_argument("--edge", type=float, default=7.3, help="of the box, in diameters")
-    parser.add_argument(
-        "--scan-fugacities", type=float, nargs="+", help="at T* = 1.2",
-        default=[0.01, 0.02, 0.03, 0.04, 0.045, 0.048, 0.05, 0.051, 0.053, 0.056],
-    )  # fmt: skip
-    parser.add_argument("--sweeps", type=int, default=16_000, help="of each run")
-    parser.add_argument("--equilibrate", type=int, default=1000)
-    parser.add_argument("--gibbs-temperatures", type=float, nargs="+", default=[1.0, 1.1])
-    parser.add_argument(
-        "--gibbs-cycles",
-        type=int,
-        default=60_000,
-        help="of a Gibbs ensemble, after an equilibration of 0.7 times as many",
+    parser = script.Parser(__doc__)
+    parser.option("--temperatures", [1.0, 1.05, 1.1, 1.15])
+    parser.option("--edge", 7.3, "of the box, in diameters")
+    parser.option(
+        "--scan-fugacities",
+        [0.01, 0.02, 0.03, 0.04, 0.045, 0.048, 0.05, 0.051, 0.053, 0.056],
+        "at T* = 1.2",
     )
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--threads", type=int)
+    parser.option("--sweeps", 16_000, "of each run")
+    parser.option("--equilibrate", 1000)
+    parser.option("--gibbs-temperatures", [1.0, 1.1])
+    parser.option(
+        "--gibbs-cycles", 60_000, "of a Gibbs ensemble, after an equilibration of 0.7 times as many"
+    )
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
+    parser.option("--threads", int)
     quick = {
         "temperatures": [1.05, 1.1], "edge": 4.6, "sweeps": 800, "equilibrate": 100,
         "scan_fugacities": [0.01, 0.03, 0.045, 0.05, 0.056], "gibbs_cycles": 200,
         "gibbs_temperatures": [1.05],
     }  # fmt: skip
-    options = script.parse(parser, "vapor_liquid_curve", quick)
-    report = script.read(options)[0] if options.draw else run(options)
-    plot(options.output / "picture.png", report)
-    print(f"results in {options.output}/")
+    options = script.parse(parser, "vapor_liquid_curve", quick, draw=draw)
+    script.picture(options, draw(run(options)))
 
 
 if __name__ == "__main__":

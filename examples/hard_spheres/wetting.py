@@ -18,16 +18,15 @@ from __future__ import annotations
 
 import argparse
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.polynomial import Polynomial, legendre
 
 from manymove import Estimate, Grid, HardSpheres, fields, script
 from manymove.analysis import estimate
 from manymove.analysis.sphere_reference import fluid_factor
-from manymove.jobs.figures import new_panels, write_picture
 
 CELL = 1.45  # edge of the cubic cells of the start in diameters
 BIN = 0.01  # of the profile in diameters
@@ -193,8 +192,9 @@ def drawn(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [rows[0], rows[len(rows) // 2], rows[-1]]
 
 
-def plot(picture: Path, report: dict[str, Any]) -> None:
-    figure, panels = new_panels((9.0, 3.6), (1, 2))
+def draw(report: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+    panels = figure.subplots(1, 2, squeeze=False)
     profiles, curves = panels[0]
     rows = report["results"]
     for color, row in enumerate(drawn(rows)):
@@ -218,36 +218,31 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
     curves.set(xlabel=r"density $\rho d^3$", ylabel=r"$\gamma d^2 / kT$")
     for axes in (profiles, curves):
         axes.legend(fontsize=8)
-    write_picture(picture, figure, dpi=110)
+    return figure
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--densities", type=float, nargs="+",
-        default=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8],
-        help="mean densities between the walls",
-    )  # fmt: skip
-    parser.add_argument("--cells", type=int, default=8, help="along the edge of a wall, of 1.45 d")
-    parser.add_argument("--width", type=float, default=16.0, help="accessible to the centers")
-    parser.add_argument("--equilibrate", type=int, default=5000)
-    parser.add_argument("--sweeps", type=int, default=200_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser = script.Parser(__doc__)
+    parser.option(
+        "--densities", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8], "mean densities between the walls"
+    )
+    parser.option("--cells", 8, "along the edge of a wall, of 1.45 d")
+    parser.option("--width", 16.0, "accessible to the centers")
+    parser.option("--equilibrate", 5000)
+    parser.option("--sweeps", 200_000)
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
     quick = {
         "densities": [0.2, 0.4, 0.6, 0.7], "cells": 4, "width": 12.0, "equilibrate": 200,
         "sweeps": 2000,
     }  # fmt: skip
-    options = script.parse(parser, "wetting", quick)
+    options = script.parse(parser, "wetting", quick, draw=draw)
     script.at_least(options, cells=3, width=4 * BULK, equilibrate=0, sweeps=1000)
     if not all(0 < each <= 0.9 for each in options.densities):
         parser.error("--densities must be positive and at most 0.9")
     if len(set(options.densities)) < max(TERMS, len(options.densities)):
         parser.error(f"--densities must be at least {TERMS} numbers, all different")
-    report = script.read(options)[0] if options.draw else run(options)
-    plot(options.output / "picture.png", report)
-    print(f"results in {options.output}/")
+    script.picture(options, draw(run(options)))
 
 
 if __name__ == "__main__":

@@ -189,16 +189,16 @@ def draw(records: list[dict]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--integrator", choices=[*ATTACH, "both"], default="manymove")
-    parser.add_argument("--area", type=float, default=1.31, help="per lipid")
-    parser.add_argument("--edge", type=float, default=9.0, help="of the membrane")
-    parser.add_argument("--height", type=float, default=14.0, help="of the box")
-    parser.add_argument("--equilibrate", type=int, default=4000, help="steps before")
-    parser.add_argument("--steps", type=int, default=20000, help="steps of the measurement")
-    parser.add_argument("--period", type=int, default=20, help="steps between two pressures")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", choices=["auto", "cpu", "gpu"], default="auto")
+    parser = script.Parser(__doc__)
+    parser.option("--integrator", "manymove", choices=[*ATTACH, "both"])
+    parser.option("--area", 1.31, "per lipid")
+    parser.option("--edge", 9.0, "of the membrane")
+    parser.option("--height", 14.0, "of the box")
+    parser.option("--equilibrate", 4000, "steps before")
+    parser.option("--steps", 20000, "steps of the measurement")
+    parser.option("--period", 20, "steps between two pressures")
+    parser.option("--seed", 1)
+    parser.option("--device", "auto", choices=["auto", "cpu", "gpu"])
     quick = {"edge": 7.0, "height": 11.0, "equilibrate": 100, "steps": 640}
     options = script.parse(parser, "hoomd_bilayer", quick)
     if options.draw:

@@ -173,17 +173,17 @@ def draw(records: list[dict]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = script.Parser(__doc__)
     parser.add_argument("start", nargs="?", type=Path, help="GSD file; a lattice is made without")
-    parser.add_argument("--integrator", choices=[*ATTACH, "both"], default="manymove")
-    parser.add_argument("--particles", type=int, default=1024, help="of the lattice")
-    parser.add_argument("--packing-fraction", type=float, default=0.65, help="of the lattice")
-    parser.add_argument("--displacement", type=float, default=0.16, help="in diameters")
-    parser.add_argument("--equilibrate", type=int, default=2000, help="steps before the log")
-    parser.add_argument("--steps", type=int, default=4000, help="steps with the log")
-    parser.add_argument("--period", type=int, default=5, help="steps between two pressures")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", choices=["auto", "cpu", "gpu"], default="auto")
+    parser.option("--integrator", "manymove", choices=[*ATTACH, "both"])
+    parser.option("--particles", 1024, "of the lattice")
+    parser.option("--packing-fraction", 0.65, "of the lattice")
+    parser.option("--displacement", 0.16, "in diameters")
+    parser.option("--equilibrate", 2000, "steps before the log")
+    parser.option("--steps", 4000, "steps with the log")
+    parser.option("--period", 5, "steps between two pressures")
+    parser.option("--seed", 1)
+    parser.option("--device", "auto", choices=["auto", "cpu", "gpu"])
     quick = {"particles": 256, "equilibrate": 100, "steps": 200}
     options = script.parse(parser, "hoomd_hard_disks", quick)
     if options.draw:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two sizes of hard spheres in HOOMD-blue: the same simulation with hoomd.manymove and with
-hoomd.hpmc.
+"""Two sizes of hard spheres in HOOMD-blue, with hoomd.manymove and with hoomd.hpmc.
 
 Makes a random mixture, equilibrates, records the pressure, prints its mean and draws it against the
 time step, next to the equation of state of Boublik and of Mansoori et al.
@@ -135,16 +134,16 @@ def draw(records: list[dict]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
-    parser.add_argument("--integrator", nargs="+", choices=[*ATTACH], default=["updater"])
-    parser.add_argument("--particles", type=int, default=1000)
-    parser.add_argument("--packing-fraction", type=float, default=0.4)
-    parser.add_argument("--displacement", type=float, default=0.14, help="maximum, along each axis")
-    parser.add_argument("--equilibrate", type=int, default=200, help="steps before the record")
-    parser.add_argument("--steps", type=int, default=2000, help="steps with the record")
-    parser.add_argument("--period", type=int, default=2, help="steps between two pressures")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", choices=["auto", "cpu", "gpu"], default="auto")
+    parser = script.Parser(__doc__)
+    parser.option("--integrator", ["updater"], choices=[*ATTACH])
+    parser.option("--particles", 1000)
+    parser.option("--packing-fraction", 0.4)
+    parser.option("--displacement", 0.14, "maximum, along each axis")
+    parser.option("--equilibrate", 200, "steps before the record")
+    parser.option("--steps", 2000, "steps with the record")
+    parser.option("--period", 2, "steps between two pressures")
+    parser.option("--seed", 1)
+    parser.option("--device", "auto", choices=["auto", "cpu", "gpu"])
     quick = {"particles": 256, "equilibrate": 50, "steps": 100}
     options = script.parse(parser, "hoomd_hard_spheres", quick)
     if options.draw:

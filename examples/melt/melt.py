@@ -9,7 +9,6 @@ beads along a chain. Kremer and Grest found a bond length of 0.97.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import subprocess
 from pathlib import Path
@@ -93,13 +92,11 @@ def draw(report: dict, folder: Path | None) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--steps", type=int, default=10000, help="Steps after the settling (at least 2000)."
-    )
-    parser.add_argument("--settle", type=int, default=2000, help="Steps before the averages.")
-    parser.add_argument("--ranks", type=int, default=1, help="MPI processes.")
-    parser.add_argument("--threads", type=int, default=1, help="Threads of each process.")
+    parser = script.Parser(__doc__)
+    parser.option("--steps", 10000, "Steps after the settling (at least 2000).")
+    parser.option("--settle", 2000, "Steps before the averages.")
+    parser.option("--ranks", 1, "MPI processes.")
+    parser.option("--threads", 1, "Threads of each process.")
     options = script.parse(parser, "melt", {"steps": 2000, "settle": 100})
     # Two rows of averages, and two frames.
     script.at_least(options, steps=2000, settle=0, ranks=1)

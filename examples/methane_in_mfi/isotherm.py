@@ -221,20 +221,21 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument(
-        "--force-fields", nargs="+", choices=FORCE_FIELDS, default=list(FORCE_FIELDS),
-        help="Force fields to compare (default all).",
-    )  # fmt: skip
-    parser.add_argument("--raspa", type=Path, metavar="FILE", help="Add RASPA3 to this summary.")
-    parser.add_argument("--systems", type=int, default=1056)
-    parser.add_argument("--steps", type=int, default=100000,
-                        help="of the first equilibration round and of the measurement")  # fmt: skip
-    parser.add_argument("--insertions", type=int, default=20000, help="of test molecules")
-    parser.add_argument("--raspa-seconds", type=float, default=120.0)
-    parser.add_argument("--processes", type=int, default=None)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = script.Parser(__doc__)
+    parser.option(
+        "--force-fields",
+        list(FORCE_FIELDS),
+        "Force fields to compare (default all).",
+        choices=FORCE_FIELDS,
+    )
+    parser.option("--raspa", Path, "Add RASPA3 to this summary.", metavar="FILE")
+    parser.option("--systems", 1056)
+    parser.option("--steps", 100000, "of the first equilibration round and of the measurement")
+    parser.option("--insertions", 20000, "of test molecules")
+    parser.option("--raspa-seconds", 120.0)
+    parser.option("--processes", int)
+    parser.option("--device", "auto")
+    parser.option("--seed", 1)
     quick = {"force_fields": ["RASPA3 manual"], "systems": 16, "steps": 300, "insertions": 1000}
     options = script.parse(parser, "isotherm", quick)
     if options.draw:

@@ -9,7 +9,6 @@ proportional to the density, which is a little above 3 there because the interfa
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 from pathlib import Path
 
@@ -103,14 +102,13 @@ def draw(report: dict, dump: Path | None) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--more", type=float, nargs="+", default=[12.0, 15.0, 18.0],
-                        help="Repulsion of different species minus 25.")  # fmt: skip
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--settle", type=int, default=10000, help="Steps before the profile.")
-    parser.add_argument("--steps", type=int, default=60000, help="Steps of the profile.")
-    parser.add_argument("--blocks", type=int, default=20, help="Number of blocks of the profile.")
-    parser.add_argument("--ranks", type=int, default=1)
+    parser = script.Parser(__doc__)
+    parser.option("--more", [12.0, 15.0, 18.0], "Repulsion of different species minus 25.")
+    parser.option("--seed", 1)
+    parser.option("--settle", 10000, "Steps before the profile.")
+    parser.option("--steps", 60000, "Steps of the profile.")
+    parser.option("--blocks", 20, "Number of blocks of the profile.")
+    parser.option("--ranks", 1)
     quick = {"more": [12.0], "settle": 500, "steps": 2000, "blocks": 5}
     options = script.parse(parser, "mixing", quick)
     if options.draw:

@@ -81,26 +81,20 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--pressures", type=float, nargs="+", help="Pressures in bar.",
-                        default=[0.0001, 0.0005, 0.0023, 0.0111, 0.1, 1.0])  # fmt: skip
-    parser.add_argument("--systems", type=int, default=64, help="Number of independent systems.")
-    parser.add_argument("--steps", type=int, default=20000, help="Steps per pressure.")
-    parser.add_argument("--insertions", type=int, default=2000, help="Number of test molecules.")
-    parser.add_argument("--trials", type=int, default=16, help="Trials of each bead.")
-    parser.add_argument("--cutoff", type=float, default=12.0, help="Cutoff in angstrom.")
-    parser.add_argument("--spacing", type=float, default=0.2, help="Spacing of the grid.")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = script.Parser(__doc__)
+    parser.option("--pressures", [0.0001, 0.0005, 0.0023, 0.0111, 0.1, 1.0], "Pressures in bar.")
+    parser.option("--systems", 64, "Number of independent systems.")
+    parser.option("--steps", 20000, "Steps per pressure.")
+    parser.option("--insertions", 2000, "Number of test molecules.")
+    parser.option("--trials", 16, "Trials of each bead.")
+    parser.option("--cutoff", 12.0, "Cutoff in angstrom.")
+    parser.option("--spacing", 0.2, "Spacing of the grid.")
+    parser.option("--device", "auto")
+    parser.option("--seed", 1)
     quick = {"systems": 4, "steps": 20, "insertions": 5, "pressures": [0.001], "cutoff": 9.5,
              "spacing": 0.5}  # fmt: skip
-    options = script.parse(parser, "n_butane_in_mfi", quick)
-    if options.draw:
-        result = script.read(options)[0]
-    else:
-        result = script.save(
-            options, {"fields": {name: isotherm(name, options) for name in FIELDS}}
-        )
+    options = script.parse(parser, "n_butane_in_mfi", quick, draw=draw)
+    result = script.save(options, {"fields": {name: isotherm(name, options) for name in FIELDS}})
     script.picture(options, draw(result))
 
 

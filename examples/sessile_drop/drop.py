@@ -156,17 +156,19 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--walls", type=float, nargs="+", default=[-15, -25, -35],
-        help="Attractions A between liquid and wall; that of the liquid is -40.",
-    )  # fmt: skip
-    parser.add_argument("--edge", type=int, default=36, help="Edge of the box in lattice cells.")
-    parser.add_argument("--width", type=int, default=15, help="Edge of the first cube in cells.")
-    parser.add_argument("--settle", type=int, default=3000, help="Steps before the measurement.")
-    parser.add_argument("--steps", type=int, default=3000, help="Steps of the measurement.")
-    parser.add_argument("--frame", type=int, default=100, help="Steps between frames.")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = script.Parser(__doc__)
+    parser.option(
+        "--walls",
+        [-15, -25, -35],
+        "Attractions A between liquid and wall; that of the liquid is -40.",
+        type=float,
+    )
+    parser.option("--edge", 36, "Edge of the box in lattice cells.")
+    parser.option("--width", 15, "Edge of the first cube in cells.")
+    parser.option("--settle", 3000, "Steps before the measurement.")
+    parser.option("--steps", 3000, "Steps of the measurement.")
+    parser.option("--frame", 100, "Steps between frames.")
+    parser.option("--seed", 1)
     quick = {"walls": [-15, -35], "edge": 24, "width": 10, "settle": 400, "steps": 200, "frame": 25}
     options = script.parse(parser, "drop", quick)
     # LAMMPS writes frames in the steps that are multiples of --frame.

@@ -42,11 +42,42 @@ def run_script(main: Callable[[], None]) -> NoReturn:
     sys.exit(errors.reported(Path(sys.argv[0]).name, main))
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser of the options of a script.
+
+    Args:
+        text: docstring of the script, whose first line describes it.
+    """
+
+    def __init__(self, text: str | None) -> None:
+        super().__init__(description=(text or "").strip().partition("\n")[0])
+
+    def option(self, name: str, default: Any, text: str | None = None, **others: Any) -> None:
+        """Add an option. The type of its values is that of the default; if the default is a list,
+        the option has one value or more, and if it is False, none.
+
+        Args:
+            name: name of the option, such as "--sweeps".
+            default: default, or for an option without a default the type of its values.
+            text: help text.
+            others: other arguments of `argparse.ArgumentParser.add_argument`.
+        """
+        if default is False:
+            self.add_argument(name, action="store_true", help=text)
+            return
+        several = isinstance(default, (list, tuple))
+        first = next(iter(default), "") if several else default
+        kind = default if isinstance(default, type) else type(first)
+        given = {"type": kind, **({"nargs": "+"} if several else {}), **others}
+        default = None if isinstance(default, type) else default
+        self.add_argument(name, default=default, help=text, **given)
+
+
 def parse(
     parser: argparse.ArgumentParser,
     name: str,
     quick: dict[str, Any],
-    draw: bool = True,
+    draw: Callable[[dict[str, Any]], Any] | bool = True,
     without_a_run: tuple[str, ...] = (),
 ) -> argparse.Namespace:
     """Parse the options of a script together with those that all scripts have. A folder that has
@@ -56,7 +87,9 @@ def parse(
         parser: parser with the script's own options.
         name: name of the experiment; the default of --output is out/<name>.
         quick: values that --quick gives to the script's own options, unless they are named as well.
-        draw: whether the script can draw summaries that exist.
+        draw: function of a summary that returns a figure. With --draw the figure of the first
+            summary is written, and the script ends. With True the script draws by itself, with
+            False it cannot.
         without_a_run: names of the script's own options with which it runs nothing.
     """
     parser.add_argument(
@@ -67,7 +100,7 @@ def parse(
     parser.add_argument(
         "--quick", action="store_true", help="Make a short run of less than a minute on two cores."
     )
-    if draw:
+    if draw is not False:
         parser.add_argument(
             "--draw", type=Path, nargs="+", metavar="FILE",
             help="Draw these summaries into --output instead of running anything.",
@@ -85,6 +118,9 @@ def parse(
             f"{options.output} holds the results of an earlier run (summary.json): --overwrite "
             "replaces them, and another --output keeps them"
         )
+    if callable(draw) and options.draw:
+        picture(options, draw(read(options)[0]))
+        sys.exit()
     return options
 
 

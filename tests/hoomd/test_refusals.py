@@ -26,7 +26,7 @@ import manymove.hoomd  # noqa: E402
         ({"nselect": 4.0}, TypeError, "nselect must be an integer, got 4.0"),
         ({"sweeps_per_step": 0}, ValueError, "sweeps_per_step must be from 1 to 1000000, got 0"),
         ({"sweeps_per_step": None}, TypeError, "sweeps_per_step must be an integer, got None"),
-        ({"repair_depth": -1}, ValueError, "repair_depth must be finite and not negative, got -1"),
+        ({"repair_depth": -1}, ValueError, "repair_depth must not be negative, got -1"),
         ({"threads": 0}, ValueError, "threads must be positive"),
     ],
 )

@@ -151,3 +151,48 @@ def test_a_summary_has_the_options_as_json_has_them(tmp_path):
     found = script.save(options(tmp_path, files=files), {"results": [1]})
     assert found["files"] == ["one.json", "two.json"] and found["sizes"] == [16, 32]
     assert json.loads((tmp_path / "summary.json").read_text()) == found
+
+
+def test_an_option_has_the_type_of_its_default():
+    parser = script.Parser("First line.\n\nOther lines.")
+    assert parser.description == "First line."
+    parser.option("--sweeps", 10)
+    parser.option("--seconds", 600, type=float)
+    parser.option("--edges", [1.5], "Edges.")
+    parser.option("--starts", (1, 2), nargs=2)
+    parser.option("--files", [], type=Path)
+    parser.option("--minutes", float)
+    parser.option("--counters", False, "Whether to count.")
+    found = vars(parser.parse_args([]))
+    assert found == {
+        "sweeps": 10, "seconds": 600, "edges": [1.5], "starts": (1, 2), "files": [],
+        "minutes": None, "counters": False,
+    }  # fmt: skip
+    words = "--sweeps 3 --seconds 3 --edges 1 2 --starts 3 4 --files a --minutes 2 --counters"
+    found = vars(parser.parse_args(words.split()))
+    assert repr(found) == repr({
+        "sweeps": 3, "seconds": 3.0, "edges": [1.0, 2.0], "starts": [3, 4], "files": [Path("a")],
+        "minutes": 2.0, "counters": True,
+    })  # fmt: skip
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--sweeps", "1.5"])
+
+
+def test_summaries_are_drawn_by_the_parser_and_nothing_is_run(tmp_path, monkeypatch):
+    figure = pytest.importorskip("matplotlib.figure").Figure
+    record = tmp_path / "record.json"
+    record.write_text('{"value": 1}')
+    words = ["a.py", "--draw", str(record), "--output", str(tmp_path / "out")]
+    monkeypatch.setattr("sys.argv", words)
+    drawn = []
+
+    def draw(summary):
+        drawn.append(dict(summary))
+        return figure()
+
+    with pytest.raises(SystemExit) as end:
+        script.parse(script.Parser(None), "a", {}, draw=draw)
+    assert (end.value.code, drawn) == (None, [{"value": 1}])
+    assert (tmp_path / "out/picture.png").is_file()
+    assert not (tmp_path / "out/summary.json").exists()
+    assert script.parse(script.Parser(None), "a", {}).draw == [record]  # by the script

@@ -273,16 +273,19 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script.Parser(__doc__)
     trivalent.arguments(parser)
-    parser.add_argument(
-        "--records", nargs="*", default=[], metavar="FILE",
-        help="Records of other sizes; with --chains 0 nothing else is analyzed.",
-    )  # fmt: skip
-    options = script.parse(parser, "debye_length", {**trivalent.QUICK, "margins": [10.0, 0.0]})
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    parser.option(
+        "--records",
+        [],
+        "Records of other sizes; with --chains 0 nothing else is analyzed.",
+        type=str,
+        nargs="*",
+        metavar="FILE",
+    )
+    options = script.parse(
+        parser, "debye_length", {**trivalent.QUICK, "margins": [10.0, 0.0]}, draw=draw
+    )
     if options.chains == 0 and not options.records:
         raise ValueError("--chains is 0; there must be a chain or a record")
     found = trivalent.chains(options) if options.chains or options.run else []

@@ -185,22 +185,15 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ions", type=int, default=1024, help="Number of ions, a multiple of 4.")
-    parser.add_argument("--sweeps", type=int, default=5000, help="Number of sweeps of a chain.")
-    parser.add_argument(
-        "--equilibrate", type=int, default=50, help="Number of sweeps of the equilibration."
-    )
-    parser.add_argument(
-        "--chains", type=int, default=4, help="Number of independent chains of each scheme."
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="Number of simultaneous chains.")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = script.Parser(__doc__)
+    parser.option("--ions", 1024, "Number of ions, a multiple of 4.")
+    parser.option("--sweeps", 5000, "Number of sweeps of a chain.")
+    parser.option("--equilibrate", 50, "Number of sweeps of the equilibration.")
+    parser.option("--chains", 4, "Number of independent chains of each scheme.")
+    parser.option("--jobs", 1, "Number of simultaneous chains.")
+    parser.option("--seed", 1)
     quick = {"ions": 128, "sweeps": 200, "equilibrate": 10, "chains": 2}
-    options = script.parse(parser, "figure_1", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "figure_1", quick, draw=draw)
     script.at_least(options, chains=1, jobs=1, sweeps=20, equilibrate=0)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as threads:
         function = compiled(folder)

@@ -184,33 +184,31 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ions", type=int, default=131072, help="Number of ions, a multiple of 4.")
-    parser.add_argument(
-        "--precisions", nargs="+", choices=("mixed", "double"), default=["double", "mixed"]
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=0.3, help="Minimum duration of a measurement in seconds."
-    )
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser = script.Parser(__doc__)
+    parser.option("--ions", 131072, "Number of ions, a multiple of 4.")
+    parser.option("--precisions", ["double", "mixed"], choices=("mixed", "double"))
+    parser.option("--seconds", 0.3, "Minimum duration of a measurement in seconds.")
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
     parser.add_argument(
         "--no-counters",
         dest="counters",
         action="store_false",
         help="Do not read hardware counters with ncu.",
     )
-    parser.add_argument("--profile", nargs=2, metavar=("METHOD", "PRECISION"),
-                        help="Run one sweep of this method, which ncu profiles.")  # fmt: skip
+    parser.option(
+        "--profile",
+        str,
+        "Run one sweep of this method, which ncu profiles.",
+        nargs=2,
+        metavar=("METHOD", "PRECISION"),
+    )
     quick = {"ions": 512, "seconds": 0.01}
-    options = script.parse(parser, "figure_10", quick, without_a_run=("profile",))
+    options = script.parse(parser, "figure_10", quick, without_a_run=("profile",), draw=draw)
     if options.profile:
         one = chain(*options.profile, options)
         if one is not None:
             one.run(1)
-        return
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
         return
     if options.counters and shutil.which("ncu") is None:
         options.counters = False

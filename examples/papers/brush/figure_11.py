@@ -135,36 +135,30 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--ions", type=int, nargs="+", default=[1024],
-        help="Numbers of ions, multiples of 4. Only the first one runs with all edges.",
-    )  # fmt: skip
-    parser.add_argument(
-        "--edges", type=float, nargs="+", default=[0.2, 0.25, 0.3, 0.4, 0.5, 0.6],
-        help="Other edges of the cube of trial moves, in units of L.",
-    )  # fmt: skip
-    parser.add_argument("--chains", type=int, default=16, help="Number of independent chains.")
-    parser.add_argument("--sweeps", type=int, default=2000, help="Number of sweeps of a chain.")
-    parser.add_argument(
-        "--equilibrate", type=int, default=50, help="Number of sweeps of the equilibration."
+    parser = script.Parser(__doc__)
+    parser.option(
+        "--ions", [1024], "Numbers of ions, multiples of 4. Only the first one runs with all edges."
     )
-    parser.add_argument("--seed", type=int, default=1, help="Seed of the first chain.")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--threads", type=int)
-    parser.add_argument(
-        "--minutes", type=float, help="Time in minutes after which no point begins."
+    parser.option(
+        "--edges",
+        [0.2, 0.25, 0.3, 0.4, 0.5, 0.6],
+        "Other edges of the cube of trial moves, in units of L.",
     )
-    parser.add_argument(
+    parser.option("--chains", 16, "Number of independent chains.")
+    parser.option("--sweeps", 2000, "Number of sweeps of a chain.")
+    parser.option("--equilibrate", 50, "Number of sweeps of the equilibration.")
+    parser.option("--seed", 1, "Seed of the first chain.")
+    parser.option("--device", "auto")
+    parser.option("--threads", int)
+    parser.option("--minutes", float, "Time in minutes after which no point begins.")
+    parser.option(
         "--run",
+        str,
+        "Folder of a finished run of figure_12.py, which is analyzed as well.",
         metavar="FOLDER",
-        help="Folder of a finished run of figure_12.py, which is analyzed as well.",
     )
     quick = {"ions": [128], "edges": [0.5], "chains": 4, "sweeps": 200, "equilibrate": 10}
-    options = script.parse(parser, "figure_11", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "figure_11", quick, draw=draw)
     script.at_least(options, ions=4, chains=1, sweeps=20, equilibrate=0)
     wanted = [(n, EDGE) for n in options.ions] + [(options.ions[0], e) for e in options.edges]
     parts = script.Parts(options, without=("device", "threads", "run"))

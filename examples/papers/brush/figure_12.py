@@ -89,12 +89,9 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script.Parser(__doc__)
     trivalent.arguments(parser)
-    options = script.parse(parser, "figure_12", trivalent.QUICK)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "figure_12", trivalent.QUICK, draw=draw)
     found = trivalent.chains(options)
     result = {**trivalent.described(found), **analyzed(options, found)}
     summary = script.save(options, {**result, "rows": rows(options, result)})

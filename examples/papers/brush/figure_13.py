@@ -107,12 +107,9 @@ def run(
         rows: function of the options and of the fit that returns the comparisons.
         draw: function of the summary that returns the picture.
     """
-    parser = argparse.ArgumentParser(description=description)
+    parser = script.Parser(description)
     trivalent.arguments(parser)
-    options = script.parse(parser, name, trivalent.QUICK)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, name, trivalent.QUICK, draw=draw)
     found = trivalent.chains(options)
     result = far_field(options, found)
     if result["missing"]:
@@ -125,7 +122,7 @@ def run(
 
 
 def main() -> None:
-    run(__doc__.splitlines()[0], "figure_13", rows, draw)
+    run(__doc__, "figure_13", rows, draw)
 
 
 if __name__ == "__main__":

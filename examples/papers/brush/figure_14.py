@@ -89,7 +89,7 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    run(__doc__.splitlines()[0], "figure_14", rows, draw)
+    run(__doc__, "figure_14", rows, draw)
 
 
 if __name__ == "__main__":

@@ -143,24 +143,17 @@ def draw(result: dict) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ions", type=int, default=16384, help="Number of ions, a multiple of 4.")
-    parser.add_argument("--sweeps", type=int, default=1000, help="Number of sweeps of a state.")
-    parser.add_argument(
-        "--equilibrate", type=int, default=50, help="Number of sweeps of the equilibration."
-    )
-    parser.add_argument("--method", default="auto", choices=("brush", "tree", "auto"))
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--threads", type=int)
-    parser.add_argument(
-        "--minutes", type=float, help="Time in minutes after which no state begins."
-    )
+    parser = script.Parser(__doc__)
+    parser.option("--ions", 16384, "Number of ions, a multiple of 4.")
+    parser.option("--sweeps", 1000, "Number of sweeps of a state.")
+    parser.option("--equilibrate", 50, "Number of sweeps of the equilibration.")
+    parser.option("--method", "auto", choices=("brush", "tree", "auto"))
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
+    parser.option("--threads", int)
+    parser.option("--minutes", float, "Time in minutes after which no state begins.")
     quick = {"ions": 128, "sweeps": 20, "equilibrate": 2, "threads": 1}
-    options = script.parse(parser, "figure_15", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "figure_15", quick, draw=draw)
     script.at_least(options, ions=4, sweeps=2, equilibrate=0)
     parts = script.Parts(options, without=("device", "threads"))
     points = []

@@ -38,24 +38,27 @@ SHOWN = (f"{LITERAL}, eta 1", "brush, eta 1", "brush", "reduction")
 Row = dict[str, Any]
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def arguments(parser: script.Parser) -> None:
     """Add the options of the measurement."""
-    parser.add_argument(
-        "--sizes", type=int, nargs="+", metavar="N",
-        help="Numbers of ions, multiples of 4 (default: the paper's on a GPU, up to 8,192 else).",
-    )  # fmt: skip
-    parser.add_argument(
-        "--seconds", type=float, default=0.3, help="Minimum duration of a measurement in seconds."
+    parser.option(
+        "--sizes",
+        int,
+        "Numbers of ions, multiples of 4 (default: the paper's on a GPU, up to 8,192 else).",
+        nargs="+",
+        metavar="N",
     )
-    parser.add_argument(
-        "--largest-serial", type=int, default=16384, metavar="N",
-        help="Largest number of ions that one core is timed with (default 16,384).",
-    )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--minutes", type=float, help="Time in minutes after which no size begins.")
-    parser.add_argument(
-        "--times", metavar="FILE", help="Summary of figure_8.py, from which the times are read."
+    parser.option("--seconds", 0.3, "Minimum duration of a measurement in seconds.")
+    parser.option(
+        "--largest-serial",
+        16384,
+        "Largest number of ions that one core is timed with (default 16,384).",
+        metavar="N",
+    )
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
+    parser.option("--minutes", float, "Time in minutes after which no size begins.")
+    parser.option(
+        "--times", str, "Summary of figure_8.py, from which the times are read.", metavar="FILE"
     )
 
 
@@ -278,12 +281,9 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script.Parser(__doc__)
     arguments(parser)
-    options = script.parse(parser, "figure_8", QUICK)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "figure_8", QUICK, draw=draw)
     result = times(options)
     summary = script.save(options, {**result, "rows": rows(result["results"])})
     script.picture(options, draw(summary))

@@ -11,7 +11,6 @@ core, which uses SIMD instructions, is the second reference.
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 from figure_8 import LITERAL, PAPER_IONS, PAPER_SWEEP, QUICK, Row, arguments, curves, times
@@ -103,12 +102,9 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script.Parser(__doc__)
     arguments(parser)
-    options = script.parse(parser, "figure_9", QUICK)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "figure_9", QUICK, draw=draw)
     result = times(options)
     found = speeds(result.pop("results"))
     summary = script.save(options, {**result, "speeds": found, "rows": rows(found)})

@@ -11,7 +11,6 @@ and 4, and 256 for 2 and 1.
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 from figure_8 import LITERAL, QUICK, Row, arguments, curve, times
@@ -88,12 +87,9 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script.Parser(__doc__)
     arguments(parser)
-    options = script.parse(parser, "table_1", QUICK)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "table_1", QUICK, draw=draw)
     result = times(options)
     found = table(result.pop("results"))
     summary = script.save(options, {**result, "table": found, "rows": rows(found)})

@@ -60,33 +60,29 @@ class Chain:
     correlations: dict[float, PairCorrelations]
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def arguments(parser: script.Parser) -> None:
     """Add the options of the chains."""
-    parser.add_argument("--ions", type=int, default=16384, help="Number of ions, a multiple of 4.")
-    parser.add_argument("--sweeps", type=int, default=2000, help="Number of sweeps of a chain.")
-    parser.add_argument("--chains", type=int, default=2, help="Number of independent chains.")
-    parser.add_argument(
-        "--equilibrate", type=int, default=50, help="Number of sweeps of the equilibration."
+    parser.option("--ions", 16384, "Number of ions, a multiple of 4.")
+    parser.option("--sweeps", 2000, "Number of sweeps of a chain.")
+    parser.option("--chains", 2, "Number of independent chains.")
+    parser.option("--equilibrate", 50, "Number of sweeps of the equilibration.")
+    parser.option("--every", 4, "Number of sweeps between samples of g(r).")
+    parser.option(
+        "--margins",
+        [MARGIN],
+        "Bare Debye lengths from the wall within which no ion is counted (default 10).",
     )
-    parser.add_argument(
-        "--every", type=int, default=4, help="Number of sweeps between samples of g(r)."
-    )
-    parser.add_argument(
-        "--margins", type=float, nargs="+", default=[MARGIN],
-        help="Bare Debye lengths from the wall within which no ion is counted (default 10).",
-    )  # fmt: skip
-    parser.add_argument("--method", default="auto", choices=("brush", "tree", "auto"))
-    parser.add_argument("--precision", choices=("mixed", "double"))
-    parser.add_argument("--seed", type=int, default=1, help="Seed of the first chain.")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--threads", type=int)
-    parser.add_argument(
-        "--minutes", type=float, help="Time in minutes after which no chain begins."
-    )
-    parser.add_argument(
+    parser.option("--method", "auto", choices=("brush", "tree", "auto"))
+    parser.option("--precision", str, choices=("mixed", "double"))
+    parser.option("--seed", 1, "Seed of the first chain.")
+    parser.option("--device", "auto")
+    parser.option("--threads", int)
+    parser.option("--minutes", float, "Time in minutes after which no chain begins.")
+    parser.option(
         "--run",
+        str,
+        "Folder of a finished run of another figure, whose chains are analyzed.",
         metavar="FOLDER",
-        help="Folder of a finished run of another figure, whose chains are analyzed.",
     )
 
 

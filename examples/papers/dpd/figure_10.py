@@ -191,25 +191,21 @@ def rows(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1, help="Seed of the first run.")
-    parser.add_argument("--half", type=float, default=12.0, help="width d of one flow")
-    parser.add_argument("--width", type=float, default=8.0, help="Width of the box along x.")
-    parser.add_argument("--depth", type=float, help="Width of the box along y (default: --width).")
-    parser.add_argument("--force", type=float, default=0.01)
-    parser.add_argument("--slab", type=float, default=1.0)
-    parser.add_argument("--weight-exponent", type=float, default=1.0)
-    parser.add_argument("--settle", type=int, default=2000, help="Steps before the flow starts.")
-    parser.add_argument("--times", default="4,8,20,40,80,200")
-    parser.add_argument(
-        "--paper", action="store_true", help="Use the paper's box and times, with a force of 4e-4."
-    )
-    parser.add_argument(
-        "--device", default="auto", help="Device; on a GPU with run_style manymove/verlet."
-    )
-    parser.add_argument("--ranks", type=int, default=1, help="MPI ranks on a CPU.")
-    parser.add_argument("--minutes", type=float, help="Time in minutes after which no run begins.")
+    parser = script.Parser(__doc__)
+    parser.option("--runs", 10)
+    parser.option("--seed", 1, "Seed of the first run.")
+    parser.option("--half", 12.0, "width d of one flow")
+    parser.option("--width", 8.0, "Width of the box along x.")
+    parser.option("--depth", float, "Width of the box along y (default: --width).")
+    parser.option("--force", 0.01)
+    parser.option("--slab", 1.0)
+    parser.option("--weight-exponent", 1.0)
+    parser.option("--settle", 2000, "Steps before the flow starts.")
+    parser.option("--times", "4,8,20,40,80,200")
+    parser.option("--paper", False, "Use the paper's box and times, with a force of 4e-4.")
+    parser.option("--device", "auto", "Device; on a GPU with run_style manymove/verlet.")
+    parser.option("--ranks", 1, "MPI ranks on a CPU.")
+    parser.option("--minutes", float, "Time in minutes after which no run begins.")
     if parser.parse_known_args()[0].paper:
         parser.set_defaults(**PAPER)
     quick = {
@@ -220,9 +216,8 @@ def parse() -> argparse.Namespace:
         "device": "cpu",
         "settle": 200,
     }
-    options = script.parse(parser, "figure_10", quick)
-    if not options.draw:
-        script.need(parser, "scipy")
+    options = script.parse(parser, "figure_10", quick, draw=draw)
+    script.need(parser, "scipy")
     script.at_least(options, runs=1, ranks=1)
     if options.runs < 3:
         parser.error("--runs: the scatter of at least 3 runs is needed")
@@ -268,9 +263,6 @@ def simulate(options: argparse.Namespace, seed: int, times: list[float]) -> dict
 
 def main() -> None:
     options = parse()
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
     options.output.mkdir(parents=True, exist_ok=True)
     times = sorted(float(word) for word in options.times.split(","))
     parts = script.Parts(options, without=("runs", "device", "ranks"))

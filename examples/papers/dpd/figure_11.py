@@ -117,30 +117,18 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--densities", type=float, nargs="+", default=list(DENSITIES))
-    parser.add_argument("--cutoffs", type=float, nargs="+", default=list(CUTOFFS))
-    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="Particles.")
-    parser.add_argument("--device", default="auto", help="Device of manymove/verlet.")
-    parser.add_argument("--precision", choices=("mixed", "double"), default="mixed")
-    parser.add_argument(
-        "--ranks", type=int, default=cores(), help="MPI ranks of dpd (default: cores, at most 16)."
-    )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=0.5,
-        help="Duration of a run in seconds; it has at least 20 steps.",
-    )
-    parser.add_argument(
-        "--minutes", type=float, help="Time in minutes after which no fluid begins."
-    )
-    parser.add_argument("--seed", type=int, default=1)
+    parser = script.Parser(__doc__)
+    parser.option("--densities", list(DENSITIES))
+    parser.option("--cutoffs", list(CUTOFFS))
+    parser.option("--sizes", list(SIZES), "Particles.")
+    parser.option("--device", "auto", "Device of manymove/verlet.")
+    parser.option("--precision", "mixed", choices=("mixed", "double"))
+    parser.option("--ranks", cores(), "MPI ranks of dpd (default: cores, at most 16).")
+    parser.option("--seconds", 0.5, "Duration of a run in seconds; it has at least 20 steps.")
+    parser.option("--minutes", float, "Time in minutes after which no fluid begins.")
+    parser.option("--seed", 1)
     quick = {"densities": [3.0], "cutoffs": [1.0], "sizes": [2000], "seconds": 0.02}
-    options = script.parse(parser, "figure_11", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "figure_11", quick, draw=draw)
     script.at_least(options, sizes=1, ranks=1)
     parts = script.Parts(options)
     fluids = [

@@ -22,7 +22,7 @@ def main() -> None:
         "densities": [3.0], "cutoffs": [1.0], "sizes": [1500], "ranks": [1, 2], "device": "cpu",
         "seconds": 0.01,
     }  # fmt: skip
-    options = options_of("figure_12", __doc__.splitlines()[0], "Particles of a rank", quick)
+    options = options_of("figure_12", __doc__, "Particles of a rank", quick)
     run(options, "weak", SIZES)
 
 

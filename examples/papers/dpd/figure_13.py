@@ -21,7 +21,7 @@ def main() -> None:
         "densities": [3.0], "cutoffs": [1.0], "sizes": [3000], "ranks": [1, 2], "device": "cpu",
         "seconds": 0.01,
     }  # fmt: skip
-    options = options_of("figure_13", __doc__.splitlines()[0], "Particles in total", quick)
+    options = options_of("figure_13", __doc__, "Particles in total", quick)
     run(options, "strong", SIZES)
 
 

@@ -12,7 +12,6 @@ The paper has 134,217,728 particles and 12,400,000 steps.
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -52,18 +51,13 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script.Parser(__doc__)
     add_options(parser, "Figure 14")
-    parser.add_argument("--slab", type=float, default=2.0, help="Thickness of the slab at the cut.")
-    parser.add_argument(
-        "--pictures", type=int, default=6, help="Maximum number of frames in the picture."
-    )
-    parser.add_argument("--start-only", action="store_true", help="Only write vesicle.data.")
+    parser.option("--slab", 2.0, "Thickness of the slab at the cut.")
+    parser.option("--pictures", 6, "Maximum number of frames in the picture.")
+    parser.option("--start-only", False, "Only write vesicle.data.")
     quick = {"edge": 6.0, "steps": 200, "frame": 100, "style": "verlet"}
-    options = script.parse(parser, "figure_14", quick, without_a_run=("start_only",))
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "figure_14", quick, without_a_run=("start_only",), draw=draw)
     script.need(parser, "scipy")
     script.at_least(options, edge=4, steps=1, frame=1, pictures=2)
     if options.start_only:

@@ -11,7 +11,6 @@ in the paper: hydrophobic ones in red, and dark in the transmission pictures.
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
@@ -97,13 +96,10 @@ def draw(report: dict[str, Any], frame: Frame | None = None, beads: Any = None) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script.Parser(__doc__)
     add_options(parser, "Figure 15")
     quick = {"edge": 6.0, "steps": 200, "frame": 100, "style": "verlet"}
-    options = script.parse(parser, "figure_15", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "figure_15", quick, draw=draw)
     script.need(parser, "scipy")
     script.at_least(options, edge=4, steps=1, frame=1)
     frame = Frame((options.frames or simulate(options))[-1])

@@ -11,7 +11,6 @@ color, and other chains as shadows.
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
@@ -62,16 +61,11 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script.Parser(__doc__)
     add_options(parser, "Figure 16")
-    parser.add_argument(
-        "--pictures", type=int, default=6, help="Maximum number of frames in the picture."
-    )
+    parser.option("--pictures", 6, "Maximum number of frames in the picture.")
     quick = {"edge": 6.0, "steps": 200, "frame": 100, "style": "verlet"}
-    options = script.parse(parser, "figure_16", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "figure_16", quick, draw=draw)
     script.need(parser, "scipy")
     script.at_least(options, edge=4, steps=1, frame=1, pictures=2)
     paths = options.frames or simulate(options)

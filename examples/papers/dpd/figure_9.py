@@ -175,20 +175,15 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--particles", type=int, default=1 << 16)
-    parser.add_argument("--frames", type=int, default=8, help="Steps whose pairs are used.")
-    parser.add_argument("--melt", type=int, default=200, help="Number of steps before these.")
-    parser.add_argument("--pairs", type=int, default=1 << 20, help="Pairs of a timed call.")
-    parser.add_argument(
-        "--device", default="auto", help="Device; on a GPU with run_style manymove/verlet."
-    )
-    parser.add_argument("--seed", type=int, default=1, help="Seed of the fluid.")
+    parser = script.Parser(__doc__)
+    parser.option("--particles", 1 << 16)
+    parser.option("--frames", 8, "Steps whose pairs are used.")
+    parser.option("--melt", 200, "Number of steps before these.")
+    parser.option("--pairs", 1 << 20, "Pairs of a timed call.")
+    parser.option("--device", "auto", "Device; on a GPU with run_style manymove/verlet.")
+    parser.option("--seed", 1, "Seed of the fluid.")
     quick = {"particles": 1000, "frames": 2, "melt": 50, "pairs": 1 << 12, "device": "cpu"}
-    options = script.parse(parser, "figure_9", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "figure_9", quick, draw=draw)
     script.at_least(options, particles=200, frames=1, melt=0, pairs=1)
     noise: dict[str, list[np.ndarray]] = {"TEA of signatures": [], "Philox of tags": []}
     with tempfile.TemporaryDirectory() as folder:

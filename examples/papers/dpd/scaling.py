@@ -21,29 +21,26 @@ Row = dict[str, Any]
 
 def options_of(name: str, about: str, size: str, quick: dict[str, Any]) -> argparse.Namespace:
     """The options of both scripts; `size` is the help text of --sizes."""
-    parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--densities", type=float, nargs="+", default=list(DENSITIES))
-    parser.add_argument("--cutoffs", type=float, nargs="+", default=list(CUTOFFS))
-    parser.add_argument(
-        "--sizes", type=int, nargs="+", default=[], help=f"{size}, for each density."
+    parser = script.Parser(about)
+    parser.option("--densities", list(DENSITIES))
+    parser.option("--cutoffs", list(CUTOFFS))
+    parser.option("--sizes", [], f"{size}, for each density.", type=int)
+    parser.option(
+        "--ranks", [1, 2, 4], "MPI ranks (default 1, 2 and 4). Ranks share GPUs if there are fewer."
     )
-    parser.add_argument(
-        "--ranks", type=int, nargs="+", default=[1, 2, 4],
-        help="MPI ranks (default 1, 2 and 4). Ranks share GPUs if there are fewer.",
-    )  # fmt: skip
-    parser.add_argument("--threads", type=int, default=1, help="Threads of a rank on a CPU.")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--precision", choices=("mixed", "double"), default="mixed")
-    parser.add_argument("--seconds", type=float, default=0.3, help="Duration of a run in seconds.")
-    parser.add_argument(
-        "--minutes", type=float, help="Time in minutes after which no measurement begins."
+    parser.option("--threads", 1, "Threads of a rank on a CPU.")
+    parser.option("--device", "auto")
+    parser.option("--precision", "mixed", choices=("mixed", "double"))
+    parser.option("--seconds", 0.3, "Duration of a run in seconds.")
+    parser.option("--minutes", float, "Time in minutes after which no measurement begins.")
+    parser.option("--seed", 1)
+    parser.option(
+        "--from-record",
+        Path,
+        "Record of `python -m benchmarks scaling` to read instead of running anything.",
+        metavar="FILE",
     )
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--from-record", type=Path, metavar="FILE",
-        help="Record of `python -m benchmarks scaling` to read instead of running anything.",
-    )  # fmt: skip
-    options = script.parse(parser, name, quick)
+    options = script.parse(parser, name, quick, draw=draw)
     if options.from_record and len(options.sizes) != 1:
         parser.error("--from-record needs one number as --sizes")
     if not options.draw and not options.from_record:
@@ -161,9 +158,6 @@ def run(options: argparse.Namespace, scaling: str, sizes: dict[float, int]) -> N
         scaling: "weak" or "strong".
         sizes: particles of a rank (weak) or in total (strong), by density.
     """
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
     if options.from_record:
         results, about = recorded(options.from_record, scaling, options.sizes[0])
         options.ranks = [row["ranks"] for row in results]

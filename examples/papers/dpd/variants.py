@@ -549,45 +549,32 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--densities", type=float, nargs="+", default=[3.0, 6.0, 50.0])
-    parser.add_argument(
-        "--sizes",
-        type=int,
-        nargs="+",
-        default=[65536, 524288],
-        help="Number of particles of Table 2.",
+    parser = script.Parser(__doc__)
+    parser.option("--device", "auto")
+    parser.option("--densities", [3.0, 6.0, 50.0])
+    parser.option("--sizes", [65536, 524288], "Number of particles of Table 2.")
+    parser.option(
+        "--sizes-of-reordering",
+        [65536, 262144, 1048576, 2097152],
+        "Numbers of particles of Figure 4; Table 1 uses the last one.",
     )
-    parser.add_argument(
-        "--sizes-of-reordering", type=int, nargs="+", default=[65536, 262144, 1048576, 2097152],
-        help="Numbers of particles of Figure 4; Table 1 uses the last one.",
-    )  # fmt: skip
-    parser.add_argument(
-        "--sizes-of-sorting", type=int, nargs="+",
-        default=[2**k for k in range(12, 25, 2)], help="Numbers of keys of Figure 2.",
-    )  # fmt: skip
-    parser.add_argument(
-        "--repeats", type=int, default=5, help="Number of runs, of which the fastest one counts."
+    parser.option(
+        "--sizes-of-sorting", [2**k for k in range(12, 25, 2)], "Numbers of keys of Figure 2."
     )
-    parser.add_argument(
-        "--samples", type=int, default=2_000_000, help="Number of arguments of the functions."
-    )
-    parser.add_argument("--calls", type=int, default=100_000, help="Number of calls in a chain.")
+    parser.option("--repeats", 5, "Number of runs, of which the fastest one counts.")
+    parser.option("--samples", 2_000_000, "Number of arguments of the functions.")
+    parser.option("--calls", 100_000, "Number of calls in a chain.")
     parser.add_argument(
         "--ptx", action=argparse.BooleanOptionalAction, default=shutil.which("nvcc") is not None,
         help="Count PTX instructions, which needs nvcc.",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=1)
+    parser.option("--seed", 1)
     quick = {
         "device": "cpu", "densities": [3.0], "sizes": [2048], "sizes_of_reordering": [2048],
         "sizes_of_sorting": [4096, 16384], "repeats": 1, "samples": 10000, "calls": 1000,
         "ptx": False,
     }  # fmt: skip
-    options = script.parse(parser, "variants", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "variants", quick, draw=draw)
     script.at_least(options, sizes=32, repeats=1, samples=4, calls=1)
     report = simulate(options)
     report["rows"] = rows({**vars(options), **report})

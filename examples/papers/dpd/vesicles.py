@@ -89,21 +89,22 @@ def run_style() -> str:
     return "manymove/verlet" if resident and _core.cuda_devices() else "verlet"
 
 
-def add_options(parser: argparse.ArgumentParser, name: str) -> None:
+def add_options(parser: script.Parser, name: str) -> None:
     """The options of a simulation. `name` is the figure that is drawn."""
-    parser.add_argument(
-        "--edge", type=float, default=20.0, help="Edge of the box; 58.48 has 10^6 particles."
+    parser.option("--edge", 20.0, "Edge of the box; 58.48 has 10^6 particles.")
+    parser.option("--seed", 1)
+    parser.option("--steps", 20000)
+    parser.option("--frame", 5000, "Steps between two pictures.")
+    parser.option("--ranks", 1)
+    parser.option("--threads", 1)
+    parser.option("--style", str, "Run style (default chosen for the machine).")
+    parser.option(
+        "--frames",
+        Path,
+        f"Frames of a simulation that was run, such as chains.*.dump, for {name}.",
+        nargs="+",
+        metavar="DUMP",
     )
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=20000)
-    parser.add_argument("--frame", type=int, default=5000, help="Steps between two pictures.")
-    parser.add_argument("--ranks", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--style", help="Run style (default chosen for the machine).")
-    parser.add_argument(
-        "--frames", type=Path, nargs="+", metavar="DUMP",
-        help=f"Frames of a simulation that was run, such as chains.*.dump, for {name}.",
-    )  # fmt: skip
 
 
 def simulate(options: argparse.Namespace) -> list[Path]:

@@ -129,26 +129,21 @@ def simulate(options: argparse.Namespace, seed: int) -> tuple[list[float], list[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1, help="Seed of the first run.")
-    parser.add_argument("--weight-exponent", type=float, default=1.0)
-    parser.add_argument("--settle", type=int, default=60000, help="Steps before the profile.")
-    parser.add_argument("--steps", type=int, default=100000, help="Steps of the profile.")
-    parser.add_argument(
-        "--device", default="auto", help="Device; on a GPU with run_style manymove/verlet."
-    )
-    parser.add_argument("--ranks", type=int, default=1, help="MPI ranks on a CPU.")
-    parser.add_argument("--minutes", type=float, help="Time in minutes after which no run begins.")
+    parser = script.Parser(__doc__)
+    parser.option("--runs", 10)
+    parser.option("--seed", 1, "Seed of the first run.")
+    parser.option("--weight-exponent", 1.0)
+    parser.option("--settle", 60000, "Steps before the profile.")
+    parser.option("--steps", 100000, "Steps of the profile.")
+    parser.option("--device", "auto", "Device; on a GPU with run_style manymove/verlet.")
+    parser.option("--ranks", 1, "MPI ranks on a CPU.")
+    parser.option("--minutes", float, "Time in minutes after which no run begins.")
     quick = {"runs": 2, "settle": 200, "steps": 1000, "device": "cpu"}
-    options = script.parse(parser, "viscosity", quick)
+    options = script.parse(parser, "viscosity", quick, draw=draw)
     script.at_least(options, runs=1, ranks=1, settle=0, steps=2 * EVERY)
     for name in ("settle", "steps"):
         if getattr(options, name) % EVERY:
             parser.error(f"--{name} must be a multiple of {EVERY}")
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
     options.output.mkdir(parents=True, exist_ok=True)
     times = (options.settle * TIMESTEP, options.steps * TIMESTEP)
     flow = DoublePoiseuille(DENSITY, HALF, FORCE, TEMPERATURE, PARTICLES, *times)

@@ -15,7 +15,6 @@ between -2 and 2). For each range and degree it prints
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
@@ -46,15 +45,11 @@ def bias_and_noise(bins: int, delta_r: float, degree: int) -> tuple[float, float
 
 def main() -> None:
     """Print the table and draw it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--ranges", type=int, nargs="+", default=[20, 30, 40, 51, 64, 77, 90, 102, 128, 154],
-        help="Numbers of bins of the fit.",
-    )  # fmt: skip
-    options = script.parse(parser, "equation_6", {"ranges": [40, 77, 128]})
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    parser = script.Parser(__doc__)
+    parser.option(
+        "--ranges", [20, 30, 40, 51, 64, 77, 90, 102, 128, 154], "Numbers of bins of the fit."
+    )
+    options = script.parse(parser, "equation_6", {"ranges": [40, 77, 128]}, draw=draw)
     ranges = np.array(options.ranges)
     print("range/d  " + "".join(f"    degree {p}      " for p in DEGREES))
     print(9 * " " + "     bias  noise  " * len(DEGREES))

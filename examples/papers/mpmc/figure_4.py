@@ -200,28 +200,15 @@ def draw(reports: list[dict[str, Any]]) -> Figure:
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--sizes", type=int, nargs="+", help="Numbers of disks.",
-        default=[1024, 4096, 16384, 65536, 262144, 1048576],
-    )  # fmt: skip
-    parser.add_argument(
-        "--seconds", type=float, default=0.4, help="Minimum duration of a measurement in seconds."
+    parser = script.Parser(__doc__)
+    parser.option("--sizes", [1024, 4096, 16384, 65536, 262144, 1048576], "Numbers of disks.")
+    parser.option("--seconds", 0.4, "Minimum duration of a measurement in seconds.")
+    parser.option("--threads", 1, "Number of cores of an additional measurement.")
+    parser.option("--scan", 65536, "Number of disks for the scan of the thread blocks.")
+    parser.option(
+        "--multiple", MULTIPLE, "The number of cells along an edge is a multiple of this."
     )
-    parser.add_argument(
-        "--threads", type=int, default=1, help="Number of cores of an additional measurement."
-    )
-    parser.add_argument(
-        "--scan", type=int, default=65536, help="Number of disks for the scan of the thread blocks."
-    )
-    parser.add_argument(
-        "--multiple",
-        type=int,
-        default=MULTIPLE,
-        help="The number of cells along an edge is a multiple of this.",
-    )
-    parser.add_argument("--device", default="auto")
+    parser.option("--device", "auto")
     quick = {"sizes": [256, 576], "seconds": 0.02, "multiple": 2}
     options = script.parse(parser, "figure_4", quick)
     script.at_least(options, sizes=16, seconds=0, threads=1, multiple=2)

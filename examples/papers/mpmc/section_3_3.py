@@ -11,7 +11,6 @@ their trajectories.
 
 from __future__ import annotations
 
-import argparse
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -81,27 +80,17 @@ def draw(report: dict[str, Any]) -> Figure:
 
 def main() -> None:
     """Run, print the table, write the file."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--particles", type=int, default=65536)
-    parser.add_argument("--packing-fraction", type=float, default=0.698)
-    parser.add_argument("--sweeps", type=float, default=3e7, help="of each setting")
-    parser.add_argument("--jobs", type=int, default=1, help="settings that run side by side")
-    parser.add_argument(
-        "--settings", type=int, default=len(SETTINGS), help="only the first so many"
-    )
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=1.0,
-        help="Minimum duration of a speed measurement in seconds.",
-    )
+    parser = script.Parser(__doc__)
+    parser.option("--particles", 65536)
+    parser.option("--packing-fraction", 0.698)
+    parser.option("--sweeps", 3e7, "of each setting")
+    parser.option("--jobs", 1, "settings that run side by side")
+    parser.option("--settings", len(SETTINGS), "only the first so many")
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
+    parser.option("--seconds", 1.0, "Minimum duration of a speed measurement in seconds.")
     quick = {"particles": 256, "sweeps": 20000, "settings": 2, "seconds": 0.05}
-    options = script.parse(parser, "section_3_3", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)[0]))
-        return
+    options = script.parse(parser, "section_3_3", quick, draw=draw)
     start, box = random_packing(options.particles, options.packing_fraction, seed=options.seed)
     engines = [
         HardDisks(

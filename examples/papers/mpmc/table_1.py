@@ -197,43 +197,23 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--particles", type=int, default=65536)
-    parser.add_argument("--packing-fractions", type=float, nargs=3, default=COLUMNS)
-    parser.add_argument(
-        "--columns", type=int, nargs="+", choices=(1, 2, 3), default=[1, 2, 3],
-        help="Columns of Table 1.",
-    )  # fmt: skip
-    parser.add_argument("--rules", nargs="+", choices=RULES, default=list(RULES))
-    parser.add_argument("--replicas", type=int, default=4, help="Systems of each variant.")
-    parser.add_argument(
-        "--equilibrate", type=float, default=4e6, help="Sweeps of `HardDisks` from the crystal."
+    parser = script.Parser(__doc__)
+    parser.option("--particles", 65536)
+    parser.option("--packing-fractions", COLUMNS, nargs=3)
+    parser.option("--columns", [1, 2, 3], "Columns of Table 1.", choices=(1, 2, 3))
+    parser.option("--rules", list(RULES), choices=RULES)
+    parser.option("--replicas", 4, "Systems of each variant.")
+    parser.option("--equilibrate", 4e6, "Sweeps of `HardDisks` from the crystal.")
+    parser.option("--relax", 200_000, "Number of first sweeps over the cells, which are left out.")
+    parser.option("--piece", 16_000, "Number of sweeps over the cells in one call.")
+    parser.option("--every", 50, "Number of sweeps between two samples.")
+    parser.option("--seconds", 200, "Minimum duration of a part in seconds.", type=float)
+    parser.option(
+        "--multiple", MULTIPLE, "The number of cells along an edge is a multiple of this."
     )
-    parser.add_argument(
-        "--relax",
-        type=int,
-        default=200_000,
-        help="Number of first sweeps over the cells, which are left out.",
-    )
-    parser.add_argument(
-        "--piece", type=int, default=16_000, help="Number of sweeps over the cells in one call."
-    )
-    parser.add_argument(
-        "--every", type=int, default=50, help="Number of sweeps between two samples."
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=200, help="Minimum duration of a part in seconds."
-    )
-    parser.add_argument(
-        "--multiple",
-        type=int,
-        default=MULTIPLE,
-        help="The number of cells along an edge is a multiple of this.",
-    )
-    parser.add_argument("--minutes", type=float, help="Time in minutes after which no part begins.")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser.option("--minutes", float, "Time in minutes after which no part begins.")
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
     quick = {"particles": 144, "packing_fractions": [0.6, 0.65, 0.66], "columns": [1],
              "replicas": 1, "equilibrate": 200, "relax": 50, "piece": 160, "every": 5,
              "seconds": 0.2, "multiple": 2}  # fmt: skip

@@ -294,36 +294,23 @@ def draw(reports: list[dict[str, Any]]) -> Figure:
 
 def main() -> None:
     """Equilibrate, run the variants from there, print the table, write the file."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--particles", type=int, default=65536)
-    parser.add_argument("--packing-fractions", type=float, nargs=3, default=COLUMNS)
-    parser.add_argument(
-        "--columns", type=int, nargs="+", default=[1, 2, 3], help="of Table 1, of which to run"
-    )
-    parser.add_argument(
-        "--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS),
-        help="what is shuffled: default all",
-    )  # fmt: skip
-    parser.add_argument("--replicas", type=int, default=1, help="independent starts")
-    parser.add_argument("--sweeps", type=float, default=4_000_000)
-    parser.add_argument(
-        "--equilibrate", type=float, default=4_000_000, help="sweeps from the crystal on"
-    )
-    parser.add_argument(
-        "--reference", type=float, default=4_000_000, help="sweeps of the reference after that"
-    )
-    parser.add_argument(
-        "--relax", type=float, default=500_000, help="first sweeps of each variant, left out"
-    )
-    parser.add_argument("--minutes", type=float, default=math.inf, help="stop all chains then")
-    parser.add_argument("--moves-per-cell", type=int, default=4)
-    parser.add_argument(
-        "--shift", choices=["axis", "box"], default="axis", help="the paper's, ours"
-    )
-    parser.add_argument("--every", type=float, default=50, help="sweeps between two samples")
-    parser.add_argument("--jobs", type=int, default=1, help="chains that run side by side")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto", help="of the reference")
+    parser = script.Parser(__doc__)
+    parser.option("--particles", 65536)
+    parser.option("--packing-fractions", COLUMNS, nargs=3)
+    parser.option("--columns", [1, 2, 3], "of Table 1, of which to run")
+    parser.option("--variants", list(VARIANTS), "what is shuffled: default all", choices=VARIANTS)
+    parser.option("--replicas", 1, "independent starts")
+    parser.option("--sweeps", 4_000_000, type=float)
+    parser.option("--equilibrate", 4_000_000, "sweeps from the crystal on", type=float)
+    parser.option("--reference", 4_000_000, "sweeps of the reference after that", type=float)
+    parser.option("--relax", 500_000, "first sweeps of each variant, left out", type=float)
+    parser.option("--minutes", math.inf, "stop all chains then")
+    parser.option("--moves-per-cell", 4)
+    parser.option("--shift", "axis", "the paper's, ours", choices=["axis", "box"])
+    parser.option("--every", 50, "sweeps between two samples", type=float)
+    parser.option("--jobs", 1, "chains that run side by side")
+    parser.option("--seed", 1)
+    parser.option("--device", "auto", "of the reference")
     quick = {"particles": 256, "columns": [1], "sweeps": 500, "equilibrate": 200, "reference": 500,
              "relax": 100, "jobs": 2}  # fmt: skip
     options = script.parse(parser, "table_1_engine", quick)

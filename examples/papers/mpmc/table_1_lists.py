@@ -295,20 +295,19 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--disks", type=int, nargs="+", default=[448, 1792], help="of a system")
-    parser.add_argument("--packing-fractions", type=float, nargs="+", default=COLUMNS)
-    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
-    parser.add_argument("--total", type=int, default=709_632, help="disks of all systems")
-    parser.add_argument("--equilibrate", type=int, default=100_000, help="sweeps over the cells")
-    parser.add_argument("--relax", type=int, default=20_000, help="sweeps of a variant, left out")
-    parser.add_argument("--piece", type=int, default=10_000, help="sweeps of a piece")
-    parser.add_argument("--every", type=int, default=10, help="sweeps between two samples")
-    parser.add_argument("--error", type=float, default=0.001, help="of P*, to be reached")
-    parser.add_argument("--seconds", type=float, default=120, help="of a state, at most")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser = script.Parser(__doc__)
+    parser.option("--disks", [448, 1792], "of a system")
+    parser.option("--packing-fractions", COLUMNS)
+    parser.option("--variants", list(VARIANTS), choices=VARIANTS)
+    parser.option("--total", 709_632, "disks of all systems")
+    parser.option("--equilibrate", 100_000, "sweeps over the cells")
+    parser.option("--relax", 20_000, "sweeps of a variant, left out")
+    parser.option("--piece", 10_000, "sweeps of a piece")
+    parser.option("--every", 10, "sweeps between two samples")
+    parser.option("--error", 0.001, "of P*, to be reached")
+    parser.option("--seconds", 120, "of a state, at most", type=float)
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
     quick = {"disks": [64], "packing_fractions": [0.6], "total": 512, "equilibrate": 400,
              "relax": 200, "piece": 400, "error": 0.05, "seconds": 1}  # fmt: skip
     options = script.parse(parser, "table_1_lists", quick)

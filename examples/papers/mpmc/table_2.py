@@ -264,32 +264,22 @@ def draw(reports: list[dict[str, Any]]) -> Figure:
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
-    parser.add_argument("--particles", type=int, default=65536)
-    parser.add_argument("--packing-fractions", type=float, nargs="+", default=PACKING_FRACTIONS)
-    parser.add_argument(
-        "--sweeps", type=float, default=100_000_000, help="Number of sweeps of each run."
+    parser = script.Parser(__doc__)
+    parser.option("--particles", 65536)
+    parser.option("--packing-fractions", PACKING_FRACTIONS)
+    parser.option("--sweeps", 100_000_000, "Number of sweeps of each run.", type=float)
+    parser.option(
+        "--equilibrate", 12_000_000, "Number of first sweeps, which are left out.", type=float
     )
-    parser.add_argument(
-        "--equilibrate",
-        type=float,
-        default=12_000_000,
-        help="Number of first sweeps, which are left out.",
+    parser.option("--starts", ["random", "crystal"], choices=["random", "crystal"])
+    parser.option("--replicas", 1, "Runs from each start.")
+    parser.option("--piece", 250_000, "Number of sweeps of a piece.", type=float)
+    parser.option("--every", 200, "Number of sweeps between two samples.", type=float)
+    parser.option(
+        "--minutes", float, "Time in minutes after which the script ends (default: none)."
     )
-    parser.add_argument(
-        "--starts", nargs="+", choices=["random", "crystal"], default=["random", "crystal"]
-    )
-    parser.add_argument("--replicas", type=int, default=1, help="Runs from each start.")
-    parser.add_argument("--piece", type=float, default=250_000, help="Number of sweeps of a piece.")
-    parser.add_argument(
-        "--every", type=float, default=200, help="Number of sweeps between two samples."
-    )
-    parser.add_argument(
-        "--minutes", type=float, help="Time in minutes after which the script ends (default: none)."
-    )
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
     quick = {"particles": 256, "packing_fractions": [0.698], "sweeps": 4000, "equilibrate": 1000,
              "piece": 1000, "every": 20}  # fmt: skip
     options = script.parse(parser, "table_2", quick)

@@ -235,43 +235,31 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--particles", type=int, nargs="+", default=[4096, 65536])
-    parser.add_argument("--packing-fractions", type=float, nargs="+", default=[0.698, 0.716])
-    parser.add_argument("--replicas", type=int, default=2, help="Runs of each state and method.")
-    parser.add_argument(
+    parser = script.Parser(__doc__)
+    parser.option("--particles", [4096, 65536])
+    parser.option("--packing-fractions", [0.698, 0.716])
+    parser.option("--replicas", 2, "Runs of each state and method.")
+    parser.option(
         "--displacement",
+        1600,
+        "Displacement per disk of the largest system in diameters; others have more.",
         type=float,
-        default=1600,
-        help="Displacement per disk of the largest system in diameters; others have more.",
     )
-    parser.add_argument(
+    parser.option(
         "--equilibrate",
+        400,
+        "Displacement per disk before the measurement in diameters.",
         type=float,
-        default=400,
-        help="Displacement per disk before the measurement in diameters.",
     )
-    parser.add_argument("--sweeps", type=float, default=2e7, help="Sweeps of `HardDisks`.")
-    parser.add_argument(
-        "--melt", type=float, default=2e6, help="Sweeps of `HardDisks` from the crystal."
-    )
-    parser.add_argument(
-        "--every", type=float, default=200, help="Number of sweeps between two samples."
-    )
-    parser.add_argument(
-        "--relaxing", type=int, default=1024, help="Number of disks for the speeds (0: no speeds)."
-    )
-    parser.add_argument(
-        "--relaxation",
-        type=float,
-        default=2e6,
-        help="Number of sweeps for the speed of `HardDisks`.",
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="Number of simultaneous event chains.")
-    parser.add_argument("--minutes", type=float, help="Time in minutes after which no run begins.")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser.option("--sweeps", 2e7, "Sweeps of `HardDisks`.")
+    parser.option("--melt", 2e6, "Sweeps of `HardDisks` from the crystal.")
+    parser.option("--every", 200, "Number of sweeps between two samples.", type=float)
+    parser.option("--relaxing", 1024, "Number of disks for the speeds (0: no speeds).")
+    parser.option("--relaxation", 2e6, "Number of sweeps for the speed of `HardDisks`.")
+    parser.option("--jobs", 1, "Number of simultaneous event chains.")
+    parser.option("--minutes", float, "Time in minutes after which no run begins.")
+    parser.option("--seed", 1)
+    parser.option("--device", "auto")
     quick = {"particles": [64], "packing_fractions": [0.5], "displacement": 40, "equilibrate": 4,
              "sweeps": 200, "melt": 100, "every": 15, "relaxing": 64,
              "relaxation": 4000}  # fmt: skip

@@ -10,7 +10,6 @@ paper_kernel.cu, compiled for the GPU and for one core, and `HardDisks` are meas
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
@@ -73,34 +72,20 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--sizes", type=int, nargs="+", default=[4096, 65536, 262144, 1048576],
-        help="Numbers of disks.",
-    )  # fmt: skip
-    parser.add_argument(
-        "--seconds", type=float, default=0.4, help="Minimum duration of a measurement in seconds."
+    parser = script.Parser(__doc__)
+    parser.option("--sizes", [4096, 65536, 262144, 1048576], "Numbers of disks.")
+    parser.option("--seconds", 0.4, "Minimum duration of a measurement in seconds.")
+    parser.option("--threads", 8, "Number of cores of an additional measurement.")
+    parser.option(
+        "--multiple", MULTIPLE, "The number of cells along an edge is a multiple of this."
     )
-    parser.add_argument(
-        "--threads", type=int, default=8, help="Number of cores of an additional measurement."
-    )
-    parser.add_argument(
-        "--multiple",
-        type=int,
-        default=MULTIPLE,
-        help="The number of cells along an edge is a multiple of this.",
-    )
-    parser.add_argument("--device", default="auto")
+    parser.option("--device", "auto")
     quick = {"sizes": [256, 576], "seconds": 0.02, "multiple": 2, "threads": 2}
-    options = script.parse(parser, "table_4", quick)
+    options = script.parse(parser, "table_4", quick, draw=draw)
     script.at_least(options, sizes=16, seconds=0, threads=1, multiple=2)
-    if options.draw:
-        report = script.read(options)[0]
-    else:
-        options.scan = 0
-        report = measure(options)
-        report = script.save(options, {**report, "rows": rows(report, options.threads)})
+    options.scan = 0
+    report = measure(options)
+    report = script.save(options, {**report, "rows": rows(report, options.threads)})
     script.picture(options, draw(report))
 
 

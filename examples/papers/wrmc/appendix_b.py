@@ -93,27 +93,21 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--proposals", type=int, nargs="+", default=(2, 4, 8, 16, 32, 64))
-    parser.add_argument("--energies", type=float, default=2e6,
-                        help="Number of energies that each system calculates.")  # fmt: skip
-    parser.add_argument("--systems", type=int, default=32)
-    parser.add_argument("--displacement", type=float, default=0.65,
-                        help="Maximum displacement or standard deviation in angstrom.")  # fmt: skip
-    parser.add_argument("--spacing", type=float, default=0.3,
-                        help="Spacing of the linear grid in angstrom.")  # fmt: skip
-    parser.add_argument("--threads", type=int, default=1, help="Number of simultaneous systems.")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = script.Parser(__doc__)
+    parser.option("--proposals", (2, 4, 8, 16, 32, 64))
+    parser.option("--energies", 2e6, "Number of energies that each system calculates.")
+    parser.option("--systems", 32)
+    parser.option("--displacement", 0.65, "Maximum displacement or standard deviation in angstrom.")
+    parser.option("--spacing", 0.3, "Spacing of the linear grid in angstrom.")
+    parser.option("--threads", 1, "Number of simultaneous systems.")
+    parser.option("--seed", 1)
     quick = {"energies": 4000, "systems": 8, "spacing": 0.8, "proposals": [2, 8]}
-    options = script.parse(parser, "appendix_b", quick)
-    if options.draw:
-        result = script.read(options)[0]
-    else:
-        script.at_least(options, systems=2, energies=1, proposals=2, threads=1)
-        found = measure(options)
-        result = script.save(options, {
-            **found, "rows": rows(found["exact_K"], found["results"]), "device": "cpu"
-        })  # fmt: skip
+    options = script.parse(parser, "appendix_b", quick, draw=draw)
+    script.at_least(options, systems=2, energies=1, proposals=2, threads=1)
+    found = measure(options)
+    result = script.save(options, {
+        **found, "rows": rows(found["exact_K"], found["results"]), "device": "cpu"
+    })  # fmt: skip
     script.picture(options, draw(result))
 
 

@@ -121,30 +121,24 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--molecules", type=int, default=8)
-    parser.add_argument("--proposals", type=int, nargs="+", default=(8, 32))
-    parser.add_argument("--energies", type=float, default=2e6,
-                        help="Number of energies that each system calculates.")  # fmt: skip
-    parser.add_argument("--reference-steps", type=int, default=40000)
-    parser.add_argument("--systems", type=int, default=16)
-    parser.add_argument("--displacement", type=float, default=1.0,
-                        help="Maximum displacement of the center in angstrom.")  # fmt: skip
-    parser.add_argument("--spacing", type=float, default=0.3,
-                        help="Spacing of the linear grid in angstrom.")  # fmt: skip
-    parser.add_argument("--threads", type=int, default=1, help="Number of simultaneous systems.")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = script.Parser(__doc__)
+    parser.option("--molecules", 8)
+    parser.option("--proposals", (8, 32))
+    parser.option("--energies", 2e6, "Number of energies that each system calculates.")
+    parser.option("--reference-steps", 40000)
+    parser.option("--systems", 16)
+    parser.option("--displacement", 1.0, "Maximum displacement of the center in angstrom.")
+    parser.option("--spacing", 0.3, "Spacing of the linear grid in angstrom.")
+    parser.option("--threads", 1, "Number of simultaneous systems.")
+    parser.option("--seed", 1)
     quick = {"energies": 3000, "systems": 4, "molecules": 2, "spacing": 0.8, "proposals": [8],
              "reference_steps": 40}  # fmt: skip
-    options = script.parse(parser, "equation_9", quick)
-    if options.draw:
-        result = script.read(options)[0]
-    else:
-        script.at_least(options, molecules=1, systems=2, energies=1, proposals=2, threads=1)
-        results = measure(options)
-        result = script.save(options, {
-            "results": results, "rows": rows(results, options), "device": "cpu"
-        })  # fmt: skip
+    options = script.parse(parser, "equation_9", quick, draw=draw)
+    script.at_least(options, molecules=1, systems=2, energies=1, proposals=2, threads=1)
+    results = measure(options)
+    result = script.save(options, {
+        "results": results, "rows": rows(results, options), "device": "cpu"
+    })  # fmt: skip
     script.picture(options, draw(result))
 
 

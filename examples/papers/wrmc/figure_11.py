@@ -10,7 +10,6 @@ methane in MFI, the record of figure_4.py.
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -105,34 +104,31 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--molecules", type=int, default=128)
-    parser.add_argument("--steps", type=int, default=40000,
-                        help="Steps with 32 proposals; fewer in proportion with more.")  # fmt: skip
-    parser.add_argument("--walks", type=int, default=20000, help="Random walks of the model.")
-    parser.add_argument("--proposals", type=int, nargs="+", default=(32, 128, 512))
-    parser.add_argument("--figure-4", type=Path, default=FIGURE_4,
-                        help="Record of figure_4.py (default: figure_4.json).")  # fmt: skip
+    parser = script.Parser(__doc__)
+    parser.option("--molecules", 128)
+    parser.option("--steps", 40000, "Steps with 32 proposals; fewer in proportion with more.")
+    parser.option("--walks", 20000, "Random walks of the model.")
+    parser.option("--proposals", (32, 128, 512))
+    parser.option(
+        "--figure-4", FIGURE_4, "Record of figure_4.py (default: figure_4.json).", type=Path
+    )
     add_options(parser)
     quick = {"steps": 60, "molecules": 32, "systems": 64, "relax": 0.005, "proposals": [32, 64],
              "walks": 500}  # fmt: skip
-    options = script.parse(parser, "figure_11", quick)
-    if options.draw:
-        result = script.read(options)[0]
-    else:
-        script.at_least(options, molecules=1, steps=1, systems=1, walks=1)
-        bare = Adsorbate("CH4", 148.0, 3.73, {"O": None, "Si": None})
-        laws = Interactions(grid=EnergyGrid(barrier=None))
-        parts = {"fluid": deviations("fluid", options, DISPLACEMENTS, adsorbates=bare,
-                                     interactions=laws)}  # fmt: skip
-        if options.figure_4.exists():
-            parts["MFI"] = json.loads(options.figure_4.read_text())["results"]
-        models = [model(name, results, options.walks) for name, results in parts.items()]
-        options.figure_4 = options.figure_4.name
-        result = script.save(options, {
-            "results": [r for results in parts.values() for r in results], "models": models,
-            "rows": rows(models, parts, options.molecules), "device_name": device_name(options),
-        })  # fmt: skip
+    options = script.parse(parser, "figure_11", quick, draw=draw)
+    script.at_least(options, molecules=1, steps=1, systems=1, walks=1)
+    bare = Adsorbate("CH4", 148.0, 3.73, {"O": None, "Si": None})
+    laws = Interactions(grid=EnergyGrid(barrier=None))
+    parts = {"fluid": deviations("fluid", options, DISPLACEMENTS, adsorbates=bare,
+                                 interactions=laws)}  # fmt: skip
+    if options.figure_4.exists():
+        parts["MFI"] = json.loads(options.figure_4.read_text())["results"]
+    models = [model(name, results, options.walks) for name, results in parts.items()]
+    options.figure_4 = options.figure_4.name
+    result = script.save(options, {
+        "results": [r for results in parts.values() for r in results], "models": models,
+        "rows": rows(models, parts, options.molecules), "device_name": device_name(options),
+    })  # fmt: skip
     script.picture(options, draw(result))
 
 

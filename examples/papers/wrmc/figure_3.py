@@ -98,21 +98,16 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument(
-        "--seconds", type=float, default=1.0, help="Duration of each measurement in seconds."
-    )
+    parser = script.Parser(__doc__)
+    parser.option("--seconds", 1.0, "Duration of each measurement in seconds.")
     add_options(parser)
     parser.set_defaults(systems=None, loadings=LOADINGS, relax=0.2)
     quick = {"seconds": 0.02, "systems": 2, "relax": 0.02, "loadings": [32], "spacing": 0.3,
              "interpolation": "cubic"}  # fmt: skip
-    options = script.parse(parser, "figure_3", quick)
-    if options.draw:
-        result = script.read(options)[0]
-    else:
-        script.at_least(options, loadings=1, relax=0)
-        found = measure(options)
-        result = script.save(options, {**found, "device_name": device_name(options)})
+    options = script.parse(parser, "figure_3", quick, draw=draw)
+    script.at_least(options, loadings=1, relax=0)
+    found = measure(options)
+    result = script.save(options, {**found, "device_name": device_name(options)})
     script.picture(options, draw(result))
 
 

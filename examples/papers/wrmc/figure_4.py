@@ -113,25 +113,21 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--molecules", type=int, default=128)
-    parser.add_argument("--steps", type=int, default=40000,
-                        help="Steps with 32 proposals; fewer in proportion with more.")  # fmt: skip
-    parser.add_argument("--proposals", type=int, nargs="+", default=PROPOSALS)
+    parser = script.Parser(__doc__)
+    parser.option("--molecules", 128)
+    parser.option("--steps", 40000, "Steps with 32 proposals; fewer in proportion with more.")
+    parser.option("--proposals", PROPOSALS)
     add_options(parser)
     parser.set_defaults(spacing=0.2, interpolation="cubic", precision="mixed")
     quick = {"steps": 60, "molecules": 32, "systems": 64, "relax": 0.005, "proposals": [32, 64],
              "spacing": 0.3}  # fmt: skip
-    options = script.parse(parser, "figure_4", quick)
-    if options.draw:
-        result = script.read(options)[0]
-    else:
-        script.at_least(options, molecules=1, steps=1, systems=1)
-        results = deviations("MFI", options, DISPLACEMENTS, interactions=laws(options))
-        result = script.save(options, {
-            "reference_steps": REFERENCE_STEPS, "results": results,
-            "rows": rows(results, options.molecules), "device_name": device_name(options),
-        })  # fmt: skip
+    options = script.parse(parser, "figure_4", quick, draw=draw)
+    script.at_least(options, molecules=1, steps=1, systems=1)
+    results = deviations("MFI", options, DISPLACEMENTS, interactions=laws(options))
+    result = script.save(options, {
+        "reference_steps": REFERENCE_STEPS, "results": results,
+        "rows": rows(results, options.molecules), "device_name": device_name(options),
+    })  # fmt: skip
     script.picture(options, draw(result))
 
 

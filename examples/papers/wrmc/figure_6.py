@@ -65,24 +65,19 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument(
-        "--seconds", type=float, default=0.5, help="Duration of each measurement in seconds."
-    )
-    parser.add_argument("--proposals", type=int, nargs="+", default=PROPOSALS)
+    parser = script.Parser(__doc__)
+    parser.option("--seconds", 0.5, "Duration of each measurement in seconds.")
+    parser.option("--proposals", PROPOSALS)
     add_options(parser)
     parser.set_defaults(systems=None, relax=0.2)
     quick = {"seconds": 0.02, "systems": 16, "relax": 0.005, "loadings": [32],
              "proposals": [32, 64], "spacing": 0.3, "interpolation": "cubic"}  # fmt: skip
-    options = script.parse(parser, "figure_6", quick)
-    if options.draw:
-        result = script.read(options)[0]
-    else:
-        script.at_least(options, loadings=1, seconds=1e-3)
-        results = measure(options)
-        result = script.save(options, {
-            "results": results, "rows": rows(results), "device_name": device_name(options)
-        })  # fmt: skip
+    options = script.parse(parser, "figure_6", quick, draw=draw)
+    script.at_least(options, loadings=1, seconds=1e-3)
+    results = measure(options)
+    result = script.save(options, {
+        "results": results, "rows": rows(results), "device_name": device_name(options)
+    })  # fmt: skip
     script.picture(options, draw(result))
 
 

@@ -95,24 +95,19 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument(
-        "--seconds", type=float, default=0.5, help="Duration of each measurement in seconds."
-    )
+    parser = script.Parser(__doc__)
+    parser.option("--seconds", 0.5, "Duration of each measurement in seconds.")
     add_options(parser)
     parser.set_defaults(systems=None, loadings=LOADINGS, spacing=0.15)
     quick = {"seconds": 0.02, "systems": 4, "loadings": [32, 64], "spacing": 0.4,
              "interpolation": "cubic"}  # fmt: skip
-    options = script.parse(parser, "figure_8", quick)
-    if options.draw:
-        result = script.read(options)[0]
-    else:
-        script.at_least(options, loadings=1, seconds=1e-3)
-        results = measure(options)
-        result = script.save(options, {
-            "results": results, "rows": rows(results, options.seconds),
-            "device_name": device_name(options),
-        })  # fmt: skip
+    options = script.parse(parser, "figure_8", quick, draw=draw)
+    script.at_least(options, loadings=1, seconds=1e-3)
+    results = measure(options)
+    result = script.save(options, {
+        "results": results, "rows": rows(results, options.seconds),
+        "device_name": device_name(options),
+    })  # fmt: skip
     script.picture(options, draw(result))
 
 

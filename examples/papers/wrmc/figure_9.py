@@ -190,30 +190,21 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument(
-        "--seconds", type=float, default=4.0, help="Duration of each method in seconds."
-    )
-    parser.add_argument("--systems", type=int, default=33792,
-                        help="Number of systems of pmc; others have an eighth.")  # fmt: skip
-    parser.add_argument("--bins", type=int, default=100, help="Number of bins in the box.")
-    parser.add_argument("--spacing", type=float, default=0.2,
-                        help="Spacing of the grid of framework energies in angstrom.")  # fmt: skip
-    parser.add_argument("--interpolation", default="cubic", choices=("linear", "cubic"))
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--relax", type=int, default=500, help="Steps of mdp per molecule.")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = script.Parser(__doc__)
+    parser.option("--seconds", 4.0, "Duration of each method in seconds.")
+    parser.option("--systems", 33792, "Number of systems of pmc; others have an eighth.")
+    parser.option("--bins", 100, "Number of bins in the box.")
+    parser.option("--spacing", 0.2, "Spacing of the grid of framework energies in angstrom.")
+    parser.option("--interpolation", "cubic", choices=("linear", "cubic"))
+    parser.option("--device", "auto")
+    parser.option("--relax", 500, "Steps of mdp per molecule.")
+    parser.option("--seed", 1)
     quick = {"seconds": 0.02, "systems": 16, "relax": 20, "spacing": 0.6}
-    options = script.parse(parser, "figure_9", quick)
-    if options.draw:
-        result = script.read(options)[0]
-    else:
-        script.at_least(options, seconds=1e-3, systems=1, bins=2)
-        results = measure(options)
-        name = Adsorption("LTA", 1, systems=1, seed=0, device=options.device).device_name
-        result = script.save(
-            options, {"results": results, "rows": rows(results), "device_name": name}
-        )
+    options = script.parse(parser, "figure_9", quick, draw=draw)
+    script.at_least(options, seconds=1e-3, systems=1, bins=2)
+    results = measure(options)
+    name = Adsorption("LTA", 1, systems=1, seed=0, device=options.device).device_name
+    result = script.save(options, {"results": results, "rows": rows(results), "device_name": name})
     script.picture(options, draw(result))
 
 

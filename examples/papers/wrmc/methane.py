@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import Adsorption, EnergyGrid, Interactions, Molecules, Steps
+from manymove import Adsorption, EnergyGrid, Interactions, Molecules, Steps, script
 
 BOX = np.array([40.044, 39.798, 26.766])  # angstrom, section 2.1
 PROPOSALS = (32, 64, 128, 256, 512)
@@ -24,21 +24,25 @@ RELAXATION = 1000  # steps of mdp per molecule
 REFERENCE_STEPS = 14e6
 
 
-def add_options(parser: argparse.ArgumentParser, systems: int = 16896) -> None:
+def add_options(parser: script.Parser, systems: int = 16896) -> None:
     """The options that all runs of methane have."""
-    parser.add_argument("--systems", type=int, default=systems, help="Number of systems of pmc; "
-                        "other methods have a fraction of it (default %(default)s).")  # fmt: skip
-    parser.add_argument("--relax", type=float, default=1.0,
-                        help="Length of the equilibration relative to the default.")  # fmt: skip
-    parser.add_argument("--loadings", type=int, nargs="+", default=LOADINGS,
-                        help="Numbers of molecules in a system.")  # fmt: skip
-    parser.add_argument("--precision", default="double", choices=("mixed", "double"),
-                        help="Precision of the energies (default: as in the paper).")  # fmt: skip
-    parser.add_argument("--spacing", type=float, default=0.08,
-                        help="Spacing of the grid of framework energies in angstrom.")  # fmt: skip
-    parser.add_argument("--interpolation", default="linear", choices=("linear", "cubic"))
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.option(
+        "--systems",
+        systems,
+        "Number of systems of pmc; other methods have a fraction of it (default %(default)s).",
+    )
+    parser.option("--relax", 1.0, "Length of the equilibration relative to the default.")
+    parser.option("--loadings", LOADINGS, "Numbers of molecules in a system.")
+    parser.option(
+        "--precision",
+        "double",
+        "Precision of the energies (default: as in the paper).",
+        choices=("mixed", "double"),
+    )
+    parser.option("--spacing", 0.08, "Spacing of the grid of framework energies in angstrom.")
+    parser.option("--interpolation", "linear", choices=("linear", "cubic"))
+    parser.option("--device", "auto")
+    parser.option("--seed", 1)
 
 
 def laws(options: argparse.Namespace) -> Interactions:

@@ -87,24 +87,18 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument(
-        "--seconds", type=float, default=1.0, help="Duration of each measurement in seconds."
-    )
-    parser.add_argument("--coarsen", type=float, default=1.0,
-                        help="Spacing relative to the paper's spacing.")  # fmt: skip
+    parser = script.Parser(__doc__)
+    parser.option("--seconds", 1.0, "Duration of each measurement in seconds.")
+    parser.option("--coarsen", 1.0, "Spacing relative to the paper's spacing.")
     add_options(parser, systems=2112)
     parser.set_defaults(loadings=LOADINGS)
     quick = {"seconds": 0.02, "systems": 8, "relax": 0.005, "loadings": [32], "coarsen": 4.0}
-    options = script.parse(parser, "section_3_2", quick)
-    if options.draw:
-        result = script.read(options)[0]
-    else:
-        script.at_least(options, loadings=1, systems=1, seconds=1e-3, coarsen=0.1)
-        results = measure(options)
-        result = script.save(options, {
-            "results": results, "rows": rows(results), "device_name": device_name(options)
-        })  # fmt: skip
+    options = script.parse(parser, "section_3_2", quick, draw=draw)
+    script.at_least(options, loadings=1, systems=1, seconds=1e-3, coarsen=0.1)
+    results = measure(options)
+    result = script.save(options, {
+        "results": results, "rows": rows(results), "device_name": device_name(options)
+    })  # fmt: skip
     script.picture(options, draw(result))
 
 

@@ -184,33 +184,30 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--steps", type=int, default=20000)
-    parser.add_argument("--displacements", type=float, nargs="+",
-                        default=(PRINTED, 1.0, 1.65, 1.8, 2.0),
-                        help="Maximum displacements in angstrom.")  # fmt: skip
-    parser.add_argument("--serial", action="store_true",
-                        help="Measure b* also on one core with serial_proposals.cpp.")  # fmt: skip
-    parser.add_argument("--serial-systems", type=int, default=16)
-    parser.add_argument("--serial-steps", type=int, default=40000)
-    parser.add_argument("--serial-spacing", type=float, default=0.16,
-                        help="Spacing of the linear grid of the program in angstrom.")  # fmt: skip
+    parser = script.Parser(__doc__)
+    parser.option("--steps", 20000)
+    parser.option(
+        "--displacements", (PRINTED, 1.0, 1.65, 1.8, 2.0), "Maximum displacements in angstrom."
+    )
+    parser.option("--serial", False, "Measure b* also on one core with serial_proposals.cpp.")
+    parser.option("--serial-systems", 16)
+    parser.option("--serial-steps", 40000)
+    parser.option(
+        "--serial-spacing", 0.16, "Spacing of the linear grid of the program in angstrom."
+    )
     add_options(parser)
     parser.set_defaults(spacing=0.2, interpolation="cubic")
     quick = {"steps": 40, "systems": 16, "relax": 0.005, "loadings": [32], "serial": True,
              "displacements": [PRINTED], "serial_systems": 2, "serial_steps": 100,
              "serial_spacing": 0.8, "spacing": 0.3}  # fmt: skip
-    options = script.parse(parser, "table_1", quick)
-    if options.draw:
-        result = script.read(options)[0]
-    else:
-        script.at_least(options, loadings=1, steps=1, systems=1, displacements=0)
-        results = measure(options)
-        others = serial(options) if options.serial else []
-        result = script.save(options, {
-            "reference_steps": REFERENCE_STEPS, "results": results, "serial_results": others,
-            "rows": rows(results, others), "device_name": device_name(options),
-        })  # fmt: skip
+    options = script.parse(parser, "table_1", quick, draw=draw)
+    script.at_least(options, loadings=1, steps=1, systems=1, displacements=0)
+    results = measure(options)
+    others = serial(options) if options.serial else []
+    result = script.save(options, {
+        "reference_steps": REFERENCE_STEPS, "results": results, "serial_results": others,
+        "rows": rows(results, others), "device_name": device_name(options),
+    })  # fmt: skip
     script.picture(options, draw(result))
 
 

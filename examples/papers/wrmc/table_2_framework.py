@@ -172,31 +172,25 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--spacing", type=float, default=0.25,
-                        help="Spacing of the nodes of the integrals in angstrom.")  # fmt: skip
-    parser.add_argument("--cutoffs", type=float, nargs="*", default=(11.0, 11.78, 13.383))
-    parser.add_argument("--coarsen", type=float, nargs="*", default=(1.0, 2.0),
-                        help="Spacings of linear grids relative to the paper's.")  # fmt: skip
-    parser.add_argument("--steps", type=int, default=0, help="Steps of 32 molecules.")
-    parser.add_argument("--systems", type=int, default=256)
-    parser.add_argument("--table-2", type=Path, default=TABLE_2,
-                        help="Record of table_2.py (default: table_2.json).")  # fmt: skip
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = script.Parser(__doc__)
+    parser.option("--spacing", 0.25, "Spacing of the nodes of the integrals in angstrom.")
+    parser.option("--cutoffs", (11.0, 11.78, 13.383), nargs="*")
+    parser.option(
+        "--coarsen", (1.0, 2.0), "Spacings of linear grids relative to the paper's.", nargs="*"
+    )
+    parser.option("--steps", 0, "Steps of 32 molecules.")
+    parser.option("--systems", 256)
+    parser.option("--table-2", TABLE_2, "Record of table_2.py (default: table_2.json).", type=Path)
+    parser.option("--device", "auto")
+    parser.option("--seed", 1)
     quick = {"spacing": 0.8, "cutoffs": [], "coarsen": [12.0]}
-    options = script.parse(parser, "table_2_framework", quick)
-    if options.draw:
-        result = script.read(options)[0]
-    else:
-        script.at_least(options, spacing=0.05, steps=0, systems=2)
-        shifts = needed(options.table_2) if options.table_2.exists() else {}
-        options.table_2 = options.table_2.name
-        found = {"needed": shifts, "integrals": integrals(options),
-                 "loaded": loaded(options) if options.steps else []}  # fmt: skip
-        result = script.save(
-            options, {**found, "rows": rows(found, options.systems, options.steps)}
-        )
+    options = script.parse(parser, "table_2_framework", quick, draw=draw)
+    script.at_least(options, spacing=0.05, steps=0, systems=2)
+    shifts = needed(options.table_2) if options.table_2.exists() else {}
+    options.table_2 = options.table_2.name
+    found = {"needed": shifts, "integrals": integrals(options),
+             "loaded": loaded(options) if options.steps else []}  # fmt: skip
+    result = script.save(options, {**found, "rows": rows(found, options.systems, options.steps)})
     script.picture(options, draw(result))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,13 +13,24 @@ from hoomd.logging import log
 
 from manymove import _core, arguments, hard_particles
 from manymove.analysis.pressure import BINS, DELTA_R, pressure_from_histogram
-from manymove.attributes import ReadOnly
 from manymove.errors import ParameterError
 from manymove.hoomd import moves
-from manymove.hoomd.action import EngineAction
+from manymove.hoomd.action import EngineAction, setting
 from manymove.settings import ConstantPressure, Grid, Start, Swaps
 
 _MOST_ROUNDS = 4  # in a cycle; with n_m = 4 at most 16 trial moves between two shifts
+
+
+def _checked_diameter(value: float | Mapping[str, float]) -> float | dict[str, float]:
+    """Check the diameter of all particles, or that of each particle type."""
+    if not isinstance(value, Mapping):
+        return arguments.positive_and_finite("diameter", value)
+    if not value:
+        raise ValueError("diameter must have an entry for each particle type, got none")
+    return {
+        name: arguments.positive_and_finite(f"diameter of type {name}", diameter)
+        for name, diameter in value.items()
+    }
 
 
 class HardParticlesUpdater(EngineAction):
@@ -45,17 +55,17 @@ class HardParticlesUpdater(EngineAction):
         tile: int | None = None,
     ) -> None:
         super().__init__(threads)
-        self.diameter = diameter
-        self.d = d
-        self.nselect = nselect
-        self.sweeps_per_step = sweeps_per_step
-        self.repair_depth = repair_depth
-        self.box_moves = box_moves
-        self.swap = swap
-        self.tile = tile
+        self._settings = self._checked(
+            {
+                "diameter": diameter, "d": d, "nselect": nselect,
+                "sweeps_per_step": sweeps_per_step, "repair_depth": repair_depth,
+                "box_moves": box_moves, "swap": swap, "tile": tile,
+            }
+        )  # fmt: skip
 
     def __repr__(self) -> str:
-        size = self._diameter if isinstance(self._diameter, dict) else f"{self._diameter:g}"
+        size = self._settings["diameter"]
+        size = size if isinstance(size, dict) else f"{size:g}"
         return (
             f"<{type(self).__name__}: diameter = {size}, d = {self.d:g}, nselect = {self.nselect}, "
             f"sweeps_per_step = {self.sweeps_per_step}>"
@@ -63,95 +73,51 @@ class HardParticlesUpdater(EngineAction):
 
     # ---- settings --------------------------------------------------------------------------------
 
-    @property
-    def diameter(self) -> float | dict[str, float]:
-        """Diameter of the particles in HOOMD-blue's unit of length, or that of each particle
-        type."""
-        sizes = self._diameter
-        return ReadOnly("diameter", sizes) if isinstance(sizes, dict) else sizes
+    diameter: float | dict[str, float] = setting(
+        "diameter",
+        "Diameter of the particles in HOOMD-blue's unit of length, or that of each particle type.",
+    )
+    d: float = setting(
+        "d",
+        "Maximum trial displacement along each axis, in HOOMD-blue's unit of length; None sets the "
+        "default.",
+    )
+    nselect: int = setting("nselect", "Number of trial moves per visit of a cell.")
+    sweeps_per_step: int = setting(
+        "sweeps_per_step", "Number of passes over the checkerboard sets in a step of HOOMD-blue."
+    )
+    repair_depth: float = setting(
+        "repair_depth", "Depth in contact distances up to which overlaps are repaired."
+    )
+    box_moves: dict[str, Any] | None = setting(
+        "box_moves", "Trial changes of the box at constant pressure; None for constant volume."
+    )
+    swap: dict[str, Any] | None = setting(
+        "swap",
+        "Swap moves of diameters, which exchange the types of two particles; None for none.",
+    )
+    tile: int | None = setting("tile", "Maximum width of a tile in cells; None for the default.")
 
-    @diameter.setter
-    def diameter(self, value: float | Mapping[str, float]) -> None:
-        if not isinstance(value, Mapping):
-            self._diameter: Any = arguments.positive_and_finite("diameter", value)
-        elif not value:
-            raise ValueError("diameter must have an entry for each particle type, got none")
-        else:
-            self._diameter = {
-                name: arguments.positive_and_finite(f"diameter of type {name}", diameter)
-                for name, diameter in value.items()
-            }
+    def _setting(self, name: str) -> Any:
+        if name == "d" and self._settings["d"] is None:
+            sizes = self._settings["diameter"]
+            return self._DEFAULT_D * (max(sizes.values()) if isinstance(sizes, dict) else sizes)
+        return super()._setting(name)
 
-    def _largest_diameter(self) -> float:
-        sizes = self._diameter
-        return max(sizes.values()) if isinstance(sizes, dict) else sizes
-
-    @property
-    def d(self) -> float:
-        """Maximum trial displacement along each axis, in HOOMD-blue's unit of length; None sets the
-        default."""
-        return self._DEFAULT_D * self._largest_diameter() if self._d is None else self._d
-
-    @d.setter
-    def d(self, value: float | None) -> None:
-        self._d = None if value is None else arguments.positive_and_finite("d", value)
-
-    @property
-    def nselect(self) -> int:
-        """Number of trial moves per visit of a cell."""
-        return self._nselect
-
-    @nselect.setter
-    def nselect(self, value: int) -> None:
-        self._nselect = arguments.count("nselect", value, most=1024)
-
-    @property
-    def sweeps_per_step(self) -> int:
-        """Number of passes over the checkerboard sets in a step of HOOMD-blue."""
-        return self._sweeps_per_step
-
-    @sweeps_per_step.setter
-    def sweeps_per_step(self, value: int) -> None:
-        self._sweeps_per_step = arguments.count("sweeps_per_step", value, most=10**6)
-
-    @property
-    def repair_depth(self) -> float:
-        """Depth in contact distances up to which overlaps are repaired."""
-        return self._repair_depth
-
-    @repair_depth.setter
-    def repair_depth(self, value: float) -> None:
-        value = arguments.number("repair_depth", value)
-        if not (value >= 0 and math.isfinite(value)):
-            raise ValueError(f"repair_depth must be finite and not negative, got {value}")
-        self._repair_depth = value
-
-    @property
-    def box_moves(self) -> dict[str, Any] | None:
-        """Trial changes of the box at constant pressure; None for constant volume."""
-        return self._box_moves and ReadOnly("box_moves", self._box_moves)
-
-    @box_moves.setter
-    def box_moves(self, value: Mapping[str, Any] | None) -> None:
-        self._box_moves = moves.box_moves(value)
-
-    @property
-    def swap(self) -> dict[str, Any] | None:
-        """Swap moves of diameters, which exchange the types of two particles; None for none."""
-        return self._swap and ReadOnly("swap", self._swap)
-
-    @swap.setter
-    def swap(self, value: Mapping[str, Any] | None) -> None:
-        self._swap = moves.swap(value)
-
-    @property
-    def tile(self) -> int | None:
-        """Maximum width of a tile in cells; None for the default."""
-        return self._tile
-
-    @tile.setter
-    def tile(self, value: int | None) -> None:
-        self._tile = None if value is None else arguments.count("tile", value)
+    def _checked(self, settings: dict[str, Any]) -> dict[str, Any]:
+        d, tile = settings["d"], settings["tile"]
+        return {
+            "diameter": _checked_diameter(settings["diameter"]),
+            "d": None if d is None else arguments.positive_and_finite("d", d),
+            "nselect": arguments.count("nselect", settings["nselect"], most=1024),
+            "sweeps_per_step": arguments.count(
+                "sweeps_per_step", settings["sweeps_per_step"], most=10**6
+            ),
+            "repair_depth": arguments.not_negative("repair_depth", settings["repair_depth"]),
+            "box_moves": moves.box_moves(settings["box_moves"]),
+            "swap": moves.swap(settings["swap"]),
+            "tile": None if tile is None else arguments.count("tile", tile),
+        }
 
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
@@ -177,7 +143,7 @@ class HardParticlesUpdater(EngineAction):
 
     def _follow_box(self) -> None:
         """Give HOOMD-blue the box of an engine at constant pressure."""
-        if self._box_moves is None:
+        if self._settings["box_moves"] is None:
             return
         box = hoomd.Box.from_box(self._simulation.state.box)
         for name, edge in zip(("Lx", "Ly", "Lz"), self._engine.box, strict=False):
@@ -325,21 +291,22 @@ class HardParticlesUpdater(EngineAction):
 
     def _constant_pressure(self, timestep: int) -> dict[str, Any]:
         """The arguments of an engine at constant pressure."""
-        if self._box_moves is None:
+        of_box = self._settings["box_moves"]
+        if of_box is None:
             return {}
-        betaP = moves.pressure(self._box_moves["betaP"], timestep)
-        return {"betaP": betaP, "box_moves": moves.kinds(self._box_moves, self._dimensions)}
+        betaP = moves.pressure(of_box["betaP"], timestep)
+        return {"betaP": betaP, "box_moves": moves.kinds(of_box, self._dimensions)}
 
     def _swap_moves(self) -> dict[str, Any]:
         """The arguments of an engine with swap moves."""
-        if self._swap is None:
+        if self._settings["swap"] is None:
             return {}
         if "diameters_of_types" not in (sizes := self._sizes()):
             raise ValueError("swap needs particle types of different diameters")
         each = sizes["diameters_of_types"]
         if len({*each}) < len(each):
             raise ValueError("swap needs particle types of which no two have the same diameter")
-        return {"swaps": Swaps(**self._swap)}
+        return {"swaps": Swaps(**self._settings["swap"])}
 
     def _make(self, present: dict[str, Any], timestep: int) -> None:
         if self._engine is not None:
@@ -360,22 +327,23 @@ class HardParticlesUpdater(EngineAction):
             self._engine = self._make_engine(self._positions(), start=start, **settings)
         except ParameterError as error:
             names = {"max_displacement": "d", **moves.NAMES}
-            kind = "length" if self._box_moves and "length" in self._box_moves else "volume"
+            kind = "length" if "length" in (self._settings["box_moves"] or ()) else "volume"
             names["volume_delta"] = names["delta"] = moves.NAMES[f"box_{kind}_delta"]
             raise ValueError(error.with_names(names)) from None
-        if self._swap is not None:
+        if self._settings["swap"] is not None:
             self._engine.core.set_type_diameters(present["diameters_of_types"])
         self._made_with = present
 
     def _sizes(self) -> dict[str, Any]:
         """The "diameter" of all particles, or in a mixture the "diameters_of_types"."""
-        if not isinstance(self._diameter, dict):
-            return {"diameter": self._diameter}
+        given = self._settings["diameter"]
+        if not isinstance(given, dict):
+            return {"diameter": given}
         types = self._simulation.state.particle_types
-        missing = [name for name in types if name not in self._diameter]
+        missing = [name for name in types if name not in given]
         if missing:
             raise ValueError(f"diameter has no entry for the particle type {missing[0]}")
-        of_types = tuple(self._diameter[name] for name in types)
+        of_types = tuple(given[name] for name in types)
         return (
             {"diameter": of_types[0]} if len({*of_types}) == 1 else {"diameters_of_types": of_types}
         )
