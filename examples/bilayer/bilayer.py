@@ -284,7 +284,7 @@ def draw(report: dict, dump: Path | None) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.option(
         "--area", [1.25, 1.31, 1.37], "Areas per lipid of the runs that measure the tension."
     )
@@ -295,7 +295,6 @@ def main() -> None:
     parser.option("--long", 300000, "Steps of the large membrane.")
     parser.option("--height", 14.0, "Edge normal to the membrane.")
     parser.option("--settle", 4000, "Steps before each run.")
-    parser.option("--seed", 1)
     parser.option("--ranks", 1)
     parser.option(
         "--style",

@@ -70,12 +70,10 @@ def draw(result: dict) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--ions", 512, "Even number of ions.")
     parser.option("--sweeps", 10000)
     parser.option("--equilibrate", 500, "Sweeps before these.")
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     quick = {"ions": 256, "sweeps": 500, "equilibrate": 50}
     options = script.parse(parser, "energies", quick, draw=draw)
     points = []

@@ -210,7 +210,7 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.option("--xi", [2.0, 3.0], "Manning's xi.")
     parser.option("--bjerrum", 0.5, "Bjerrum length.")
     parser.option("--edge", 12.0, "Edge of the cross section.")
@@ -220,7 +220,6 @@ def main() -> None:
     parser.option("--jobs", 1, "Processes at a time.")
     parser.option("--device", "auto", "Device of the run style.")
     parser.option("--threads", 1, "Threads on a CPU.")
-    parser.option("--seed", 1)
     quick = {"xi": [2.0], "edge": 6.5, "height": 7.0, "settle": 300, "steps": 2000}
     options = script.parse(parser, "counterions", quick)
     script.at_least(options, edge=6.1, height=6.1, settle=0, jobs=1)

@@ -80,10 +80,9 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.option("--edge", 20, "Edge of the cube in cutoffs.")
     parser.option("--steps", 2000, "Number of steps of 0.04.")
-    parser.option("--seed", 1)
     parser.option("--ranks", 1)
     options = script.parse(parser, "particles", {"edge": 8, "steps": 300})
     report = script.read(options)[0] if options.draw else simulate(options)

@@ -242,7 +242,7 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.option("--exponents", [1.0, 0.5, 0.25])
     parser.option("--edge", 10, "Edge of the box.")
     parser.option("--half", 8, "Width of one half of the flow.")
@@ -258,7 +258,6 @@ def main() -> None:
     parser.option("--jobs", 1, "Processes at a time.")
     parser.option("--device", "auto", "Device of the flows.")
     parser.option("--threads", 1, "Threads of the flows on a CPU.")
-    parser.option("--seed", 1)
     quick = {
         "exponents": [0.25], "edge": 5, "half": 4, "settle": 100, "steps": 1000,
         "steps_of_poiseuille": 1000, "long": 10000, "runs": 1,

@@ -73,12 +73,11 @@ def draw(reports: list[dict[str, Any]]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, device="cpu")
     parser.option("--ranks", 2, "Number of ranks, a power of two.")
     parser.option("--sizes", "65536,262144", "Numbers of disks per rank.")
     parser.option("--seconds", 1.0, "Least time of a measurement.")
     parser.option("--mpiexec", "mpiexec", "Launcher of the MPI of mpi4py.")
-    parser.option("--device", "cpu")
     quick = {"sizes": "4096", "seconds": 0.05}
     options = script.parse(parser, "rank_scaling", quick)
     reports = script.read(options) if options.draw else [measure(options)]

@@ -91,13 +91,11 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--disks", 16384)
     parser.option("--packing-fractions", PACKING_FRACTIONS)
     parser.option("--sweeps", 50_000)
     parser.option("--equilibrate", 5000)
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     quick = {"disks": 1024, "packing_fractions": [0.3, 0.5], "sweeps": 1000, "equilibrate": 200}
     options = script.parse(parser, "binary_disks", quick, draw=draw)
     script.fractions(options, "packing_fractions")

@@ -243,7 +243,7 @@ def draw_pressures(axes: Any, report: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--cells", 10, "unit cells of the slab along x and y")
     parser.option("--packing-fractions", PACKING_FRACTIONS)
     parser.option("--start-pressures", float, "begin at the densities at these P*", nargs="+")
@@ -251,8 +251,6 @@ def main() -> None:
     parser.option("--jobs", 1, "runs that go side by side")
     parser.option("--sweeps", 1_000_000)
     parser.option("--equilibrate", 500_000)
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     quick = {"cells": 4, "packing_fractions": [0.52], "sweeps": 2000, "equilibrate": 500}
     options = script.parse(parser, "coexistence", quick, draw=draw)
     script.picture(options, draw(run(options)))

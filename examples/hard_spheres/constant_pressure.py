@@ -141,7 +141,7 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--particles", 1000)
     parser.option("--points", 6, "pressures of each kind, at most")
     parser.option("--sweeps", 50_000, type=float)
@@ -149,8 +149,6 @@ def main() -> None:
     parser.option("--equilibrate", 6000, type=float)
     parser.option("--jobs", 1, "runs that go side by side")
     parser.option("--threads", 1, "CPU threads of each run")
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     quick = {"particles": 40, "points": 2, "sweeps": 1000, "equilibrate": 500}
     options = script.parse(parser, "constant_pressure", quick, draw=draw)
     script.at_least(options, points=1)

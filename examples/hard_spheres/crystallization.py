@@ -108,13 +108,11 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--spheres", 100_000)
     parser.option("--packing-fraction", 0.54)
     parser.option("--sweeps", 1_000_000, type=float)
     parser.option("--points", 30, "of the curves")
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     quick = {"spheres": 1500, "sweeps": 4000, "points": 4}
     options = script.parse(parser, "crystallization", quick, draw=draw)
     script.at_least(options, points=1)

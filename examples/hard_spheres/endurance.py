@@ -18,12 +18,10 @@ from manymove.hard_particles.plots import slice_of
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--spheres", 1_048_576)
     parser.option("--packing-fraction", 0.5)
     parser.option("--sweeps", 100_000)
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     options = script.parse(parser, "endurance", {"spheres": 4096, "sweeps": 500}, draw=False)
     settings = {"seed": options.seed, "device": options.device}
     start = random_sphere_packing(options.spheres, options.packing_fraction, **settings)

@@ -128,14 +128,12 @@ def draw(reports: list[dict[str, Any]]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--spheres", 65536)
     parser.option("--fluid", FLUID, nargs="*")
     parser.option("--crystal", CRYSTAL, nargs="*")
     parser.option("--sweeps", 100_000)
     parser.option("--equilibrate", 10_000)
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     quick = {
         "spheres": 864, "fluid": [0.2, 0.4], "crystal": [0.57], "sweeps": 2000, "equilibrate": 200
     }  # fmt: skip

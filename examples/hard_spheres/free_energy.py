@@ -114,7 +114,7 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--sizes", [108, 256, 500])
     parser.option("--references", ["crystal"], choices=("molecule", "crystal"))
     parser.option("--sweeps", 20_000, "of each spring constant")
@@ -122,8 +122,6 @@ def main() -> None:
     parser.option("--spheres", 1372, "in the fluid")
     parser.option("--fluids", 6, "number of packing fractions")
     parser.option("--insertion-sweeps", 2000, "of each of them")
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     quick = {
         "sizes": [32, 108], "sweeps": 200, "equilibrate": 50, "spheres": 256, "fluids": 2,
         "insertion_sweeps": 100,

@@ -224,7 +224,7 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, device="auto")
     parser.option("--pressures", PRESSURES)
     parser.option("--seeds", 2, "runs at each pressure (default 2)")
     parser.option("--cells", 12, "unit cells of the slab along x and y (default 12)")
@@ -234,7 +234,6 @@ def main() -> None:
     parser.option("--equilibrate", 4000, "equilibration in sweeps (default 4000)")
     parser.option("--seconds", float, "time in seconds after which a run ends (default no limit)")
     parser.option("--jobs", 1, "simultaneous runs (default 1)")
-    parser.option("--device", "auto")
     quick = {
         "pressures": [10.5, 12.5], "cells": 4, "length": 6, "sweeps": 1600, "every": 200,
         "equilibrate": 400, "seeds": 1,

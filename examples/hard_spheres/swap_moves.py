@@ -304,7 +304,7 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.option("--spheres", 1000)
     parser.option("--packing-fractions", PACKING_FRACTIONS)
     parser.option("--only", str, "with or without swap moves only", choices=["swaps", "none"])
@@ -316,7 +316,6 @@ def main() -> None:
     parser.option("--seconds", 600, "of a run, at most", type=float)
     parser.option("--every", 10, "sweeps between configurations", type=float)
     parser.option("--jobs", 2, "runs that go side by side")
-    parser.option("--seed", 1)
     parser.option(
         "--moves-per-cell", 4, "moves per cell; more of them are faster on a GPU, with fewer swaps"
     )

@@ -136,7 +136,7 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--temperatures", [1.0, 1.05, 1.1, 1.15])
     parser.option("--edge", 7.3, "of the box, in diameters")
     parser.option(
@@ -150,8 +150,6 @@ def main() -> None:
     parser.option(
         "--gibbs-cycles", 60_000, "of a Gibbs ensemble, after an equilibration of 0.7 times as many"
     )
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     parser.option("--threads", int)
     quick = {
         "temperatures": [1.05, 1.1], "edge": 4.6, "sweeps": 800, "equilibrate": 100,

@@ -222,7 +222,7 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option(
         "--densities", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8], "mean densities between the walls"
     )
@@ -230,8 +230,6 @@ def main() -> None:
     parser.option("--width", 16.0, "accessible to the centers")
     parser.option("--equilibrate", 5000)
     parser.option("--sweeps", 200_000)
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     quick = {
         "densities": [0.2, 0.4, 0.6, 0.7], "cells": 4, "width": 12.0, "equilibrate": 200,
         "sweeps": 2000,

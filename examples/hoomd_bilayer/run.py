@@ -189,7 +189,7 @@ def draw(records: list[dict]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.option("--integrator", "manymove", choices=[*ATTACH, "both"])
     parser.option("--area", 1.31, "per lipid")
     parser.option("--edge", 9.0, "of the membrane")
@@ -197,7 +197,6 @@ def main() -> None:
     parser.option("--equilibrate", 4000, "steps before")
     parser.option("--steps", 20000, "steps of the measurement")
     parser.option("--period", 20, "steps between two pressures")
-    parser.option("--seed", 1)
     parser.option("--device", "auto", choices=["auto", "cpu", "gpu"])
     quick = {"edge": 7.0, "height": 11.0, "equilibrate": 100, "steps": 640}
     options = script.parse(parser, "hoomd_bilayer", quick)

@@ -173,7 +173,7 @@ def draw(records: list[dict]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.add_argument("start", nargs="?", type=Path, help="GSD file; a lattice is made without")
     parser.option("--integrator", "manymove", choices=[*ATTACH, "both"])
     parser.option("--particles", 1024, "of the lattice")
@@ -182,7 +182,6 @@ def main() -> None:
     parser.option("--equilibrate", 2000, "steps before the log")
     parser.option("--steps", 4000, "steps with the log")
     parser.option("--period", 5, "steps between two pressures")
-    parser.option("--seed", 1)
     parser.option("--device", "auto", choices=["auto", "cpu", "gpu"])
     quick = {"particles": 256, "equilibrate": 100, "steps": 200}
     options = script.parse(parser, "hoomd_hard_disks", quick)

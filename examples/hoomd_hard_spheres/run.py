@@ -134,7 +134,7 @@ def draw(records: list[dict]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.option("--integrator", ["updater"], choices=[*ATTACH])
     parser.option("--particles", 1000)
     parser.option("--packing-fraction", 0.4)
@@ -142,7 +142,6 @@ def main() -> None:
     parser.option("--equilibrate", 200, "steps before the record")
     parser.option("--steps", 2000, "steps with the record")
     parser.option("--period", 2, "steps between two pressures")
-    parser.option("--seed", 1)
     parser.option("--device", "auto", choices=["auto", "cpu", "gpu"])
     quick = {"particles": 256, "equilibrate": 50, "steps": 100}
     options = script.parse(parser, "hoomd_hard_spheres", quick)

@@ -221,7 +221,7 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option(
         "--force-fields",
         list(FORCE_FIELDS),
@@ -234,8 +234,6 @@ def main() -> None:
     parser.option("--insertions", 20000, "of test molecules")
     parser.option("--raspa-seconds", 120.0)
     parser.option("--processes", int)
-    parser.option("--device", "auto")
-    parser.option("--seed", 1)
     quick = {"force_fields": ["RASPA3 manual"], "systems": 16, "steps": 300, "insertions": 1000}
     options = script.parse(parser, "isotherm", quick)
     if options.draw:

@@ -102,9 +102,8 @@ def draw(report: dict, dump: Path | None) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.option("--more", [12.0, 15.0, 18.0], "Repulsion of different species minus 25.")
-    parser.option("--seed", 1)
     parser.option("--settle", 10000, "Steps before the profile.")
     parser.option("--steps", 60000, "Steps of the profile.")
     parser.option("--blocks", 20, "Number of blocks of the profile.")

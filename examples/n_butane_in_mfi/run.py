@@ -81,7 +81,7 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--pressures", [0.0001, 0.0005, 0.0023, 0.0111, 0.1, 1.0], "Pressures in bar.")
     parser.option("--systems", 64, "Number of independent systems.")
     parser.option("--steps", 20000, "Steps per pressure.")
@@ -89,8 +89,6 @@ def main() -> None:
     parser.option("--trials", 16, "Trials of each bead.")
     parser.option("--cutoff", 12.0, "Cutoff in angstrom.")
     parser.option("--spacing", 0.2, "Spacing of the grid.")
-    parser.option("--device", "auto")
-    parser.option("--seed", 1)
     quick = {"systems": 4, "steps": 20, "insertions": 5, "pressures": [0.001], "cutoff": 9.5,
              "spacing": 0.5}  # fmt: skip
     options = script.parse(parser, "n_butane_in_mfi", quick, draw=draw)

@@ -156,7 +156,7 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.option(
         "--walls",
         [-15, -25, -35],
@@ -168,7 +168,6 @@ def main() -> None:
     parser.option("--settle", 3000, "Steps before the measurement.")
     parser.option("--steps", 3000, "Steps of the measurement.")
     parser.option("--frame", 100, "Steps between frames.")
-    parser.option("--seed", 1)
     quick = {"walls": [-15, -35], "edge": 24, "width": 10, "settle": 400, "steps": 200, "frame": 25}
     options = script.parse(parser, "drop", quick)
     # LAMMPS writes frames in the steps that are multiples of --frame.

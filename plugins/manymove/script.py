@@ -47,10 +47,16 @@ class Parser(argparse.ArgumentParser):
 
     Args:
         text: docstring of the script, whose first line describes it.
+        seed, device: defaults of --seed and --device, for scripts that have these options.
     """
 
-    def __init__(self, text: str | None) -> None:
+    def __init__(self, text: str | None, seed: int | None = None, device: str | None = None):
         super().__init__(description=(text or "").strip().partition("\n")[0])
+        if seed is not None:
+            self.option("--seed", seed, f"Seed of the random number generator (default {seed}).")
+        if device is not None:
+            choices = "auto, cpu, cuda or cuda:<index>"
+            self.option("--device", device, f"Device: {choices} (default {device}).")
 
     def option(self, name: str, default: Any, text: str | None = None, **others: Any) -> None:
         """Add an option. The type of its values is that of the default; if the default is a list,

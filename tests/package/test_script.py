@@ -176,6 +176,8 @@ def test_an_option_has_the_type_of_its_default():
     })  # fmt: skip
     with pytest.raises(SystemExit):
         parser.parse_args(["--sweeps", "1.5"])
+    found = script.Parser(None, seed=3, device="cpu").parse_args(["--seed", "4"])
+    assert vars(found) == {"seed": 4, "device": "cpu"}
 
 
 def test_summaries_are_drawn_by_the_parser_and_nothing_is_run(tmp_path, monkeypatch):

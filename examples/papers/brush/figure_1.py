@@ -185,13 +185,12 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.option("--ions", 1024, "Number of ions, a multiple of 4.")
     parser.option("--sweeps", 5000, "Number of sweeps of a chain.")
     parser.option("--equilibrate", 50, "Number of sweeps of the equilibration.")
     parser.option("--chains", 4, "Number of independent chains of each scheme.")
     parser.option("--jobs", 1, "Number of simultaneous chains.")
-    parser.option("--seed", 1)
     quick = {"ions": 128, "sweeps": 200, "equilibrate": 10, "chains": 2}
     options = script.parse(parser, "figure_1", quick, draw=draw)
     script.at_least(options, chains=1, jobs=1, sweeps=20, equilibrate=0)

@@ -184,12 +184,10 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--ions", 131072, "Number of ions, a multiple of 4.")
     parser.option("--precisions", ["double", "mixed"], choices=("mixed", "double"))
     parser.option("--seconds", 0.3, "Minimum duration of a measurement in seconds.")
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     parser.add_argument(
         "--no-counters",
         dest="counters",

@@ -135,7 +135,7 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, device="auto")
     parser.option(
         "--ions", [1024], "Numbers of ions, multiples of 4. Only the first one runs with all edges."
     )
@@ -148,7 +148,6 @@ def main() -> None:
     parser.option("--sweeps", 2000, "Number of sweeps of a chain.")
     parser.option("--equilibrate", 50, "Number of sweeps of the equilibration.")
     parser.option("--seed", 1, "Seed of the first chain.")
-    parser.option("--device", "auto")
     parser.option("--threads", int)
     parser.option("--minutes", float, "Time in minutes after which no point begins.")
     parser.option(

@@ -143,13 +143,11 @@ def draw(result: dict) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--ions", 16384, "Number of ions, a multiple of 4.")
     parser.option("--sweeps", 1000, "Number of sweeps of a state.")
     parser.option("--equilibrate", 50, "Number of sweeps of the equilibration.")
     parser.option("--method", "auto", choices=("brush", "tree", "auto"))
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     parser.option("--threads", int)
     parser.option("--minutes", float, "Time in minutes after which no state begins.")
     quick = {"ions": 128, "sweeps": 20, "equilibrate": 2, "threads": 1}

@@ -54,8 +54,6 @@ def arguments(parser: script.Parser) -> None:
         "Largest number of ions that one core is timed with (default 16,384).",
         metavar="N",
     )
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     parser.option("--minutes", float, "Time in minutes after which no size begins.")
     parser.option(
         "--times", str, "Summary of figure_8.py, from which the times are read.", metavar="FILE"
@@ -281,7 +279,7 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     arguments(parser)
     options = script.parse(parser, "figure_8", QUICK, draw=draw)
     result = times(options)

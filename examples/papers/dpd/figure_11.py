@@ -117,7 +117,7 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.option("--densities", list(DENSITIES))
     parser.option("--cutoffs", list(CUTOFFS))
     parser.option("--sizes", list(SIZES), "Particles.")
@@ -126,7 +126,6 @@ def main() -> None:
     parser.option("--ranks", cores(), "MPI ranks of dpd (default: cores, at most 16).")
     parser.option("--seconds", 0.5, "Duration of a run in seconds; it has at least 20 steps.")
     parser.option("--minutes", float, "Time in minutes after which no fluid begins.")
-    parser.option("--seed", 1)
     quick = {"densities": [3.0], "cutoffs": [1.0], "sizes": [2000], "seconds": 0.02}
     options = script.parse(parser, "figure_11", quick, draw=draw)
     script.at_least(options, sizes=1, ranks=1)

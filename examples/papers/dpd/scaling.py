@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 def options_of(name: str, about: str, size: str, quick: dict[str, Any]) -> argparse.Namespace:
     """The options of both scripts; `size` is the help text of --sizes."""
-    parser = script.Parser(about)
+    parser = script.Parser(about, seed=1, device="auto")
     parser.option("--densities", list(DENSITIES))
     parser.option("--cutoffs", list(CUTOFFS))
     parser.option("--sizes", [], f"{size}, for each density.", type=int)
@@ -29,11 +29,9 @@ def options_of(name: str, about: str, size: str, quick: dict[str, Any]) -> argpa
         "--ranks", [1, 2, 4], "MPI ranks (default 1, 2 and 4). Ranks share GPUs if there are fewer."
     )
     parser.option("--threads", 1, "Threads of a rank on a CPU.")
-    parser.option("--device", "auto")
     parser.option("--precision", "mixed", choices=("mixed", "double"))
     parser.option("--seconds", 0.3, "Duration of a run in seconds.")
     parser.option("--minutes", float, "Time in minutes after which no measurement begins.")
-    parser.option("--seed", 1)
     parser.option(
         "--from-record",
         Path,

@@ -549,8 +549,7 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
-    parser.option("--device", "auto")
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--densities", [3.0, 6.0, 50.0])
     parser.option("--sizes", [65536, 524288], "Number of particles of Table 2.")
     parser.option(
@@ -568,7 +567,6 @@ def main() -> None:
         "--ptx", action=argparse.BooleanOptionalAction, default=shutil.which("nvcc") is not None,
         help="Count PTX instructions, which needs nvcc.",
     )  # fmt: skip
-    parser.option("--seed", 1)
     quick = {
         "device": "cpu", "densities": [3.0], "sizes": [2048], "sizes_of_reordering": [2048],
         "sizes_of_sorting": [4096, 16384], "repeats": 1, "samples": 10000, "calls": 1000,

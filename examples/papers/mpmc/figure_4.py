@@ -200,7 +200,7 @@ def draw(reports: list[dict[str, Any]]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, device="auto")
     parser.option("--sizes", [1024, 4096, 16384, 65536, 262144, 1048576], "Numbers of disks.")
     parser.option("--seconds", 0.4, "Minimum duration of a measurement in seconds.")
     parser.option("--threads", 1, "Number of cores of an additional measurement.")
@@ -208,7 +208,6 @@ def main() -> None:
     parser.option(
         "--multiple", MULTIPLE, "The number of cells along an edge is a multiple of this."
     )
-    parser.option("--device", "auto")
     quick = {"sizes": [256, 576], "seconds": 0.02, "multiple": 2}
     options = script.parse(parser, "figure_4", quick)
     script.at_least(options, sizes=16, seconds=0, threads=1, multiple=2)

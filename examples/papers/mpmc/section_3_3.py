@@ -80,14 +80,12 @@ def draw(report: dict[str, Any]) -> Figure:
 
 def main() -> None:
     """Run, print the table, write the file."""
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--particles", 65536)
     parser.option("--packing-fraction", 0.698)
     parser.option("--sweeps", 3e7, "of each setting")
     parser.option("--jobs", 1, "settings that run side by side")
     parser.option("--settings", len(SETTINGS), "only the first so many")
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     parser.option("--seconds", 1.0, "Minimum duration of a speed measurement in seconds.")
     quick = {"particles": 256, "sweeps": 20000, "settings": 2, "seconds": 0.05}
     options = script.parse(parser, "section_3_3", quick, draw=draw)

@@ -197,7 +197,7 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--particles", 65536)
     parser.option("--packing-fractions", COLUMNS, nargs=3)
     parser.option("--columns", [1, 2, 3], "Columns of Table 1.", choices=(1, 2, 3))
@@ -212,8 +212,6 @@ def main() -> None:
         "--multiple", MULTIPLE, "The number of cells along an edge is a multiple of this."
     )
     parser.option("--minutes", float, "Time in minutes after which no part begins.")
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     quick = {"particles": 144, "packing_fractions": [0.6, 0.65, 0.66], "columns": [1],
              "replicas": 1, "equilibrate": 200, "relax": 50, "piece": 160, "every": 5,
              "seconds": 0.2, "multiple": 2}  # fmt: skip

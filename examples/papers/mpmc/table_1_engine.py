@@ -294,7 +294,7 @@ def draw(reports: list[dict[str, Any]]) -> Figure:
 
 def main() -> None:
     """Equilibrate, run the variants from there, print the table, write the file."""
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.option("--particles", 65536)
     parser.option("--packing-fractions", COLUMNS, nargs=3)
     parser.option("--columns", [1, 2, 3], "of Table 1, of which to run")
@@ -309,7 +309,6 @@ def main() -> None:
     parser.option("--shift", "axis", "the paper's, ours", choices=["axis", "box"])
     parser.option("--every", 50, "sweeps between two samples", type=float)
     parser.option("--jobs", 1, "chains that run side by side")
-    parser.option("--seed", 1)
     parser.option("--device", "auto", "of the reference")
     quick = {"particles": 256, "columns": [1], "sweeps": 500, "equilibrate": 200, "reference": 500,
              "relax": 100, "jobs": 2}  # fmt: skip

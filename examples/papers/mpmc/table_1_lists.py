@@ -295,7 +295,7 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--disks", [448, 1792], "of a system")
     parser.option("--packing-fractions", COLUMNS)
     parser.option("--variants", list(VARIANTS), choices=VARIANTS)
@@ -306,8 +306,6 @@ def main() -> None:
     parser.option("--every", 10, "sweeps between two samples")
     parser.option("--error", 0.001, "of P*, to be reached")
     parser.option("--seconds", 120, "of a state, at most", type=float)
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     quick = {"disks": [64], "packing_fractions": [0.6], "total": 512, "equilibrate": 400,
              "relax": 200, "piece": 400, "error": 0.05, "seconds": 1}  # fmt: skip
     options = script.parse(parser, "table_1_lists", quick)

@@ -264,7 +264,7 @@ def draw(reports: list[dict[str, Any]]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--particles", 65536)
     parser.option("--packing-fractions", PACKING_FRACTIONS)
     parser.option("--sweeps", 100_000_000, "Number of sweeps of each run.", type=float)
@@ -278,8 +278,6 @@ def main() -> None:
     parser.option(
         "--minutes", float, "Time in minutes after which the script ends (default: none)."
     )
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     quick = {"particles": 256, "packing_fractions": [0.698], "sweeps": 4000, "equilibrate": 1000,
              "piece": 1000, "every": 20}  # fmt: skip
     options = script.parse(parser, "table_2", quick)

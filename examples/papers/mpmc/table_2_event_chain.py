@@ -235,7 +235,7 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--particles", [4096, 65536])
     parser.option("--packing-fractions", [0.698, 0.716])
     parser.option("--replicas", 2, "Runs of each state and method.")
@@ -258,8 +258,6 @@ def main() -> None:
     parser.option("--relaxation", 2e6, "Number of sweeps for the speed of `HardDisks`.")
     parser.option("--jobs", 1, "Number of simultaneous event chains.")
     parser.option("--minutes", float, "Time in minutes after which no run begins.")
-    parser.option("--seed", 1)
-    parser.option("--device", "auto")
     quick = {"particles": [64], "packing_fractions": [0.5], "displacement": 40, "equilibrate": 4,
              "sweeps": 200, "melt": 100, "every": 15, "relaxing": 64,
              "relaxation": 4000}  # fmt: skip

@@ -72,14 +72,13 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, device="auto")
     parser.option("--sizes", [4096, 65536, 262144, 1048576], "Numbers of disks.")
     parser.option("--seconds", 0.4, "Minimum duration of a measurement in seconds.")
     parser.option("--threads", 8, "Number of cores of an additional measurement.")
     parser.option(
         "--multiple", MULTIPLE, "The number of cells along an edge is a multiple of this."
     )
-    parser.option("--device", "auto")
     quick = {"sizes": [256, 576], "seconds": 0.02, "multiple": 2, "threads": 2}
     options = script.parse(parser, "table_4", quick, draw=draw)
     script.at_least(options, sizes=16, seconds=0, threads=1, multiple=2)

@@ -93,14 +93,13 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.option("--proposals", (2, 4, 8, 16, 32, 64))
     parser.option("--energies", 2e6, "Number of energies that each system calculates.")
     parser.option("--systems", 32)
     parser.option("--displacement", 0.65, "Maximum displacement or standard deviation in angstrom.")
     parser.option("--spacing", 0.3, "Spacing of the linear grid in angstrom.")
     parser.option("--threads", 1, "Number of simultaneous systems.")
-    parser.option("--seed", 1)
     quick = {"energies": 4000, "systems": 8, "spacing": 0.8, "proposals": [2, 8]}
     options = script.parse(parser, "appendix_b", quick, draw=draw)
     script.at_least(options, systems=2, energies=1, proposals=2, threads=1)

@@ -121,7 +121,7 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1)
     parser.option("--molecules", 8)
     parser.option("--proposals", (8, 32))
     parser.option("--energies", 2e6, "Number of energies that each system calculates.")
@@ -130,7 +130,6 @@ def main() -> None:
     parser.option("--displacement", 1.0, "Maximum displacement of the center in angstrom.")
     parser.option("--spacing", 0.3, "Spacing of the linear grid in angstrom.")
     parser.option("--threads", 1, "Number of simultaneous systems.")
-    parser.option("--seed", 1)
     quick = {"energies": 3000, "systems": 4, "molecules": 2, "spacing": 0.8, "proposals": [8],
              "reference_steps": 40}  # fmt: skip
     options = script.parse(parser, "equation_9", quick, draw=draw)

@@ -190,15 +190,13 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--seconds", 4.0, "Duration of each method in seconds.")
     parser.option("--systems", 33792, "Number of systems of pmc; others have an eighth.")
     parser.option("--bins", 100, "Number of bins in the box.")
     parser.option("--spacing", 0.2, "Spacing of the grid of framework energies in angstrom.")
     parser.option("--interpolation", "cubic", choices=("linear", "cubic"))
-    parser.option("--device", "auto")
     parser.option("--relax", 500, "Steps of mdp per molecule.")
-    parser.option("--seed", 1)
     quick = {"seconds": 0.02, "systems": 16, "relax": 20, "spacing": 0.6}
     options = script.parse(parser, "figure_9", quick, draw=draw)
     script.at_least(options, seconds=1e-3, systems=1, bins=2)

@@ -172,7 +172,7 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
+    parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--spacing", 0.25, "Spacing of the nodes of the integrals in angstrom.")
     parser.option("--cutoffs", (11.0, 11.78, 13.383), nargs="*")
     parser.option(
@@ -181,8 +181,6 @@ def main() -> None:
     parser.option("--steps", 0, "Steps of 32 molecules.")
     parser.option("--systems", 256)
     parser.option("--table-2", TABLE_2, "Record of table_2.py (default: table_2.json).", type=Path)
-    parser.option("--device", "auto")
-    parser.option("--seed", 1)
     quick = {"spacing": 0.8, "cutoffs": [], "coarsen": [12.0]}
     options = script.parse(parser, "table_2_framework", quick, draw=draw)
     script.at_least(options, spacing=0.05, steps=0, systems=2)
