@@ -86,7 +86,7 @@ def main() -> None:
             f"hypernetted chain {point['hypernetted_chains']:.5f}"
         )
     system = {"diameter": DIAMETER, "bjerrum_length": BJERRUM_LENGTH}
-    script.picture(options, draw(script.save(options, {**system, "points": points})))
+    script.finish(options, {**system, "points": points}, draw)
 
 
 if __name__ == "__main__":

@@ -164,7 +164,7 @@ def main() -> None:
             )
         g = result["g"]
         print(f"  g(r)         chi-square {g['chi_square']:.1f} of {g['degrees']}", flush=True)
-    script.picture(options, draw(script.save(options, {"comparison": results})))
+    script.finish(options, {"comparison": results}, draw)
 
 
 if __name__ == "__main__":

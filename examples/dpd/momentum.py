@@ -79,7 +79,7 @@ def main() -> None:
         speed = np.linalg.norm(drift(precision, options.steps), axis=1)
         report[precision] = {"largest": float(speed.max()), "speeds": speed.tolist()}
         print(f"{precision}: |v| of the center of mass stays below {speed.max():.2g}", flush=True)
-    script.picture(options, draw(script.save(options, report)))
+    script.finish(options, report, draw)
 
 
 if __name__ == "__main__":

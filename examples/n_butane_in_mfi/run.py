@@ -92,8 +92,7 @@ def main() -> None:
     quick = {"systems": 4, "steps": 20, "insertions": 5, "pressures": [0.001], "cutoff": 9.5,
              "spacing": 0.5}  # fmt: skip
     options = script.parse(parser, "n_butane_in_mfi", quick, draw=draw)
-    result = script.save(options, {"fields": {name: isotherm(name, options) for name in FIELDS}})
-    script.picture(options, draw(result))
+    script.finish(options, {"fields": {name: isotherm(name, options) for name in FIELDS}}, draw)
 
 
 if __name__ == "__main__":

@@ -228,6 +228,13 @@ def save(options: argparse.Namespace, result: dict[str, Any]) -> dict[str, Any]:
     return summary
 
 
+def finish(
+    options: argparse.Namespace, result: dict[str, Any], draw: Callable[[dict[str, Any]], Any]
+) -> None:
+    """Write summary.json as `save` does, and the figure that `draw` returns for this summary."""
+    picture(options, draw(save(options, result)))
+
+
 def compared(
     quantity: str,
     ours: tuple[float, float | None],

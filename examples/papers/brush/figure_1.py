@@ -210,8 +210,7 @@ def main() -> None:
             f"T_c = {one['autocorrelation_time']:.2f} sweeps"
         )
     about = {"device": "cpu", "valences": VALENCES, "diameter": DIAMETER}
-    summary = script.save(options, {**about, "results": results, "rows": rows(options, results)})
-    script.picture(options, draw(summary))
+    script.finish(options, {**about, "results": results, "rows": rows(options, results)}, draw)
 
 
 if __name__ == "__main__":

@@ -213,8 +213,7 @@ def main() -> None:
         print("ncu is not installed: no counters")
     found = measure(options)
     about = {key: found[0][key] for key in ("device", "device_name")}
-    summary = script.save(options, {**about, "results": found, "rows": rows(options, found)})
-    script.picture(options, draw(summary))
+    script.finish(options, {**about, "results": found, "rows": rows(options, found)}, draw)
 
 
 if __name__ == "__main__":

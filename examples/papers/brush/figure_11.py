@@ -168,8 +168,7 @@ def main() -> None:
         )
         print(f"{text_of(points[-1])}: T_c = {points[-1]['autocorrelation_time']:.3f} sweeps")
     about = {key: points[-1][key] for key in ("device", "device_name")}
-    summary = script.save(options, {**about, "points": points, "rows": rows(points)})
-    script.picture(options, draw(summary))
+    script.finish(options, {**about, "points": points, "rows": rows(points)}, draw)
 
 
 if __name__ == "__main__":

@@ -169,7 +169,7 @@ def main() -> None:
             points.append(point)
     about = {key: points[0][key] for key in ("device", "device_name")}
     result = {**about, "points": points, "rows": rows(options.ions, points)}
-    script.picture(options, draw(script.save(options, result)))
+    script.finish(options, result, draw)
 
 
 if __name__ == "__main__":

@@ -283,8 +283,7 @@ def main() -> None:
     arguments(parser)
     options = script.parse(parser, "figure_8", QUICK, draw=draw)
     result = times(options)
-    summary = script.save(options, {**result, "rows": rows(result["results"])})
-    script.picture(options, draw(summary))
+    script.finish(options, {**result, "rows": rows(result["results"])}, draw)
 
 
 if __name__ == "__main__":

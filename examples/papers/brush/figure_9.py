@@ -107,8 +107,7 @@ def main() -> None:
     options = script.parse(parser, "figure_9", QUICK, draw=draw)
     result = times(options)
     found = speeds(result.pop("results"))
-    summary = script.save(options, {**result, "speeds": found, "rows": rows(found)})
-    script.picture(options, draw(summary))
+    script.finish(options, {**result, "speeds": found, "rows": rows(found)}, draw)
 
 
 if __name__ == "__main__":

@@ -92,8 +92,7 @@ def main() -> None:
     options = script.parse(parser, "table_1", QUICK, draw=draw)
     result = times(options)
     found = table(result.pop("results"))
-    summary = script.save(options, {**result, "table": found, "rows": rows(found)})
-    script.picture(options, draw(summary))
+    script.finish(options, {**result, "table": found, "rows": rows(found)}, draw)
 
 
 if __name__ == "__main__":

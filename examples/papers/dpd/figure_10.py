@@ -288,7 +288,7 @@ def main() -> None:
         "velocity_errors": (profiles.std(axis=0, ddof=1) / math.sqrt(len(runs))).tolist(),
     }
     report["rows"] = rows({**vars(options), **report})
-    script.picture(options, draw(script.save(options, report)))
+    script.finish(options, report, draw)
 
 
 if __name__ == "__main__":

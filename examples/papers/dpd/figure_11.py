@@ -149,7 +149,7 @@ def main() -> None:
         for fluid, speed in zip(fluids, ours, strict=True)
     ]
     report = {"results": results, "rows": rows(results, options.ranks)}
-    script.picture(options, draw(script.save(options, report)))
+    script.finish(options, report, draw)
 
 
 if __name__ == "__main__":

@@ -219,7 +219,7 @@ def main() -> None:
     report["rows"] = rows({**vars(options), **report})
     for row in report["rows"]:
         print(f"{row['quantity']}: {row['ours'][0]:.4g}")
-    script.picture(options, draw(script.save(options, report)))
+    script.finish(options, report, draw)
 
 
 if __name__ == "__main__":

@@ -175,4 +175,4 @@ def run(options: argparse.Namespace, scaling: str, sizes: dict[float, int]) -> N
                 )
             )
     report = {**about, "results": results, "rows": rows(results, scaling)}
-    script.picture(options, draw(script.save(options, report)))
+    script.finish(options, report, draw)

@@ -576,7 +576,7 @@ def main() -> None:
     script.at_least(options, sizes=32, repeats=1, samples=4, calls=1)
     report = simulate(options)
     report["rows"] = rows({**vars(options), **report})
-    script.picture(options, draw(script.save(options, report)))
+    script.finish(options, report, draw)
 
 
 if __name__ == "__main__":

@@ -165,7 +165,7 @@ def main() -> None:
     for warning in report["warnings"]:
         print(f"warning: {warning}")
     print(f"published {with_error(*PUBLISHED)}")
-    script.picture(options, draw(script.save(options, report)))
+    script.finish(options, report, draw)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def main() -> None:
     ]  # fmt: skip
     chosen = {"degree": DEGREE, "bias": bias, "noise": noise}
     result = {"chosen": chosen, "bias_and_noise": results.tolist(), "rows": rows}
-    script.picture(options, draw(script.save(options, result)))
+    script.finish(options, result, draw)
 
 
 def draw(report: dict[str, Any]) -> Figure:

@@ -131,7 +131,7 @@ def main() -> None:
         )
     compared = rows(results, options.particles, options.sweeps)
     result = {"results": results, "rows": compared}
-    script.picture(options, draw(script.save(options, result)))
+    script.finish(options, result, draw)
 
 
 if __name__ == "__main__":

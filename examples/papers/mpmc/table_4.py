@@ -84,8 +84,7 @@ def main() -> None:
     script.at_least(options, sizes=16, seconds=0, threads=1, multiple=2)
     options.scan = 0
     report = measure(options)
-    report = script.save(options, {**report, "rows": rows(report, options.threads)})
-    script.picture(options, draw(report))
+    script.finish(options, {**report, "rows": rows(report, options.threads)}, draw)
 
 
 if __name__ == "__main__":

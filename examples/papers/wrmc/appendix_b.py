@@ -104,10 +104,9 @@ def main() -> None:
     options = script.parse(parser, "appendix_b", quick, draw=draw)
     script.at_least(options, systems=2, energies=1, proposals=2, threads=1)
     found = measure(options)
-    result = script.save(options, {
+    script.finish(options, {
         **found, "rows": rows(found["exact_K"], found["results"]), "device": "cpu"
-    })  # fmt: skip
-    script.picture(options, draw(result))
+    }, draw)  # fmt: skip
 
 
 if __name__ == "__main__":

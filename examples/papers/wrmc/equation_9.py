@@ -135,10 +135,9 @@ def main() -> None:
     options = script.parse(parser, "equation_9", quick, draw=draw)
     script.at_least(options, molecules=1, systems=2, energies=1, proposals=2, threads=1)
     results = measure(options)
-    result = script.save(options, {
+    script.finish(options, {
         "results": results, "rows": rows(results, options), "device": "cpu"
-    })  # fmt: skip
-    script.picture(options, draw(result))
+    }, draw)  # fmt: skip
 
 
 if __name__ == "__main__":

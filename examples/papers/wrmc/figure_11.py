@@ -125,11 +125,10 @@ def main() -> None:
         parts["MFI"] = json.loads(options.figure_4.read_text())["results"]
     models = [model(name, results, options.walks) for name, results in parts.items()]
     options.figure_4 = options.figure_4.name
-    result = script.save(options, {
+    script.finish(options, {
         "results": [r for results in parts.values() for r in results], "models": models,
         "rows": rows(models, parts, options.molecules), "device_name": device_name(options),
-    })  # fmt: skip
-    script.picture(options, draw(result))
+    }, draw)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -107,8 +107,7 @@ def main() -> None:
     options = script.parse(parser, "figure_3", quick, draw=draw)
     script.at_least(options, loadings=1, relax=0)
     found = measure(options)
-    result = script.save(options, {**found, "device_name": device_name(options)})
-    script.picture(options, draw(result))
+    script.finish(options, {**found, "device_name": device_name(options)}, draw)
 
 
 if __name__ == "__main__":

@@ -124,11 +124,10 @@ def main() -> None:
     options = script.parse(parser, "figure_4", quick, draw=draw)
     script.at_least(options, molecules=1, steps=1, systems=1)
     results = deviations("MFI", options, DISPLACEMENTS, interactions=laws(options))
-    result = script.save(options, {
+    script.finish(options, {
         "reference_steps": REFERENCE_STEPS, "results": results,
         "rows": rows(results, options.molecules), "device_name": device_name(options),
-    })  # fmt: skip
-    script.picture(options, draw(result))
+    }, draw)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -104,11 +104,10 @@ def main() -> None:
     options = script.parse(parser, "figure_8", quick, draw=draw)
     script.at_least(options, loadings=1, seconds=1e-3)
     results = measure(options)
-    result = script.save(options, {
+    script.finish(options, {
         "results": results, "rows": rows(results, options.seconds),
         "device_name": device_name(options),
-    })  # fmt: skip
-    script.picture(options, draw(result))
+    }, draw)  # fmt: skip
 
 
 if __name__ == "__main__":

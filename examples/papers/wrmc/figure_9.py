@@ -202,8 +202,7 @@ def main() -> None:
     script.at_least(options, seconds=1e-3, systems=1, bins=2)
     results = measure(options)
     name = Adsorption("LTA", 1, systems=1, seed=0, device=options.device).device_name
-    result = script.save(options, {"results": results, "rows": rows(results), "device_name": name})
-    script.picture(options, draw(result))
+    script.finish(options, {"results": results, "rows": rows(results), "device_name": name}, draw)
 
 
 if __name__ == "__main__":

@@ -96,10 +96,9 @@ def main() -> None:
     options = script.parse(parser, "section_3_2", quick, draw=draw)
     script.at_least(options, loadings=1, systems=1, seconds=1e-3, coarsen=0.1)
     results = measure(options)
-    result = script.save(options, {
+    script.finish(options, {
         "results": results, "rows": rows(results), "device_name": device_name(options)
-    })  # fmt: skip
-    script.picture(options, draw(result))
+    }, draw)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -204,11 +204,10 @@ def main() -> None:
     script.at_least(options, loadings=1, steps=1, systems=1, displacements=0)
     results = measure(options)
     others = serial(options) if options.serial else []
-    result = script.save(options, {
+    script.finish(options, {
         "reference_steps": REFERENCE_STEPS, "results": results, "serial_results": others,
         "rows": rows(results, others), "device_name": device_name(options),
-    })  # fmt: skip
-    script.picture(options, draw(result))
+    }, draw)  # fmt: skip
 
 
 if __name__ == "__main__":

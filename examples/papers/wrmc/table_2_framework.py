@@ -188,8 +188,7 @@ def main() -> None:
     options.table_2 = options.table_2.name
     found = {"needed": shifts, "integrals": integrals(options),
              "loaded": loaded(options) if options.steps else []}  # fmt: skip
-    result = script.save(options, {**found, "rows": rows(found, options.systems, options.steps)})
-    script.picture(options, draw(result))
+    script.finish(options, {**found, "rows": rows(found, options.systems, options.steps)}, draw)
 
 
 if __name__ == "__main__":
