@@ -309,7 +309,6 @@ def main() -> None:
         script.picture(options, draw(report, options.draw[0].parent / "bilayer.dump"))
         return
     script.at_least(options, area=0.5, edge=4, height=4, settle=0, steps=400, ranks=1)
-    options.output.mkdir(parents=True, exist_ok=True)
     runs = []
     for area in options.area:
         runs.append(run(options, area, options.edge, 0, options.steps))

@@ -176,7 +176,6 @@ def measure(options: argparse.Namespace, xi: float) -> dict[str, Any]:
 
 def simulate(options: argparse.Namespace) -> dict[str, Any]:
     """All rods, --jobs processes of LAMMPS at a time."""
-    options.output.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(lambda xi: measure(options, xi), options.xi))
     return script.save(options, {"results": results})

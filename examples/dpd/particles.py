@@ -26,7 +26,6 @@ SLAB = 1.0  # thickness of the slab that is drawn, in cutoffs
 
 def simulate(options: argparse.Namespace) -> dict[str, Any]:
     """Run the input script; returns times and the particles of the slab at each of them."""
-    options.output.mkdir(parents=True, exist_ok=True)
     frames = np.linspace(0, options.steps, 3).astype(int)
     command = [*host.command(options.ranks), "-in", str(SCRIPT), "-log", "none", "-screen", "none"]
     for name in ("edge", "steps", "seed"):

@@ -165,10 +165,7 @@ def main() -> None:
     parser.option("--seed", 1, "Seed of the first run.")
     parser.option("--device", "auto", choices=["auto", "cpu", "gpu"])
     quick = {"runs": 2, "edge": 6.0, "equilibrate": 100, "steps": 120}
-    options = script.parse(parser, "viscosity_in_hoomd", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)))
-        return
+    options = script.parse(parser, "viscosity_in_hoomd", quick, draw_all=draw)
     script.at_least(options, runs=2, edge=4, steps=100, period=1, equilibrate=0)
     if options.amplitude <= 0:
         parser.error("--amplitude must be positive")

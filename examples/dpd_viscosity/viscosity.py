@@ -191,7 +191,6 @@ def mean_of_runs(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 def simulate(options: argparse.Namespace) -> dict[str, Any]:
     """All routes at all exponents, --jobs processes of LAMMPS at a time."""
-    options.output.mkdir(parents=True, exist_ok=True)
     results = []
     with ThreadPoolExecutor(options.jobs) as pool:
         flows = [pool.submit(flows_of, options, s) for s in options.exponents]

@@ -31,7 +31,6 @@ ROOT = Path(__file__).resolve().parents[2]
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Time weak scaling with `python -m benchmarks disks` under mpiexec."""
     report = (options.output / "bench.json").resolve()
-    options.output.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
     command = [options.mpiexec, "-n", str(options.ranks), sys.executable]
     command += ["-m", "benchmarks", "disks", "--weak"]

@@ -199,16 +199,12 @@ def main() -> None:
     parser.option("--period", 20, "steps between two pressures")
     parser.option("--device", "auto", choices=["auto", "cpu", "gpu"])
     quick = {"edge": 7.0, "height": 11.0, "equilibrate": 100, "steps": 640}
-    options = script.parse(parser, "hoomd_bilayer", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)))
-        return
+    options = script.parse(parser, "hoomd_bilayer", quick, draw_all=draw)
     script.at_least(options, period=1, area=0.5, edge=4, height=8)
     if options.steps // options.period < BLOCKS:
         parser.error(f"--steps must be at least {BLOCKS} times --period")
     names = list(ATTACH) if options.integrator == "both" else [options.integrator]
     script.need(parser, "hoomd", "hoomd.md", *(f"hoomd.{name}" for name in names), "gsd")
-    options.output.mkdir(parents=True, exist_ok=True)
     start = options.output / "start.gsd"
     write_membrane(start, options)
     runs = {name: simulate(name, start, options) for name in names}

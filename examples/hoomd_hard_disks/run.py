@@ -205,7 +205,6 @@ def main() -> None:
     ]:
         parser.error(f"{start} would be replaced by the trajectory: choose another --output")
 
-    options.output.mkdir(parents=True, exist_ok=True)
     if start is None:
         start = options.output / "start.gsd"
         write_lattice(start, options.particles, options.packing_fraction)

@@ -144,10 +144,7 @@ def main() -> None:
     parser.option("--period", 2, "steps between two pressures")
     parser.option("--device", "auto", choices=["auto", "cpu", "gpu"])
     quick = {"particles": 256, "equilibrate": 50, "steps": 100}
-    options = script.parse(parser, "hoomd_hard_spheres", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)))
-        return
+    options = script.parse(parser, "hoomd_hard_spheres", quick, draw_all=draw)
     if options.steps // options.period < BLOCKS:
         parser.error(f"--steps must be at least {BLOCKS} times --period")
     modules = {"manymove": "hoomd.manymove", "updater": "manymove.hoomd", "hpmc": "hoomd.hpmc"}

@@ -104,7 +104,6 @@ def main() -> None:
         folder = options.draw[0].parent
         script.picture(options, draw(script.read(options)[0], folder))
         return
-    options.output.mkdir(parents=True, exist_ok=True)
     command = [*host.command(options.ranks), "-in", str(Path(__file__).parent / "in.melt")]
     command += ["-screen", "none", "-log", "log.lammps", "-var", "data", str(start_of_lammps())]
     for name in ("steps", "settle", "threads"):

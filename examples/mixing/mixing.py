@@ -114,7 +114,6 @@ def main() -> None:
         last = options.draw[0].parent / "profile.dump"
         script.picture(options, draw(script.read(options)[0], last))
         return
-    options.output.mkdir(parents=True, exist_ok=True)
     input_script = Path(__file__).parent / "in.mixing"
     path, runs = options.output / "profile", []
     for more in options.more:

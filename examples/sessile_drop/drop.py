@@ -100,7 +100,6 @@ def contact_angle(frames: list[np.ndarray]) -> tuple[float, float, float]:
 
 def simulate(options: argparse.Namespace) -> dict[str, Any]:
     """A drop for each attraction of the wall."""
-    options.output.mkdir(parents=True, exist_ok=True)
     drops = []
     for wall in options.walls:
         frames = run(options, wall)

@@ -84,6 +84,7 @@ def parse(
     name: str,
     quick: dict[str, Any],
     draw: Callable[[dict[str, Any]], Any] | bool = True,
+    draw_all: Callable[[list[dict[str, Any]]], Any] | None = None,
     without_a_run: tuple[str, ...] = (),
 ) -> argparse.Namespace:
     """Parse the options of a script together with those that all scripts have. A folder that has
@@ -96,6 +97,7 @@ def parse(
         draw: function of a summary that returns a figure. With --draw the figure of the first
             summary is written, and the script ends. With True the script draws by itself, with
             False it cannot.
+        draw_all: the same for a figure of all summaries.
         without_a_run: names of the script's own options with which it runs nothing.
     """
     parser.add_argument(
@@ -115,7 +117,8 @@ def parse(
         parser.set_defaults(**quick)
     options = parser.parse_args()
     try:
-        output_folder.claim(options.output, resume=True, overwrite=False)  # writable
+        output_folder.claim(options.output, resume=True, overwrite=False)
+        files.make_folder(options.output)
     except OSError as error:
         parser.error(str(error))
     runs = not any(getattr(options, other, None) for other in ("draw", *without_a_run))
@@ -124,8 +127,10 @@ def parse(
             f"{options.output} holds the results of an earlier run (summary.json): --overwrite "
             "replaces them, and another --output keeps them"
         )
-    if callable(draw) and options.draw:
-        picture(options, draw(read(options)[0]))
+    figure = draw_all or (draw if callable(draw) else None)
+    if figure is not None and options.draw:
+        summaries: Any = read(options)
+        picture(options, figure(summaries if draw_all else summaries[0]))
         sys.exit()
     return options
 

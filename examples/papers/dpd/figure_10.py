@@ -263,7 +263,6 @@ def simulate(options: argparse.Namespace, seed: int, times: list[float]) -> dict
 
 def main() -> None:
     options = parse()
-    options.output.mkdir(parents=True, exist_ok=True)
     times = sorted(float(word) for word in options.times.split(","))
     parts = script.Parts(options, without=("runs", "device", "ranks"))
     runs = [

@@ -18,11 +18,7 @@ SIZES = {3.0: 1_000_000, 6.0: 1_000_000, 50.0: 128_000}
 
 
 def main() -> None:
-    quick = {
-        "densities": [3.0], "cutoffs": [1.0], "sizes": [1500], "ranks": [1, 2], "device": "cpu",
-        "seconds": 0.01,
-    }  # fmt: skip
-    options = options_of("figure_12", __doc__, "Particles of a rank", quick)
+    options = options_of("figure_12", __doc__, "Particles of a rank", 1500)
     run(options, "weak", SIZES)
 
 

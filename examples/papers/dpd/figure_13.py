@@ -17,11 +17,7 @@ SIZES = dict.fromkeys((3.0, 6.0, 50.0), 2_000_000)
 
 
 def main() -> None:
-    quick = {
-        "densities": [3.0], "cutoffs": [1.0], "sizes": [3000], "ranks": [1, 2], "device": "cpu",
-        "seconds": 0.01,
-    }  # fmt: skip
-    options = options_of("figure_13", __doc__, "Particles in total", quick)
+    options = options_of("figure_13", __doc__, "Particles in total", 3000)
     run(options, "strong", SIZES)
 
 

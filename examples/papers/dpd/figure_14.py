@@ -61,7 +61,6 @@ def main() -> None:
     script.need(parser, "scipy")
     script.at_least(options, edge=4, steps=1, frame=1, pictures=2)
     if options.start_only:
-        options.output.mkdir(parents=True, exist_ok=True)
         count = write_data(options.output / "vesicle.data", options.edge, options.seed)
         print(f"{count} particles in {options.output / 'vesicle.data'}")
         return

@@ -19,8 +19,9 @@ from manymove.devices import on_gpu
 Row = dict[str, Any]
 
 
-def options_of(name: str, about: str, size: str, quick: dict[str, Any]) -> argparse.Namespace:
-    """The options of both scripts; `size` is the help text of --sizes."""
+def options_of(name: str, about: str, size: str, least: int) -> argparse.Namespace:
+    """The options of both scripts; `size` is the help text of --sizes, and `least` the size of a
+    quick run."""
     parser = script.Parser(about, seed=1, device="auto")
     parser.option("--densities", list(DENSITIES))
     parser.option("--cutoffs", list(CUTOFFS))
@@ -38,10 +39,14 @@ def options_of(name: str, about: str, size: str, quick: dict[str, Any]) -> argpa
         "Record of `python -m benchmarks scaling` to read instead of running anything.",
         metavar="FILE",
     )
+    quick = {
+        "densities": [3.0], "cutoffs": [1.0], "sizes": [least], "ranks": [1, 2], "device": "cpu",
+        "seconds": 0.01,
+    }  # fmt: skip
     options = script.parse(parser, name, quick, draw=draw)
     if options.from_record and len(options.sizes) != 1:
         parser.error("--from-record needs one number as --sizes")
-    if not options.draw and not options.from_record:
+    if not options.from_record:
         script.at_least(options, sizes=1, ranks=1, threads=1)
         if options.sizes and len(options.sizes) != len(options.densities):
             parser.error("--sizes needs one number for each of --densities")

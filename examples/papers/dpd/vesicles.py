@@ -117,7 +117,6 @@ def simulate(options: argparse.Namespace) -> list[Path]:
     from manymove.lammps import host
 
     folder = options.output
-    folder.mkdir(parents=True, exist_ok=True)
 
     def start() -> int:
         for pattern in ("chains.*.dump", "vesicle.*.restart"):

@@ -144,7 +144,6 @@ def main() -> None:
     for name in ("settle", "steps"):
         if getattr(options, name) % EVERY:
             parser.error(f"--{name} must be a multiple of {EVERY}")
-    options.output.mkdir(parents=True, exist_ok=True)
     times = (options.settle * TIMESTEP, options.steps * TIMESTEP)
     flow = DoublePoiseuille(DENSITY, HALF, FORCE, TEMPERATURE, PARTICLES, *times)
     parts = script.Parts(options, without=("runs", "device", "ranks"))

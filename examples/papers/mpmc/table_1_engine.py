@@ -312,10 +312,7 @@ def main() -> None:
     parser.option("--device", "auto", "of the reference")
     quick = {"particles": 256, "columns": [1], "sweeps": 500, "equilibrate": 200, "reference": 500,
              "relax": 100, "jobs": 2}  # fmt: skip
-    options = script.parse(parser, "table_1_engine", quick)
-    if options.draw:
-        script.picture(options, draw(script.read(options)))
-        return
+    options = script.parse(parser, "table_1_engine", quick, draw_all=draw)
     script.fractions(options, "packing_fractions")
     script.at_least(options, particles=1, replicas=1, jobs=1)
     began = time.perf_counter()
