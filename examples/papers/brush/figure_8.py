@@ -17,6 +17,7 @@ import argparse
 import json
 import math
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,9 @@ SHOWN = (f"{LITERAL}, eta 1", "brush, eta 1", "brush", "reduction")
 Row = dict[str, Any]
 
 
-def arguments(parser: script.Parser) -> None:
-    """Add the options of the measurement."""
+def parsed(text: str | None, name: str, draw: Callable[[dict[str, Any]], Figure]) -> Any:
+    """The options of a script that needs the measurement, as of `script.parse`."""
+    parser = script.Parser(text, seed=1, device="auto")
     parser.option(
         "--sizes",
         int,
@@ -58,9 +60,8 @@ def arguments(parser: script.Parser) -> None:
     parser.option(
         "--times", str, "Summary of figure_8.py, from which the times are read.", metavar="FILE"
     )
-
-
-QUICK = {"sizes": [256, 512], "seconds": 0.01}
+    quick = {"sizes": [256, 512], "seconds": 0.01}
+    return script.parse(parser, name, quick, draw=draw)
 
 
 def times(options: argparse.Namespace) -> dict[str, Any]:
@@ -279,9 +280,7 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__, seed=1, device="auto")
-    arguments(parser)
-    options = script.parse(parser, "figure_8", QUICK, draw=draw)
+    options = parsed(__doc__, "figure_8", draw)
     result = times(options)
     script.finish(options, {**result, "rows": rows(result["results"])}, draw)
 

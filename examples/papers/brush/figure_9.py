@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from figure_8 import LITERAL, PAPER_IONS, PAPER_SWEEP, QUICK, Row, arguments, curves, times
+from figure_8 import LITERAL, PAPER_IONS, PAPER_SWEEP, Row, curves, parsed, times
 from matplotlib.figure import Figure
 
 from manymove import script
@@ -102,9 +102,7 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
-    arguments(parser)
-    options = script.parse(parser, "figure_9", QUICK, draw=draw)
+    options = parsed(__doc__, "figure_9", draw)
     result = times(options)
     found = speeds(result.pop("results"))
     script.finish(options, {**result, "speeds": found, "rows": rows(found)}, draw)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from figure_8 import LITERAL, QUICK, Row, arguments, curve, times
+from figure_8 import LITERAL, Row, curve, parsed, times
 from matplotlib.figure import Figure
 
 from manymove import script
@@ -87,9 +87,7 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
-    arguments(parser)
-    options = script.parse(parser, "table_1", QUICK, draw=draw)
+    options = parsed(__doc__, "table_1", draw)
     result = times(options)
     found = table(result.pop("results"))
     script.finish(options, {**result, "table": found, "rows": rows(found)}, draw)
