@@ -272,8 +272,8 @@ def _open_results(settings: Settings, pooled: Pooled, results: list[Result]) -> 
     except RuntimeError:  # a closed system
         pass
     else:
-        both = values_and_errors("heat_of_adsorption", "kJ_per_mol", heats)
-        summary |= {key: each[0] if kinds == 1 else each for key, each in both.items()}
+        one_or_all = heats[0] if kinds == 1 else heats
+        summary |= values_and_errors("heat_of_adsorption", "kJ_per_mol", one_or_all)
     if kinds > 1:
         found = [
             pooled.selectivity(k, kinds - 1, settings.mole_fractions) for k in range(kinds - 1)

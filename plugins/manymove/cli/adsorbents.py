@@ -36,14 +36,6 @@ def _done(json_file: Path | None, content: dict[str, Any], lines: str, quiet: bo
     return 0
 
 
-def _pair(name: str, unit: str, estimate: Any) -> dict[str, float | None]:
-    """The entries of a value and its standard error; NaN becomes null."""
-    from manymove.jobs.report import number
-
-    end = unit and f"_{unit}"
-    return {f"{name}{end}": number(estimate.value), f"{name}_error{end}": number(estimate.error)}
-
-
 def of_framework(
     framework: str = "MFI",
     force_field: Path | None = None,
@@ -156,6 +148,7 @@ def henry(
     from manymove.adsorption.pores import insert_into_framework
     from manymove.analysis.notation import Estimate
     from manymove.jobs import report
+    from manymove.jobs.report import values_and_errors
 
     _alone("henry")
     species, field, charges, barrier = model_of(common)
@@ -178,16 +171,16 @@ def henry(
             if factor.value else math.inf,
             temperature * relative * GAS_CONSTANT / 1000,
         )  # fmt: skip
-        entry = {"adsorbate": one.name, **_pair("henry", "mol_per_kg_Pa", k),
-                 **_pair("heat", "kJ_per_mol", heat),
-                 **_pair("chemical_potential", "kJ_per_mol", potential_)}  # fmt: skip
+        entry = {"adsorbate": one.name, **values_and_errors("henry", "mol_per_kg_Pa", k),
+                 **values_and_errors("heat", "kJ_per_mol", heat),
+                 **values_and_errors("chemical_potential", "kJ_per_mol", potential_)}  # fmt: skip
         text = (
             f"Henry coefficient {k} mol/(kg Pa), heat {heat} kJ/mol, excess chemical potential "
             f"{potential_} kJ/mol"
         )
         if kind + 1 < len(species):
             selectivity = k / last if last.value else Estimate(math.nan, math.nan)
-            entry |= _pair("selectivity", "", selectivity)
+            entry |= values_and_errors("selectivity", "", selectivity)
             text += f", selectivity over {species[-1].name} {selectivity}"
         entries.append(entry)
         rows.append((one.name, text))
@@ -248,6 +241,7 @@ def pores(
     from manymove.adsorption.labels import framework_atoms, lines_of
     from manymove.adsorption.pores import density_of
     from manymove.jobs import report
+    from manymove.jobs.report import values_and_errors
 
     _alone("pores")
     framework, seed = common["framework"], common["seed"]
@@ -271,10 +265,11 @@ def pores(
     density = density_of(crystal)
     content = {
         "framework": framework, "formula": crystal.formula, "density_g_per_cm3": density,
-        **_pair("void_fraction", "", void), **_pair("pore_volume", "cm3_per_g", volume),
-        **_pair("surface_area", "m2_per_g", area.per_mass),
-        **_pair("surface_area", "m2_per_cm3", area.per_volume),
-        **_pair("surface_area", "angstrom2_per_cell", area.per_cell),
+        **values_and_errors("void_fraction", "", void),
+        **values_and_errors("pore_volume", "cm3_per_g", volume),
+        **values_and_errors("surface_area", "m2_per_g", area.per_mass),
+        **values_and_errors("surface_area", "m2_per_cm3", area.per_volume),
+        **values_and_errors("surface_area", "angstrom2_per_cell", area.per_cell),
         "temperature_K": temperature, "probe_angstrom": probe, "insertions": insertions,
         "samples": samples, "seed": seed, "framework_atoms": atoms,
     }  # fmt: skip

@@ -77,15 +77,8 @@ def hcp_packing(
     planes are normal to z.
 
     Args:
-        N: number of spheres, four times a product of three numbers of similar size.
-        packing_fraction: packing fraction N pi diameter^3 / (6 V), up to pi / (3 sqrt 2) = 0.7405.
-        diameter: diameter of the spheres, in any unit of length.
-
-    Returns:
-        positions, float64 (N, 3) in [-L/2, L/2), and the box (Lx, Ly, Lz).
-
-    Raises:
-        ValueError: argument out of range, or N fits no such crystal.
+        N, packing_fraction, diameter: as for `fcc_packing`, whose results and errors are the same
+            as well.
     """
     return crystal("hcp", N, packing_fraction, diameter)
 
@@ -100,14 +93,8 @@ def bcc_packing(
 
     Args:
         N: number of spheres, twice a product of three numbers of similar size.
-        packing_fraction: packing fraction N pi diameter^3 / (6 V), up to pi sqrt(3) / 8 = 0.6802.
-        diameter: diameter of the spheres, in any unit of length.
-
-    Returns:
-        positions, float64 (N, 3) in [-L/2, L/2), and the box (Lx, Ly, Lz).
-
-    Raises:
-        ValueError: argument out of range, or N fits no such crystal.
+        packing_fraction: packing fraction, up to pi sqrt(3) / 8 = 0.6802.
+        diameter: as for `fcc_packing`, whose results and errors are the same as well.
     """
     return crystal("bcc", N, packing_fraction, diameter)
 

@@ -13,6 +13,7 @@ from manymove import _core, arguments, checkpoint
 from manymove.analysis.blocking import block_length, estimate
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import BINS, DEGREE, DELTA_R, pressure_weights, steps_of_pairs
+from manymove.attributes import CheckedAttributes, Uncopied
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
 from manymove.hard_particles.constant_pressure import ACCEPTANCE
@@ -36,7 +37,7 @@ _TYPES = {
 }
 
 
-class GibbsEnsemble:
+class GibbsEnsemble(Uncopied, CheckedAttributes):
     """Two systems of the same hard particles, the boxes, between which particles and volume are
     exchanged, so that their pressures and chemical potentials become equal.
 

@@ -20,24 +20,8 @@ class HardSpheres(HardParticles):
     extends J. A. Anderson et al., J. Comput. Phys. 254, 27 (2013), to three dimensions.
 
     With `comm`, all ranks must have the same settings, the sizes by particle included, and make
-    the same calls in the same order. Runs, `save`, `load`, `positions`, `state_hash`,
-    `density_modes()`, `max_overlap()` and the first `sample_pressure` are collective. Counters,
-    `acceptance` and sampled quantities are known on every rank. An error of one rank in a
-    collective call is raised on all ranks; ``python -m mpi4py script`` ends all ranks after an
-    error elsewhere.
-
-    Raises:
-        OverlapError: (a ValueError) two spheres overlap by more than `repair_depth`, or cannot be
-            pushed apart; the message names the worst pair and its depth.
-        ValueError: a bad box, diameter, position (outside, NaN), shape, setting or device.
-        TypeError: positions are neither a list nor an array of float32 or float64; comm is not a
-            communicator.
-        RankLost: (a RuntimeError, on all ranks) a rank is silent or has failed,
-            or the ranks do not make the same calls. The object cannot be used afterwards.
-        MemoryError: the device does not have enough memory.
-
-    An object may be used by one thread at a time, and not in a forked process. Any other use raises
-    a RuntimeError.
+    the same calls in the same order. Collective calls, errors and the use by threads are as for
+    `HardDisks`, except that there is no `psi6()`, and that `density_modes()` is collective.
     """
 
     _KIND = "hard spheres"
@@ -107,14 +91,7 @@ class HardSpheres(HardParticles):
         """Create a hexagonal close-packed crystal, whose orthorhombic cell has four spheres.
 
         Args:
-            N: number of spheres, four times a product of three numbers of similar size.
-            packing_fraction: packing fraction N pi d^3 / (6 Lx Ly Lz), up to 0.7405.
-            seed: seed of the trajectory.
-            diameter: diameter of the spheres.
-            options: the other arguments of the class.
-
-        Raises:
-            ValueError: an error of `manymove.hcp_packing` or of the class.
+            N, packing_fraction, seed, diameter, options: as for `fcc`, whose errors are the same.
         """
         return cls._crystal("hcp", N, packing_fraction, diameter, seed, options)
 
@@ -128,13 +105,8 @@ class HardSpheres(HardParticles):
 
         Args:
             N: number of spheres, twice a product of three numbers of similar size.
-            packing_fraction: packing fraction N pi d^3 / (6 Lx Ly Lz), up to 0.6802.
-            seed: seed of the trajectory.
-            diameter: diameter of the spheres.
-            options: the other arguments of the class.
-
-        Raises:
-            ValueError: an error of `manymove.bcc_packing` or of the class.
+            packing_fraction: packing fraction, up to 0.6802.
+            seed, diameter, options: as for `fcc`, whose errors are the same.
         """
         return cls._crystal("bcc", N, packing_fraction, diameter, seed, options)
 

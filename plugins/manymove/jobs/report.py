@@ -23,23 +23,25 @@ def number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def values_and_errors(
-    name: str, unit: str, found: Sequence[Estimate]
-) -> dict[str, list[float | None]]:
-    """The entries `name_unit` and `name_error_unit` of a summary; NaN becomes null."""
-    end = unit and f"_{unit}"
+def values_and_errors(name: str, unit: str, found: Estimate | Sequence[Estimate]) -> dict[str, Any]:
+    """The entries `name_unit` and `name_error_unit` of a summary, lists for several estimates; NaN
+    becomes null."""
+    end, several = unit and f"_{unit}", [found] if isinstance(found, Estimate) else found
+    values = [number(each.value) for each in several]
+    errors = [number(each.error) for each in several]
+    one = isinstance(found, Estimate)
     return {
-        f"{name}{end}": [number(each.value) for each in found],
-        f"{name}_error{end}": [number(each.error) for each in found],
+        f"{name}{end}": values[0] if one else values,
+        f"{name}_error{end}": errors[0] if one else errors,
     }
 
 
 def with_errors(**found: Estimate) -> dict[str, float | None]:
     """The entries `name` and `name_error` of a summary for each estimate; NaN becomes null."""
     return {
-        f"{name}{end}": number(value)
+        key: value
         for name, each in found.items()
-        for end, value in zip(("", "_error"), each, strict=True)
+        for key, value in values_and_errors(name, "", each).items()
     }
 
 
