@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import math
-import os
-import shlex
-import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+
+from manymove import script
 
 SOURCE = Path(__file__).with_suffix(".cpp")
 SKIN = 0.4  # reach of neighborhoods beyond contact and one step, in mean diameters
@@ -22,11 +21,7 @@ SKIN = 0.4  # reach of neighborhoods beyond contact and one step, in mean diamet
 def library() -> ctypes.CDLL:
     """The compiled sequential.cpp."""
     with tempfile.TemporaryDirectory() as folder:
-        made = f"{folder}/sequential.so"
-        options = "-std=c++20 -O3 -march=native -fno-math-errno -fPIC -shared".split()
-        compiler = shlex.split(os.environ.get("CXX", "c++"))
-        subprocess.run([*compiler, *options, str(SOURCE), "-o", made], check=True)
-        loaded = ctypes.CDLL(made)
+        loaded = script.compiled(SOURCE, folder, "-fno-math-errno")
     loaded.sequential.argtypes = [
         ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_double] * 3,
         ctypes.c_longlong, ctypes.c_void_p, ctypes.c_void_p,
