@@ -185,25 +185,8 @@ struct Lists {
     }
   }
 
-  std::vector<std::int32_t> sorted() const {
-    std::vector<std::int32_t> found;
-    for (std::int64_t i = 0; i < s.particles; ++i) {
-      const auto from = found.size();
-      found.insert(found.end(), table.begin() + i * s.row, table.begin() + i * s.row + core[i]);
-      std::sort(found.begin() + from, found.end());
-    }
-    return found;
-  }
+  std::vector<std::int32_t> sorted() const { return sorted_rows(table, s.particles, s.row, core); }
 };
-
-double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  double most = 0, scale = 0;
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    most = std::max(most, std::fabs(a[k] - b[k]));
-    scale = std::max(scale, std::fabs(a[k]));
-  }
-  return most / scale;
-}
 
 // All measurements of one system, in the order of TIMES in variants.py.
 void measure_all(const System& s, double* seconds, std::int32_t* counts) {

@@ -341,26 +341,6 @@ __global__ void pair_forces(std::int64_t n, double edge, double squared_cutoff, 
   fz[i] = z;
 }
 
-// The first rows of a table, each sorted.
-std::vector<std::int32_t> sorted_rows(const Array<std::int32_t>& table, std::int64_t rows,
-                                      std::int32_t row, const std::vector<std::int32_t>& count) {
-  std::vector<std::int32_t> copy = table.host(rows * row), found;
-  for (std::int64_t i = 0; i < rows; ++i) {
-    std::sort(copy.begin() + i * row, copy.begin() + i * row + count[i]);
-    found.insert(found.end(), copy.begin() + i * row, copy.begin() + i * row + count[i]);
-  }
-  return found;
-}
-
-double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  double most = 0, scale = 0;
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    most = std::max(most, std::fabs(a[k] - b[k]));
-    scale = std::max(scale, std::fabs(a[k]));
-  }
-  return most / scale;
-}
-
 // All measurements of one system, in the order of TIMES in variants.py.
 void measure_all(const System& s, double* seconds, std::int32_t* counts) {
   const std::int64_t n = s.particles, checked = std::min<std::int64_t>(n, 4096) / kWarp * kWarp;
@@ -414,8 +394,9 @@ void measure_all(const System& s, double* seconds, std::int32_t* counts) {
       count = found;
       const auto longest = *std::max_element(count.begin(), count.end());
       if (longest > s.row) throw Failure{"a list has more than " + std::to_string(s.row)};
-      rows = sorted_rows(table, checked, s.row, count);
-    } else if (found != count || sorted_rows(table, checked, s.row, count) != rows) {
+      rows = sorted_rows(table.host(checked * s.row), checked, s.row, count);
+    } else if (found != count ||
+               sorted_rows(table.host(checked * s.row), checked, s.row, count) != rows) {
       throw Failure{std::string(name) + " makes other lists"};
     }
   };

@@ -4,8 +4,10 @@
 // random numbers and functions. The engines use the functions of dpd/model.h instead.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "dpd/model.h"
 #include "tea.h"
@@ -190,6 +192,30 @@ MM_HD float near_image(float difference, float edge, float inverse_edge) {
 #else
   return difference - edge * __builtin_rintf(difference * inverse_edge);
 #endif
+}
+
+// ---- checks ----
+
+// The first rows of a table, each sorted.
+inline std::vector<std::int32_t> sorted_rows(std::vector<std::int32_t> table, std::int64_t rows,
+                                             std::int32_t row,
+                                             const std::vector<std::int32_t>& count) {
+  std::vector<std::int32_t> found;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const auto first = table.begin() + i * row;
+    std::sort(first, first + count[i]);
+    found.insert(found.end(), first, first + count[i]);
+  }
+  return found;
+}
+
+inline double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double most = 0, scale = 0;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    most = std::max(most, std::fabs(a[k] - b[k]));
+    scale = std::max(scale, std::fabs(a[k]));
+  }
+  return most / scale;
 }
 
 }  // namespace variants
