@@ -16,7 +16,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 from render import DPI, montage
-from vesicles import Frame, add_options, simulate, write_data
+from vesicles import Frame, parsed, simulate, write_data
 
 from manymove import script
 
@@ -51,15 +51,12 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
-    add_options(parser, "Figure 14")
+    parser = script.Parser(__doc__, seed=1)
     parser.option("--slab", 2.0, "Thickness of the slab at the cut.")
     parser.option("--pictures", 6, "Maximum number of frames in the picture.")
     parser.option("--start-only", False, "Only write vesicle.data.")
-    quick = {"edge": 6.0, "steps": 200, "frame": 100, "style": "verlet"}
-    options = script.parse(parser, "figure_14", quick, without_a_run=("start_only",), draw=draw)
-    script.need(parser, "scipy")
-    script.at_least(options, edge=4, steps=1, frame=1, pictures=2)
+    options = parsed(parser, 14, without_a_run=("start_only",), draw=draw)
+    script.at_least(options, pictures=2)
     if options.start_only:
         count = write_data(options.output / "vesicle.data", options.edge, options.seed)
         print(f"{count} particles in {options.output / 'vesicle.data'}")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from render import PIXELS, spheres, transmission
-from vesicles import CHAIN, Frame, add_options, simulate
+from vesicles import CHAIN, Frame, parsed, simulate
 
 from manymove import script
 
@@ -96,12 +96,8 @@ def draw(report: dict[str, Any], frame: Frame | None = None, beads: Any = None) 
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
-    add_options(parser, "Figure 15")
-    quick = {"edge": 6.0, "steps": 200, "frame": 100, "style": "verlet"}
-    options = script.parse(parser, "figure_15", quick, draw=draw)
-    script.need(parser, "scipy")
-    script.at_least(options, edge=4, steps=1, frame=1)
+    parser = script.Parser(__doc__, seed=1)
+    options = parsed(parser, 15, draw=draw)
     frame = Frame((options.frames or simulate(options))[-1])
     options.frames = None  # paths of this machine
     vesicle, closed = frame.vesicle()

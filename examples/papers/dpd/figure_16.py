@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from render import COLORS, spheres
-from vesicles import CHAIN, Frame, add_options, simulate
+from vesicles import CHAIN, Frame, parsed, simulate
 
 from manymove import script
 
@@ -61,13 +61,10 @@ def draw(report: dict[str, Any]) -> Figure:
 
 
 def main() -> None:
-    parser = script.Parser(__doc__)
-    add_options(parser, "Figure 16")
+    parser = script.Parser(__doc__, seed=1)
     parser.option("--pictures", 6, "Maximum number of frames in the picture.")
-    quick = {"edge": 6.0, "steps": 200, "frame": 100, "style": "verlet"}
-    options = script.parse(parser, "figure_16", quick, draw=draw)
-    script.need(parser, "scipy")
-    script.at_least(options, edge=4, steps=1, frame=1, pictures=2)
+    options = parsed(parser, 16, draw=draw)
+    script.at_least(options, pictures=2)
     paths = options.frames or simulate(options)
     options.frames = None  # paths of this machine
     last = Frame(paths[-1])

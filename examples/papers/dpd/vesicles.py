@@ -89,10 +89,9 @@ def run_style() -> str:
     return "manymove/verlet" if resident and _core.cuda_devices() else "verlet"
 
 
-def add_options(parser: script.Parser, name: str) -> None:
-    """The options of a simulation. `name` is the figure that is drawn."""
+def parsed(parser: script.Parser, number: int, **parse: Any) -> argparse.Namespace:
+    """The options of a script that draws a figure of a simulation, as of `script.parse`."""
     parser.option("--edge", 20.0, "Edge of the box; 58.48 has 10^6 particles.")
-    parser.option("--seed", 1)
     parser.option("--steps", 20000)
     parser.option("--frame", 5000, "Steps between two pictures.")
     parser.option("--ranks", 1)
@@ -101,10 +100,15 @@ def add_options(parser: script.Parser, name: str) -> None:
     parser.option(
         "--frames",
         Path,
-        f"Frames of a simulation that was run, such as chains.*.dump, for {name}.",
+        f"Frames of a simulation that was run, such as chains.*.dump, for Figure {number}.",
         nargs="+",
         metavar="DUMP",
     )
+    quick = {"edge": 6.0, "steps": 200, "frame": 100, "style": "verlet"}
+    options = script.parse(parser, f"figure_{number}", quick, **parse)
+    script.need(parser, "scipy")
+    script.at_least(options, edge=4, steps=1, frame=1)
+    return options
 
 
 def simulate(options: argparse.Namespace) -> list[Path]:

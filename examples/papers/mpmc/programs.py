@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,15 @@ TABLE_1 = {
     "neither": [(9.1715, 0.0001), (9.1873, 0.0001), (9.1823, 0.0002)],
 }
 COLUMNS = [0.698, 0.708, 0.712]
+
+
+def check_piece(options: argparse.Namespace, records: int) -> None:
+    """Refuse a --piece that does not consist of this number of records with samples."""
+    if options.piece % records or options.piece < records * options.every:
+        raise ValueError(
+            f"--piece is {options.piece}; it must be a multiple of {records}, and at least "
+            f"{records} times --every, {records * options.every}"
+        )
 
 
 def compiled(name: str, folder: str, gpu: bool = False, source: str = "") -> Function:

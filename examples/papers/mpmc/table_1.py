@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from paper_kernel import MULTIPLE, RULES, PaperSystems
-from programs import COLUMNS, TABLE_1, VARIANTS, Function, compiled
+from programs import COLUMNS, TABLE_1, VARIANTS, Function, check_piece, compiled
 from table_2 import start_of
 
 from manymove import Estimate, HardDisks, Replicas, script
@@ -218,11 +218,7 @@ def main() -> None:
     options = script.parse(parser, "table_1", quick)
     script.fractions(options, "packing_fractions")
     script.at_least(options, particles=1, replicas=1, every=1, relax=0, multiple=2)
-    if options.piece % RECORDS or options.piece < RECORDS * options.every:
-        raise ValueError(
-            f"--piece is {options.piece}; it must be a multiple of {RECORDS}, and at least "
-            f"{RECORDS} times --every, {RECORDS * options.every}"
-        )
+    check_piece(options, RECORDS)
     reports = script.read(options) if options.draw else [run(options)]
     results = [run for report in reports for run in report["results"]]
     script.picture(options, draw({**reports[0], "results": results}))

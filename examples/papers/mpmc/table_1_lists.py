@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from programs import COLUMNS, TABLE_1, VARIANTS, Function, compiled
+from programs import COLUMNS, TABLE_1, VARIANTS, Function, check_piece, compiled
 
 from manymove import script
 from manymove.analysis.notation import with_error
@@ -311,11 +311,7 @@ def main() -> None:
     options = script.parse(parser, "table_1_lists", quick)
     script.fractions(options, "packing_fractions")
     script.at_least(options, disks=1, total=1, every=1, equilibrate=0, relax=0, error=0)
-    if options.piece % RECORDS or options.piece < RECORDS * options.every:
-        raise ValueError(
-            f"--piece is {options.piece}; it must be a multiple of {RECORDS}, and at least "
-            f"{RECORDS} times --every, {RECORDS * options.every}"
-        )
+    check_piece(options, RECORDS)
     report = script.read(options)[0] if options.draw else run(options)
     script.picture(options, draw(report))
 
