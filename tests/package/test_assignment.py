@@ -16,6 +16,7 @@ from manymove import (
     DPDFluid,
     Electrolyte,
     Framework,
+    GibbsEnsemble,
     HardDisks,
     HardSpheres,
     Salt,
@@ -57,6 +58,9 @@ MAKE = {
     ),
     Adsorption: gas,
     DPDFluid: fluid,
+    GibbsEnsemble: lambda: GibbsEnsemble(
+        *(HardSpheres.random(64, phi, **CPU) for phi in (0.1, 0.2)), seed=1
+    ),
 }
 
 
