@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -197,10 +196,7 @@ def run(options: argparse.Namespace, area: float, edge: float, bins: int, steps:
         "every": 400 if bins else 20, "heights": 400, "pair": options.style,
         "verlet": "verlet" if options.style == "dpd" else "manymove/verlet",
     }  # fmt: skip
-    command = [*host.command(options.ranks), "-in", str(HERE / "in.bilayer")]
-    command += ["-log", f"{name}.log", "-screen", "none", "-nocite"]
-    command += [word for key, value in values.items() for word in ("-var", key, str(value))]
-    subprocess.run(command, env=host.environment(), check=True)
+    host.run(HERE / "in.bilayer", ranks=options.ranks, log=f"{name}.log", **values)
     Path(f"{name}.dump").replace(options.output / "bilayer.dump")
     table = stress(Path(f"{name}.log"))
     tension = options.height * (table[:, 5] - (table[:, 3] + table[:, 4]) / 2)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -34,16 +33,13 @@ def lammps(options: argparse.Namespace, xi: float) -> Path:
     """Run the input script in a folder of its own, which is returned."""
     folder = options.output / f"xi_{xi:g}"
     folder.mkdir(parents=True, exist_ok=True)
-    command = [*host.command(), "-in", str(SCRIPT), "-log", "log", "-screen", "none", "-nocite"]
     settings = {
         "edge": options.edge, "height": options.height, "density": xi / options.bjerrum,
         "bjerrum": options.bjerrum, "settle": options.settle, "steps": options.steps,
         "block": options.steps // BLOCKS, "rings": RINGS, "device": options.device,
         "threads": options.threads, "seed": options.seed,
     }  # fmt: skip
-    for key, value in settings.items():
-        command += ["-var", key, f"{value}"]
-    subprocess.run(command, cwd=folder, env=host.environment(), check=True)
+    host.run(SCRIPT, folder, log="log", **settings)
     return folder
 
 

@@ -9,7 +9,6 @@ independent runs.
 from __future__ import annotations
 
 import math
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -71,13 +70,7 @@ def measure(
         tenth=steps // 10,
     )
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "in").write_text(input_script)
-        subprocess.run(
-            [*host.command(), "-in", "in", "-log", "none", "-screen", "none"],
-            cwd=folder,
-            env=host.environment(),
-            check=True,
-        )
+        host.run(input_script, folder)
         temperature, pressure = np.loadtxt(Path(folder) / "means")[1:]
         g = np.loadtxt(Path(folder) / "rdf", skiprows=4)[:, 2]
         moved = np.loadtxt(Path(folder) / "moved")

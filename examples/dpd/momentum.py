@@ -5,7 +5,6 @@ python momentum.py
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -44,13 +43,7 @@ def drift(precision: str, steps: int) -> np.ndarray:
     """Velocity of the center of mass of 256 particles at a hundred times, (100, 3)."""
     with tempfile.TemporaryDirectory() as folder:
         input_script = SCRIPT.format(precision=precision, steps=steps, every=steps // 100)
-        (Path(folder) / "in").write_text(input_script)
-        subprocess.run(
-            [*host.command(), "-in", "in", "-log", "none", "-screen", "none"],
-            cwd=folder,
-            env=host.environment(),
-            check=True,
-        )
+        host.run(input_script, folder)
         return np.loadtxt(Path(folder) / "drift")
 
 

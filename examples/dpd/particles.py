@@ -8,7 +8,6 @@ lmp -in in.separation
 from __future__ import annotations
 
 import argparse
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +26,9 @@ SLAB = 1.0  # thickness of the slab that is drawn, in cutoffs
 def simulate(options: argparse.Namespace) -> dict[str, Any]:
     """Run the input script; returns times and the particles of the slab at each of them."""
     frames = np.linspace(0, options.steps, 3).astype(int)
-    command = [*host.command(options.ranks), "-in", str(SCRIPT), "-log", "none", "-screen", "none"]
-    for name in ("edge", "steps", "seed"):
-        command += ["-var", name, str(getattr(options, name))]
-    command += ["-var", "frame", str(max(1, options.steps // 2))]
-    subprocess.run(command, cwd=options.output, env=host.environment(), check=True)
+    given = {name: getattr(options, name) for name in ("edge", "steps", "seed")}
+    every = max(1, options.steps // 2)
+    host.run(SCRIPT, options.output, ranks=options.ranks, frame=every, **given)
     slabs = []
     for step in frames:
         path = options.output / f"frame.{step}.dump"

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -36,10 +35,7 @@ def lammps(options: argparse.Namespace, name: str, device: str, **variables: Any
     """Run the input script in a folder of its own, which is returned."""
     folder = options.output / name
     folder.mkdir(parents=True, exist_ok=True)
-    command = [*host.command(), "-in", str(SCRIPT), "-log", "log", "-screen", "none", "-nocite"]
-    for key, value in {**variables, "device": device, "slab": 1 / SLABS}.items():
-        command += ["-var", key, f"{value}"]
-    subprocess.run(command, cwd=folder, env=host.environment(), check=True)
+    host.run(SCRIPT, folder, log="log", **variables, device=device, slab=1 / SLABS)
     return folder
 
 

@@ -10,7 +10,6 @@ beads along a chain. Kremer and Grest found a bond length of 0.97.
 from __future__ import annotations
 
 import importlib.util
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -104,11 +103,10 @@ def main() -> None:
         folder = options.draw[0].parent
         script.picture(options, draw(script.read(options)[0], folder))
         return
-    command = [*host.command(options.ranks), "-in", str(Path(__file__).parent / "in.melt")]
-    command += ["-screen", "none", "-log", "log.lammps", "-var", "data", str(start_of_lammps())]
-    for name in ("steps", "settle", "threads"):
-        command += ["-var", name, str(getattr(options, name))]
-    subprocess.run(command, env=host.environment(), cwd=options.output, check=True)
+    given = {name: getattr(options, name) for name in ("steps", "settle", "threads")}
+    path = Path(__file__).parent / "in.melt"
+    place = {"ranks": options.ranks, "log": "log.lammps"}
+    host.run(path, options.output, **place, data=start_of_lammps(), **given)
     report = evaluate(options.output)
     for name in ("temperature", "pressure", "bond_length", "end_to_end_ratio"):
         value = with_error(report[name], report[f"{name}_error"])

@@ -9,7 +9,6 @@ proportional to the density, which is a little above 3 there because the interfa
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -117,12 +116,9 @@ def main() -> None:
     input_script = Path(__file__).parent / "in.mixing"
     path, runs = options.output / "profile", []
     for more in options.more:
-        command = [*host.command(options.ranks), "-in", str(input_script), "-log", f"{path}.log"]
-        command += ["-screen", "none"]
-        for name in ("seed", "settle", "steps", "blocks"):
-            command += ["-var", name, str(getattr(options, name))]
-        command += ["-var", "more", str(more), "-var", "out", str(path)]
-        subprocess.run(command, env=host.environment(), check=True)
+        given = {name: getattr(options, name) for name in ("seed", "settle", "steps", "blocks")}
+        log = f"{path}.log"
+        host.run(input_script, ranks=options.ranks, log=log, more=more, out=path, **given)
         runs.append(evaluate(path))
         chi = with_error(runs[-1]["chi"], runs[-1]["chi_error"])
         print(f"excess repulsion {more:g}: fraction {runs[-1]['fraction']:.4f}, "

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +38,9 @@ def run(options: argparse.Namespace, wall: float) -> list[np.ndarray]:
     """Positions of the liquid in each frame, with the drop's axis at x = y = 0."""
     for path in dumps(options.output):
         path.unlink()
-    command = [*host.command(), "-in", str(SCRIPT), "-log", "none", "-screen", "none"]
-    for name in ("edge", "width", "settle", "steps", "frame", "seed"):
-        command += ["-var", name, str(getattr(options, name))]
-    command += ["-var", "wall", str(wall)]
-    subprocess.run(command, cwd=options.output, env=host.environment(), check=True)
+    names = ("edge", "width", "settle", "steps", "frame", "seed")
+    given = {name: getattr(options, name) for name in names}
+    host.run(SCRIPT, options.output, wall=wall, **given)
     edge = options.edge * SPACING
     frames = []
     for path in dumps(options.output):

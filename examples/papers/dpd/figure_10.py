@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -243,13 +242,9 @@ def simulate(options: argparse.Namespace, seed: int, times: list[float]) -> dict
         "out": profile,
     }
     gpu = on_gpu(options.device)
-    command = host.command(1 if gpu else options.ranks)
-    command += ["-in", str(INPUT), "-log", f"{profile}.log", "-screen", "none"]
-    for name, value in variables.items():
-        command += ["-var", name, str(value)]
-    command += ["-var", "style", "manymove/verlet"] if gpu else []
-    command += ["-var", "time", *(f"{time:g}" for time in times)]
-    subprocess.run(command, env=host.environment(), check=True)
+    variables |= {"style": "manymove/verlet"} if gpu else {}
+    variables["time"] = [f"{time:g}" for time in times]
+    host.run(INPUT, ranks=1 if gpu else options.ranks, log=f"{profile}.log", **variables)
     found = [read_profile(Path(f"{profile}.{time:g}")) for time in times]
     print(f"seed {seed}: done", flush=True)
     return {

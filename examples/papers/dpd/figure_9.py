@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import math
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -107,11 +106,7 @@ def sample(options: argparse.Namespace, folder: Path) -> list[tuple[int, np.ndar
         edge=f"{edge:.17g}", particles=options.particles, seed=options.seed, style=style,
         melt=options.melt, every=every, steps=every * options.frames,
     )  # fmt: skip
-    (folder / "in").write_text(text)
-    subprocess.run(
-        [*host.command(), "-in", "in", "-log", "log", "-screen", "none", "-nocite"],
-        cwd=folder, env=host.environment(), check=True,
-    )  # fmt: skip
+    host.run(text, folder)
     frames = []
     for path in sorted(folder.glob("atoms.*"), key=lambda path: int(path.suffix[1:])):
         step = int(path.suffix[1:])

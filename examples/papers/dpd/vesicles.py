@@ -5,7 +5,6 @@ in.vesicle, the aggregates of the chains, and the compartments that the aggregat
 from __future__ import annotations
 
 import argparse
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -133,16 +132,13 @@ def simulate(options: argparse.Namespace) -> list[Path]:
     count = parts.run("particles", start)
     style = options.style or run_style()
     print(f"{count} particles, run_style {style}", flush=True)
-    command = [*host.command(options.ranks), "-in", str(INPUT), "-log", "log.lammps", "-nocite"]
-    command += ["-screen", "none"]
-    for name in ("seed", "steps", "frame", "threads"):
-        command += ["-var", name, str(getattr(options, name))]
-    command += ["-var", "style", style]
+    names = ("seed", "steps", "frame", "threads")
+    given = {"style": style, **{name: getattr(options, name) for name in names}}
     restarts = sorted(folder.glob("vesicle.*.restart"), key=lambda path: path.stat().st_mtime)
     if restarts:
         print(f"continues from {restarts[-1]}", flush=True)
-        command += ["-var", "from", "restart", "-var", "file", restarts[-1].name]
-    subprocess.run(command, cwd=options.output, env=host.environment(), check=True)
+        given |= {"from": "restart", "file": restarts[-1].name}
+    host.run(INPUT, options.output, ranks=options.ranks, log="log.lammps", **given)
     return sorted(options.output.glob("chains.*.dump"))
 
 

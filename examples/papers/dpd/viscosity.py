@@ -12,7 +12,6 @@ stationary.
 from __future__ import annotations
 
 import argparse
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -119,11 +118,7 @@ def simulate(options: argparse.Namespace, seed: int) -> tuple[list[float], list[
         "out": profile,
         "style": "manymove/verlet" if gpu else "verlet",
     }
-    command = host.command(1 if gpu else options.ranks)
-    command += ["-in", str(INPUT), "-log", f"{profile}.log", "-screen", "none"]
-    for name, value in variables.items():
-        command += ["-var", name, str(value)]
-    subprocess.run(command, env=host.environment(), check=True)
+    host.run(INPUT, ranks=1 if gpu else options.ranks, log=f"{profile}.log", **variables)
     x, velocities = read_profiles(profile)
     return x.tolist(), velocities.tolist()
 

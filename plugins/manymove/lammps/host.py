@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import importlib.util
 import os
+import subprocess
 import threading
 from importlib import metadata
 from pathlib import Path
@@ -84,6 +85,32 @@ def command(ranks: int = 1) -> list[str]:
     assert package is not None and package.submodule_search_locations
     lmp = str(Path(package.submodule_search_locations[0]) / "lmp")
     return [lmp] if ranks == 1 else [str(_mpich_file("mpiexec")), "-n", str(ranks), lmp]
+
+
+def run(
+    script: Path | str, folder: Path | str = ".", *, ranks: int = 1, log: str = "none",
+    **variables: Any,
+) -> None:  # fmt: skip
+    """Run LAMMPS with an input script, without output on the screen.
+
+    Args:
+        script: path of the script, or its text, which is written to the file `in` of the folder.
+        folder: folder in which LAMMPS runs.
+        ranks: number of MPI processes.
+        log: name of the log file; "none" for no file.
+        variables: values of the script's variables, a list for a variable with several words.
+
+    Raises:
+        RuntimeError: something is missing; the text says what.
+        subprocess.CalledProcessError: LAMMPS has ended with an error.
+    """
+    words = [*command(ranks), "-log", log, "-screen", "none", "-nocite", "-in"]
+    if isinstance(script, str):
+        (Path(folder) / "in").write_text(script)
+    words.append("in" if isinstance(script, str) else str(script))
+    for name, value in variables.items():
+        words += ["-var", name, *map(str, value if isinstance(value, list) else [value])]
+    subprocess.run(words, cwd=folder, env=environment(), check=True)
 
 
 def environment() -> dict[str, str]:
