@@ -10,7 +10,7 @@ from commands import SMALL, summary_of
 from lammps_host import needs_lammps
 
 from manymove import cli
-from manymove.io import TrajectoryWriter
+from manymove.io import FrameWriter, make_frame
 from manymove.jobs.output_folder import results_in
 
 COMMANDS = [pytest.param(name, marks=needs_lammps if name == "dpd" else ()) for name in SMALL]
@@ -141,11 +141,11 @@ def test_the_densities_of_an_equation_of_state_are_checked_before_the_first_run(
 
 def test_a_trajectory_is_replaced_only_if_that_is_said(tmp_path):
     path = tmp_path / "a.gsd"
-    with TrajectoryWriter(path, (5.0, 5.0)) as trajectory:
-        trajectory.append(np.zeros((2, 2)), step=1)
+    with FrameWriter(path) as trajectory:
+        trajectory.write(make_frame(np.zeros((2, 2)), (5.0, 5.0), 1))
     before = path.read_bytes()
     with pytest.raises(FileExistsError, match="overwrite=True replaces it"):
-        TrajectoryWriter(path, (5.0, 5.0))
+        FrameWriter(path)
     assert path.read_bytes() == before
-    with TrajectoryWriter(path, (5.0, 5.0), overwrite=True) as trajectory:
+    with FrameWriter(path, overwrite=True) as trajectory:
         assert trajectory.last_step == -1

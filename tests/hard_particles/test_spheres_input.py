@@ -13,7 +13,7 @@ from hard_spheres import make, sites
 
 from manymove import Grid, HardDisks, HardSpheres
 from manymove.hard_particles import OverlapError
-from manymove.io import TrajectoryWriter, read_frame
+from manymove.io import FrameWriter, make_frame, read_frame
 
 BOX = (9.0, 9.0, 9.0)
 THREE = np.array([[-3.0, 0.0, 0.0], [0.0, 0.0, 0.0], [3.0, 3.0, 0.0]])
@@ -127,14 +127,17 @@ def test_a_float32_file_is_repaired_and_reported(device):
 
 def written(path, particles):
     """Write a frame of these particles."""
-    with TrajectoryWriter(
-        path,
-        particles.box,
-        particles.diameters,
-        types=particles.types if particles.contacts is not None else None,
-        contacts=particles.contacts,
-    ) as trajectory:
-        trajectory.append(particles.positions, step=7)
+    with FrameWriter(path) as trajectory:
+        trajectory.write(
+            make_frame(
+                particles.positions,
+                particles.box,
+                7,
+                diameters=particles.diameters,
+                types=particles.types if particles.contacts is not None else None,
+                contacts=particles.contacts,
+            )
+        )
     return path
 
 
@@ -201,10 +204,10 @@ def test_frames_of_the_wrong_dimension_are_refused(tmp_path):
 
 def test_a_writer_refuses_positions_of_the_wrong_shape(tmp_path):
     with (
-        TrajectoryWriter(tmp_path / "a.gsd", BOX) as trajectory,
+        FrameWriter(tmp_path / "a.gsd") as trajectory,
         pytest.raises(ValueError, match=r"must be \(N, 3\)"),
     ):
-        trajectory.append(np.zeros((4, 2)), step=0)
+        trajectory.write(make_frame(np.zeros((4, 2)), BOX, 0))
 
 
 def test_sizes_that_differ_much_are_a_warning():

@@ -20,7 +20,7 @@ from power_cuts import Recorder, image_of, materialize
 from manymove import Adsorption, Electrolyte, HardDisks, Sphere, checkpoint, cli, files, runs
 from manymove.analysis.ions import Salt
 from manymove.hard_particles.packing import random_packing
-from manymove.io import TrajectoryWriter
+from manymove.io import FrameWriter, make_frame
 from manymove.jobs import figures, report
 from manymove.jobs import replica as job
 
@@ -103,7 +103,7 @@ def save_picture(path, number):
 
 
 def save_trajectory(path, number):
-    with TrajectoryWriter(path, (5.0 + number, 5.0), overwrite=True) as trajectory:
+    with FrameWriter(path, overwrite=True) as trajectory:
         mark = trajectory.sync()
     assert mark["frames"] == 0
     return 0
@@ -245,14 +245,14 @@ def test_a_trajectory_is_put_back_to_its_last_synced_frame(tmp_path, monkeypatch
     random = np.random.default_rng(2)
     positions = random.uniform(-2, 2, (9, 50, 2))
     box = (5.0, 5.0)
-    trajectory = TrajectoryWriter(root / "a.gsd", box)
+    trajectory = FrameWriter(root / "a.gsd")
     for step, frame in enumerate(positions[:3]):
-        trajectory.append(frame, step=step, psi6=0.1)
+        trajectory.write(make_frame(frame, box, step, log={"psi6": 0.1}))
     mark = json.loads(json.dumps(trajectory.sync()))
     synced = (root / "a.gsd").read_bytes()
     with Recorder(root, monkeypatch, library=(".gsd",)) as recorder:
         for step in range(3, 40):
-            trajectory.append(positions[step % 9], step=step, psi6=0.1)
+            trajectory.write(make_frame(positions[step % 9], box, step, log={"psi6": 0.1}))
             if step % 4 == 0:
                 files.make_folder(root / str(step))  # calls, at which the recorder looks
     trajectory.close()
@@ -267,32 +267,32 @@ def test_a_trajectory_is_put_back_to_its_last_synced_frame(tmp_path, monkeypatch
                 gsd.hoomd.open(str(path), "r").close()
             except Exception:
                 refused += 1
-            with TrajectoryWriter(path, box, mark=mark) as again:
+            with FrameWriter(path, mark=mark) as again:
                 assert again.shortened == different
                 assert again.last_step == 2
             assert path.read_bytes() == synced
     assert refused, "gsd reads everything: the test is too weak"
-    with TrajectoryWriter(path, box, mark=mark) as again:
-        again.append(positions[3], step=3, psi6=0.1)
+    with FrameWriter(path, mark=mark) as again:
+        again.write(make_frame(positions[3], box, 3, log={"psi6": 0.1}))
     with gsd.hoomd.open(str(path), "r") as file:
         assert [frame.configuration.step for frame in file] == [0, 1, 2, 3]
 
 
 def test_another_trajectory_than_that_of_the_mark_is_left_alone(tmp_path):
     box = (5.0, 5.0)
-    with TrajectoryWriter(tmp_path / "a.gsd", box) as trajectory:
-        trajectory.append(np.zeros((1, 2)), step=7)
-        trajectory.append(np.ones((1, 2)), step=8)
+    with FrameWriter(tmp_path / "a.gsd") as trajectory:
+        trajectory.write(make_frame(np.zeros((1, 2)), box, 7))
+        trajectory.write(make_frame(np.ones((1, 2)), box, 8))
         mark = trajectory.sync()
-    with TrajectoryWriter(tmp_path / "b.gsd", box) as trajectory:
-        trajectory.append(np.zeros((1, 2)), step=7)
+    with FrameWriter(tmp_path / "b.gsd") as trajectory:
+        trajectory.write(make_frame(np.zeros((1, 2)), box, 7))
     data = (tmp_path / "b.gsd").read_bytes()
     for other in (data, data + bytes(10_000), b""):
         (tmp_path / "b.gsd").write_bytes(other)
         with pytest.raises(ValueError, match=r"b\.gsd: not the trajectory"):
-            TrajectoryWriter(tmp_path / "b.gsd", box, mark=mark)
+            FrameWriter(tmp_path / "b.gsd", mark=mark)
         assert (tmp_path / "b.gsd").read_bytes() == other
-    with TrajectoryWriter(tmp_path / "c.gsd", box, mark=mark) as trajectory:  # moved away
+    with FrameWriter(tmp_path / "c.gsd", mark=mark) as trajectory:  # moved away
         assert trajectory.last_step == 8
 
 
@@ -474,17 +474,17 @@ def test_a_new_run_does_not_mix_with_the_checkpoints_of_an_earlier_one(command, 
 def test_a_frame_that_does_not_fit_is_an_error_that_names_the_file(tmp_path):
     resource = pytest.importorskip("resource")
     path = tmp_path / "a.gsd"
-    trajectory = TrajectoryWriter(path, (5.0, 5.0))
-    trajectory.append(np.zeros((10, 2)), step=1)
+    trajectory = FrameWriter(path)
+    trajectory.write(make_frame(np.zeros((10, 2)), (5.0, 5.0), 1))
     mark = trajectory.sync()
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 100, before[1]))
     try:
         with pytest.raises(OSError, match=r"a\.gsd"):
-            trajectory.append(np.ones((1000, 2)), step=2)
+            trajectory.write(make_frame(np.ones((1000, 2)), (5.0, 5.0), 2))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    with TrajectoryWriter(path, (5.0, 5.0), mark=mark) as again:
-        again.append(np.ones((10, 2)), step=2)
+    with FrameWriter(path, mark=mark) as again:
+        again.write(make_frame(np.ones((10, 2)), (5.0, 5.0), 2))
     with gsd.hoomd.open(str(path), "r") as file:
         assert [frame.configuration.step for frame in file] == [1, 2]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from manymove.hard_particles.packing import random_packing
-from manymove.io import TrajectoryWriter, read_frame
+from manymove.io import FrameWriter, make_frame, read_frame
 
 
 def frame(**changes):
@@ -37,9 +37,9 @@ def write(path, *frames):
 def test_what_is_written_comes_back(tmp_path):
     positions, box = random_packing(1000, 0.7, seed=1, diameter=0.3)
     path = tmp_path / "trajectory.gsd"
-    with TrajectoryWriter(path, box, 0.3) as trajectory:
-        trajectory.append(positions, step=1)
-        trajectory.append(-positions, step=2, psi6=0.5)
+    with FrameWriter(path) as trajectory:
+        trajectory.write(make_frame(positions, box, 1, diameters=0.3))
+        trajectory.write(make_frame(-positions, box, 2, diameters=0.3, log={"psi6": 0.5}))
     last, first = read_frame(path), read_frame(path, 0)
     assert (first.step, last.step) == (1, 2)
     assert last.box == box  # to the last bit, although GSD rounds boxes to float32
@@ -53,20 +53,20 @@ def test_what_is_written_comes_back(tmp_path):
 def test_a_trajectory_can_be_continued(tmp_path):
     path = tmp_path / "trajectory.gsd"
     for step in (1, 2):
-        with TrajectoryWriter(path, (5.0, 5.0), resume=True) as trajectory:
-            trajectory.append(np.zeros((1, 2)), step=step)
-    with TrajectoryWriter(path, (5.0, 5.0), overwrite=True) as trajectory:
-        trajectory.append(np.zeros((1, 2)), step=3)
+        with FrameWriter(path, resume=True) as trajectory:
+            trajectory.write(make_frame(np.zeros((1, 2)), (5.0, 5.0), step))
+    with FrameWriter(path, overwrite=True) as trajectory:
+        trajectory.write(make_frame(np.zeros((1, 2)), (5.0, 5.0), 3))
     with gsd.hoomd.open(str(path), "r") as file:
         assert [one.configuration.step for one in file] == [3]
 
 
 def test_writer_refuses_wrong_shapes(tmp_path):
     with (
-        TrajectoryWriter(tmp_path / "a.gsd", (5.0, 5.0)) as trajectory,
+        FrameWriter(tmp_path / "a.gsd") as trajectory,
         pytest.raises(ValueError, match=r"must be \(N, 2\)"),
     ):
-        trajectory.append(np.zeros((4, 3)), step=0)
+        trajectory.write(make_frame(np.zeros((4, 3)), (5.0, 5.0), 0))
 
 
 def test_frames_of_other_programs(tmp_path):
@@ -85,8 +85,8 @@ def test_the_upper_edge_is_the_lower_edge(tmp_path):
 
 def test_a_box_changed_by_another_program_counts(tmp_path):
     path = tmp_path / "a.gsd"
-    with TrajectoryWriter(path, (5.0, 5.0)) as trajectory:
-        trajectory.append(np.zeros((1, 2)), step=0)
+    with FrameWriter(path) as trajectory:
+        trajectory.write(make_frame(np.zeros((1, 2)), (5.0, 5.0), 0))
     with gsd.hoomd.open(str(path), "r") as file:
         changed = file[0]
     changed.configuration.box = [6.0, 5.0, 0, 0, 0, 0]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from manymove import Electrolyte, HardDisks, HardSpheres
-from manymove.io import TrajectoryWriter, read_frame
+from manymove.io import FrameWriter, make_frame, read_frame
 
 CPU = {"seed": 1, "device": "cpu", "threads": 1}
 READS_2 = int(gsd.version.version.split(".")[0]) >= 5
@@ -68,9 +68,9 @@ def test_frames_that_gsd_5_writes(precision, tmp_path):
 
 def test_a_file_of_the_earlier_schema_is_continued(tmp_path):
     path = write(tmp_path / "disks.gsd", (1, 4), np.float32)
-    with TrajectoryWriter(path, (7.2, 7.2), 1.0, resume=True) as trajectory:
+    with FrameWriter(path, resume=True) as trajectory:
         assert trajectory.last_step == 7
-        trajectory.append(SITES, step=8)
+        trajectory.write(make_frame(SITES, (7.2, 7.2), 8, diameters=1.0))
     assert [read_frame(path, k).step for k in (0, 1)] == [7, 8]
     assert np.abs(read_frame(path).positions - SITES).max() < 1e-6
 

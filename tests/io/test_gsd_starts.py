@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from manymove import Electrolyte, HardDisks, Ions, Salt, Species, Sphere
-from manymove.io import TrajectoryWriter, read_frame
+from manymove.io import FrameWriter, make_frame, read_frame
 
 CPU = {"seed": 1, "device": "cpu", "threads": 1}
 BOX = (40.0, 50.0, 60.0)
@@ -17,10 +17,10 @@ BOX = (40.0, 50.0, 60.0)
 def test_disks_come_from_any_frame(tmp_path):
     one, path = HardDisks.random(64, 0.5, diameter=0.5, **CPU), tmp_path / "disks.gsd"
     starts = []
-    with TrajectoryWriter(path, one.box, one.diameter) as trajectory:
+    with FrameWriter(path) as trajectory:
         for _ in range(2):
             one.run(50)
-            trajectory.append(one.positions, step=one.cycles)
+            trajectory.write(make_frame(one.positions, one.box, one.cycles, diameters=one.diameter))
             starts.append(one.positions)
     for frame, expected in ((0, starts[0]), (-1, starts[1])):
         read = HardDisks.from_gsd(path, frame, **CPU)
@@ -91,8 +91,8 @@ def test_the_number_of_dimensions_must_be_right(salt, tmp_path):
     path = write(tmp_path / "ions.gsd", salt[0])
     with pytest.raises(ValueError, match="3-dimensional"):
         HardDisks.from_gsd(path, **CPU)
-    with TrajectoryWriter(tmp_path / "disks.gsd", (5.0, 5.0)) as trajectory:
-        trajectory.append(np.zeros((1, 2)), step=0)
+    with FrameWriter(tmp_path / "disks.gsd") as trajectory:
+        trajectory.write(make_frame(np.zeros((1, 2)), (5.0, 5.0), 0))
     with pytest.raises(ValueError, match="two-dimensional"):
         Electrolyte.from_gsd(tmp_path / "disks.gsd", **CPU)
     frame = read_frame(path, dimensions=3)

@@ -31,7 +31,7 @@ from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.molecule_files import read_species
 from manymove.analysis.ions import Salt, Species
 from manymove.hard_particles.packing import random_packing
-from manymove.io import TrajectoryWriter, read_frame
+from manymove.io import FrameWriter, make_frame, read_frame
 
 MEMORY = 4 << 30  # bytes of address space beyond the present, where a file might ask for more
 
@@ -403,9 +403,9 @@ def test_damaged_records_are_refused_by_resume(name, tmp_path, capfd):
 def test_a_damaged_gsd_file_is_a_frame_or_one_error(tmp_path, little_memory):
     """GSD has no checksums: a flipped bit of a coordinate is another coordinate, inside the box."""
     positions, box = random_packing(30, 0.5, seed=1)
-    with TrajectoryWriter(tmp_path / "whole.gsd", box) as trajectory:
-        trajectory.append(positions, step=1)
-        trajectory.append(positions, step=2)
+    with FrameWriter(tmp_path / "whole.gsd") as trajectory:
+        trajectory.write(make_frame(positions, box, 1))
+        trajectory.write(make_frame(positions, box, 2))
     path = tmp_path / "damaged.gsd"
     seen = Counter()
     for label, data in damaged((tmp_path / "whole.gsd").read_bytes(), 400, seed=3):
@@ -426,7 +426,7 @@ def test_a_damaged_trajectory_cannot_be_continued(tmp_path):
     path = tmp_path / "trajectory.gsd"
     path.write_bytes(b"nonsense")
     with pytest.raises(ValueError, match=r"trajectory\.gsd: not a readable GSD file"):
-        TrajectoryWriter(path, (5.0, 5.0), resume=True)
+        FrameWriter(path, resume=True)
 
 
 CIF = cif(

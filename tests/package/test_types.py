@@ -31,7 +31,7 @@ from manymove import (
     random_sphere_packing, read_framework, replicate, square_packing,
 )
 from manymove.analysis import autocorrelation_time, charge_density
-from manymove.io import Frame, TrajectoryWriter, read_frame
+from manymove.io import Frame, FrameWriter, make_frame, read_frame
 
 
 def show(disks: HardDisks) -> None:
@@ -58,8 +58,8 @@ def hard_disks(folder: Path) -> float:
     print(z, HardDisks(np.empty((0, 2)), box, seed=1, fugacity={0: 0.1}).insertion_acceptance)
     disks.save(folder / "disks.npz", keep_previous=True)
     again: HardDisks = HardDisks.load(folder / "disks.npz", device="cpu", threads=1)
-    with TrajectoryWriter(folder / "disks.gsd", box, disks.diameter) as trajectory:
-        trajectory.append(again.positions, step=again.cycles)
+    with FrameWriter(folder / "disks.gsd") as trajectory:
+        trajectory.write(make_frame(again.positions, box, again.cycles, diameters=disks.diameter))
     frame: Frame = read_frame(folder / "disks.gsd")
     from_file: HardDisks = HardDisks.from_gsd(folder / "disks.gsd", seed=1)
     for packing in (random_packing(64, 0.5, seed=1), hexagonal_packing(64, 0.5),

@@ -37,7 +37,7 @@ from manymove.adsorption.force_field import ForceField
 from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.molecule_files import read_species
 from manymove.analysis.ions import Salt
-from manymove.io import TrajectoryWriter, read_frame
+from manymove.io import FrameWriter, make_frame, read_frame
 
 SECONDS = 30  # for a case
 MEMORY = 8 << 30  # bytes of address space
@@ -428,9 +428,9 @@ def iter_words(text: str, number: int) -> Any:
 
 def binary(name: str, folder: Path) -> Callable[[int], tuple[str, Callable[[], object]]]:
     if name == "frame.gsd":
-        with TrajectoryWriter(folder / "whole", (9.0, 9.0), overwrite=True) as trajectory:
-            trajectory.append(np.zeros((1, 2)), step=1)
-            trajectory.append(np.array([[1.0, 2.0]]), step=2)
+        with FrameWriter(folder / "whole", overwrite=True) as trajectory:
+            trajectory.write(make_frame(np.zeros((1, 2)), (9.0, 9.0), 1))
+            trajectory.write(make_frame(np.array([[1.0, 2.0]]), (9.0, 9.0), 2))
     else:
         checkpoint.write_records(folder / "whole", np.ones((5, 3)), sweeps=5)
     whole, read = (folder / "whole").read_bytes(), frame if name == "frame.gsd" else records

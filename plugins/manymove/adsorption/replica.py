@@ -30,7 +30,6 @@ from manymove.adsorption.trajectory import frame_of
 from manymove.analysis.autocorrelation import FEWEST
 from manymove.analysis.notation import Estimate
 from manymove.devices import resolve
-from manymove.io import FrameWriter
 from manymove.jobs import limits, replica
 from manymove.jobs.options import least, of_option, refuse_shorter
 from manymove.warned import collected
@@ -341,7 +340,7 @@ class Replica(replica.Replica):
         if self._index == 0 and "pdb" in self._settings.structures:
             check_pdb(self._settings.output / "structure.pdb", _least_atoms(a))
         if self._settings.frames and self._index == 0:
-            self._trajectory = self._opened(FrameWriter, "trajectory.gsd")
+            self._trajectory = self._opened("trajectory.gsd")
         if self._settings.density_map is not None:
             axis, bins = self._settings.density_map, self._settings.options["bins"]
             self._density = DensityMap(a, axis, bins)

@@ -234,7 +234,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         the class.
 
         Several types with one diameter each become a `Mixture` with the means of their diameters as
-        contacts, unless the file has a table of a `TrajectoryWriter`. Otherwise different
+        contacts, unless the file has the table of `write_gsd`. Otherwise different
         diameters become those of the particles.
 
         Args:
@@ -955,17 +955,18 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
     def _continued(self) -> dict[str, Any]:
         return {"start": Start(self.cycles, self._parameters["repair_depth"])}
 
-    def _frame(self) -> Any:
+    def _frame(self, step: int | None = None, log: Mapping[str, Any] | None = None) -> Any:
         from manymove.io import make_frame
 
         typed = self._sizes.types is not None
         return make_frame(
             self.positions,
             self.box,
-            self.cycles,
+            self.cycles if step is None else step,
             diameters=self.diameters if self.mixed else self.diameter,
             types=self._sizes.types,
             contacts=self._sizes.contacts if typed else None,
+            log=log,
         )
 
     def _proceed(self, run: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ from manymove.hard_particles.particles import HardParticles
 from manymove.hard_particles.profiles import default_bins
 from manymove.hard_particles.settings import Settings
 from manymove.hard_particles.sizes import Sizes
-from manymove.io import Frame, TrajectoryWriter
+from manymove.io import Frame, FrameWriter
 from manymove.jobs import replica
 from manymove.jobs.options import refuse_shorter
 from manymove.jobs.progress import Interrupted, StopRequest
@@ -344,14 +344,7 @@ class Replica(replica.Replica):
         for new, before in zip(engine._samplings, held, strict=False):
             new.continue_record(before)
         name = "trajectory.gsd" if self._index == 0 else f"trajectory-{self._index}.gsd"
-        # The first rank opens the file; with swap moves the diameters are from all ranks.
-        sizes = engine.diameters if engine.mixed else engine.diameter
-        types = None if engine.contacts is None else engine.types
-        trajectory = self._trajectory = self._once(
-            lambda: self._opened(
-                TrajectoryWriter, name, engine.box, sizes, types=types, contacts=engine.contacts
-            )
-        )
+        trajectory = self._trajectory = self._once(lambda: self._opened(name))
         with trajectory or nullcontext():
             last_step = self._shared(trajectory and trajectory.last_step)
             frames, looks = min(s.frames, s.sweeps), min(LOOKS, s.sweeps)
@@ -413,14 +406,10 @@ class Replica(replica.Replica):
         # A whole number of cycles: the engine divides by the sweeps of its last ones.
         return round(joined * length) * engine.sweeps_per_cycle
 
-    def _append(
-        self, trajectory: TrajectoryWriter | None, engine: HardParticles, step: int
-    ) -> None:
+    def _append(self, trajectory: FrameWriter | None, engine: HardParticles, step: int) -> None:
         log = {"trial_moves": float(engine.trial_moves), **_order(engine)}
-        now: dict[str, Any] = {"positions": engine.positions, "box": engine.box, **log}
-        if engine.swap_rounds:
-            now["diameters"] = engine.diameters
-        self._once(lambda: trajectory.append(step=step, **now) if trajectory else None)
+        frame = engine._frame(step, log)  # of all ranks
+        self._once(lambda: trajectory.write(frame) if trajectory else None)
 
     def _records(self, engine: HardParticles) -> np.ndarray:
         """Cycles at the end, P* (at constant pressure the packing fraction) and the contact values

@@ -3,10 +3,9 @@
 from manymove.io.trajectory import (
     Frame,
     FrameWriter,
-    TrajectoryWriter,
     make_frame,
     read_frame,
     read_log,
 )
 
-__all__ = ["Frame", "FrameWriter", "TrajectoryWriter", "make_frame", "read_frame", "read_log"]
+__all__ = ["Frame", "FrameWriter", "make_frame", "read_frame", "read_log"]

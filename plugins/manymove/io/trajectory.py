@@ -361,6 +361,11 @@ W = TypeVar("W", bound="FrameWriter")
 class FrameWriter:
     """Append frames to a GSD file, and continue it from a mark.
 
+    Example::
+
+        with FrameWriter("trajectory.gsd") as trajectory:
+            trajectory.write(make_frame(positions, box, 1000, log={"pressure": 9.17}))
+
     Args:
         path: path of the file.
         resume: append to the file if it exists.
@@ -441,87 +446,3 @@ class FrameWriter:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-class TrajectoryWriter(FrameWriter):
-    """Append configurations of hard disks or spheres to a GSD file.
-
-    Example::
-
-        with TrajectoryWriter("trajectory.gsd", box, diameter=1.0) as trajectory:
-            trajectory.append(positions, step=1000, pressure=9.17)
-
-    Args:
-        path: path of the file.
-        box: edges (Lx, Ly) or (Lx, Ly, Lz) of the box.
-        diameter: diameter of all particles, or of each of them, (N,).
-        types: type of each particle of a mixture, integers (N,) from 0; their names are A, B, C...
-        contacts: contact distances of the pairs of types of a mixture, (T, T).
-        resume: append to the file if it exists.
-        mark: a result of `sync`. Frames after this mark are dropped, because they may be
-            incomplete after a power cut, and new frames are appended to the rest.
-        overwrite: replace the file if it exists.
-
-    Raises:
-        FileExistsError: the file exists, and neither `resume`, `mark` nor `overwrite` is given.
-        OSError: the file cannot be written.
-        ValueError: the file to append to is not a GSD file, is damaged, or does not match the mark.
-
-    Attributes:
-        last_step: step of the last frame in the file; -1 before the first.
-        shortened: whether the file had frames after the mark.
-    """
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        box: tuple[float, ...],
-        diameter: float | np.ndarray = 1.0,
-        *,
-        types: np.ndarray | None = None,
-        contacts: np.ndarray | None = None,
-        resume: bool = False,
-        mark: Mapping[str, Any] | None = None,
-        overwrite: bool = False,
-    ) -> None:
-        super().__init__(path, resume=resume, mark=mark, overwrite=overwrite)
-        self._box, self._diameters = box, diameter
-        self._types, self._contacts = types, contacts
-
-    def append(
-        self,
-        positions: np.ndarray,
-        step: int,
-        *,
-        box: tuple[float, ...] | None = None,
-        diameters: np.ndarray | None = None,
-        **log: float,
-    ) -> None:
-        """Append a frame.
-
-        Args:
-            positions: centers of the particles, (N, 2) or (N, 3), in [-L/2, L/2).
-            step: time step of the frame.
-            box: edges of the box of this frame and of the next ones; default unchanged.
-            diameters: diameters of the particles of this frame and of the next ones, (N,); default
-                unchanged.
-            log: numbers that are stored with the frame as `manymove/<name>`.
-
-        Raises:
-            ValueError: positions have another shape.
-        """
-        if box is not None:
-            self._box = box
-        if diameters is not None:
-            self._diameters = diameters
-        self.write(
-            make_frame(
-                positions,
-                self._box,
-                step,
-                diameters=self._diameters,
-                types=self._types,
-                contacts=self._contacts,
-                log=log,
-            )
-        )

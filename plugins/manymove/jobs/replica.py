@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from manymove.io import FrameWriter
 
 T = TypeVar("T")
-W = TypeVar("W", bound="FrameWriter")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,14 +258,15 @@ class Replica(Member, ABC):
         engine.save(self._state, keep_previous=self._state in self._whole)
         self._whole.add(self._state)
 
-    def _opened(self, writer: Callable[..., W], name: str, *given: Any, **options: Any) -> W:
+    def _opened(self, name: str) -> FrameWriter:
         """A trajectory, new or as it was at the checkpoint. A power cut may have damaged later
         frames, therefore they are computed again."""
-        path = self._settings.output / name
-        # Without a mark all frames are after the state.
+        from manymove.io import FrameWriter
+
         s = self._settings
-        place = {"mark": self._mark, "overwrite": s.resume or s.overwrite}
-        trajectory = writer(path, *given, **place, **options)
+        path = s.output / name
+        # Without a mark all frames are after the state.
+        trajectory = FrameWriter(path, mark=self._mark, overwrite=s.resume or s.overwrite)
         if trajectory.shortened:
             after = f"frames after step {trajectory.last_step}, the last checkpoint's"
             print(f"manymove: {path}: {after}, are computed again", file=sys.stderr)
