@@ -11,6 +11,7 @@
 #include "bonded_kernels.cuh"
 #include "host_transfer.cuh"
 #include "many_body_kernels.cuh"
+#include "profile_kernel.cuh"
 #include "shear.cuh"
 #include "velocity_kernels.cuh"
 
@@ -79,6 +80,9 @@ class DeviceEngine : protected OnDevice, public EngineBase {
   Moments own_products(bool mixed, double finer) final {
     return velocity_sums_.of_products(particles().count, mixed, finer,
                                       particles().present().position.data(), resting(), stream_);
+  }
+  std::vector<std::int64_t> own_profile(const Profile& profile, const double* units) final {
+    return profile_of(particles(), resting(), profile, units, settings_.mass, frame_, stream_);
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
     launch_each(particles().count, stream_, &map_kernel<typename P::Position, typename P::Velocity>,
