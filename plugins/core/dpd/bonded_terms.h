@@ -199,8 +199,9 @@ MM_HD AngleForces angle_forces(const BondedLaw& law, const Vector<double>& r1,
 // a GPU whose particles have different roles take the same way.
 template <Precision P>
 MM_HD void add_angle(BondedSum& sum, const BondedTerms& terms, int kind,
-                     const typename P::Position* position, std::uint32_t i, std::uint32_t second,
-                     std::uint32_t third, bool with_energy) {
+                     const typename P::Position* position, std::uint32_t i,
+                     const std::uint32_t* partner, bool with_energy) {
+  const std::uint32_t second = partner[0], third = partner[1];
   const bool is_center = kind >= kAngleCenter;
   const typename P::Position center = position[is_center ? i : second];
   const Vector<double> r1 = separation<P>(terms, position[is_center ? second : i], center),
@@ -310,19 +311,21 @@ MM_HD double improper_energy(const BondedLaw& law, double cosine, double& slope)
 MM_HD int place_of(int kind) { return kind / kNextPlace % 4; }
 static_assert(kDihedral / kNextPlace % 4 == 0 && kImproper / kNextPlace % 4 == 0);
 
-// kind: with the role of particle i; a, b, c: the other three in their order in the term.
+// kind: with the role of particle i; partner: the other three in their order in the term.
 template <Precision P>
 MM_HD void add_four_body_term(BondedSum& sum, const BondedTerms& terms, int kind,
                               const typename P::Position* position, std::uint32_t i,
-                              std::uint32_t a, std::uint32_t b, std::uint32_t c, bool with_energy) {
+                              const std::uint32_t* partner, bool with_energy) {
   const bool improper = kind >= kImproper;
   const int type = kind & kBondedType, place = place_of(kind);
-  const typename P::Position second = position[place == 0   ? a
-                                               : place == 1 ? i
-                                                            : b],
-                             third = position[place < 2    ? b
-                                              : place == 2 ? i
-                                                           : c];
+  const std::uint32_t a = partner[0], b = partner[1], c = partner[2];
+  const std::uint32_t at_second = place == 0   ? a
+                                  : place == 1 ? i
+                                               : b,
+                      at_third = place < 2    ? b
+                                 : place == 2 ? i
+                                              : c;
+  const typename P::Position second = position[at_second], third = position[at_third];
   // The limits of LAMMPS' styles.
   const TwoPlanes planes =
       two_planes(separation<P>(terms, position[place == 0 ? i : a], second),
@@ -361,16 +364,14 @@ MM_HD BondedSum bonded_sum(const BondedTerms& terms, const typename P::Position*
   const auto own = static_cast<std::uint32_t>(i);
   const EntryRange range = bonds.range[i];
   for (int k = range.first; k < range.last;) {
-    const std::uint32_t* const partner = bonds.index;
     const auto kind = [&] { return k < range.last ? bonds.type[k] : -1; };
     for (int type = kind(); type >= 0 && type <= kBondedType; ++k, type = kind())
-      add_bond_term<P>(sum, terms, terms.bonds[type], position[own], position[partner[k]],
+      add_bond_term<P>(sum, terms, terms.bonds[type], position[own], position[bonds.index[k]],
                        with_energy);
     for (int type = kind(); type > kBondedType && type < kDihedral; k += 2, type = kind())
-      add_angle<P>(sum, terms, type, position, own, partner[k], partner[k + 1], with_energy);
+      add_angle<P>(sum, terms, type, position, own, bonds.index + k, with_energy);
     for (int type = kind(); type >= kDihedral; k += 3, type = kind())
-      add_four_body_term<P>(sum, terms, type, position, own, partner[k], partner[k + 1],
-                            partner[k + 2], with_energy);
+      add_four_body_term<P>(sum, terms, type, position, own, bonds.index + k, with_energy);
   }
   return sum;
 }

@@ -25,16 +25,27 @@ MM_HD int bin_of(const Profile& profile, const double r[3]) {
   return bin;
 }
 
-// Calls visit(word, column, value) for each column of a particle that is in a bin; word: of the
+// Particles at rest; mass: by type.
+template <Precision P>
+struct ProfiledParticles {
+  int count;
+  BoxFrame frame;
+  const double* mass;
+  const typename P::Position* position;
+  const typename P::Velocity* velocity;
+  const Vector<typename P::Real>* force;
+};
+
+// Calls visit(word, column, value) for each column of particle i if it is in a bin; word: of the
 // sum.
 template <Precision P>
-MM_HD void visit_profile(const Profile& profile, const double* mass, const BoxFrame& frame,
-                         const typename P::Position& position, const typename P::Velocity& velocity,
-                         const Vector<typename P::Real>& force, const auto& visit) {
-  const Arrival a = arrival_of<P>(frame, 0, position, velocity, force, {}, {});
+MM_HD void visit_profile(const Profile& profile, const ProfiledParticles<P>& all, int i,
+                         const auto& visit) {
+  const Arrival a =
+      arrival_of<P>(all.frame, 0, all.position[i], all.velocity[i], all.force[i], {}, {});
   const int bin = bin_of(profile, a.position);
   if (bin < 0) return;
-  const double m = mass[position.kind & 0xffffu];
+  const double m = all.mass[all.position[i].kind & 0xffffu];
   const double* const v = a.velocity;
   for (int c = 0; c < profile.columns; ++c) {
     double value = 1;  // of kNumber

@@ -227,8 +227,9 @@ class CpuEngine final : public EngineBase {
     return products_of(pool_, count_, mixed, finer, moment_units_.by_type(), position_, velocity_);
   }
   std::vector<std::int64_t> own_profile(const Profile& profile, const double* units) override {
-    return profile_of<P>(pool_, count_, profile, units, settings_.mass.data(), frame_, position_,
-                         velocity_, force_);
+    return profile_of<P>(
+        pool_, profile, units,
+        {count_, frame_, settings_.mass.data(), position_.data(), velocity_.data(), force_.data()});
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
     for_each_index(pool_, count_, [&](int i) { apply(map, flag, position_[i], velocity_[i]); });

@@ -82,7 +82,11 @@ class DeviceEngine : protected OnDevice, public EngineBase {
                                       particles().present().position.data(), resting(), stream_);
   }
   std::vector<std::int64_t> own_profile(const Profile& profile, const double* units) final {
-    return profile_of(particles(), resting(), profile, units, settings_.mass, frame_, stream_);
+    const DeviceParticles<P>& p = particles();
+    return profile_of<P>(
+        profile, units,
+        {p.count, frame_, nullptr, p.present().position.data(), resting(), p.force.data()},
+        settings_.mass, stream_);
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
     launch_each(particles().count, stream_, &map_kernel<typename P::Position, typename P::Velocity>,
