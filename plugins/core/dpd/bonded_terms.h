@@ -201,11 +201,14 @@ template <Precision P>
 MM_HD void add_angle(BondedSum& sum, const BondedTerms& terms, int kind,
                      const typename P::Position* position, std::uint32_t i,
                      const std::uint32_t* partner, bool with_energy) {
-  const std::uint32_t second = partner[0], third = partner[1];
+  // Values are chosen instead of indices, so that two places are read instead of three.
+  const typename P::Position own = position[i], second = position[partner[0]];
   const bool is_center = kind >= kAngleCenter;
-  const typename P::Position center = position[is_center ? i : second];
-  const Vector<double> r1 = separation<P>(terms, position[is_center ? second : i], center),
-                       r2 = separation<P>(terms, position[third], center);
+  typename P::Position center = second;
+  if (is_center) center = own;
+  const Vector<double> toward = separation<P>(terms, second, own),
+                       r1 = is_center ? toward : Vector<double>{0, 0, 0} - toward,
+                       r2 = separation<P>(terms, position[partner[1]], center);
   const BondedLaw& law = terms.angles[kind & kBondedType];
   const auto [f1, f2, energy] = angle_forces(law, r1, r2);
   sum.force = sum.force + (is_center ? Vector<double>{0, 0, 0} - (f1 + f2) : f1);
