@@ -265,6 +265,25 @@ def test_ranks_and_threads_do_not_count(kind, device, tmp_path):
 
 
 @pytest.mark.parametrize("kind", NOISY)
+def test_threads_of_the_pair_style_change_no_bit(kind, tmp_path):
+    """Where LAMMPS moves the particles, threads compute the pairs; 6,144 are several blocks."""
+    runs = [
+        run_lammps(
+            ours(NOISY[kind]).replace(" 9872598", f" 9872598 {threads}")
+            + "replicate 2 2 1\n"
+            + THERMO
+            + "thermo 1\nrun 3\n"
+            + end_of(NOISY[kind]),
+            tmp_path,
+        )
+        for threads in ("", "threads 3")
+    ]
+    names = ("xu", "vx", "fx", *SCALARS[kind].split())
+    assert (pick(runs[1], *names) == pick(runs[0], *names)).all()
+    assert (runs[1].thermo()["PotEng"] == runs[0].thermo()["PotEng"]).all()
+
+
+@pytest.mark.parametrize("kind", NOISY)
 def test_a_restart_continues(kind, device, tmp_path):
     rest = "".join(
         line + "\n" for line in NOISY[kind].splitlines() if line.startswith(("fix", "compute"))
@@ -457,6 +476,8 @@ def test_what_stays_with_the_host_is_named(script, reason, tmp_path):
         ("2.0 1.2\n", "2.0 1.2 power 1 2 3\n", "pair_coeff (manymove/edpd) power"),
         ("2.0 1.2\n", "2.0 1.2 cooling 1 2 3 4\n", "unexpected argument cooling"),
         ("9872598", "9872598 precision double", "unexpected argument precision"),
+        ("9872598", "9872598 threads 2 precision double", "unexpected argument precision"),
+        ("9872598", "9872598 threads 0", "threads 0 must be positive"),
         ("9872598", "0", "seed 0 must be positive"),
         ("1.0e-3 2.0 1.2", "1.0e-3", "cutoff kappa power_T cutoff_T"),
     ],

@@ -155,6 +155,12 @@ std::array<double, 6> DeviceSession::kinetic_sums() {
   return sums;
 }
 
+std::vector<double> DeviceSession::profile(const manymove::dpd::Profile& profile) {
+  std::vector<double> sums;
+  guarded([&] { sums = engine_->profile(profile); });
+  return sums;
+}
+
 void DeviceSession::follow(const Barostat::Change& change) {
   guarded([&] {
     const double* by = change.factor;

@@ -39,6 +39,8 @@ class DeviceSession : private DevicePhase {
   double factor_of_thermostat() const { return engine_->thermostat().factor; }
   // For fixes that change the box; as those of the engine.
   std::array<double, 6> kinetic_sums();
+  // Of this rank, as of the engine.
+  std::vector<double> profile(const manymove::dpd::Profile& profile);
   void follow(const Barostat::Change& change);
   // The first rank that has at least three atoms; -1 if there is none.
   int rank_with_atoms() const { return rank_with_atoms_; }

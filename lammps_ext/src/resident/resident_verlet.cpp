@@ -30,6 +30,7 @@
 #include "resident/pairs_on_device.h"
 #include "styles/pair_manymove_dpd.h"
 #include "timer.h"
+#include "translation/ave_chunk.h"
 #include "translation/dpd_pairs.h"
 #include "translation/script_translation.h"
 #include "translation/velocities_of_sums.h"
@@ -42,7 +43,7 @@ namespace {
 // Where particles may leave the box, the host has a copy of them at most so many steps old.
 constexpr bigint kStepsOfCopy = 50;
 
-bool is_due(const Fix* fix, bigint step) { return Readers::next_step(fix, step - 1) == step; }
+bool is_due(Fix* fix, bigint step) { return Readers::next_step(fix, step - 1) == step; }
 
 // A null pointer where an input script has no such style.
 void set_sums(auto* style, const manymove::dpd::EnergySum& sum) {
@@ -317,6 +318,7 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
     const bool tallied = stepwise && wants_values_per_atom();
     if (tallied) read(script, session, kEverything);  // as the forces found the particles
     const bool changed = stepwise && end_step(script, session);
+    profiles_.clear();
     what = stop == last || !in_time ? kEverything : what_is_read(script, session);
     script.shearing().set_before(update->ntimestep);
     if (tallied)
@@ -345,7 +347,7 @@ bigint VerletManymove::next_stop(const ScriptTranslation& script, bigint last) c
   if (script.barostat().fix()) return now + 1;
   if (script.may_lose_particles()) last = std::min(last, now + kStepsOfCopy);
   bigint stop = std::min({last, std::max(output->next, now + 1), script.next_step_of_host() - 1});
-  for (const Fix* fix : script.end_of_step()) stop = std::min(stop, Readers::next_step(fix, now));
+  for (Fix* fix : script.end_of_step()) stop = std::min(stop, Readers::next_step(fix, now));
   return std::min(stop, script.adapting().last_step_before(now));
 }
 
@@ -397,15 +399,28 @@ bool VerletManymove::wants_values_per_atom() const {
 
 // What output and fixes at the end of steps read in the present step.
 unsigned VerletManymove::what_is_read(const ScriptTranslation& script,
-                                      const DeviceSession& session) const {
+                                      const DeviceSession& session) {
   const bigint now = update->ntimestep;
   if (script.may_lose_particles() || wants_values_per_atom() || output->next_dump_any == now ||
       output->next_restart == now)
     return kEverything;
   unsigned what =
       output->next == now ? script.readers().of_thermo(script.forces().has_body_forces()) : 0;
-  for (const Fix* fix : script.end_of_step())
-    if (is_due(fix, now)) what |= script.readers().of(fix, script.forces().has_body_forces());
+  const bool body = script.forces().has_body_forces(),
+             fixed = !script.barostat().fix() && !script.shearing().fix();
+  for (Fix* fix : script.end_of_step()) {
+    if (!is_due(fix, now)) continue;
+    std::optional<manymove::dpd::Profile> profile;
+    if (fixed && fix->style == std::string("ave/chunk")) profile = AveChunk(lmp, fix).profile(body);
+    if (profile)
+      profiles_.emplace_back(fix, *profile);
+    else
+      what |= script.readers().of(fix, body);
+  }
+  // Others may read the chunks of the atoms, which are not assigned if the engine makes the sums.
+  if (what & kPositions)
+    for (; !profiles_.empty(); profiles_.pop_back())
+      what |= script.readers().of(profiles_.back().first, body);
   if ((what & kSums) &&
       ((what & kVelocities) || script.shearing().has_flow() || session.rank_with_atoms() < 0))
     what = (what | kVelocities) & kEverything;
@@ -557,7 +572,14 @@ void VerletManymove::let_others_act(const ScriptTranslation& script, DeviceSessi
     if (is_due(fix, step)) due.push_back(fix);
   const bool may_change = !std::ranges::all_of(due, &Readers::only_reads);
   if (may_change) session.remember(what);
-  for (Fix* fix : due) fix->end_of_step();
+  for (Fix* fix : due) {
+    const auto found =
+        std::ranges::find(profiles_, fix, [](const auto& profile) { return profile.first; });
+    if (found == profiles_.end())
+      fix->end_of_step();
+    else
+      AveChunk(lmp, fix).take_sample(session.profile(found->second));
+  }
   if (may_change) session.accept_changes();
   if (!due.empty()) timer->stamp(Timer::MODIFY);
   if (step == output->next) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "translation/script_translation.h"
@@ -40,7 +41,7 @@ class VerletManymove : public Verlet {
   void run_on_device(ScriptTranslation& script, DeviceSession& session, int steps);
   bigint next_stop(const ScriptTranslation& script, bigint last) const;
   bool wants_values_per_atom() const;
-  unsigned what_is_read(const ScriptTranslation& script, const DeviceSession& session) const;
+  unsigned what_is_read(const ScriptTranslation& script, const DeviceSession& session);
   void read(const ScriptTranslation& script, DeviceSession& session, unsigned what,
             bool ghosts = false);
   void step_on_host(const ScriptTranslation& script, DeviceSession& session);
@@ -68,6 +69,8 @@ class VerletManymove : public Verlet {
   std::vector<std::unique_ptr<PairOnDevice>>
       pairs_;             // likewise; of each instance of the pair style
   bigint uploaded_ = -1;  // the step of session_ that has not run yet
+  // Fixes ave/chunk that are due, whose sums the engine makes.
+  std::vector<std::pair<Fix*, manymove::dpd::Profile>> profiles_;
   LastSetup last_setup_;
   std::vector<double*> rows_;  // of VelocitiesOfSums
   bool stale_ = false;         // ghosts and lists of the host belong to an earlier step

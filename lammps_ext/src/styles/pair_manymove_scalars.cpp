@@ -63,11 +63,14 @@ void PairManymoveScalars::allocate() {
   for (double**& array : value_) create(array, "pair:scalars");
 }
 
-// pair_style manymove/edpd cutoff seed, or manymove/tdpd T cutoff seed
+// pair_style manymove/edpd cutoff seed, or manymove/tdpd T cutoff seed, and [threads n]
 void PairManymoveScalars::settings(int narg, char** arg) {
   const int count = is_thermal() ? 2 : 3;
   if (narg < count) utils::missing_cmd_args(FLERR, "pair_style " + style_, error);
-  if (narg > count) error->all(FLERR, "Pair style {}: unexpected argument {}", style_, arg[count]);
+  if (narg > count && std::string(arg[count]) != "threads")
+    error->all(FLERR, "Pair style {}: unexpected argument {}", style_, arg[count]);
+  if (narg > count + 2)
+    error->all(FLERR, "Pair style {}: unexpected argument {}", style_, arg[count + 2]);
   char zero[] = "0";
   std::vector<char*> of_dpd(arg, arg + narg);
   if (is_thermal()) of_dpd.insert(of_dpd.begin(), zero);

@@ -5,6 +5,8 @@
 #include <array>
 #include <functional>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <stdexcept>
 #include <tuple>
 
@@ -176,18 +178,26 @@ void AtomTopology::read_bonded(MpiCommunicator& communicator, const BondedStyles
   const auto group = [](const Term& term) {
     return term.kind < kDihedral ? term.partners() : term.kind < kImproper ? 3 : 4;
   };
-  std::ranges::sort(terms, {}, [&](const Term& term) {
-    return std::tuple(index(term), group(term), term.partner, term.kind);
-  });
-  read_.first_bonded.assign(static_cast<std::size_t>(n) + 1, 0);
-  for (const Term& term : terms) {
-    read_.first_bonded[index(term) + 1] += term.partners();
-    for (std::size_t k = 0; k < static_cast<std::size_t>(term.partners()); ++k) {
-      read_.bonded_partner.push_back(term.partner[k]);
-      read_.bonded_kind.push_back(k == 0 ? term.kind : kFurtherPartner);
-    }
+  // By particle, then within each of them, which has few.
+  std::vector<int> begin(static_cast<std::size_t>(n) + 1);
+  for (const Term& term : terms) ++begin[index(term) + 1];
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<Term> sorted(terms.size());
+  std::vector<int> next = begin;
+  for (const Term& term : terms) sorted[next[index(term)]++] = term;
+  read_.first_bonded.assign(1, 0);
+  for (int i = 0; i < n; ++i) {
+    const std::span<Term> its(sorted.begin() + begin[i], sorted.begin() + begin[i + 1]);
+    std::ranges::sort(its, {}, [&](const Term& term) {
+      return std::tuple(group(term), term.partner, term.kind);
+    });
+    for (const Term& term : its)
+      for (std::size_t k = 0; k < static_cast<std::size_t>(term.partners()); ++k) {
+        read_.bonded_partner.push_back(term.partner[k]);
+        read_.bonded_kind.push_back(k == 0 ? term.kind : kFurtherPartner);
+      }
+    read_.first_bonded.push_back(static_cast<int>(read_.bonded_partner.size()));
   }
-  for (int i = 0; i < n; ++i) read_.first_bonded[i + 1] += read_.first_bonded[i];
 }
 
 // Lists of one rank have indices of 32 bits.

@@ -5,26 +5,15 @@
 #include <set>
 #include <string>
 
-#include "arg_info.h"
 #include "compute.h"
 #include "fix.h"
-#include "fix_ave_chunk.h"
 #include "input.h"
 #include "library.h"
 #include "modify.h"
 #include "neigh_list.h"
 #include "neighbor.h"
-#include "translation/lammps_members.h"
+#include "translation/ave_chunk.h"
 #include "variable.h"
-
-namespace LAMMPS_NS {
-
-struct OfAveChunk {
-  friend constexpr auto members_of(OfAveChunk);
-};
-template struct PrivateMembers<OfAveChunk, &FixAveChunk::values, &FixAveChunk::nvalid>;
-
-}  // namespace LAMMPS_NS
 
 using namespace LAMMPS_NS;
 
@@ -96,36 +85,22 @@ unsigned Readers::of_thermo(bool has_body_forces) const {
 // If all computes are temperatures, energies and pressures, and no variable reads particles, fix
 // ave/time averages nothing else. Values of fixes are those of thermostats or of earlier averages,
 // unless there are body forces.
-unsigned Readers::of(const Fix* fix, bool has_body_forces) const {
+unsigned Readers::of(Fix* fix, bool has_body_forces) const {
   const std::string style = fix->style;
   if (style == "ave/time") return reads_positions_ || has_body_forces ? kEverything : of_computes_;
-  if (style == "ave/chunk") return of_chunks(fix, has_body_forces);
+  if (style == "ave/chunk")
+    return has_others_ ? kEverything : AveChunk(lmp, fix).reads(has_body_forces);
   if (style == "momentum") return kVelocities | kPositions | kImages;
   const bool thermostat = style == "temp/berendsen" || style == "temp/csld" ||
                           style == "temp/csvr" || style == "temp/rescale";
   return thermostat && !reads_positions_ ? kVelocities : kEverything;
 }
 
-// Chunks need positions without images. Other values are masses, numbers, those of fixes, or those
-// of the computes that has_others_ allows, and need no further arrays.
-unsigned Readers::of_chunks(const Fix* fix, bool has_body_forces) const {
-  if (has_others_) return kEverything;
-  const auto [values, nvalid] = members_of(OfAveChunk());
-  unsigned what = kPositions;
-  for (const auto& value : static_cast<const FixAveChunk*>(fix)->*values) {
-    if (value.which == ArgInfo::V) what |= kVelocityX << value.argindex;
-    if (value.which == ArgInfo::TEMPERATURE) what |= kVelocities;
-    if (value.which == ArgInfo::F) what |= has_body_forces ? kEverything : kForces;
-  }
-  return what;
-}
-
 // Between its samples fix ave/chunk does nothing.
-bigint Readers::next_step(const Fix* fix, bigint step) {
+bigint Readers::next_step(Fix* fix, bigint step) {
   const bigint every = std::max(fix->nevery, 1), next = (step / every + 1) * every;
   if (fix->style != std::string("ave/chunk")) return next;
-  const auto [values, nvalid] = members_of(OfAveChunk());
-  return std::max(next, static_cast<const FixAveChunk*>(fix)->*nvalid);
+  return std::max(next, AveChunk(nullptr, fix).next_sample());
 }
 
 bool Readers::only_reads(const Fix* fix) {

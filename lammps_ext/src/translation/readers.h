@@ -34,15 +34,13 @@ class Readers : protected Pointers {
   // What thermodynamic output, or a fix at the end of a step, may read: bits of ReadArrays. A fix
   // that does not need everything changes no more than velocities.
   unsigned of_thermo(bool has_body_forces) const;
-  unsigned of(const Fix* fix, bool has_body_forces) const;
+  unsigned of(Fix* fix, bool has_body_forces) const;
   // The first step after this one in which a fix at the end of a step acts.
-  static bigint next_step(const Fix* fix, bigint step);
+  static bigint next_step(Fix* fix, bigint step);
   // Whether a fix at the end of a step leaves the particles as they are.
   static bool only_reads(const Fix* fix);
 
  private:
-  unsigned of_chunks(const Fix* fix, bool has_body_forces) const;
-
   bool reads_neighbors_ = false, reads_positions_ = true;
   bool has_others_ = true;  // than energies, temperatures, pressures and chunks of positions
   unsigned of_computes_ = kVelocities;  // kSums if that is enough for temperatures and pressures

@@ -5,6 +5,7 @@
 // of its digits otherwise.
 #pragma once
 
+#include "link_rows.h"
 #include "step.h"
 
 namespace manymove::dpd {
@@ -82,6 +83,11 @@ MM_HD Vector<double> separation(const BondedTerms& t, const typename P::Position
   return separation_in<P>(t.edges, t.tilted, i, j);
 }
 
+MM_HD Vector<double> combined(double a, const Vector<double>& r1, double b,
+                              const Vector<double>& r2) {
+  return {fused(a, r1.x, b * r2.x), fused(a, r1.y, b * r2.y), fused(a, r1.z, b * r2.z)};
+}
+
 // Finitely extensible nonlinear elastic: E = -K/2 R0^2 ln(1 - (r / R0)^2) + 4 epsilon [(sigma /
 // r)^12 - (sigma / r)^6 + 1/4], the latter up to 2^(1/6) sigma. As in LAMMPS, the argument of the
 // logarithm is at least 0.1, and a bond of twice R0 is broken. Returns force over distance.
@@ -147,9 +153,9 @@ MM_HD void add_bond_term(BondedSum& sum, const BondedTerms& terms, const BondedL
   if (with_energy) add_energy(sum.bonds, r, over_distance, energy);
 }
 
-// The angle between the bonds from its center to two ends. r1, r2: from the center to the ends.
+// The forces on both ends of an angle, and its energy. r1, r2: from its center to the ends.
 struct AngleForces {
-  double on_first, shared, on_second;  // factors of r1 and r2; see add_angle_center()
+  Vector<double> on_first, on_second;
   double energy;
 };
 // With c = cos theta = r1 . r2 / (|r1| |r2|), the force on the first end is -dE/dc (r2 / (|r1|
@@ -157,12 +163,10 @@ struct AngleForces {
 MM_HD AngleForces angle_forces(const BondedLaw& law, const Vector<double>& r1,
                                const Vector<double>& r2) {
   const double squared1 = dot(r1, r1), squared2 = dot(r2, r2);
-  const double product = square_root(squared1) * square_root(squared2);
-  double cosine = dot(r1, r2) / product;
+  const double inverse = 1 / square_root(squared1 * squared2);
+  double cosine = dot(r1, r2) * inverse;
   cosine = cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
   double slope, energy;  // slope: of the energy by the cosine
-  const double root = square_root(fused(-cosine, cosine, 1.0));
-  const double sine = root > 0.001 ? root : 0.001;  // as in LAMMPS
   if (law.form == kAngleCosine) {
     slope = law.stiffness;
     energy = law.stiffness * (1 + cosine);
@@ -170,50 +174,48 @@ MM_HD AngleForces angle_forces(const BondedLaw& law, const Vector<double>& r1,
     const double deviation = cosine - law.cosine;
     slope = 2 * law.stiffness * deviation;
     energy = law.stiffness * deviation * deviation;
-  } else if (law.form == kAngleCosineDelta) {
-    // cos(theta - theta0) = c cos theta0 + s sin theta0, whose derivative by c is cos theta0 -
-    // (c / s) sin theta0.
-    slope = -law.stiffness * fused(-(cosine / sine), law.sine, law.cosine);
-    energy = law.stiffness * (1 - fused(cosine, law.cosine, root * law.sine));
   } else {
-    // dE/dc = -2 K (theta - theta0) / sin theta.
-    const double deviation = angle_of(cosine) - law.rest;
-    slope = -2 * law.stiffness * deviation / sine;
-    energy = law.stiffness * deviation * deviation;
+    const double root = square_root(fused(-cosine, cosine, 1.0));
+    const double sine = root > 0.001 ? root : 0.001;  // as in LAMMPS
+    if (law.form == kAngleCosineDelta) {
+      // cos(theta - theta0) = c cos theta0 + s sin theta0, whose derivative by c is cos theta0 -
+      // (c / s) sin theta0.
+      slope = -law.stiffness * fused(-(cosine / sine), law.sine, law.cosine);
+      energy = law.stiffness * (1 - fused(cosine, law.cosine, root * law.sine));
+    } else {
+      // dE/dc = -2 K (theta - theta0) / sin theta.
+      const double deviation = angle_of(cosine) - law.rest;
+      slope = -2 * law.stiffness * deviation / sine;
+      energy = law.stiffness * deviation * deviation;
+    }
   }
-  return {slope * cosine / squared1, -slope / product, slope * cosine / squared2, energy};
-}
-MM_HD Vector<double> combined(double a, const Vector<double>& r1, double b,
-                              const Vector<double>& r2) {
-  return {fused(a, r1.x, b * r2.x), fused(a, r1.y, b * r2.y), fused(a, r1.z, b * r2.z)};
+  const double shared = -slope * inverse, along = -(cosine * shared) * inverse;
+  return {combined(along * squared2, r1, shared, r2), combined(along * squared1, r2, shared, r1),
+          energy};
 }
 
-// i is an end of an angle whose center and other end follow.
+// i is an end of an angle, and its center and its other end follow, or it is the center, and both
+// ends follow. The center has what the ends have, reversed, in either order of the ends. Threads of
+// a GPU whose particles have different roles take the same way.
 template <Precision P>
-MM_HD void add_angle_end(BondedSum& sum, const BondedTerms& terms, const BondedLaw& law,
-                         const typename P::Position& i, const typename P::Position& center,
-                         const typename P::Position& other) {
-  const Vector<double> r1 = separation<P>(terms, i, center),
-                       r2 = separation<P>(terms, other, center);
-  const AngleForces f = angle_forces(law, r1, r2);
-  sum.force = sum.force + combined(f.on_first, r1, f.shared, r2);
-}
-
-// i is the center of an angle whose ends follow. It has what the ends have, reversed, in either
-// order of the ends.
-template <Precision P>
-MM_HD void add_angle_center(BondedSum& sum, const BondedTerms& terms, const BondedLaw& law,
-                            const typename P::Position& i, const typename P::Position& first,
-                            const typename P::Position& second, bool with_energy) {
-  const Vector<double> r1 = separation<P>(terms, first, i), r2 = separation<P>(terms, second, i);
-  const AngleForces f = angle_forces(law, r1, r2);
-  const Vector<double> f1 = combined(f.on_first, r1, f.shared, r2),
-                       f2 = combined(f.on_second, r2, f.shared, r1);
-  sum.force = sum.force - (f1 + f2);
-  if (!with_energy) return;
+MM_HD void add_angle(BondedSum& sum, const BondedTerms& terms, int kind,
+                     const typename P::Position* position, std::uint32_t i,
+                     const std::uint32_t* partner, bool with_energy) {
+  // Values are chosen instead of indices, so that two places are read instead of three.
+  const typename P::Position own = position[i], second = position[partner[0]];
+  const bool is_center = kind >= kAngleCenter;
+  typename P::Position center = second;
+  if (is_center) center = own;
+  const Vector<double> toward = separation<P>(terms, second, own),
+                       r1 = is_center ? toward : Vector<double>{0, 0, 0} - toward,
+                       r2 = separation<P>(terms, position[partner[1]], center);
+  const BondedLaw& law = terms.angles[kind & kBondedType];
+  const auto [f1, f2, energy] = angle_forces(law, r1, r2);
+  sum.force = sum.force + (is_center ? Vector<double>{0, 0, 0} - (f1 + f2) : f1);
+  if (!with_energy || !is_center) return;
   // Twice, since sums over particles are halved: a bond is counted at both ends, an angle at its
   // center only. W = sum r (x) f in the order xx, yy, zz, xy, xz, yz.
-  sum.angles.energy += 2 * f.energy;
+  sum.angles.energy += 2 * energy;
   const double virial[6] = {fused(r1.x, f1.x, r2.x * f2.x), fused(r1.y, f1.y, r2.y * f2.y),
                             fused(r1.z, f1.z, r2.z * f2.z), fused(r1.x, f1.y, r2.x * f2.y),
                             fused(r1.x, f1.z, r2.x * f2.z), fused(r1.y, f1.z, r2.y * f2.z)};
@@ -308,25 +310,41 @@ MM_HD double improper_energy(const BondedLaw& law, double cosine, double& slope)
   return law.stiffness * deviation * deviation;
 }
 
-// The place of a particle with this role of Topology::bond_type, 0 to 3.
-MM_HD int place_of(int role) { return role / kNextPlace % 4; }
+// The place of a particle with this kind of Topology::bond_type, 0 to 3.
+MM_HD int place_of(int kind) { return kind / kNextPlace % 4; }
 static_assert(kDihedral / kNextPlace % 4 == 0 && kImproper / kNextPlace % 4 == 0);
 
-// role: that of the particle; r: the four particles in their order.
+// kind: with the role of particle i; partner: the other three in their order in the term.
 template <Precision P>
-MM_HD void add_four_body_term(BondedSum& sum, const BondedTerms& terms, int role, int type,
-                              const typename P::Position (&r)[4], bool with_energy) {
-  const bool improper = role >= kImproper;
+MM_HD void add_four_body_term(BondedSum& sum, const BondedTerms& terms, int kind,
+                              const typename P::Position* position, std::uint32_t i,
+                              const std::uint32_t* partner, bool with_energy) {
+  const bool improper = kind >= kImproper;
+  const int type = kind & kBondedType, place = place_of(kind);
+  const std::uint32_t a = partner[0], b = partner[1], c = partner[2];
+  const std::uint32_t at_second = place == 0   ? a
+                                  : place == 1 ? i
+                                               : b,
+                      at_third = place < 2    ? b
+                                 : place == 2 ? i
+                                              : c;
+  const typename P::Position second = position[at_second], third = position[at_third];
   // The limits of LAMMPS' styles.
   const TwoPlanes planes =
-      two_planes(separation<P>(terms, r[0], r[1]), separation<P>(terms, r[2], r[1]),
-                 separation<P>(terms, r[3], r[2]), improper ? 1e-3 : 1e-6);
+      two_planes(separation<P>(terms, position[place == 0 ? i : a], second),
+                 separation<P>(terms, third, second),
+                 separation<P>(terms, position[place == 3 ? i : c], third), improper ? 1e-3 : 1e-6);
   double slope;
   const double energy = improper ? improper_energy(terms.impropers[type], planes.cosine, slope)
                                  : cosine_series(terms.dihedrals[type], planes.cosine, slope);
   const FourForces f = forces_of(planes, slope);
-  const int place = place_of(role);
-  sum.force = sum.force + f.on[place];
+  // Values are chosen, because a GPU would keep an array with an index in its memory.
+  const auto chosen = [place](double a, double b, double c, double d) {
+    return place < 2 ? place == 0 ? a : b : place == 2 ? c : d;
+  };
+  sum.force = sum.force + Vector<double>{chosen(f.on[0].x, f.on[1].x, f.on[2].x, f.on[3].x),
+                                         chosen(f.on[0].y, f.on[1].y, f.on[2].y, f.on[3].y),
+                                         chosen(f.on[0].z, f.on[1].z, f.on[2].z, f.on[3].z)};
   if (!with_energy || place != 0) return;
   // W = r1 (x) f1 + r2 (x) f3 + (r2 + r3) (x) f4, with places from the second particle.
   Sum<double>& all = improper ? sum.impropers : sum.dihedrals;
@@ -340,30 +358,23 @@ MM_HD void add_four_body_term(BondedSum& sum, const BondedTerms& terms, int role
 
 // ---- all terms ----
 
-// All terms of particle i: entries from first to before last, of which kind(k) is the kind and
-// position(k) that of the partner.
-template <Precision P, class Kind, class PositionOf>
-MM_HD BondedSum bonded_sum(const BondedTerms& terms, const typename P::Position& i, int first,
-                           int last, bool with_energy, const Kind& kind,
-                           const PositionOf& position) {
+// All terms of particle i. Terms of one kind follow each other, in a loop of their own, in which
+// the threads of a GPU stay together.
+template <Precision P>
+MM_HD BondedSum bonded_sum(const BondedTerms& terms, const typename P::Position* position,
+                           const Partners& bonds, int i, bool with_energy) {
   BondedSum sum;
-  for (int k = first; k < last; ++k) {
-    const int role = kind(k) & ~kBondedType, type = kind(k) & kBondedType;
-    if (role == 0) {
-      add_bond_term<P>(sum, terms, terms.bonds[type], i, position(k), with_energy);
-    } else if (role >= kDihedral) {
-      typename P::Position r[4];
-      for (int n = 0, at = k; n < 4; ++n) r[n] = n == place_of(role) ? i : position(at++);
-      add_four_body_term<P>(sum, terms, role, type, r, with_energy);
-      k += 2;
-    } else {
-      if (role == kAngleCenter)
-        add_angle_center<P>(sum, terms, terms.angles[type], i, position(k), position(k + 1),
-                            with_energy);
-      else
-        add_angle_end<P>(sum, terms, terms.angles[type], i, position(k), position(k + 1));
-      ++k;
-    }
+  const auto own = static_cast<std::uint32_t>(i);
+  const EntryRange range = bonds.range[i];
+  for (int k = range.first; k < range.last;) {
+    const auto kind = [&] { return k < range.last ? bonds.type[k] : -1; };
+    for (int type = kind(); type >= 0 && type <= kBondedType; ++k, type = kind())
+      add_bond_term<P>(sum, terms, terms.bonds[type], position[own], position[bonds.index[k]],
+                       with_energy);
+    for (int type = kind(); type > kBondedType && type < kDihedral; k += 2, type = kind())
+      add_angle<P>(sum, terms, type, position, own, bonds.index + k, with_energy);
+    for (int type = kind(); type >= kDihedral; k += 3, type = kind())
+      add_four_body_term<P>(sum, terms, type, position, own, bonds.index + k, with_energy);
   }
   return sum;
 }

@@ -330,6 +330,33 @@ struct EngineCounters {
   std::int64_t neighbors = 0;  // entries of the present lists
 };
 
+// What is summed up over the particles in each bin of a grid along up to three axes.
+struct Profile {
+  // A particle is in layer (x - offset) * per_length, with x = (r - shift) * scale along the axis,
+  // which a period (0: none) takes into low to high. Particles beyond the ends are in the first or
+  // the last layer, or in none.
+  struct Axis {
+    int along, layers;
+    double shift, scale, low, high, period, offset, per_length;
+    bool takes_lower, takes_upper;
+  };
+  enum Kind : int { kNumber, kMass, kSquare, kVelocity, kForce };  // kSquare: m v^2
+  struct Column {
+    Kind kind;
+    int axis;  // of kVelocity and kForce
+  };
+  static constexpr int kMostColumns = 12;
+  int axes = 0, columns = 0;
+  Axis axis[3];
+  Column column[kMostColumns];
+
+  std::size_t sums() const {
+    auto sums = static_cast<std::size_t>(columns);
+    for (int k = 0; k < axes; ++k) sums *= static_cast<std::size_t>(axis[k].layers);
+    return sums;
+  }
+};
+
 // All ranks throw it together.
 struct MANYMOVE_API LostParticle : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
@@ -402,6 +429,9 @@ class MANYMOVE_API Engine {
   // yz; under shear, relative to the flow. Each addend is rounded to 2^-60 of the largest m v^2 or
   // less, so that the order of particles does not matter. Collective.
   virtual std::array<double, 6> kinetic_sums() = 0;
+  // Sums [bins][columns] over the particles of this rank, with the last axis fastest. Each addend
+  // is rounded to 2^-60 of the largest of its column. Forces are those of download(). Collective.
+  virtual std::vector<double> profile(const Profile& profile) = 0;
   // Multiplies the velocities of integrated particles. kinetic_sums() has frozen ones, too, which
   // count in LAMMPS' temperature.
   virtual void scale_velocities(const double factor[3]) = 0;

@@ -211,6 +211,26 @@ std::array<double, 6> EngineBase::kinetic_sums() {
   return all;
 }
 
+std::vector<double> EngineBase::profile(const Profile& profile) {
+  std::vector<double> sums(profile.sums());
+  guarded([&] {
+    std::vector<double> largest, units;
+    for (const std::int64_t bits : own_profile(profile, nullptr)) {
+      largest.push_back(std::bit_cast<double>(bits));
+      units.push_back(finer_units(largest.back()));
+    }
+    const std::vector<std::int64_t> words = own_profile(profile, units.data());
+    for (std::size_t k = 0; k < sums.size(); ++k) {
+      const std::size_t c = k % units.size();
+      Moments sum;
+      sum.word[0] = words[2 * k];
+      sum.word[Moments::kSums] = words[2 * k + 1];
+      sums[k] = std::isfinite(largest[c]) ? sum.units(0) / units[c] : largest[c];
+    }
+  });
+  return sums;
+}
+
 void EngineBase::scale_velocities(const double factor[3]) {
   VelocityMap map;
   std::copy_n(factor, 3, map.scale);

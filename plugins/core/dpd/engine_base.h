@@ -58,6 +58,7 @@ class EngineBase : public Engine, protected ShearedBox {
   void set_thermostat(NoseHooverState state) final;
   const NoseHooverState& thermostat() const final { return chain_.state(); }
   std::array<double, 6> kinetic_sums() final;
+  std::vector<double> profile(const Profile& profile) final;
   void scale_velocities(const double factor[3]) final;
   void set_box(const Box& way, const Box& next) override;
 
@@ -86,6 +87,8 @@ class EngineBase : public Engine, protected ShearedBox {
   // The same of add_products() over all particles of this rank, and the largest square_of().
   virtual Moments own_products(bool mixed, double finer) = 0;
   virtual double own_largest_square() = 0;
+  // Of take_value(): two words for each sum, or the largest size of each column without units.
+  virtual std::vector<std::int64_t> own_profile(const Profile& profile, const double* units) = 0;
   virtual void apply_map(const VelocityMap& map, std::uint32_t flag) = 0;
   // tables() has changed.
   virtual void take_coefficients() = 0;

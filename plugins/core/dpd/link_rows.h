@@ -163,6 +163,28 @@ struct TagIndex {
   }
 };
 
+// The same of particles in the memory of the host; throws std::bad_alloc.
+class HostTagIndex {
+ public:
+  HostTagIndex(std::size_t count, const std::uint32_t* tag)
+      : index_{nullptr, TagIndex::bits_for(static_cast<std::int64_t>(count))},
+        entries_(std::size_t{1} << index_.bits) {
+    index_.entry = entries_.data();
+    for (std::size_t i = 0; i < count; ++i)
+      index_.add(tag[i], static_cast<std::uint32_t>(i), [](std::uint64_t* at, std::uint64_t value) {
+        const bool free = *at == 0;
+        if (free) *at = value;
+        return free;
+      });
+  }
+  HostTagIndex(const HostTagIndex&) = delete;
+  std::uint32_t find(std::uint32_t tag) const { return index_.find(tag); }
+
+ private:
+  TagIndex index_;
+  std::vector<std::uint64_t> entries_;
+};
+
 // ---- partners ----
 
 struct alignas(8) EntryRange {
@@ -176,24 +198,29 @@ struct Partners {
   int* type = nullptr;
 };
 
-// Writes the entries of particle i. known.find() leads from the partner in a row to its index. A
-// partner that is not known is replaced by the particle itself; the result has bit 0 if one of a
-// bond is missing, and bit 1 if one of another term is.
+// Writes entry k of particle i, if there is one; the first one also writes the range. known.find()
+// leads from the partner in a row to its index. A partner that is not known is replaced by the
+// particle itself; the result has bit 0 if one of a bond is missing, and bit 1 if one of another
+// term is.
+MM_HD unsigned find_partner(const LinkedParticles& links, int i, int k, const auto& known,
+                            const Partners& to) {
+  const LinkSpan bonds = links.bonds_of(i);
+  const int first = i * static_cast<int>(links.rows.bonds), count = static_cast<int>(bonds.count);
+  if (k == 0) to.range[i] = {first, first + count};
+  if (k >= count) return 0;
+  const std::uint32_t j = known.find(partner_of(bonds.first[k]));
+  const int type = static_cast<int>(kind_of(bonds.first[k]));
+  const bool found = j != TagIndex::kMissing;
+  to.index[first + k] = found ? j : static_cast<std::uint32_t>(i);
+  to.type[first + k] = type;
+  return found ? 0u : has_several_partners(type) ? 2u : 1u;
+}
+// The same for all entries of particle i.
 MM_HD unsigned find_partners(const LinkedParticles& links, int i, const auto& known,
                              const Partners& to) {
-  const LinkSpan bonds = links.bonds_of(i);
-  const int first = i * static_cast<int>(links.rows.bonds);
-  const EntryRange range{first, first + static_cast<int>(bonds.count)};
-  to.range[i] = range;
   unsigned missing = 0;
-  for (int k = range.first; k < range.last; ++k) {
-    const LinkWord bond = bonds.first[k - first];
-    const std::uint32_t j = known.find(partner_of(bond));
-    const bool found = j != TagIndex::kMissing;
-    to.index[k] = found ? j : static_cast<std::uint32_t>(i);
-    to.type[k] = static_cast<int>(kind_of(bond));
-    if (!found) missing |= has_several_partners(to.type[k]) ? 2u : 1u;
-  }
+  for (int k = 0; k < static_cast<int>(links.rows.bonds); ++k)
+    missing |= find_partner(links, i, k, known, to);
   return missing;
 }
 

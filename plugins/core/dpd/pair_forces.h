@@ -126,7 +126,7 @@ struct PairResult {
   double (*force)[3];  // is added to
   double* energy;      // of all pairs, half of it for those with j >= reacting; may be null
   const PairCallback* callback;        // may be null; with it there is one thread
-  double (*flux)[kScalars] = nullptr;  // like force, of scalars; with it there is one thread
+  double (*flux)[kScalars] = nullptr;  // like force, of scalars
 };
 
 class MANYMOVE_API PairForces {

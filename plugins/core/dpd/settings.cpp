@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_set>
 
 #include "../runtime/text.h"
 #include "engine_base.h"
@@ -272,15 +271,14 @@ BondedTerm term_of_role(const Settings& s, int role) {
 // On several ranks partners may be on others.
 void check_bonds(const Settings& s, int count, const Topology& topology) {
   const bool alone = s.grid.rank.size() < 2;
-  std::unordered_set<std::uint32_t> tags;
-  if (alone) tags.insert(topology.tag, topology.tag + count);
+  const HostTagIndex known(alone ? static_cast<std::size_t>(count) : 0, topology.tag);
   for (int i = 0; i < count; ++i) {
     for (int k = topology.first_bond[i]; k < topology.first_bond[i + 1]; ++k) {
       const int kind = topology.bond_type[k], role = kind & ~kBondedType, type = kind & kBondedType;
       const BondedTerm term = term_of_role(s, role);
       if (role != kFurtherPartner && (type < 1 || static_cast<std::size_t>(type) >= term.types))
         refuse("particle ", topology.tag[i], " has ", term.name, " of type ", type);
-      if (alone && !tags.count(topology.bond_partner[k]))
+      if (alone && known.find(topology.bond_partner[k]) == TagIndex::kMissing)
         refuse("particle ", topology.tag[i], " is bonded to ", topology.bond_partner[k],
                ", which is missing");
     }

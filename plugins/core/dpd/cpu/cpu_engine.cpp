@@ -56,15 +56,10 @@ class CpuEngine final : public EngineBase {
   std::string transport() const override { return ranks_ ? "MPI" : ""; }
 
   void download(const HostArrays& arrays) override {
-    const HostCopy<P> copy{frame_,
-                           rank(),
-                           origin_.data(),
-                           position_.data(),
-                           velocity_.data(),
-                           force_.data(),
-                           flux_.empty() ? nullptr : flux_.data(),
-                           image_.data(),
-                           arrays};
+    const auto* const flux = flux_.empty() ? nullptr : flux_.data();
+    const HostCopy<P> copy{
+        frame_, rank(),        origin_.data(), position_.data(), velocity_.data(), force_.data(),
+        flux,   image_.data(), arrays};
     for_each_range(pool_, count_, [&](int first, int last) { kernels_.leave(copy, first, last); });
     if (!ranks_) return;
     std::vector<std::vector<Arrival>> leaving(ranks_->ranks());
@@ -230,6 +225,11 @@ class CpuEngine final : public EngineBase {
   }
   Moments own_products(bool mixed, double finer) override {
     return products_of(pool_, count_, mixed, finer, moment_units_.by_type(), position_, velocity_);
+  }
+  std::vector<std::int64_t> own_profile(const Profile& profile, const double* units) override {
+    return profile_of<P>(
+        pool_, profile, units,
+        {count_, frame_, settings_.mass.data(), position_.data(), velocity_.data(), force_.data()});
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
     for_each_index(pool_, count_, [&](int i) { apply(map, flag, position_[i], velocity_[i]); });

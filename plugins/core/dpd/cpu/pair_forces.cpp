@@ -2,9 +2,7 @@
 #include "../pair_forces.h"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
-#include <new>
 #include <numeric>
 #include <vector>
 
@@ -71,12 +69,21 @@ struct Block {
   }
 };
 
-// Pairs of particles that carry scalars, in the order of the list. Returns the energy.
-double add_scalar_pairs(const PairTable& table, const Particles& particles,
-                        const NeighborList& list, const NoiseKey& step, const PairResult& result) {
+// A pair of particles that carry scalars, and what both of them receive.
+struct ScalarContribution {
+  int i, j;
+  Vector<double> r;
+  PairForce<double> force;
+  Vector<double> flux[2];
+};
+
+// Finds the pairs of rows from first to before last, in the order of the list.
+void find_scalar_pairs(const PairTable& table, const Particles& particles, const NeighborList& list,
+                       const NoiseKey& step, int first, int last,
+                       std::vector<ScalarContribution>& found) {
   constexpr int kIndexMask = 0x1fffffff;  // bits of an entry of the host's list
-  double energy = 0;
-  for (int row = 0; row < list.count; ++row) {
+  found.clear();
+  for (int row = first; row < last; ++row) {
     const int i = list.particle[row];
     for (int n = 0; n < list.number[i]; ++n) {
       const int j = list.first[i][n] & kIndexMask;
@@ -107,29 +114,33 @@ double add_scalar_pairs(const PairTable& table, const Particles& particles,
           dot(r, v),
           static_cast<double>(pair_noise(key, tag_i, tag_j)),
           vector_of<double>(transverse_noise(scalar_key(key), tag_i, tag_j, turn))};
-      Vector<double> flux[2] = {};
-      const PairForce<double> force = scalar_pair(table.scalars, law, scalars, pair, flux[0]);
+      ScalarContribution& its = found.emplace_back(ScalarContribution{i, j, r, {}, {}});
+      its.force = scalar_pair(table.scalars, law, scalars, pair, its.flux[0]);
       // The other particle has the same force, and receives what the first one does not keep.
       std::swap(pair.mine, pair.other);
       pair.exchanged = Vector<double>{0, 0, 0} - pair.exchanged;
-      scalar_pair(table.scalars, law, scalars, pair, flux[1]);
-      const double f[3] = {r.x * force.over_distance, r.y * force.over_distance,
-                           r.z * force.over_distance};
-      const bool reacts = j < result.reacting;
-      for (const int end : {0, 1}) {
-        if (end == 1 && !reacts) continue;
-        const int particle = end == 0 ? i : j;
-        const double q[kScalars] = {flux[end].x, flux[end].y, flux[end].z};
-        for (int a = 0; a < 3; ++a) result.force[particle][a] += end == 0 ? f[a] : -f[a];
-        for (int k = 0; k < kScalars; ++k) result.flux[particle][k] += q[k];
-      }
-      energy += (reacts ? 1.0 : 0.5) * force.energy;
-      if (result.callback)
-        result.callback->call(result.callback->context, i, j, force.energy, force.over_distance,
-                              nullptr, r.x, r.y, r.z);
+      scalar_pair(table.scalars, law, scalars, pair, its.flux[1]);
     }
   }
-  return energy;
+}
+
+// Returns the pair's share of the energy.
+double add_scalar_pair(const ScalarContribution& pair, const PairResult& result) {
+  const auto& [i, j, r, force, flux] = pair;
+  const double f[3] = {r.x * force.over_distance, r.y * force.over_distance,
+                       r.z * force.over_distance};
+  const bool reacts = j < result.reacting;
+  for (const int end : {0, 1}) {
+    if (end == 1 && !reacts) continue;
+    const int particle = end == 0 ? i : j;
+    const double q[kScalars] = {flux[end].x, flux[end].y, flux[end].z};
+    for (int a = 0; a < 3; ++a) result.force[particle][a] += end == 0 ? f[a] : -f[a];
+    for (int k = 0; k < kScalars; ++k) result.flux[particle][k] += q[k];
+  }
+  if (result.callback)
+    result.callback->call(result.callback->context, i, j, force.energy, force.over_distance,
+                          nullptr, r.x, r.y, r.z);
+  return (reacts ? 1.0 : 0.5) * force.energy;
 }
 
 }  // namespace
@@ -141,8 +152,8 @@ struct PairForces::State {
 
   ThreadPool pool;
   std::vector<Block> wave;
-  std::vector<double> energies;  // of all blocks
-  std::atomic<bool> out_of_memory;
+  std::vector<std::vector<ScalarContribution>> scalar_wave;  // of the same blocks
+  std::vector<double> energies;                              // of all blocks
 
   const PairTable* table;
   const Particles* particles;
@@ -165,7 +176,7 @@ struct PairForces::State {
     return count;
   }
 
-  void compute(int item) try {
+  void compute(int item) {
     Block& block = wave[item];
     const int first = (first_block + item) * kRows, last = std::min(first + kRows, list->count);
     std::int64_t pairs = 0;
@@ -174,8 +185,28 @@ struct PairForces::State {
     block.make_room(pairs);
     block.count = rows(first_block + item, block.contributions.get());
     block.find_targets(particles->owned);
-  } catch (const std::bad_alloc&) {
-    out_of_memory = true;
+  }
+
+  // The pairs of a wave of blocks are computed in parallel, then added by one thread, which takes a
+  // small part of the time.
+  void add_scalars(const PairTable& of, const Particles& all, const NeighborList& pairs,
+                   const NoiseKey& step, const PairResult& result) {
+    scalar_wave.resize(wave.size());
+    const int rows_in_wave = kRows * static_cast<int>(wave.size());
+    double energy = 0;
+    for (int first = 0; first < pairs.count; first += rows_in_wave) {
+      const int last = std::min(first + rows_in_wave, pairs.count),
+                blocks = (last - first + kRows - 1) / kRows;
+      for_each_item(pool, blocks, [&](int block, int) {
+        const int row = first + block * kRows;
+        find_scalar_pairs(of, all, pairs, step, row, std::min(row + kRows, last),
+                          scalar_wave[block]);
+      });
+      for (int block = 0; block < blocks; ++block)
+        for (const ScalarContribution& pair : scalar_wave[block])
+          energy += add_scalar_pair(pair, result);
+    }
+    if (result.energy) *result.energy = energy;
   }
 
   int parts() const { return kPartsPerThread * pool.size(); }
@@ -209,7 +240,6 @@ struct PairForces::State {
 
   void run_wave() {
     for_each_item(pool, blocks_in_wave, [this](int block, int) { compute(block); });
-    if (out_of_memory) throw std::bad_alloc();
     owned = ghosts = {};
     for (int b = 0; b < blocks_in_wave; ++b) {
       owned.include(wave[b].owned);
@@ -225,11 +255,8 @@ PairForces::~PairForces() = default;
 
 void PairForces::add(const PairTable& table, const Particles& particles, const NeighborList& list,
                      std::uint64_t seed, std::uint64_t draw, const PairResult& result) {
-  if (table.scalars) {
-    const double energy = add_scalar_pairs(table, particles, list, noise_key(seed, draw), result);
-    if (result.energy) *result.energy = energy;
-    return;
-  }
+  if (table.scalars)
+    return state_->add_scalars(table, particles, list, noise_key(seed, draw), result);
   State& s = *state_;
   const int blocks = (list.count + kRows - 1) / kRows, wave = static_cast<int>(s.wave.size());
   s.table = &table;
@@ -240,7 +267,6 @@ void PairForces::add(const PairTable& table, const Particles& particles, const N
   s.add_rows = kernels().add_rows;
   s.reacting = result.reacting;
   s.force = result.force;
-  s.out_of_memory = false;
   s.energies.assign(result.energy ? blocks : 0, 0.0);
   // One thread adds forces as it finds them. So do callbacks of a host, which is asked in the order
   // of the list.
@@ -268,6 +294,8 @@ double PairForces::bytes() const {
   double bytes = 8.0 * static_cast<double>(state_->energies.capacity());
   for (const Block& block : state_->wave)
     bytes += static_cast<double>(sizeof(PairContribution)) * static_cast<double>(block.room);
+  for (const auto& found : state_->scalar_wave)
+    bytes += static_cast<double>(sizeof found[0]) * static_cast<double>(found.capacity());
   return bytes;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "../../runtime/parallel_for.h"
-#include "../velocity_changes.h"
+#include "../profiles.h"
 #include "step_arguments.h"
 
 namespace manymove::dpd {
@@ -101,6 +101,31 @@ double largest_square(ThreadPool& pool, int count, const std::vector<double>& un
         return largest;
       },
       [](std::uint64_t& all, std::uint64_t part) { all = std::max(all, part); }));
+}
+
+// As EngineBase::own_profile().
+template <Precision P>
+std::vector<std::int64_t> profile_of(ThreadPool& pool, const Profile& profile, const double* units,
+                                     const ProfiledParticles<P>& all) {
+  std::vector<std::vector<std::int64_t>> parts(static_cast<std::size_t>(pool.size()));
+  for_each_item(pool, pool.size(), [&](int k, int) {
+    auto& mine = parts[k];
+    mine.assign(units ? 2 * profile.sums() : static_cast<std::size_t>(profile.columns), 0);
+    const auto bound = [&](std::int64_t n) {
+      return static_cast<int>(all.count * n / pool.size());
+    };
+    for (int i = bound(k); i < bound(k + 1); ++i)
+      visit_profile(profile, all, i, [&](std::size_t word, int column, double value) {
+        take_value(
+            units, word, column, value,
+            [&](int c, std::int64_t size) { mine[c] = std::max(mine[c], size); },
+            [&](std::size_t at, std::int64_t part) { mine[at] += part; });
+      });
+  });
+  for (std::size_t k = 1; k < parts.size(); ++k)
+    for (std::size_t at = 0; at < parts[0].size(); ++at)
+      parts[0][at] = units ? parts[0][at] + parts[k][at] : std::max(parts[0][at], parts[k][at]);
+  return std::move(parts[0]);
 }
 
 // Lists the neighbors of a chunk; `list` grows if they need it. Returns the number of entries.

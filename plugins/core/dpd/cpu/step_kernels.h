@@ -482,7 +482,7 @@ class StepLoop {
     const Partners& bonds = s_.bonds;
     const EntryRange range = bonds.range ? bonds.range[i] : EntryRange{};
     if (s_.terms && range.first < range.last)
-      add_terms(range, r, v.tag, bonded.force);
+      add_terms(i, v.tag, bonded.force);
     else
       for (int k = range.first; k < range.last; ++k)
         add_bond<P>(bonded, s_.forces.frame, r, s_.position[bonds.index[k]],
@@ -506,12 +506,8 @@ class StepLoop {
     }
   }
 
-  void add_terms(const EntryRange& range, const typename P::Position& r, std::uint32_t tag,
-                 Vector<Real>& force) {
-    const Partners& bonds = s_.bonds;
-    const BondedSum sum = bonded_sum<P>(
-        *s_.terms, r, range.first, range.last, reading, [&](int k) { return bonds.type[k]; },
-        [&](int k) { return s_.position[bonds.index[k]]; });
+  void add_terms(int i, std::uint32_t tag, Vector<Real>& force) {
+    const BondedSum sum = bonded_sum<P>(*s_.terms, s_.position, s_.bonds, i, reading);
     force = force + vector_of<Real>(sum.force);
     if (sum.stretch >= kStretched && tag > chunk_.stretched) chunk_.stretched = tag;
     if (sum.stretch == kBroken && tag > chunk_.broken) chunk_.broken = tag;

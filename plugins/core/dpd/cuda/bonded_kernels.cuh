@@ -3,7 +3,7 @@
 // bonds.
 #pragma once
 
-#include "../../runtime/device.cuh"
+#include "../../runtime/launch.cuh"
 #include "../bonded_terms.h"
 #include "step_constants.cuh"
 
@@ -34,20 +34,19 @@ struct BondedPartials {
 };
 
 // One thread per particle from `first` on. added: sums of the particles, as Step::added; partial:
-// written if `reading`.
+// written if `reading`. With 64 registers an H200 has 135,000 particles at a time.
 template <Precision P, bool reading>
-__global__ void bonded_kernel(const __grid_constant__ Step<P> s, const BondedTerms terms, int first,
-                              Vector<typename P::Real>* added, const BondedPartials partial,
-                              StretchReport* stretch) {
+__global__ void __launch_bounds__(kThreads, reading ? 1 : 4)
+    bonded_kernel(const __grid_constant__ Step<P> s, const BondedTerms terms, int first,
+                  Vector<typename P::Real>* added, const BondedPartials partial,
+                  StretchReport* stretch) {
+  wait_for_former_kernel();
+  let_next_kernel_start();
   const int i = first + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const bool here = i < s.count && !stale(s.status, s.number);
   BondedSum sum;
   if (here) {
-    const EntryRange range = s.bonds.range[i];
-    sum = bonded_sum<P>(
-        terms, s.position[i], range.first, range.last, reading,
-        [&](int k) { return s.bonds.type[k]; },
-        [&](int k) { return s.position[s.bonds.index[k]]; });
+    sum = bonded_sum<P>(terms, s.position, s.bonds, i, reading);
     added[i] = vector_of<typename P::Real>(sum.force);
     if (sum.stretch >= kStretched) atomicMax(&stretch->stretched, s.velocity[i].tag);
     if (sum.stretch == kBroken) atomicMax(&stretch->broken, s.velocity[i].tag);
@@ -88,17 +87,17 @@ class BondedSums {
   }
 
   // Launches the sums of particles from `first`, a multiple of `block`, to before step.count, and
-  // lets the step take them.
+  // lets the step take them. early: as in launch_kernel().
   void launch(Step<P>& step, const BondedTerms& terms, int first, int block, bool reading,
-              cudaStream_t stream) const {
+              cudaStream_t stream, bool early = false) const {
     if (!wanted_ || !step.bonds.range || first >= step.count) return;
     const auto kernel = reading ? &bonded_kernel<P, true> : &bonded_kernel<P, false>;
     const std::size_t at = static_cast<std::size_t>(first / block) * kStepSums;
     const BondedPartials partial{partial_.data() + at,
                                  of_four_ ? partial_of_four_.data() + at : nullptr};
-    kernel<<<blocks_for(step.count - first, block), block, 0, stream>>>(
-        step, terms, first, added_.data(), partial, stretch_.data());
-    check_launch();
+    launch_kernel(kernel, static_cast<unsigned>(blocks_for(step.count - first, block)),
+                  static_cast<unsigned>(block), 0, stream, early, step, terms, first, added_.data(),
+                  partial, stretch_.data());
     step.bonds = {};
     step.added = added_.data();
   }

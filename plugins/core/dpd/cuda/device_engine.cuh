@@ -11,6 +11,7 @@
 #include "bonded_kernels.cuh"
 #include "host_transfer.cuh"
 #include "many_body_kernels.cuh"
+#include "profile_kernel.cuh"
 #include "shear.cuh"
 #include "velocity_kernels.cuh"
 
@@ -79,6 +80,13 @@ class DeviceEngine : protected OnDevice, public EngineBase {
   Moments own_products(bool mixed, double finer) final {
     return velocity_sums_.of_products(particles().count, mixed, finer,
                                       particles().present().position.data(), resting(), stream_);
+  }
+  std::vector<std::int64_t> own_profile(const Profile& profile, const double* units) final {
+    const DeviceParticles<P>& p = particles();
+    return profile_of<P>(
+        profile, units,
+        {p.count, frame_, nullptr, p.present().position.data(), resting(), p.force.data()},
+        settings_.mass, stream_);
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
     launch_each(particles().count, stream_, &map_kernel<typename P::Position, typename P::Velocity>,

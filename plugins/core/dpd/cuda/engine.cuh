@@ -208,7 +208,9 @@ class CudaEngine final : public DeviceEngine<P> {
 
   void launch_step(std::int64_t number, bool reading) {
     Step<P> s = step_of(number);
-    bonded_.launch(s, bonded_terms(table_of(number)), 0, p_.block(), reading, stream_);
+    // What a build wrote is read before the kernel waits for the one before it.
+    const bool early = overlap_ && number != built_;
+    bonded_.launch(s, bonded_terms(table_of(number)), 0, p_.block(), reading, stream_, early);
     if (charges_) {
       if (is_sheared()) charges_->set_tilt(this->tilt_of(number));
       charges_->locate(s.position, {s.status, number}, charges_->arrays().charges, reading);
@@ -225,8 +227,6 @@ class CudaEngine final : public DeviceEngine<P> {
         check_launch();
         s.density = p_.density.data();
       }
-    // What a build wrote is read before the kernel waits for the one before it.
-    const bool early = overlap_ && number != built_;
     if constexpr (!has_scalars<P>)
       if (bodies_.any()) return launch_with_bodies(s, number, reading, early);
     if (change < 0) {

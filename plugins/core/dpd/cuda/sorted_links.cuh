@@ -3,7 +3,6 @@
 // host, and bonds as the steps read them, in the order of the particles.
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "step_constants.cuh"
@@ -15,12 +14,13 @@ struct HostIndex {
   const unsigned* where;
   __device__ unsigned find(unsigned index) const { return where[index]; }
 };
-// One thread per particle: the entries of its bonds, or both in Bonds::pair.
-static __global__ void place_partners_kernel(int count, LinkedParticles links, HostIndex known,
+// One thread per entry of a particle, so that the words of rows are read side by side.
+static __global__ void place_partners_kernel(int entries, LinkedParticles links, HostIndex known,
                                              Bonds to) {
-  const int i = index_of_thread();
-  if (i < count) find_partners(links, i, known, to);
+  const int t = index_of_thread(), bonds = static_cast<int>(links.rows.bonds);
+  if (t < entries) find_partner(links, t / bonds, t % bonds, known, to);
 }
+// One thread per particle: both entries, in Bonds::pair.
 static __global__ void place_pairs_kernel(int count, LinkedParticles links, HostIndex known,
                                           uint4* pair) {
   const int i = index_of_thread();
@@ -42,14 +42,13 @@ class SortedLinks {
     std::vector<LinkWord> words = rows_of(static_cast<int>(n), t, rows_);
     rows_.word = words.data();
     if (any_bonds()) {
-      std::unordered_map<unsigned, unsigned> index;
-      for (unsigned i = 0; i < n; ++i) index[t.tag[i]] = i;
+      const HostTagIndex index(n, t.tag);
       for (unsigned i = 0; i < n; ++i) {
         LinkWord* const bond = rows_.row(i) + 1;
         for (unsigned k = 0; k < rows_.bonds_of(i).count; ++k)
           // Partners by their slots, which particles keep when they are sorted, instead of their
           // tags.
-          bond[k] = link_word(index.at(partner_of(bond[k])), kind_of(bond[k]));
+          bond[k] = link_word(index.find(partner_of(bond[k])), kind_of(bond[k]));
       }
     }
     word_ = on_device(words, stream);
@@ -83,7 +82,8 @@ class SortedLinks {
     if (bonds_.pair)
       launch_each(count, stream, &place_pairs_kernel, count, of(slot), known, pair_.data());
     else
-      launch_each(count, stream, &place_partners_kernel, count, of(slot), known, bonds_);
+      launch_each(count * static_cast<int>(rows_.bonds), stream, &place_partners_kernel,
+                  count * static_cast<int>(rows_.bonds), of(slot), known, bonds_);
   }
 
  private:
