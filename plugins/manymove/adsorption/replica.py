@@ -53,6 +53,8 @@ class Settings(replica.Measurement):
         seed: Seed of the random number generator; rank k adds k.
         early: Test --target-error from --steps / 50 steps on, instead of --steps / 10. The
             intervals between tests grow during the run.
+        independent: Start each point of an isotherm without molecules and with a seed of its own,
+            instead of from the end of the previous point.
 
     Sampling:
         henry: Number of test molecules per system for Henry coefficients and heats.
@@ -85,6 +87,7 @@ class Settings(replica.Measurement):
     point: tuple[int, int] = (1, 1)  # number of this point of an isotherm, and of all points
     pictures: bool = True  # drawn after a complete run
     early: bool = False
+    independent: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

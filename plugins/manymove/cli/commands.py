@@ -383,8 +383,8 @@ def adsorption(
             raise ValueError(f"--{name} cannot be combined with --isotherm")
     if capacity is not None and isotherm is None:
         raise ValueError("--capacity is for --isotherm, the only run with insertions")
-    for name in ("mole_fractions", "void_fraction", "literature"):
-        if isotherm is None and options[name] is not None:
+    for name in ("mole_fractions", "void_fraction", "literature", "independent"):
+        if isotherm is None and options[name] not in (None, False):
             raise ValueError(f"--{name.replace('_', '-')} is for --isotherm")
     if options["early"] and options["target_error"] is None:
         raise ValueError("--early needs --target-error")

@@ -3,6 +3,8 @@
 // in device memory, and when which kernel runs.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -129,6 +131,17 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   virtual void set_tables(Arrays& w) const = 0;  // pointers that are the engine's alone
   virtual void choose_warps() = 0;               // of a block, after the numbers of slots changed
 
+  // Engines share the copy of their grid on a device, so that it stays in the cache of a GPU.
+  void copy_grid() {
+    const Grids& grids = *state_.grid;
+    const std::lock_guard lock(grids.mutex);
+    std::weak_ptr<const void>& known = grids.copies[device_];
+    grid_ = std::static_pointer_cast<const DeviceBuffer<F>>(known.lock());
+    if (!grid_) {
+      grid_ = std::make_shared<const DeviceBuffer<F>>(copy(grids.template in<F>()));
+      known = grid_;
+    }
+  }
   // Once the grid is there: the molecules, and their energies.
   void begin(const Start& start) {
     choose_warps();
@@ -147,7 +160,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   }
 
   Arrays arrays() const {
-    auto w = make_arrays<Arrays>(state_, static_cast<const F*>(grid_.data()));
+    auto w = make_arrays<Arrays>(state_, static_cast<const F*>(grid_->data()));
     point_to(w, data_);
     w.reached = reached_.data();
     set_tables(w);
@@ -167,7 +180,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   }
 
   Stream stream_;
-  DeviceBuffer<F> grid_;
+  std::shared_ptr<const DeviceBuffer<F>> grid_;
   DeviceBuffer<DeviceMoveCounts> move_counts_;
   int threads_ = 0;  // of a block
   std::size_t shared_ = 0;
