@@ -20,7 +20,7 @@ from manymove import cli
 from manymove.adsorption import TRAPPE_ZEO, read_framework, screen
 from manymove.adsorption.job import seed_of
 from manymove.adsorption.molecules import CH4
-from manymove.adsorption.screening import job, structure
+from manymove.adsorption.screening import crew, job, structure
 from manymove.adsorption.screening.collection import Structure, structures_of
 from manymove.adsorption.screening.results import COLUMNS
 from manymove.jobs import folder_lock
@@ -320,6 +320,7 @@ def test_a_script_gets_the_results_one_by_one(cifs, tmp_path):
 KILLED = """
 import os, signal, sys
 from manymove import cli
+from manymove.adsorption.screening import crew
 left = int(sys.argv[1])
 replace = os.replace
 
@@ -331,6 +332,7 @@ def dying_replace(old, new):
     replace(old, new)
 
 os.replace = dying_replace
+crew.points_at_once = lambda *given: 2  # as on a GPU
 sys.exit(cli.run(sys.argv[2:]))
 """
 
@@ -487,11 +489,12 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize("limit", [0.5, 12])
+@pytest.mark.parametrize(("limit", "points"), [(0.5, 1), (12, 1), (12, 2)])
 def test_a_structure_ends_at_its_time_limit_and_a_longer_one_continues_it(
-    limit, cifs, tmp_path, monkeypatch
+    limit, points, cifs, tmp_path, monkeypatch
 ):
     output = tmp_path / "out"
+    monkeypatch.setattr(crew, "points_at_once", lambda *given: points)
     with monkeypatch.context() as patch:
         patch.setattr(structure, "time", Clock())
         assert screened(cifs, output, "--time-limit", str(limit)) == 0

@@ -11,8 +11,7 @@ template <class F>
 class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   using Arrays = PointArrays<F>;
   using Base = CudaEngineBase<Arrays>;
-  using Base::state_, Base::stream_, Base::grid_, Base::move_counts_, Base::threads_, Base::shared_,
-      Base::blocks;
+  using Base::state_, Base::stream_, Base::grid_, Base::threads_, Base::shared_;
 
  public:
   CudaEngine(State state, const Start& start, int device)
@@ -26,15 +25,13 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   }
 
  private:
-  void launch_steps(const Arrays& w) override {
-    DeviceMoveCounts* const moves = move_counts_.data();
-    if (w.method == Method::pmc) {
+  MoveCounts launch_steps(const Arrays& w) override {
+    if (w.method != Method::pmc) return this->launch_shared(steps(), w);
+    return this->launch_alone([&](DeviceMoveCounts* moves) {
       const Planes<F> planes{planes_.data(), coordinates_.data()};
       single()<<<(w.systems + kPmcThreads - 1) / kPmcThreads, kPmcThreads, pmc_shared_, stream_>>>(
           w, planes, moves);
-    } else {
-      steps()<<<blocks(), threads_, shared_, stream_>>>(w, moves);
-    }
+    });
   }
   void set_tables(Arrays& w) const override { w.m.corners = corners_.data(); }
 
@@ -62,13 +59,13 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   }
 
   // Each lane has as many of the proposals as the others.
-  auto steps() const {
+  RunKernels<Arrays> steps() const {
     const Parameters& p = state_.parameters;
     if (p.method == Method::plj || p.method == Method::pmc)
-      return &run_kernel<PointsOfWarp<1>, Steps::one, Arrays>;
+      return RunKernels<Arrays>::template with<PointsOfWarp<1>, Steps::one>();
     // PointsOfWarp<k>: a lane has k of the 32 k proposals.
-    return for_constant<1, 2, 4, 8, 16>(p.proposals / 32, [](auto own) {
-      return &run_kernel<PointsOfWarp<own()>, Steps::several, Arrays>;
+    return for_constant<1, 2, 4, 8, 16>(p.proposals / 32, [](auto own) -> RunKernels<Arrays> {
+      return {&run_kernel<PointsOfWarp<own()>, Steps::several, Arrays>, nullptr};
     });
   }
 

@@ -13,6 +13,7 @@
 #include "../../runtime/text.h"
 #include "../engine_base.h"
 #include "kernels.cuh"
+#include "shared_launches.cuh"
 
 namespace manymove::adsorption {
 
@@ -34,13 +35,11 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   void run(std::uint64_t steps, bool measure) final {
     const DeviceGuard here = use();
     const auto start = [&](bool again) {
-      move_counts_.clear(stream_);
       Arrays w = arrays();
       w.measure = measure;
       w.steps = steps;
       w.again = again;
-      launch_steps(w);
-      return fetch_counts();
+      return launch_steps(w);
     };
     // Systems whose insertion found no free slot have stopped before that step; they go on after
     // the arrays have grown.
@@ -127,7 +126,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     return on_device(host, stream_, Memory::pool);
   }
 
-  virtual void launch_steps(const Arrays& w) = 0;
+  virtual MoveCounts launch_steps(const Arrays& w) = 0;
   virtual void set_tables(Arrays& w) const = 0;  // pointers that are the engine's alone
   virtual void choose_warps() = 0;               // of a block, after the numbers of slots changed
 
@@ -166,20 +165,33 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     set_tables(w);
     return w;
   }
+  // The counts of a launch that engines share, and of one that this engine has for itself.
+  MoveCounts launch_shared(const RunKernels<Arrays>& kernels, const Arrays& w) const {
+    typename SharedLaunches<Arrays>::Call call{kernels, blocks(), threads_, shared_, &w};
+    SharedLaunches<Arrays>::of(device_).run(call);
+    return counts_of(call.counts);
+  }
+  MoveCounts launch_alone(const auto& launch) {
+    move_counts_.clear(stream_);
+    launch(move_counts_.data());
+    return fetch_counts();
+  }
   int blocks() const {
     // A warp has one system.
     const int warps = threads_ / 32;
     return (state_.parameters.systems + warps - 1) / warps;
   }
   // Lets the kernels of a warp, those of the steps included, use the shared memory of a block.
-  void allow_memory(auto... steps) const {
+  void allow_memory(const RunKernels<Arrays>& steps) const {
     const auto allow = [&](auto... kernels) {
       (allow_shared_memory(kernels, shared_, "shared memory of a kernel"), ...);
     };
-    allow(steps..., kernels_.place, kernels_.sum_energies, kernels_.insert_tests);
+    allow(steps.alone, kernels_.place, kernels_.sum_energies, kernels_.insert_tests);
+    if (steps.together) allow(steps.together);
   }
 
-  Stream stream_;
+  // Short work does not wait for the steps of other engines.
+  Stream stream_{Priority::highest};
   std::shared_ptr<const DeviceBuffer<F>> grid_;
   DeviceBuffer<DeviceMoveCounts> move_counts_;
   int threads_ = 0;  // of a block
@@ -231,7 +243,9 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   }
   MoveCounts fetch_counts() {
     check_launch();
-    const DeviceMoveCounts t = move_counts_.first_value(stream_);
+    return counts_of(move_counts_.first_value(stream_));
+  }
+  static MoveCounts counts_of(const DeviceMoveCounts& t) {
     return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, t.stuck != 0};
   }
 
