@@ -17,7 +17,6 @@ from processes import run, start, until
 from screenings import OPTIONS, results, rows, screened, two_frameworks, write
 
 from manymove.adsorption import TRAPPE_ZEO, job, screen
-from manymove.adsorption.replica import Replica
 from manymove.adsorption.screening import aif, crew, structure
 from manymove.adsorption.screening.job import Job
 from manymove.adsorption.screening.settings import screening_of
@@ -343,10 +342,7 @@ def test_structures_that_share_a_gpu_have_the_states_of_a_cpu(cifs, tmp_path):
 def test_the_points_of_an_isotherm_share_the_grid_of_the_henry_coefficient(
     cifs, tmp_path, monkeypatch
 ):
-    """While a grid is computed the program asks whether it was interrupted. Each point has an
-    engine of its own here, as after an interruption."""
-    load = structure.Adsorption.load
-    monkeypatch.setattr(Replica, "_ended", lambda self, state: load(state, "cpu", 1))
+    """While a grid is computed the program asks whether it was interrupted."""
     asked = []
     original = replicas.interruptible
     monkeypatch.setattr(

@@ -46,8 +46,8 @@ def run(
     Args:
         settings: settings of the job.
         world: the ranks.
-        kept: energy grids and systems that are kept in memory for the next job, which replace those
-            of the previous one.
+        kept: the framework and energy grids in memory, which this job replaces by its own grid for
+            the next job.
 
     Returns:
         the summary (of all ranks, on every rank), and whether all steps were made.
