@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import gc
 import time
+from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
 import numpy as np
 import pytest
 from flat_settings import of_adsorption
-from machine import on_gpu
+from machine import GPU, on_gpu
 
 from manymove import Adsorption, _core
 from manymove.adsorption import CO2, TRAPPE_ZEO, Framework
@@ -72,6 +73,24 @@ def test_molecules_share_a_grid_if_the_framework_has_the_same_charges():
     twin, _ = filled(**common)
     twin.run(50)
     assert twin.state_hash == a.state_hash
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=GPU)])
+def test_systems_that_run_at_the_same_time_have_their_trajectories(device):
+    """More of them than there are launches on a GPU at a time, so that some share a launch."""
+
+    def made(k: int) -> Adsorption:
+        return filled(adsorbates=CO2, force_field=TRAPPE_ZEO, method="plj", molecules=0,
+                      fugacity=10.0 ** (k % 3), trial_positions=1 + 7 * (k % 2), systems=1 + k % 5,
+                      device=device, seed=k)[0]  # fmt: skip
+
+    together = [made(k) for k in range(60)]
+    with ThreadPoolExecutor(len(together)) as pool:
+        _ = [*pool.map(lambda a: [a.run(50) for _ in range(4)], together)]
+    for k in range(0, 60, 7):
+        alone = made(k)
+        alone.run(200)
+        assert together[k].state_hash == alone.state_hash
 
 
 @on_gpu

@@ -33,7 +33,7 @@ from manymove.analysis.notation import Estimate, with_error
 from manymove.checkpoint import read_records
 from manymove.jobs import figures, replica, report
 from manymove.jobs.options import of_option
-from manymove.jobs.progress import StopRequest
+from manymove.jobs.progress import Interrupted, StopRequest
 from manymove.jobs.report import number, values_and_errors
 from manymove.jobs.world import World
 
@@ -476,7 +476,7 @@ def _side_by_side(
         def guarded(point: Settings) -> bool:
             try:
                 return run_point(point, limited)
-            except KeyboardInterrupt:  # it has not begun
+            except (KeyboardInterrupt, Interrupted):  # it has not begun
                 return False
             except BaseException:
                 stop.request()
