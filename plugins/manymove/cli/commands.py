@@ -348,9 +348,8 @@ def adsorption(
 
     Run:
         systems: Number of independent systems; auto chooses as many as fill the device.
-        isotherm: Gas pressures of an isotherm in bar. Each point continues from the previous one
-            and equilibrates in rounds of doubling length until its loading agrees with test
-            molecules (default closed systems).
+        isotherm: Gas pressures of an isotherm in bar. Each point equilibrates in rounds of doubling
+            length until its loading agrees with test molecules (default closed systems).
 
     Sampling:
         profile: Direction of the profiles of probability and free energy: x, y, z or Miller indices

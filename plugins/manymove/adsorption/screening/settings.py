@@ -26,8 +26,8 @@ class Screening(Settings):
     screen`; the others are the settings of an isotherm without the framework.
 
     Run:
-        isotherm: Gas pressures of an isotherm in bar. Each point starts without molecules and
-            equilibrates in rounds of doubling length until its loading agrees with test molecules.
+        isotherm: Gas pressures of an isotherm in bar. Each point equilibrates in rounds of doubling
+            length until its loading agrees with test molecules.
         seed: Seed of the random number generator. The seed of each structure is computed from it
             and the name of the structure.
         at_once: Number of structures that run at the same time on each device (default one per
