@@ -77,7 +77,7 @@ class SharedLaunches {
   }
 
  private:
-  static constexpr std::size_t kMostLaunches = 24;  // the others are left to single kernels
+  static constexpr std::size_t kMostLaunches = 28;  // the others are left to single kernels
 
   struct Slot {
     Stream stream;
