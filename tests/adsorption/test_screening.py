@@ -18,10 +18,9 @@ from screenings import OF_ISOTHERM, OPTIONS, SPEED, results, rows, screened, two
 
 from manymove import cli
 from manymove.adsorption import TRAPPE_ZEO, read_framework, screen
-from manymove.adsorption.job import seed_of
 from manymove.adsorption.molecules import CH4
-from manymove.adsorption.screening import crew, job, structure
-from manymove.adsorption.screening.collection import Structure, structures_of
+from manymove.adsorption.screening import job, structure
+from manymove.adsorption.screening.collection import Structure, seed_of, structures_of
 from manymove.adsorption.screening.results import COLUMNS
 from manymove.jobs import folder_lock
 
@@ -179,7 +178,7 @@ def test_the_results_are_those_of_the_commands_for_one_framework(cifs, tmp_path,
     assert screened(cifs, tmp_path / "out") == 0
     own = results(tmp_path / "out", "wide")
     framework = ["--framework", str(cifs / "wide.cif"), "--seed", str(own["seed"])]
-    alone = ["adsorption", *OF_ISOTHERM, *framework, "--early", "--independent"]
+    alone = ["adsorption", *OF_ISOTHERM, *framework, "--early"]
     alone += ["--output", str(tmp_path / "alone")]
     assert cli.run(alone) == 0
     for one, other in zip(own["points"], summary_of(tmp_path / "alone")["runs"], strict=True):
@@ -320,7 +319,6 @@ def test_a_script_gets_the_results_one_by_one(cifs, tmp_path):
 KILLED = """
 import os, signal, sys
 from manymove import cli
-from manymove.adsorption.screening import crew
 left = int(sys.argv[1])
 replace = os.replace
 
@@ -332,7 +330,6 @@ def dying_replace(old, new):
     replace(old, new)
 
 os.replace = dying_replace
-crew.points_at_once = lambda *given: 2  # as on a GPU
 sys.exit(cli.run(sys.argv[2:]))
 """
 
@@ -489,12 +486,11 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize(("limit", "points"), [(0.5, 1), (12, 1), (12, 2)])
+@pytest.mark.parametrize("limit", [0.5, 12])
 def test_a_structure_ends_at_its_time_limit_and_a_longer_one_continues_it(
-    limit, points, cifs, tmp_path, monkeypatch
+    limit, cifs, tmp_path, monkeypatch
 ):
     output = tmp_path / "out"
-    monkeypatch.setattr(crew, "points_at_once", lambda *given: points)
     with monkeypatch.context() as patch:
         patch.setattr(structure, "time", Clock())
         assert screened(cifs, output, "--time-limit", str(limit)) == 0

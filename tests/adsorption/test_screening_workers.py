@@ -16,7 +16,8 @@ from machine import on_gpu
 from processes import run, start, until
 from screenings import OPTIONS, results, rows, screened, two_frameworks, write
 
-from manymove.adsorption import TRAPPE_ZEO, job, screen
+from manymove.adsorption import TRAPPE_ZEO, screen
+from manymove.adsorption.replica import Replica
 from manymove.adsorption.screening import aif, crew, structure
 from manymove.adsorption.screening.job import Job
 from manymove.adsorption.screening.settings import screening_of
@@ -47,11 +48,8 @@ def table(output: Path) -> bytes:
     return (output / "screen.csv").read_bytes()
 
 
-def test_structures_and_points_that_run_at_the_same_time_have_the_same_table(
-    cifs, tmp_path, monkeypatch
-):
+def test_structures_that_run_at_the_same_time_have_the_same_table(cifs, tmp_path):
     assert screened(cifs, tmp_path / "one") == 0
-    monkeypatch.setattr(crew, "points_at_once", lambda *given: 2)
     assert screened(cifs, tmp_path / "two", "--threads", "2", "--at-once", "3") == 0
     assert table(tmp_path / "two") == table(tmp_path / "one")
     assert "too few bonded neighbors" in rows(tmp_path / "two")[-1]["framework_warnings"]
@@ -294,34 +292,12 @@ def test_structures_on_a_cpu_share_its_threads():
     assert len(crew.places_of(of(device="cpu", threads=1000), World(), 1000)) == 32
 
 
-def test_an_error_of_a_point_ends_the_others(cifs, tmp_path, monkeypatch):
-    original = job.run
-
-    def failing(point, *given):
-        if point.pressure == 10:
-            raise ValueError("no such point")
-        summary, complete = original(point, *given)
-        assert not complete  # it was stopped
-        return summary, complete
-
-    monkeypatch.setattr(crew, "points_at_once", lambda *given: 2)
-    with monkeypatch.context() as patch:
-        patch.setattr(job, "run", failing)
-        words = ("--steps", "1000000", "--target-error", "1e-9")
-        assert screened(cifs / "wide.cif", tmp_path / "out", *words) == 1
-    found = results(tmp_path / "out", "wide")
-    assert (found["state"], found["reason"]) == ("failed", "no such point")
-
-
 def test_structures_run_on_several_gpus(monkeypatch):
     monkeypatch.setattr(crew, "filling_systems", lambda *given: 200)
     places = crew.places_of(of(device="cuda:0,2", threads=16), World(), 100)
-    assert [place.device for place in places] == ["cuda:0", "cuda:2"] * 3  # with 4 points each
+    assert [place.device for place in places] == ["cuda:0", "cuda:2"] * 7
     assert sum(place.threads for place in places) == 16
-    assert len(crew.places_of(of(device="cuda:1", systems=10), World(), 100)) == 8
-    assert crew.points_at_once(of(systems=10), "cuda:1") == 4
-    assert crew.points_at_once(of(systems=100), "cuda:1") == 2
-    assert crew.points_at_once(of(), "cpu") == 1
+    assert len(crew.places_of(of(device="cuda:1", systems=10), World(), 100)) == 20
 
 
 @on_gpu
@@ -342,7 +318,10 @@ def test_structures_that_share_a_gpu_have_the_states_of_a_cpu(cifs, tmp_path):
 def test_the_points_of_an_isotherm_share_the_grid_of_the_henry_coefficient(
     cifs, tmp_path, monkeypatch
 ):
-    """While a grid is computed the program asks whether it was interrupted."""
+    """While a grid is computed the program asks whether it was interrupted. Each point has an
+    engine of its own here, as after an interruption."""
+    load = structure.Adsorption.load
+    monkeypatch.setattr(Replica, "_ended", lambda self, state: load(state, "cpu", 1))
     asked = []
     original = replicas.interruptible
     monkeypatch.setattr(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -33,7 +30,6 @@ from manymove.analysis.notation import Estimate, with_error
 from manymove.checkpoint import read_records
 from manymove.jobs import figures, replica, report
 from manymove.jobs.options import of_option
-from manymove.jobs.progress import Interrupted, StopRequest
 from manymove.jobs.report import number, values_and_errors
 from manymove.jobs.world import World
 
@@ -46,8 +42,8 @@ def run(
     Args:
         settings: settings of the job.
         world: the ranks.
-        kept: the framework and energy grids in memory, which this job replaces by its own grid for
-            the next job.
+        kept: energy grids and systems that are kept in memory for the next job, which replace those
+            of the previous one.
 
     Returns:
         the summary (of all ranks, on every rank), and whether all steps were made.
@@ -366,13 +362,11 @@ def run_isotherm(
     unit: str = "mol/kg",
     void_fraction: str | None = None,
     literature: Sequence[Path] = (),
-    kept: Sequence[Any] = (),
-    at_once: int = 1,
+    kept: list[Any] | None = None,
 ) -> tuple[dict[str, Any], bool]:
-    """Run the pressures (bar), each in its folder, and plot the loading.
+    """Run the pressures (bar) one after the other, each in its folder, and plot the loading.
 
-    Every point starts with the molecules with which the previous point ended, unless the points
-    are independent.
+    Every point starts with the molecules with which the previous point ended.
 
     Args:
         settings: settings of each point, without the pressure.
@@ -381,8 +375,8 @@ def run_isotherm(
         unit: unit of the loadings of the table and of the picture.
         void_fraction: helium void fraction for excess loadings, or "helium" to compute it.
         literature: tables of published loadings for the picture (see `plots.published`).
-        kept: the framework and its energy grid, which is otherwise computed once for all points.
-        at_once: number of independent points that run at the same time, on a single rank.
+        kept: energy grids and systems that are kept in memory, as for `run`. All points have the
+            same grid, which is computed once.
 
     Returns:
         the summary, and whether all ran to their end.
@@ -398,92 +392,39 @@ def run_isotherm(
     replica.claim(settings, world)
     if void_fraction is not None:
         settings = replace(settings, void_fraction=_void_fraction(settings, void_fraction, world))
-    points = _points(settings, pressures, world)
-    earlier = earlier_points(settings.output, pressures) if settings.resume else []
-    runs: dict[float, dict[str, Any]] = {}
-    chained, writing = [*kept], Lock()
-
-    def so_far(rest: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-        known = {run["pressure_bar"]: run for run in rest} | runs
-        complete = len(runs) == len(points) and all(r["complete"] for r in runs.values())
-        return _isotherm(settings, [known[p] for p in pressures if p in known], unit, complete)
-
-    def run_point(point: Settings, world: World) -> bool:
-        held = [*kept] if settings.independent else chained
-        summary, complete = run(point, world, held)
-        with writing:
-            runs[summary["pressure_bar"]] = summary
-            # A resumed isotherm repeats its later points; until then their earlier results stay.
-            if world.rank == 0:
-                _write_isotherm(settings, so_far(earlier), points_of_others)
-        return complete
-
-    if settings.independent and at_once > 1:
-        complete = _side_by_side(points, run_point, world, at_once)
-    else:
-        complete = all(run_point(point, world) for point in points)
-    return so_far(), complete
-
-
-def _points(settings: Settings, pressures: Sequence[float], world: World) -> list[Settings]:
-    """The settings of the points of an isotherm. A point or a part of one that an interrupted
-    isotherm has not reached starts where the previous point ended, or without molecules."""
     outputs = [settings.output / _folder(p) for p in pressures]
     begun = replica.of_first(world, lambda: [*map(replica.begun, outputs)])
     points: list[Settings] = []
     for count, (p, output) in enumerate(zip(pressures, outputs, strict=True)):
+        # A point or a part of one that an interrupted isotherm has not reached starts where the
+        # previous point ended.
         resume = settings.resume and begun[count]
-        alone = settings.independent
-        point = replace(settings, pressure=p, output=output, resume=resume,
-                        start=points[-1].output if points and not alone else None,
-                        seed=seed_of(settings.seed, output.name) if alone else settings.seed,
+        start = points[-1].output if points else None
+        point = replace(settings, pressure=p, output=output, resume=resume, start=start,
                         overwrite=settings.overwrite or (settings.resume and not resume),
                         point=(count + 1, len(pressures)))  # fmt: skip
         points.append(point)
-    return points
 
+    earlier = earlier_points(settings.output, pressures) if settings.resume else []
 
-def seed_of(seed: int, name: str) -> int:
-    """Seed of a structure or of a point, an integer below 2^53. It follows from the seed of the
-    screening or of the isotherm and from the name, so that it does not depend on the others."""
-    digest = hashlib.sha256(f"{seed}:{name}".encode(errors="surrogateescape")).digest()
-    return int.from_bytes(digest[:8], "big") >> 11
+    def so_far(runs: list[dict[str, Any]], rest: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+        complete = len(runs) == len(points) and all(r["complete"] for r in runs)
+        return _isotherm(settings, [*runs, *rest], unit, complete)
 
+    def write(runs: list[dict[str, Any]]) -> None:
+        # A resumed isotherm repeats its later points; until then their earlier results stay.
+        if world.rank == 0:
+            _write_isotherm(settings, so_far(runs, earlier[len(runs) :]), points_of_others)
 
-@dataclass(frozen=True)
-class Limited(World):
-    """A world of one process whose runs end when a function returns true.
-
-    Attributes:
-        ends: the function.
-    """
-
-    ends: Callable[[], bool] = lambda: False
-
-    def stop_request(self) -> StopRequest:
-        return StopRequest(self.ends)
-
-
-def _side_by_side(
-    points: Sequence[Settings], run_point: Callable[[Settings, World], bool], world: World,
-    at_once: int,
-) -> bool:  # fmt: skip
-    """Run points in threads, and return whether all ran to their end. An error of one stops the
-    others, and is raised."""
-    with world.stop_request() as stop, ThreadPoolExecutor(at_once) as pool:
-        limited = Limited(ends=lambda: stop.requested)
-
-        def guarded(point: Settings) -> bool:
-            try:
-                return run_point(point, limited)
-            except (KeyboardInterrupt, Interrupted):  # it has not begun
-                return False
-            except BaseException:
-                stop.request()
-                raise
-
-        calls = [pool.submit(copy_context().run, guarded, point) for point in points]
-    return all([call.result() for call in calls])
+    runs: list[dict[str, Any]] = []
+    kept = [] if kept is None else kept
+    for point in points:
+        summary, complete = run(point, world, kept)
+        runs.append(summary)
+        write(runs)
+        if not complete:
+            break
+    return so_far(runs), complete
 
 
 def check_isotherm(settings: Settings, pressures: Sequence[float], unit: str) -> None:
@@ -521,11 +462,14 @@ def check_isotherm(settings: Settings, pressures: Sequence[float], unit: str) ->
 
 
 def earlier_points(output: Path, pressures: Sequence[float]) -> list[dict[str, Any]]:
-    """The summaries of the points of these pressures that an isotherm has found; none if there is
-    no summary of this version."""
+    """The summaries of the first points that an isotherm has found, if they have these pressures;
+    none if there is no summary of this version."""
     try:
         runs = json.loads((output / "summary.json").read_text())["runs"]
-        found = [run for run in runs if run["pressure_bar"] in pressures]
+        pairs = zip(runs, pressures, strict=False)
+        found = [
+            run for run, _ in takewhile(lambda pair: pair[0]["pressure_bar"] == pair[1], pairs)
+        ]
         _ = list(rows_of(found))
     except (OSError, ValueError, LookupError, TypeError):
         return []

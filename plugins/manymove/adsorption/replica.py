@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from manymove.adsorption.structures import check_pdb, element_of, write_structur
 from manymove.adsorption.trajectory import frame_of
 from manymove.analysis.autocorrelation import FEWEST
 from manymove.analysis.notation import Estimate
+from manymove.devices import resolve
 from manymove.io import FrameWriter
 from manymove.jobs import limits, replica
 from manymove.jobs.options import least, of_option, refuse_shorter
@@ -52,8 +53,6 @@ class Settings(replica.Measurement):
         seed: Seed of the random number generator; rank k adds k.
         early: Test --target-error from --steps / 50 steps on, instead of --steps / 10. The
             intervals between tests grow during the run.
-        independent: Start each point of an isotherm without molecules and with a seed of its own,
-            instead of from the end of the previous point.
 
     Sampling:
         henry: Number of test molecules per system for Henry coefficients and heats.
@@ -86,7 +85,6 @@ class Settings(replica.Measurement):
     point: tuple[int, int] = (1, 1)  # number of this point of an isotherm, and of all points
     pictures: bool = True  # drawn after a complete run
     early: bool = False
-    independent: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -152,14 +150,21 @@ class Result(replica.Result):
     energy_drift: float = 0.0
 
 
+class Ended(NamedTuple):
+    """Systems at the end of a job, and their checkpoint."""
+
+    state: Path
+    systems: Adsorption
+
+
 class Replica(replica.Replica):
     """A part of the systems, from their start to the last step.
 
     Args:
         parts: number of parts of the systems.
         rank: rank of this process.
-        kept: list in which the energy grid of the systems is kept for the next job. If it contains
-            the framework, this is not read again.
+        kept: list in which the energy grid of the systems, and the systems at their end, are kept
+            for the next job. If it contains the framework, this is not read again.
         part and the rest: as for all replicas.
     """
 
@@ -189,9 +194,10 @@ class Replica(replica.Replica):
     def _started(self) -> Adsorption:
         s = self._settings
         if s.start is not None:
-            a = Adsorption.load(s.start / self._state.name, self._device, self._threads)
+            a = self._ended(s.start / self._state.name)
             a.set_fugacity(s.fugacity)
             return a
+        self._taken()
         framework = next((one for one in self._kept if isinstance(one, Framework)), None)
         if framework is None:
             with of_option("--framework"):
@@ -207,8 +213,28 @@ class Replica(replica.Replica):
                 print(f"framework {line}", file=sys.stderr)
         return a
 
+    def _ended(self, state: Path) -> Adsorption:
+        """The systems at the end of the job with this checkpoint, from memory if they are kept: a
+        new engine would allocate memory, which on a GPU waits for the kernels of all structures."""
+        a = self._taken(state)
+        if a is None:
+            return Adsorption.load(state, self._device, self._threads)
+        a._restart_clock()
+        return a
+
+    def _taken(self, state: Path | None = None) -> Adsorption | None:
+        """Remove all systems from those kept, so that they free their memory before another engine
+        allocates some, and return the ones of this checkpoint."""
+        ended = [one for one in self._kept if isinstance(one, Ended)]
+        self._kept[:] = [one for one in self._kept if not isinstance(one, Ended)]
+        for held in ended:
+            if held.state == state and held.systems.device == resolve(self._device, several=True):
+                return held.systems
+        return None
+
     def _resumed(self) -> Adsorption:
         records_file, state = self._newest()
+        self._taken()
         a = Adsorption.load(state, device=self._device, threads=self._threads)
         records, about = checkpoint.read_records(records_file, columns=3)
         self._mark = about.get("trajectory")
@@ -427,6 +453,7 @@ class Replica(replica.Replica):
         )  # fmt: skip
 
     def _found(self, a: Adsorption) -> dict[str, Any]:
+        self._kept.append(Ended(self._state, a))
         return {
             "rank": self._rank,
             "N": int(a.counts.sum()),

@@ -348,8 +348,9 @@ def adsorption(
 
     Run:
         systems: Number of independent systems; auto chooses as many as fill the device.
-        isotherm: Gas pressures of an isotherm in bar. Each point equilibrates in rounds of doubling
-            length until its loading agrees with test molecules (default closed systems).
+        isotherm: Gas pressures of an isotherm in bar. Each point continues from the previous one
+            and equilibrates in rounds of doubling length until its loading agrees with test
+            molecules (default closed systems).
 
     Sampling:
         profile: Direction of the profiles of probability and free energy: x, y, z or Miller indices
@@ -382,8 +383,8 @@ def adsorption(
             raise ValueError(f"--{name} cannot be combined with --isotherm")
     if capacity is not None and isotherm is None:
         raise ValueError("--capacity is for --isotherm, the only run with insertions")
-    for name in ("mole_fractions", "void_fraction", "literature", "independent"):
-        if isotherm is None and options[name] not in (None, False):
+    for name in ("mole_fractions", "void_fraction", "literature"):
+        if isotherm is None and options[name] is not None:
             raise ValueError(f"--{name.replace('_', '-')} is for --isotherm")
     if options["early"] and options["target_error"] is None:
         raise ValueError("--early needs --target-error")

@@ -32,7 +32,7 @@ app = typer.Typer()
     Without(adsorbents.of_framework, "framework"),
     adsorbents.of_molecules,
     adsorbents.of_loadings,
-    Without(Screening, "resume henry density_map frames structures early independent"),
+    Without(Screening, "resume henry density_map frames structures early"),
 )
 def screen(
     collection: Annotated[

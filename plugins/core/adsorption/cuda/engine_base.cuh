@@ -69,6 +69,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     kernels_.insert_tests<<<blocks(), threads_, shared_, stream_>>>(
         {arrays(), state_.data.counters.insertions, insertions, species, empty, tests_.data()});
     check_launch();
+    stream_.wait();  // see fetch_counts()
     state_.data.counters.insertions += insertions;
     return tests_.values(stream_);
   }
@@ -173,6 +174,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   }
   MoveCounts launch_alone(const auto& launch) {
     move_counts_.clear(stream_);
+    stream_.wait();
     launch(move_counts_.data());
     return fetch_counts();
   }
@@ -241,8 +243,12 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     upload_molecules();
     forget();
   }
+  // A copy that follows a kernel in its stream keeps the work of other streams behind it in the same
+  // queue of the hardware, and other threads out of CUDA, until the kernel has ended. Therefore
+  // copies are only requested when their stream is idle.
   MoveCounts fetch_counts() {
     check_launch();
+    stream_.wait();
     return counts_of(move_counts_.first_value(stream_));
   }
   static MoveCounts counts_of(const DeviceMoveCounts& t) {

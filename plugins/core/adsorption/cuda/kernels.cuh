@@ -16,7 +16,7 @@ template <class Arrays>
 struct Together {
   // As many as fit into the parameters of a kernel.
   static constexpr std::size_t kBytes = CUDART_VERSION >= 12010 ? 32000 : 4000;
-  static constexpr std::size_t kMost = kBytes / sizeof(Arrays) < 8 ? kBytes / sizeof(Arrays) : 8;
+  static constexpr std::size_t kMost = kBytes / sizeof(Arrays) < 16 ? kBytes / sizeof(Arrays) : 16;
   Arrays of[kMost];
 };
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <map>
@@ -48,7 +49,7 @@ class SharedLaunches {
   // Blocks until the steps are made. An error of a launch is one of all its engines.
   void run(Call& own) {
     std::unique_lock lock(mutex_);
-    if (free_.empty() && slots_.size() < kMostLaunches) {
+    if (free_.empty() && slots_.size() < most_launches()) {
       slots_.push_back(std::make_unique<Slot>());
       free_.push_back(slots_.back().get());
     }
@@ -77,7 +78,11 @@ class SharedLaunches {
   }
 
  private:
-  static constexpr std::size_t kMostLaunches = 28;  // the others are left to single kernels
+  static std::size_t most_launches() {
+    static const char* const given = std::getenv("S1_SLOTS");
+    static const std::size_t most = given && std::atoi(given) > 0 ? std::atoi(given) : 1000;
+    return most;
+  }
 
   struct Slot {
     Stream stream;
@@ -110,6 +115,7 @@ class SharedLaunches {
     const Call& first = *slot.batch.front();
     const std::size_t count = slot.batch.size();
     slot.counts.clear(slot.stream);
+    slot.stream.wait();
     if (count == 1) {
       first.kernels.alone<<<first.blocks, first.threads, first.shared, slot.stream>>>(
           *first.arrays, slot.counts.data());
@@ -127,6 +133,7 @@ class SharedLaunches {
                                slot.stream>>>(all, slot.counts.data());
     }
     check_launch();
+    slot.stream.wait();
     DeviceMoveCounts counts[Together<Arrays>::kMost];
     slot.counts.download(counts, slot.stream, count);
     for (std::size_t i = 0; i < count; ++i) slot.batch[i]->counts = counts[i];

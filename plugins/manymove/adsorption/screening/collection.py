@@ -47,6 +47,13 @@ def digest_of(file: Any) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
+def seed_of(seed: int, name: str) -> int:
+    """Seed of a structure, an integer below 2^53. It follows from the seed of the screening and the
+    name of the structure, so that it does not depend on the other structures."""
+    digest = hashlib.sha256(f"{seed}:{name}".encode(errors="surrogateescape")).digest()
+    return int.from_bytes(digest[:8], "big") >> 11
+
+
 def structures_of(collection: Sequence[str | os.PathLike[str]]) -> list[Structure]:
     """The structures of a collection in their order, each of them once.
 

@@ -32,9 +32,9 @@ from manymove.jobs.world import World
 _AGAIN = 1.0  # seconds between two attempts to take a structure that another worker has
 _WAIT = 0.2  # seconds between two looks at a request to stop
 _SWITCH = 5e-4  # seconds after which a thread releases the lock of the interpreter
-# Structures that run at the same time by default. Some are prepared, and points at low pressure end
-# early, so that half as many again as fill a GPU with all their points keep it busy.
-_MOST_ON_CPU, _MOST_ON_GPU, _FILL = 32, 128, 1.5
+# Structures that run at the same time by default. The steps of a system follow each other, so that
+# it takes many systems to fill a GPU.
+_MOST_ON_CPU, _MOST_ON_GPU = 32, 128
 _CONNECTIONS = 32  # of a process to a GPU, the most that CUDA has
 
 
@@ -66,25 +66,13 @@ def places_of(screening: Screening, world: World, structures: int) -> list[Place
     if found == ["cpu"]:
         at_once = s.at_once or min(cores, _MOST_ON_CPU)
     else:
-        filling = _FILL * _filling_engines(s, found[0]) / points_at_once(s, found[0])
-        at_once = s.at_once or min(math.ceil(filling), _MOST_ON_GPU)
+        filling = filling_systems(s.method, 1, found[0], s.options["precision"])
+        at_once = s.at_once or min(math.ceil(filling / s.systems), _MOST_ON_GPU)
     count = max(1, min(at_once * len(found), structures))
     return [
         Place(slot, found[slot % len(found)], max(1, cores // count + (slot < cores % count)))
         for slot in range(count)
     ]
-
-
-def points_at_once(screening: Screening, device: str) -> int:
-    """The number of points of a structure that run at the same time, so that few structures fill a
-    GPU, whose cache then holds their energy grids. The cores of a CPU have a structure each."""
-    return 1 if device == "cpu" else min(
-        len(screening.isotherm), math.ceil(_filling_engines(screening, device))
-    )  # fmt: skip
-
-
-def _filling_engines(s: Screening, device: str) -> float:
-    return filling_systems(s.method, 1, device, s.options["precision"]) / s.systems
 
 
 class Waits:
@@ -156,7 +144,6 @@ class Crew:
         self._stop = StopRequest()
         self._guard, self._working = Lock(), len(places)
         self._is_alone = len(places) == 1  # whether a single thread runs structures
-        self._is_last = False  # whether it runs those of `_alone`, one point at a time
         _waits.begin(self, [] if self._is_alone else [place.device for place in places])
         self._threads = [Thread(target=self._work, args=(place,), daemon=True) for place in places]
         for thread in self._threads:
@@ -199,7 +186,7 @@ class Crew:
                 self._working -= 1
                 last = not self._working
             if last:
-                self._left, self._is_last = self._alone, True
+                self._left, self._is_alone = self._alone, True
                 self._take_all(place)
         except BaseException as error:  # the main thread raises it
             self._ended.put(error)
@@ -227,14 +214,11 @@ class Crew:
             try:
                 found = task.found(self._since)  # another worker may have ended it since
                 if found is None:
-                    s, device = task.screening, place.device
-                    points = 1 if self._is_last else points_at_once(s, device)
-                    at = task.at(device=device, threads=place.threads, points_at_once=points)
-                    found = at.measured(self._stop)
+                    found = task.at(place.device, place.threads).measured(self._stop)
                     if found is None:  # after a stop
                         return
                     if found["state"] == FAILED and found["reason"] == NO_MEMORY:
-                        if not (self._is_last or (self._is_alone and points == 1)):
+                        if not self._is_alone:
                             self._alone.append(index)
                             return
                     self._finished(task, found)

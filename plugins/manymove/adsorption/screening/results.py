@@ -44,11 +44,11 @@ def rows_of(results: dict[str, Any], screening: Screening) -> Rows:
         results: the results of the structure, which may have no points.
         screening: settings of the screening.
     """
-    points = {point["pressure_bar"]: point for point in results.get("points", ())}
+    points = results.get("points", ())
     told = [*results["warnings"], *results.get("henry_warnings", ())]
     rows: Rows = []
-    for pressure in screening.isotherm:
-        point = points.get(pressure)
+    for index, pressure in enumerate(screening.isotherm):
+        point = points[index] if index < len(points) else None
         done = point is not None and point["complete"]
         status, reason = results["state"], results["reason"]
         if point is not None and done:

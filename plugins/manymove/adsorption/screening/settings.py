@@ -26,8 +26,9 @@ class Screening(Settings):
     screen`; the others are the settings of an isotherm without the framework.
 
     Run:
-        isotherm: Gas pressures of an isotherm in bar. Each point equilibrates in rounds of doubling
-            length until its loading agrees with test molecules.
+        isotherm: Gas pressures of an isotherm in bar. Each point continues from the previous one
+            and equilibrates in rounds of doubling length until its loading agrees with test
+            molecules.
         seed: Seed of the random number generator. The seed of each structure is computed from it
             and the name of the structure.
         at_once: Number of structures that run at the same time on each device (default one per
@@ -51,7 +52,6 @@ class Screening(Settings):
     Attributes:
         field: the force field of the molecules, of helium, and of the surface.
         unit: unit of the loadings of the ranking and the picture.
-        points_at_once: number of points of a structure that run at the same time.
     """
 
     framework: str = ""
@@ -59,7 +59,6 @@ class Screening(Settings):
     systems: Annotated[int, least(1)] = 32
     equilibrate: Annotated[int, least(0)] = 1000
     early: bool = True
-    independent: bool = True
     target_error: Annotated[float | None, positive] = 0.02
     output: Path = Path("out/screen")
     isotherm: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0)
@@ -73,7 +72,6 @@ class Screening(Settings):
     parquet: bool = False
     field: ForceField
     unit: str = "mol/kg"
-    points_at_once: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,7 +113,6 @@ _OF_FIELD = ("force_field", "potential", "mixing", "remove_atom_number_code")
 _UNUSED = (
     "framework", "molecules", "options", "pressure", "void_fraction", "start", "point", "henry",
     "density_map", "frames", "structures", "resume", "folder", "field", "given", "early",
-    "independent", "points_at_once",
 )  # fmt: skip
 
 

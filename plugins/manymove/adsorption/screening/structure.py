@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -28,13 +29,14 @@ from manymove.adsorption.pores import (
 )
 from manymove.adsorption.replica import Settings
 from manymove.adsorption.rigid import settled
-from manymove.adsorption.screening.collection import Structure
+from manymove.adsorption.screening.collection import Structure, seed_of
 from manymove.adsorption.screening.settings import Screening
 from manymove.adsorption.simulation import Adsorption
 from manymove.analysis.notation import Estimate
 from manymove.jobs import output_folder, report
 from manymove.jobs.errors import text_of
 from manymove.jobs.progress import Interrupted, StopRequest
+from manymove.jobs.world import World
 from manymove.simulation import interruptible
 from manymove.warned import collected, warn
 
@@ -50,6 +52,20 @@ _NAMED = 20  # blocked pockets in the results, the largest ones
 
 class Refusal(Exception):
     """A framework cannot be run, for example because it has no channels."""
+
+
+@dataclass(frozen=True)
+class Limited(World):
+    """A world of one process whose runs end when a function returns true.
+
+    Attributes:
+        ends: the function.
+    """
+
+    ends: Callable[[], bool] = lambda: False
+
+    def stop_request(self) -> StopRequest:
+        return StopRequest(self.ends)
 
 
 @dataclass(frozen=True)
@@ -71,13 +87,13 @@ class Task:
 
     @property
     def seed(self) -> int:
-        return job.seed_of(self.screening.seed, self.structure.name)
+        return seed_of(self.screening.seed, self.structure.name)
 
     @property
     def seeds(self) -> dict[str, int]:
         """Seed of each measurement. That of the isotherm is the seed of the structure."""
         names = ("henry", "void_fraction", "surface_area")
-        return {"isotherm": self.seed, **{name: job.seed_of(self.seed, name) for name in names}}
+        return {"isotherm": self.seed, **{name: seed_of(self.seed, name) for name in names}}
 
     @cached_property
     def framework(self) -> Framework:
@@ -95,9 +111,9 @@ class Task:
                "pictures": False}
         )  # fmt: skip
 
-    def at(self, **place: Any) -> Task:
-        """The task with the `device`, the `threads` and the `points_at_once` of a place."""
-        return replace(self, screening=replace(self.screening, **place))
+    def at(self, device: str, threads: int | None) -> Task:
+        """The task at a device, with its number of threads."""
+        return replace(self, screening=replace(self.screening, device=device, threads=threads))
 
     def found(self, since: float) -> dict[str, Any] | None:
         """The results if nothing is left to do, and None otherwise. In a new session a failed
@@ -228,8 +244,8 @@ class Task:
                 if "void_fraction" in found:
                     void = Estimate(found["void_fraction"], _number(found["void_fraction_error"]))
                 summary, complete = job.run_isotherm(
-                    replace(self.isotherm, void_fraction=void), s.isotherm, job.Limited(ends=ends),
-                    unit=s.unit, kept=kept, at_once=s.points_at_once,
+                    replace(self.isotherm, void_fraction=void), s.isotherm, Limited(ends=ends),
+                    unit=s.unit, kept=kept,
                 )  # fmt: skip
             points = summary["runs"]
         except (KeyboardInterrupt, Interrupted):
