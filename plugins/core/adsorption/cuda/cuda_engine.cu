@@ -11,7 +11,8 @@ template <class F>
 class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   using Arrays = PointArrays<F>;
   using Base = CudaEngineBase<Arrays>;
-  using Base::state_, Base::stream_, Base::grid_, Base::threads_, Base::shared_;
+  using Base::state_, Base::stream_, Base::grid_, Base::move_counts_, Base::threads_, Base::shared_,
+      Base::blocks;
 
  public:
   CudaEngine(State state, const Start& start, int device)
@@ -25,13 +26,15 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   }
 
  private:
-  MoveCounts launch_steps(const Arrays& w) override {
-    if (w.method != Method::pmc) return this->launch_shared(steps(), w);
-    return this->launch_alone([&](DeviceMoveCounts* moves) {
+  void launch_steps(const Arrays& w) override {
+    DeviceMoveCounts* const moves = move_counts_.data();
+    if (w.method == Method::pmc) {
       const Planes<F> planes{planes_.data(), coordinates_.data()};
       single()<<<(w.systems + kPmcThreads - 1) / kPmcThreads, kPmcThreads, pmc_shared_, stream_>>>(
           w, planes, moves);
-    });
+    } else {
+      steps()<<<blocks(), threads_, shared_, stream_>>>(w, moves);
+    }
   }
   void set_tables(Arrays& w) const override { w.m.corners = corners_.data(); }
 
@@ -59,13 +62,13 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   }
 
   // Each lane has as many of the proposals as the others.
-  RunKernels<Arrays> steps() const {
+  auto steps() const {
     const Parameters& p = state_.parameters;
     if (p.method == Method::plj || p.method == Method::pmc)
-      return RunKernels<Arrays>::template with<PointsOfWarp<1>, Steps::one>();
+      return &run_kernel<PointsOfWarp<1>, Steps::one, Arrays>;
     // PointsOfWarp<k>: a lane has k of the 32 k proposals.
-    return for_constant<1, 2, 4, 8, 16>(p.proposals / 32, [](auto own) -> RunKernels<Arrays> {
-      return {&run_kernel<PointsOfWarp<own()>, Steps::several, Arrays>, nullptr};
+    return for_constant<1, 2, 4, 8, 16>(p.proposals / 32, [](auto own) {
+      return &run_kernel<PointsOfWarp<own()>, Steps::several, Arrays>;
     });
   }
 

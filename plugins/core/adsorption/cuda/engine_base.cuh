@@ -13,7 +13,6 @@
 #include "../../runtime/text.h"
 #include "../engine_base.h"
 #include "kernels.cuh"
-#include "shared_launches.cuh"
 
 namespace manymove::adsorption {
 
@@ -35,11 +34,14 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   void run(std::uint64_t steps, bool measure) final {
     const DeviceGuard here = use();
     const auto start = [&](bool again) {
+      move_counts_.clear(stream_);
+      stream_.wait();  // see fetch_counts()
       Arrays w = arrays();
       w.measure = measure;
       w.steps = steps;
       w.again = again;
-      return launch_steps(w);
+      launch_steps(w);
+      return fetch_counts();
     };
     // Systems whose insertion found no free slot have stopped before that step; they go on after
     // the arrays have grown.
@@ -127,11 +129,11 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     return on_device(host, stream_, Memory::pool);
   }
 
-  virtual MoveCounts launch_steps(const Arrays& w) = 0;
+  virtual void launch_steps(const Arrays& w) = 0;
   virtual void set_tables(Arrays& w) const = 0;  // pointers that are the engine's alone
   virtual void choose_warps() = 0;               // of a block, after the numbers of slots changed
 
-  // Engines share the copy of their grid on a device, so that it stays in the cache of a GPU.
+  // Engines share the copy of their grid on a device, which its cache then holds once.
   void copy_grid() {
     const Grids& grids = *state_.grid;
     const std::lock_guard lock(grids.mutex);
@@ -166,34 +168,20 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     set_tables(w);
     return w;
   }
-  // The counts of a launch that engines share, and of one that this engine has for itself.
-  MoveCounts launch_shared(const RunKernels<Arrays>& kernels, const Arrays& w) const {
-    typename SharedLaunches<Arrays>::Call call{kernels, blocks(), threads_, shared_, &w};
-    SharedLaunches<Arrays>::of(device_).run(call);
-    return counts_of(call.counts);
-  }
-  MoveCounts launch_alone(const auto& launch) {
-    move_counts_.clear(stream_);
-    stream_.wait();
-    launch(move_counts_.data());
-    return fetch_counts();
-  }
   int blocks() const {
     // A warp has one system.
     const int warps = threads_ / 32;
     return (state_.parameters.systems + warps - 1) / warps;
   }
   // Lets the kernels of a warp, those of the steps included, use the shared memory of a block.
-  void allow_memory(const RunKernels<Arrays>& steps) const {
+  void allow_memory(auto... steps) const {
     const auto allow = [&](auto... kernels) {
       (allow_shared_memory(kernels, shared_, "shared memory of a kernel"), ...);
     };
-    allow(steps.alone, kernels_.place, kernels_.sum_energies, kernels_.insert_tests);
-    if (steps.together) allow(steps.together);
+    allow(steps..., kernels_.place, kernels_.sum_energies, kernels_.insert_tests);
   }
 
-  // Short work does not wait for the steps of other engines.
-  Stream stream_{Priority::highest};
+  Stream stream_;
   std::shared_ptr<const DeviceBuffer<F>> grid_;
   DeviceBuffer<DeviceMoveCounts> move_counts_;
   int threads_ = 0;  // of a block
@@ -243,15 +231,13 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     upload_molecules();
     forget();
   }
-  // A copy that follows a kernel in its stream keeps the work of other streams behind it in the same
-  // queue of the hardware, and other threads out of CUDA, until the kernel has ended. Therefore
-  // copies are only requested when their stream is idle.
+  // A copy that follows a kernel in its stream keeps the work of other streams behind it in the
+  // same queue of the hardware, and other threads out of CUDA, until the kernel has ended.
+  // Therefore a stream is idle when a copy is requested, and when a kernel is launched.
   MoveCounts fetch_counts() {
     check_launch();
     stream_.wait();
-    return counts_of(move_counts_.first_value(stream_));
-  }
-  static MoveCounts counts_of(const DeviceMoveCounts& t) {
+    const DeviceMoveCounts t = move_counts_.first_value(stream_);
     return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, t.stuck != 0};
   }
 

@@ -11,17 +11,9 @@
 
 namespace manymove::adsorption {
 
-// Those of several engines, whose blocks have the second index of the engine.
-template <class Arrays>
-struct Together {
-  // As many as fit into the parameters of a kernel.
-  static constexpr std::size_t kBytes = CUDART_VERSION >= 12010 ? 32000 : 4000;
-  static constexpr std::size_t kMost = kBytes / sizeof(Arrays) < 16 ? kBytes / sizeof(Arrays) : 16;
-  Arrays of[kMost];
-};
-
-template <class Maker, Steps Kind>
-__device__ void run_system(const auto& w, DeviceMoveCounts* moves) {
+template <class Maker, Steps Kind, class Arrays>
+__global__ void __launch_bounds__(kThreads)
+    run_kernel(const __grid_constant__ Arrays w, DeviceMoveCounts* moves) {
   const int system = system_of_warp();
   if (system >= w.systems) return;
   Maker::make(w, system, [&](auto& s) {
@@ -30,27 +22,6 @@ __device__ void run_system(const auto& w, DeviceMoveCounts* moves) {
     if (Warp::leads()) add_counts(moves, counted);
   });
 }
-template <class Maker, Steps Kind, class Arrays>
-__global__ void __launch_bounds__(kThreads)
-    run_kernel(const __grid_constant__ Arrays w, DeviceMoveCounts* moves) {
-  run_system<Maker, Kind>(w, moves);
-}
-template <class Maker, Steps Kind, class Arrays>
-__global__ void __launch_bounds__(kThreads)
-    run_together_kernel(const __grid_constant__ Together<Arrays> all, DeviceMoveCounts* moves) {
-  run_system<Maker, Kind>(all.of[blockIdx.y], moves + blockIdx.y);
-}
-// The kernels of one engine and of several; without the latter an engine has its own launches.
-template <class Arrays>
-struct RunKernels {
-  void (*alone)(Arrays, DeviceMoveCounts*);
-  void (*together)(Together<Arrays>, DeviceMoveCounts*);
-
-  template <class Maker, Steps Kind>
-  static RunKernels with() {
-    return {&run_kernel<Maker, Kind, Arrays>, &run_together_kernel<Maker, Kind, Arrays>};
-  }
-};
 
 template <class Maker, class Arrays>
 __global__ void __launch_bounds__(kThreads)

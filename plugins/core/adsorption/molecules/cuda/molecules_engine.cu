@@ -48,7 +48,8 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
   using Rigid = MoleculesOfWarp<false>;
   using Chains = MoleculesOfWarp<true>;
   using Base = CudaEngineBase<Arrays>;
-  using Base::state_, Base::stream_, Base::threads_, Base::shared_;
+  using Base::state_, Base::stream_, Base::move_counts_, Base::threads_, Base::shared_,
+      Base::blocks;
 
  public:
   MoleculeCudaEngine(State state, const Start& start, int device)
@@ -75,19 +76,19 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
   }
 
  private:
-  MoveCounts launch_steps(const Arrays& w) override {
-    if (steps_of(w) != Steps::several) return this->launch_shared(steps(w), w);
-    return this->launch_alone([&](DeviceMoveCounts* moves) {
+  void launch_steps(const Arrays& w) override {
+    DeviceMoveCounts* const moves = move_counts_.data();
+    if (steps_of(w) == Steps::several)
       run_several_kernel<F>
           <<<w.systems, 32 * warps_of_block_, shared_of_block_, stream_>>>(w, moves);
-    });
+    else
+      steps(w)<<<blocks(), threads_, shared_, stream_>>>(w, moves);
   }
   // Those that are not of several proposals.
-  static RunKernels<Arrays> steps(const Arrays& w) {
-    using Kernels = RunKernels<Arrays>;
-    return steps_of(w) == Steps::chains   ? Kernels::template with<Chains, Steps::chains>()
-           : steps_of(w) == Steps::trials ? Kernels::template with<Rigid, Steps::trials>()
-                                          : Kernels::template with<Rigid, Steps::one>();
+  static auto steps(const Arrays& w) {
+    return steps_of(w) == Steps::chains   ? &run_kernel<Chains, Steps::chains, Arrays>
+           : steps_of(w) == Steps::trials ? &run_kernel<Rigid, Steps::trials, Arrays>
+                                          : &run_kernel<Rigid, Steps::one, Arrays>;
   }
   void set_mesh_tables(MeshModel<float>& m) const {
     m.quad = mesh_quads_.data();
