@@ -231,9 +231,9 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     upload_molecules();
     forget();
   }
-  // A copy that follows a kernel in its stream keeps the work of other streams behind it in the
-  // same queue of the hardware, and other threads out of CUDA, until the kernel has ended.
-  // Therefore a stream is idle when a copy is requested, and when a kernel is launched.
+  // A copy behind a kernel stands in front of the work of other streams that have the same queue of
+  // the hardware. Therefore a stream is idle when a copy is requested, and when a kernel is
+  // launched.
   MoveCounts fetch_counts() {
     check_launch();
     stream_.wait();
