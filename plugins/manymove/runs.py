@@ -76,7 +76,8 @@ class Course:
         while done < length:
             now = s.elapsed
             most = min((every - now % every for every in self.intervals), default=length)
-            piece = limit(max(1, min(length - done, most, int(s._pace * _PIECE * s._longer))))
+            wanted = max(s._least, int(s._pace * _PIECE * s._longer))
+            piece = limit(min(length - done, most, wanted))
             started = time.perf_counter()
             seconds = run(piece)
             elapsed = time.perf_counter() - started

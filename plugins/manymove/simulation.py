@@ -124,6 +124,7 @@ class Simulation(Uncopied, CheckedAttributes, ABC):
     _outputs: dict[str, tuple[int, _Output]]  # GSD files of the following runs
     _after_piece: Callable[[Any], None] | None = None  # a job checks the time in it
     _longer = 1.0  # than in other runs, the pieces of this one
+    _least = 1  # length of a piece, unless the run ends before
     _is_loaded = False
     _quiet = False  # whether another rank shows the progress
     _is_running = False

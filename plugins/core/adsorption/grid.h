@@ -9,6 +9,9 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -23,6 +26,9 @@ struct Grids {
   std::vector<double> of_double;
   std::vector<std::vector<bool>> open;  // [types][points], of point particles
   GridInfo info{};
+  // By the index of a device: the copy there, which its engines share.
+  mutable std::mutex mutex;
+  mutable std::map<int, std::weak_ptr<const void>> copies;
 
   template <class F>
   const std::vector<F>& in() const {

@@ -246,9 +246,9 @@ State make_state(const Parameters& parameters) {
   if (s.molecules()) make_molecules(s);
   collect_atoms(s);
   if (!s.has_framework()) {
-    Grids none;
-    none.info = {{0, 0, 0}, 0, 0, 0, 1, {}};
-    s.grid = std::make_shared<Grids>(std::move(none));
+    const auto none = std::make_shared<Grids>();
+    none->info = {{0, 0, 0}, 0, 0, 0, 1, {}};
+    s.grid = none;
     make_room(s);
   }
   return s;

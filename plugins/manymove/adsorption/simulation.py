@@ -48,6 +48,7 @@ from manymove.adsorption.pilot import AUTO, candidates
 from manymove.adsorption.places import Places
 from manymove.adsorption.rigid import settled
 from manymove.checkpoint import PathLike
+from manymove.devices import on_gpu
 from manymove.errors import ParameterError
 from manymove.runs import Callbacks, Course
 from manymove.settings import (
@@ -63,6 +64,7 @@ from manymove.settings import (
 from manymove.simulation import INTERRUPTED, counter, of_engine, parameter
 
 _TUNE = 256  # steps between two adaptations of the displacement
+_LEAST_ON_GPU = 64  # steps of a call of the engine
 _GROUPS = 128  # maximum number of groups of systems with separate profiles
 
 
@@ -332,6 +334,8 @@ class Adsorption(Places, Equilibration):
 
     def _adopt(self, engine: _core.Adsorption) -> None:
         super()._adopt(engine)
+        # Engines that share a GPU wait for each other, which would make short pieces shorter.
+        self._least = _LEAST_ON_GPU if on_gpu(self.device) else 1
         self._adapted_at = (0, 0)  # acceptance counts when the displacement was last adapted
         self._forget_comparison()
 

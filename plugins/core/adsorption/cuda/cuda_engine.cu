@@ -19,7 +19,7 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
       : Base(std::move(state), device, WarpKernels<Arrays>::template with<PointsOfWarp<>>()) {
     const DeviceGuard here = this->use();
     fill_grid_on_device(state_, stream_, start.poll);
-    grid_ = this->copy(state_.grid->template in<F>());
+    this->copy_grid();
     pack_corners();
     if (state_.parameters.method == Method::pmc) choose_memory();
     this->begin(start);
@@ -97,7 +97,7 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
     corners_ = this->template array<F>(values);
     corners_kernel<F>
         <<<static_cast<unsigned>(blocks_for(values / 8, kThreads)), kThreads, 0, stream_>>>(
-            make_model(state_, static_cast<const F*>(grid_.data())), corners_.data());
+            make_model(state_, static_cast<const F*>(grid_->data())), corners_.data());
     check_launch();
     stream_.wait();
   }

@@ -3,6 +3,8 @@
 // in device memory, and when which kernel runs.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -33,6 +35,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     const DeviceGuard here = use();
     const auto start = [&](bool again) {
       move_counts_.clear(stream_);
+      stream_.wait();  // see fetch_counts()
       Arrays w = arrays();
       w.measure = measure;
       w.steps = steps;
@@ -68,6 +71,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     kernels_.insert_tests<<<blocks(), threads_, shared_, stream_>>>(
         {arrays(), state_.data.counters.insertions, insertions, species, empty, tests_.data()});
     check_launch();
+    stream_.wait();  // see fetch_counts()
     state_.data.counters.insertions += insertions;
     return tests_.values(stream_);
   }
@@ -129,6 +133,17 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   virtual void set_tables(Arrays& w) const = 0;  // pointers that are the engine's alone
   virtual void choose_warps() = 0;               // of a block, after the numbers of slots changed
 
+  // Engines share the copy of their grid on a device, which its cache then holds once.
+  void copy_grid() {
+    const Grids& grids = *state_.grid;
+    const std::lock_guard lock(grids.mutex);
+    std::weak_ptr<const void>& known = grids.copies[device_];
+    grid_ = std::static_pointer_cast<const DeviceBuffer<F>>(known.lock());
+    if (!grid_) {
+      grid_ = std::make_shared<const DeviceBuffer<F>>(copy(grids.template in<F>()));
+      known = grid_;
+    }
+  }
   // Once the grid is there: the molecules, and their energies.
   void begin(const Start& start) {
     choose_warps();
@@ -147,7 +162,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   }
 
   Arrays arrays() const {
-    auto w = make_arrays<Arrays>(state_, static_cast<const F*>(grid_.data()));
+    auto w = make_arrays<Arrays>(state_, static_cast<const F*>(grid_->data()));
     point_to(w, data_);
     w.reached = reached_.data();
     set_tables(w);
@@ -167,7 +182,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   }
 
   Stream stream_;
-  DeviceBuffer<F> grid_;
+  std::shared_ptr<const DeviceBuffer<F>> grid_;
   DeviceBuffer<DeviceMoveCounts> move_counts_;
   int threads_ = 0;  // of a block
   std::size_t shared_ = 0;
@@ -216,8 +231,12 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     upload_molecules();
     forget();
   }
+  // A copy behind a kernel stands in front of the work of other streams that have the same queue of
+  // the hardware. Therefore a stream is idle when a copy is requested, and when a kernel is
+  // launched.
   MoveCounts fetch_counts() {
     check_launch();
+    stream_.wait();
     const DeviceMoveCounts t = move_counts_.first_value(stream_);
     return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, t.stuck != 0};
   }

@@ -44,7 +44,8 @@ MM_TEAM Bias<typename System::Real> weigh_bead(const System& s, int species, int
               chain_energy(s, species, bead, low, high, at[l], [&](int i) { return grown[i]; });
         });
         s.add_lane_pairs(type, at, pairs);
-      });
+      },
+      [](int) { return false; }, [](int) { return typename System::Real(0); });
 }
 
 // Grows a chain into scratch.shape, first the beads above those that are there, then those below.

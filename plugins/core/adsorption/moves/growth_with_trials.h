@@ -76,10 +76,22 @@ MM_TEAM Pose trial_pose(const MoleculesOfTeam auto& s, const TrialPoses& t, int 
   return {center, any_rotation(turn)};
 }
 
-// With what is gathered.
+// Whether trials at places of their own are weighed one after the other, each with the molecules
+// near it, which takes fewer operations where many molecules are too far away from most of them.
+// Operations are those of a lane, in energies of a pair of sites; a gathered molecule is assumed to
+// be one of two. Integers, so that all devices decide the same.
+MM_TEAM bool are_weighed_apart(const MoleculesOfTeam auto& s, int sites, int trials) {
+  constexpr int kLanes = std::remove_cvref_t<decltype(s)>::kLanes;
+  const int molecules = count_molecules(s), pairs = sites * sites;
+  const int side_by_side = (trials + kLanes - 1) / kLanes * molecules * pairs;
+  const int one = 8 + molecules / (2 * kLanes) + pairs * (1 + molecules / (2 * kLanes));
+  return trials * one < side_by_side;
+}
+
+// Trials at one place have the molecules that are gathered.
 template <MoleculesOfTeam System>
-MM_TEAM Bias<typename System::Real> weigh_poses(const System& s, int species, const TrialPoses& t,
-                                                std::uint32_t word) {
+MM_TEAM Bias<typename System::Real> weigh_poses(System& s, int species, const TrialPoses& t,
+                                                int except, std::uint32_t word) {
   using F = typename System::Real;
   const Body<F>& body = s.r.body[species];
   return weigh_trials(
@@ -93,6 +105,19 @@ MM_TEAM Bias<typename System::Real> weigh_poses(const System& s, int species, co
           for (int i = 0; i < body.count; ++i) at[i][l] = site_of(s.r, body, pose.center, turn, i);
         });
         s.add_lane_pairs(body, at, pairs);
+      },
+      [&](int count) {
+        const bool apart = !t.here && are_weighed_apart(s, body.count, count);
+        if (!t.here && !apart) s.gather(t.old.center, {0, 0, 0}, body.reach, except, true);
+        return apart;
+      },
+      [&](int i) {
+        const Pose pose = trial_pose(s, t, i);
+        s.gather(pose.center, {0, 0, 0}, body.reach, except, false);
+        typename System::template Lane<F> part;
+        s.team.each([&](int l) { part[l] = 0; });
+        s.add_pairs(body, pose, F(1), part);
+        return s.team.sum(part);
       });
 }
 
@@ -105,8 +130,9 @@ MM_TEAM GrowthResult grow_rigid(System& s, const TrialMove& t) {
   random_words(word, s.m.key, t.step, static_cast<std::uint32_t>(s.id), 1u, Purpose::exchange);
   const bool here = t.here(), gone = t.gone(), come = t.come();
   const Pose old = gone ? s.placed(t.slot) : Pose{{0, 0, 0}, {1, 0, 0, 0}};
-  s.gather(old.center, {0, 0, 0}, max_of(s.r.body[t.from].reach, s.r.body[t.to].reach), t.slot,
-           !here);
+  if (here)
+    s.gather(old.center, {0, 0, 0}, max_of(s.r.body[t.from].reach, s.r.body[t.to].reach), t.slot,
+             false);
   Bias<F> before{}, after{};
   TrialPoses trials{};
   MM_NO_UNROLL
@@ -123,7 +149,7 @@ MM_TEAM GrowthResult grow_rigid(System& s, const TrialMove& t) {
               old};
     // All k m trials of an identity change are orientations at the old center.
     if (here) trials.positions = 1, trials.orientations = turns ? k * m : 1;
-    after = weigh_poses(s, which, trials, word[pass]);
+    after = weigh_poses(s, which, trials, t.slot, word[pass]);
     if (!here || pass == 0) before = after;
   }
   GrowthResult result;

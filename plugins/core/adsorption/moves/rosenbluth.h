@@ -20,11 +20,14 @@ struct Bias {
 
 // The trials are 0 to all - 1. field(i) is the energy of trial i in the framework;
 // add_pairs(trial_of, pairs) sets the energies pairs[l] with other molecules of the trials
-// trial_of(l), a trial a lane. The weight is zero where the framework's energy is not below
-// `most_of_trials`, so that only the other trials need the energies with other molecules.
-template <MoleculesOfTeam System, class Field, class AddPairs>
+// trial_of(l), a trial a lane. If apart(count) is true, count trials are weighed by all lanes
+// together instead, one after the other: pairs_of(i) is then the energy of trial i with other
+// molecules. The weight is zero where the framework's energy is not below `most_of_trials`, so that
+// only the other trials need the energies with other molecules.
+template <MoleculesOfTeam System>
 MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::uint32_t word,
-                                                 const Field& field, const AddPairs& add_pairs) {
+                                                 const auto& field, const auto& add_pairs,
+                                                 const auto& apart, const auto& pairs_of) {
   using F = typename System::Real;
   const TeamPointer<F> energy = s.scratch.energy, weights = s.scratch.weight;
   const TeamPointer<std::int32_t> open = s.scratch.open;
@@ -44,13 +47,20 @@ MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::
   const int own = (count + System::kLanes - 1) / System::kLanes;
   typename System::template Lane<F> sum;
   s.team.each([&](int l) { sum[l] = 0; });
+  const bool alone = apart(count);
+  for (int p = 0; alone && p < count; ++p) {
+    const F pairs = pairs_of(open[p]);
+    if (s.team.leads()) energy[open[p]] += pairs;
+  }
+  if (alone) s.team.sync();
   for (int c = 0; c < own; ++c) {
     typename System::template Lane<F> pairs;
+    s.team.each([&](int l) { pairs[l] = 0; });
     const auto trial_of = [&](int l) {
       const int p = l * own + c;
       return open[p < count ? p : 0];
     };
-    add_pairs(trial_of, pairs);
+    if (!alone) add_pairs(trial_of, pairs);
     s.team.each([&](int l) {
       const int p = l * own + c;
       weights[p] = 0;

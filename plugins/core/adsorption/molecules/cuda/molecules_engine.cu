@@ -48,7 +48,7 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
   using Rigid = MoleculesOfWarp<false>;
   using Chains = MoleculesOfWarp<true>;
   using Base = CudaEngineBase<Arrays>;
-  using Base::state_, Base::stream_, Base::grid_, Base::move_counts_, Base::threads_, Base::shared_,
+  using Base::state_, Base::stream_, Base::move_counts_, Base::threads_, Base::shared_,
       Base::blocks;
 
  public:
@@ -59,7 +59,7 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
     const DeviceGuard here = this->use();
     fill_grid_on_device(state_, stream_, start.poll);
     const InPrecision<F>& own = state_.template in<F>();
-    grid_ = this->copy(state_.grid->template in<F>());
+    this->copy_grid();
     laws_ = this->copy(own.laws);
     rows_ = this->copy(state_.rows);
     weights_ = this->copy(own.wave_weights);
