@@ -163,7 +163,7 @@ def test_selectivity_of_ideal_gases_is_one():
     assert ratio.error < 0.1 and agrees(ratio.value, ratio.error, 1.0)
     inverse = a.selectivity(1, 0, [0.75, 0.25])
     assert inverse.value == pytest.approx(1 / ratio.value)
-    with pytest.raises(ValueError, match="no species 2"):
+    with pytest.raises(ValueError, match="species must be from 0 to 1, got 2"):
         a.selectivity(0, 2)
 
 

@@ -116,8 +116,10 @@ def test_what_is_no_frame_of_disks_is_refused(tmp_path, changes, message):
 def test_missing_files_and_frames_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_frame(tmp_path / "none.gsd")
+    with pytest.raises(TypeError, match="frame must be an integer, got 'last'"):
+        read_frame(write(tmp_path / "a.gsd", frame()), "last")
     with pytest.raises(ValueError, match="no frame 3, the file has 1"):
-        read_frame(write(tmp_path / "a.gsd", frame()), 3)
+        read_frame(tmp_path / "a.gsd", 3)
     (tmp_path / "b.gsd").write_text("not a GSD file")
     with pytest.raises(ValueError, match="not a readable GSD file"):
         read_frame(tmp_path / "b.gsd")

@@ -21,7 +21,7 @@ import gsd.hoomd
 import gsd.version
 import numpy as np
 
-from manymove import files
+from manymove import arguments, files
 
 _LOG = "manymove/"
 _BOX = "manymove/box"
@@ -135,6 +135,7 @@ def _read(path: str | os.PathLike[str], index: int) -> gsd.hoomd.Frame:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
+    arguments.integer("frame", index)
     try:
         with gsd.hoomd.open(str(path), "r") as trajectory:
             frames = len(trajectory)
