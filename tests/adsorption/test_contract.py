@@ -359,7 +359,7 @@ def test_results_before_there_are_any():
     for method in (a.site_positions, a.sites_of, partial(a.freud_system, 0)):
         with pytest.raises(ValueError, match="species must be from 0 to 0, got -1"):
             method(species=-1)
-    with pytest.raises(ValueError, match="system must be from 0 to [0-9]+, got -1"):
+    with pytest.raises(ValueError, match=r"system must be from 0 to [0-9]+, got -1"):
         a.freud_system(-1)
     with pytest.raises(TypeError, match=r"cells must be an integer, got 1\.5"):
         make("plj", cells=(2, 2, 1.5))

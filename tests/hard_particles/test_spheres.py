@@ -283,7 +283,7 @@ def test_tuning_adopts_the_fastest_setting(starts, name):
     small, large = sorted(tried, key=lambda t: t.max_displacement)[:: len(tried) - 1]
     assert small.acceptance > large.acceptance
     assert particles.mixed == starts[name].mixed
-    with pytest.raises(ValueError, match="moves_per_cell must be positive .*, got 0"):
+    with pytest.raises(ValueError, match=r"moves_per_cell must be positive .*, got 0"):
         particles.tune((0.1,), (0,), sweeps=400)
-    with pytest.raises(ValueError, match="max_displacements must be positive .*, got -0.1"):
+    with pytest.raises(ValueError, match=r"max_displacements must be positive .*, got -0\.1"):
         particles.tune((-0.1,), (4,), sweeps=400)
