@@ -105,6 +105,12 @@ def test_gases_that_cannot_be_are_refused(arguments, message):
         GasPhase(*arguments)
 
 
+@pytest.mark.parametrize("gases", [[], CO2, ["CO2"], [CO2, None]])
+def test_gases_are_a_list_of_molecules(gases):
+    with pytest.raises(TypeError, match="gases must be a list of Adsorbate, Molecule or Chain"):
+        GasPhase(gases, 1.0, 300.0)
+
+
 def test_a_critical_pressure_in_pascals_is_refused():
     with pytest.raises(ValueError, match=r"critical_pressure is 4.863e\+06 bar, which no species"):
         Adsorbate("Ar", 120.0, 3.4, {"O": None}, 150.7, 4_863_000.0, 0.0)
