@@ -39,7 +39,7 @@ HEAD = """# The four papers
 
 This page compares each table and figure of the four papers with results of this package. The scripts are in [examples/papers](../examples/papers/README.md), and the record of a run is beside its script. Errors in parentheses are standard errors of the last digits. The column "joint errors" has the difference (ours − published) divided by the square root of the sum of both squared errors. In a table with a column for each size or parameter, a cell has our value, and in brackets the published value and the joint errors.
 """  # noqa: E501
-STATES = """The entries of a paper are its tables and figures, and those sections and equations that have numbers. An entry is measured in part if runs are missing, which the entry then names. The columns "size" and "length" of an entry, or the line below its table, show how large its runs are. Drawings, pictures and lists of hardware are entries without numbers.
+STATES = """The entries of a paper are its tables and figures, and those sections and equations that have numbers. An entry is measured in part if runs are missing, which the entry then names. The columns "size" and "length" of an entry, or the text below its table, show how large its runs are. Drawings, pictures and lists of hardware are entries without numbers.
 
 | paper | measured | in part | not measured yet | without numbers |
 |---|---|---|---|---|
@@ -67,9 +67,9 @@ def far_from(row: dict[str, Any]) -> str:
     return "" if far is None else f"{far:+.1f}".replace("-", "−")
 
 
-def crossed(rows: list[dict[str, Any]], columns: list[str]) -> str:
+def crossed(rows: list[dict[str, Any]], columns: list[str]) -> tuple[str, str]:
     """A table with a column for each value of `columns`, which are "size", "length", or patterns
-    whose group is a part of the quantity or of the size. A line shows the other sizes and lengths.
+    whose group is a part of the quantity or of the size, and the other sizes and lengths.
     """
     cells: dict[tuple[str, str], dict[str, Any]] = {}
     for row in map(dict, rows):
@@ -93,8 +93,7 @@ def crossed(rows: list[dict[str, Any]], columns: list[str]) -> str:
         found = (cell(cells.get((quantity, column))) for column in heads)
         lines.append(f"| {quantity} | {' | '.join(found)} |")
     left = [(of, extent([row[of] for row in cells.values()])) for of in ("size", "length")]
-    said = " ".join(f"{of.capitalize()}: {text}." for of, text in left if text)
-    return "\n".join(lines) + (f"\n\n{said}" if said else "")
+    return "\n".join(lines), " ".join(f"{of.capitalize()}: {text}." for of, text in left if text)
 
 
 def cell(row: dict[str, Any] | None) -> str:
@@ -200,10 +199,12 @@ def section(folder: str, entry: dict[str, Any]) -> str:
         rows = [row for row in rows if row.get("item", entry["item"]) == entry["item"]]
         # Parts of a record may repeat a reference.
         rows = [row for k, row in enumerate(rows) if row not in rows[:k]]
-        shown = crossed(rows, entry["columns"]) if "columns" in entry else table(rows)
+        crosses = "columns" in entry
+        shown, sizes = crossed(rows, entry["columns"]) if crosses else (table(rows), "")
         text += f"{shown}\n\n" if rows else ""
         machines = dict.fromkeys(where(part) for part in parts.values())
-        said.insert(0, f"[Record](../{file.relative_to(ROOT)}): {'; '.join(machines)}.")
+        made = f"[Record](../{file.relative_to(ROOT)}): {'; '.join(machines)}."
+        said = [made, *([sizes] if sizes else []), *said]
         far = [joint(row["ours"], row["published"]) or 0 for row in rows]
         if "note" not in entry and max(map(abs, far), default=0) > NEEDS_A_NOTE:
             raise ValueError(f"{script}: a row differs by {max(far, key=abs):.1f} errors, no note")
