@@ -266,6 +266,9 @@ def test_nothing_sampled_is_an_error():
     ions.sample_pair_correlations(5, bin_width=1.0)
     with pytest.raises(RuntimeError, match="run longer"):
         _ = ions.pair_correlations
+    ions.run(10)
+    with pytest.raises(ValueError, match="there are no species 0 and 5: the pairs are"):
+        ions.pair_correlations.of(0, 5)
 
 
 def test_a_sample_does_not_copy_the_earlier_ones():
