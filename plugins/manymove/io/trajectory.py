@@ -321,17 +321,23 @@ def make_frame(
         log: numbers or arrays that are stored with the frame as `manymove/<name>`.
 
     Raises:
-        ValueError: positions have another shape.
+        ValueError: positions have another shape or are not finite, an edge is not positive, or the
+            step is negative.
+        TypeError: the step is not an integer.
     """
     positions = np.asarray(positions)
+    if len(box) not in (2, 3, 6) or not all(0 < edge < math.inf for edge in box[:3]):
+        raise ValueError(f"box must be two or three positive edges, or three with tilts, got {box}")
     tilts = tuple(box[3:]) or (0, 0, 0)
     edges = tuple(box[:3])
     dimensions = len(edges)
     if positions.ndim != 2 or positions.shape[1] != dimensions:
         raise ValueError(f"positions have shape {positions.shape}; it must be (N, {dimensions})")
+    if not np.isfinite(positions).all():
+        raise ValueError("positions must be finite")
     flat = 3 - dimensions
     frame = gsd.hoomd.Frame()
-    frame.configuration.step = step
+    frame.configuration.step = arguments.uint64("step", step)
     frame.configuration.dimensions = dimensions
     frame.configuration.box = [*edges, *([0] * flat), *tilts]
     frame.particles.N = len(positions)
