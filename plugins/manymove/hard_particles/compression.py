@@ -31,7 +31,7 @@ _DENSE = 0.8
 
 
 def random_configuration(
-    make: Callable[..., Any],
+    make: type[Any],
     N: int,
     packing_fraction: float,
     given: Sizes,
