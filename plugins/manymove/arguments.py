@@ -68,6 +68,13 @@ def counts_or_default(name: str, value: Any, number: int) -> int | tuple[int, ..
     return tuple(count(name, each) for each in value)
 
 
+def index(name: str, value: Any, number: int) -> int:
+    """Check an index of one of `number` things."""
+    if not 0 <= integer(name, value) < number:
+        raise ParameterError(name, f"must be from 0 to {number - 1}, got {value}")
+    return int(value)
+
+
 def number(name: str, value: Any) -> float:
     try:
         if not isinstance(value, (str, bytes)):
@@ -100,6 +107,14 @@ def not_negative(name: str, value: float) -> float:
     if not number(name, value) >= 0:
         raise ParameterError(name, f"must not be negative, got {value}")
     return float(value)
+
+
+def aspect_ratios(value: Any, dimensions: int) -> list[float]:
+    """Check the ratios of the edges of a box, one for each axis."""
+    ratios = list(value) if isinstance(value, (Sequence, np.ndarray)) else [value]
+    if len(ratios) != dimensions:
+        raise ParameterError("aspect_ratios", f"must be {dimensions} numbers, got {value!r}")
+    return [positive_and_finite("aspect_ratios", ratio) for ratio in ratios]
 
 
 def one_of(name: str, value: Any, words: Sequence[str]) -> str:

@@ -87,7 +87,10 @@ class Replicas(Uncopied, CheckedAttributes):
 
         def create(place: Place) -> Simulation:
             where = {"device": place.device, "threads": place.threads}
-            return makes[place.index](seed=seed + place.index, **where)
+            made = makes[place.index](seed=seed + place.index, **where)
+            if getattr(made, "seed", seed + place.index) != seed + place.index:
+                raise ParameterError("make", f"must use its seed, {seed + place.index}")
+            return made
 
         self._settle(len(makes), comm, device, threads)
         self._begin(create)

@@ -141,6 +141,7 @@ def test_resume_refuses_other_settings(tmp_path, capsys):
         ("--molecules", "5", "--molecules 4, not 5"),
         ("--proposals", "128", "--proposals 64, not 128"),
         ("--profile", "z", "--profile None, not z"),
+        ("--isotherm", "1", "has no --isotherm, which needs a new run"),
         ("--interpolation", "linear", "--interpolation cubic, not linear"),
         ("--precision", "double", "--precision mixed, not double"),
         ("--cells", "3,3,3", "--cells [1, 1, 1], not [3, 3, 3]"),

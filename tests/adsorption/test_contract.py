@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -248,6 +249,7 @@ def test_starts_are_off_the_hills_and_trapped_molecules_are_counted():
         (dict(cutoff=-1.0), "cutoff must be positive"),
         (dict(cutoff=400.0), "cutoff of 400 angstrom reaches about [0-9]+ atoms of the framework"),
         (dict(cells=(1, 1, 0)), "cells must be from 1"),
+        (dict(cells=(1, 1)), "cells must be three integers, got \\(1, 1\\)"),
         (dict(cutoff=4.5), None),
         (dict(cutoff=4.5, cells=(1, 1, 1)), "less than twice the cutoff"),
         (dict(molecules=0), "molecules must be positive"),
@@ -354,6 +356,13 @@ def test_results_before_there_are_any():
         _ = a.heat_of_adsorption
     with pytest.raises(ValueError, match="no species 3"):
         a.henry(10, species=3)
+    for method in (a.site_positions, a.sites_of, partial(a.freud_system, 0)):
+        with pytest.raises(ValueError, match="species must be from 0 to 0, got -1"):
+            method(species=-1)
+    with pytest.raises(ValueError, match=r"system must be from 0 to [0-9]+, got -1"):
+        a.freud_system(-1)
+    with pytest.raises(TypeError, match=r"cells must be an integer, got 1\.5"):
+        make("plj", cells=(2, 2, 1.5))
     with pytest.raises(TypeError, match="steps must be an integer"):
         a.run(1.5)
     with pytest.raises(ValueError, match="must not be negative"):

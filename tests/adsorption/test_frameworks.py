@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from importlib.resources import files
@@ -167,6 +168,17 @@ def test_an_error_of_a_cif_file_names_its_cause(old, new, message, tmp_path):
     (tmp_path / "a.cif").write_text(text.replace(old, new, 1))
     with pytest.raises(ValueError, match=message):
         read_framework(tmp_path / "a.cif")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"cell": (9.0, 9.0, -9.0)}, {"cell": (9.0, 9.0)}, {"mass": 0.0}, {"tilt": (1.0,)},
+     {"tilt": (0.0, 0.0, math.nan)}],
+)  # fmt: skip
+def test_a_unit_cell_without_a_volume_or_a_mass_is_refused(change):
+    given = {"cell": (9.0, 9.0, 9.0), "mass": 16.0, "tilt": (0.0, 0.0, 0.0), **change}
+    with pytest.raises(ValueError, match="framework X: cell and mass must be positive"):
+        Framework("X", fractional=np.zeros((1, 3)), elements=("O",), **given)
 
 
 def test_cartesian_coordinates_are_refused_as_such(read):

@@ -105,6 +105,12 @@ def test_gases_that_cannot_be_are_refused(arguments, message):
         GasPhase(*arguments)
 
 
+@pytest.mark.parametrize("gases", [[], CO2, ["CO2"], [CO2, None]])
+def test_gases_are_a_list_of_molecules(gases):
+    with pytest.raises(TypeError, match="gases must be a list of Adsorbate, Molecule or Chain"):
+        GasPhase(gases, 1.0, 300.0)
+
+
 def test_a_critical_pressure_in_pascals_is_refused():
     with pytest.raises(ValueError, match=r"critical_pressure is 4.863e\+06 bar, which no species"):
         Adsorbate("Ar", 120.0, 3.4, {"O": None}, 150.7, 4_863_000.0, 0.0)
@@ -163,7 +169,7 @@ def test_selectivity_of_ideal_gases_is_one():
     assert ratio.error < 0.1 and agrees(ratio.value, ratio.error, 1.0)
     inverse = a.selectivity(1, 0, [0.75, 0.25])
     assert inverse.value == pytest.approx(1 / ratio.value)
-    with pytest.raises(ValueError, match="no species 2"):
+    with pytest.raises(ValueError, match="species must be from 0 to 1, got 2"):
         a.selectivity(0, 2)
 
 

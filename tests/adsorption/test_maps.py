@@ -80,7 +80,7 @@ def test_structures_that_cannot_be_written_are_refused(tmp_path):
     a = make("plj", 1, systems=2)
     with pytest.raises(ValueError, match=r"the suffix must be \.cif or \.pdb"):
         write_structure(tmp_path / "s.xyz", a)
-    with pytest.raises(IndexError, match="no system 2, only 2"):
+    with pytest.raises(ValueError, match="system must be from 0 to 1, got 2"):
         write_structure(tmp_path / "s.cif", a, 2)
     large = make("plj", 1, systems=1, cells=(28, 28, 28))
     with pytest.raises(ValueError, match="more than a PDB file can have"):

@@ -126,6 +126,13 @@ def test_atoms_without_interaction_have_no_surface():
                         samples=10).per_cell.value == pytest.approx(4 * 4 * math.pi)  # fmt: skip
 
 
+def test_pores_of_a_framework_by_its_name():
+    mfi = read_framework("MFI")
+    area = surface_area("MFI", TRAPPE_ZEO, samples=10)
+    assert area == surface_area(mfi, TRAPPE_ZEO, samples=10)
+    assert pore_volume("MFI", 0.3) == pore_volume(mfi, 0.3)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -126,11 +126,10 @@ def test_records_have_the_same_weight_after_a_longer_run(tmp_path, constant):
     assert longer[0, 1] == pytest.approx(shorter[first : first + joined, 1].mean(), rel=1e-7)
 
 
-def test_a_resumed_run_refuses_a_file_to_start_from(finished, tmp_path, capsys):
-    """It would be ignored, but the summary would name it."""
-    start = ["--input", finished / "trajectory.gsd"]
-    assert disks("--resume", "--output", finished, *start) == 2
-    assert "has no --input, which is the start of a new run" in capsys.readouterr().err
+@pytest.mark.parametrize("option, value", [("--input", "trajectory.gsd"), ("--pressure", 9)])
+def test_a_resumed_run_refuses_another_start_or_ensemble(finished, option, value, capsys):
+    assert disks("--resume", "--output", finished, option, value) == 2
+    assert f"has no {option}, which needs a new run" in capsys.readouterr().err
     assert summary_of(finished)["input"] is None
 
 

@@ -330,7 +330,7 @@ def test_a_loop_is_for_new_runs_only(tmp_path, capsys):
     for option in ("--loop", "--free-energy"):
         command = ["coexistence", "--resume", option, str(path), "--output", str(folder)]
         assert run(command) == 2
-        assert f"has no {option}, which is the start of a new run" in capsys.readouterr().err
+        assert f"has no {option}, which needs a new run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

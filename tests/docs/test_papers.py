@@ -80,6 +80,23 @@ def test_the_overview_counts_the_entries_by_state_and_links_the_incomplete_ones(
     assert "- A paper, in part: [Table 8](#table-8-a-pressure)\n" in text
 
 
+def test_columns_make_a_table_of_sizes_or_parts_of_the_quantity(folder):
+    rows = [
+        {**row([2.0, 0.1], [1.9, 0.0]), "quantity": "P* at 0.7", "size": "1,024 disks"},
+        {**row([3.0, 0.1], None), "quantity": "P* at 0.7", "size": "64 disks"},
+        {**row([4.0, 0.1], None), "quantity": "P* at 0.8", "size": "64 disks"},
+        {**row([5.0, 0.1], None), "quantity": "P* at 0.8", "size": "64 disks", "length": "8"},
+    ]
+    (folder / "table_9.json").write_text(json.dumps(run(rows, 20)))
+    sizes = papers.section("a", {**ENTRY, "columns": ["size"]})
+    assert "| | 64 disks | 1,024 disks |" in sizes and sizes.endswith(" Length: 9; 8.\n")
+    assert "| P* at 0.7 | 3.0(1) | 2.0(1) [1.9, +1.0] |" in sizes
+    assert "| P* at 0.8 | 4.0(1) |  |\n| P* at 0.8, 8 | 5.0(1) |  |" in sizes
+    parts = papers.section("a", {**ENTRY, "columns": ["(at .*)"]})
+    assert "| P* | 2.0(1) [1.9, +1.0] | 4.0(1) |" in parts and "Size: 1,024 disks; 64" in parts
+    assert "| P*, 64 disks | 3.0(1) |  |\n| P*, 8 |  | 5.0(1) |" in parts
+
+
 def test_a_row_that_several_parts_repeat_is_shown_once(folder):
     reference, other = row([2.0, 0.1], None), row([3.0, 0.1], None)
     parts = {"first": run([reference], 20), "second": run([reference, other], 20)}

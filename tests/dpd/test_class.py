@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
 import pickle
 import signal
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -41,6 +43,14 @@ def test_the_folder_of_temporary_files_may_have_any_name(name, tmp_path, monkeyp
     fluid.run(3)
     assert len(fluid.records) == 3
     assert not any((tmp_path / name).iterdir())  # nothing is left, also after a kill
+
+
+def test_a_fluid_closes_its_files():
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        small().run(10)
+        gc.collect()
+    assert not [str(each.message) for each in found if each.category is ResourceWarning]
 
 
 def test_benchmarks_take_any_name_of_a_folder(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
@@ -108,6 +109,21 @@ def test_what_is_no_pair_and_no_box_is_named():
         Salt.of(8, (1, -1), 4.0)
     with pytest.raises(ValueError, match=r"box must be three edges \(Lx, Ly, Lz\), got 50"):
         Electrolyte.random(Salt.of(8, (1, -1), (4.0, 4.0)), 50.0, seed=1)
+    with pytest.raises(TypeError, match=r"salt must be a manymove\.Salt, got 8"):
+        Electrolyte.random(8, (50.0, 50.0, 50.0), seed=1)
+    with pytest.raises(TypeError, match=r"ions must be a manymove\.Ions, got 8"):
+        Electrolyte(np.zeros((8, 3)), (50.0, 50.0, 50.0), 8, seed=1)
+
+
+@pytest.mark.parametrize("length", [0.0, -3.0, math.inf])
+def test_a_density_needs_positive_lengths_and_concentrations(length):
+    salt = Salt.of(8, (1, -1), (4.0, 4.0))
+    with pytest.raises(ValueError, match="debye_length must be positive and finite"):
+        salt.density(length, 7.0)
+    with pytest.raises(ValueError, match="bjerrum_length must be positive and finite"):
+        salt.density(10.0, length)
+    with pytest.raises(ValueError, match="concentration must be positive and finite"):
+        salt.density_at(length)
 
 
 def test_starts_reach_a_packing_fraction_of_a_half():
@@ -250,6 +266,9 @@ def test_nothing_sampled_is_an_error():
     ions.sample_pair_correlations(5, bin_width=1.0)
     with pytest.raises(RuntimeError, match="run longer"):
         _ = ions.pair_correlations
+    ions.run(10)
+    with pytest.raises(ValueError, match="there are no species 0 and 5: the pairs are"):
+        ions.pair_correlations.of(0, 5)
 
 
 def test_a_sample_does_not_copy_the_earlier_ones():

@@ -94,6 +94,21 @@ def test_what_has_no_solution_is_refused():
         hypernetted_chain(DENSITIES, BARE, DIAMETER, 20 * BJERRUM, points_per_diameter=8)
 
 
+@pytest.mark.parametrize(
+    ("densities", "valences", "diameter", "message"),
+    [
+        ([0.1], [1.0, -1.0], 4.0, "densities must be two positive numbers"),
+        ([0.1, -0.1], [1.0, 1.0], 4.0, "densities must be two positive numbers"),
+        ([math.nan, 0.1], [1.0, -1.0], 4.0, "densities must be two positive numbers"),
+        ([0.1, 0.1], [1.0, 1.0], 4.0, "valences must be two numbers of neutral species"),
+        ([0.1, 0.1], [1.0, -1.0], 0.0, "diameter must be positive and finite"),
+    ],
+)
+def test_a_mixture_without_an_integral_equation_is_refused(densities, valences, diameter, message):
+    with pytest.raises(ValueError, match=message):
+        hypernetted_chain(densities, valences, diameter, BJERRUM)
+
+
 @pytest.mark.parametrize("offset", [0.0, 1e-4])
 def test_parameters_come_back(offset):
     found, known = dressed_ions(measured(offset=offset), BJERRUM), solution().screening()

@@ -85,8 +85,10 @@ def test_crystals_that_do_not_exist_are_refused(kind, N, packing_fraction, messa
 
 
 def test_a_crystal_needs_a_diameter():
-    with pytest.raises(ValueError, match=r"diameter must be positive, got -1\.0"):
+    with pytest.raises(ValueError, match=r"diameter must be positive and finite, got -1\.0"):
         fcc_packing(256, 0.5, diameter=-1.0)
+    with pytest.raises(TypeError, match="diameter must be a number"):
+        fcc_packing(256, 0.5, diameter=np.ones(256))
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,8 @@ def test_errors():
     ):
         with pytest.raises(ValueError, match=message):
             WidomInsertions(**{"seed": 1, **given})
+    with pytest.raises(TypeError, match="particles must be HardDisks or HardSpheres, got 3"):
+        WidomInsertions(10, seed=1)(3)
     with pytest.raises(TypeError, match=r"type must be an integer, got 0\.5"):
         WidomInsertions(seed=1, type=0.5)
     with pytest.raises(ValueError, match="type is for a Mixture of types"):

@@ -80,11 +80,19 @@ def test_random_packing_is_disordered_and_even():
         ({"N": 10, "packing_fraction": 0.73}, "go up to 0.72"),
         (
             {"N": 10, "packing_fraction": 0.5, "diameter": -1.0},
-            "diameter must be positive, got -1.0",
+            "diameter must be positive and finite, got -1.0",
         ),
         (
             {"N": 10, "packing_fraction": 0.5, "aspect_ratios": (1.0, 0.0)},
             "aspect_ratios must be positive",
+        ),
+        (
+            {"N": 10, "packing_fraction": 0.5, "aspect_ratios": (0.0, 1.0)},
+            r"aspect_ratios must be positive and finite, got 0\.0",
+        ),
+        (
+            {"N": 10, "packing_fraction": 0.5, "aspect_ratios": (1.0, 1.0, 1.0)},
+            "aspect_ratios must be 2 numbers",
         ),
         ({"N": 10, "packing_fraction": 0.5, "aspect_ratios": (1.0, 100.0)}, "narrower than a disk"),
         # the densest packing of three disks in a square torus has 3 pi (2 - sqrt 3) / 4 = 0.631

@@ -158,7 +158,8 @@ def test_random_packings_are_not_crystals():
         ({"packing_fraction": 0.0}, "must be positive"),
         ({"N": 0}, "N must be at least 1, got 0"),
         ({"diameters": [1.0, 2.0]}, "N is 100, but there are sizes of 2 particles"),
-        ({"aspect_ratios": (1, 1, -1)}, "ratios .* must be positive"),
+        ({"aspect_ratios": (1, 1, -1)}, r"aspect_ratios must be positive and finite, got -1\.0"),
+        ({"aspect_ratios": (1, 1)}, r"aspect_ratios must be 3 numbers, got \(1, 1\)"),
         ({"N": 3, "packing_fraction": 0.55}, "box too small"),
     ],
 )
@@ -282,3 +283,7 @@ def test_tuning_adopts_the_fastest_setting(starts, name):
     small, large = sorted(tried, key=lambda t: t.max_displacement)[:: len(tried) - 1]
     assert small.acceptance > large.acceptance
     assert particles.mixed == starts[name].mixed
+    with pytest.raises(ValueError, match=r"moves_per_cell must be positive .*, got 0"):
+        particles.tune((0.1,), (0,), sweeps=400)
+    with pytest.raises(ValueError, match=r"max_displacements must be positive .*, got -0\.1"):
+        particles.tune((-0.1,), (4,), sweeps=400)

@@ -113,11 +113,28 @@ def test_what_is_no_frame_of_disks_is_refused(tmp_path, changes, message):
         read_frame(path)
 
 
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"positions": np.full((1, 2), np.nan)}, ValueError, "positions must be finite"),
+        ({"step": -1}, ValueError, r"step must be in \[0, 2\*\*64\), got -1"),
+        ({"step": 1.5}, TypeError, "step must be an integer, got 1.5"),
+        ({"box": (5.0, -5.0)}, ValueError, "box must be two or three positive edges"),
+        ({"box": (5.0, 5.0, 5.0, 0.0)}, ValueError, "box must be two or three positive edges"),
+    ],
+)
+def test_frames_that_no_program_can_read_are_not_written(given, error, message):
+    with pytest.raises(error, match=message):
+        make_frame(**{"positions": np.zeros((1, 2)), "box": (5.0, 5.0), "step": 1, **given})
+
+
 def test_missing_files_and_frames_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_frame(tmp_path / "none.gsd")
+    with pytest.raises(TypeError, match="frame must be an integer, got 'last'"):
+        read_frame(write(tmp_path / "a.gsd", frame()), "last")
     with pytest.raises(ValueError, match="no frame 3, the file has 1"):
-        read_frame(write(tmp_path / "a.gsd", frame()), 3)
+        read_frame(tmp_path / "a.gsd", 3)
     (tmp_path / "b.gsd").write_text("not a GSD file")
     with pytest.raises(ValueError, match="not a readable GSD file"):
         read_frame(tmp_path / "b.gsd")

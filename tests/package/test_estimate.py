@@ -61,6 +61,14 @@ def test_comparison_is_by_value_and_equality_by_both():
         _ = A < "1"
 
 
+def test_values_are_floats_and_errors_are_not_negative():
+    exact = Estimate(2, np.float32(0.5))
+    assert type(float(exact)) is float and exact < 3 and 1 / exact == Estimate(0.5, 0.125)
+    assert json.dumps(exact, default=Estimate.to_dict).startswith('{"value": 2.0, "error": 0.5')
+    with pytest.raises(ValueError, match=r"error must not be negative, got -0\.1"):
+        Estimate(1.0, -0.1)
+
+
 def test_an_estimate_is_a_number_a_pair_and_json():
     value, error = A
     assert (value, error) == (9.2004, 0.008) and float(A) == 9.2004
@@ -68,7 +76,7 @@ def test_an_estimate_is_a_number_a_pair_and_json():
     assert np.array([A, B], float).tolist() == [9.2004, 2.0]
     text = json.dumps({"P": A, "Q": Estimate(1.5, math.nan)}, default=Estimate.to_dict)
     again = {name: Estimate(**found) for name, found in json.loads(text).items()}
-    assert again["P"] == A and again["Q"].error is None
+    assert again["P"] == A and math.isnan(again["Q"].error)
     assert pickle.loads(pickle.dumps(A)) == A
 
 

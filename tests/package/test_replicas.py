@@ -264,6 +264,11 @@ def test_an_error_of_one_replica_is_that_of_all():
         ),
         ({"make": object}, TypeError, "replica 0: make must be a function .*<class 'object'>"),
         (
+            {"make": lambda seed, **place: disks(seed=1, **place)},
+            ValueError,
+            "replica 0: make must use its seed, 5",
+        ),
+        (
             {"make": lambda **place: 7},
             TypeError,
             "make must return a simulation of manymove, got 7",

@@ -10,14 +10,18 @@ record. The reason of an entry without a script says why nothing can be measured
 with these states. The comparisons of a record are its rows (`manymove.script.compared`). Several
 entries may share one record, whose rows name their entry as `item`.
 `python tests/support/papers.py` ends with an error if the page differs, and `--write` writes it.
-`--add RECORD NAME SUMMARY` keeps the summary of a run as a part of a record.
+`--add RECORD NAME SUMMARY` keeps the summary of a run as a part of a record. `columns` of an entry
+makes a table with several columns of results (see `crossed`).
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 import sys
+from collections.abc import Iterable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +37,9 @@ FOLDERS = ("mpmc", "dpd", "brush", "wrmc")
 NEEDS_A_NOTE = 3  # joint errors
 HEAD = """# The four papers
 
-This page compares each table and figure of the four papers with results of this package. The scripts are in [examples/papers](../examples/papers/README.md), and the record of a run is beside its script. Errors in parentheses are standard errors of the last digits. The column "joint errors" has the difference (ours − published) divided by the square root of the sum of both squared errors.
+This page compares each table and figure of the four papers with results of this package. The scripts are in [examples/papers](../examples/papers/README.md), and the record of a run is beside its script. Errors in parentheses are standard errors of the last digits. The column "joint errors" has the difference (ours − published) divided by the square root of the sum of both squared errors. In a table with a column for each size or parameter, a cell has our value, and in brackets the published value and the joint errors.
 """  # noqa: E501
-STATES = """The entries of a paper are its tables and figures, and those sections and equations that have numbers. An entry is measured in part if runs are missing, which the entry then names. The columns "size" and "length" of an entry show how large its runs are. Drawings, pictures and lists of hardware are entries without numbers.
+STATES = """The entries of a paper are its tables and figures, and those sections and equations that have numbers. An entry is measured in part if runs are missing, which the entry then names. The columns "size" and "length" of an entry, or the text below its table, show how large its runs are. Drawings, pictures and lists of hardware are entries without numbers.
 
 | paper | measured | in part | not measured yet | without numbers |
 |---|---|---|---|---|
@@ -58,14 +62,77 @@ def joint(ours: list[float | None], published: list[float | None] | None) -> flo
     return (ours[0] - published[0]) / error if published and error else None
 
 
+def far_from(row: dict[str, Any]) -> str:
+    far = joint(row["ours"], row["published"])
+    return "" if far is None else f"{far:+.1f}".replace("-", "−")
+
+
+def crossed(rows: list[dict[str, Any]], columns: list[str]) -> tuple[str, str]:
+    """A table with a column for each value of `columns`, which are "size", "length", or patterns
+    whose group is a part of the quantity or of the size, and the other sizes and lengths.
+    """
+    cells: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in map(dict, rows):
+        labels = []
+        for each in columns:
+            of, found = each, re.match("(.*)", row.get(each, ""))
+            if each not in row:
+                tried = ((of, re.search(each, row[of])) for of in ("quantity", "size"))
+                of, found = next(filter(itemgetter(1), tried), ("", None))
+            if found:
+                labels.append(found[1])
+                row[of] = row[of].replace(found[0], "", 1).strip(" ,:")
+        quantity, column = row["quantity"], ", ".join(labels) or "ours"
+        while other := cells.get((quantity, column)):
+            more = next(row[of] for of in ("size", "length") if row[of] != other[of])
+            quantity += f", {more}"
+        cells[quantity, column] = row
+    heads = in_order(dict.fromkeys(column for _, column in cells))
+    lines = [f"| | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
+    for quantity in dict.fromkeys(quantity for quantity, _ in cells):
+        found = (cell(cells.get((quantity, column))) for column in heads)
+        lines.append(f"| {quantity} | {' | '.join(found)} |")
+    left = [(of, extent([row[of] for row in cells.values()])) for of in ("size", "length")]
+    return "\n".join(lines), " ".join(f"{of.capitalize()}: {text}." for of, text in left if text)
+
+
+def cell(row: dict[str, Any] | None) -> str:
+    """Our value, and in brackets the published value and the joint errors."""
+    if row is None:
+        return ""
+    known = [number(row["published"]), far_from(row)]
+    known = [text for text in known if text not in ("", "–")]
+    return number(row["ours"]) + (f" [{', '.join(known)}]" if known else "")
+
+
+def in_order(labels: Iterable[str]) -> list[str]:
+    """The labels by their numbers if they differ in nothing else."""
+    found = list(labels)
+    if len({re.sub(r"[\d.,]+", "", label) for label in found}) > 1:
+        return found
+    return sorted(
+        found, key=lambda s: [int(n.replace(",", "")) for n in re.findall(r"\d[\d,]*", s)]
+    )
+
+
+def extent(values: list[str]) -> str:
+    """The values, or the smallest and the largest one if many numbers have one unit."""
+    different = [value for value in dict.fromkeys(values) if value]
+    units = {value.rsplit(" ", 1)[-1] for value in different}
+    plain = all(re.fullmatch(r"[\d,]+( and [\d,]+)* \w+", value) for value in different)
+    if len(different) <= 4 or len(units) > 1 or not plain:
+        return "; ".join(different)
+    numbers = [
+        int(n.replace(",", "")) for value in different for n in re.findall(r"\d[\d,]*", value)
+    ]
+    return f"{min(numbers):,} to {max(numbers):,} {units.pop()}"
+
+
 def table(rows: list[dict[str, Any]]) -> str:
     lines = ["| | published | ours | joint errors | size | length |", "|---|---|---|---|---|---|"]
     for row in rows:
-        ours, published = row["ours"], row["published"]
-        far = joint(ours, published)
-        cells = [row["quantity"], number(published), number(ours),
-                 "" if far is None else f"{far:+.1f}".replace("-", "−"), row["size"],
-                 row["length"]]  # fmt: skip
+        cells = [row["quantity"], number(row["published"]), number(row["ours"]), far_from(row),
+                 row["size"], row["length"]]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -120,8 +187,6 @@ def heading(entry: dict[str, Any]) -> str:
 def section(folder: str, entry: dict[str, Any]) -> str:
     """What the page says about a table or figure."""
     text = f"### {heading(entry)}\n\n"
-    if "script" not in entry:
-        return text + entry["reason"] + "\n"
     script = PAPERS / folder / entry["script"]
     file = record_of(folder, entry)
     command = f"python {script.relative_to(ROOT)} {entry.get('options', '')}".strip()
@@ -134,9 +199,12 @@ def section(folder: str, entry: dict[str, Any]) -> str:
         rows = [row for row in rows if row.get("item", entry["item"]) == entry["item"]]
         # Parts of a record may repeat a reference.
         rows = [row for k, row in enumerate(rows) if row not in rows[:k]]
-        text += f"{table(rows)}\n\n" if rows else ""
+        crosses = "columns" in entry
+        shown, sizes = crossed(rows, entry["columns"]) if crosses else (table(rows), "")
+        text += f"{shown}\n\n" if rows else ""
         machines = dict.fromkeys(where(part) for part in parts.values())
-        said.insert(0, f"[Record](../{file.relative_to(ROOT)}): {'; '.join(machines)}.")
+        made = f"[Record](../{file.relative_to(ROOT)}): {'; '.join(machines)}."
+        said = [made, *([sizes] if sizes else []), *said]
         far = [joint(row["ours"], row["published"]) or 0 for row in rows]
         if "note" not in entry and max(map(abs, far), default=0) > NEEDS_A_NOTE:
             raise ValueError(f"{script}: a row differs by {max(far, key=abs):.1f} errors, no note")
@@ -161,7 +229,10 @@ def page() -> str:
     parts = [HEAD, overview(papers)]
     for folder, contents in papers.items():
         parts.append(f"## {contents['title']}\n\n{contents['paper']}\n")
-        parts += [section(folder, entry) for entry in contents["items"]]
+        parts += [section(folder, entry) for entry in contents["items"] if "script" in entry]
+        without = [f"- {heading(entry)}. {entry['reason']}" for entry in contents["items"]
+                   if "script" not in entry]  # fmt: skip
+        parts.append("\n".join(["### Entries without numbers\n", *without]) + "\n")
     return "\n".join(parts)
 
 

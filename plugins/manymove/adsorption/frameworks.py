@@ -54,6 +54,12 @@ class Framework:
     def __post_init__(self) -> None:
         if len(self.fractional) == 0:
             raise ValueError(f"framework {self.name} has no atoms")
+        sizes = (*self.cell, *self.tilt, self.mass)
+        if len(sizes) != 7 or not all(map(math.isfinite, sizes)) or min(*self.cell, self.mass) <= 0:
+            raise ValueError(
+                f"framework {self.name}: cell and mass must be positive, and tilt three numbers, "
+                f"got {self.cell}, {self.mass} and {self.tilt}"
+            )
         if self.fractional.shape != (len(self.elements), 3):
             raise ValueError(
                 f"framework {self.name}: fractional has shape {self.fractional.shape}, "

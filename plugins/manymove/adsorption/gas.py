@@ -103,6 +103,12 @@ class GasPhase:
         mole_fractions: Sequence[float] | None = None,
         interactions: Mapping[tuple[str, str], float] | None = None,
     ) -> None:
+        if (
+            not isinstance(gases, Sequence)
+            or not gases
+            or not all(isinstance(g, Gas) for g in gases)
+        ):
+            raise TypeError(f"gases must be a list of Adsorbate, Molecule or Chain, got {gases!r}")
         if not (_LOWEST <= pressure <= _HIGHEST and 0 < temperature < math.inf):
             names = ", ".join(gas.name for gas in gases)
             raise ValueError(

@@ -113,8 +113,7 @@ class Loadings:
         """
         means = self._loadings_of_systems
         for index in (first, second):
-            if not 0 <= index < len(means):
-                raise ValueError(f"there is no species {index}, only {len(means)}")
+            arguments.index("species", index, len(means))
         x = fractions_of(mole_fractions, len(means))
         a, b = means[first], means[second]
         return ratio(a, b) * (x[second] / x[first])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from manymove import arguments
 from manymove.adsorption.frameworks import Framework
 
 STEPS_TO_PLACES = 100  # after which the molecules tell whether the energy grid is too coarse
@@ -113,6 +114,9 @@ class Places:
         turns[~present] = np.nan
         return turns
 
+    def _index_of_species(self, species: int) -> int:
+        return arguments.index("species", species, len(self.capacity))
+
     def site_positions(self, species: int = 0) -> np.ndarray:
         """Positions of all sites of a species in angstrom, float64 (systems, molecules, sites, 3);
         molecules are whole, and NaN for unused slots of open systems.
@@ -120,6 +124,7 @@ class Places:
         Args:
             species: index of the adsorbate.
         """
+        species = self._index_of_species(species)
         ends = [0, *np.cumsum(self.capacity)]
         part = slice(ends[species], ends[species + 1])
         centers = self.positions[:, part]
@@ -145,9 +150,10 @@ class Places:
             center of the box, float32 (molecules, 3).
 
         Raises:
-            IndexError: there is no such system or species.
+            ValueError: there is no such system or species.
         """
-        first = sum(self.capacity[:species])
+        arguments.index("system", system, self.systems)
+        first = sum(self.capacity[: self._index_of_species(species)])
         count = self.counts[system, species]
         centers = self.positions[system, first : first + count] - self.edges.sum(axis=0) / 2
         return self.edges.T.copy(), centers.astype(np.float32)
@@ -158,7 +164,7 @@ class Places:
         Args:
             species: index of the adsorbate.
         """
-        name = self._about["adsorbates"][species]
+        name = self._about["adsorbates"][self._index_of_species(species)]
         if not self._rigid:
             return [name], [0.0]
         types = [t for t, _ in self._rigid["bodies"][species]]

@@ -14,7 +14,7 @@ from manymove import _core, arguments
 from manymove.adsorption.force_field import ForceField, names_of
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.gas import AVOGADRO
-from manymove.adsorption.input import arguments_of
+from manymove.adsorption.input import arguments_of, given_framework
 from manymove.adsorption.molecule_files import Species
 from manymove.adsorption.molecules import HELIUM, Molecule
 from manymove.adsorption.places import STEPS_TO_PLACES
@@ -111,13 +111,14 @@ def density_of(framework: Framework) -> float:
     return framework.mass / AVOGADRO / (volume_of(framework) * 1e-24)
 
 
-def pore_volume(framework: Framework, void_fraction: Estimate | float) -> Estimate:
+def pore_volume(framework: Framework | str, void_fraction: Estimate | float) -> Estimate:
     """Volume of the pores in cm^3 per gram of framework.
 
     Args:
-        framework: the framework.
+        framework: the framework, its name, or the path of a CIF file.
         void_fraction: share of its volume (see `helium_void_fraction`).
     """
+    framework = given_framework(framework)
     unit = volume_of(framework) * 1e-24 * AVOGADRO / framework.mass
     return Estimate(unit, 0.0) * void_fraction
 
@@ -143,7 +144,7 @@ class SurfaceArea:
 
 
 def surface_area(
-    framework: Framework,
+    framework: Framework | str,
     diameters: ForceField | Mapping[str, float],
     *,
     probe: float = NITROGEN,
@@ -158,7 +159,7 @@ def surface_area(
     probe cannot enter from outside count as well. Atoms without diameter are left out.
 
     Args:
-        framework: the framework.
+        framework: the framework, its name, or the path of a CIF file.
         diameters: diameter of the atoms in angstrom by label or element, or a force field, whose
             sigma is taken.
         probe: diameter of the probe in angstrom (default nitrogen).
@@ -172,6 +173,7 @@ def surface_area(
         ValueError: a diameter is missing or not positive, or the probe or the number of points is
             out of range.
     """
+    framework = given_framework(framework)
     arguments.count("samples", samples, most=10**7)
     seed = arguments.uint64("seed", seed)
     if not 0 <= probe < math.inf:

@@ -556,8 +556,7 @@ class Adsorption(Places, Equilibration):
                 system.
             TypeError: `every` is not an integer.
         """
-        if not 0 <= arguments.integer("system", system) < self.systems:
-            raise ParameterError("system", f"must be from 0 to {self.systems - 1}, got {system}")
+        arguments.index("system", system, self.systems)
         self._write_gsd(path, every, overwrite, lambda a: a._frame(system))
 
     def _frame(self, system: int = 0) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manymove import files
+from manymove import arguments, files
 from manymove.optional import need
 
 if TYPE_CHECKING:
@@ -39,16 +39,15 @@ def write_structure(path: str | os.PathLike[str], adsorption: Adsorption, system
 
     Raises:
         ImportError: gemmi is not installed.
-        IndexError: there is no such system.
         OSError: the file cannot be written.
-        ValueError: the suffix is another one, or there are too many atoms for a PDB file.
+        ValueError: the suffix is another one, there is no such system, or there are too many atoms
+            for a PDB file.
     """
     path = Path(path)
     need("gemmi", "a file of a structure")
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: the suffix must be .cif or .pdb")
-    if not 0 <= system < adsorption.systems:
-        raise IndexError(f"there is no system {system}, only {adsorption.systems}")
+    arguments.index("system", system, adsorption.systems)
     atoms = _atoms(adsorption, system)
     if path.suffix == ".pdb":
         check_pdb(path, len(atoms))

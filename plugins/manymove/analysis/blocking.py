@@ -109,6 +109,7 @@ def drift(runs: Sequence[np.ndarray]) -> Estimate:
         the drift, with its error by blocking each half; NaN for fewer than four records. Beyond
         three errors the runs were not at equilibrium.
     """
+    runs = [np.asarray(records, dtype=np.float64) for records in runs]
     if min((records.size for records in runs), default=0) < 4:
         return Estimate(math.nan, math.nan)
     halves = [(records[: records.size // 2], records[records.size // 2 :]) for records in runs]

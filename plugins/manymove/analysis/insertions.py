@@ -69,6 +69,8 @@ class WidomInsertions:
                 simulation was recorded before.
             ValueError: the particles are a mixture, and neither `diameter` nor `type` fits it.
         """
+        if not hasattr(particles, "pinned"):
+            raise TypeError(f"particles must be HardDisks or HardSpheres, got {particles!r}")
         for name, found in (
             ("external fields", particles.fields),
             ("steps", particles.steps),

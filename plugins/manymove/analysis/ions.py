@@ -92,11 +92,21 @@ class Salt:
         Args:
             debye_length: bare Debye length in angstrom.
             bjerrum_length: Bjerrum length in angstrom.
+
+        Raises:
+            ValueError: a length is not positive.
         """
+        arguments.positive_and_finite("debye_length", debye_length)
+        arguments.positive_and_finite("bjerrum_length", bjerrum_length)
         return 1 / (4 * math.pi * bjerrum_length * self.mean_square_valence * debye_length**2)
 
     def density_at(self, concentration: float) -> float:
-        """Number of ions per cubic angstrom at a concentration of formula units in mol/l."""
+        """Number of ions per cubic angstrom at a concentration of formula units in mol/l.
+
+        Raises:
+            ValueError: the concentration is not positive.
+        """
+        arguments.positive_and_finite("concentration", concentration)
         units = math.gcd(*self.counts)
         return concentration * AVOGADRO_PER_LITER * sum(self.counts) / units
 

@@ -43,6 +43,13 @@ class Estimate:
     error: float
     converged: bool = field(default=True, compare=False)
 
+    def __post_init__(self) -> None:
+        error = math.nan if self.error is None else float(self.error)  # None is from a JSON file
+        object.__setattr__(self, "value", float(self.value))
+        object.__setattr__(self, "error", error)
+        if self.error < 0:
+            raise ValueError(f"error must not be negative, got {self.error}")
+
     def __float__(self) -> float:
         return self.value
 

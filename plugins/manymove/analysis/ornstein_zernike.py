@@ -19,7 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from manymove import arguments
 from manymove.analysis.ions import debye_length
+from manymove.errors import ParameterError
 
 _PAIRS = ((0, 0), (0, 1), (1, 1))
 _TOLERANCE = 1e-9  # of h - c, which is of order 1
@@ -142,6 +144,14 @@ def hypernetted_chain(
     Raises:
         ValueError: the iteration does not converge (outside the range of the closure).
     """
+    if np.shape(densities) != (2,) or not np.isfinite(densities).all() or min(densities) <= 0:
+        raise ParameterError("densities", f"must be two positive numbers, got {densities}")
+    if np.shape(valences) != (2,) or not abs(np.dot(densities, valences)) <= 1e-9 * max(densities):
+        raise ParameterError("valences", f"must be two numbers of neutral species, got {valences}")
+    arguments.positive_and_finite("diameter", diameter)
+    arguments.positive_and_finite("bjerrum_length", bjerrum_length)
+    arguments.count("points_per_diameter", points_per_diameter)
+    arguments.positive_and_finite("extent", extent)
     spacing = diameter / points_per_diameter
     bare = debye_length(densities, valences, bjerrum_length)
     grid = _Grid(spacing, _points(extent * bare / spacing), densities, valences, bjerrum_length)

@@ -53,7 +53,10 @@ class PairCorrelations:
         Raises:
             ValueError: there is no such species.
         """
-        return self.g[self.pairs.index((min(a, b), max(a, b)))]
+        pair = (min(a, b), max(a, b))
+        if pair not in self.pairs:
+            raise ValueError(f"there are no species {a} and {b}: the pairs are {self.pairs}")
+        return self.g[self.pairs.index(pair)]
 
     @property
     def errors(self) -> np.ndarray:

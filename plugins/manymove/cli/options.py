@@ -383,6 +383,7 @@ def gathered(names: dict[str, Any]) -> dict[str, Any]:
 
 _OF_A_SESSION = ("context", "output", "resume", "overwrite", "quiet")
 _STARTS = ("input", "free_energy", "loop")
+_ENSEMBLES = ("isotherm", "pressure", "fugacity", "walls", "fields", "gravity", "springs")
 _PATHS = (*_STARTS, "fields", "force_field")
 _DERIVED = ("--checkpoint-steps",)  # stored with the options, but none of them
 
@@ -418,8 +419,8 @@ def _continued(options: dict[str, Any], changeable: list[str]) -> dict[str, Any]
         held = parameters[flag].process_value(context, held if several else _typed(held))
         asked = options[name]
         given = context.get_parameter_source(name).name == "COMMANDLINE"
-        if given and held is None and name in _STARTS:  # the run has not begun from a file
-            raise ValueError(f"--resume: {path} has no {flag}, which is the start of a new run")
+        if given and held is None and name in (*_STARTS, *_ENSEMBLES):
+            raise ValueError(f"--resume: {path} has no {flag}, which needs a new run")
         if given and (name in changeable or held is None):
             continue
         if given and str(held) != str(asked):

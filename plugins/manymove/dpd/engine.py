@@ -10,6 +10,7 @@ import re
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Set
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -118,6 +119,8 @@ class Engine:
         # that a forked process has nothing to remove.
         self._records_file = tempfile.TemporaryFile()
         self._table = open(f"/proc/self/fd/{self._records_file.fileno()}")
+        for file in (self._table, self._records_file):
+            weakref.finalize(self, file.close)
         self._records = np.empty((0, 4))
         self._known: tuple[int, list[float]] | None = None  # a step and what was measured there
         self._is_charged = electrostatics is not None

@@ -195,14 +195,15 @@ class DPDFluid(Simulation):
 
     @classmethod
     def from_gsd(cls, path: PathLike, frame: int = -1, *, seed: int, **options: Any) -> DPDFluid:
-        """Create the particles of a frame of a GSD file, with their velocities unless all are zero.
+        """Create the particles of a frame of a GSD file, with their charges if there are any, and
+        with their velocities unless all are zero.
 
         Args:
             path: path of a file with the schema of HOOMD-blue.
             frame: index of the frame; negative numbers count from the end.
             seed: seed of the random forces, and of velocities that are drawn.
-            options: the other arguments of the class. With `electrostatics`, the particles have the
-                charges of the frame, without the rounding of the file in their sum.
+            options: the other arguments of the class. Charges of the frame have no rounding of the
+                file in their sum; `charges=None` leaves them out.
 
         Raises:
             FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class, or
@@ -215,7 +216,7 @@ class DPDFluid(Simulation):
             raise ValueError(f"{path}: all masses must be 1")
         if found.velocities.any():
             options = {"velocities": found.velocities, **options}
-        if options.get("electrostatics") is not None:
+        if found.charges.any() or options.get("electrostatics") is not None:
             options = {"charges": _neutral(found.charges), **options}
         return cls(found.positions, found.box, seed=seed, **options)
 

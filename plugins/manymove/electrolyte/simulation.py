@@ -157,6 +157,7 @@ class Electrolyte(Sampling, SharedSimulation):
         longest: Any = moves.long if moves else max_displacement
         eta = method.threads_per_particle if isinstance(method, Brush) else 0
         method = "brush" if isinstance(method, Brush) else method
+        group(Ions)("ions", ions)
         self._species, self._types = tuple(ions.species), ions.types
         if precision is None:
             precision = "double" if method in ("tree", "auto") else "mixed"
@@ -206,6 +207,8 @@ class Electrolyte(Sampling, SharedSimulation):
         Raises:
             ValueError: the density is too high, or an error of the class.
         """
+        if not isinstance(salt, Salt):
+            raise TypeError(f"salt must be a manymove.Salt, got {salt!r}")
         number, diameter = sum(salt.counts), max(s.diameter for s in salt.species)
         if isinstance(box, Sphere):
             positions = random_sphere(number, box.radius, diameter, seed)

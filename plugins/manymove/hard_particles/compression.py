@@ -31,7 +31,7 @@ _DENSE = 0.8
 
 
 def random_configuration(
-    make: Callable[..., Any],
+    make: type[Any],
     N: int,
     packing_fraction: float,
     given: Sizes,
@@ -66,17 +66,16 @@ def random_configuration(
         ValueError: an argument is out of range, or no packing was found.
         KeyboardInterrupt: `interrupted` returned True.
     """
-    D = len(shape)
+    D = make._DIMENSIONS
+    ratios = arguments.aspect_ratios(shape, D)
     check_random(D, arguments.number("packing_fraction", packing_fraction))
     seed = arguments.uint64("seed", seed)
     if arguments.integer("N", N) < 1:
         raise ParameterError("N", f"must be at least 1, got {N}")
     if given.count not in (None, N):
         raise ParameterError("N", f"is {N}, but there are sizes of {given.count} particles")
-    if not all(math.isfinite(ratio) and ratio > 0 for ratio in shape):
-        raise ValueError(f"the edges of the box have ratios {shape}; they must be positive")
     volume = float((given.of_each(N) ** D).sum()) * math.pi / (2 * D) / packing_fraction
-    box = tuple(ratio * (volume / math.prod(shape)) ** (1 / D) for ratio in shape)
+    box = tuple(ratio * (volume / math.prod(ratios)) ** (1 / D) for ratio in ratios)
     needed = 3 * given.largest()
     for axis, edge in zip("xyz", box, strict=False):
         if edge < needed:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from manymove import arguments
 from manymove.errors import ParameterError
 from manymove.hard_particles.packing import MAX_DISKS
 
@@ -103,10 +104,8 @@ def crystal(
     kind: str, N: int, packing_fraction: float, diameter: float = 1.0
 ) -> tuple[np.ndarray, Box3]:
     """The crystal "fcc", "hcp" or "bcc"; see `fcc_packing`."""
-    if not 1 <= N <= MAX_DISKS:
-        raise ParameterError("N", f"must be from 1 to {MAX_DISKS}, got {N}")
-    if not (math.isfinite(diameter) and diameter > 0):
-        raise ParameterError("diameter", f"must be positive, got {diameter}")
+    N = arguments.count("N", N, MAX_DISKS)
+    diameter = arguments.positive_and_finite("diameter", diameter)
     check_crystal(kind, packing_fraction)
     lattice = CRYSTALS[kind]
     counts = _cells(lattice, N)

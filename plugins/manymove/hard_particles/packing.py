@@ -66,9 +66,8 @@ def random_packing(
         KeyboardInterrupt: `interrupted` returned True.
     """
     _check(N, packing_fraction, diameter)
-    aspect_ratio = aspect_ratios[1] / aspect_ratios[0]
-    if not (math.isfinite(aspect_ratio) and aspect_ratio > 0):
-        raise ValueError(f"aspect_ratios must be positive, got {aspect_ratios}")
+    width, height = arguments.aspect_ratios(aspect_ratios, 2)
+    aspect_ratio = height / width
     check_density("random", packing_fraction)
     area = N * math.pi * diameter**2 / (4 * packing_fraction)
     box = (math.sqrt(area / aspect_ratio), math.sqrt(area * aspect_ratio))
@@ -189,12 +188,10 @@ def hexagonal_packing(
 
 
 def _check(N: int, packing_fraction: float, diameter: float) -> None:
-    if not 1 <= arguments.integer("N", N) <= MAX_DISKS:
-        raise ParameterError("N", f"must be from 1 to {MAX_DISKS}, got {N}")
+    arguments.count("N", N, MAX_DISKS)
     if not arguments.number("packing_fraction", packing_fraction) > 0:
         raise ParameterError("packing_fraction", f"must be positive, got {packing_fraction}")
-    if not 0 < arguments.number("diameter", diameter) < math.inf:
-        raise ParameterError("diameter", f"must be positive, got {diameter}")
+    arguments.positive_and_finite("diameter", diameter)
 
 
 def check_density(start: str, packing_fraction: float) -> None:

@@ -855,9 +855,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             raise RuntimeError("the volume changes: a profile needs a constant box")
         self._refuse_changing_diameter()
         D = self._DIMENSIONS
-        axis = D - 1 if axis is None else arguments.integer("axis", axis)
-        if not 0 <= axis < D:
-            raise ParameterError("axis", f"must be from 0 to {D - 1}, got {axis}")
+        axis = arguments.index("axis", D - 1 if axis is None else axis, D)
         if bins is None:
             bins = default_bins(self.box[axis], self.diameter)
         found = self._cycles_and_samples(every, record)

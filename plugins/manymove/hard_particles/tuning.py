@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from manymove import arguments
 from manymove.analysis.autocorrelation import autocorrelation_time
 
 
@@ -53,9 +54,12 @@ def tune(
     best: Tuning | None = None
     tried: list[Tuning] = []
     per_shift = particles.rounds * particles.moves_per_cell
-    displacements = [d * particles.diameter for d in max_displacements]
+    displacements = [
+        arguments.positive_and_finite("max_displacements", d) * particles.diameter
+        for d in max_displacements
+    ]
     settings = [(d, particles.moves_per_cell) for d in displacements]
-    counts = list(moves_per_cell)
+    counts = [arguments.count("moves_per_cell", n) for n in moves_per_cell]
     if not settings or not counts:
         raise ValueError("tune needs at least one displacement and one number of moves")
     if not 0 < sweeps < math.inf or (every is not None and not 0 < every <= sweeps / 10):

@@ -21,7 +21,7 @@ import gsd.hoomd
 import gsd.version
 import numpy as np
 
-from manymove import files
+from manymove import arguments, files
 
 _LOG = "manymove/"
 _BOX = "manymove/box"
@@ -135,6 +135,7 @@ def _read(path: str | os.PathLike[str], index: int) -> gsd.hoomd.Frame:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
+    arguments.integer("frame", index)
     try:
         with gsd.hoomd.open(str(path), "r") as trajectory:
             frames = len(trajectory)
@@ -320,17 +321,23 @@ def make_frame(
         log: numbers or arrays that are stored with the frame as `manymove/<name>`.
 
     Raises:
-        ValueError: positions have another shape.
+        ValueError: positions have another shape or are not finite, an edge is not positive, or the
+            step is negative.
+        TypeError: the step is not an integer.
     """
     positions = np.asarray(positions)
+    if len(box) not in (2, 3, 6) or not all(0 < edge < math.inf for edge in box[:3]):
+        raise ValueError(f"box must be two or three positive edges, or three with tilts, got {box}")
     tilts = tuple(box[3:]) or (0, 0, 0)
     edges = tuple(box[:3])
     dimensions = len(edges)
     if positions.ndim != 2 or positions.shape[1] != dimensions:
         raise ValueError(f"positions have shape {positions.shape}; it must be (N, {dimensions})")
+    if not np.isfinite(positions).all():
+        raise ValueError("positions must be finite")
     flat = 3 - dimensions
     frame = gsd.hoomd.Frame()
-    frame.configuration.step = step
+    frame.configuration.step = arguments.uint64("step", step)
     frame.configuration.dimensions = dimensions
     frame.configuration.box = [*edges, *([0] * flat), *tilts]
     frame.particles.N = len(positions)
