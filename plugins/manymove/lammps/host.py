@@ -94,7 +94,8 @@ def run(
     """Run LAMMPS with an input script, without output on the screen.
 
     Args:
-        script: path of the script, or its text, which is written to the file `in` of the folder.
+        script: a Path of the script, or a string with its text, which is written to the file `in`
+            of the folder.
         folder: folder in which LAMMPS runs.
         ranks: number of MPI processes.
         log: name of the log file; "none" for no file.
@@ -107,7 +108,7 @@ def run(
     words = [*command(ranks), "-log", log, "-screen", "none", "-nocite", "-in"]
     if isinstance(script, str):
         (Path(folder) / "in").write_text(script)
-    words.append("in" if isinstance(script, str) else str(script))
+    words.append("in" if isinstance(script, str) else str(script.absolute()))
     for name, value in variables.items():
         words += ["-var", name, *map(str, value if isinstance(value, list) else [value])]
     subprocess.run(words, cwd=folder, env=environment(), check=True)
