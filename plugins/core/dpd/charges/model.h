@@ -40,8 +40,8 @@ struct ChargeMesh {
   FftPlan plan[3];
   const Wave* twiddle[3];
   std::int64_t* charge;  // [z][y][x]
-  bool single;           // whether waves and fields are stored in single precision
-  // Waves, [z][y][pitch()]: of the first the charges; then of first and last the WaveFields; then
+  bool single;           // whether waves and fields are in single precision
+  // Waves, [z][y][pitch()]: of the first the charges; then of first and last potential and field along z; then
   // of all the fields along x, y and z, and on CPUs at last these fields at points of the mesh, in
   // rows of 2 pitch() reals.
   Wave* waves[3];
@@ -51,9 +51,12 @@ struct ChargeMesh {
   MM_HD int size() const { return points[0] * rows(); }
   // Waves along x: the others are the conjugates of these, because charges and fields are real.
   MM_HD int half() const { return points[0] / 2 + 1; }
-  // The length of a row of stored waves. A row has unused waves at its end, so that four lines of
-  // waves, the share of a block of a GPU, fill segments of 64 bytes.
-  MM_HD int pitch() const { return (half() + 3) / 4 * 4; }
+  // The length of a row of stored waves. A row has unused waves at its end, so that the lines of
+  // waves that are the share of a block of a GPU fill segments of 64 bytes.
+  MM_HD int pitch() const {
+    const int lines = single ? 8 : 4;
+    return (half() + lines - 1) / lines * lines;
+  }
   MM_HD Wave* row_of(int axis, int row) const {
     return waves[axis] + static_cast<std::int64_t>(row) * pitch();
   }
@@ -65,14 +68,6 @@ struct ChargeMesh {
     return reinterpret_cast<double*>(row_of(axis, row))[x];
   }
 };
-
-// What is left of a number that is stored between two transforms, or as a field.
-MM_HD double stored(const ChargeMesh& mesh, double value) {
-  return mesh.single ? static_cast<double>(static_cast<float>(value)) : value;
-}
-MM_HD Wave stored(const ChargeMesh& mesh, const Wave& wave) {
-  return {stored(mesh, wave.re), stored(mesh, wave.im)};
-}
 
 // Weights of the B-spline of an order at the points around a place: point[j] has weight[j].
 template <int order>
@@ -298,12 +293,10 @@ MM_HD void add_energy(double term, const double (&k)[3], double quarter, WaveSum
 }
 
 // The fields of one wave are E(k) = -i k G(k) rho(k) over the volume (Eq. 11 of the paper).
-// potential: the conjugate of -i G rho, so that a forward transform is the inverse one; along_z:
-// times k_z. k_x and k_y do not depend on z, so that they are factors for the transforms along y
-// (slope()) and need no transforms along z of their own.
-struct WaveFields {
-  Wave potential, along_z;
-};
+// The potential is the conjugate of -i G rho, so that a forward transform is the inverse one. The
+// field along z is the potential times k_z (slope_along_z()). k_x and k_y do not depend on z, so
+// that they are factors for the transforms along y (slope()) and need no transforms along z of
+// their own.
 
 // Periods along an edge of a point's wave.
 MM_HD double periods_of(const ChargeMesh& mesh, int axis, int p) {
@@ -317,17 +310,25 @@ MM_HD void slopes_of(const ChargeMesh& mesh, int x, int y, int z, double (&slope
   mesh.lattice.wave({periods(0, x), periods(1, y), periods(2, z)}, slope);
 }
 // The factor of the field along an axis before the transforms along y.
-MM_HD double slope(const ChargeMesh& mesh, int axis, int x, int y) {
+template <class Real>
+MM_HD Real slope(const ChargeMesh& mesh, int axis, int x, int y) {
   if (axis == 2) return 1;
   double k[3];
   slopes_of(mesh, x, y, 0, k);
-  return axis == 0 ? k[0] : k[1];
+  return static_cast<Real>(axis == 0 ? k[0] : k[1]);
 }
 
-// From the wave (x, y, z) of the charges' transform rho.
-template <bool reading>
-MM_HD WaveFields solve_wave(const ChargeMesh& mesh, int x, int y, int z, const Wave& rho,
-                            WaveSums& sums) {
+template <class Real>
+MM_HD Real slope_along_z(const ChargeMesh& mesh, int x, int y, int z) {
+  double k[3];
+  slopes_of(mesh, x, y, z, k);
+  return static_cast<Real>(k[2]);
+}
+
+// The potential from the wave (x, y, z) of the charges' transform rho.
+template <bool reading, class Real>
+MM_HD Complex<Real> potential_of(const ChargeMesh& mesh, int x, int y, int z,
+                                 const Complex<Real>& rho, WaveSums& sums) {
   const int at[3] = {x, y, z};
   int folded[3];
   MM_UNROLL for (int a = 0; a < 3; ++a) {
@@ -342,14 +343,12 @@ MM_HD WaveFields solve_wave(const ChargeMesh& mesh, int x, int y, int z, const W
       for (int a = 0; a < 3; ++a)
         n[a] = periods_of(mesh, a, which == 0 || at[a] == 0 ? at[a] : mesh.points[a] - at[a]);
       mesh.lattice.wave(n, k);
-      add_energy(g * (rho.re * rho.re + rho.im * rho.im), k, mesh.quarter, sums);
+      const double re = rho.re, im = rho.im;
+      add_energy(g * (re * re + im * im), k, mesh.quarter, sums);
     }
   }
-  double slope[3];
-  slopes_of(mesh, x, y, z, slope);
-  const double scale = g * mesh.per_volume;
-  const Wave potential{rho.im * scale, rho.re * scale};
-  return {potential, potential * slope[2]};
+  const auto scale = static_cast<Real>(g * mesh.per_volume);
+  return {rho.im * scale, rho.re * scale};
 }
 
 }  // namespace manymove::dpd

@@ -254,7 +254,7 @@ void ChargePlan::make_mesh(const Settings& s) {
     mesh.scale[a] = n * periods * 0x1p-32;
     // The box is the middle half of the frame where it is not periodic.
     mesh.shift[a] = 0.5 * c.order - (s.box.periodic[a] ? 0 : 0.25 * n * periods);
-    mesh.plan[a] = wide_fft_plan(n);
+    mesh.plan[a] = wide_fft_plan(n, mesh.single);
     twiddle[a] = fft_twiddles(n);
   }
   mesh.per_volume = per_volume_;

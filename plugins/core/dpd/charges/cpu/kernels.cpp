@@ -83,33 +83,48 @@ void waves(const ChargeArguments& a, int first, int last) {
   }
 }
 
+// Waves in single precision stand in float64, too.
+template <class To, class From>
+Complex<To> of_wave(const Complex<From>& wave) {
+  return {static_cast<To>(wave.re), static_cast<To>(wave.im)};
+}
+
+template <class Real>
 void solve(const ChargeArguments& a, int plane, WaveSums* sums) {
   const ChargeMesh& m = a.mesh;
   for (int y = 0; y < m.points[1]; ++y) {
     WaveSums row;
     std::int64_t k = m.row_of(0, plane * m.points[1] + y) - m.waves[0];
     for (int x = 0; x < m.half(); ++x, ++k) {
-      const WaveFields fields = sums ? solve_wave<true>(m, x, y, plane, m.waves[0][k], row)
-                                     : solve_wave<false>(m, x, y, plane, m.waves[0][k], row);
-      m.waves[0][k] = stored(m, fields.potential);
-      m.waves[2][k] = stored(m, fields.along_z);
+      const Complex<Real> rho = of_wave<Real>(m.waves[0][k]);
+      const auto potential = sums ? potential_of<true>(m, x, y, plane, rho, row)
+                                  : potential_of<false>(m, x, y, plane, rho, row);
+      m.waves[0][k] = of_wave<double>(potential);
+      m.waves[2][k] = of_wave<double>(potential * slope_along_z<Real>(m, x, y, plane));
     }
     if (sums) sums->add(row);
   }
 }
 
+template <class Real>
 void slopes(const ChargeArguments& a, int plane) {
   const ChargeMesh& m = a.mesh;
   for (int y = 0; y < m.points[1]; ++y) {
     std::int64_t k = m.row_of(0, plane * m.points[1] + y) - m.waves[0];
     for (int x = 0; x < m.half(); ++x, ++k) {
-      m.waves[1][k] = m.waves[0][k] * slope(m, 1, x, y);
-      m.waves[0][k] = m.waves[0][k] * slope(m, 0, x, y);
+      const Complex<Real> potential = of_wave<Real>(m.waves[0][k]);
+      for (const int axis : {0, 1})
+        m.waves[axis][k] = of_wave<double>(potential * slope<Real>(m, axis, x, y));
     }
   }
 }
 
+// Lines of the precision of Real.
+template <class Real>
+using LinesOf = std::conditional_t<std::is_same_v<Real, float>, SingleLines, Lines>;
+
 // From the first half of the memory. Returns where the result is.
+template <class Lines>
 Lines* transformed(const ChargeMesh& m, int axis, Lines* lines) {
   return transform_lines(m.plan[axis], m.twiddle[axis], lines, lines + m.points[axis]);
 }
@@ -131,45 +146,49 @@ struct RowPairs {
   }
 };
 
+template <class Real>
 void charges_to_waves(const ChargeArguments& arguments, int group, double* memory) {
   const ChargeMesh& m = arguments.mesh;
   const RowPairs pairs(m, group);
   const int length = m.points[0];
-  auto* lines = reinterpret_cast<Lines*>(memory);
+  auto* lines = reinterpret_cast<LinesOf<Real>*>(memory);
+  const auto charge_of = [&](std::int64_t units) {
+    return static_cast<Real>(static_cast<double>(units) * m.charge_unit);
+  };
   for (int k = 0; k < length; ++k)
     for (int lane = 0; lane < kDoubles; ++lane) {
       const std::int64_t* const charge =
           m.charge + static_cast<std::int64_t>(pairs.row[lane]) * length + k;
-      lines[k].re[lane] = static_cast<double>(charge[0]) * m.charge_unit;
-      lines[k].im[lane] =
-          pairs.second[lane] ? static_cast<double>(charge[length]) * m.charge_unit : 0.0;
+      lines[k].re[lane] = charge_of(charge[0]);
+      lines[k].im[lane] = pairs.second[lane] ? charge_of(charge[length]) : 0;
     }
   lines = transformed(m, 0, lines);
   for (int k = 0; k < m.half(); ++k) {
-    Lines first, second;
+    LinesOf<Real> first, second;
     apart(lines[k], lines[k == 0 ? 0 : length - k], first, second);
     for (int lane = 0; lane < pairs.some; ++lane) {
       Wave* const to = m.row_of(0, pairs.row[lane]) + k;
-      to[0] = stored(m, Wave{first.re[lane], first.im[lane]});
-      if (pairs.second[lane]) to[m.pitch()] = stored(m, Wave{second.re[lane], second.im[lane]});
+      to[0] = {first.re[lane], first.im[lane]};
+      if (pairs.second[lane]) to[m.pitch()] = {second.re[lane], second.im[lane]};
     }
   }
 }
 
+template <class Real>
 void waves_to_fields(const ChargeArguments& arguments, int axis, int group, double* memory) {
   const ChargeMesh& m = arguments.mesh;
   const RowPairs pairs(m, group);
   const int length = m.points[0];
-  auto* lines = reinterpret_cast<Lines*>(memory);
+  auto* lines = reinterpret_cast<LinesOf<Real>*>(memory);
   for (int k = 0; k < m.half(); ++k) {
-    Lines first, second;
+    LinesOf<Real> first, second;
     for (int lane = 0; lane < kDoubles; ++lane) {
       const Wave* const from = m.row_of(axis, pairs.row[lane]) + k;
       const Wave other = pairs.second[lane] ? from[m.pitch()] : Wave{0, 0};
-      first.re[lane] = from->re;
-      first.im[lane] = from->im;
-      second.re[lane] = other.re;
-      second.im[lane] = other.im;
+      first.re[lane] = static_cast<Real>(from->re);
+      first.im[lane] = static_cast<Real>(from->im);
+      second.re[lane] = static_cast<Real>(other.re);
+      second.im[lane] = static_cast<Real>(other.im);
     }
     if (k > 0) lines[length - k] = together(conjugate(first), conjugate(second));
     lines[k] = together(first, second);
@@ -177,41 +196,45 @@ void waves_to_fields(const ChargeArguments& arguments, int axis, int group, doub
   lines = transformed(m, 0, lines);
   for (int k = 0; k < length; ++k)
     for (int lane = 0; lane < pairs.some; ++lane) {
-      m.field(axis, pairs.row[lane], k) = stored(m, lines[k].re[lane]);
-      if (pairs.second[lane]) m.field(axis, pairs.row[lane] + 1, k) = stored(m, lines[k].im[lane]);
+      m.field(axis, pairs.row[lane], k) = lines[k].re[lane];
+      if (pairs.second[lane]) m.field(axis, pairs.row[lane] + 1, k) = lines[k].im[lane];
     }
 }
 
+template <class Real>
 void transform(const ChargeArguments& arguments, Wave* values, int axis, int group,
                double* memory) {
   const ChargeMesh& m = arguments.mesh;
   const WaveLines along(m, axis);
   const int length = m.points[axis], rest = along.count - group * kDoubles,
             some = rest < kDoubles ? rest : kDoubles;
-  auto* lines = reinterpret_cast<Lines*>(memory);
+  auto* lines = reinterpret_cast<LinesOf<Real>*>(memory);
   Wave* line[kDoubles];
   for (int lane = 0; lane < kDoubles; ++lane)
     line[lane] = values + along.begin(group * kDoubles + (lane < some ? lane : 0));
   for (int k = 0; k < length; ++k) {
     const std::int64_t at = static_cast<std::int64_t>(k) * along.stride;
     for (int lane = 0; lane < kDoubles; ++lane) {
-      lines[k].re[lane] = line[lane][at].re;
-      lines[k].im[lane] = line[lane][at].im;
+      lines[k].re[lane] = static_cast<Real>(line[lane][at].re);
+      lines[k].im[lane] = static_cast<Real>(line[lane][at].im);
     }
   }
   lines = transformed(m, axis, lines);
   for (int k = 0; k < length; ++k) {
     const std::int64_t at = static_cast<std::int64_t>(k) * along.stride;
     for (int lane = 0; lane < some; ++lane)
-      line[lane][at] = stored(m, Wave{lines[k].re[lane], lines[k].im[lane]});
+      line[lane][at] = {lines[k].re[lane], lines[k].im[lane]};
   }
 }
 
 }  // namespace
 
+template <class Real>
+constexpr MeshKernels kMeshKernels = {&solve<Real>, &slopes<Real>, &transform<Real>,
+                                      &charges_to_waves<Real>, &waves_to_fields<Real>};
+
 void use(ChargeKernels& kernels) {
-  kernels = {&forces,    &spread,           &waves,           &solve,  &slopes,
-             &transform, &charges_to_waves, &waves_to_fields, kDoubles};
+  kernels = {&forces, &spread, &waves, {kMeshKernels<double>, kMeshKernels<float>}, kDoubles};
 }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD

@@ -216,10 +216,11 @@ __global__ void __launch_bounds__(kThreads)
       a.pairs[k] + force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p));
 }
 
-// Shared memory of so many buffers of a block's lines.
+// Shared memory of so many buffers of a block's lines, in either precision.
 std::size_t line_memory(int length, int buffers) {
   return sizeof(Wave) * kLines * static_cast<std::size_t>(buffers * length);
 }
+static_assert(sizeof(Wave) * kLines == sizeof(Complex<float>) * kLinesOf<float>);
 
 }  // namespace
 
@@ -247,13 +248,17 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
   using Real = typename P::Real;
   const auto& points = plan_.mesh.points;
   allow(charges_to_waves_kernel<Real>, points[0], 2);
-  allow(waves_to_fields_kernel<Real>, points[0], 2);
+  allow(waves_to_fields_kernel<Real>, points[0], 4);
   allow(fft_kernel<Real>, std::max(points[1], points[2]), 2);
   allow(fields_kernel<Real>, points[1], 2);
   allow(solve_lines_kernel<Real>, points[2], 3);
   for (int a = 0; a < 3; ++a) {
     line_[a] = on_device(plan_.line[a], stream);
-    twiddle_[a] = on_device(plan_.twiddle[a], stream);
+    const std::vector<Wave>& of = plan_.twiddle[a];
+    std::vector<Complex<Real>> twiddle;
+    for (const Wave& w : of)
+      twiddle.push_back({static_cast<Real>(w.re), static_cast<Real>(w.im)});
+    twiddle_[a] = on_device(twiddle, stream);
   }
   allocate_each(static_cast<std::size_t>(plan_.mesh.half()) *
                     static_cast<std::size_t>(plan_.mesh.influences(1) * plan_.mesh.influences(2)),
@@ -317,7 +322,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   for (int axis = 0; axis < 3; ++axis) {
     a.mesh.line[axis] = line_[axis].data();
     a.mesh.waves[axis] = waves_[axis].data();
-    a.mesh.twiddle[axis] = twiddle_[axis].data();
+    a.mesh.twiddle[axis] = reinterpret_cast<const Wave*>(twiddle_[axis].data());
   }
 }
 
@@ -395,10 +400,11 @@ void DeviceCharges<P>::solve(bool reading) const {
   const ChargeMesh& mesh = arrays_.mesh;
   const auto transform = [&](int axis, int lines, int fields, int buffers, auto kernel,
                              auto... more) {
-    const dim3 grid(static_cast<unsigned>(blocks_for(lines, kLines)),
+    const dim3 grid(static_cast<unsigned>(blocks_for(lines, kLinesOf<Real>)),
                     static_cast<unsigned>(fields));
     const int length = mesh.points[axis];
-    kernel<<<grid, fft_threads(mesh.plan[axis]), line_memory(length, buffers), stream_>>>(
+    kernel<<<grid, fft_threads(mesh.plan[axis], kLinesOf<Real>), line_memory(length, buffers),
+             stream_>>>(
         mesh, arrays_.step, more...);
     check_launch();
   };
@@ -418,7 +424,7 @@ void DeviceCharges<P>::solve(bool reading) const {
     transform(2, WaveLines(mesh, 2).count, 1, 3, solve_lines_kernel<Real>);
   }
   transform(1, WaveLines(mesh, 1).count, 2, 2, fields_kernel<Real>);
-  transform(0, mesh.pairs_of_rows(), 1, 2, waves_to_fields_kernel<Real>, arrays_.field);
+  transform(0, mesh.pairs_of_rows(), 1, 4, waves_to_fields_kernel<Real>, arrays_.field);
 }
 
 template <Precision P>

@@ -84,7 +84,8 @@ class DeviceCharges {
   DeviceBuffer<InfluenceLine> line_[3];
   DeviceBuffer<double> influence_;
   DeviceBuffer<TaggedCharge> charge_;
-  DeviceBuffer<Wave> twiddle_[3], waves_[3];
+  DeviceBuffer<Complex<typename P::Real>> twiddle_[3];
+  DeviceBuffer<Wave> waves_[3];
   DeviceBuffer<ChargeWave> wave_;
   DeviceBuffer<std::int64_t> mesh_charge_, wave_sum_;
   DeviceBuffer<int> first_special_;
