@@ -28,8 +28,8 @@ inline int fft_threads(const FftPlan& plan, int lines = kLines) {
   return best;
 }
 
-// A stage of the transform (butterfly()) of kLinesOf<Real> lines by all threads of a block. In the last
-// stage all factors are 1. Numbers come from load(index, line) and go to store(index, line,
+// A stage of the transform (butterfly()) of kLinesOf<Real> lines by all threads of a block. In the
+// last stage all factors are 1. Numbers come from load(index, line) and go to store(index, line,
 // number).
 template <int R, class Real, class Load, class Store>
 __device__ void fft_stage(int length, int done, const Complex<Real>* twiddle, const Load& load,

@@ -122,7 +122,7 @@ MM_HD void dft(Complex<V> (&a)[R]) {
     static_assert(R == 5);
     // Cosines and sines of 2 pi / 5 and 4 pi / 5.
     constexpr Number<V> c1 = 0.30901699437494742410, c2 = -0.80901699437494742410,
-                     s1 = 0.95105651629515357212, s2 = 0.58778525229247312917;
+                        s1 = 0.95105651629515357212, s2 = 0.58778525229247312917;
     const Complex<V> p = a[1] + a[4], m = a[1] - a[4], q = a[2] + a[3], n = a[2] - a[3];
     const Complex<V> x = a[0] + p * c1 + q * c2, y = a[0] + p * c2 + q * c1, u = m * s1 + n * s2,
                      w = m * s2 - n * s1;
@@ -186,9 +186,7 @@ MM_HD int fft_place(int radix, int step, int t) { return t + step * (radix - 1);
 template <int R, class V, class Twiddle>
 MM_HD void butterfly(Complex<V> (&a)[R], int length, int step, const Twiddle* twiddle) {
   dft_of<R>(twiddle, length, a);
-  MM_UNROLL for (int k = 1; k < R; ++k) {
-    a[k] = turned(a[k], twiddle[step * k]);
-  }
+  MM_UNROLL for (int k = 1; k < R; ++k) { a[k] = turned(a[k], twiddle[step * k]); }
 }
 
 }  // namespace manymove

@@ -29,8 +29,7 @@ void fft_stage(int length, int done, const Complex<double>* twiddle, const Lines
 
 // From `a`. Returns where the result is: `a` or `b`.
 template <class Lines>
-Lines* transform_lines(const FftPlan& plan, const Complex<double>* twiddle,
-                                        Lines* a, Lines* b) {
+Lines* transform_lines(const FftPlan& plan, const Complex<double>* twiddle, Lines* a, Lines* b) {
   int done = 1;
   for (int s = 0; s < plan.stages; ++s) {
     for_constant<2, 3, 4, 5, 6, 9, 10, 12, 8>(

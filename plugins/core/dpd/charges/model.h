@@ -41,9 +41,9 @@ struct ChargeMesh {
   const Wave* twiddle[3];
   std::int64_t* charge;  // [z][y][x]
   bool single;           // whether waves and fields are in single precision
-  // Waves, [z][y][pitch()]: of the first the charges; then of first and last potential and field along z; then
-  // of all the fields along x, y and z, and on CPUs at last these fields at points of the mesh, in
-  // rows of 2 pitch() reals.
+  // Waves, [z][y][pitch()]: of the first the charges; then of first and last potential and field
+  // along z; then of all the fields along x, y and z, and on CPUs at last these fields at points of
+  // the mesh, in rows of 2 pitch() reals.
   Wave* waves[3];
 
   MM_HD int rows() const { return points[1] * points[2]; }
@@ -70,14 +70,15 @@ struct ChargeMesh {
 };
 
 // Weights of the B-spline of an order at the points around a place: point[j] has weight[j].
-template <int order>
+template <int order, class Real>
 struct MeshLine {
   int point[order];
-  double weight[order];
+  Real weight[order];
 
   MM_HD MeshLine(const ChargeMesh& mesh, std::uint32_t u, int axis) {
     const double v = fused(static_cast<double>(u), mesh.scale[axis], mesh.shift[axis]);
-    const double whole = __builtin_floor(v), t = v - whole;
+    const double whole = __builtin_floor(v);
+    const auto t = static_cast<Real>(v - whole);
     const int n = mesh.points[axis];
     int p = static_cast<int>(whole);
     MM_UNROLL for (int j = 0; j < order; ++j, --p) {
@@ -89,7 +90,7 @@ struct MeshLine {
     // weight[j] = M_n(t + j), with M_n(u) = (u M_(n-1)(u) + (n - u) M_(n-1)(u - 1)) / (n - 1).
     weight[0] = 1;
     MM_UNROLL for (int m = 2; m <= order; ++m) {
-      const double over = 1.0 / (m - 1);
+      const Real over = static_cast<Real>(1.0 / (m - 1));
       MM_UNROLL for (int j = order - 1; j > 0; --j) {
         if (j >= m) continue;
         weight[j] = ((t + j) * weight[j] + ((m - j) - t) * weight[j - 1]) * over;
@@ -98,7 +99,7 @@ struct MeshLine {
     }
   }
   // One of the points. A GPU has no registers for an index that is known at run time only.
-  MM_HD void choose(int which, int& chosen, double& of_chosen) const {
+  MM_HD void choose(int which, int& chosen, Real& of_chosen) const {
     chosen = point[0];
     of_chosen = weight[0];
     MM_UNROLL for (int j = 1; j < order; ++j) {
@@ -108,9 +109,9 @@ struct MeshLine {
   }
 };
 
-template <int order>
+template <int order, class Real>
 struct MeshStencil {
-  MeshLine<order> x, y, z;
+  MeshLine<order, Real> x, y, z;
   MM_HD MeshStencil(const ChargeMesh& mesh, const ChargedPlace& p)
       : x(mesh, p.x, 0), y(mesh, p.y, 1), z(mesh, p.z, 2) {}
 
@@ -129,7 +130,8 @@ MM_HD std::int64_t share_of(double charge, double weight) {
 
 // The field at a place, times the coupling, is a sum over columns of its points, which have the
 // same x; each is summed over rows. Adds a point of a column, where the field is x, y, z.
-MM_HD void add_field(double weight, double x, double y, double z, Vector<double>& field) {
+template <class Real>
+MM_HD void add_field(Real weight, Real x, Real y, Real z, Vector<Real>& field) {
   field.x = fused(weight, x, field.x);
   field.y = fused(weight, y, field.y);
   field.z = fused(weight, z, field.z);

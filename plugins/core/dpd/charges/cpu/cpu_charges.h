@@ -142,6 +142,7 @@ class CpuCharges {
     law.tail = plan_.has_tails ? tail_.data() : nullptr;
     law.force = plan_.force.data();
     law.energy = plan_.energy.data();
+    law.single_force = plan_.single_force.empty() ? nullptr : plan_.single_force.data();
     law.whole_force = plan_.whole_force.data();
     law.whole_energy = plan_.whole_energy.data();
     if (law.slab_force != 0)

@@ -9,33 +9,58 @@
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
-constexpr int kMostNear = 256;
+// The pairs of one charge. Near places are collected first, because a core cannot predict which are
+// near.
+template <bool reading, class Real>
+ChargeSums sums_of(const ChargeArguments& a, const Cubic<Real>* table, const ChargedPlace& p) {
+  constexpr int kMost = 256;
+  int near[kMost], count = 0;
+  ChargeSums sums;
+  const auto add = [&] {
+    for (int n = 0; n < count; ++n)
+      add_pair<reading>(a.law, table, a.law.energy, 1, p, a.place[near[n]], sums);
+    count = 0;
+  };
+  const NearRows rows(a.law, p);
+  for (int r = 0; r < rows.count(); ++r)
+    rows.places_of(a.law, a.start, r, [&](int first, int last) {
+      for (int k = first; k < last; ++k) {
+        near[count] = k;
+        count += are_near(a.law, p, a.place[k]);
+        if (count == kMost) add();
+      }
+    });
+  add();
+  return sums;
+}
 
-template <int order, bool reading>
+template <int order, class Real, bool reading>
 void add_forces(const ChargeArguments& a, int first, int last, ChargeTotals* sums) {
   for (int k = first; k < last; ++k) {
     const ChargedPlace p = a.place[k];
     if (!a.own[p.number]) continue;
-    int near[kMostNear];
-    ChargeSums of_pairs = sums_of<reading, kMostNear>(a.law, a.start, a.place, p, {near, 1});
+    ChargeSums of_pairs = a.law.single_force ? sums_of<reading>(a, a.law.single_force, p)
+                                             : sums_of<reading>(a, a.law.force, p);
     leave_out_specials<reading>(a.law, a.special, p, of_pairs);
     add_waves(a.waves, p, of_pairs);
     const Vector<double> force{static_cast<double>(of_pairs.force[0]) * a.law.force_unit,
                                static_cast<double>(of_pairs.force[1]) * a.law.force_unit,
                                static_cast<double>(of_pairs.force[2]) * a.law.force_unit};
-    Vector<double> field{0, 0, 0};
+    Vector<Real> field{0, 0, 0};
     if constexpr (order > 0) {
-      const MeshStencil<order> stencil(a.mesh, p);
-      Vector<double> column[order]{};
-      stencil.for_rows(a.mesh, [&](int row, double across_x) {
+      const MeshStencil<order, Real> stencil(a.mesh, p);
+      Vector<Real> column[order]{};
+      stencil.for_rows(a.mesh, [&](int row, Real across_x) {
         for (int k = 0; k < order; ++k) {
-          const auto along = [&](int axis) { return a.mesh.field(axis, row, stencil.x.point[k]); };
+          const auto along = [&](int axis) {
+            return static_cast<Real>(a.mesh.field(axis, row, stencil.x.point[k]));
+          };
           add_field(across_x * stencil.x.weight[k], along(0), along(1), along(2), column[k]);
         }
       });
-      for (const Vector<double>& each : column) field = field + each;
+      for (const Vector<Real>& each : column) field = field + each;
     }
-    a.force[p.number] = force + force_in(a.law, field, a.dipole, p);
+    a.force[p.number] = force + force_in(a.law, vector_of<double>(field), a.dipole, p);
     if constexpr (!reading) continue;
     ChargeTotals::split(of_pairs, [&](int k, std::int64_t high, std::int64_t low) {
       sums->high[k] += high;
@@ -46,10 +71,17 @@ void add_forces(const ChargeArguments& a, int first, int last, ChargeTotals* sum
 
 void forces(const ChargeArguments& a, int first, int last, ChargeTotals* sums) {
   for_constant<5, 0, 2, 3, 4, 6, 7>(a.mesh.order, [&](auto order) {
-    if (sums)
-      add_forces<order(), true>(a, first, last, sums);
+    const auto add = [&](auto real) {
+      using Real = decltype(real);
+      if (sums)
+        add_forces<order(), Real, true>(a, first, last, sums);
+      else
+        add_forces<order(), Real, false>(a, first, last, sums);
+    };
+    if (a.mesh.single)
+      add(float{});
     else
-      add_forces<order(), false>(a, first, last, sums);
+      add(double{});
   });
 }
 
@@ -57,7 +89,7 @@ void spread(const ChargeArguments& a, int first, int last) {
   std::int64_t* const charge = a.mesh.charge;
   for_constant<5, 2, 3, 4, 6, 7>(a.mesh.order, [&](auto order) {
     for (int k = first; k < last; ++k) {
-      const MeshStencil<order()> stencil(a.mesh, a.place[k]);
+      const MeshStencil<order(), double> stencil(a.mesh, a.place[k]);
       const double units = a.place[k].charge / a.mesh.charge_unit;
       stencil.for_rows(a.mesh, [&](int row, double across_x) {
         for (int c = 0; c < order(); ++c) {
@@ -222,8 +254,7 @@ void transform(const ChargeArguments& arguments, Wave* values, int axis, int gro
   lines = transformed(m, axis, lines);
   for (int k = 0; k < length; ++k) {
     const std::int64_t at = static_cast<std::int64_t>(k) * along.stride;
-    for (int lane = 0; lane < some; ++lane)
-      line[lane][at] = {lines[k].re[lane], lines[k].im[lane]};
+    for (int lane = 0; lane < some; ++lane) line[lane][at] = {lines[k].re[lane], lines[k].im[lane]};
   }
 }
 

@@ -24,8 +24,8 @@ struct ChargeArguments {
 
 // In a precision of waves and fields.
 struct MeshKernels {
-  // A plane [z] of waves: from charges to potential and field along z. Their energies are added to sums if it is not
-  // null.
+  // A plane [z] of waves: from charges to potential and field along z. Their energies are added to
+  // sums if it is not null.
   void (*solve)(const ChargeArguments& arguments, int plane, WaveSums* sums);
   // The same: from the transform along z of the potential to the fields along x and y.
   void (*slopes)(const ChargeArguments& arguments, int plane);
@@ -46,7 +46,7 @@ struct ChargeKernels {
   // The sums of the waves from first to before last.
   void (*waves)(const ChargeArguments& arguments, int first, int last);
   MeshKernels mesh[2];  // in double and in single precision
-  int lines;  // in a group
+  int lines;            // in a group
 };
 
 MANYMOVE_KERNELS(ChargeKernels)

@@ -3,6 +3,7 @@
 #include "device_charges.cuh"
 
 #include "../../../runtime/text.h"
+#include "../../../runtime/warp.cuh"
 #include "../../cuda/sort.h"
 #include "mesh_kernels.cuh"
 
@@ -85,7 +86,7 @@ __global__ void spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   if (k >= a.charges || a.step.is_stale()) return;
   const ChargedPlace p = a.place[k];
   const double units = p.charge / a.mesh.charge_unit;
-  const MeshStencil<order> stencil(a.mesh, p);
+  const MeshStencil<order, double> stencil(a.mesh, p);
   int point;
   double weight;
   stencil.x.choose(thread % order, point, weight);
@@ -141,43 +142,120 @@ __device__ void add_over_lanes(std::int64_t& sum) {
 
 // The field at a charge, which all of its lanes have: each column of points is the work of a lane.
 template <int order, class Real>
-__device__ Vector<double> field_of_lanes(const ChargeMesh& mesh, const PointField<Real>* field_at,
-                                         const ChargedPlace& p, int lane) {
-  Vector<double> own{0, 0, 0}, field{0, 0, 0};
+__device__ Vector<Real> field_of_lanes(const ChargeMesh& mesh, const PointField<Real>* field_at,
+                                       const ChargedPlace& p, int lane) {
+  Vector<Real> own{0, 0, 0}, field{0, 0, 0};
   if (lane < order) {
-    const MeshStencil<order> stencil(mesh, p);
+    const MeshStencil<order, Real> stencil(mesh, p);
     int point;
-    double weight;
+    Real weight;
     stencil.x.choose(lane, point, weight);
-    stencil.for_rows(mesh, [&](int row, double across_x) {
+    stencil.for_rows(mesh, [&](int row, Real across_x) {
       const PointField<Real> at = field_at[row * mesh.points[0] + point];
       add_field(across_x * weight, at.along[0], at.along[1], at.along[2], own);
     });
   }
-  const auto of_column = [&](double value, int k) {
-    return __shfl_sync(kWholeWarp, value, k, kLanesOfCharge);
-  };
+  const auto of_column = [&](Real value, int k) { return value_of_lane(value, k, kLanesOfCharge); };
 #pragma unroll
   for (int k = 0; k < order; ++k)
-    field = field + Vector<double>{of_column(own.x, k), of_column(own.y, k), of_column(own.z, k)};
+    field = field + Vector<Real>{of_column(own.x, k), of_column(own.y, k), of_column(own.z, k)};
   return field;
 }
 
-// kLanesOfCharge threads per charge: forces in real space, and of waves one by one.
-template <Precision P, bool reading>
-__global__ void __launch_bounds__(kThreads)
+// What the lanes of a charge share: places that may be near, in runs that follow each other in
+// memory, and those that are near and have not been added yet.
+struct NearOfLanes {
+  static constexpr int kMostRows = 25, kRoom = 64;
+  struct Run {
+    int end, shift;  // candidates below this number, and not in earlier runs, are at number + shift
+  } run[2 * kMostRows];
+  int near[kRoom];
+};
+
+// The pairs of one charge. All threads of a warp call this. Candidates are dealt to lanes in turn,
+// and near places again, because the lanes of a warp wait for the one that has the most. here:
+// whether the charge's forces are wanted.
+template <bool reading, class Real>
+__device__ ChargeSums sums_of_lanes(const ChargeLaw& law, const Cubic<Real>* table,
+                                    const int* start, const ChargedPlace* place,
+                                    const ChargedPlace& p, bool here, int lane, NearOfLanes& of) {
+  constexpr int lanes = kLanesOfCharge;
+  const NearRows rows(law, p);
+  int candidates = 0;
+  for (int first = 0; first < rows.count(); first += lanes) {
+    const int r = first + lane;
+    int begin[2], length[2] = {}, which = 0;
+    if (r < rows.count() && here)
+      rows.places_of(law, start, r, [&](int from, int to) {
+        begin[which] = from;
+        length[which++] = to - from;
+      });
+    const int both = length[0] + length[1];
+    int sum = both;
+#pragma unroll
+    for (int apart = 1; apart < lanes; apart *= 2) {
+      const int below = __shfl_up_sync(kWholeWarp, sum, apart, lanes);
+      if (lane >= apart) sum += below;
+    }
+    const int before = candidates + sum - both, middle = before + length[0];
+    if (both > 0) {
+      of.run[2 * r] = {middle, begin[0] - before};
+      of.run[2 * r + 1] = {middle + length[1], begin[1] - middle};
+    } else if (r < rows.count()) {
+      of.run[2 * r] = of.run[2 * r + 1] = {before, 0};
+    }
+    candidates += value_of_lane(sum, lanes - 1, lanes);
+  }
+  __syncwarp();
+  ChargeSums sums;
+  int count = 0, run = 0;
+  const auto add = [&] {
+    __syncwarp();
+    for (int n = lane; n < count; n += lanes)
+      add_pair<reading>(law, table, law.energy, 1, p, place[of.near[n]], sums);
+    count = 0;
+    __syncwarp();
+  };
+  NearOfLanes::Run at = of.run[0];
+  const int most = __reduce_max_sync(kWholeWarp, candidates);
+  for (int first = 0; first < most; first += lanes) {
+    bool near = false;
+    int k = first + lane;
+    if (k < candidates) {
+      while (k >= at.end) at = of.run[++run];
+      k += at.shift;
+      near = are_near(law, p, place[k]);
+    }
+    const unsigned mask = __ballot_sync(kWholeWarp, near) & mask_of_group<lanes>(lane);
+    if (near) of.near[count + lanes_before(mask, static_cast<int>(threadIdx.x) % 32)] = k;
+    count += __popc(mask);
+    if (__any_sync(kWholeWarp, count > NearOfLanes::kRoom - lanes)) add();
+  }
+  add();
+  return sums;
+}
+
+// kLanesOfCharge threads per charge: forces in real space, and of waves one by one. Real: the
+// precision of pairs.
+template <Precision P, class Real, bool reading>
+__global__ void __launch_bounds__(kThreads, reading             ? 3
+                                            : sizeof(Real) == 4 ? 5
+                                                                : 4)
     pair_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   if (a.step.is_stale()) return;
   const int thread = index_of_thread(), k = thread / kLanesOfCharge, lane = thread % kLanesOfCharge;
   const ChargedPlace p = a.place[min(k, a.charges - 1)];
   const bool here = k < a.charges && a.carrier[p.number] >= 0;
   if (!__any_sync(kWholeWarp, here)) return;
-  // Where a tenth of the particles is charged, a lane has four of them in all.
-  constexpr int kMostNear = 24;
-  __shared__ int near[kMostNear * kThreads];
-  ChargeSums sums = sums_of<reading, kMostNear>(
-      a.law, reinterpret_cast<const int*>(a.start), a.place, p,
-      {near + threadIdx.x, static_cast<int>(kThreads)}, lane, kLanesOfCharge);
+  __shared__ NearOfLanes near[kThreads / kLanesOfCharge];
+  const Cubic<Real>* table;
+  if constexpr (std::is_same_v<Real, float>)
+    table = a.law.single_force;
+  else
+    table = a.law.force;
+  ChargeSums sums =
+      sums_of_lanes<reading>(a.law, table, reinterpret_cast<const int*>(a.start), a.place, p, here,
+                             lane, near[threadIdx.x / kLanesOfCharge]);
   leave_out_specials<reading>(a.law, a.special, p, sums, lane, kLanesOfCharge);
   add_waves(a.waves, p, sums, lane, kLanesOfCharge);
   for (std::int64_t& sum : sums.force) add_over_lanes(sum);
@@ -210,7 +288,8 @@ __global__ void __launch_bounds__(kThreads)
   const int carrier = k < a.charges ? a.carrier[p.number] : -1;
   if (!__any_sync(kWholeWarp, carrier >= 0)) return;
   Vector<double> field{0, 0, 0};
-  if constexpr (order > 0) field = field_of_lanes<order>(a.mesh, a.field, p, lane);
+  if constexpr (order > 0)
+    field = vector_of<double>(field_of_lanes<order>(a.mesh, a.field, p, lane));
   if (lane > 0 || carrier < 0) return;
   a.force[carrier] = vector_of<typename P::Real>(
       a.pairs[k] + force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p));
@@ -234,6 +313,7 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
       energy_table_(on_device(plan_.energy, stream)),
       whole_force_(on_device(plan_.whole_force, stream)),
       whole_energy_(on_device(plan_.whole_energy, stream)),
+      single_force_(on_device(plan_.single_force, stream)),
       wave_(on_device(plan_.wave, stream)),
       wave_sum_(2 * plan_.wave.size()),
       sums_(kDipole + 1) {
@@ -256,8 +336,7 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
     line_[a] = on_device(plan_.line[a], stream);
     const std::vector<Wave>& of = plan_.twiddle[a];
     std::vector<Complex<Real>> twiddle;
-    for (const Wave& w : of)
-      twiddle.push_back({static_cast<Real>(w.re), static_cast<Real>(w.im)});
+    for (const Wave& w : of) twiddle.push_back({static_cast<Real>(w.re), static_cast<Real>(w.im)});
     twiddle_[a] = on_device(twiddle, stream);
   }
   allocate_each(static_cast<std::size_t>(plan_.mesh.half()) *
@@ -312,6 +391,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.field = field_.data();
   a.law.force = force_table_.data();
   a.law.energy = energy_table_.data();
+  a.law.single_force = single_force_.data();
   a.law.whole_force = whole_force_.data();
   a.law.whole_energy = whole_energy_.data();
   a.waves.wave = wave_.data();
@@ -370,8 +450,15 @@ void DeviceCharges<P>::launch(bool reading) {
                 stream_);
   launch_each(charges, stream_, &place_kernel<P>, arrays_);
   const auto launch_pairs = [&](cudaStream_t stream) {
-    launch_each(charges * kLanesOfCharge, stream,
-                reading ? &pair_kernel<P, true> : &pair_kernel<P, false>, arrays_);
+    const auto launch_in = [&](auto real) {
+      using Real = decltype(real);
+      launch_each(charges * kLanesOfCharge, stream,
+                  reading ? &pair_kernel<P, Real, true> : &pair_kernel<P, Real, false>, arrays_);
+    };
+    if (arrays_.law.single_force)
+      launch_in(typename P::Real{});
+    else
+      launch_in(double{});
   };
   for_constant<5, 2, 3, 4, 6, 7, 0>(plan_.mesh.order, [&](auto order) {
     if constexpr (order() > 0) {
@@ -404,8 +491,7 @@ void DeviceCharges<P>::solve(bool reading) const {
                     static_cast<unsigned>(fields));
     const int length = mesh.points[axis];
     kernel<<<grid, fft_threads(mesh.plan[axis], kLinesOf<Real>), line_memory(length, buffers),
-             stream_>>>(
-        mesh, arrays_.step, more...);
+             stream_>>>(mesh, arrays_.step, more...);
     check_launch();
   };
   const auto along = [&](int axis, int fields) {

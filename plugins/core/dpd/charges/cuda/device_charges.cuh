@@ -79,7 +79,8 @@ class DeviceCharges {
   Communicator* const communicator_;
   ChargePlan plan_;
   DeviceChargeArrays<P> arrays_{};
-  DeviceBuffer<Cubic> force_table_, energy_table_, whole_force_, whole_energy_;
+  DeviceBuffer<Cubic<double>> force_table_, energy_table_, whole_force_, whole_energy_;
+  DeviceBuffer<Cubic<float>> single_force_;
   bool filled_ = false;  // whether influence function or waves are
   DeviceBuffer<InfluenceLine> line_[3];
   DeviceBuffer<double> influence_;

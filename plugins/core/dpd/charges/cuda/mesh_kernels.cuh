@@ -36,7 +36,8 @@ struct RowsOfThread {
         waves(static_cast<std::int64_t>(row) * mesh.pitch()) {}
 };
 
-// One block for kLinesOf<Real> pairs of rows: from charges, which are 0 afterwards, to waves along x.
+// One block for kLinesOf<Real> pairs of rows: from charges, which are 0 afterwards, to waves along
+// x.
 template <class Real>
 __global__ void __launch_bounds__(kMostFftThreads)
     charges_to_waves_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
@@ -134,9 +135,7 @@ __global__ void __launch_bounds__(kMostFftThreads)
   auto a = shared_lines<Real>(memory, length, 0), b = shared_lines<Real>(memory, length, 1);
   const WavesOfThread<Real> own(mesh, axis);
   auto* const waves = waves_of<Real>(mesh, 2 * static_cast<int>(blockIdx.y));
-  const auto load = [&](int k, int) {
-    return own.there ? waves[own.at(k)] : Complex<Real>{0, 0};
-  };
+  const auto load = [&](int k, int) { return own.there ? waves[own.at(k)] : Complex<Real>{0, 0}; };
   const auto store = [&](int k, int, const Complex<Real>& value) {
     if (own.there) waves[own.at(k)] = value;
   };
@@ -181,9 +180,7 @@ __global__ void __launch_bounds__(256)
   const WavesOfThread<Real> own(mesh, 2);
   const int x = own.line % mesh.pitch(), y = own.line / mesh.pitch();
   const auto* const waves = waves_of<Real>(mesh, 0);
-  const auto load = [&](int k, int) {
-    return own.there ? waves[own.at(k)] : Complex<Real>{0, 0};
-  };
+  const auto load = [&](int k, int) { return own.there ? waves[own.at(k)] : Complex<Real>{0, 0}; };
   transform_lines(mesh.plan[2], twiddle_of<Real>(mesh, 2), load, potential, a, b);
   // Not in stages, which would need many more registers.
   for (int item = static_cast<int>(threadIdx.x); own.there && item < length * kLinesOf<Real>;
@@ -214,7 +211,8 @@ __global__ void solve_rows_kernel(const __grid_constant__ ChargeMesh mesh, const
   if (row >= mesh.rows() || step.is_stale()) return;
   WaveSums sums;
   const std::int64_t begin = static_cast<std::int64_t>(row) * mesh.pitch();
-  auto *const waves = waves_of<Real>(mesh, 0) + begin, *const last = waves_of<Real>(mesh, 2) + begin;
+  auto *const waves = waves_of<Real>(mesh, 0) + begin, *const last =
+                                                           waves_of<Real>(mesh, 2) + begin;
   for (int x = 0; x < mesh.half(); ++x) {
     const int y = row % mesh.points[1], z = row / mesh.points[1];
     waves[x] = potential_of<true>(mesh, x, y, z, waves[x], sums);
