@@ -39,7 +39,7 @@ struct ChargeMesh {
   double* influence;             // [influences(2)][influences(1)][half()]
   FftPlan plan[3];
   const Wave* twiddle[3];
-  std::int64_t* charge;  // [z][y][x]
+  std::int64_t* charge;  // [z][y][x], in units; on a GPU Reals, charge_of() them
   bool single;           // whether waves and fields are in single precision
   // Waves, [z][y][pitch()]: of the first the charges; then of first and last potential and field
   // along z; then of all the fields along x, y and z, and on CPUs at last these fields at points of
@@ -126,6 +126,36 @@ struct MeshStencil {
 // What a charge, in units, adds to a point of this weight.
 MM_HD std::int64_t share_of(double charge, double weight) {
   return nearest_integer(weight * charge);
+}
+// From units, a sum of shares.
+template <class Real>
+MM_HD Real charge_of(const ChargeMesh& mesh, std::int64_t units) {
+  return static_cast<Real>(static_cast<double>(units) * mesh.charge_unit);
+}
+
+// The cells along an edge whose charges may add to these points, and perhaps other cells.
+MM_HD CellSpan cells_of_points(const ChargeLaw& law, const ChargeMesh& mesh, int axis, int first,
+                               int points) {
+  constexpr double kMargin = 1e-6;  // for rounding
+  const int cells = law.cells[axis];
+  const double per_point = cells * 0x1p-32 / mesh.scale[axis],
+               period = mesh.points[axis] * per_point,
+               begin = (first - mesh.shift[axis]) * per_point - kMargin,
+               end = begin + (points + mesh.order - 1) * per_point + 2 * kMargin;
+  const auto cell = [](double at) { return static_cast<int>(__builtin_floor(at)); };
+  if (period > cells - kMargin && period < cells + kMargin) {
+    const int from = cell(begin), count = cell(end) - from + 1;
+    return count < cells ? CellSpan{(from % cells + cells) % cells, count} : CellSpan{0, cells};
+  }
+  // The mesh has another period than the frame.
+  int least = cells, most = -1;
+  for (int k = -2; k <= 2; ++k) {
+    const int from = cell(begin + k * period), to = cell(end + k * period);
+    if (to < 0 || from >= cells) continue;
+    least = from < 0 ? 0 : from < least ? from : least;
+    most = to >= cells ? cells - 1 : to > most ? to : most;
+  }
+  return most < 0 ? CellSpan{0, 0} : CellSpan{least, most - least + 1};
 }
 
 // The field at a place, times the coupling, is a sum over columns of its points, which have the

@@ -21,7 +21,7 @@ ChargeSums sums_of(const ChargeArguments& a, const Cubic<Real>* table, const Cha
       add_pair<reading>(a.law, table, a.law.energy, 1, p, a.place[near[n]], sums);
     count = 0;
   };
-  const NearRows rows(a.law, p);
+  const CellRows rows = cells_around(a.law, p);
   for (int r = 0; r < rows.count(); ++r)
     rows.places_of(a.law, a.start, r, [&](int first, int last) {
       for (int k = first; k < last; ++k) {
@@ -85,13 +85,14 @@ void forces(const ChargeArguments& a, int first, int last, ChargeTotals* sums) {
   });
 }
 
-void spread(const ChargeArguments& a, int first, int last) {
+template <class Real>
+void spread_in(const ChargeArguments& a, int first, int last) {
   std::int64_t* const charge = a.mesh.charge;
   for_constant<5, 2, 3, 4, 6, 7>(a.mesh.order, [&](auto order) {
     for (int k = first; k < last; ++k) {
-      const MeshStencil<order(), double> stencil(a.mesh, a.place[k]);
+      const MeshStencil<order(), Real> stencil(a.mesh, a.place[k]);
       const double units = a.place[k].charge / a.mesh.charge_unit;
-      stencil.for_rows(a.mesh, [&](int row, double across_x) {
+      stencil.for_rows(a.mesh, [&](int row, Real across_x) {
         for (int c = 0; c < order(); ++c) {
           std::int64_t* const to = charge + row * a.mesh.points[0] + stencil.x.point[c];
           const std::int64_t share = share_of(units, across_x * stencil.x.weight[c]);
@@ -103,6 +104,10 @@ void spread(const ChargeArguments& a, int first, int last) {
       });
     }
   });
+}
+
+void spread(const ChargeArguments& a, int first, int last) {
+  a.mesh.single ? spread_in<float>(a, first, last) : spread_in<double>(a, first, last);
 }
 
 void waves(const ChargeArguments& a, int first, int last) {
@@ -184,15 +189,12 @@ void charges_to_waves(const ChargeArguments& arguments, int group, double* memor
   const RowPairs pairs(m, group);
   const int length = m.points[0];
   auto* lines = reinterpret_cast<LinesOf<Real>*>(memory);
-  const auto charge_of = [&](std::int64_t units) {
-    return static_cast<Real>(static_cast<double>(units) * m.charge_unit);
-  };
   for (int k = 0; k < length; ++k)
     for (int lane = 0; lane < kDoubles; ++lane) {
       const std::int64_t* const charge =
           m.charge + static_cast<std::int64_t>(pairs.row[lane]) * length + k;
-      lines[k].re[lane] = charge_of(charge[0]);
-      lines[k].im[lane] = pairs.second[lane] ? charge_of(charge[length]) : 0;
+      lines[k].re[lane] = charge_of<Real>(m, charge[0]);
+      lines[k].im[lane] = pairs.second[lane] ? charge_of<Real>(m, charge[length]) : 0;
     }
   lines = transformed(m, 0, lines);
   for (int k = 0; k < m.half(); ++k) {

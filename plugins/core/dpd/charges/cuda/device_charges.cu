@@ -78,22 +78,74 @@ __global__ void place_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
 
 // ---- the mesh ----
 
-// One thread per charge and column of its points, so that neighbors in memory are of neighboring
-// threads.
+// Points of the mesh along each edge that a block has in shared memory.
+constexpr int kTileX = 16, kTileY = 8, kTileZ = 8;
+
+// One block per tile of the mesh: the charges of its points, from the cells whose charges may reach
+// them. A warp takes rows of cells in turn, and a thread one plane of the points of a charge. There
+// are no atomic sums of 64 bits in shared memory: the lower word is added first, whose carry goes
+// to the upper one.
 template <Precision P, int order>
-__global__ void spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
-  const int thread = index_of_thread(), k = thread / order;
-  if (k >= a.charges || a.step.is_stale()) return;
-  const ChargedPlace p = a.place[k];
-  const double units = p.charge / a.mesh.charge_unit;
-  const MeshStencil<order, double> stencil(a.mesh, p);
-  int point;
-  double weight;
-  stencil.x.choose(thread % order, point, weight);
-  auto* const charge = reinterpret_cast<Counter*>(a.mesh.charge) + point;
-  stencil.for_rows(a.mesh, [&](int row, double across_x) {
-    add_integer(charge + row * a.mesh.points[0], share_of(units, across_x * weight));
-  });
+__global__ void __launch_bounds__(kThreads)
+    spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
+  if (a.step.is_stale()) return;
+  using Real = typename P::Real;
+  constexpr int size = kTileX * kTileY * kTileZ;
+  const int tile[3] = {kTileX, kTileY, kTileZ};
+  __shared__ unsigned low[size], high[size];
+  for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads) low[k] = high[k] = 0;
+  const int origin[3] = {kTileX * static_cast<int>(blockIdx.x),
+                         kTileY * static_cast<int>(blockIdx.y),
+                         kTileZ * static_cast<int>(blockIdx.z)};
+  const auto cells = [&](int axis) {
+    return cells_of_points(a.law, a.mesh, axis, origin[axis], tile[axis]);
+  };
+  const CellRows rows{cells(0), cells(1), cells(2)};
+  __syncthreads();
+  const auto add = [&](const ChargedPlace& p, int plane) {
+    const MeshStencil<order, Real> stencil(a.mesh, p);
+    const double units = p.charge / a.mesh.charge_unit;
+    int z;
+    Real along_z;
+    stencil.z.choose(plane, z, along_z);
+    // Compared as unsigned numbers, those below the origin are large.
+    const auto outside = [&](int point, int axis) {
+      return static_cast<unsigned>(point - origin[axis]) >= static_cast<unsigned>(tile[axis]);
+    };
+    if (outside(z, 2)) return;
+    MM_UNROLL for (int b = 0; b < order; ++b) {
+      const int y = stencil.y.point[b];
+      if (outside(y, 1)) continue;
+      const int row = ((z - origin[2]) * kTileY + y - origin[1]) * kTileX - origin[0];
+      const Real across_x = along_z * stencil.y.weight[b];
+      MM_UNROLL for (int c = 0; c < order; ++c) {
+        const int x = stencil.x.point[c];
+        if (outside(x, 0)) continue;
+        const std::int64_t share = share_of(units, across_x * stencil.x.weight[c]);
+        const auto part = static_cast<unsigned>(share);
+        const unsigned before = atomicAdd(&low[row + x], part);
+        atomicAdd(&high[row + x],
+                  static_cast<unsigned>(share >> 32) + (before + part < part ? 1u : 0u));
+      }
+    }
+  };
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  for (int r = static_cast<int>(threadIdx.x) / 32; r < rows.count(); r += kThreads / 32)
+    rows.places_of(a.law, reinterpret_cast<const int*>(a.start), r, [&](int first, int last) {
+      for (int n = lane; n < (last - first) * order; n += 32)
+        add(a.place[first + n / order], n % order);
+    });
+  __syncthreads();
+  for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads) {
+    const int x = origin[0] + k % kTileX, y = origin[1] + k / kTileX % kTileY,
+              z = origin[2] + k / (kTileX * kTileY);
+    if (x >= a.mesh.points[0] || y >= a.mesh.points[1] || z >= a.mesh.points[2]) continue;
+    const auto units = static_cast<std::int64_t>(Counter{high[k]} << 32 | low[k]);
+    reinterpret_cast<Real*>(
+        a.mesh
+            .charge)[(static_cast<std::int64_t>(z) * a.mesh.points[1] + y) * a.mesh.points[0] + x] =
+        charge_of<Real>(a.mesh, units);
+  }
 }
 
 // One thread per value.
@@ -180,7 +232,7 @@ __device__ ChargeSums sums_of_lanes(const ChargeLaw& law, const Cubic<Real>* tab
                                     const int* start, const ChargedPlace* place,
                                     const ChargedPlace& p, bool here, int lane, NearOfLanes& of) {
   constexpr int lanes = kLanesOfCharge;
-  const NearRows rows(law, p);
+  const CellRows rows = cells_around(law, p);
   int candidates = 0;
   for (int first = 0; first < rows.count(); first += lanes) {
     const int r = first + lane;
@@ -364,7 +416,6 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   found_.clear(stream_);
   tail_.clear(stream_);
   sums_.clear(stream_);
-  if (plan_.mesh.order) mesh_charge_.clear(stream_);
   exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1, stream_);
   allocate_each(sum_bytes_, sum_memory_);
   DeviceChargeArrays<P>& a = arrays_;
@@ -398,7 +449,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.waves.sum = wave_sum_.data();
   if (!plan_.special.empty()) a.special = {first_special_.data(), special_.data(), found_.data()};
   a.mesh.influence = influence_.data();
-  a.mesh.charge = mesh_charge_.data();
+  a.mesh.charge = reinterpret_cast<std::int64_t*>(mesh_charge_.data());
   for (int axis = 0; axis < 3; ++axis) {
     a.mesh.line[axis] = line_[axis].data();
     a.mesh.waves[axis] = waves_[axis].data();
@@ -466,7 +517,13 @@ void DeviceCharges<P>::launch(bool reading) {
       placed_.hold(beside_);
       launch_pairs(beside_);
       paired_.record(beside_);
-      launch_each(charges * order(), stream_, &spread_kernel<P, order()>, arrays_);
+      const auto tiles = [&](int axis, int tile) {
+        return static_cast<unsigned>(blocks_for(plan_.mesh.points[axis], tile));
+      };
+      spread_kernel<P, order()>
+          <<<dim3(tiles(0, kTileX), tiles(1, kTileY), tiles(2, kTileZ)), kThreads, 0, stream_>>>(
+              arrays_);
+      check_launch();
       solve(reading);
       paired_.hold(stream_);
     } else {

@@ -88,7 +88,8 @@ class DeviceCharges {
   DeviceBuffer<Complex<typename P::Real>> twiddle_[3];
   DeviceBuffer<Wave> waves_[3];
   DeviceBuffer<ChargeWave> wave_;
-  DeviceBuffer<std::int64_t> mesh_charge_, wave_sum_;
+  DeviceBuffer<std::int64_t> wave_sum_;
+  DeviceBuffer<typename P::Real> mesh_charge_;
   DeviceBuffer<int> first_special_;
   DeviceBuffer<SpecialCharge> special_;
   DeviceBuffer<int> carrier_, own_, owned_;

@@ -36,8 +36,7 @@ struct RowsOfThread {
         waves(static_cast<std::int64_t>(row) * mesh.pitch()) {}
 };
 
-// One block for kLinesOf<Real> pairs of rows: from charges, which are 0 afterwards, to waves along
-// x.
+// One block for kLinesOf<Real> pairs of rows: from charges to waves along x.
 template <class Real>
 __global__ void __launch_bounds__(kMostFftThreads)
     charges_to_waves_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
@@ -48,20 +47,13 @@ __global__ void __launch_bounds__(kMostFftThreads)
             first = 2 * lines * static_cast<int>(blockIdx.x);
   auto a = shared_lines<Real>(memory, length, 0), b = shared_lines<Real>(memory, length, 1);
   const RowsOfThread<Real> own(mesh);
-  const std::int64_t* const charge = mesh.charge + own.begin;
-  const auto charge_at = [&](int k) {
-    return static_cast<Real>(static_cast<double>(charge[k]) * mesh.charge_unit);
-  };
+  const Real* const charge = reinterpret_cast<const Real*>(mesh.charge) + own.begin;
   const auto load = [&](int x, int) {
-    return Complex<Real>{own.there ? charge_at(x) : 0, own.paired ? charge_at(length + x) : 0};
+    return Complex<Real>{own.there ? charge[x] : 0, own.paired ? charge[length + x] : 0};
   };
   // The last stage does not read this memory, so that its result can be there.
   const auto store = [&](int k, int line, const Complex<Real>& value) { b(k, line, value); };
   transform_lines(mesh.plan[0], twiddle_of<Real>(mesh, 0), load, store, a, b);
-  // Not in load(), whose next number would wait for the one before it.
-  for (int k = static_cast<int>(threadIdx.x); k < min(2 * lines, mesh.rows() - first) * length;
-       k += static_cast<int>(blockDim.x))
-    mesh.charge[static_cast<std::int64_t>(first) * length + k] = 0;
   for (int item = static_cast<int>(threadIdx.x); item < half * lines;
        item += static_cast<int>(blockDim.x)) {
     const int k = item % half, line = item / half, row = first + 2 * line;
