@@ -47,7 +47,15 @@ struct ChargeMesh {
   Wave* waves[3];
 
   MM_HD int rows() const { return points[1] * points[2]; }
-  MM_HD int pairs_of_rows() const { return (rows() + 1) / 2; }
+  // Two rows along x of the same plane share a transform; the last one of an odd number has no
+  // partner. A partner in another plane would change the bits of fields where a rank leaves out
+  // that plane, whose waves along x are not those of reals.
+  MM_HD int pairs_of_plane() const { return (points[1] + 1) / 2; }
+  MM_HD int pairs_of_rows() const { return pairs_of_plane() * points[2]; }
+  MM_HD int first_row(int pair) const {
+    return pair / pairs_of_plane() * points[1] + 2 * (pair % pairs_of_plane());
+  }
+  MM_HD bool has_partner(int pair) const { return 2 * (pair % pairs_of_plane()) + 1 < points[1]; }
   MM_HD int size() const { return points[0] * rows(); }
   // Waves along x: the others are the conjugates of these, because charges and fields are real.
   MM_HD int half() const { return points[0] / 2 + 1; }
@@ -64,6 +72,18 @@ struct ChargeMesh {
   MM_HD int influences(int axis) const {
     return axis == 0 || !lattice.tilted ? points[axis] / 2 + 1 : points[axis];
   }
+  // By how much a place lies behind the last point along an edge that its charge is spread over;
+  // the other points are before this one.
+  MM_HD double behind_point(std::uint32_t u, int axis, int& point) const {
+    const double v = fused(static_cast<double>(u), scale[axis], shift[axis]),
+                 whole = __builtin_floor(v);
+    point = static_cast<int>(whole);
+    return v - whole;
+  }
+  MM_HD int wrapped(int point, int axis) const {
+    const int n = points[axis];
+    return point < 0 ? point + n : point >= n ? point - n : point;
+  }
   MM_HD double& field(int axis, int row, int x) const {
     return reinterpret_cast<double*>(row_of(axis, row))[x];
   }
@@ -76,15 +96,10 @@ struct MeshLine {
   Real weight[order];
 
   MM_HD MeshLine(const ChargeMesh& mesh, std::uint32_t u, int axis) {
-    const double v = fused(static_cast<double>(u), mesh.scale[axis], mesh.shift[axis]);
-    const double whole = __builtin_floor(v);
-    const auto t = static_cast<Real>(v - whole);
-    const int n = mesh.points[axis];
-    int p = static_cast<int>(whole);
+    int p = 0;
+    const auto t = static_cast<Real>(mesh.behind_point(u, axis, p));
     MM_UNROLL for (int j = 0; j < order; ++j, --p) {
-      if (p < 0) p += n;
-      if (p >= n) p -= n;
-      point[j] = p;
+      point[j] = p = mesh.wrapped(p, axis);
       weight[j] = 0;
     }
     // weight[j] = M_n(t + j), with M_n(u) = (u M_(n-1)(u) + (n - u) M_(n-1)(u - 1)) / (n - 1).

@@ -177,8 +177,9 @@ struct RowPairs {
     const int rest = m.pairs_of_rows() - group * kDoubles;
     some = rest < kDoubles ? rest : kDoubles;
     for (int lane = 0; lane < kDoubles; ++lane) {
-      row[lane] = 2 * (group * kDoubles + (lane < some ? lane : 0));
-      second[lane] = row[lane] + 1 < m.rows();
+      const int pair = group * kDoubles + (lane < some ? lane : 0);
+      row[lane] = m.first_row(pair);
+      second[lane] = m.has_partner(pair);
     }
   }
 };

@@ -74,6 +74,13 @@ __global__ void place_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   const ChargedPlace p = a.found[k];
   const int cell = cell_of(a.law, p);
   a.place[a.start[cell] + atomicSub(&a.filling[cell], 1u) - 1] = p;
+  if (!a.wanted || a.carrier[k] < 0) return;
+  int point;
+  a.mesh.behind_point(p.z, 2, point);
+  for (int j = 0; j < a.mesh.order; ++j, --point) {
+    point = a.mesh.wrapped(point, 2);
+    a.wanted[point] = 1;
+  }
 }
 
 // ---- the mesh ----
@@ -398,6 +405,7 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
   const auto waves = static_cast<std::size_t>(plan_.mesh.pitch() * plan_.mesh.rows());
   allocate_each(waves * sizeof(Real) / sizeof(double), waves_[0], waves_[1], waves_[2]);
   const auto planes = static_cast<std::size_t>(plan_.mesh.points[2]);
+  if (communicator_ || settings.charges.slab != 1) wanted_ = DeviceBuffer<std::uint8_t>(planes);
   of_plane_ = DeviceBuffer<WaveSums>(planes);
   of_row_ = DeviceBuffer<WaveSums>(planes * static_cast<std::size_t>(plan_.mesh.points[1]));
 }
@@ -440,6 +448,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.of_row = of_row_.data();
   a.of_plane = of_plane_.data();
   a.field = field_.data();
+  a.wanted = wanted_.data();
   a.law.force = force_table_.data();
   a.law.energy = energy_table_.data();
   a.law.single_force = single_force_.data();
@@ -499,6 +508,7 @@ void DeviceCharges<P>::launch(bool reading) {
   if (!arrays_.alone) launch_each(charges, stream_, &enter_kernel<P>, arrays_);
   exclusive_sum(sum_memory_.data(), sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1,
                 stream_);
+  if (arrays_.wanted) wanted_.clear(stream_);
   launch_each(charges, stream_, &place_kernel<P>, arrays_);
   const auto launch_pairs = [&](cudaStream_t stream) {
     const auto launch_in = [&](auto real) {
@@ -566,8 +576,9 @@ void DeviceCharges<P>::solve(bool reading) const {
   } else {
     transform(2, WaveLines(mesh, 2).count, 1, 3, solve_lines_kernel<Real>);
   }
-  transform(1, WaveLines(mesh, 1).count, 2, 2, fields_kernel<Real>);
-  transform(0, mesh.pairs_of_rows(), 1, 4, waves_to_fields_kernel<Real>, arrays_.field);
+  transform(1, WaveLines(mesh, 1).count, 2, 2, fields_kernel<Real>, arrays_.wanted);
+  transform(0, mesh.pairs_of_rows(), 1, 4, waves_to_fields_kernel<Real>, arrays_.wanted,
+            arrays_.field);
 }
 
 template <Precision P>

@@ -47,7 +47,9 @@ struct DeviceChargeArrays {
   unsigned long long* sums;             // [15]: ChargeTotals, then the dipole moment
   WaveSums *of_row, *of_plane;          // of the mesh
   PointField<typename P::Real>* field;  // the same, [z][y][x]
-  Vector<typename P::Real>* force;      // by particle
+  // By plane z of the mesh: whether own charges take fields there; null: in all.
+  std::uint8_t* wanted;
+  Vector<typename P::Real>* force;  // by particle
 };
 
 template <Precision P>
@@ -102,6 +104,7 @@ class DeviceCharges {
   DeviceBuffer<unsigned long long> sums_;
   DeviceBuffer<WaveSums> of_row_, of_plane_;
   DeviceBuffer<PointField<typename P::Real>> field_;
+  DeviceBuffer<std::uint8_t> wanted_;
   const Stream beside_;  // pairs, while the mesh is computed
   Event placed_, paired_;
 };

@@ -24,17 +24,25 @@ __device__ const Complex<Real>* twiddle_of(const ChargeMesh& mesh, int axis) {
 template <class Real>
 struct RowsOfThread {
   static constexpr int kLines = kLinesOf<Real>;
-  const int row;
+  const int pair, row;
   const bool there, paired;
   const std::int64_t begin, waves;  // of their points, of their waves
 
   __device__ explicit RowsOfThread(const ChargeMesh& mesh)
-      : row(2 * (kLines * static_cast<int>(blockIdx.x) + static_cast<int>(threadIdx.x) % kLines)),
-        there(row < mesh.rows()),
-        paired(row + 1 < mesh.rows()),
+      : pair(kLines * static_cast<int>(blockIdx.x) + static_cast<int>(threadIdx.x) % kLines),
+        row(mesh.first_row(pair)),
+        there(pair < mesh.pairs_of_rows()),
+        paired(there && mesh.has_partner(pair)),
         begin(static_cast<std::int64_t>(row) * mesh.points[0]),
         waves(static_cast<std::int64_t>(row) * mesh.pitch()) {}
 };
+
+// Whether this rank has charges that take fields from one of these planes of the mesh.
+__device__ bool any_wanted(const std::uint8_t* wanted, int first, int last) {
+  bool any = !wanted;
+  for (int plane = first; !any && plane <= last; ++plane) any = wanted[plane];
+  return any;
+}
 
 // One block for kLinesOf<Real> pairs of rows: from charges to waves along x.
 template <class Real>
@@ -44,7 +52,7 @@ __global__ void __launch_bounds__(kMostFftThreads)
   if (step.is_stale()) return;
   constexpr int lines = kLinesOf<Real>;
   const int length = mesh.points[0], half = mesh.half(),
-            first = 2 * lines * static_cast<int>(blockIdx.x);
+            first = lines * static_cast<int>(blockIdx.x);
   auto a = shared_lines<Real>(memory, length, 0), b = shared_lines<Real>(memory, length, 1);
   const RowsOfThread<Real> own(mesh);
   const Real* const charge = reinterpret_cast<const Real*>(mesh.charge) + own.begin;
@@ -56,13 +64,14 @@ __global__ void __launch_bounds__(kMostFftThreads)
   transform_lines(mesh.plan[0], twiddle_of<Real>(mesh, 0), load, store, a, b);
   for (int item = static_cast<int>(threadIdx.x); item < half * lines;
        item += static_cast<int>(blockDim.x)) {
-    const int k = item % half, line = item / half, row = first + 2 * line;
-    if (row >= mesh.rows()) return;
+    const int k = item % half, line = item / half, pair = first + line;
+    if (pair >= mesh.pairs_of_rows()) return;
     Complex<Real> one, two;
     apart(b(k, line), b(k == 0 ? 0 : length - k, line), one, two);
-    auto* const waves = waves_of<Real>(mesh, 0) + static_cast<std::int64_t>(row) * mesh.pitch();
+    auto* const waves =
+        waves_of<Real>(mesh, 0) + static_cast<std::int64_t>(mesh.first_row(pair)) * mesh.pitch();
     waves[k] = one;
-    if (row + 1 < mesh.rows()) waves[mesh.pitch() + k] = two;
+    if (mesh.has_partner(pair)) waves[mesh.pitch() + k] = two;
   }
 }
 
@@ -70,9 +79,13 @@ __global__ void __launch_bounds__(kMostFftThreads)
 template <class Real>
 __global__ void __launch_bounds__(kMostFftThreads)
     waves_to_fields_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step,
-                           PointField<Real>* field) {
+                           const std::uint8_t* wanted, PointField<Real>* field) {
   extern __shared__ double2 memory[];
-  if (step.is_stale()) return;
+  const int lines = kLinesOf<Real>, begin = lines * static_cast<int>(blockIdx.x),
+            last = min(begin + lines, mesh.pairs_of_rows()) - 1;
+  if (step.is_stale() ||
+      !any_wanted(wanted, begin / mesh.pairs_of_plane(), last / mesh.pairs_of_plane()))
+    return;
   const int length = mesh.points[0], half = mesh.half(), pitch = mesh.pitch();
   auto a = shared_lines<Real>(memory, length, 0), b = shared_lines<Real>(memory, length, 1);
   const RowsOfThread<Real> own(mesh);
@@ -138,9 +151,12 @@ __global__ void __launch_bounds__(kMostFftThreads)
 // blockIdx.y = 1, along z.
 template <class Real>
 __global__ void __launch_bounds__(kMostFftThreads)
-    fields_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step) {
+    fields_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step,
+                  const std::uint8_t* wanted) {
   extern __shared__ double2 memory[];
-  if (step.is_stale()) return;
+  // A block has lines of one plane.
+  const int plane = kLinesOf<Real> * static_cast<int>(blockIdx.x) / mesh.pitch();
+  if (step.is_stale() || !any_wanted(wanted, plane, plane)) return;
   const int length = mesh.points[1];
   auto a = shared_lines<Real>(memory, length, 0), b = shared_lines<Real>(memory, length, 1);
   const WavesOfThread<Real> own(mesh, 1);
