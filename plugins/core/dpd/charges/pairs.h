@@ -62,6 +62,12 @@ struct ChargeLaw {
 // Force, energy and virial of one charge, in units of the law.
 struct ChargeSums {
   std::int64_t force[3] = {}, energy = 0, virial[6] = {};
+
+  MM_HD void add(const ChargeSums& part) {
+    for (int a = 0; a < 3; ++a) force[a] += part.force[a];
+    energy += part.energy;
+    for (int a = 0; a < 6; ++a) virial[a] += part.virial[a];
+  }
 };
 
 // Sums over charges, the energy first: multiples of 2^20 units, and the rest. Any number of charges
@@ -177,8 +183,8 @@ MM_HD int cell_of(const ChargeLaw& law, const ChargedPlace& p) {
 struct CellSpan {
   int first, count;
 };
+constexpr int kReach = 2;
 MM_HD CellSpan span_around(int cell, int cells) {
-  constexpr int kReach = 2;
   if (cells <= 2 * kReach + 1) return {0, cells};
   return {cell < kReach ? cell - kReach + cells : cell - kReach, 2 * kReach + 1};
 }
@@ -194,8 +200,10 @@ struct CellRows {
   template <class Run>
   MM_HD void places_of(const ChargeLaw& law, const int* start, int r, const Run& run) const {
     const auto wrapped = [](int c, int cells) { return c < cells ? c : c - cells; };
-    const int row = (wrapped(z.first + r / y.count, law.cells[2]) * law.cells[1] +
-                     wrapped(y.first + r % y.count, law.cells[1])) *
+    // A division by a constant is fast.
+    const int plane = y.count == 2 * kReach + 1 ? r / (2 * kReach + 1) : r / y.count;
+    const int row = (wrapped(z.first + plane, law.cells[2]) * law.cells[1] +
+                     wrapped(y.first + r - plane * y.count, law.cells[1])) *
                     law.cells[0];
     const int end = x.first + x.count, inner = end < law.cells[0] ? end : law.cells[0];
     run(start[row + x.first], start[row + inner]);

@@ -3,20 +3,13 @@
 #include "device_charges.cuh"
 
 #include "../../../runtime/text.h"
-#include "../../../runtime/warp.cuh"
 #include "../../cuda/sort.h"
 #include "mesh_kernels.cuh"
+#include "pair_kernel.cuh"
 
 namespace manymove::dpd {
 
 namespace {
-
-using Counter = unsigned long long;
-constexpr int kDipole = 14;  // of DeviceChargeArrays::sums
-
-__device__ void add_integer(Counter* to, std::int64_t value) {
-  atomicAdd(to, static_cast<Counter>(value));
-}
 
 // ---- particles and cells ----
 
@@ -73,7 +66,9 @@ __global__ void place_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   if (k >= a.charges || a.step.is_stale()) return;
   const ChargedPlace p = a.found[k];
   const int cell = cell_of(a.law, p);
-  a.place[a.start[cell] + atomicSub(&a.filling[cell], 1u) - 1] = p;
+  const unsigned at = a.start[cell] + atomicSub(&a.filling[cell], 1u) - 1;
+  a.place[at] = p;
+  for (unsigned axis = 0; axis < 3; ++axis) a.pairs[3 * at + axis] = 0;
   if (!a.wanted || a.carrier[k] < 0) return;
   int point;
   a.mesh.behind_point(p.z, 2, point);
@@ -189,16 +184,6 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- forces ----
 
-constexpr int kLanesOfCharge = 8;
-static_assert(kMostOrder <= kLanesOfCharge);
-
-__device__ void add_over_lanes(std::int64_t& sum) {
-  auto value = static_cast<long long>(sum);
-#pragma unroll
-  for (int d = kLanesOfCharge / 2; d > 0; d /= 2) value += __shfl_xor_sync(kWholeWarp, value, d);
-  sum = value;
-}
-
 // The field at a charge, which all of its lanes have: each column of points is the work of a lane.
 template <int order, class Real>
 __device__ Vector<Real> field_of_lanes(const ChargeMesh& mesh, const PointField<Real>* field_at,
@@ -221,122 +206,6 @@ __device__ Vector<Real> field_of_lanes(const ChargeMesh& mesh, const PointField<
   return field;
 }
 
-// What the lanes of a charge share: places that may be near, in runs that follow each other in
-// memory, and those that are near and have not been added yet.
-struct NearOfLanes {
-  static constexpr int kMostRows = 25, kRoom = 64;
-  struct Run {
-    int end, shift;  // candidates below this number, and not in earlier runs, are at number + shift
-  } run[2 * kMostRows];
-  int near[kRoom];
-};
-
-// The pairs of one charge. All threads of a warp call this. Candidates are dealt to lanes in turn,
-// and near places again, because the lanes of a warp wait for the one that has the most. here:
-// whether the charge's forces are wanted.
-template <bool reading, class Real>
-__device__ ChargeSums sums_of_lanes(const ChargeLaw& law, const Cubic<Real>* table,
-                                    const int* start, const ChargedPlace* place,
-                                    const ChargedPlace& p, bool here, int lane, NearOfLanes& of) {
-  constexpr int lanes = kLanesOfCharge;
-  const CellRows rows = cells_around(law, p);
-  int candidates = 0;
-  for (int first = 0; first < rows.count(); first += lanes) {
-    const int r = first + lane;
-    int begin[2], length[2] = {}, which = 0;
-    if (r < rows.count() && here)
-      rows.places_of(law, start, r, [&](int from, int to) {
-        begin[which] = from;
-        length[which++] = to - from;
-      });
-    const int both = length[0] + length[1];
-    int sum = both;
-#pragma unroll
-    for (int apart = 1; apart < lanes; apart *= 2) {
-      const int below = __shfl_up_sync(kWholeWarp, sum, apart, lanes);
-      if (lane >= apart) sum += below;
-    }
-    const int before = candidates + sum - both, middle = before + length[0];
-    if (both > 0) {
-      of.run[2 * r] = {middle, begin[0] - before};
-      of.run[2 * r + 1] = {middle + length[1], begin[1] - middle};
-    } else if (r < rows.count()) {
-      of.run[2 * r] = of.run[2 * r + 1] = {before, 0};
-    }
-    candidates += value_of_lane(sum, lanes - 1, lanes);
-  }
-  __syncwarp();
-  ChargeSums sums;
-  int count = 0, run = 0;
-  const auto add = [&] {
-    __syncwarp();
-    for (int n = lane; n < count; n += lanes)
-      add_pair<reading>(law, table, law.energy, 1, p, place[of.near[n]], sums);
-    count = 0;
-    __syncwarp();
-  };
-  NearOfLanes::Run at = of.run[0];
-  const int most = __reduce_max_sync(kWholeWarp, candidates);
-  for (int first = 0; first < most; first += lanes) {
-    bool near = false;
-    int k = first + lane;
-    if (k < candidates) {
-      while (k >= at.end) at = of.run[++run];
-      k += at.shift;
-      near = are_near(law, p, place[k]);
-    }
-    const unsigned mask = __ballot_sync(kWholeWarp, near) & mask_of_group<lanes>(lane);
-    if (near) of.near[count + lanes_before(mask, static_cast<int>(threadIdx.x) % 32)] = k;
-    count += __popc(mask);
-    if (__any_sync(kWholeWarp, count > NearOfLanes::kRoom - lanes)) add();
-  }
-  add();
-  return sums;
-}
-
-// kLanesOfCharge threads per charge: forces in real space, and of waves one by one. Real: the
-// precision of pairs.
-template <Precision P, class Real, bool reading>
-__global__ void __launch_bounds__(kThreads, reading             ? 3
-                                            : sizeof(Real) == 4 ? 5
-                                                                : 4)
-    pair_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
-  if (a.step.is_stale()) return;
-  const int thread = index_of_thread(), k = thread / kLanesOfCharge, lane = thread % kLanesOfCharge;
-  const ChargedPlace p = a.place[min(k, a.charges - 1)];
-  const bool here = k < a.charges && a.carrier[p.number] >= 0;
-  if (!__any_sync(kWholeWarp, here)) return;
-  __shared__ NearOfLanes near[kThreads / kLanesOfCharge];
-  const Cubic<Real>* table;
-  if constexpr (std::is_same_v<Real, float>)
-    table = a.law.single_force;
-  else
-    table = a.law.force;
-  ChargeSums sums =
-      sums_of_lanes<reading>(a.law, table, reinterpret_cast<const int*>(a.start), a.place, p, here,
-                             lane, near[threadIdx.x / kLanesOfCharge]);
-  leave_out_specials<reading>(a.law, a.special, p, sums, lane, kLanesOfCharge);
-  add_waves(a.waves, p, sums, lane, kLanesOfCharge);
-  for (std::int64_t& sum : sums.force) add_over_lanes(sum);
-  if (here && lane == 0)
-    a.pairs[k] = {static_cast<double>(sums.force[0]) * a.law.force_unit,
-                  static_cast<double>(sums.force[1]) * a.law.force_unit,
-                  static_cast<double>(sums.force[2]) * a.law.force_unit};
-  if constexpr (reading) {
-    // Of the whole warp at once, because all warps add to the same few numbers.
-    const auto add = [&](int sum, std::int64_t value) {
-      auto of_warp = static_cast<long long>(here ? value : 0);
-#pragma unroll
-      for (int d = 16; d > 0; d /= 2) of_warp += __shfl_xor_sync(kWholeWarp, of_warp, d);
-      if (threadIdx.x % 32 == 0) add_integer(&a.sums[sum], of_warp);
-    };
-    ChargeTotals::split(sums, [&](int k, std::int64_t high, std::int64_t low) {
-      add(k, high);
-      add(7 + k, low);
-    });
-  }
-}
-
 // kLanesOfCharge threads per charge: the whole force.
 template <Precision P, int order>
 __global__ void __launch_bounds__(kThreads)
@@ -350,8 +219,12 @@ __global__ void __launch_bounds__(kThreads)
   if constexpr (order > 0)
     field = vector_of<double>(field_of_lanes<order>(a.mesh, a.field, p, lane));
   if (lane > 0 || carrier < 0) return;
+  const auto of_pairs = [&](int axis) {
+    return static_cast<double>(static_cast<std::int64_t>(a.pairs[3 * k + axis])) * a.law.force_unit;
+  };
   a.force[carrier] = vector_of<typename P::Real>(
-      a.pairs[k] + force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p));
+      Vector<double>{of_pairs(0), of_pairs(1), of_pairs(2)} +
+      force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p));
 }
 
 // Shared memory of so many buffers of a block's lines, in either precision.
@@ -386,7 +259,7 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
   };
   using Real = typename P::Real;
   const auto& points = plan_.mesh.points;
-  allow(charges_to_waves_kernel<Real>, points[0], 2);
+  allow(charges_to_waves_kernel<Real>, points[0], 3);
   allow(waves_to_fields_kernel<Real>, points[0], 4);
   allow(fft_kernel<Real>, std::max(points[1], points[2]), 2);
   allow(fields_kernel<Real>, points[1], 2);
@@ -416,7 +289,8 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   first_special_ = on_device(plan_.first_special, stream_);
   special_ = on_device(plan_.special, stream_);
   charge_ = on_device(plan_.charge, stream_);
-  allocate_each(plan_.charge.size(), carrier_, own_, found_, place_, pairs_);
+  allocate_each(plan_.charge.size(), carrier_, own_, found_, place_);
+  allocate_each(3 * plan_.charge.size(), pairs_);
   if (plan_.has_tails) allocate_each(plan_.charge.size(), tail_);
   allocate_each(1, owned_);
   allocate_each(static_cast<std::size_t>(plan_.cells()) + 1, filling_, start_);
@@ -552,19 +426,19 @@ template <Precision P>
 void DeviceCharges<P>::solve(bool reading) const {
   using Real = typename P::Real;
   const ChargeMesh& mesh = arrays_.mesh;
-  const auto transform = [&](int axis, int lines, int fields, int buffers, auto kernel,
-                             auto... more) {
+  // kept: buffers that are no part of the transform, for which one is enough with two stages.
+  const auto transform = [&](int axis, int lines, int fields, int kept, auto kernel, auto... more) {
     const dim3 grid(static_cast<unsigned>(blocks_for(lines, kLinesOf<Real>)),
                     static_cast<unsigned>(fields));
-    const int length = mesh.points[axis];
+    const int length = mesh.points[axis], buffers = kept + (mesh.plan[axis].stages > 2 ? 2 : 1);
     kernel<<<grid, fft_threads(mesh.plan[axis], kLinesOf<Real>), line_memory(length, buffers),
              stream_>>>(mesh, arrays_.step, more...);
     check_launch();
   };
   const auto along = [&](int axis, int fields) {
-    transform(axis, WaveLines(mesh, axis).count, fields, 2, fft_kernel<Real>, axis);
+    transform(axis, WaveLines(mesh, axis).count, fields, 0, fft_kernel<Real>, axis);
   };
-  transform(0, mesh.pairs_of_rows(), 1, 2, charges_to_waves_kernel<Real>);
+  transform(0, mesh.pairs_of_rows(), 1, 1, charges_to_waves_kernel<Real>);
   along(1, 1);
   if (reading) {
     // The sums over waves have an order.
@@ -574,10 +448,10 @@ void DeviceCharges<P>::solve(bool reading) const {
                 arrays_.of_row, arrays_.of_plane);
     along(2, 2);
   } else {
-    transform(2, WaveLines(mesh, 2).count, 1, 3, solve_lines_kernel<Real>);
+    transform(2, WaveLines(mesh, 2).count, 1, 1, solve_lines_kernel<Real>);
   }
-  transform(1, WaveLines(mesh, 1).count, 2, 2, fields_kernel<Real>, arrays_.wanted);
-  transform(0, mesh.pairs_of_rows(), 1, 4, waves_to_fields_kernel<Real>, arrays_.wanted,
+  transform(1, WaveLines(mesh, 1).count, 2, 0, fields_kernel<Real>, arrays_.wanted);
+  transform(0, mesh.pairs_of_rows(), 1, 2, waves_to_fields_kernel<Real>, arrays_.wanted,
             arrays_.field);
 }
 

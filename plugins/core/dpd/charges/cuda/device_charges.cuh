@@ -41,7 +41,7 @@ struct DeviceChargeArrays {
   int* carrier;                         // by number: the particle, or -1 if another rank has it
   int *own, *owned;                     // numbers of this rank's charges in any order; how many
   ChargedPlace *found, *place;          // by number, and in the order of cells
-  Vector<double>* pairs;                // forces of pairs, in the order of cells
+  unsigned long long* pairs;            // [charges][3], forces in units, in the order of cells
   PlaceTail* tail;                      // by number; null: none
   unsigned *filling, *start;            // by cell
   unsigned long long* sums;             // [15]: ChargeTotals, then the dipole moment
@@ -96,7 +96,7 @@ class DeviceCharges {
   DeviceBuffer<SpecialCharge> special_;
   DeviceBuffer<int> carrier_, own_, owned_;
   DeviceBuffer<ChargedPlace> found_, place_;
-  DeviceBuffer<Vector<double>> pairs_;
+  DeviceBuffer<unsigned long long> pairs_;
   DeviceBuffer<PlaceTail> tail_;
   DeviceBuffer<unsigned> filling_, start_;
   DeviceBuffer<char> sum_memory_;

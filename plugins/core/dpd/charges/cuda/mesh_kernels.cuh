@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kMostFftThreads)
       !any_wanted(wanted, begin / mesh.pairs_of_plane(), last / mesh.pairs_of_plane()))
     return;
   const int length = mesh.points[0], half = mesh.half(), pitch = mesh.pitch();
-  auto a = shared_lines<Real>(memory, length, 0), b = shared_lines<Real>(memory, length, 1);
+  auto a = shared_lines<Real>(memory, length, 0), b = shared_lines<Real>(memory, length, 3);
   const RowsOfThread<Real> own(mesh);
   field += own.begin;
 #pragma unroll 1
@@ -100,9 +100,9 @@ __global__ void __launch_bounds__(kMostFftThreads)
       return k < half ? together(one, two) : together(conjugate(one), conjugate(two));
     };
     const auto store = [&](int k, int line, const Complex<Real>& value) {
-      if (axis < 2) return shared_lines<Real>(memory, length, 2 + axis)(k, line, value);
-      const Complex<Real> x = shared_lines<Real>(memory, length, 2)(k, line),
-                          y = shared_lines<Real>(memory, length, 3)(k, line);
+      if (axis < 2) return shared_lines<Real>(memory, length, 1 + axis)(k, line, value);
+      const Complex<Real> x = shared_lines<Real>(memory, length, 1)(k, line),
+                          y = shared_lines<Real>(memory, length, 2)(k, line);
       if (own.there) field[k] = {x.re, y.re, value.re, 0};
       if (own.paired) field[length + k] = {x.im, y.im, value.im, 0};
     };
@@ -183,8 +183,8 @@ __global__ void __launch_bounds__(256)
   extern __shared__ double2 memory[];
   if (step.is_stale()) return;
   const int length = mesh.points[2];
-  auto a = shared_lines<Real>(memory, length, 0), b = shared_lines<Real>(memory, length, 1);
-  const auto potential = shared_lines<Real>(memory, length, 2);
+  auto a = shared_lines<Real>(memory, length, 0), b = shared_lines<Real>(memory, length, 2);
+  const auto potential = shared_lines<Real>(memory, length, 1);
   const WavesOfThread<Real> own(mesh, 2);
   const int x = own.line % mesh.pitch(), y = own.line / mesh.pitch();
   const auto* const waves = waves_of<Real>(mesh, 0);
