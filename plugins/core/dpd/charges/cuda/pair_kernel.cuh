@@ -36,6 +36,12 @@ struct NearOfLanes {
   int near[kRoom];
 };
 
+// All but the charge, in one access.
+__device__ ChargedPlace coordinates_of(const ChargedPlace& place) {
+  const uint4 words = reinterpret_cast<const uint4&>(place);
+  return {words.x, words.y, words.z, words.w, 0};
+}
+
 // Fills the runs with the places around one from number `least` on. Returns how many places there
 // are. All threads of a warp call this. here: whether this charge has any.
 __device__ int find_runs(const ChargeLaw& law, const int* start, const ChargedPlace& p, int least,
@@ -88,8 +94,10 @@ __device__ ChargeSums sums_of_lanes(const DeviceChargeArrays<P>& a, const Cubic<
     __syncwarp();
     for (int n = lane; n < count; n += lanes) {
       const int other = of.near[n];
+      ChargedPlace q = coordinates_of(a.place[other]);
+      q.charge = a.place[other].charge;
       ChargeSums one;
-      add_pair<reading>(a.law, table, a.law.energy, 1, p, a.place[other], one);
+      add_pair<reading>(a.law, table, a.law.energy, 1, p, q, one);
       sums.add(one);
       for (int axis = 0; once && axis < 3; ++axis)
         add_integer(&a.pairs[3 * other + axis], -one.force[axis]);
@@ -105,7 +113,7 @@ __device__ ChargeSums sums_of_lanes(const DeviceChargeArrays<P>& a, const Cubic<
     if (other < candidates) {
       while (other >= at.end) at = of.run[++run];
       other += at.shift;
-      near = are_near(a.law, p, a.place[other]);
+      near = are_near(a.law, p, coordinates_of(a.place[other]));
     }
     const unsigned mask = __ballot_sync(kWholeWarp, near) & mask_of_group<lanes>(lane);
     if (near) of.near[count + lanes_before(mask, static_cast<int>(threadIdx.x) % 32)] = other;
