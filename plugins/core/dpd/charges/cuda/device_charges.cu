@@ -176,8 +176,7 @@ __global__ void __launch_bounds__(kThreads)
                 [&](int part, std::int64_t units) { sum[part] += units; });
   auto* const sums = reinterpret_cast<Counter*>(a.waves.sum) + 2 * wave;
   for (int part = 0; part < 2; ++part) {
-    auto value = static_cast<long long>(sum[part]);
-    for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(kWholeWarp, value, d);
+    const std::int64_t value = warp_sum(sum[part]);
     if (threadIdx.x % 32 == 0) add_integer(&sums[part], value);
   }
 }

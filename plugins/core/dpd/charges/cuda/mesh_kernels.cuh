@@ -75,7 +75,8 @@ __global__ void __launch_bounds__(kMostFftThreads)
   }
 }
 
-// The reverse, of all fields. A thread has the three of its points in turn, and writes all at once.
+// The reverse, of all fields in the planes that are wanted. A thread has the three of its points in
+// turn, and writes all at once.
 template <class Real>
 __global__ void __launch_bounds__(kMostFftThreads)
     waves_to_fields_kernel(const __grid_constant__ ChargeMesh mesh, const ChargeStep step,

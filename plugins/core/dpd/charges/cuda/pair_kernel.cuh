@@ -19,13 +19,6 @@ __device__ void add_integer(Counter* to, std::int64_t value) {
 constexpr int kLanesOfCharge = 8;
 static_assert(kMostOrder <= kLanesOfCharge);
 
-__device__ void add_over_lanes(std::int64_t& sum) {
-  auto value = static_cast<long long>(sum);
-#pragma unroll
-  for (int d = kLanesOfCharge / 2; d > 0; d /= 2) value += __shfl_xor_sync(kWholeWarp, value, d);
-  sum = value;
-}
-
 // What the lanes of a charge share: places that may be near, in runs that follow each other in
 // memory, and those that are near and have not been added yet.
 struct NearOfLanes {
@@ -58,12 +51,7 @@ __device__ int find_runs(const ChargeLaw& law, const int* start, const ChargedPl
         ++which;
       });
     const int own = length[0] + length[1] + (((length[0] > 0) + (length[1] > 0)) << shift);
-    int sum = own;
-#pragma unroll
-    for (int apart = 1; apart < lanes; apart *= 2) {
-      const int below = __shfl_up_sync(kWholeWarp, sum, apart, lanes);
-      if (lane >= apart) sum += below;
-    }
+    const int sum = warp_prefix_sum<lanes>(own, lane);
     int at = candidates + (sum - own) % (1 << shift), run = runs + ((sum - own) >> shift);
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
@@ -147,7 +135,7 @@ __global__ void __launch_bounds__(kThreads, reading             ? 3
                                            near[threadIdx.x / kLanesOfCharge]);
   leave_out_specials<reading>(a.law, a.special, p, sums, lane, kLanesOfCharge);
   add_waves(a.waves, p, sums, lane, kLanesOfCharge);
-  for (std::int64_t& sum : sums.force) add_over_lanes(sum);
+  for (std::int64_t& sum : sums.force) sum = warp_sum<kLanesOfCharge>(sum);
   if (here && lane < 3)
     add_integer(&a.pairs[3 * k + lane], lane == 0   ? sums.force[0]
                                         : lane == 1 ? sums.force[1]
@@ -155,9 +143,7 @@ __global__ void __launch_bounds__(kThreads, reading             ? 3
   if constexpr (reading) {
     // Of the whole warp at once, because all warps add to the same few numbers.
     const auto add = [&](int sum, std::int64_t value) {
-      auto of_warp = static_cast<long long>(here ? value : 0);
-#pragma unroll
-      for (int d = 16; d > 0; d /= 2) of_warp += __shfl_xor_sync(kWholeWarp, of_warp, d);
+      const std::int64_t of_warp = warp_sum(here ? value : 0);
       if (threadIdx.x % 32 == 0) add_integer(&a.sums[sum], of_warp);
     };
     ChargeTotals::split(sums, [&](int k, std::int64_t high, std::int64_t low) {
