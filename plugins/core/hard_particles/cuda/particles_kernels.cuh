@@ -44,6 +44,7 @@ struct SharedTile {
 // What the threads of a block share besides the tile.
 struct TileControl {
   TileBounds bounds;
+  FieldsOfTile fields;
   Law law;
   float step;
   int members[8];
@@ -358,7 +359,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
       static_cast<std::uint32_t>(tile_of_block<D>(g, config)) * static_cast<std::uint32_t>(g.plane),
       bounds.size[0] + 1,
       (bounds.size[0] + 1) * (bounds.size[1] + 1)};
-  const auto field = field_of<typename V::Field>(m.fields, g, bounds);
+  const auto field = field_of<typename V::Field>(m.fields, g, bounds, &control.fields);
   const auto visit_all = [&]<class F>(const F& in) {
     for (int round = 0; round < g.rounds; ++round)
       for (int turn = 0; turn < 1 << D; ++turn) {
@@ -373,12 +374,12 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
   };
   if constexpr (!V::Field::kIs || V::Field::kSteps)
     visit_all(field);
-  else if (field.is_far())
-    visit_all(NoField{});
-  else if (!m.fields->soft)
+  else if (control.fields.soft)
+    visit_all(field);
+  else if (control.fields.number > 0)
     visit_all(TileWalls<D>{field});
   else
-    visit_all(field);
+    visit_all(NoField{});
   if (config.order) let_next_kernel_start();
   // q for the next trial changes of the volume, while the tile is at hand.
   if constexpr (!V::Field::kIs)
@@ -430,6 +431,10 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
   for (int i = threadIdx.x; i <= g.plane; i += blockDim.x) m.first[i] = 0;
   // Particles of other threads are counted here.
   __syncthreads();
+  using F = typename V::Field;
+  if constexpr (F::kIs && !F::kSteps)
+    if (threadIdx.x == 0)
+      control.fields = field_of<F>(m.fields, g, control.bounds).of_tile();
   if (!config.order) let_next_kernel_start();
   wait_for_former_kernel();
   if (b.skip && __ldcg(b.skip)) return;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 #include "../../runtime/launch.cuh"
@@ -76,7 +77,7 @@ inline Plan plan_of(const State& state, const KernelsOfLaw& kernels, double occu
   plan.occupied = occupied;
   plan.kernel = tiles > 3 * multiprocessors                ? kernels.many_tiles
                 : tiles > 2 * multiprocessors              ? kernels.some_tiles
-                : tiles > multiprocessors                  ? kernels.two_tiles
+                : tiles > multiprocessors && !std::getenv("F1_FEW") ? kernels.two_tiles
                 : state.particles > kCrowd * state.cells() ? kernels.crowded
                                                            : kernels.few_tiles;
   LaunchConfig& s = plan.config;

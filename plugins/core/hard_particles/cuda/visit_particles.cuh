@@ -58,9 +58,18 @@ __device__ float in_register(float x) {
   return x;
 }
 
+// Reads shared memory now, and not before a loop.
+__device__ float4 load_again(const float4* from) {
+  float4 q;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(q.x), "=f"(q.y), "=f"(q.z), "=f"(q.w)
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(from))));
+  return q;
+}
+
 // What the threads of a block write down for a visit, in shared memory.
 struct Workspace {
-  float4* moves;         // [moves of a cell][threads / Lanes]
+  float4* moves;         // [moves of a cell, and a FieldsNear][threads / Lanes]
   std::uint16_t* lists;  // [threads][list]
   int list;
 };
@@ -82,7 +91,9 @@ struct Visit {
   // Calls of the random number generator by each thread before a list is made, and the moves that
   // it and all threads of the cell get from them.
   static constexpr int kCalls = Lanes < 4 ? 4 / Lanes : 1;
-  static constexpr int kMine = kCalls * kMovesPerCall<D>, kMoves = kMine * Lanes;
+  static constexpr int kMoves = kCalls * kMovesPerCall<D> * Lanes;
+  // What a thread keeps: its share of the moves, and in fields of a FieldsNear.
+  static constexpr int kMine = kMoves / Lanes + (F::kIs && !F::kSteps ? (2 + Lanes) / Lanes : 0);
   // Neighbors that a thread has room to list, twice what is expected at high densities; what is
   // loaded at once may not be any. An odd number of 32-bit words, so that threads use all banks.
   static constexpr int kExpected = (F::kSteps                ? 80
@@ -321,32 +332,63 @@ struct Visit {
 
   // A visit in the fields; without them nothing is left of it.
   struct InField {
+    static constexpr int kCalls = (kMoves / 4 + Lanes - 1) / Lanes;  // of the generator
+
     const F& field;
     const T& tile;
     Words words;
-    WayInFields<D, F> way{};
+    float4* moves;
+    // Estimates of the energy where the particle is and where it was tried last.
+    float energy = 0, next = 0;
+    Decision decision = Decision::unknown;
     // With steps, the energies of pairs where the particle is and where it was tried last.
     std::int64_t here = 0, there = 0;
 
-    // Called before the next moves, after `made` others; reach: the longest displacement by them.
-    // Each thread draws a share of their random words, which become their fourth components.
-    __device__ __forceinline__ void begin(int made, std::uint32_t self, const float4& p,
-                                          float reach, float4* moves) {
+    // Draws a share of the random words of the moves that follow after `made` others.
+    __device__ __forceinline__ void draw(int made, std::uint32_t (&word)[kCalls][4]) const {
+      if constexpr (F::kIs)
+        if constexpr (F::kSoft)
+#pragma unroll
+          for (int k = 0; k < kCalls; ++k)
+            words.draw(word[k], field_call(made) + k * Lanes + static_cast<int>(threadIdx.x) % Lanes);
+    }
+    // The words become the fourth components of the moves. reach: the longest displacement.
+    __device__ __forceinline__ void begin(std::uint32_t self, const float4& p, float reach,
+                                          const std::uint32_t (&word)[kCalls][4]) {
       if constexpr (F::kIs) {
         static_assert(kMoves % 4 == 0);
-        const float r[3] = {p.x, p.y, p.z};
-        if constexpr (!F::kSteps) way.begin(field, tile.id(self), r, reach);
-        if (!F::kSoft) return;
         const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
         // The moves themselves have been written by other lanes.
         __syncwarp();
-#pragma unroll 1
-        for (int call = lane; call < kMoves / 4; call += Lanes) {
-          std::uint32_t word[4];
-          words.draw(word, field_call(made) + call);
+        if constexpr (F::kSoft)
 #pragma unroll
-          for (int m = 0; m < 4; ++m) moves[(4 * call + m) * groups].w = __uint_as_float(word[m]);
-        }
+          for (int k = 0; k < kCalls; ++k)
+#pragma unroll
+            for (int m = 0; m < 4; ++m)
+              if (const int move = 4 * (k * Lanes + lane) + m; move < kMoves)
+                moves[move * groups].w = __uint_as_float(word[k][m]);
+        if constexpr (F::kSteps) return;
+        const float r[3] = {p.x, p.y, p.z}, none[3] = {0, 0, 0};
+        const FieldsNear near = fields_near<D>(field.f, *field.here, tile.id(self), r, reach);
+        energy = near.template energy<D>(none, near.depth);
+        // Registers are few.
+        if (lane == 0) *this->near() = near;
+        __syncwarp();
+      }
+    }
+    // Of the cell, in shared memory after the moves.
+    __device__ __forceinline__ FieldsNear* near() const {
+      const int group = threadIdx.x / Lanes, groups = blockDim.x / Lanes;
+      return reinterpret_cast<FieldsNear*>(moves - group + kMoves * groups) + group;
+    }
+
+    // Decides about a move to p + `to` by an estimate.
+    __device__ __forceinline__ void look(const float (&to)[3], float word) {
+      if constexpr (F::kIs && !F::kSteps) {
+        const auto* const from = reinterpret_cast<const float4*>(near());
+        const float4 a = load_again(from), b = load_again(from + 1), c = load_again(from + 2);
+        const FieldsNear around{{a.x, a.y, a.z}, a.w, {b.x, b.y, b.z}, b.w, {c.x, c.y, c.z}, c.w};
+        decision = decide<D, F::kSoft>(around, to, __float_as_uint(word), energy, next);
       }
     }
 
@@ -388,8 +430,9 @@ struct Visit {
 
     // Whether the fields accept a move of the particle from p + u to p + `to`, and with steps those
     // that it has met there.
-    __device__ bool accepts(std::uint32_t self, int move, const float4& p, const float (&u)[3],
-                            const float (&to)[3], float word) {
+    __device__ __forceinline__ bool accepts(std::uint32_t self, int move, const float4& p,
+                                            const float (&u)[3], const float (&to)[3], float word,
+                                            Nearest& nearest) {
       if constexpr (F::kSteps) {
         const double rise = kQuantum * static_cast<double>(there - here);
         Decision decision = rise > 0 ? Decision::unknown : Decision::accepted;
@@ -405,15 +448,16 @@ struct Visit {
         if (decision != Decision::accepted) return false;
         here = there;
       } else if constexpr (F::kIs) {
-        typename WayInFields<D, F>::End end;
-        const Decision decision = way.decide(to, __float_as_uint(word), end);
         if (decision == Decision::rejected) return false;
-        if (decision == Decision::unknown &&
-            !exactly(field, words, tile.id(self), move,
-                     make_float4(p.x + u[0], p.y + u[1], p.z + u[2], 0.0f),
-                     make_float4(p.x + to[0], p.y + to[1], p.z + to[2], word)))
-          return false;
-        way.here = end;
+        if (decision == Decision::unknown) {
+          const bool accepted = exactly(field, words, tile.id(self), move,
+                                        make_float4(p.x + u[0], p.y + u[1], p.z + u[2], 0.0f),
+                                        make_float4(p.x + to[0], p.y + to[1], p.z + to[2], word));
+          // Read again, so that no register has to be saved for this rare call.
+          nearest.take_all(self);
+          if (!accepted) return false;
+        }
+        energy = next;
       }
       return true;
     }
@@ -464,11 +508,14 @@ struct Visit {
     std::uint16_t* const list = work.lists + threadIdx.x * room;
     std::uint32_t self = 0;
     float4 p;
-    InField in_field{field, tile, {g, tile.where + static_cast<std::uint32_t>(cell), cycle, round}};
+    InField in_field{
+        field, tile, {g, tile.where + static_cast<std::uint32_t>(cell), cycle, round}, moves};
     int accepted = 0;
 #pragma unroll 1
     for (int made = 0; made < g.moves_per_cell; made += kMoves) {
       float up[D], down[D], middle[3];
+      std::uint32_t word[InField::kCalls][4];
+      in_field.draw(made, word);
       const std::uint32_t chooses = draw_moves(tile, cycle, round, cell, made, moves, up, down);
       if (made == 0) {
         self = chosen(tile, cell, chooses);
@@ -476,7 +523,7 @@ struct Visit {
       }
       // All moves of the list are known, and with them how far the particle can come.
       const float reach = reach_of(tile, at, p, up, down, middle) + 4e-6f * law.largest;
-      in_field.begin(made, self, p, reach, moves);
+      in_field.begin(self, p, reach, word);
       Law listing = law;
       if constexpr (F::kSteps) listing.sigmas = field.f.steps.reaches;
       const int listed = list_neighbors(tile, listing, cell, self, p, reach, list, room);
@@ -498,14 +545,17 @@ struct Visit {
         in_field.here = in_field.there;
       }
       const int end = min(kMoves, g.moves_per_cell - made);
-#pragma unroll 2
+      const float4* next = moves;
+#pragma unroll(F::kIs ? 1 : 2)
       for (int move = 0; move < end; ++move) {
-        const float4 by = moves[move * groups];
+        const float4 by = *next;
+        next += groups;
         // From where the list was made.
         const float to[3] = {u[0] + by.x, u[1] + by.y, u[2] + by.z};
         bool inside = true;
 #pragma unroll
         for (int a = 0; a < D; ++a) inside &= fabsf(to[a] - middle[a]) < half[a];
+        in_field.look(to, by.w);
         float least;
         if constexpr (F::kSteps) {
           const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], p.w);
@@ -524,7 +574,7 @@ struct Visit {
           free = exactly_free(tile, self, r, cell, list, listed, room);
           if (Lanes > 1) free = __all_sync(group, free);
         }
-        if (inside && free && in_field.accepts(self, made + move, p, u, to, by.w)) {
+        if (inside && free && in_field.accepts(self, made + move, p, u, to, by.w, nearest)) {
 #pragma unroll
           for (int a = 0; a < D; ++a) u[a] = to[a];
           ++accepted;
