@@ -255,8 +255,7 @@ MM_HD FieldsNear fields_near(const FieldView& f, const FieldsOfTile& tile, std::
       continue;
     }
     near.depth = static_cast<float>(depth);
-    for (int a = 0; a < D; ++a)
-      near.inward[a] = static_cast<float>(-t.direction[a] * f.unit[a]);
+    for (int a = 0; a < D; ++a) near.inward[a] = static_cast<float>(-t.direction[a] * f.unit[a]);
     const float way = static_cast<float>(farthest), deepest = near.depth + way;
     near.stiffness = hard ? -1e-6f * (abs_of(near.depth) + way) : static_cast<float>(0.5 * value);
     if (!hard) change += static_cast<float>(value) * deepest * max_of(deepest, way);
@@ -373,8 +372,9 @@ struct TileSteps : TileField<D> {
   static constexpr bool kSteps = true;
 };
 
-// The decision about a trial move to `to`, from where `near` belongs to, without energies where this
-// is possible. here: the estimated energy, NaN if it is not known; that at `to` becomes `there`.
+// The decision about a trial move to `to`, from where `near` belongs to, without energies where
+// this is possible. here: the estimated energy, NaN if it is not known; that at `to` becomes
+// `there`.
 template <int D, bool Soft>
 MM_HD Decision decide(const FieldsNear& near, const float to[D], std::uint32_t word, float here,
                       float& there) {

@@ -433,8 +433,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
   __syncthreads();
   using F = typename V::Field;
   if constexpr (F::kIs && !F::kSteps)
-    if (threadIdx.x == 0)
-      control.fields = field_of<F>(m.fields, g, control.bounds).of_tile();
+    if (threadIdx.x == 0) control.fields = field_of<F>(m.fields, g, control.bounds).of_tile();
   if (!config.order) let_next_kernel_start();
   wait_for_former_kernel();
   if (b.skip && __ldcg(b.skip)) return;

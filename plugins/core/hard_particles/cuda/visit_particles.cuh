@@ -144,10 +144,12 @@ struct Visit {
     constexpr bool kSum = Sums || C == Contact::additive;
     // Listed if |r_j - r| < sigma_j + reach: no other can be met on a way of length `reach`.
     const float own = kSum ? p.w + reach : reach;  // what does not depend on the neighbor
+    const bool one_type = C == Contact::table && law.types == 1;
+    const float only = one_type ? law.sigmas[0] : 0;
     const auto look = [&](std::uint32_t j, const float4& q) {
       const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
       const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
-      const float far = own + (kSum ? q.w : local_sigma<C, Sums>(law, p, q));
+      const float far = own + (kSum ? q.w : one_type ? only : local_sigma<C, Sums>(law, p, q));
       if (square < far * far && j != self) list[listed++] = static_cast<std::uint16_t>(j);
     };
     std::uint32_t begin[kRuns], end[kRuns];
@@ -256,29 +258,61 @@ struct Visit {
       }
     }
 
+    // gap - 2 d . u, in which |u|^2 is missing.
+    static __device__ __forceinline__ float term(const float (&u)[3], float x, float y, float z,
+                                                 float gap) {
+      const float t = fmaf(x, -2 * u[0], fmaf(y, -2 * u[1], gap));
+      return D == 3 ? fmaf(z, -2 * u[2], t) : t;
+    }
+    // Calls look(term) for those of this thread that have no place in registers.
+    __device__ __forceinline__ void for_others(const float (&to)[3], auto&& look) const {
+#pragma unroll 1
+      for (int k = K * Lanes + static_cast<int>(threadIdx.x % Lanes); k < near.total; k += Lanes) {
+        float x, y, z, gap;
+        take(near[k], x, y, z, gap);
+        look(term(to, x, y, z, gap));
+      }
+    }
+
     // The least |d_j - u|^2 - sigma_j^2 = gap_j - 2 d_j . u + |u|^2 of a trial move to u.
     __device__ __forceinline__ float least(const float (&to)[3]) const {
-      const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
-      const auto term = [&](float x, float y, float z, float gap) {
-        const float t = fmaf(x, ax, fmaf(y, ay, gap));
-        return D == 3 ? fmaf(z, az, t) : t;
-      };
       // Two chains of minima, so that none waits for the one before it.
       float even = kNone, odd = kNone;
 #pragma unroll
       for (int k = 0; k < K; ++k) {
         float& least = k % 2 ? odd : even;
-        const float t = term(x[k], y[k], z[k], gap[k]);
+        const float t = term(to, x[k], y[k], z[k], gap[k]);
         least = k < 2 ? t : fminf(least, t);
       }
-#pragma unroll 1
-      for (int k = K * Lanes + static_cast<int>(threadIdx.x % Lanes); k < near.total; k += Lanes) {
-        float x, y, z, gap;
-        take(near[k], x, y, z, gap);
-        even = fminf(even, term(x, y, z, gap));
-      }
+      for_others(to, [&](float t) { even = fminf(even, t); });
       // min_j (|d_j - u|^2 - sigma_j^2) = min_j (gap_j - 2 d_j . u) + |u|^2 (section 1.3).
       return fminf(even, odd) + squared_length<D>(to);
+    }
+
+    // The same with steps, if there is a single type: adds up the energies of the neighbors, which
+    // are right unless `unsure` becomes true.
+    __device__ __forceinline__ float least(const float (&to)[3], const StepView& steps,
+                                           std::int64_t& energy, bool& unsure) const {
+      const float sigma = law.sigmas[0], square = squared_length<D>(to);
+      float least = kNone;
+#pragma unroll 1
+      for (int s = 0; s < steps.number; ++s) {
+        // Within the range if gap_j - 2 d_j . u + |u|^2 + sigma^2 is below its square.
+        const float bound = steps.bounds[s] - sigma * sigma - square;
+        float closest = kNone;
+        int within = 0;
+        const auto look = [&](float t) {
+          within += t < bound;
+          least = fminf(least, t);
+          closest = fminf(closest, fabsf(t - bound));
+        };
+#pragma unroll
+        for (int k = 0; k < K; ++k) look(term(to, x[k], y[k], z[k], gap[k]));
+        for_others(to, look);
+        energy += within * steps.energies[s];
+        unsure |= closest <= steps.margin;
+      }
+      return least + square;
     }
   };
 
@@ -350,7 +384,8 @@ struct Visit {
         if constexpr (F::kSoft)
 #pragma unroll
           for (int k = 0; k < kCalls; ++k)
-            words.draw(word[k], field_call(made) + k * Lanes + static_cast<int>(threadIdx.x) % Lanes);
+            words.draw(word[k],
+                       field_call(made) + k * Lanes + static_cast<int>(threadIdx.x) % Lanes);
     }
     // The words become the fourth components of the moves. reach: the longest displacement.
     __device__ __forceinline__ void begin(std::uint32_t self, const float4& p, float reach,
@@ -410,12 +445,23 @@ struct Visit {
       return field.accepts(id, r[1], energy, __float_as_uint(to.w), second, rise...);
     }
 
-    // With steps, tries the particle at r, whose label r has: returns the least squared distance
-    // less the squared contact distance of the neighbors that this thread has listed.
-    __device__ __forceinline__ float meet(std::uint32_t self, const float4& r, int cell,
-                                          const std::uint16_t* list, int listed, int room) {
+    // With steps, tries the particle at p + `to`: returns the least squared distance less the
+    // squared contact distance of this thread's neighbors. All threads of a warp call it. counts:
+    // whether all have complete lists, of a single type.
+    __device__ __forceinline__ float meet(std::uint32_t self, const float4& p, const float (&to)[3],
+                                          int cell, const std::uint16_t* list, int listed, int room,
+                                          bool counts, const Nearest& nearest) {
       float least = kNone;
       std::int64_t energy = 0;
+      if (counts) {
+        bool unsure = false;
+        least = nearest.least(to, field.f.steps, energy, unsure);
+        there = warp_sum<Lanes>(energy);
+        if (!__any_sync(kWholeWarp, unsure)) return least;
+        energy = 0;
+        least = kNone;
+      }
+      const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], p.w);
       for_listed(tile, cell, list, listed, room, [&](std::uint32_t j) {
         const float4 q = tile.spheres[j];
         if (j == self) return;
@@ -532,7 +578,8 @@ struct Visit {
       const Lists near(list - lane * room, room, listed > room ? 0 : listed);
 
       Nearest nearest{tile, law, p, near};
-      if constexpr (!F::kSteps) nearest.take_all(self);
+      const bool counts = F::kSteps && law.types == 1 && !__any_sync(kWholeWarp, listed > room);
+      if (!F::kSteps || counts) nearest.take_all(self);
 
       // What is below -margin overlaps and what is above `sure` does not.
       const float margin = law.margin, sure = !F::kSteps && listed > room ? 0.5f * kFar : margin;
@@ -541,7 +588,7 @@ struct Visit {
       for (int a = 0; a < D; ++a) half[a] = in_register(g.half[a]);
       float u[3] = {0, 0, 0};
       if constexpr (F::kSteps) {
-        in_field.meet(self, p, cell, list, listed, room);
+        in_field.meet(self, p, u, cell, list, listed, room, counts, nearest);
         in_field.here = in_field.there;
       }
       const int end = min(kMoves, g.moves_per_cell - made);
@@ -558,8 +605,7 @@ struct Visit {
         in_field.look(to, by.w);
         float least;
         if constexpr (F::kSteps) {
-          const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], p.w);
-          least = in_field.meet(self, r, cell, list, listed, room);
+          least = in_field.meet(self, p, to, cell, list, listed, room, counts, nearest);
         } else {
           least = nearest.least(to);
         }
