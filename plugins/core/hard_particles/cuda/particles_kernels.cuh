@@ -427,13 +427,12 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
   if (threadIdx.x == 0) {
     control.bounds = tile_bounds<D>(g, tile_of_block<D>(g, config));
     control.accepted = control.landed = 0;
+    if constexpr (V::Field::kIs && !V::Field::kSteps)
+      control.fields = field_of<typename V::Field>(fields, g, control.bounds).of_tile();
   }
   for (int i = threadIdx.x; i <= g.plane; i += blockDim.x) m.first[i] = 0;
   // Particles of other threads are counted here.
   __syncthreads();
-  using F = typename V::Field;
-  if constexpr (F::kIs && !F::kSteps)
-    if (threadIdx.x == 0) control.fields = field_of<F>(m.fields, g, control.bounds).of_tile();
   if (!config.order) let_next_kernel_start();
   wait_for_former_kernel();
   if (b.skip && __ldcg(b.skip)) return;

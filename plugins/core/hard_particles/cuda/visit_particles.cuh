@@ -2,61 +2,11 @@
 // Visits of the cells of a set on a GPU: a thread, or several together, for each cell.
 #pragma once
 
-#include "../../runtime/warp.cuh"
 #include "../fields.h"
-#include "../particles.h"
+#include "neighbors.cuh"
 
 namespace manymove::hard_particles {
 namespace {
-
-// A tile in local storage.
-template <int D, Contact C>
-struct Tile {
-  const Geometry& g;
-  const Law& law;
-  float step;
-  const TileBounds& bounds;
-  float4* spheres;
-  const std::uint32_t* ids;
-  const std::uint32_t* first;
-  std::uint32_t where;         // of the tile's first cell, for the random numbers
-  int row_cells, layer_cells;  // from a cell to the next one along y and z
-
-  __device__ std::uint32_t id(std::uint32_t k) const {
-    return C == Contact::one_size ? __float_as_uint(spheres[k].w) : ids[k];
-  }
-  // One of the 3^(D-1) runs of particles in three cells around a cell, which follow each other
-  // along x.
-  struct Run {
-    std::uint32_t begin, end;
-  };
-  __device__ Run run(int cell, int row) const {
-    const int z = row / 3, y = row - 3 * z;
-    const std::uint32_t* const f =
-        first + cell - 1 + (y - 1) * row_cells + (D == 3 ? (z - 1) * layer_cells : 0);
-    return {f[0], f[3]};
-  }
-};
-
-__device__ Label label_of(const float4& p) {
-  Label label;
-  label.radius = p.w;
-  return label;
-}
-
-// The float32 contact distance of a pair in local storage. Sums: the label of a particle of a table
-// is its radius, because all contact distances are sums.
-template <Contact C, bool Sums>
-__device__ float local_sigma(const Law& law, const float4& p, const float4& q) {
-  if constexpr (Sums) return p.w + q.w;
-  return sigma_of<C>(law, label_of(p), label_of(q));
-}
-
-// Keeps the compiler from loading a constant again and again.
-__device__ float in_register(float x) {
-  asm volatile("" : "+f"(x));
-  return x;
-}
 
 // Reads shared memory now, and not before a loop.
 __device__ float4 load_again(const float4* from) {
@@ -86,7 +36,7 @@ struct Visit {
   // The visits in other fields.
   template <class Other>
   using In = Visit<D, C, Sums, K, Lanes, Runs, AtOnce, Other>;
-  static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
+  static constexpr float kFar = 1e38f;  // a square beyond all
   static constexpr int kRuns = D == 3 ? 9 : 3;
   // Calls of the random number generator by each thread before a list is made, and the moves that
   // it and all threads of the cell get from them.
@@ -105,27 +55,33 @@ struct Visit {
       (kExpected > kRuns * AtOnce + 3 ? kExpected : kRuns * AtOnce + 3) / 4 * 4 + 2;
   static_assert(K <= kRoom && kRuns % Runs == 0);
   using T = Tile<D, C>;
+  using Near = Nearest<D, C, Sums, K, Lanes>;
+
+  // The neighbors that a thread has listed; more than `room`: the list is not complete.
+  struct Listed {
+    int cell;
+    const std::uint16_t* list;
+    int number, room;
+  };
 
   // Calls look(j) for the neighbors that this thread has listed, and for the particle itself or
   // not. A list that is too short for them is not asked.
-  static __device__ __forceinline__ void for_listed(const T& tile, int cell,
-                                                    const std::uint16_t* list, int listed, int room,
+  static __device__ __forceinline__ void for_listed(const T& tile, const Listed& listed,
                                                     auto&& look) {
-    if (listed <= room)
-      for (int k = 0; k < listed; ++k) look(list[k]);
+    if (listed.number <= listed.room)
+      for (int k = 0; k < listed.number; ++k) look(listed.list[k]);
     else
       for (int row = 0; row < kRuns; ++row) {
-        const auto [begin, end] = tile.run(cell, row);
+        const auto [begin, end] = tile.run(listed.cell, row);
         for (std::uint32_t j = begin + (threadIdx.x + row) % Lanes; j < end; j += Lanes) look(j);
       }
   }
 
   // Whether the particle at r is apart from its listed neighbors, exactly.
   static __device__ __noinline__ bool exactly_free(const T& tile, std::uint32_t self, float4 r,
-                                                   int cell, const std::uint16_t* list, int listed,
-                                                   int room) {
+                                                   Listed listed) {
     bool free = true;
-    for_listed(tile, cell, list, listed, room, [&](std::uint32_t j) {
+    for_listed(tile, listed, [&](std::uint32_t j) {
       const float4 q = tile.spheres[j];
       if (j != self &&
           !apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
@@ -197,124 +153,6 @@ struct Visit {
     }
     return listed;
   }
-
-  // The neighbors that the threads of a cell have listed, as one list.
-  struct Lists {
-    const std::uint16_t* first;
-    int total, above[Lanes], from[Lanes];  // the number in lists before one; where it would begin
-
-    __device__ Lists(const std::uint16_t* first, int room, int mine) : first(first), total(0) {
-#pragma unroll
-      for (int l = 0; l < Lanes; ++l) {
-        above[l] = total;
-        // List l begins at l room, so that entry k of all is at k + l room - above[l].
-        from[l] = l * room - total;
-        total += Lanes == 1 ? mine : value_of_lane(mine, l, Lanes);
-      }
-    }
-    __device__ std::uint32_t operator[](int k) const {
-      int at = 0;
-#pragma unroll
-      for (int l = 1; l < Lanes; ++l)
-        if (k >= above[l]) at = from[l];
-      return first[at + k];
-    }
-  };
-
-  // This thread's share of the neighbors, seen from where the particle was when they were listed.
-  struct Nearest {
-    const T& tile;
-    const Law& law;
-    const float4& p;
-    const Lists& near;
-    float x[K], y[K], z[K], gap[K];
-
-    __device__ __forceinline__ void take(std::uint32_t j, float& x, float& y, float& z,
-                                         float& gap) const {
-      const float4 q = tile.spheres[j];
-      x = q.x - p.x;
-      y = q.y - p.y;
-      z = q.z - p.z;
-      const float sigma = local_sigma<C, Sums>(law, p, q);
-      // |r_j - r_i|^2 - sigma_ij^2, negative where they overlap.
-      gap = fmaf(x, x, fmaf(y, y, D == 3 ? z * z : 0.0f)) - sigma * sigma;
-    }
-
-    // Takes K of them into registers. The lanes of a group have its neighbors in turn; an empty
-    // place has the particle itself.
-    __device__ __forceinline__ void take_all(std::uint32_t self) {
-      const int lane = threadIdx.x % Lanes;
-      std::uint32_t name[K];
-#pragma unroll
-      for (int k = 0; k < K; ++k) {
-        const int at = lane + k * Lanes;
-        const std::uint32_t its = near[max(min(at, near.total - 1), 0)];
-        name[k] = at < near.total ? its : self;
-      }
-#pragma unroll
-      for (int k = 0; k < K; ++k) {
-        take(name[k], x[k], y[k], z[k], gap[k]);
-        if (lane + k * Lanes >= near.total) gap[k] = kNone;
-      }
-    }
-
-    // gap - 2 d . u, in which |u|^2 is missing.
-    static __device__ __forceinline__ float term(const float (&u)[3], float x, float y, float z,
-                                                 float gap) {
-      const float t = fmaf(x, -2 * u[0], fmaf(y, -2 * u[1], gap));
-      return D == 3 ? fmaf(z, -2 * u[2], t) : t;
-    }
-    // Calls look(term) for those of this thread that have no place in registers.
-    __device__ __forceinline__ void for_others(const float (&to)[3], auto&& look) const {
-#pragma unroll 1
-      for (int k = K * Lanes + static_cast<int>(threadIdx.x % Lanes); k < near.total; k += Lanes) {
-        float x, y, z, gap;
-        take(near[k], x, y, z, gap);
-        look(term(to, x, y, z, gap));
-      }
-    }
-
-    // The least |d_j - u|^2 - sigma_j^2 = gap_j - 2 d_j . u + |u|^2 of a trial move to u.
-    __device__ __forceinline__ float least(const float (&to)[3]) const {
-      // Two chains of minima, so that none waits for the one before it.
-      float even = kNone, odd = kNone;
-#pragma unroll
-      for (int k = 0; k < K; ++k) {
-        float& least = k % 2 ? odd : even;
-        const float t = term(to, x[k], y[k], z[k], gap[k]);
-        least = k < 2 ? t : fminf(least, t);
-      }
-      for_others(to, [&](float t) { even = fminf(even, t); });
-      // min_j (|d_j - u|^2 - sigma_j^2) = min_j (gap_j - 2 d_j . u) + |u|^2 (section 1.3).
-      return fminf(even, odd) + squared_length<D>(to);
-    }
-
-    // The same with steps, if there is a single type: adds up the energies of the neighbors, which
-    // are right unless `unsure` becomes true.
-    __device__ __forceinline__ float least(const float (&to)[3], const StepView& steps,
-                                           std::int64_t& energy, bool& unsure) const {
-      const float sigma = law.sigmas[0], square = squared_length<D>(to);
-      float least = kNone;
-#pragma unroll 1
-      for (int s = 0; s < steps.number; ++s) {
-        // Within the range if gap_j - 2 d_j . u + |u|^2 + sigma^2 is below its square.
-        const float bound = steps.bounds[s] - sigma * sigma - square;
-        float closest = kNone;
-        int within = 0;
-        const auto look = [&](float t) {
-          within += t < bound;
-          least = fminf(least, t);
-          closest = fminf(closest, fabsf(t - bound));
-        };
-#pragma unroll
-        for (int k = 0; k < K; ++k) look(term(to, x[k], y[k], z[k], gap[k]));
-        for_others(to, look);
-        energy += within * steps.energies[s];
-        unsure |= closest <= steps.margin;
-      }
-      return least + square;
-    }
-  };
 
   // Draws the next moves of a cell, by each of its threads a share, into shared memory. up and
   // down: the sums of this thread's moves to either side. Returns the word that chooses the
@@ -449,9 +287,8 @@ struct Visit {
     // squared contact distance of this thread's neighbors. All threads of a warp call it. counts:
     // whether all have complete lists, of a single type.
     __device__ __forceinline__ float meet(std::uint32_t self, const float4& p, const float (&to)[3],
-                                          int cell, const std::uint16_t* list, int listed, int room,
-                                          bool counts, const Nearest& nearest) {
-      float least = kNone;
+                                          const Listed& listed, bool counts, const Near& nearest) {
+      float least = kFar;
       std::int64_t energy = 0;
       if (counts) {
         bool unsure = false;
@@ -459,10 +296,10 @@ struct Visit {
         there = warp_sum<Lanes>(energy);
         if (!__any_sync(kWholeWarp, unsure)) return least;
         energy = 0;
-        least = kNone;
+        least = kFar;
       }
       const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], p.w);
-      for_listed(tile, cell, list, listed, room, [&](std::uint32_t j) {
+      for_listed(tile, listed, [&](std::uint32_t j) {
         const float4 q = tile.spheres[j];
         if (j == self) return;
         const float d[3] = {q.x - r.x, q.y - r.y, D == 3 ? q.z - r.z : 0.0f};
@@ -478,7 +315,7 @@ struct Visit {
     // that it has met there.
     __device__ __forceinline__ bool accepts(std::uint32_t self, int move, const float4& p,
                                             const float (&u)[3], const float (&to)[3], float word,
-                                            Nearest& nearest) {
+                                            Near& nearest) {
       if constexpr (F::kSteps) {
         const double rise = kQuantum * static_cast<double>(there - here);
         Decision decision = rise > 0 ? Decision::unknown : Decision::accepted;
@@ -572,23 +409,25 @@ struct Visit {
       in_field.begin(self, p, reach, word);
       Law listing = law;
       if constexpr (F::kSteps) listing.sigmas = field.f.steps.reaches;
-      const int listed = list_neighbors(tile, listing, cell, self, p, reach, list, room);
+      const Listed listed{cell, list,
+                          list_neighbors(tile, listing, cell, self, p, reach, list, room), room};
+      const bool complete = listed.number <= room;
       // The lanes of a cell read each other's lists.
       __syncwarp();
-      const Lists near(list - lane * room, room, listed > room ? 0 : listed);
+      const Lists<Lanes> near(list - lane * room, room, complete ? listed.number : 0);
 
-      Nearest nearest{tile, law, p, near};
-      const bool counts = F::kSteps && law.types == 1 && !__any_sync(kWholeWarp, listed > room);
+      Near nearest{tile, law, p, near};
+      const bool counts = F::kSteps && law.types == 1 && __all_sync(kWholeWarp, complete);
       if (!F::kSteps || counts) nearest.take_all(self);
 
       // What is below -margin overlaps and what is above `sure` does not.
-      const float margin = law.margin, sure = !F::kSteps && listed > room ? 0.5f * kFar : margin;
+      const float margin = law.margin, sure = F::kSteps || complete ? margin : 0.5f * kFar;
       float half[D];
 #pragma unroll
       for (int a = 0; a < D; ++a) half[a] = in_register(g.half[a]);
       float u[3] = {0, 0, 0};
       if constexpr (F::kSteps) {
-        in_field.meet(self, p, u, cell, list, listed, room, counts, nearest);
+        in_field.meet(self, p, u, listed, counts, nearest);
         in_field.here = in_field.there;
       }
       const int end = min(kMoves, g.moves_per_cell - made);
@@ -605,7 +444,7 @@ struct Visit {
         in_field.look(to, by.w);
         float least;
         if constexpr (F::kSteps) {
-          least = in_field.meet(self, p, to, cell, list, listed, room, counts, nearest);
+          least = in_field.meet(self, p, to, listed, counts, nearest);
         } else {
           least = nearest.least(to);
         }
@@ -617,7 +456,7 @@ struct Visit {
         // Undecided: some |d_j - u|^2 - sigma_j^2 is within the error of the estimate.
         if (inside && !free && !overlaps) {
           const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
-          free = exactly_free(tile, self, r, cell, list, listed, room);
+          free = exactly_free(tile, self, r, listed);
           if (Lanes > 1) free = __all_sync(group, free);
         }
         if (inside && free && in_field.accepts(self, made + move, p, u, to, by.w, nearest)) {
