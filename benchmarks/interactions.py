@@ -43,8 +43,8 @@ def run(
 
     Returns:
         the content of the JSON file. A row has the ratio of its speed to that without fields,
-        steps and insertions in the same box. The row of the insertions also has the number of insertions and
-        deletions per second, without the time of the moves.
+        steps and insertions in the same box. The row of the insertions also has the number of
+        insertions and deletions per second, without the time of the moves.
 
     Raises:
         ValueError: an argument is out of range.
