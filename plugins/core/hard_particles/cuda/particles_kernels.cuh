@@ -414,6 +414,18 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
   return accepted;
 }
 
+// F: the field of the visits.
+template <int D, class F>
+__device__ void begin_tile(const Geometry& g, const LaunchConfig& config, const FieldView* fields,
+                           TileControl& control) {
+  if (threadIdx.x < 8) control.members[threadIdx.x] = 0;
+  if (threadIdx.x > 0) return;
+  control.bounds = tile_bounds<D>(g, tile_of_block<D>(g, config));
+  control.accepted = control.landed = 0;
+  if constexpr (F::kIs && !F::kSteps)
+    control.fields = field_of<F>(fields, g, control.bounds).of_tile();
+}
+
 // One block per tile; V makes the visits. Chooses: whether there may be a `choice`.
 template <int D, Contact C, VisitsOf<D, C> V, bool Chooses>
 __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, const Draw& d,
@@ -423,13 +435,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
   extern __shared__ float4 memory[];
   __shared__ TileControl control;
   const SharedTile<D, C> m(g, config, memory, fields);
-  if (threadIdx.x < 8) control.members[threadIdx.x] = 0;
-  if (threadIdx.x == 0) {
-    control.bounds = tile_bounds<D>(g, tile_of_block<D>(g, config));
-    control.accepted = control.landed = 0;
-    if constexpr (V::Field::kIs && !V::Field::kSteps)
-      control.fields = field_of<typename V::Field>(fields, g, control.bounds).of_tile();
-  }
+  begin_tile<D, typename V::Field>(g, config, fields, control);
   for (int i = threadIdx.x; i <= g.plane; i += blockDim.x) m.first[i] = 0;
   // Particles of other threads are counted here.
   __syncthreads();
