@@ -159,9 +159,11 @@ std::vector<unsigned long long> CudaInsertions::sorted(int bits, cudaStream_t st
 Changes CudaInsertions::changes(const State& state, cudaStream_t stream) {
   const unsigned long long removed = first_removed(state);
   const auto slots = static_cast<unsigned long long>(state.geometry.slots);
+  const auto numbers = sorted(std::bit_width(removed + state.particles), stream);
   Changes found;
-  for (const unsigned long long number :
-       sorted(std::bit_width(removed + state.particles), stream)) {
+  found.inserted.reserve(numbers.size());
+  found.removed.reserve(numbers.size());
+  for (const unsigned long long number : numbers) {
     if (number >= removed) {
       found.removed.push_back(static_cast<std::uint32_t>(number - removed));
       continue;
