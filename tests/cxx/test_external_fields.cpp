@@ -34,6 +34,7 @@ FieldView random_fields(Random& random, bool any, const double* points) {
   for (int a = 0; a < 3; ++a) {
     view.extent[a] = 2e7;
     view.unit[a] = uniform(random, 0.9, 1) * 8e-7;
+    view.squares[a] = static_cast<float>(view.unit[a] * view.unit[a]);
     view.largest_unit = std::max(view.largest_unit, view.unit[a]);
   }
   view.number = 1 + static_cast<int>(random() % 3);
@@ -100,7 +101,7 @@ Moves compare_ways(bool any) {
     const float none[3] = {0, 0, 0};
     const FieldsNear near =
         fields_near<3>(view, tile, 0, start, static_cast<float>(1.8 * kMoves * longest));
-    float here = near.energy<3>(none, near.depth), there = 0;
+    float here = near.energy<3>(view, none, near.depth), there = 0;
     for (int move = 0; move < kMoves; ++move) {
       float to[3];
       for (int a = 0; a < 3; ++a) {
@@ -108,7 +109,7 @@ Moves compare_ways(bool any) {
         at[a] = start[a] + to[a];
       }
       const auto word = static_cast<std::uint32_t>(random());
-      const Decision decision = decide<3, F::kSoft>(near, to, word, here, there);
+      const Decision decision = decide<3, F::kSoft>(view, near, to, word, here, there);
       const bool accepted = field.accepts(0, at, energy, word, [] { return 0u; });
       ++moves.all;
       moves.without_energies += decision != Decision::unknown;
@@ -196,7 +197,7 @@ TEST("decisions without energies agree with decisions by energies") {
 
 TEST("estimates of energies keep their error bound, and walls are where they are estimated") {
   Random random(12);
-  int smooth = 0, in_walls = 0, free = 0;
+  int smooth = 0, in_walls = 0, free = 0, beyond = 0;
   for (int k = 0; k < 20000; ++k) {
     double points[3];
     for (double& x : points) x = uniform(random, -8, 8);
@@ -221,14 +222,19 @@ TEST("estimates of energies keep their error bound, and walls are where they are
       bool in_wall = false;
       const double after = field.energy(0, to, in_wall);
       const float depth = near.depth_at<3>(by);
-      if (near.stiffness < 0 && std::abs(depth) < -near.stiffness) continue;
-      CHECK(in_wall == (near.stiffness < 0 && depth > 0));
+      const bool hard = near.stiffness < 0;
+      if (std::abs(depth - near.top) < kWallError || (hard && std::abs(depth) < kWallError))
+        continue;
+      CHECK(in_wall == (hard && depth > 0 && depth < near.top));
       ++(in_wall ? in_walls : free);
+      beyond += near.top < 1 && (depth > near.top) != (near.depth > near.top);
       if (in_wall || !tile.soft) continue;
       smooth += depth > 0 || near.depth == kNoWall;
-      const float rise = near.energy<3>(by, depth) - near.energy<3>(none, near.depth);
-      CHECK(std::abs(static_cast<double>(rise) - (after - before)) < 3e-5);
+      const float rise =
+          near.energy<3>(view, by, depth) - near.energy<3>(view, none, near.depth);
+      CHECK(std::abs(static_cast<double>(rise) - (after - before)) < near.error - 1.4e-5);
     }
   }
+  CHECK(beyond > 50);
   CHECK(smooth > 10000 && in_walls > 500 && free > smooth);
 }

@@ -41,6 +41,7 @@ struct FieldView {
   double origin[3];
   double extent[3];
   double unit[3];
+  float squares[3];  // of the units
   FieldTerm terms[kMostFields];
   StepView steps;
 };
@@ -146,13 +147,14 @@ MM_COLD bool exactly_exceeds(double rise, std::uint32_t word, const Second& seco
 enum class Decision { rejected, accepted, unknown };
 
 // Decides by an estimate of the exponential of a rise of at least 0. Its relative error is below
-// 1e-5, or 4e-5 if the rise has an error of 3e-5.
-MM_HD Decision estimated(float rise, std::uint32_t word) {
+// 1e-5 and the error of the rise; error: more than both.
+MM_HD Decision estimated(float rise, std::uint32_t word, float error = 1e-4f) {
   const float estimate = __builtin_exp2f(rise * -1.44269504f) * 4294967296.0f;
   const auto given = static_cast<float>(word);
-  return given > estimate * 1.0001f + 512.0f   ? Decision::rejected
-         : given < estimate * 0.9999f - 512.0f ? Decision::accepted
-                                               : Decision::unknown;
+  const float band = estimate * error + 512.0f;
+  return given > estimate + band   ? Decision::rejected
+         : given < estimate - band ? Decision::accepted
+                                   : Decision::unknown;
 }
 
 template <class Second>
@@ -181,13 +183,15 @@ struct FieldsOfTile {
 // Estimates around a place. Displacements t are in integer units.
 struct alignas(16) FieldsNear {
   // Estimates hold where |t|^2 is below clear2. Without walls, the energy is sum_a t_a (slope_a +
-  // curvature_a t_a).
+  // bend unit_a^2 t_a).
   float slope[3], clear2;
   // A plane wall, if it can be met: its distance or length less the distance from it is depth +
-  // inward . t. Of a hard wall, -stiffness is the error of this sum, and of a harmonic one,
-  // stiffness is half of the constant.
-  float curvature[3], depth;
-  float inward[3], stiffness;
+  // inward . t, in a unit of length in which kWallError is more than the error. It has no effect
+  // above `top`, which is beyond a face of the box. stiffness: half of the constant of a harmonic
+  // wall, negative for a hard wall.
+  float inward[3], depth;
+  float bend, stiffness, top;
+  float error;  // more than that of a difference of two energies, and 1e-5
 
   template <int D>
   MM_HD float depth_at(const float t[D]) const {
@@ -196,28 +200,92 @@ struct alignas(16) FieldsNear {
     return sum;
   }
   template <int D>
-  MM_HD float energy(const float t[D], float depth) const {
-    const float in = max_of(depth, 0.0f);
+  MM_HD float energy(const FieldView& f, const float t[D], float depth) const {
+    const float in = depth > top ? 0.0f : max_of(depth, 0.0f);
     float sum = max_of(stiffness, 0.0f) * in * in;
-    for (int a = 0; a < D; ++a) sum += t[a] * (slope[a] + curvature[a] * t[a]);
+    for (int a = 0; a < D; ++a) sum += t[a] * (slope[a] + bend * f.squares[a] * t[a]);
     return sum;
   }
 };
-inline constexpr float kNoWall = -1e30f;  // a depth
+inline constexpr float kNoWall = -1e30f, kWallError = 2e-6f;
+
+// A face of the box that displacements may cross, at most one: the axis, or -1, the distance, and
+// the way from one side to the other, in lengths. lone: whether estimates beyond it are possible.
+struct FaceNear {
+  int axis = -1;
+  double away = 0, across = 0;
+  bool lone = true;
+};
+
+// Adds a wall. depth: as in FieldsNear. Returns the largest change of its energy; `clear` becomes
+// at most the displacement that does not lead to a wall that is left out.
+template <int D>
+MM_HD float add_wall(const FieldView& f, const FieldTerm& t, double value, const double x[3],
+                     double farthest, FaceNear& face, FieldsNear& near, float& clear) {
+  const bool hard = t.kind == FieldKind::wall;
+  const double from = hard ? value : t.range;
+  double depth = from - wall_distance(t, x), top = 1e30;
+  bool own = depth + farthest >= 0;
+  if (face.axis >= 0 && face.lone) {
+    double y[3] = {x[0], x[1], x[2]};
+    for (int a = 0; a < D; ++a)
+      if (a == face.axis) y[a] += face.across;
+    const double beyond = from - wall_distance(t, y);
+    const bool there = beyond + farthest >= 0;
+    // The depth has to grow on the way to the wall's side of the face, and then to fall.
+    double up = 0;
+    for (int a = 0; a < D; ++a)
+      if (a == face.axis) up = face.across > 0 ? t.direction[a] : -t.direction[a];
+    if (t.shape != WallShape::plane || near.depth != kNoWall || up != (own ? 1 : -1))
+      face.lone &= !own && !there;
+    else if (own && there)
+      face.lone = false;
+    else if (own || there) {
+      if (there) depth = beyond;
+      top = depth + up * face.away;
+      own = true;
+    }
+  }
+  if (!own) return 0;
+  if (t.shape != WallShape::plane || t.kind == FieldKind::lj93_wall || near.depth != kNoWall) {
+    // Less than all roundings is taken off.
+    const float away = static_cast<float>(-depth) / static_cast<float>(f.largest_unit);
+    clear = min_of(clear, away * (1 - 1e-5f) - 2);
+    face.lone = false;
+    return 0;
+  }
+  const auto way = static_cast<float>(farthest), deepest = static_cast<float>(depth) + way;
+  const float length = abs_of(static_cast<float>(depth)) + way, per = 1.0f / length;
+  near.depth = static_cast<float>(depth) * per;
+  near.top = static_cast<float>(top) * per;
+  for (int a = 0; a < D; ++a)
+    near.inward[a] = static_cast<float>(-t.direction[a] * f.unit[a]) * per;
+  near.stiffness = hard ? -1 : static_cast<float>(0.5 * value) * (length * length);
+  return hard ? 0 : static_cast<float>(value) * deepest * max_of(deepest, way);
+}
 
 // For displacements of at most `reach` from r, which is relative to the tile's center.
 template <int D>
 MM_HD FieldsNear fields_near(const FieldView& f, const FieldsOfTile& tile, std::uint32_t id,
                              const float r[D], float reach) {
-  FieldsNear near{{}, 0, {}, kNoWall, {}, 0};
+  FieldsNear near{{}, 0, {}, kNoWall, 0, 0, -kNoWall, 0};
   double x[3] = {0, 0, 0};  // from the center of the box
-  // The least distance in units, and the sum of the largest changes of all energies.
-  float clear = 1e18f, change = tile.steep * reach;
+  // The least distance in units, that from faces, and the sum of the largest changes of all
+  // energies.
+  float clear = 1e18f, inside = 1e18f, change = tile.steep * reach;
+  FaceNear face;
+  face.lone = tile.steep == 0;
   for (int a = 0; a < D; ++a) {
     x[a] = tile.center[a] + static_cast<double>(r[a]);
     if (x[a] >= 0.5 * f.extent[a]) x[a] -= f.extent[a];
-    if (tile.faces[a])
-      clear = min_of(clear, static_cast<float>(0.5 * f.extent[a] - abs_of(x[a])) - 2);
+    const double away = 0.5 * f.extent[a] - abs_of(x[a]);
+    if (tile.faces[a] && away < static_cast<double>(reach) + 2) {
+      inside = min_of(inside, static_cast<float>(away) - 2);
+      face.lone &= face.axis < 0;
+      face.axis = a;
+      face.away = away * f.unit[a];
+      face.across = (x[a] > 0 ? -1 : 1) * f.extent[a] * f.unit[a];
+    }
     near.slope[a] = tile.slope[a];
     x[a] *= f.unit[a];
   }
@@ -226,42 +294,34 @@ MM_HD FieldsNear fields_near(const FieldView& f, const FieldsOfTile& tile, std::
   for (int k = 0; k < tile.number; ++k) {
     const FieldTerm& t = f.terms[tile.terms[k]];
     const double value = t.values ? t.values[id] : t.value;
-    if (t.kind == FieldKind::linear || t.kind == FieldKind::springs) {
+    if (t.kind == FieldKind::springs) {
       for (int a = 0; a < D; ++a) {
-        const double factor = value * f.unit[a];
-        double slope = factor * t.direction[a], bend = 0;
-        if (t.kind == FieldKind::springs) {
-          const double edge = f.extent[a] * f.unit[a];
-          double d = x[a] - t.points[static_cast<std::size_t>(id) * D + a];
-          d -= d > 0.5 * edge ? edge : d < -0.5 * edge ? -edge : 0;
-          // The nearest image has to be the same everywhere.
-          if (!(abs_of(d) + farthest < 0.4999 * edge)) clear = 0;
-          slope = factor * d;
-          bend = 0.5 * factor * f.unit[a];
-        }
-        near.slope[a] += static_cast<float>(slope);
-        near.curvature[a] += static_cast<float>(bend);
-        change += (abs_of(static_cast<float>(slope)) + static_cast<float>(bend) * reach) * reach;
+        const double edge = f.extent[a] * f.unit[a];
+        double d = x[a] - t.points[static_cast<std::size_t>(id) * D + a];
+        d -= d > 0.5 * edge ? edge : d < -0.5 * edge ? -edge : 0;
+        // The nearest image has to be the same everywhere.
+        if (!(abs_of(d) + farthest < 0.4999 * edge)) clear = 0;
+        const auto slope = static_cast<float>(value * f.unit[a] * d);
+        near.slope[a] += slope;
+        change += abs_of(slope) * reach;
       }
-      continue;
+      near.bend += static_cast<float>(0.5 * value);
+      change += static_cast<float>(value * farthest * farthest) * D;
+    } else if (t.kind == FieldKind::linear) {
+      for (int a = 0; a < D; ++a) {
+        const auto slope = static_cast<float>(value * t.direction[a] * f.unit[a]);
+        near.slope[a] += slope;
+        change += abs_of(slope) * reach;
+      }
+      face.lone = false;
+    } else {
+      change += add_wall<D>(f, t, value, x, farthest, face, near, clear);
     }
-    const bool hard = t.kind == FieldKind::wall;
-    const double s = wall_distance(t, x), depth = (hard ? value : t.range) - s;
-    if (depth + farthest < 0) continue;
-    if (t.shape != WallShape::plane || t.kind == FieldKind::lj93_wall || near.depth != kNoWall) {
-      // Displacements that do not lead to the wall; less than all roundings is taken off.
-      const float away = static_cast<float>(-depth) / static_cast<float>(f.largest_unit);
-      clear = min_of(clear, away * (1 - 1e-5f) - 2);
-      continue;
-    }
-    near.depth = static_cast<float>(depth);
-    for (int a = 0; a < D; ++a) near.inward[a] = static_cast<float>(-t.direction[a] * f.unit[a]);
-    const float way = static_cast<float>(farthest), deepest = near.depth + way;
-    near.stiffness = hard ? -1e-6f * (abs_of(near.depth) + way) : static_cast<float>(0.5 * value);
-    if (!hard) change += static_cast<float>(value) * deepest * max_of(deepest, way);
   }
-  // At most 30 roundings to float32 of the changes are below 1.5e-5.
-  if (clear > 0 && (change < 8 || !tile.soft)) near.clear2 = clear * clear;
+  if (!face.lone) clear = min_of(clear, inside);
+  // At most 30 roundings to float32 of the changes.
+  near.error = 1.5e-5f + 2 * 30 * 0x1p-24f * change;
+  if (clear > 0 && (near.error < 1e-3f || !tile.soft)) near.clear2 = clear * clear;
   return near;
 }
 
@@ -372,21 +432,22 @@ struct TileSteps : TileField<D> {
   static constexpr bool kSteps = true;
 };
 
-// The decision about a trial move to `to`, from where `near` belongs to, without energies where
-// this is possible. here: the estimated energy, NaN if it is not known; that at `to` becomes
-// `there`.
+// The decision about a trial move to `to`, from where `near` belongs to, without energies where this
+// is possible. here: the estimated energy, NaN if it is not known; that at `to` becomes `there`.
 template <int D, bool Soft>
-MM_HD Decision decide(const FieldsNear& near, const float to[D], std::uint32_t word, float here,
-                      float& there) {
-  const float depth = near.template depth_at<D>(to), error = max_of(-near.stiffness, 0.0f);
+MM_HD Decision decide(const FieldView& f, const FieldsNear& near, const float to[D],
+                      std::uint32_t word, float here, float& there) {
+  const float depth = near.template depth_at<D>(to);
   const bool near_enough = squared_length<D>(to) < near.clear2;
-  const bool hard = !Soft || near.stiffness < 0, in_wall = hard & (depth > error);
-  bool known = near_enough & !(hard & (abs_of(depth) <= error)), accepted = !in_wall;
+  const bool hard = near.stiffness < 0, in_wall = hard & (depth > 0) & (depth < near.top);
+  bool known = near_enough & (abs_of(depth - near.top) > kWallError) &
+               !(hard & (abs_of(depth) <= kWallError));
+  bool accepted = !in_wall;
   if constexpr (Soft) {  // without branches, for a GPU
-    there = near.template energy<D>(to, depth) + (near_enough ? 0.0f : __builtin_nanf(""));
+    there = near.template energy<D>(f, to, depth) + (near_enough ? 0.0f : __builtin_nanf(""));
     const float rise = there - here;
-    const Decision decision = estimated(max_of(rise, 0.0f), word);
-    const bool falls = rise < -3e-5f;
+    const Decision decision = estimated(max_of(rise, 0.0f), word, near.error);
+    const bool falls = rise < -near.error;
     known &= (rise == rise) & (in_wall | falls | (decision != Decision::unknown));
     accepted &= falls | (decision == Decision::accepted);
   }

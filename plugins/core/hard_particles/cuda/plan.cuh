@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
 #include "../../runtime/launch.cuh"
@@ -75,11 +74,11 @@ inline Plan plan_of(const State& state, const KernelsOfLaw& kernels, double occu
   Plan plan;
   if (state.number_changes()) occupied = 1;  // all cells may fill
   plan.occupied = occupied;
-  plan.kernel = tiles > 3 * multiprocessors                         ? kernels.many_tiles
-                : tiles > 2 * multiprocessors                       ? kernels.some_tiles
-                : tiles > multiprocessors && !std::getenv("F1_FEW") ? kernels.two_tiles
-                : state.particles > kCrowd * state.cells()          ? kernels.crowded
-                                                                    : kernels.few_tiles;
+  plan.kernel = tiles > 3 * multiprocessors                ? kernels.many_tiles
+                : tiles > 2 * multiprocessors              ? kernels.some_tiles
+                : tiles > multiprocessors                  ? kernels.two_tiles
+                : state.particles > kCrowd * state.cells() ? kernels.crowded
+                                                           : kernels.few_tiles;
   LaunchConfig& s = plan.config;
   s = config_of(state, plan.kernel, threads_of_block(state, plan.kernel, occupied), shared);
   // Systems that share launches have threads for the largest of their tiles.

@@ -241,11 +241,7 @@ struct Visit {
               if (const int move = 4 * (k * Lanes + lane) + m; move < kMoves)
                 moves[move * groups].w = __uint_as_float(word[k][m]);
         if constexpr (F::kSteps) return;
-        const float r[3] = {p.x, p.y, p.z}, none[3] = {0, 0, 0};
-        const FieldsNear near = fields_near<D>(field.f, *field.here, tile.id(self), r, reach);
-        energy = near.template energy<D>(none, near.depth);
-        // Registers are few.
-        if (lane == 0) *this->near() = near;
+        energy = look_around(field, tile.id(self), p.x, p.y, p.z, reach, near());
         __syncwarp();
       }
     }
@@ -260,27 +256,48 @@ struct Visit {
       if constexpr (F::kIs && !F::kSteps) {
         const auto* const from = reinterpret_cast<const float4*>(near());
         const float4 a = load_again(from), b = load_again(from + 1), c = load_again(from + 2);
-        const FieldsNear around{{a.x, a.y, a.z}, a.w, {b.x, b.y, b.z}, b.w, {c.x, c.y, c.z}, c.w};
-        decision = decide<D, F::kSoft>(around, to, __float_as_uint(word), energy, next);
+        const FieldsNear around{{a.x, a.y, a.z}, a.w, {b.x, b.y, b.z}, b.w, c.x, c.y, c.z, c.w};
+        decision = decide<D, F::kSoft>(field.f, around, to, __float_as_uint(word), energy, next);
       }
     }
 
-    // Whether a move is accepted, by the energies. Arguments are passed by value: a tile whose
+    // Registers are few: what estimates need is in shared memory. Returns the first one.
+    static __device__ __noinline__ float look_around(F field, std::uint32_t id, float x, float y,
+                                                     float z, float reach, FieldsNear* to) {
+      const float r[3] = {x, y, z}, none[3] = {0, 0, 0};
+      const FieldsNear near = fields_near<D>(field.f, *field.here, id, r, reach);
+      if (threadIdx.x % Lanes == 0) *to = near;
+      return near.template energy<D>(field.f, none, near.depth);
+    }
+
+    // The energy of a particle in the fields; infinite where it may not be. Functions for rare
+    // branches are called with few registers, and arguments are passed by value: a tile whose
     // address is taken would be in local memory, and the compiler would not know that its particles
     // are in shared memory.
-    template <class... Rise>
-    static __device__ __noinline__ bool exactly(F field, Words words, std::uint32_t id, int move,
-                                                float4 from, float4 to, Rise... rise) {
-      const float r[2][3] = {{from.x, from.y, from.z}, {to.x, to.y, to.z}};
+    static __device__ __noinline__ double energy_of(F field, std::uint32_t id, float x, float y,
+                                                    float z) {
+      const float r[3] = {x, y, z};
       bool forbidden = false;
-      double energy = F::kSoft ? field.energy(id, r[0], forbidden) : 0;
-      const auto second = [&] {
+      const double energy = field.energy(id, r, forbidden);
+      return forbidden ? HUGE_VAL : energy;
+    }
+    static __device__ __noinline__ bool exceeds(Words words, int move, std::uint32_t word,
+                                                double rise) {
+      return accepts_rise(rise, word, [&] {
         std::uint32_t second[4];
         words.draw(second, kSecondWord + field_call(move));
         const int m = move % 4;
         return m == 0 ? second[0] : m == 1 ? second[1] : m == 2 ? second[2] : second[3];
-      };
-      return field.accepts(id, r[1], energy, __float_as_uint(to.w), second, rise...);
+      });
+    }
+    // Whether a move is accepted, by the energies. rise: of the energy of pairs.
+    __device__ __forceinline__ bool exactly(std::uint32_t id, int move, const float4& p,
+                                            const float (&u)[3], const float (&to)[3], float word,
+                                            double rise = 0) const {
+      const double there = energy_of(field, id, p.x + to[0], p.y + to[1], p.z + to[2]);
+      if (!F::kSoft) return there < HUGE_VAL;
+      const double here = energy_of(field, id, p.x + u[0], p.y + u[1], p.z + u[2]);
+      return exceeds(words, move, __float_as_uint(word), there - here + rise);
     }
 
     // With steps, tries the particle at p + `to`: returns the least squared distance less the
@@ -323,19 +340,14 @@ struct Visit {
           decision = Decision::unknown;
         else if (rise > 0)
           decision = estimated(static_cast<float>(rise), __float_as_uint(word));
-        if (decision == Decision::unknown &&
-            exactly(field, words, tile.id(self), move,
-                    make_float4(p.x + u[0], p.y + u[1], p.z + u[2], 0.0f),
-                    make_float4(p.x + to[0], p.y + to[1], p.z + to[2], word), rise))
+        if (decision == Decision::unknown && exactly(tile.id(self), move, p, u, to, word, rise))
           decision = Decision::accepted;
         if (decision != Decision::accepted) return false;
         here = there;
       } else if constexpr (F::kIs) {
         if (decision == Decision::rejected) return false;
         if (decision == Decision::unknown) {
-          const bool accepted = exactly(field, words, tile.id(self), move,
-                                        make_float4(p.x + u[0], p.y + u[1], p.z + u[2], 0.0f),
-                                        make_float4(p.x + to[0], p.y + to[1], p.z + to[2], word));
+          const bool accepted = exactly(tile.id(self), move, p, u, to, word);
           // Read again, so that no register has to be saved for this rare call.
           nearest.take_all(self);
           if (!accepted) return false;
