@@ -80,13 +80,13 @@ struct Moves {
 
 // Compares the decisions about moves from random places with decisions by energies alone.
 template <class F>
-Moves compare_ways(bool any) {
+Moves compare_ways(auto&& fields) {
   Random random(11);
   Moves moves;
   for (int k = 0; k < 20000; ++k) {
     double points[3];
     for (double& x : points) x = uniform(random, -8, 8);
-    const FieldView view = random_fields(random, any, points);
+    const FieldView view = fields(random, points);
     const RandomTile at_random(random);
     const F field{view, at_random.g, at_random.b};
     const double longest = std::exp(uniform(random, std::log(1e4), std::log(4e5)));
@@ -191,8 +191,40 @@ TEST("the energy at a place does not depend on the grid and its tiles") {
 }
 
 TEST("decisions without energies agree with decisions by energies") {
-  for (const Moves& moves : {compare_ways<TileField<3>>(true), compare_ways<TileWalls<3>>(false)})
+  const auto any = [](Random& random, const double* points) {
+    return random_fields(random, true, points);
+  };
+  const auto hard = [](Random& random, const double* points) {
+    return random_fields(random, false, points);
+  };
+  for (const Moves& moves : {compare_ways<TileField<3>>(any), compare_ways<TileWalls<3>>(hard)})
     CHECK(moves.all > 30000 && moves.without_energies > moves.all / 3);
+}
+
+TEST("walls at the faces of the box need few energies") {
+  // Two hard walls, or a soft one.
+  const auto walls = [](int number, FieldKind kind) {
+    return [=](Random& random, const double*) {
+      FieldView view = random_fields(random, false, nullptr);
+      view.number = number;
+      for (int n = 0; n < number; ++n) {
+        FieldTerm& t = view.terms[n] = {};
+        t.kind = kind;
+        t.direction[2] = n == 0 ? 1 : -1;
+        t.origin[2] = -t.direction[2] * 0.5 * view.extent[2] * view.unit[2];
+        t.value = kind == FieldKind::wall ? 0.5 : 5;
+        t.range = t.length = kind == FieldKind::wall ? 0.5 : 2;
+      }
+      view.jumps[0] = view.jumps[1] = false;
+      view.jumps[2] = true;
+      view.soft = kind != FieldKind::wall;
+      return view;
+    };
+  };
+  const Moves hard = compare_ways<TileWalls<3>>(walls(2, FieldKind::wall));
+  const Moves soft = compare_ways<TileField<3>>(walls(1, FieldKind::harmonic_wall));
+  CHECK(hard.all > 30000 && hard.without_energies > 0.99 * hard.all);
+  CHECK(soft.all > 30000 && soft.without_energies > 0.99 * soft.all);
 }
 
 TEST("estimates of energies keep their error bound, and walls are where they are estimated") {
@@ -230,8 +262,7 @@ TEST("estimates of energies keep their error bound, and walls are where they are
       beyond += near.top < 1 && (depth > near.top) != (near.depth > near.top);
       if (in_wall || !tile.soft) continue;
       smooth += depth > 0 || near.depth == kNoWall;
-      const float rise =
-          near.energy<3>(view, by, depth) - near.energy<3>(view, none, near.depth);
+      const float rise = near.energy<3>(view, by, depth) - near.energy<3>(view, none, near.depth);
       CHECK(std::abs(static_cast<double>(rise) - (after - before)) < near.error - 1.4e-5);
     }
   }

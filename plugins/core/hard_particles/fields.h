@@ -215,6 +215,7 @@ struct FaceNear {
   int axis = -1;
   double away = 0, across = 0;
   bool lone = true;
+  bool has_wall = false;  // whether FieldsNear has a wall beyond it
 };
 
 // Adds a wall. depth: as in FieldsNear. Returns the largest change of its energy; `clear` becomes
@@ -226,6 +227,10 @@ MM_HD float add_wall(const FieldView& f, const FieldTerm& t, double value, const
   const double from = hard ? value : t.range;
   double depth = from - wall_distance(t, x), top = 1e30;
   bool own = depth + farthest >= 0;
+  if (own && face.has_wall) {  // a wall on this side comes first
+    near.depth = kNoWall;
+    face.has_wall = face.lone = false;
+  }
   if (face.axis >= 0 && face.lone) {
     double y[3] = {x[0], x[1], x[2]};
     for (int a = 0; a < D; ++a)
@@ -242,6 +247,7 @@ MM_HD float add_wall(const FieldView& f, const FieldTerm& t, double value, const
       face.lone = false;
     else if (own || there) {
       if (there) depth = beyond;
+      face.has_wall = there;
       top = depth + up * face.away;
       own = true;
     }
@@ -276,6 +282,8 @@ MM_HD FieldsNear fields_near(const FieldView& f, const FieldsOfTile& tile, std::
   FaceNear face;
   face.lone = tile.steep == 0;
   for (int a = 0; a < D; ++a) {
+    near.slope[a] = tile.slope[a];
+    if (tile.number == 0 && !tile.faces[a]) continue;
     x[a] = tile.center[a] + static_cast<double>(r[a]);
     if (x[a] >= 0.5 * f.extent[a]) x[a] -= f.extent[a];
     const double away = 0.5 * f.extent[a] - abs_of(x[a]);
@@ -286,7 +294,6 @@ MM_HD FieldsNear fields_near(const FieldView& f, const FieldsOfTile& tile, std::
       face.away = away * f.unit[a];
       face.across = (x[a] > 0 ? -1 : 1) * f.extent[a] * f.unit[a];
     }
-    near.slope[a] = tile.slope[a];
     x[a] *= f.unit[a];
   }
   const double farthest = (static_cast<double>(reach) + 2) * f.largest_unit;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
 #include "../../runtime/launch.cuh"
@@ -66,8 +65,6 @@ inline LaunchConfig config_of(const State& state, const CycleKernel& kernel, int
   return s;
 }
 
-inline bool plan_in_fields(const CycleKernels& kernels) { return kernels.many_tiles.run_in_fields; }
-
 // occupied: the share of cells that are not empty.
 inline Plan plan_of(const State& state, const KernelsOfLaw& kernels, double occupied,
                     cudaStream_t stream) {
@@ -77,9 +74,7 @@ inline Plan plan_of(const State& state, const KernelsOfLaw& kernels, double occu
   Plan plan;
   if (state.number_changes()) occupied = 1;  // all cells may fill
   plan.occupied = occupied;
-  const bool f1 = std::getenv("F1_SOME") && plan_in_fields(kernels);
-  plan.kernel = f1 && tiles > 2 * multiprocessors ? kernels.some_tiles
-                : tiles > 3 * multiprocessors                ? kernels.many_tiles
+  plan.kernel = tiles > 3 * multiprocessors                ? kernels.many_tiles
                 : tiles > 2 * multiprocessors              ? kernels.some_tiles
                 : tiles > multiprocessors                  ? kernels.two_tiles
                 : state.particles > kCrowd * state.cells() ? kernels.crowded
