@@ -61,7 +61,7 @@ FieldView random_fields(Random& random, bool any, const double* points) {
   return view;
 }
 
-// A tile of 5^3 cells in the box of 2e7 units.
+// A tile of 5^3 cells in the box of 2e7 units, whose places are above 0 and may be beyond the box.
 struct RandomTile {
   Geometry g{};
   TileBounds b{};
@@ -69,7 +69,7 @@ struct RandomTile {
     for (int a = 0; a < 3; ++a) {
       g.half[a] = 500000;
       b.size[a] = 5;
-      b.first[a] = static_cast<int>(random() % 15);
+      b.first[a] = static_cast<int>(4 + random() % 15);
     }
   }
 };
@@ -223,8 +223,8 @@ TEST("walls at the faces of the box need few energies") {
   };
   const Moves hard = compare_ways<TileWalls<3>>(walls(2, FieldKind::wall));
   const Moves soft = compare_ways<TileField<3>>(walls(1, FieldKind::harmonic_wall));
-  CHECK(hard.all > 30000 && hard.without_energies > 0.99 * hard.all);
-  CHECK(soft.all > 30000 && soft.without_energies > 0.99 * soft.all);
+  CHECK(hard.all > 30000 && hard.without_energies > 0.998 * hard.all);
+  CHECK(soft.all > 30000 && soft.without_energies > 0.96 * soft.all);
 }
 
 TEST("estimates of energies keep their error bound, and walls are where they are estimated") {
@@ -266,6 +266,6 @@ TEST("estimates of energies keep their error bound, and walls are where they are
       CHECK(std::abs(static_cast<double>(rise) - (after - before)) < near.error - 1.4e-5);
     }
   }
-  CHECK(beyond > 50);
-  CHECK(smooth > 10000 && in_walls > 500 && free > smooth);
+  CHECK(beyond > 30);
+  CHECK(smooth > 10000 && in_walls > 20 && free > smooth);
 }

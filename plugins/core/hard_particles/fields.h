@@ -439,8 +439,9 @@ struct TileSteps : TileField<D> {
   static constexpr bool kSteps = true;
 };
 
-// The decision about a trial move to `to`, from where `near` belongs to, without energies where this
-// is possible. here: the estimated energy, NaN if it is not known; that at `to` becomes `there`.
+// The decision about a trial move to `to`, from where `near` belongs to, without energies where
+// this is possible. here: the estimated energy, NaN if it is not known; that at `to` becomes
+// `there`.
 template <int D, bool Soft>
 MM_HD Decision decide(const FieldView& f, const FieldsNear& near, const float to[D],
                       std::uint32_t word, float here, float& there) {
