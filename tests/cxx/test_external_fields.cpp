@@ -34,6 +34,7 @@ FieldView random_fields(Random& random, bool any, const double* points) {
   for (int a = 0; a < 3; ++a) {
     view.extent[a] = 2e7;
     view.unit[a] = uniform(random, 0.9, 1) * 8e-7;
+    view.squares[a] = static_cast<float>(view.unit[a] * view.unit[a]);
     view.largest_unit = std::max(view.largest_unit, view.unit[a]);
   }
   view.number = 1 + static_cast<int>(random() % 3);
@@ -60,27 +61,34 @@ FieldView random_fields(Random& random, bool any, const double* points) {
   return view;
 }
 
+// A tile of 5^3 cells in the box of 2e7 units, whose places are above 0 and may be beyond the box.
+struct RandomTile {
+  Geometry g{};
+  TileBounds b{};
+  explicit RandomTile(Random& random) {
+    for (int a = 0; a < 3; ++a) {
+      g.half[a] = 500000;
+      b.size[a] = 5;
+      b.first[a] = static_cast<int>(4 + random() % 15);
+    }
+  }
+};
+
 struct Moves {
   int all = 0, without_energies = 0;
 };
 
 // Compares the decisions about moves from random places with decisions by energies alone.
 template <class F>
-Moves compare_ways(bool any) {
+Moves compare_ways(auto&& fields) {
   Random random(11);
   Moves moves;
   for (int k = 0; k < 20000; ++k) {
     double points[3];
     for (double& x : points) x = uniform(random, -8, 8);
-    const FieldView view = random_fields(random, any, points);
-    Geometry g{};
-    TileBounds b{};
-    for (int a = 0; a < 3; ++a) {
-      g.half[a] = 500000;
-      b.size[a] = 5;
-      b.first[a] = static_cast<int>(random() % 15);
-    }
-    const F field{view, g, b};
+    const FieldView view = fields(random, points);
+    const RandomTile at_random(random);
+    const F field{view, at_random.g, at_random.b};
     const double longest = std::exp(uniform(random, std::log(1e4), std::log(4e5)));
     float start[3], u[3] = {0, 0, 0}, at[3];
     for (float& x : start) x = std::floor(static_cast<float>(uniform(random, -2e6, 2e6)));
@@ -88,8 +96,12 @@ Moves compare_ways(bool any) {
     double energy = field.energy(0, start, forbidden);
     if (forbidden) continue;
     constexpr int kMoves = 8;
-    WayInFields<3, F> way;
-    way.begin(field, 0, start, static_cast<float>(1.8 * kMoves * longest));
+    const FieldsOfTile tile = field.of_tile();
+    if (F::kSoft != tile.soft) continue;  // such a tile has another policy
+    const float none[3] = {0, 0, 0};
+    const FieldsNear near =
+        fields_near<3>(view, tile, 0, start, static_cast<float>(1.8 * kMoves * longest));
+    float here = near.energy<3>(view, none, near.depth), there = 0;
     for (int move = 0; move < kMoves; ++move) {
       float to[3];
       for (int a = 0; a < 3; ++a) {
@@ -97,14 +109,13 @@ Moves compare_ways(bool any) {
         at[a] = start[a] + to[a];
       }
       const auto word = static_cast<std::uint32_t>(random());
-      typename WayInFields<3, F>::End end;
-      const Decision decision = way.decide(to, word, end);
+      const Decision decision = decide<3, F::kSoft>(view, near, to, word, here, there);
       const bool accepted = field.accepts(0, at, energy, word, [] { return 0u; });
       ++moves.all;
       moves.without_energies += decision != Decision::unknown;
       CHECK(decision == Decision::unknown || (decision == Decision::accepted) == accepted);
       if (!accepted) continue;
-      way.here = end;
+      here = there;
       std::copy_n(to, 3, u);
     }
   }
@@ -180,39 +191,81 @@ TEST("the energy at a place does not depend on the grid and its tiles") {
 }
 
 TEST("decisions without energies agree with decisions by energies") {
-  for (const Moves& moves : {compare_ways<TileField<3>>(true), compare_ways<TileWalls<3>>(false)})
+  const auto any = [](Random& random, const double* points) {
+    return random_fields(random, true, points);
+  };
+  const auto hard = [](Random& random, const double* points) {
+    return random_fields(random, false, points);
+  };
+  for (const Moves& moves : {compare_ways<TileField<3>>(any), compare_ways<TileWalls<3>>(hard)})
     CHECK(moves.all > 30000 && moves.without_energies > moves.all / 3);
 }
 
-TEST("estimates within the clearance of walls keep their error bound, and no wall acts there") {
+TEST("walls at the faces of the box need few energies") {
+  // Two hard walls, or a soft one.
+  const auto walls = [](int number, FieldKind kind) {
+    return [=](Random& random, const double*) {
+      FieldView view = random_fields(random, false, nullptr);
+      view.number = number;
+      for (int n = 0; n < number; ++n) {
+        FieldTerm& t = view.terms[n] = {};
+        t.kind = kind;
+        t.direction[2] = n == 0 ? 1 : -1;
+        t.origin[2] = -t.direction[2] * 0.5 * view.extent[2] * view.unit[2];
+        t.value = kind == FieldKind::wall ? 0.5 : 5;
+        t.range = t.length = kind == FieldKind::wall ? 0.5 : 2;
+      }
+      view.jumps[0] = view.jumps[1] = false;
+      view.jumps[2] = true;
+      view.soft = kind != FieldKind::wall;
+      return view;
+    };
+  };
+  const Moves hard = compare_ways<TileWalls<3>>(walls(2, FieldKind::wall));
+  const Moves soft = compare_ways<TileField<3>>(walls(1, FieldKind::harmonic_wall));
+  CHECK(hard.all > 30000 && hard.without_energies > 0.998 * hard.all);
+  CHECK(soft.all > 30000 && soft.without_energies > 0.96 * soft.all);
+}
+
+TEST("estimates of energies keep their error bound, and walls are where they are estimated") {
   Random random(12);
-  int smooth = 0, far = 0;
+  int smooth = 0, in_walls = 0, free = 0, beyond = 0;
   for (int k = 0; k < 20000; ++k) {
-    double points[3], place[3];
+    double points[3];
     for (double& x : points) x = uniform(random, -8, 8);
-    for (double& x : place) x = std::floor(uniform(random, 0, 2e7));
     const FieldView view = random_fields(random, true, points);
-    const double reach = uniform(random, 1e4, 1e6), most = reach / std::sqrt(3.0);
-    const FieldsNear near = fields_near<3>(view, 0, place, reach);
+    const RandomTile at(random);
+    const TileField<3> field{view, at.g, at.b};
+    const FieldsOfTile tile = field.of_tile();
+    const float none[3] = {0, 0, 0};
+    float r[3];
+    for (float& x : r) x = std::floor(static_cast<float>(uniform(random, -2e6, 2e6)));
+    const auto reach = static_cast<float>(uniform(random, 1e4, 1e6)), most = reach / 1.7321f;
+    const FieldsNear near = fields_near<3>(view, tile, 0, r, reach);
     bool forbidden = false;
-    const double before = energy_at<3>(view, 0, place, forbidden);
-    for (int way = 0; way < 5; ++way) {
-      float by[3];
-      double to[3];
+    const double before = field.energy(0, r, forbidden);
+    for (int way = 0; way < 5 && !forbidden; ++way) {
+      float by[3], to[3];
       for (int a = 0; a < 3; ++a) {
         by[a] = std::floor(static_cast<float>(uniform(random, -most, most)));
-        to[a] = place[a] + static_cast<double>(by[a]);
-        if (to[a] < 0) to[a] += view.extent[a];
+        to[a] = r[a] + by[a];
       }
-      if (!(near.clearance > 0 && squared_length<3>(by) < near.clearance * near.clearance))
+      if (squared_length<3>(by) >= near.clear2) continue;
+      bool in_wall = false;
+      const double after = field.energy(0, to, in_wall);
+      const float depth = near.depth_at<3>(by);
+      const bool hard = near.stiffness < 0;
+      if (std::abs(depth - near.top) < kWallError || (hard && std::abs(depth) < kWallError))
         continue;
-      const double after = energy_at<3>(view, 0, to, forbidden);
-      CHECK(!forbidden);
-      ++far;
-      if (!near.smooth) continue;
-      ++smooth;
-      CHECK(std::abs(near.energy<3>(by) - (after - before)) < 1.5e-5);
+      CHECK(in_wall == (hard && depth > 0 && depth < near.top));
+      ++(in_wall ? in_walls : free);
+      beyond += near.top < 1 && (depth > near.top) != (near.depth > near.top);
+      if (in_wall || !tile.soft) continue;
+      smooth += depth > 0 || near.depth == kNoWall;
+      const float rise = near.energy<3>(view, by, depth) - near.energy<3>(view, none, near.depth);
+      CHECK(std::abs(static_cast<double>(rise) - (after - before)) < near.error - 1.4e-5);
     }
   }
-  CHECK(smooth > 20000 && far > smooth);
+  CHECK(beyond > 30);
+  CHECK(smooth > 10000 && in_walls > 20 && free > smooth);
 }

@@ -291,6 +291,28 @@ def test_mixed_precision_is_close_to_double(device, tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    "mesh",
+    [
+        USUAL,
+        USUAL + "kspace_modify order 4 mesh 24 18 50\n",
+        USUAL + "kspace_modify order 7 mesh 20 27 45\n",
+        SLAB,
+    ],
+)
+def test_mixed_forces_of_charges_are_the_same_bits_on_every_device(mesh, device, tmp_path):
+    """At rest and without forces of DPD, whose functions differ between CPU and GPU."""
+    boundary = "p p f" if mesh == SLAB else "p p p"
+    mixed = "manymove/dpd 0.0 1.0 4711 precision mixed"
+    script = ions(dpd=mixed, law="0.0 0.0", mesh=mesh, boundary=boundary) + "unfix nve\n"
+    one, other = (
+        run_lammps(script + resident(on, more) + "run 2\n" + END, tmp_path)
+        for on, more in (("cpu", ""), (device, "threads 3" if device == "cpu" else ""))
+    )
+    assert_stays(other)
+    assert (state(other) == state(one)).all()
+
+
 def restarted(
     run: Run,
     device: str,

@@ -211,6 +211,7 @@ FieldView field_view(const State& state) {
     view.origin[a] = static_cast<double>(state.data.origin[a]);
     view.extent[a] = static_cast<double>(state.extent[a]);
     view.unit[a] = state.parameters.box[a] / view.extent[a];
+    view.squares[a] = static_cast<float>(view.unit[a] * view.unit[a]);
     view.largest_unit = std::max(view.largest_unit, view.unit[a]);
   }
   return view;

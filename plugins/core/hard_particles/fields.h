@@ -41,6 +41,7 @@ struct FieldView {
   double origin[3];
   double extent[3];
   double unit[3];
+  float squares[3];  // of the units
   FieldTerm terms[kMostFields];
   StepView steps;
 };
@@ -146,13 +147,14 @@ MM_COLD bool exactly_exceeds(double rise, std::uint32_t word, const Second& seco
 enum class Decision { rejected, accepted, unknown };
 
 // Decides by an estimate of the exponential of a rise of at least 0. Its relative error is below
-// 1e-5, or 4e-5 if the rise has an error of 3e-5.
-MM_HD Decision estimated(float rise, std::uint32_t word) {
+// 1e-5 and the error of the rise; error: more than both.
+MM_HD Decision estimated(float rise, std::uint32_t word, float error = 1e-4f) {
   const float estimate = __builtin_exp2f(rise * -1.44269504f) * 4294967296.0f;
   const auto given = static_cast<float>(word);
-  if (given > estimate * 1.0001f + 512.0f) return Decision::rejected;
-  if (given < estimate * 0.9999f - 512.0f) return Decision::accepted;
-  return Decision::unknown;
+  const float band = estimate * error + 512.0f;
+  return given > estimate + band   ? Decision::rejected
+         : given < estimate - band ? Decision::accepted
+                                   : Decision::unknown;
 }
 
 template <class Second>
@@ -167,66 +169,166 @@ MM_HD bool accepts_rise(double rise, std::uint32_t word, const Second& second) {
 
 // ---- the fields around a place (section 2) ----
 
-// Lengths are in integer units.
-struct FieldsNear {
-  float clearance;     // shorter displacements meet no wall, and no face where a field jumps
-  bool smooth;         // whether an estimate of the energy is within 1.5e-5
-  float slope[3];      // without walls, a displacement t changes the energy by about
-  float curvature[3];  // sum_a t_a (slope_a + curvature_a t_a)
+// The fields that may act in a tile.
+struct FieldsOfTile {
+  double center[3];  // of the tile, from that of the box, in integer units
+  float slope[3];    // of the linear fields with one strength, per integer unit
+  float steep;       // the sum of its absolute values
+  bool soft;         // whether there is anything besides hard walls
+  bool faces[3];     // whether a field jumps at a face of the box in the tile
+  int number;        // of the other fields
+  std::uint8_t terms[kMostFields];
+};
+
+// Estimates around a place. Displacements t are in integer units.
+struct alignas(16) FieldsNear {
+  // Estimates hold where |t|^2 is below clear2. Without walls, the energy is sum_a t_a (slope_a +
+  // bend unit_a^2 t_a).
+  float slope[3], clear2;
+  // A plane wall, if it can be met: its distance or length less the distance from it is depth +
+  // inward . t, in a unit of length in which kWallError is more than the error. It has no effect
+  // above `top`, which is beyond a face of the box. stiffness: half of the constant of a harmonic
+  // wall, negative for a hard wall.
+  float inward[3], depth;
+  float bend, stiffness, top;
+  float error;  // more than that of a difference of two energies, and 1e-5
 
   template <int D>
-  MM_HD float energy(const float way[D]) const {
-    float sum = 0;
-    for (int a = 0; a < D; ++a) sum += way[a] * (slope[a] + curvature[a] * way[a]);
+  MM_HD float depth_at(const float t[D]) const {
+    float sum = depth;
+    for (int a = 0; a < D; ++a) sum += inward[a] * t[a];
+    return sum;
+  }
+  template <int D>
+  MM_HD float energy(const FieldView& f, const float t[D], float depth) const {
+    const float in = depth > top ? 0.0f : max_of(depth, 0.0f);
+    float sum = max_of(stiffness, 0.0f) * in * in;
+    for (int a = 0; a < D; ++a) sum += t[a] * (slope[a] + bend * f.squares[a] * t[a]);
     return sum;
   }
 };
+inline constexpr float kNoWall = -1e30f, kWallError = 2e-6f;
 
-// For displacements of at most `reach` from a place that energy_at() takes.
+// A face of the box that displacements may cross, at most one: the axis, or -1, the distance, and
+// the way from one side to the other, in lengths. lone: whether estimates beyond it are possible.
+struct FaceNear {
+  int axis = -1;
+  double away = 0, across = 0;
+  bool lone = true;
+  bool has_wall = false;  // whether FieldsNear has a wall beyond it
+};
+
+// Adds a wall. depth: as in FieldsNear. Returns the largest change of its energy; `clear` becomes
+// at most the displacement that does not lead to a wall that is left out.
 template <int D>
-MM_HD FieldsNear fields_near(const FieldView& f, std::uint32_t id, const double place[3],
-                             double reach) {
-  double r[3], slope[3] = {0, 0, 0}, curvature[3] = {0, 0, 0};
-  // The least distance, and the sum of the largest changes of all energies.
-  double clear = 1e30, change = 0;
-  bool nearest = true;  // whether a spring leads to the same image everywhere
-  coordinates_at<D>(f, place, r);
+MM_HD float add_wall(const FieldView& f, const FieldTerm& t, double value, const double x[3],
+                     double farthest, FaceNear& face, FieldsNear& near, float& clear) {
+  const bool hard = t.kind == FieldKind::wall;
+  const double from = hard ? value : t.range;
+  double depth = from - wall_distance(t, x), top = 1e30;
+  bool own = depth + farthest >= 0;
+  if (own && face.has_wall) {  // a wall on this side comes first
+    near.depth = kNoWall;
+    face.has_wall = face.lone = false;
+  }
+  if (face.axis >= 0 && face.lone) {
+    double y[3] = {x[0], x[1], x[2]};
+    for (int a = 0; a < D; ++a)
+      if (a == face.axis) y[a] += face.across;
+    const double beyond = from - wall_distance(t, y);
+    const bool there = beyond + farthest >= 0;
+    // The depth has to grow on the way to the wall's side of the face, and then to fall.
+    double up = 0;
+    for (int a = 0; a < D; ++a)
+      if (a == face.axis) up = face.across > 0 ? t.direction[a] : -t.direction[a];
+    if (t.shape != WallShape::plane || near.depth != kNoWall || up != (own ? 1 : -1))
+      face.lone &= !own && !there;
+    else if (own && there)
+      face.lone = false;
+    else if (own || there) {
+      if (there) depth = beyond;
+      face.has_wall = there;
+      top = depth + up * face.away;
+      own = true;
+    }
+  }
+  if (!own) return 0;
+  if (t.shape != WallShape::plane || t.kind == FieldKind::lj93_wall || near.depth != kNoWall) {
+    // Less than all roundings is taken off.
+    const float away = static_cast<float>(-depth) / static_cast<float>(f.largest_unit);
+    clear = min_of(clear, away * (1 - 1e-5f) - 2);
+    face.lone = false;
+    return 0;
+  }
+  const auto way = static_cast<float>(farthest), deepest = static_cast<float>(depth) + way;
+  const float length = abs_of(static_cast<float>(depth)) + way, per = 1.0f / length;
+  near.depth = static_cast<float>(depth) * per;
+  near.top = static_cast<float>(top) * per;
   for (int a = 0; a < D; ++a)
-    if (f.jumps[a]) clear = min_of(clear, 0.5 * f.extent[a] * f.unit[a] - abs_of(r[a]));
-  MM_NO_UNROLL
-  for (int k = 0; k < f.number; ++k) {
-    const FieldTerm& t = f.terms[k];
-    if (t.kind != FieldKind::linear && t.kind != FieldKind::springs) {
-      clear = min_of(clear, wall_distance(t, r) - t.range);
-      continue;
-    }
-    const double value = t.values ? t.values[id] : t.value;
-    for (int a = 0; a < D; ++a) {
-      double by = value * t.direction[a], bend = 0;
-      if (t.kind == FieldKind::springs) {
-        const double edge = f.extent[a] * f.unit[a];
-        double d = r[a] - t.points[static_cast<std::size_t>(id) * D + a];
-        d -= d > 0.5 * edge ? edge : d < -0.5 * edge ? -edge : 0;
-        nearest &= abs_of(d) + reach * f.unit[a] < 0.4999 * edge;
-        by = value * d;
-        bend = 0.5 * value * f.unit[a] * f.unit[a];
-      }
-      by *= f.unit[a];
-      slope[a] += by;
-      curvature[a] += bend;
-      change += (abs_of(by) + bend * reach) * reach;
-    }
-  }
-  // The clearance is reduced by an integer unit, which is more than the roundings.
-  FieldsNear near{static_cast<float>(clear / f.largest_unit * (1 - 1e-5) - 1),
-                  // A few roundings to float32 of the changes.
-                  nearest && change < 16,
-                  {},
-                  {}};
+    near.inward[a] = static_cast<float>(-t.direction[a] * f.unit[a]) * per;
+  near.stiffness = hard ? -1 : static_cast<float>(0.5 * value) * (length * length);
+  return hard ? 0 : static_cast<float>(value) * deepest * max_of(deepest, way);
+}
+
+// For displacements of at most `reach` from r, which is relative to the tile's center.
+template <int D>
+MM_HD FieldsNear fields_near(const FieldView& f, const FieldsOfTile& tile, std::uint32_t id,
+                             const float r[D], float reach) {
+  FieldsNear near{{}, 0, {}, kNoWall, 0, 0, -kNoWall, 0};
+  double x[3] = {0, 0, 0};  // from the center of the box
+  // The least distance in units, that from faces, and the sum of the largest changes of all
+  // energies.
+  float clear = 1e18f, inside = 1e18f, change = tile.steep * reach;
+  FaceNear face;
+  face.lone = tile.steep == 0;
   for (int a = 0; a < D; ++a) {
-    near.slope[a] = static_cast<float>(slope[a]);
-    near.curvature[a] = static_cast<float>(curvature[a]);
+    near.slope[a] = tile.slope[a];
+    if (tile.number == 0 && !tile.faces[a]) continue;
+    x[a] = tile.center[a] + static_cast<double>(r[a]);
+    if (x[a] >= 0.5 * f.extent[a]) x[a] -= f.extent[a];
+    const double away = 0.5 * f.extent[a] - abs_of(x[a]);
+    if (tile.faces[a] && away < static_cast<double>(reach) + 2) {
+      inside = min_of(inside, static_cast<float>(away) - 2);
+      face.lone &= face.axis < 0;
+      face.axis = a;
+      face.away = away * f.unit[a];
+      face.across = (x[a] > 0 ? -1 : 1) * f.extent[a] * f.unit[a];
+    }
+    x[a] *= f.unit[a];
   }
+  const double farthest = (static_cast<double>(reach) + 2) * f.largest_unit;
+  MM_NO_UNROLL
+  for (int k = 0; k < tile.number; ++k) {
+    const FieldTerm& t = f.terms[tile.terms[k]];
+    const double value = t.values ? t.values[id] : t.value;
+    if (t.kind == FieldKind::springs) {
+      for (int a = 0; a < D; ++a) {
+        const double edge = f.extent[a] * f.unit[a];
+        double d = x[a] - t.points[static_cast<std::size_t>(id) * D + a];
+        d -= d > 0.5 * edge ? edge : d < -0.5 * edge ? -edge : 0;
+        // The nearest image has to be the same everywhere.
+        if (!(abs_of(d) + farthest < 0.4999 * edge)) clear = 0;
+        const auto slope = static_cast<float>(value * f.unit[a] * d);
+        near.slope[a] += slope;
+        change += abs_of(slope) * reach;
+      }
+      near.bend += static_cast<float>(0.5 * value);
+      change += static_cast<float>(value * farthest * farthest) * D;
+    } else if (t.kind == FieldKind::linear) {
+      for (int a = 0; a < D; ++a) {
+        const auto slope = static_cast<float>(value * t.direction[a] * f.unit[a]);
+        near.slope[a] += slope;
+        change += abs_of(slope) * reach;
+      }
+      face.lone = false;
+    } else {
+      change += add_wall<D>(f, t, value, x, farthest, face, near, clear);
+    }
+  }
+  if (!face.lone) clear = min_of(clear, inside);
+  // At most 30 roundings to float32 of the changes.
+  near.error = 1.5e-5f + 2 * 30 * 0x1p-24f * change;
+  if (clear > 0 && (near.error < 1e-3f || !tile.soft)) near.clear2 = clear * clear;
   return near;
 }
 
@@ -243,6 +345,7 @@ struct TileField {
   const FieldView& f;
   const Geometry& g;
   const TileBounds& b;
+  const FieldsOfTile* here = nullptr;  // where estimates are made
 
   struct Place {
     double at[3];
@@ -268,21 +371,45 @@ struct TileField {
   MM_HD double energy(std::uint32_t id, const float r[D], bool& forbidden) const {
     return energy_at<D>(f, id, place_of(r).at, forbidden);
   }
-  MM_HD FieldsNear near(std::uint32_t id, const float r[D], float reach) const {
-    return fields_near<D>(f, id, place_of(r).at, static_cast<double>(reach));
-  }
-  // Whether no field has an effect on a tile, which has walls alone.
-  MM_HD bool is_far() const {
-    for (int k = 0; k < f.number; ++k)
-      if (f.terms[k].kind == FieldKind::linear || f.terms[k].kind == FieldKind::springs)
-        return false;
-    float square = 0;  // of the way to a corner
+  // A wall is left out if no place of the tile is within its range.
+  MM_HD FieldsOfTile of_tile() const {
+    FieldsOfTile all{};
+    const float middle[3] = {0, 0, 0};
+    const Place place = place_of(middle);
+    double at[3] = {0, 0, 0}, side[3] = {0, 0, 0};  // of a block that has all places
     for (int a = 0; a < D; ++a) {
-      const float side = static_cast<float>(b.size[a] + 1) * g.half[a];
-      square += side * side;
+      all.center[a] = place.at[a] - 0.5 * f.extent[a];
+      at[a] = all.center[a] >= 0.5 * f.extent[a] ? all.center[a] - f.extent[a] : all.center[a];
+      side[a] = static_cast<double>(b.size[a] + 1) * static_cast<double>(g.half[a]) + 1;
+      const bool face = abs_of(at[a]) + side[a] > 0.5 * f.extent[a];
+      all.faces[a] = face && f.jumps[a];
+      at[a] = face ? 0 : at[a] * f.unit[a];
+      side[a] = (face ? 0.5 * f.extent[a] + 1 : side[a]) * f.unit[a];
     }
-    const float middle[3] = {0, 0, 0}, clearance = near(0, middle, 0).clearance;
-    return clearance > 0 && 1.00001f * square < clearance * clearance;
+    MM_NO_UNROLL
+    for (int k = 0; k < f.number; ++k) {
+      const FieldTerm& t = f.terms[k];
+      all.soft |= t.kind == FieldKind::linear || t.kind == FieldKind::springs;
+      if (t.kind == FieldKind::linear && !t.values) {
+        for (int a = 0; a < D; ++a) {
+          const auto slope = static_cast<float>(t.value * t.direction[a] * f.unit[a]);
+          all.slope[a] += slope;
+          all.steep += abs_of(slope);
+        }
+        continue;
+      }
+      if (t.kind != FieldKind::linear && t.kind != FieldKind::springs) {
+        const double to_corner = t.shape == WallShape::plane
+                                     ? abs_of(t.direction[0]) * side[0] +
+                                           abs_of(t.direction[1]) * side[1] +
+                                           abs_of(t.direction[2]) * side[2]
+                                     : square_root(product_of(side, side));
+        if (wall_distance(t, at) - to_corner > t.range) continue;
+        all.soft |= t.kind != FieldKind::wall;
+      }
+      all.terms[all.number++] = static_cast<std::uint8_t>(k);
+    }
+    return all;
   }
 
   // Whether a trial move of a particle to r, relative to the tile's center, is accepted; then
@@ -312,42 +439,35 @@ struct TileSteps : TileField<D> {
   static constexpr bool kSteps = true;
 };
 
-// The displacement of a particle from a place by several moves, which are decided without energies
-// where this is possible. F: TileField<D> or TileWalls<D>.
-template <int D, class F>
-struct WayInFields {
-  struct End {     // of a trial move
-    bool free;     // whether it is within the clearance
-    float energy;  // estimated change since the beginning
-  };
-  FieldsNear near{};
-  float clear2 = 0;  // the square of the clearance, or 0
-  End here{};        // the end of the last accepted move
-
-  // For displacements of at most `reach` from r.
-  MM_HD void begin(const F& field, std::uint32_t id, const float r[D], float reach) {
-    near = field.near(id, r, reach);
-    clear2 = near.clearance > 0 ? near.clearance * near.clearance : 0;
-    here = {clear2 > 0, 0};
+// The decision about a trial move to `to`, from where `near` belongs to, without energies where
+// this is possible. here: the estimated energy, NaN if it is not known; that at `to` becomes
+// `there`.
+template <int D, bool Soft>
+MM_HD Decision decide(const FieldView& f, const FieldsNear& near, const float to[D],
+                      std::uint32_t word, float here, float& there) {
+  const float depth = near.template depth_at<D>(to);
+  const bool near_enough = squared_length<D>(to) < near.clear2;
+  const bool hard = near.stiffness < 0, in_wall = hard & (depth > 0) & (depth < near.top);
+  bool known = near_enough & (abs_of(depth - near.top) > kWallError) &
+               !(hard & (abs_of(depth) <= kWallError));
+  bool accepted = !in_wall;
+  if constexpr (Soft) {  // without branches, for a GPU
+    there = near.template energy<D>(f, to, depth) + (near_enough ? 0.0f : __builtin_nanf(""));
+    const float rise = there - here;
+    const Decision decision = estimated(max_of(rise, 0.0f), word, near.error);
+    const bool falls = rise < -near.error;
+    known &= (rise == rise) & (in_wall | falls | (decision != Decision::unknown));
+    accepted &= falls | (decision == Decision::accepted);
   }
-  // The decision about a trial move to `to`, relative to r. If the move is accepted, the caller
-  // sets `here` to `end`.
-  MM_HD Decision decide(const float to[D], std::uint32_t word, End& end) const {
-    end = {squared_length<D>(to) < clear2, 0};
-    if (!F::kSoft) return end.free ? Decision::accepted : Decision::unknown;
-    if (!end.free || !near.smooth) return Decision::unknown;
-    end.energy = near.template energy<D>(to);
-    if (!here.free) return Decision::unknown;
-    const float rise = end.energy - here.energy;
-    return rise < -3e-5f ? Decision::accepted : estimated(rise > 0 ? rise : 0, word);
-  }
-};
+  return known ? accepted ? Decision::accepted : Decision::rejected : Decision::unknown;
+}
 
 // Either of both, in a tile.
 template <class F>
-MM_HD F field_of(const FieldView* view, const Geometry& g, const TileBounds& b) {
+MM_HD F field_of(const FieldView* view, const Geometry& g, const TileBounds& b,
+                 const FieldsOfTile* here = nullptr) {
   if constexpr (F::kIs)
-    return F{*view, g, b};
+    return F{*view, g, b, here};
   else
     return {};
 }

@@ -2,6 +2,7 @@
 #include "insertions.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <tuple>
@@ -105,10 +106,13 @@ NewIndices settle_changes(State& state, Changes mine) {
   }
   state.data.insertions += {counts[0], counts[1]};
   state.data.deletions += {counts[2], counts[3]};
-  std::sort(found.inserted.begin(), found.inserted.end(), [](const Inserted& a, const Inserted& b) {
+  const auto sort = [](auto& all, auto less) {  // those of a GPU are sorted
+    if (!std::is_sorted(all.begin(), all.end(), less)) std::sort(all.begin(), all.end(), less);
+  };
+  sort(found.inserted, [](const Inserted& a, const Inserted& b) {
     return std::tie(a.cell, a.slot) < std::tie(b.cell, b.slot);
   });
-  std::sort(removed.begin(), removed.end());
+  sort(removed, std::less{});
 
   const std::size_t before = state.particles;
   const std::size_t after = before + found.inserted.size() - removed.size();

@@ -74,36 +74,54 @@ struct CellVisit {
   // of its pairs. The own cell, where most overlaps are, comes first.
   MM_HD bool has_room(const Sphere& p, std::int32_t type, int slot, std::int64_t& pairs) const {
     constexpr int kCells = D == 3 ? 27 : 9, kSelf = kCells / 2;
+#if defined(__CUDA_ARCH__)
+    constexpr int kAtOnce = 9;
+#else
+    constexpr int kAtOnce = 1;  // a core does not wait for one load before it begins the next
+#endif
     const float local[3] = {p.x, p.y, p.z};
     const float far2 = t.law.largest * t.law.largest * 1.00001f;
     const bool steps = t.fields && t.fields->steps.number > 0;
     MM_NO_UNROLL
-    for (int k = 0; k < kCells; ++k) {
-      int other = (kSelf + k) % kCells, there = 0;
-      const bool self = other == kSelf;
-      float away[3] = {0, 0, 0}, near2 = 0;  // the squared distance from the cell's nearest side
-      int cell[3] = {0, 0, 0};
-      for (int a = 0; a < D; ++a, other /= 3) {
-        const int by = other % 3 - 1;
-        const float side = by == 0 ? 0.0f : t.g.half[a] - static_cast<float>(by) * local[a];
-        near2 += side * side;
-        away[a] = 2.0f * t.g.half[a] * static_cast<float>(by) - local[a];
-        cell[a] = t.bounds.first[a] + at[a] + by;
-        if (cell[a] < 0) cell[a] += t.g.cells[a];
-        if (cell[a] >= t.g.cells[a]) cell[a] -= t.g.cells[a];
+    for (int first = 0; first < kCells; first += kAtOnce) {
+      const Sphere* others[kAtOnce];
+      float away[kAtOnce][3];
+      int n[kAtOnce], most = 0;
+      MM_UNROLL
+      for (int c = 0; c < kAtOnce; ++c) {
+        int other = (kSelf + first + c) % kCells, there = 0, cell[3] = {0, 0, 0};
+        float near2 = 0;  // the squared distance from the cell's nearest side
+        for (int a = 0; a < D; ++a, other /= 3) {
+          const int by = other % 3 - 1;
+          const float side = by == 0 ? 0.0f : t.g.half[a] - static_cast<float>(by) * local[a];
+          near2 += side * side;
+          away[c][a] = 2.0f * t.g.half[a] * static_cast<float>(by) - local[a];
+          cell[a] = t.bounds.first[a] + at[a] + by;
+          if (cell[a] < 0) cell[a] += t.g.cells[a];
+          if (cell[a] >= t.g.cells[a]) cell[a] -= t.g.cells[a];
+        }
+        for (int a = D - 1; a >= 0; --a) there = there * t.g.cells[a] + cell[a];
+        others[c] = t.spheres + static_cast<std::int64_t>(there) * t.g.slots;
+        n[c] = near2 > far2 ? 0 : static_cast<int>(t.counts[there]);
+        if (n[c] > most) most = n[c];
       }
-      if (near2 > far2) continue;
-      for (int a = D - 1; a >= 0; --a) there = there * t.g.cells[a] + cell[a];
-      const Sphere* const others = t.spheres + static_cast<std::int64_t>(there) * t.g.slots;
-      for (int s = 0; s < static_cast<int>(t.counts[there]); ++s) {
-        if (self && s == slot) continue;
-        const float dx = others[s].x + away[0], dy = others[s].y + away[1],
-                    dz = D == 3 ? others[s].z + away[2] : 0.0f;
-        const std::int32_t its = type_of<C>(t.law, others[s].id);
-        const double contact =
-            C == Contact::table ? t.law.contacts[type * t.law.types + its] : t.law.contact;
-        if (exact_square(dx, dy, dz) < contact) return false;
-        if (steps) pairs += pair_energy(t.fields->steps, type, its, dx, dy, dz);
+      MM_NO_UNROLL
+      for (int s = 0; s < most; ++s) {
+        Sphere q[kAtOnce];
+        MM_UNROLL
+        for (int c = 0; c < kAtOnce; ++c)
+          if (s < n[c]) q[c] = others[c][s];
+        MM_UNROLL
+        for (int c = 0; c < kAtOnce; ++c) {
+          if (s >= n[c] || (first + c == 0 && s == slot)) continue;
+          const float dx = q[c].x + away[c][0], dy = q[c].y + away[c][1],
+                      dz = D == 3 ? q[c].z + away[c][2] : 0.0f;
+          const std::int32_t its = type_of<C>(t.law, q[c].id);
+          const double contact =
+              C == Contact::table ? t.law.contacts[type * t.law.types + its] : t.law.contact;
+          if (exact_square(dx, dy, dz) < contact) return false;
+          if (steps) pairs += pair_energy(t.fields->steps, type, its, dx, dy, dz);
+        }
       }
     }
     return true;

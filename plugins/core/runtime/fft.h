@@ -1,23 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Discrete Fourier transforms of lines whose length is 2^a 3^b 5^c, by Stockham's order: stage
 // after stage, from one array to another, and no bit reversal. A butterfly serves CPU and GPU; V is
-// a float64 or the lanes of a SIMD register, one line each.
+// a number or the lanes of a SIMD register, one line each.
 #pragma once
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "macros.h"
 
 namespace manymove {
 
+// A number of V.
 template <class V>
-struct alignas(alignof(V) < 16 ? 16 : alignof(V)) Complex {
+struct NumberOf {
+  using type = V;
+};
+template <class V>
+  requires requires(V v) { v[0]; }
+struct NumberOf<V> {
+  using type = std::remove_reference_t<decltype(std::declval<V&>()[0])>;
+};
+template <class V>
+using Number = typename NumberOf<V>::type;
+
+template <class V>
+struct alignas(alignof(V) < 16 ? 2 * sizeof(V) : alignof(V)) Complex {
   V re, im;
 
   MM_HD Complex operator+(const Complex& o) const { return {re + o.re, im + o.im}; }
   MM_HD Complex operator-(const Complex& o) const { return {re - o.re, im - o.im}; }
-  MM_HD Complex operator*(double factor) const { return {re * factor, im * factor}; }
+  MM_HD Complex operator*(Number<V> factor) const { return {re * factor, im * factor}; }
 };
 
 struct FftPlan {
@@ -34,9 +48,10 @@ inline FftPlan fft_plan(int length) {
   return plan;
 }
 // The plan with the fewest stages of radices of dft_of(), and the smallest radices of those: for
-// GPUs, whose stages end with a barrier, and for what has their bits. Larger radices than 8 need
-// more registers, so that fewer blocks share a multiprocessor.
-inline FftPlan wide_fft_plan(int length) {
+// GPUs, whose stages end with a barrier, and for what has their bits. Larger radices than 8 in
+// double precision, or 12 in single precision, need more registers, so that fewer blocks share a
+// multiprocessor.
+inline FftPlan wide_fft_plan(int length, bool single = false) {
   FftPlan best{length, 25, {}};
   FftPlan plan{length, 0, {}};
   const auto extend = [&](const auto& self, int rest, int largest) -> void {
@@ -48,14 +63,14 @@ inline FftPlan wide_fft_plan(int length) {
     }
     if (plan.stages + 1 >= 24) return;
     // Radices never grow, so that each product of radices is tried once.
-    for (const int radix : {8, 6, 5, 4, 3, 2}) {
+    for (const int radix : {12, 10, 9, 8, 6, 5, 4, 3, 2}) {
       if (radix > largest || rest % radix != 0) continue;
       plan.radix[plan.stages++] = radix;
       self(self, rest / radix, radix);
       --plan.stages;
     }
   };
-  extend(extend, length, 8);
+  extend(extend, length, single ? 12 : 8);
   return best;
 }
 inline bool fft_length(int n) {
@@ -74,9 +89,9 @@ inline std::vector<Complex<double>> fft_twiddles(int length) {
   return twiddles;
 }
 
-// a * (re + i im)
-template <class V, class S>
-MM_HD Complex<V> turned(const Complex<V>& a, S re, S im) {
+template <class V, class Twiddle>
+MM_HD Complex<V> turned(const Complex<V>& a, const Twiddle& by) {
+  const auto re = static_cast<Number<V>>(by.re), im = static_cast<Number<V>>(by.im);
   return {a.re * re - a.im * im, a.re * im + a.im * re};
 }
 
@@ -92,7 +107,7 @@ MM_HD void dft(Complex<V> (&a)[R]) {
     a[0] = a[0] + b;
   } else if constexpr (R == 3) {
     // sin(2 pi / 3); the cosine is -1/2.
-    constexpr double s = 0.86602540378443864676;
+    constexpr Number<V> s = 0.86602540378443864676;
     const Complex<V> sum = a[1] + a[2], difference = (a[1] - a[2]) * s, mid = a[0] - sum * 0.5;
     a[0] = a[0] + sum;
     a[1] = {mid.re + difference.im, mid.im - difference.re};
@@ -106,8 +121,8 @@ MM_HD void dft(Complex<V> (&a)[R]) {
   } else {
     static_assert(R == 5);
     // Cosines and sines of 2 pi / 5 and 4 pi / 5.
-    constexpr double c1 = 0.30901699437494742410, c2 = -0.80901699437494742410,
-                     s1 = 0.95105651629515357212, s2 = 0.58778525229247312917;
+    constexpr Number<V> c1 = 0.30901699437494742410, c2 = -0.80901699437494742410,
+                        s1 = 0.95105651629515357212, s2 = 0.58778525229247312917;
     const Complex<V> p = a[1] + a[4], m = a[1] - a[4], q = a[2] + a[3], n = a[2] - a[3];
     const Complex<V> x = a[0] + p * c1 + q * c2, y = a[0] + p * c2 + q * c1, u = m * s1 + n * s2,
                      w = m * s2 - n * s1;
@@ -123,7 +138,7 @@ MM_HD void dft(Complex<V> (&a)[R]) {
 // p q / R), and P transforms of Q numbers.
 template <int R, class V, class Twiddle>
 MM_HD void dft_of(const Twiddle* twiddle, int length, Complex<V> (&a)[R]) {
-  constexpr int P = R == 6 ? 3 : R == 8 ? 4 : R, Q = R / P;
+  constexpr int P = R == 6 || R == 9 ? 3 : R == 8 || R == 12 ? 4 : R == 10 ? 5 : R, Q = R / P;
   if constexpr (Q == 1) {
     dft(a);
   } else {
@@ -135,8 +150,7 @@ MM_HD void dft_of(const Twiddle* twiddle, int length, Complex<V> (&a)[R]) {
       if (q == 0) continue;
       MM_UNROLL for (int p = 1; p < P; ++p) {
         // twiddle[k] = exp(-2 pi i k / length), so that this is exp(-2 pi i p q / R).
-        const Twiddle w = twiddle[p * q * (length / R)];
-        part[q][p] = turned(part[q][p], w.re, w.im);
+        part[q][p] = turned(part[q][p], twiddle[p * q * (length / R)]);
       }
     }
     MM_UNROLL for (int p = 0; p < P; ++p) {
@@ -172,10 +186,7 @@ MM_HD int fft_place(int radix, int step, int t) { return t + step * (radix - 1);
 template <int R, class V, class Twiddle>
 MM_HD void butterfly(Complex<V> (&a)[R], int length, int step, const Twiddle* twiddle) {
   dft_of<R>(twiddle, length, a);
-  MM_UNROLL for (int k = 1; k < R; ++k) {
-    const Twiddle w = twiddle[step * k];
-    a[k] = turned(a[k], w.re, w.im);
-  }
+  MM_UNROLL for (int k = 1; k < R; ++k) { a[k] = turned(a[k], twiddle[step * k]); }
 }
 
 }  // namespace manymove

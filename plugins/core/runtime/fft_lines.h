@@ -13,8 +13,9 @@ inline namespace MANYMOVE_SIMD {
 namespace {
 
 using Lines = Complex<DoubleLanes>;
+using SingleLines = Complex<HalfLanes>;
 
-template <int R>
+template <int R, class Lines>
 void fft_stage(int length, int done, const Complex<double>* twiddle, const Lines* from, Lines* to) {
   const int apart = length / R;
   for (int t = 0; t < apart; ++t) {
@@ -27,11 +28,11 @@ void fft_stage(int length, int done, const Complex<double>* twiddle, const Lines
 }
 
 // From `a`. Returns where the result is: `a` or `b`.
-[[maybe_unused]] Lines* transform_lines(const FftPlan& plan, const Complex<double>* twiddle,
-                                        Lines* a, Lines* b) {
+template <class Lines>
+Lines* transform_lines(const FftPlan& plan, const Complex<double>* twiddle, Lines* a, Lines* b) {
   int done = 1;
   for (int s = 0; s < plan.stages; ++s) {
-    for_constant<2, 3, 4, 5, 6, 8>(
+    for_constant<2, 3, 4, 5, 6, 9, 10, 12, 8>(
         plan.radix[s], [&](auto radix) { fft_stage<radix()>(plan.length, done, twiddle, a, b); });
     done *= plan.radix[s];
     std::swap(a, b);

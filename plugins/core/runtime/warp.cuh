@@ -41,13 +41,13 @@ __device__ inline T warp_sum(T value) {
   return warp_reduce<Lanes>(value, [](T a, T b) { return a + b; });
 }
 
-// The sum of the values of the lanes from 0 to `lane`, which is this thread's.
-template <class T>
+// The sum of the values of the lanes from 0 to `lane`, which is this thread's in its group.
+template <int Lanes = kWarpSize, class T>
 __device__ inline T warp_prefix_sum(T value, int lane) {
   MM_UNROLL
-  for (int apart = 1; apart < kWarpSize; apart *= 2) {
+  for (int apart = 1; apart < Lanes; apart *= 2) {
     // After this pass a lane has the sum of itself and the 2 apart - 1 lanes below.
-    const T below = __shfl_up_sync(kWholeWarp, value, apart);
+    const T below = __shfl_up_sync(kWholeWarp, value, apart, Lanes);
     if (lane >= apart) value += below;
   }
   return value;

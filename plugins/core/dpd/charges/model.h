@@ -39,21 +39,32 @@ struct ChargeMesh {
   double* influence;             // [influences(2)][influences(1)][half()]
   FftPlan plan[3];
   const Wave* twiddle[3];
-  std::int64_t* charge;  // [z][y][x]
-  bool single;           // whether waves and fields are stored in single precision
-  // Waves, [z][y][pitch()]: of the first the charges; then of first and last the WaveFields; then
-  // of all the fields along x, y and z, and on CPUs at last these fields at points of the mesh, in
-  // rows of 2 pitch() reals.
+  std::int64_t* charge;  // [z][y][x], in units; on a GPU Reals, charge_of() them
+  bool single;           // whether waves and fields are in single precision
+  // Waves, [z][y][pitch()]: of the first the charges; then of first and last potential and field
+  // along z; then of all the fields along x, y and z, and on CPUs at last these fields at points of
+  // the mesh, in rows of 2 pitch() reals.
   Wave* waves[3];
 
   MM_HD int rows() const { return points[1] * points[2]; }
-  MM_HD int pairs_of_rows() const { return (rows() + 1) / 2; }
+  // Two rows along x of the same plane share a transform; the last one of an odd number has no
+  // partner. A partner in another plane would change the bits of fields where a rank leaves out
+  // that plane, whose waves along x are not those of reals.
+  MM_HD int pairs_of_plane() const { return (points[1] + 1) / 2; }
+  MM_HD int pairs_of_rows() const { return pairs_of_plane() * points[2]; }
+  MM_HD int first_row(int pair) const {
+    return pair / pairs_of_plane() * points[1] + 2 * (pair % pairs_of_plane());
+  }
+  MM_HD bool has_partner(int pair) const { return 2 * (pair % pairs_of_plane()) + 1 < points[1]; }
   MM_HD int size() const { return points[0] * rows(); }
   // Waves along x: the others are the conjugates of these, because charges and fields are real.
   MM_HD int half() const { return points[0] / 2 + 1; }
-  // The length of a row of stored waves. A row has unused waves at its end, so that four lines of
-  // waves, the share of a block of a GPU, fill segments of 64 bytes.
-  MM_HD int pitch() const { return (half() + 3) / 4 * 4; }
+  // The length of a row of stored waves. A row has unused waves at its end, so that the lines of
+  // waves that are the share of a block of a GPU fill segments of 64 bytes.
+  MM_HD int pitch() const {
+    const int lines = single ? 8 : 4;
+    return (half() + lines - 1) / lines * lines;
+  }
   MM_HD Wave* row_of(int axis, int row) const {
     return waves[axis] + static_cast<std::int64_t>(row) * pitch();
   }
@@ -61,40 +72,40 @@ struct ChargeMesh {
   MM_HD int influences(int axis) const {
     return axis == 0 || !lattice.tilted ? points[axis] / 2 + 1 : points[axis];
   }
+  // By how much a place lies behind the last point along an edge that its charge is spread over;
+  // the other points are before this one.
+  MM_HD double behind_point(std::uint32_t u, int axis, int& point) const {
+    const double v = fused(static_cast<double>(u), scale[axis], shift[axis]),
+                 whole = __builtin_floor(v);
+    point = static_cast<int>(whole);
+    return v - whole;
+  }
+  MM_HD int wrapped(int point, int axis) const {
+    const int n = points[axis];
+    return point < 0 ? point + n : point >= n ? point - n : point;
+  }
   MM_HD double& field(int axis, int row, int x) const {
     return reinterpret_cast<double*>(row_of(axis, row))[x];
   }
 };
 
-// What is left of a number that is stored between two transforms, or as a field.
-MM_HD double stored(const ChargeMesh& mesh, double value) {
-  return mesh.single ? static_cast<double>(static_cast<float>(value)) : value;
-}
-MM_HD Wave stored(const ChargeMesh& mesh, const Wave& wave) {
-  return {stored(mesh, wave.re), stored(mesh, wave.im)};
-}
-
 // Weights of the B-spline of an order at the points around a place: point[j] has weight[j].
-template <int order>
+template <int order, class Real>
 struct MeshLine {
   int point[order];
-  double weight[order];
+  Real weight[order];
 
   MM_HD MeshLine(const ChargeMesh& mesh, std::uint32_t u, int axis) {
-    const double v = fused(static_cast<double>(u), mesh.scale[axis], mesh.shift[axis]);
-    const double whole = __builtin_floor(v), t = v - whole;
-    const int n = mesh.points[axis];
-    int p = static_cast<int>(whole);
+    int p = 0;
+    const auto t = static_cast<Real>(mesh.behind_point(u, axis, p));
     MM_UNROLL for (int j = 0; j < order; ++j, --p) {
-      if (p < 0) p += n;
-      if (p >= n) p -= n;
-      point[j] = p;
+      point[j] = p = mesh.wrapped(p, axis);
       weight[j] = 0;
     }
     // weight[j] = M_n(t + j), with M_n(u) = (u M_(n-1)(u) + (n - u) M_(n-1)(u - 1)) / (n - 1).
     weight[0] = 1;
     MM_UNROLL for (int m = 2; m <= order; ++m) {
-      const double over = 1.0 / (m - 1);
+      const Real over = static_cast<Real>(1.0 / (m - 1));
       MM_UNROLL for (int j = order - 1; j > 0; --j) {
         if (j >= m) continue;
         weight[j] = ((t + j) * weight[j] + ((m - j) - t) * weight[j - 1]) * over;
@@ -103,7 +114,7 @@ struct MeshLine {
     }
   }
   // One of the points. A GPU has no registers for an index that is known at run time only.
-  MM_HD void choose(int which, int& chosen, double& of_chosen) const {
+  MM_HD void choose(int which, int& chosen, Real& of_chosen) const {
     chosen = point[0];
     of_chosen = weight[0];
     MM_UNROLL for (int j = 1; j < order; ++j) {
@@ -113,9 +124,9 @@ struct MeshLine {
   }
 };
 
-template <int order>
+template <int order, class Real>
 struct MeshStencil {
-  MeshLine<order> x, y, z;
+  MeshLine<order, Real> x, y, z;
   MM_HD MeshStencil(const ChargeMesh& mesh, const ChargedPlace& p)
       : x(mesh, p.x, 0), y(mesh, p.y, 1), z(mesh, p.z, 2) {}
 
@@ -131,10 +142,41 @@ struct MeshStencil {
 MM_HD std::int64_t share_of(double charge, double weight) {
   return nearest_integer(weight * charge);
 }
+// From units, a sum of shares.
+template <class Real>
+MM_HD Real charge_of(const ChargeMesh& mesh, std::int64_t units) {
+  return static_cast<Real>(static_cast<double>(units) * mesh.charge_unit);
+}
+
+// The cells along an edge whose charges may add to these points, and perhaps other cells.
+MM_HD CellSpan cells_of_points(const ChargeLaw& law, const ChargeMesh& mesh, int axis, int first,
+                               int points) {
+  constexpr double kMargin = 1e-6;  // for rounding
+  const int cells = law.cells[axis];
+  const double per_point = cells * 0x1p-32 / mesh.scale[axis],
+               period = mesh.points[axis] * per_point,
+               begin = (first - mesh.shift[axis]) * per_point - kMargin,
+               end = begin + (points + mesh.order - 1) * per_point + 2 * kMargin;
+  const auto cell = [](double at) { return static_cast<int>(__builtin_floor(at)); };
+  if (period > cells - kMargin && period < cells + kMargin) {
+    const int from = cell(begin), count = cell(end) - from + 1;
+    return count < cells ? CellSpan{(from % cells + cells) % cells, count} : CellSpan{0, cells};
+  }
+  // The mesh has another period than the frame.
+  int least = cells, most = -1;
+  for (int k = -2; k <= 2; ++k) {
+    const int from = cell(begin + k * period), to = cell(end + k * period);
+    if (to < 0 || from >= cells) continue;
+    least = from < 0 ? 0 : from < least ? from : least;
+    most = to >= cells ? cells - 1 : to > most ? to : most;
+  }
+  return most < 0 ? CellSpan{0, 0} : CellSpan{least, most - least + 1};
+}
 
 // The field at a place, times the coupling, is a sum over columns of its points, which have the
 // same x; each is summed over rows. Adds a point of a column, where the field is x, y, z.
-MM_HD void add_field(double weight, double x, double y, double z, Vector<double>& field) {
+template <class Real>
+MM_HD void add_field(Real weight, Real x, Real y, Real z, Vector<Real>& field) {
   field.x = fused(weight, x, field.x);
   field.y = fused(weight, y, field.y);
   field.z = fused(weight, z, field.z);
@@ -298,12 +340,10 @@ MM_HD void add_energy(double term, const double (&k)[3], double quarter, WaveSum
 }
 
 // The fields of one wave are E(k) = -i k G(k) rho(k) over the volume (Eq. 11 of the paper).
-// potential: the conjugate of -i G rho, so that a forward transform is the inverse one; along_z:
-// times k_z. k_x and k_y do not depend on z, so that they are factors for the transforms along y
-// (slope()) and need no transforms along z of their own.
-struct WaveFields {
-  Wave potential, along_z;
-};
+// The potential is the conjugate of -i G rho, so that a forward transform is the inverse one. The
+// field along z is the potential times k_z (slope_along_z()). k_x and k_y do not depend on z, so
+// that they are factors for the transforms along y (slope()) and need no transforms along z of
+// their own.
 
 // Periods along an edge of a point's wave.
 MM_HD double periods_of(const ChargeMesh& mesh, int axis, int p) {
@@ -317,17 +357,25 @@ MM_HD void slopes_of(const ChargeMesh& mesh, int x, int y, int z, double (&slope
   mesh.lattice.wave({periods(0, x), periods(1, y), periods(2, z)}, slope);
 }
 // The factor of the field along an axis before the transforms along y.
-MM_HD double slope(const ChargeMesh& mesh, int axis, int x, int y) {
+template <class Real>
+MM_HD Real slope(const ChargeMesh& mesh, int axis, int x, int y) {
   if (axis == 2) return 1;
   double k[3];
   slopes_of(mesh, x, y, 0, k);
-  return axis == 0 ? k[0] : k[1];
+  return static_cast<Real>(axis == 0 ? k[0] : k[1]);
 }
 
-// From the wave (x, y, z) of the charges' transform rho.
-template <bool reading>
-MM_HD WaveFields solve_wave(const ChargeMesh& mesh, int x, int y, int z, const Wave& rho,
-                            WaveSums& sums) {
+template <class Real>
+MM_HD Real slope_along_z(const ChargeMesh& mesh, int x, int y, int z) {
+  double k[3];
+  slopes_of(mesh, x, y, z, k);
+  return static_cast<Real>(k[2]);
+}
+
+// The potential from the wave (x, y, z) of the charges' transform rho.
+template <bool reading, class Real>
+MM_HD Complex<Real> potential_of(const ChargeMesh& mesh, int x, int y, int z,
+                                 const Complex<Real>& rho, WaveSums& sums) {
   const int at[3] = {x, y, z};
   int folded[3];
   MM_UNROLL for (int a = 0; a < 3; ++a) {
@@ -342,14 +390,12 @@ MM_HD WaveFields solve_wave(const ChargeMesh& mesh, int x, int y, int z, const W
       for (int a = 0; a < 3; ++a)
         n[a] = periods_of(mesh, a, which == 0 || at[a] == 0 ? at[a] : mesh.points[a] - at[a]);
       mesh.lattice.wave(n, k);
-      add_energy(g * (rho.re * rho.re + rho.im * rho.im), k, mesh.quarter, sums);
+      const double re = rho.re, im = rho.im;
+      add_energy(g * (re * re + im * im), k, mesh.quarter, sums);
     }
   }
-  double slope[3];
-  slopes_of(mesh, x, y, z, slope);
-  const double scale = g * mesh.per_volume;
-  const Wave potential{rho.im * scale, rho.re * scale};
-  return {potential, potential * slope[2]};
+  const auto scale = static_cast<Real>(g * mesh.per_volume);
+  return {rho.im * scale, rho.re * scale};
 }
 
 }  // namespace manymove::dpd

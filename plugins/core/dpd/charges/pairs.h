@@ -25,16 +25,18 @@ struct PlaceTail {
 };
 
 constexpr int kTableIntervals = 2048;
-struct alignas(32) Cubic {
-  double c[4];
+template <class Real>
+struct alignas(4 * sizeof(Real)) Cubic {
+  Real c[4];
 };
-MM_HD double value_of(const Cubic& p, double t) {
+template <class Real>
+MM_HD Real value_of(const Cubic<Real>& p, Real t) {
   return polynomial(t, p.c[0], p.c[1], p.c[2], p.c[3]);
 }
 
 struct ChargeLaw {
   Matrix<double> edges;      // from units of the frame to lengths
-  Matrix<float> near_edges;  // the same, for the choice of near places
+  Matrix<float> near_edges;  // the same, for the choice of near places and in single precision
   bool tilted;
   float near_squared;  // with a margin for rounding and for places without tails
   double cutoff_squared;
@@ -44,7 +46,9 @@ struct ChargeLaw {
   double force_scale, energy_scale;  // coupling over these units
   // By interval of the distance r: -u'(r) / r and u(r) of two unit charges, of the short-range part
   // and of the whole law.
-  const Cubic *force, *energy, *whole_force, *whole_energy;
+  const Cubic<double>*force, *energy, *whole_force, *whole_energy;
+  // The first one for pairs in single precision; null: pairs are in double precision.
+  const Cubic<float>* single_force;
   // Of points, whose law has no table: kappa, and the square of the distance below which the force
   // is linear, because integers have a largest force. The latter is 0 for smeared charges.
   double screening, least_squared;
@@ -58,6 +62,12 @@ struct ChargeLaw {
 // Force, energy and virial of one charge, in units of the law.
 struct ChargeSums {
   std::int64_t force[3] = {}, energy = 0, virial[6] = {};
+
+  MM_HD void add(const ChargeSums& part) {
+    for (int a = 0; a < 3; ++a) force[a] += part.force[a];
+    energy += part.energy;
+    for (int a = 0; a < 6; ++a) virial[a] += part.virial[a];
+  }
 };
 
 // Sums over charges, the energy first: multiples of 2^20 units, and the rest. Any number of charges
@@ -112,44 +122,54 @@ MM_HD Vector<double> whole_separation(const ChargeLaw& law, const ChargedPlace& 
 }
 
 // -u'(r) / r and u(r) of two unit charges.
+template <class Real>
 struct UnitPair {
-  double over_distance, energy;
+  Real over_distance;
+  double energy;
 };
 // By tables of smeared charges; u = exp(-kappa r) / r of points.
-MM_HD UnitPair unit_pair(const ChargeLaw& law, const Cubic* force, const Cubic* energy,
-                         double squared, bool with_energy) {
-  if (law.least_squared > 0) {
+template <class Real>
+MM_HD UnitPair<Real> unit_pair(const ChargeLaw& law, const Cubic<Real>* force,
+                               const Cubic<double>* energy, Real squared, bool with_energy) {
+  if (std::is_same_v<Real, double> && law.least_squared > 0) {
     const double counts = max_of(squared, law.least_squared), r = square_root(counts),
                  decay = law.screening > 0 ? exponential_function(-law.screening * r) : 1.0,
                  u = decay / r;
     const double over_distance = fused(law.screening, r, 1.0) * u / counts;
-    return {over_distance, fused(0.5 * over_distance, counts - squared, u)};
+    return {static_cast<Real>(over_distance), fused(0.5 * over_distance, counts - squared, u)};
   }
-  const double at = square_root(squared) * law.intervals;
+  const Real at = square_root(squared) * static_cast<Real>(law.intervals);
   const int k = static_cast<int>(at);
-  const double t = at - static_cast<double>(k);
-  return {value_of(force[k], t), with_energy ? value_of(energy[k], t) : 0};
+  const Real t = at - static_cast<Real>(k);
+  return {value_of(force[k], t), with_energy ? value_of(energy[k], static_cast<double>(t)) : 0};
 }
 
 // Adds a pair by the law of these tables, times a factor.
-template <bool reading>
-MM_HD void add_pair(const ChargeLaw& law, const Cubic* force, const Cubic* energy, double factor,
-                    const ChargedPlace& i, const ChargedPlace& j, ChargeSums& sums) {
-  const auto [x, y, z] = whole_separation(law, i, j);
-  const double squared = fused(x, x, fused(y, y, z * z));
-  if (!(squared < law.cutoff_squared) || i.number == j.number) return;
-  const UnitPair unit = unit_pair(law, force, energy, squared, reading);
-  const double charges = factor * (i.charge * j.charge),
-               over_distance = charges * unit.over_distance;
-  const double f = over_distance * law.force_scale;
-  sums.force[0] += nearest_integer(f * x);
-  sums.force[1] += nearest_integer(f * y);
-  sums.force[2] += nearest_integer(f * z);
+template <bool reading, class Real>
+MM_HD void add_pair(const ChargeLaw& law, const Cubic<Real>* force, const Cubic<double>* energy,
+                    double factor, const ChargedPlace& i, const ChargedPlace& j, ChargeSums& sums) {
+  Vector<Real> r;
+  if constexpr (std::is_same_v<Real, float>)
+    r = separation_of(law.near_edges, law.tilted, i, j);
+  else
+    r = whole_separation(law, i, j);
+  const auto [x, y, z] = r;
+  const Real squared = fused(x, x, fused(y, y, z * z));
+  if (!(squared < static_cast<Real>(law.cutoff_squared)) || i.number == j.number) return;
+  const UnitPair<Real> unit = unit_pair(law, force, energy, squared, reading);
+  const double charges = factor * (i.charge * j.charge);
+  const auto units = [](Real f) { return nearest_integer(static_cast<double>(f)); };
+  const Real f = static_cast<Real>(charges * law.force_scale) * unit.over_distance;
+  sums.force[0] += units(f * x);
+  sums.force[1] += units(f * y);
+  sums.force[2] += units(f * z);
   if constexpr (!reading) return;
+  const double over_distance = charges * unit.over_distance;
   sums.energy += nearest_integer(charges * unit.energy * law.energy_scale);
   const double w = over_distance * law.energy_scale;
-  const double r[6][2] = {{x, x}, {y, y}, {z, z}, {x, y}, {x, z}, {y, z}};
-  for (int a = 0; a < 6; ++a) sums.virial[a] += nearest_integer(w * (r[a][0] * r[a][1]));
+  const double products[6][2] = {{x, x}, {y, y}, {z, z}, {x, y}, {x, z}, {y, z}};
+  for (int a = 0; a < 6; ++a)
+    sums.virial[a] += nearest_integer(w * (products[a][0] * products[a][1]));
 }
 
 MM_HD int cell_of(const ChargeLaw& law, const ChargedPlace& p) {
@@ -163,71 +183,40 @@ MM_HD int cell_of(const ChargeLaw& law, const ChargedPlace& p) {
 struct CellSpan {
   int first, count;
 };
+constexpr int kReach = 2;
 MM_HD CellSpan span_around(int cell, int cells) {
-  constexpr int kReach = 2;
   if (cells <= 2 * kReach + 1) return {0, cells};
   return {cell < kReach ? cell - kReach + cells : cell - kReach, 2 * kReach + 1};
 }
 
-// On a GPU, whether the condition holds for a thread of the warp, all threads of which must call
-// this function; on a CPU, the condition itself.
-MM_HD bool any_of_warp(bool here) {
-#if defined(__CUDA_ARCH__)
-  return __any_sync(0xffffffffu, here);
-#else
-  return here;
-#endif
-}
+// A block of cells, as rows along x.
+struct CellRows {
+  CellSpan x, y, z;
 
-// Room for indices of places, `apart` words from one to the next.
-struct NearPlaces {
-  int* first;
-  int apart;
+  MM_HD int count() const { return y.count * z.count; }
+  // Calls run(first, last) for the places of a row of cells. Cells of a row follow each other in
+  // memory; behind the last one comes the first one. start: [cells + 1], of the places of each
+  // cell.
+  template <class Run>
+  MM_HD void places_of(const ChargeLaw& law, const int* start, int r, const Run& run) const {
+    const auto wrapped = [](int c, int cells) { return c < cells ? c : c - cells; };
+    // A division by a constant is fast.
+    const int plane = y.count == 2 * kReach + 1 ? r / (2 * kReach + 1) : r / y.count;
+    const int row = (wrapped(z.first + plane, law.cells[2]) * law.cells[1] +
+                     wrapped(y.first + r - plane * y.count, law.cells[1])) *
+                    law.cells[0];
+    const int end = x.first + x.count, inner = end < law.cells[0] ? end : law.cells[0];
+    run(start[row + x.first], start[row + inner]);
+    run(start[row], start[row + end - inner]);
+  }
 };
-
-// The pairs of one charge, in those rows of cells that lane `lane` of `lanes` has. start: [cells +
-// 1], of the places of each cell. Near places are collected first, at most `most` at a time: a CPU
-// cannot predict which are near, and the threads of a warp, all of which call this, would wait for
-// those whose place is near.
-template <bool reading, int most>
-MM_HD ChargeSums sums_of(const ChargeLaw& law, const int* start, const ChargedPlace* place,
-                         const ChargedPlace& i, const NearPlaces& near, int lane = 0,
-                         int lanes = 1) {
-  ChargeSums sums;
-  int count = 0;
-  const auto add = [&] {
-    for (int n = 0; n < count; ++n)
-      add_pair<reading>(law, law.force, law.energy, 1, i, place[near.first[n * near.apart]], sums);
-    count = 0;
-  };
-  const auto collect = [&](int first, int last) {
-    for (int k = first; k < last; ++k) {
-      near.first[count * near.apart] = k;
-      count += are_near(law, i, place[k]);
-      if (count == most) add();
-    }
-  };
+// The cells within the cutoff of a place, of which all places have the same number.
+MM_HD CellRows cells_around(const ChargeLaw& law, const ChargedPlace& p) {
   const auto span = [&](std::uint32_t u, int a) {
     return span_around(static_cast<int>(bin_of(u, static_cast<std::uint32_t>(law.cells[a]))),
                        law.cells[a]);
   };
-  const auto wrapped = [](int c, int cells) { return c < cells ? c : c - cells; };
-  const CellSpan x = span(i.x, 0), y = span(i.y, 1), z = span(i.z, 2);
-  const int rows = y.count * z.count;  // the same for all charges
-  for (int first = 0; first < rows; first += lanes) {
-    if (const int r = first + lane; r < rows) {
-      const int row = (wrapped(z.first + r / y.count, law.cells[2]) * law.cells[1] +
-                       wrapped(y.first + r % y.count, law.cells[1])) *
-                      law.cells[0];
-      // Cells of a row follow each other in memory; behind the last one comes the first one.
-      const int end = x.first + x.count, inner = end < law.cells[0] ? end : law.cells[0];
-      collect(start[row + x.first], start[row + inner]);
-      if (end > inner) collect(start[row], start[row + end - inner]);
-    }
-    if (any_of_warp(count > most / 2)) add();
-  }
-  add();
-  return sums;
+  return {span(p.x, 0), span(p.y, 1), span(p.z, 2)};
 }
 
 // A charged special neighbor, and the share 1 - f of its force that its factor f leaves out.

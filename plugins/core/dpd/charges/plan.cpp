@@ -55,8 +55,8 @@ double energy_of(double r, double splitting, double smearing) {
 }
 
 // A table of cubics through the values at the thirds of each interval of [0, cutoff].
-std::vector<Cubic> table_of(const auto& function, double cutoff) {
-  std::vector<Cubic> table;
+std::vector<Cubic<double>> table_of(const auto& function, double cutoff) {
+  std::vector<Cubic<double>> table;
   for (int k = 0; k <= kTableIntervals; ++k) {
     double f[4];
     for (int j = 0; j < 4; ++j) f[j] = function((k + j / 3.0) * cutoff / kTableIntervals);
@@ -217,12 +217,15 @@ ChargePlan::ChargePlan(const Settings& s)
     largest_energy_ = 1 / cutoff_;
     return;
   }
-  const auto make_tables = [&](double splitting, std::vector<Cubic>& forces,
-                               std::vector<Cubic>& energies) {
+  const auto make_tables = [&](double splitting, std::vector<Cubic<double>>& forces,
+                               std::vector<Cubic<double>>& energies) {
     forces = table_of([&](double r) { return force_of(r, splitting, c.smearing); }, cutoff_);
     energies = table_of([&](double r) { return energy_of(r, splitting, c.smearing); }, cutoff_);
   };
   make_tables(splitting_, force, energy);
+  for (const auto& [c] : force)
+    if (!s.pairs.double_precision)
+      single_force.push_back({{single(c[0]), single(c[1]), single(c[2]), single(c[3])}});
   if (std::any_of(left_out_, left_out_ + 4, [](double share) { return share != 0; }))
     make_tables(0, whole_force, whole_energy);
   for (const auto* tables : {&force, &whole_force})
@@ -254,7 +257,7 @@ void ChargePlan::make_mesh(const Settings& s) {
     mesh.scale[a] = n * periods * 0x1p-32;
     // The box is the middle half of the frame where it is not periodic.
     mesh.shift[a] = 0.5 * c.order - (s.box.periodic[a] ? 0 : 0.25 * n * periods);
-    mesh.plan[a] = wide_fft_plan(n);
+    mesh.plan[a] = wide_fft_plan(n, mesh.single);
     twiddle[a] = fft_twiddles(n);
   }
   mesh.per_volume = per_volume_;

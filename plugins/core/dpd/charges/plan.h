@@ -43,11 +43,12 @@ struct ChargePlan {
   bool has_tails = false;
   int cells() const { return law.cells[0] * law.cells[1] * law.cells[2]; }
 
-  ChargeLaw law{};                                              // without tables
-  ChargeMesh mesh{};                                            // without arrays
-  ChargeWaves waves{};                                          // the same
-  std::vector<Cubic> force, energy, whole_force, whole_energy;  // of the law
-  std::vector<InfluenceLine> line[3];                           // of the mesh
+  ChargeLaw law{};                                                      // without tables
+  ChargeMesh mesh{};                                                    // without arrays
+  ChargeWaves waves{};                                                  // the same
+  std::vector<Cubic<double>> force, energy, whole_force, whole_energy;  // of the law
+  std::vector<Cubic<float>> single_force;
+  std::vector<InfluenceLine> line[3];  // of the mesh
   std::vector<Wave> twiddle[3];
   std::vector<ChargeWave> wave;      // without forces
   std::vector<TaggedCharge> charge;  // of all ranks, by number, in the order of tags

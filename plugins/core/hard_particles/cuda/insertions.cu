@@ -1,45 +1,59 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "insertions.h"
 
+#include <algorithm>
+#include <bit>
+#include <cub/device/device_radix_sort.cuh>
+#include <utility>
+
 #include "../../runtime/launch.cuh"
+#include "../../runtime/warp.cuh"
 
 namespace manymove::hard_particles {
 namespace {
 
 constexpr int kThreads = 128;
 
-// Where the visits leave what they have changed.
-struct ChangeLists {
+constexpr int kVisitThreads = 64;  // cells of a set in the usual tiles
+
+// Where the visits leave what they have changed, in any order: a number for each new particle, by
+// its place and type, and from `removed` on the indices that are free.
+struct ChangeList {
   InsertionCounts* sums;
-  unsigned long long* ends;
-  Inserted* inserted;
-  std::uint32_t* removed;
+  unsigned long long *end, *numbers;
+  unsigned long long removed;
 };
+constexpr unsigned long long kTypes = 64;  // see kFirstNew
 
 // A block for each tile and a thread for each cell of a set.
 template <int D, Contact C>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kVisitThreads)
     visit_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
                  const __grid_constant__ InsertionRules rules,
                  const __grid_constant__ FieldView fields, bool energies, Sphere* spheres,
-                 std::uint32_t* counts, const ChangeLists lists) {
+                 std::uint32_t* counts, const ChangeList list) {
   const int tile = tile_of<D>(g, static_cast<int>(blockIdx.x));
   const TileBounds bounds = tile_bounds<D>(g, tile);
   const TileOfCells t{g, law, energies ? &fields : nullptr, bounds, tile, spheres, counts};
   InsertionCounts made{};
-  // The host sorts both lists.
+  const auto keep = [&](unsigned long long number) {
+    list.numbers[atomicAdd(list.end, 1ull)] = number;
+  };
   visit_tile<D, C>(
-      t, rules, static_cast<int>(threadIdx.x), kThreads, made,
-      [&](std::uint32_t id) { lists.removed[atomicAdd(lists.ends + 1, 1ull)] = id; },
+      t, rules, static_cast<int>(threadIdx.x), kVisitThreads, made,
+      [&](std::uint32_t id) { keep(list.removed + id); },
       [&](std::int64_t cell, int slot, std::int32_t type) {
-        lists.inserted[atomicAdd(lists.ends, 1ull)] = {static_cast<std::uint64_t>(cell), slot,
-                                                       type};
+        keep(static_cast<unsigned long long>(cell * g.slots + slot) * kTypes + type);
       },
       [] { __syncthreads(); });
-  atomicAdd(&lists.sums->insertions, made.insertions);
-  atomicAdd(&lists.sums->inserted, made.inserted);
-  atomicAdd(&lists.sums->deletions, made.deletions);
-  atomicAdd(&lists.sums->deleted, made.deleted);
+  const auto add = [](unsigned long long* sum, unsigned long long number) {
+    number = warp_sum(number);
+    if (threadIdx.x % kWarpSize == 0) atomicAdd(sum, number);
+  };
+  add(&list.sums->insertions, made.insertions);
+  add(&list.sums->inserted, made.inserted);
+  add(&list.sums->deletions, made.deletions);
+  add(&list.sums->deleted, made.deleted);
 }
 
 // New particles, in slots that count from this rank's first one.
@@ -76,6 +90,12 @@ std::size_t own_cells(const State& state) {
   return state.row_cells() * static_cast<std::size_t>(state.rows());
 }
 
+// A power of two above the numbers of all places.
+unsigned long long first_removed(const State& state) {
+  return std::bit_ceil(own_cells(state) * static_cast<unsigned long long>(state.geometry.slots) *
+                       kTypes);
+}
+
 }  // namespace
 
 void CudaInsertions::upload(const State& state, cudaStream_t stream) {
@@ -99,12 +119,11 @@ void CudaInsertions::make(State& state, const Law& law, const FieldView& fields,
 void CudaInsertions::visit(const State& state, const Law& law, const FieldView& fields,
                            Sphere* spheres, std::uint32_t* counts, cudaStream_t stream) {
   // A slot holds one new particle at most, and an index is removed once.
-  const std::size_t most = own_cells(state) * static_cast<std::size_t>(state.geometry.slots);
-  if (inserted_.size() < most) inserted_ = DeviceBuffer<Inserted>(most);
-  if (removed_.size() < state.particles)
-    removed_ = DeviceBuffer<std::uint32_t>(2 * state.particles);
+  const std::size_t slots = own_cells(state) * static_cast<std::size_t>(state.geometry.slots);
+  if (numbers_.size() < slots + state.particles)
+    numbers_ = DeviceBuffer<unsigned long long>(slots + 2 * state.particles);
   sums_.clear(stream);
-  ends_.clear(stream);
+  end_.clear(stream);
   InsertionRules rules = insertion_rules(state, state.data.counters.cycles);
   rules.types = types_.data();
   rules.logarithms = logarithms_.data();
@@ -112,24 +131,49 @@ void CudaInsertions::visit(const State& state, const Law& law, const FieldView& 
     using P = decltype(policy);
     if constexpr (P::kContact != Contact::additive) {
       visit_kernel<P::kDimensions, P::kContact>
-          <<<static_cast<unsigned>(state.tiles()), kThreads, 0, stream>>>(
+          <<<static_cast<unsigned>(state.tiles()), kVisitThreads, 0, stream>>>(
               state.local(), law, rules, fields, state.has_energies(), spheres, counts,
-              {sums_.data(), ends_.data(), inserted_.data(), removed_.data()});
+              {sums_.data(), end_.data(), numbers_.data(), first_removed(state)});
       check_launch();
     }
   });
 }
 
-Changes CudaInsertions::changes(const State& state, cudaStream_t stream) const {
+std::vector<unsigned long long> CudaInsertions::sorted(int bits, cudaStream_t stream) {
+  const std::size_t count = end_.first_value(stream);
+  std::vector<unsigned long long> numbers(count);
+  if (count == 0) return numbers;
+  if (others_.size() < count) others_ = DeviceBuffer<unsigned long long>(2 * count);
+  cub::DoubleBuffer<unsigned long long> keys(numbers_.data(), others_.data());
+  std::size_t room = 0;
+  const auto sort = [&](void* memory) {
+    check(cub::DeviceRadixSort::SortKeys(memory, room, keys, count, 0, bits, stream), "sort");
+  };
+  sort(nullptr);
+  if (room_.size() < room) room_ = DeviceBuffer<unsigned char>(2 * room);
+  sort(room_.data());
+  (keys.Current() == numbers_.data() ? numbers_ : others_).download(numbers.data(), stream, count);
+  return numbers;
+}
+
+Changes CudaInsertions::changes(const State& state, cudaStream_t stream) {
+  const unsigned long long removed = first_removed(state);
+  const auto slots = static_cast<unsigned long long>(state.geometry.slots);
+  const auto numbers = sorted(std::bit_width(removed + state.particles), stream);
   Changes found;
-  const auto ends = ends_.values(stream);
+  found.inserted.reserve(numbers.size());
+  found.removed.reserve(numbers.size());
+  for (const unsigned long long number : numbers) {
+    if (number >= removed) {
+      found.removed.push_back(static_cast<std::uint32_t>(number - removed));
+      continue;
+    }
+    const unsigned long long slot = number / kTypes;
+    found.inserted.push_back({cell_of_whole(state, static_cast<std::int64_t>(slot / slots)),
+                              static_cast<std::int32_t>(slot % slots),
+                              static_cast<std::int32_t>(number % kTypes)});
+  }
   found.counts = sums_.first_value(stream);
-  found.inserted.resize(ends[0]);
-  found.removed.resize(ends[1]);
-  if (ends[0]) inserted_.download(found.inserted.data(), stream, ends[0]);
-  if (ends[1]) removed_.download(found.removed.data(), stream, ends[1]);
-  for (Inserted& each : found.inserted)
-    each.cell = cell_of_whole(state, static_cast<std::int64_t>(each.cell));
   return found;
 }
 

@@ -24,16 +24,18 @@ class CudaInsertions {
  private:
   void visit(const State& state, const Law& law, const FieldView& fields, Sphere* spheres,
              std::uint32_t* counts, cudaStream_t stream);
-  Changes changes(const State& state, cudaStream_t stream) const;
+  // The numbers that the visits have left, which have so many bits.
+  std::vector<unsigned long long> sorted(int bits, cudaStream_t stream);
+  Changes changes(const State& state, cudaStream_t stream);
   void adopt(const State& state, const NewIndices& of, Sphere* spheres, const std::uint32_t* counts,
              cudaStream_t stream);
 
   DeviceBuffer<std::int32_t> types_;
   DeviceBuffer<double> logarithms_;
   DeviceBuffer<InsertionCounts> sums_{1};
-  DeviceBuffer<unsigned long long> ends_{2};  // of `inserted_` and `removed_`
-  DeviceBuffer<Inserted> inserted_;
-  DeviceBuffer<std::uint32_t> removed_;
+  DeviceBuffer<unsigned long long> end_{1};  // of `numbers_`
+  DeviceBuffer<unsigned long long> numbers_, others_;
+  DeviceBuffer<unsigned char> room_;  // to sort them
   DeviceBuffer<std::int64_t> slots_;  // of the new particles
   DeviceBuffer<std::uint32_t> indices_, former_;
 };

@@ -41,7 +41,9 @@ CycleKernels cycles_in() {
             cycle<D, C, Sums, F, 3, 8, 3, 1, 512, 1, true>(),
             cycle<D, C, Sums, F, 3, 8, 3, 1, 512, 1>()};
   else
-    return {cycle<D, C, Sums, F, 10, 2, 3, 3, 256, 2, true>(),
+    // Steps need more registers than two blocks of 256 threads leave.
+    return {F::kSteps ? cycle<D, C, Sums, F, 12, 2, 3, 3, 128, 3>()
+                      : cycle<D, C, Sums, F, 10, 2, 3, 3, 256, 2, true>(),
             cycle<D, C, Sums, F, 12, 2, 3, 3, 128, 3>(),
             cycle<D, C, Sums, F, 12, 2, 3, 3, 192, 2>(),
             cycle<D, C, Sums, F, 3, 8, 3, 1, 512, 1, true>(),

@@ -44,6 +44,7 @@ struct SharedTile {
 // What the threads of a block share besides the tile.
 struct TileControl {
   TileBounds bounds;
+  FieldsOfTile fields;
   Law law;
   float step;
   int members[8];
@@ -358,7 +359,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
       static_cast<std::uint32_t>(tile_of_block<D>(g, config)) * static_cast<std::uint32_t>(g.plane),
       bounds.size[0] + 1,
       (bounds.size[0] + 1) * (bounds.size[1] + 1)};
-  const auto field = field_of<typename V::Field>(m.fields, g, bounds);
+  const auto field = field_of<typename V::Field>(m.fields, g, bounds, &control.fields);
   const auto visit_all = [&]<class F>(const F& in) {
     for (int round = 0; round < g.rounds; ++round)
       for (int turn = 0; turn < 1 << D; ++turn) {
@@ -373,12 +374,12 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
   };
   if constexpr (!V::Field::kIs || V::Field::kSteps)
     visit_all(field);
-  else if (field.is_far())
-    visit_all(NoField{});
-  else if (!m.fields->soft)
+  else if (control.fields.soft)
+    visit_all(field);
+  else if (control.fields.number > 0)
     visit_all(TileWalls<D>{field});
   else
-    visit_all(field);
+    visit_all(NoField{});
   if (config.order) let_next_kernel_start();
   // q for the next trial changes of the volume, while the tile is at hand.
   if constexpr (!V::Field::kIs)
@@ -413,6 +414,18 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
   return accepted;
 }
 
+// F: the field of the visits.
+template <int D, class F>
+__device__ void begin_tile(const Geometry& g, const LaunchConfig& config, const FieldView* fields,
+                           TileControl& control) {
+  if (threadIdx.x < 8) control.members[threadIdx.x] = 0;
+  if (threadIdx.x > 0) return;
+  control.bounds = tile_bounds<D>(g, tile_of_block<D>(g, config));
+  control.accepted = control.landed = 0;
+  if constexpr (F::kIs && !F::kSteps)
+    control.fields = field_of<F>(fields, g, control.bounds).of_tile();
+}
+
 // One block per tile; V makes the visits. Chooses: whether there may be a `choice`.
 template <int D, Contact C, VisitsOf<D, C> V, bool Chooses>
 __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, const Draw& d,
@@ -422,11 +435,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
   extern __shared__ float4 memory[];
   __shared__ TileControl control;
   const SharedTile<D, C> m(g, config, memory, fields);
-  if (threadIdx.x < 8) control.members[threadIdx.x] = 0;
-  if (threadIdx.x == 0) {
-    control.bounds = tile_bounds<D>(g, tile_of_block<D>(g, config));
-    control.accepted = control.landed = 0;
-  }
+  begin_tile<D, typename V::Field>(g, config, fields, control);
   for (int i = threadIdx.x; i <= g.plane; i += blockDim.x) m.first[i] = 0;
   // Particles of other threads are counted here.
   __syncthreads();

@@ -2,65 +2,24 @@
 // Visits of the cells of a set on a GPU: a thread, or several together, for each cell.
 #pragma once
 
-#include "../../runtime/warp.cuh"
 #include "../fields.h"
-#include "../particles.h"
+#include "neighbors.cuh"
 
 namespace manymove::hard_particles {
 namespace {
 
-// A tile in local storage.
-template <int D, Contact C>
-struct Tile {
-  const Geometry& g;
-  const Law& law;
-  float step;
-  const TileBounds& bounds;
-  float4* spheres;
-  const std::uint32_t* ids;
-  const std::uint32_t* first;
-  std::uint32_t where;         // of the tile's first cell, for the random numbers
-  int row_cells, layer_cells;  // from a cell to the next one along y and z
-
-  __device__ std::uint32_t id(std::uint32_t k) const {
-    return C == Contact::one_size ? __float_as_uint(spheres[k].w) : ids[k];
-  }
-  // One of the 3^(D-1) runs of particles in three cells around a cell, which follow each other
-  // along x.
-  struct Run {
-    std::uint32_t begin, end;
-  };
-  __device__ Run run(int cell, int row) const {
-    const int z = row / 3, y = row - 3 * z;
-    const std::uint32_t* const f =
-        first + cell - 1 + (y - 1) * row_cells + (D == 3 ? (z - 1) * layer_cells : 0);
-    return {f[0], f[3]};
-  }
-};
-
-__device__ Label label_of(const float4& p) {
-  Label label;
-  label.radius = p.w;
-  return label;
-}
-
-// The float32 contact distance of a pair in local storage. Sums: the label of a particle of a table
-// is its radius, because all contact distances are sums.
-template <Contact C, bool Sums>
-__device__ float local_sigma(const Law& law, const float4& p, const float4& q) {
-  if constexpr (Sums) return p.w + q.w;
-  return sigma_of<C>(law, label_of(p), label_of(q));
-}
-
-// Keeps the compiler from loading a constant again and again.
-__device__ float in_register(float x) {
-  asm volatile("" : "+f"(x));
-  return x;
+// Reads shared memory now, and not before a loop.
+__device__ float4 load_again(const float4* from) {
+  float4 q;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(q.x), "=f"(q.y), "=f"(q.z), "=f"(q.w)
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(from))));
+  return q;
 }
 
 // What the threads of a block write down for a visit, in shared memory.
 struct Workspace {
-  float4* moves;         // [moves of a cell][threads / Lanes]
+  float4* moves;         // [moves of a cell, and a FieldsNear][threads / Lanes]
   std::uint16_t* lists;  // [threads][list]
   int list;
 };
@@ -77,12 +36,14 @@ struct Visit {
   // The visits in other fields.
   template <class Other>
   using In = Visit<D, C, Sums, K, Lanes, Runs, AtOnce, Other>;
-  static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
+  static constexpr float kFar = 1e38f;  // a square beyond all
   static constexpr int kRuns = D == 3 ? 9 : 3;
   // Calls of the random number generator by each thread before a list is made, and the moves that
   // it and all threads of the cell get from them.
   static constexpr int kCalls = Lanes < 4 ? 4 / Lanes : 1;
-  static constexpr int kMine = kCalls * kMovesPerCall<D>, kMoves = kMine * Lanes;
+  static constexpr int kMoves = kCalls * kMovesPerCall<D> * Lanes;
+  // What a thread keeps: its share of the moves, and in fields of a FieldsNear.
+  static constexpr int kMine = kMoves / Lanes + (F::kIs && !F::kSteps ? (2 + Lanes) / Lanes : 0);
   // Neighbors that a thread has room to list, twice what is expected at high densities; what is
   // loaded at once may not be any. An odd number of 32-bit words, so that threads use all banks.
   static constexpr int kExpected = (F::kSteps                ? 80
@@ -94,27 +55,33 @@ struct Visit {
       (kExpected > kRuns * AtOnce + 3 ? kExpected : kRuns * AtOnce + 3) / 4 * 4 + 2;
   static_assert(K <= kRoom && kRuns % Runs == 0);
   using T = Tile<D, C>;
+  using Near = Nearest<D, C, Sums, K, Lanes>;
+
+  // The neighbors that a thread has listed; more than `room`: the list is not complete.
+  struct Listed {
+    int cell;
+    const std::uint16_t* list;
+    int number, room;
+  };
 
   // Calls look(j) for the neighbors that this thread has listed, and for the particle itself or
   // not. A list that is too short for them is not asked.
-  static __device__ __forceinline__ void for_listed(const T& tile, int cell,
-                                                    const std::uint16_t* list, int listed, int room,
+  static __device__ __forceinline__ void for_listed(const T& tile, const Listed& listed,
                                                     auto&& look) {
-    if (listed <= room)
-      for (int k = 0; k < listed; ++k) look(list[k]);
+    if (listed.number <= listed.room)
+      for (int k = 0; k < listed.number; ++k) look(listed.list[k]);
     else
       for (int row = 0; row < kRuns; ++row) {
-        const auto [begin, end] = tile.run(cell, row);
+        const auto [begin, end] = tile.run(listed.cell, row);
         for (std::uint32_t j = begin + (threadIdx.x + row) % Lanes; j < end; j += Lanes) look(j);
       }
   }
 
   // Whether the particle at r is apart from its listed neighbors, exactly.
   static __device__ __noinline__ bool exactly_free(const T& tile, std::uint32_t self, float4 r,
-                                                   int cell, const std::uint16_t* list, int listed,
-                                                   int room) {
+                                                   Listed listed) {
     bool free = true;
-    for_listed(tile, cell, list, listed, room, [&](std::uint32_t j) {
+    for_listed(tile, listed, [&](std::uint32_t j) {
       const float4 q = tile.spheres[j];
       if (j != self &&
           !apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
@@ -133,10 +100,12 @@ struct Visit {
     constexpr bool kSum = Sums || C == Contact::additive;
     // Listed if |r_j - r| < sigma_j + reach: no other can be met on a way of length `reach`.
     const float own = kSum ? p.w + reach : reach;  // what does not depend on the neighbor
+    const bool one_type = C == Contact::table && law.types == 1;
+    const float only = one_type ? law.sigmas[0] : 0;
     const auto look = [&](std::uint32_t j, const float4& q) {
       const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
       const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
-      const float far = own + (kSum ? q.w : local_sigma<C, Sums>(law, p, q));
+      const float far = own + (kSum ? q.w : one_type ? only : local_sigma<C, Sums>(law, p, q));
       if (square < far * far && j != self) list[listed++] = static_cast<std::uint16_t>(j);
     };
     std::uint32_t begin[kRuns], end[kRuns];
@@ -184,92 +153,6 @@ struct Visit {
     }
     return listed;
   }
-
-  // The neighbors that the threads of a cell have listed, as one list.
-  struct Lists {
-    const std::uint16_t* first;
-    int total, above[Lanes], from[Lanes];  // the number in lists before one; where it would begin
-
-    __device__ Lists(const std::uint16_t* first, int room, int mine) : first(first), total(0) {
-#pragma unroll
-      for (int l = 0; l < Lanes; ++l) {
-        above[l] = total;
-        // List l begins at l room, so that entry k of all is at k + l room - above[l].
-        from[l] = l * room - total;
-        total += Lanes == 1 ? mine : value_of_lane(mine, l, Lanes);
-      }
-    }
-    __device__ std::uint32_t operator[](int k) const {
-      int at = 0;
-#pragma unroll
-      for (int l = 1; l < Lanes; ++l)
-        if (k >= above[l]) at = from[l];
-      return first[at + k];
-    }
-  };
-
-  // This thread's share of the neighbors, seen from where the particle was when they were listed.
-  struct Nearest {
-    const T& tile;
-    const Law& law;
-    const float4& p;
-    const Lists& near;
-    float x[K], y[K], z[K], gap[K];
-
-    __device__ __forceinline__ void take(std::uint32_t j, float& x, float& y, float& z,
-                                         float& gap) const {
-      const float4 q = tile.spheres[j];
-      x = q.x - p.x;
-      y = q.y - p.y;
-      z = q.z - p.z;
-      const float sigma = local_sigma<C, Sums>(law, p, q);
-      // |r_j - r_i|^2 - sigma_ij^2, negative where they overlap.
-      gap = fmaf(x, x, fmaf(y, y, D == 3 ? z * z : 0.0f)) - sigma * sigma;
-    }
-
-    // Takes K of them into registers. The lanes of a group have its neighbors in turn; an empty
-    // place has the particle itself.
-    __device__ __forceinline__ void take_all(std::uint32_t self) {
-      const int lane = threadIdx.x % Lanes;
-      std::uint32_t name[K];
-#pragma unroll
-      for (int k = 0; k < K; ++k) {
-        const int at = lane + k * Lanes;
-        const std::uint32_t its = near[max(min(at, near.total - 1), 0)];
-        name[k] = at < near.total ? its : self;
-      }
-#pragma unroll
-      for (int k = 0; k < K; ++k) {
-        take(name[k], x[k], y[k], z[k], gap[k]);
-        if (lane + k * Lanes >= near.total) gap[k] = kNone;
-      }
-    }
-
-    // The least |d_j - u|^2 - sigma_j^2 = gap_j - 2 d_j . u + |u|^2 of a trial move to u.
-    __device__ __forceinline__ float least(const float (&to)[3]) const {
-      const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
-      const auto term = [&](float x, float y, float z, float gap) {
-        const float t = fmaf(x, ax, fmaf(y, ay, gap));
-        return D == 3 ? fmaf(z, az, t) : t;
-      };
-      // Two chains of minima, so that none waits for the one before it.
-      float even = kNone, odd = kNone;
-#pragma unroll
-      for (int k = 0; k < K; ++k) {
-        float& least = k % 2 ? odd : even;
-        const float t = term(x[k], y[k], z[k], gap[k]);
-        least = k < 2 ? t : fminf(least, t);
-      }
-#pragma unroll 1
-      for (int k = K * Lanes + static_cast<int>(threadIdx.x % Lanes); k < near.total; k += Lanes) {
-        float x, y, z, gap;
-        take(near[k], x, y, z, gap);
-        even = fminf(even, term(x, y, z, gap));
-      }
-      // min_j (|d_j - u|^2 - sigma_j^2) = min_j (gap_j - 2 d_j . u) + |u|^2 (section 1.3).
-      return fminf(even, odd) + squared_length<D>(to);
-    }
-  };
 
   // Draws the next moves of a cell, by each of its threads a share, into shared memory. up and
   // down: the sums of this thread's moves to either side. Returns the word that chooses the
@@ -321,60 +204,119 @@ struct Visit {
 
   // A visit in the fields; without them nothing is left of it.
   struct InField {
+    static constexpr int kCalls = (kMoves / 4 + Lanes - 1) / Lanes;  // of the generator
+
     const F& field;
     const T& tile;
     Words words;
-    WayInFields<D, F> way{};
+    float4* moves;
+    // Estimates of the energy where the particle is and where it was tried last.
+    float energy = 0, next = 0;
+    Decision decision = Decision::unknown;
     // With steps, the energies of pairs where the particle is and where it was tried last.
     std::int64_t here = 0, there = 0;
 
-    // Called before the next moves, after `made` others; reach: the longest displacement by them.
-    // Each thread draws a share of their random words, which become their fourth components.
-    __device__ __forceinline__ void begin(int made, std::uint32_t self, const float4& p,
-                                          float reach, float4* moves) {
+    // Draws a share of the random words of the moves that follow after `made` others.
+    __device__ __forceinline__ void draw(int made, std::uint32_t (&word)[kCalls][4]) const {
+      if constexpr (F::kIs)
+        if constexpr (F::kSoft)
+#pragma unroll
+          for (int k = 0; k < kCalls; ++k)
+            words.draw(word[k],
+                       field_call(made) + k * Lanes + static_cast<int>(threadIdx.x) % Lanes);
+    }
+    // The words become the fourth components of the moves. reach: the longest displacement.
+    __device__ __forceinline__ void begin(std::uint32_t self, const float4& p, float reach,
+                                          const std::uint32_t (&word)[kCalls][4]) {
       if constexpr (F::kIs) {
         static_assert(kMoves % 4 == 0);
-        const float r[3] = {p.x, p.y, p.z};
-        if constexpr (!F::kSteps) way.begin(field, tile.id(self), r, reach);
-        if (!F::kSoft) return;
         const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
         // The moves themselves have been written by other lanes.
         __syncwarp();
-#pragma unroll 1
-        for (int call = lane; call < kMoves / 4; call += Lanes) {
-          std::uint32_t word[4];
-          words.draw(word, field_call(made) + call);
+        if constexpr (F::kSoft)
 #pragma unroll
-          for (int m = 0; m < 4; ++m) moves[(4 * call + m) * groups].w = __uint_as_float(word[m]);
-        }
+          for (int k = 0; k < kCalls; ++k)
+#pragma unroll
+            for (int m = 0; m < 4; ++m)
+              if (const int move = 4 * (k * Lanes + lane) + m; move < kMoves)
+                moves[move * groups].w = __uint_as_float(word[k][m]);
+        if constexpr (F::kSteps) return;
+        energy = look_around(field, tile.id(self), p.x, p.y, p.z, reach, near());
+        __syncwarp();
+      }
+    }
+    // Of the cell, in shared memory after the moves.
+    __device__ __forceinline__ FieldsNear* near() const {
+      const int group = threadIdx.x / Lanes, groups = blockDim.x / Lanes;
+      return reinterpret_cast<FieldsNear*>(moves - group + kMoves * groups) + group;
+    }
+
+    // Decides about a move to p + `to` by an estimate.
+    __device__ __forceinline__ void look(const float (&to)[3], float word) {
+      if constexpr (F::kIs && !F::kSteps) {
+        const auto* const from = reinterpret_cast<const float4*>(near());
+        const float4 a = load_again(from), b = load_again(from + 1), c = load_again(from + 2);
+        const FieldsNear around{{a.x, a.y, a.z}, a.w, {b.x, b.y, b.z}, b.w, c.x, c.y, c.z, c.w};
+        decision = decide<D, F::kSoft>(field.f, around, to, __float_as_uint(word), energy, next);
       }
     }
 
-    // Whether a move is accepted, by the energies. Arguments are passed by value: a tile whose
+    // Registers are few: what estimates need is in shared memory. Returns the first one.
+    static __device__ __noinline__ float look_around(F field, std::uint32_t id, float x, float y,
+                                                     float z, float reach, FieldsNear* to) {
+      const float r[3] = {x, y, z}, none[3] = {0, 0, 0};
+      const FieldsNear near = fields_near<D>(field.f, *field.here, id, r, reach);
+      if (threadIdx.x % Lanes == 0) *to = near;
+      return near.template energy<D>(field.f, none, near.depth);
+    }
+
+    // The energy of a particle in the fields; infinite where it may not be. Functions for rare
+    // branches are called with few registers, and arguments are passed by value: a tile whose
     // address is taken would be in local memory, and the compiler would not know that its particles
     // are in shared memory.
-    template <class... Rise>
-    static __device__ __noinline__ bool exactly(F field, Words words, std::uint32_t id, int move,
-                                                float4 from, float4 to, Rise... rise) {
-      const float r[2][3] = {{from.x, from.y, from.z}, {to.x, to.y, to.z}};
+    static __device__ __noinline__ double energy_of(F field, std::uint32_t id, float x, float y,
+                                                    float z) {
+      const float r[3] = {x, y, z};
       bool forbidden = false;
-      double energy = F::kSoft ? field.energy(id, r[0], forbidden) : 0;
-      const auto second = [&] {
+      const double energy = field.energy(id, r, forbidden);
+      return forbidden ? HUGE_VAL : energy;
+    }
+    static __device__ __noinline__ bool exceeds(Words words, int move, std::uint32_t word,
+                                                double rise) {
+      return accepts_rise(rise, word, [&] {
         std::uint32_t second[4];
         words.draw(second, kSecondWord + field_call(move));
         const int m = move % 4;
         return m == 0 ? second[0] : m == 1 ? second[1] : m == 2 ? second[2] : second[3];
-      };
-      return field.accepts(id, r[1], energy, __float_as_uint(to.w), second, rise...);
+      });
+    }
+    // Whether a move is accepted, by the energies. rise: of the energy of pairs.
+    __device__ __forceinline__ bool exactly(std::uint32_t id, int move, const float4& p,
+                                            const float (&u)[3], const float (&to)[3], float word,
+                                            double rise = 0) const {
+      const double there = energy_of(field, id, p.x + to[0], p.y + to[1], p.z + to[2]);
+      if (!F::kSoft) return there < HUGE_VAL;
+      const double here = energy_of(field, id, p.x + u[0], p.y + u[1], p.z + u[2]);
+      return exceeds(words, move, __float_as_uint(word), there - here + rise);
     }
 
-    // With steps, tries the particle at r, whose label r has: returns the least squared distance
-    // less the squared contact distance of the neighbors that this thread has listed.
-    __device__ __forceinline__ float meet(std::uint32_t self, const float4& r, int cell,
-                                          const std::uint16_t* list, int listed, int room) {
-      float least = kNone;
+    // With steps, tries the particle at p + `to`: returns the least squared distance less the
+    // squared contact distance of this thread's neighbors. All threads of a warp call it. counts:
+    // whether all have complete lists, of a single type.
+    __device__ __forceinline__ float meet(std::uint32_t self, const float4& p, const float (&to)[3],
+                                          const Listed& listed, bool counts, const Near& nearest) {
+      float least = kFar;
       std::int64_t energy = 0;
-      for_listed(tile, cell, list, listed, room, [&](std::uint32_t j) {
+      if (counts) {
+        bool unsure = false;
+        least = nearest.least(to, field.f.steps, energy, unsure);
+        there = warp_sum<Lanes>(energy);
+        if (!__any_sync(kWholeWarp, unsure)) return least;
+        energy = 0;
+        least = kFar;
+      }
+      const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], p.w);
+      for_listed(tile, listed, [&](std::uint32_t j) {
         const float4 q = tile.spheres[j];
         if (j == self) return;
         const float d[3] = {q.x - r.x, q.y - r.y, D == 3 ? q.z - r.z : 0.0f};
@@ -388,8 +330,9 @@ struct Visit {
 
     // Whether the fields accept a move of the particle from p + u to p + `to`, and with steps those
     // that it has met there.
-    __device__ bool accepts(std::uint32_t self, int move, const float4& p, const float (&u)[3],
-                            const float (&to)[3], float word) {
+    __device__ __forceinline__ bool accepts(std::uint32_t self, int move, const float4& p,
+                                            const float (&u)[3], const float (&to)[3], float word,
+                                            Near& nearest) {
       if constexpr (F::kSteps) {
         const double rise = kQuantum * static_cast<double>(there - here);
         Decision decision = rise > 0 ? Decision::unknown : Decision::accepted;
@@ -397,23 +340,19 @@ struct Visit {
           decision = Decision::unknown;
         else if (rise > 0)
           decision = estimated(static_cast<float>(rise), __float_as_uint(word));
-        if (decision == Decision::unknown &&
-            exactly(field, words, tile.id(self), move,
-                    make_float4(p.x + u[0], p.y + u[1], p.z + u[2], 0.0f),
-                    make_float4(p.x + to[0], p.y + to[1], p.z + to[2], word), rise))
+        if (decision == Decision::unknown && exactly(tile.id(self), move, p, u, to, word, rise))
           decision = Decision::accepted;
         if (decision != Decision::accepted) return false;
         here = there;
       } else if constexpr (F::kIs) {
-        typename WayInFields<D, F>::End end;
-        const Decision decision = way.decide(to, __float_as_uint(word), end);
         if (decision == Decision::rejected) return false;
-        if (decision == Decision::unknown &&
-            !exactly(field, words, tile.id(self), move,
-                     make_float4(p.x + u[0], p.y + u[1], p.z + u[2], 0.0f),
-                     make_float4(p.x + to[0], p.y + to[1], p.z + to[2], word)))
-          return false;
-        way.here = end;
+        if (decision == Decision::unknown) {
+          const bool accepted = exactly(tile.id(self), move, p, u, to, word);
+          // Read again, so that no register has to be saved for this rare call.
+          nearest.take_all(self);
+          if (!accepted) return false;
+        }
+        energy = next;
       }
       return true;
     }
@@ -464,11 +403,14 @@ struct Visit {
     std::uint16_t* const list = work.lists + threadIdx.x * room;
     std::uint32_t self = 0;
     float4 p;
-    InField in_field{field, tile, {g, tile.where + static_cast<std::uint32_t>(cell), cycle, round}};
+    InField in_field{
+        field, tile, {g, tile.where + static_cast<std::uint32_t>(cell), cycle, round}, moves};
     int accepted = 0;
 #pragma unroll 1
     for (int made = 0; made < g.moves_per_cell; made += kMoves) {
       float up[D], down[D], middle[3];
+      std::uint32_t word[InField::kCalls][4];
+      in_field.draw(made, word);
       const std::uint32_t chooses = draw_moves(tile, cycle, round, cell, made, moves, up, down);
       if (made == 0) {
         self = chosen(tile, cell, chooses);
@@ -476,40 +418,45 @@ struct Visit {
       }
       // All moves of the list are known, and with them how far the particle can come.
       const float reach = reach_of(tile, at, p, up, down, middle) + 4e-6f * law.largest;
-      in_field.begin(made, self, p, reach, moves);
+      in_field.begin(self, p, reach, word);
       Law listing = law;
       if constexpr (F::kSteps) listing.sigmas = field.f.steps.reaches;
-      const int listed = list_neighbors(tile, listing, cell, self, p, reach, list, room);
+      const Listed listed{cell, list,
+                          list_neighbors(tile, listing, cell, self, p, reach, list, room), room};
+      const bool complete = listed.number <= room;
       // The lanes of a cell read each other's lists.
       __syncwarp();
-      const Lists near(list - lane * room, room, listed > room ? 0 : listed);
+      const Lists<Lanes> near(list - lane * room, room, complete ? listed.number : 0);
 
-      Nearest nearest{tile, law, p, near};
-      if constexpr (!F::kSteps) nearest.take_all(self);
+      Near nearest{tile, law, p, near};
+      const bool counts = F::kSteps && law.types == 1 && __all_sync(kWholeWarp, complete);
+      if (!F::kSteps || counts) nearest.take_all(self);
 
       // What is below -margin overlaps and what is above `sure` does not.
-      const float margin = law.margin, sure = !F::kSteps && listed > room ? 0.5f * kFar : margin;
+      const float margin = law.margin, sure = F::kSteps || complete ? margin : 0.5f * kFar;
       float half[D];
 #pragma unroll
       for (int a = 0; a < D; ++a) half[a] = in_register(g.half[a]);
       float u[3] = {0, 0, 0};
       if constexpr (F::kSteps) {
-        in_field.meet(self, p, cell, list, listed, room);
+        in_field.meet(self, p, u, listed, counts, nearest);
         in_field.here = in_field.there;
       }
       const int end = min(kMoves, g.moves_per_cell - made);
-#pragma unroll 2
+      const float4* next = moves;
+#pragma unroll(F::kIs ? 1 : 2)
       for (int move = 0; move < end; ++move) {
-        const float4 by = moves[move * groups];
+        const float4 by = *next;
+        next += groups;
         // From where the list was made.
         const float to[3] = {u[0] + by.x, u[1] + by.y, u[2] + by.z};
         bool inside = true;
 #pragma unroll
         for (int a = 0; a < D; ++a) inside &= fabsf(to[a] - middle[a]) < half[a];
+        in_field.look(to, by.w);
         float least;
         if constexpr (F::kSteps) {
-          const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], p.w);
-          least = in_field.meet(self, r, cell, list, listed, room);
+          least = in_field.meet(self, p, to, listed, counts, nearest);
         } else {
           least = nearest.least(to);
         }
@@ -521,10 +468,10 @@ struct Visit {
         // Undecided: some |d_j - u|^2 - sigma_j^2 is within the error of the estimate.
         if (inside && !free && !overlaps) {
           const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
-          free = exactly_free(tile, self, r, cell, list, listed, room);
+          free = exactly_free(tile, self, r, listed);
           if (Lanes > 1) free = __all_sync(group, free);
         }
-        if (inside && free && in_field.accepts(self, made + move, p, u, to, by.w)) {
+        if (inside && free && in_field.accepts(self, made + move, p, u, to, by.w, nearest)) {
 #pragma unroll
           for (int a = 0; a < D; ++a) u[a] = to[a];
           ++accepted;

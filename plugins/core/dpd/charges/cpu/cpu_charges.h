@@ -24,7 +24,8 @@ class CpuCharges {
       : plan_(settings),
         pool_(pool),
         communicator_(communicator),
-        kernels_(best_level<ChargeKernels>(MANYMOVE_LEVELS)) {
+        kernels_(best_level<ChargeKernels>(MANYMOVE_LEVELS)),
+        of_mesh_(kernels_.mesh[plan_.mesh.single]) {
     wave_sum_.resize(2 * plan_.wave.size());
     const ChargeMesh& mesh = plan_.mesh;
     if (!mesh.order) return;
@@ -141,6 +142,7 @@ class CpuCharges {
     law.tail = plan_.has_tails ? tail_.data() : nullptr;
     law.force = plan_.force.data();
     law.energy = plan_.energy.data();
+    law.single_force = plan_.single_force.empty() ? nullptr : plan_.single_force.data();
     law.whole_force = plan_.whole_force.data();
     law.whole_energy = plan_.whole_energy.data();
     if (law.slab_force != 0)
@@ -177,19 +179,19 @@ class CpuCharges {
                    [&](int first, int last) { kernels_.spread(arguments_, first, last); });
     const int planes = mesh.points[2];
     for_groups(mesh.pairs_of_rows(), [&](int group, double* memory) {
-      kernels_.charges_to_waves(arguments_, group, memory);
+      of_mesh_.charges_to_waves(arguments_, group, memory);
     });
     for (const int axis : {1, 2}) transform(mesh.waves[0], axis);
     std::vector<WaveSums> of_plane(static_cast<std::size_t>(planes));
     for_each_item(pool_, planes, [&](int z, int) {
-      kernels_.solve(arguments_, z, sums ? &of_plane[static_cast<std::size_t>(z)] : nullptr);
+      of_mesh_.solve(arguments_, z, sums ? &of_plane[static_cast<std::size_t>(z)] : nullptr);
     });
     for (const int a : {0, 2}) transform(mesh.waves[a], 2);
-    for_each_item(pool_, planes, [&](int z, int) { kernels_.slopes(arguments_, z); });
+    for_each_item(pool_, planes, [&](int z, int) { of_mesh_.slopes(arguments_, z); });
     for (int a = 0; a < 3; ++a) {
       transform(mesh.waves[a], 1);
       for_groups(mesh.pairs_of_rows(), [&](int group, double* memory) {
-        kernels_.waves_to_fields(arguments_, a, group, memory);
+        of_mesh_.waves_to_fields(arguments_, a, group, memory);
       });
     }
     if (!sums) return;
@@ -199,7 +201,7 @@ class CpuCharges {
   }
   void transform(Wave* values, int axis) {
     for_groups(WaveLines(arguments_.mesh, axis).count, [&](int group, double* memory) {
-      kernels_.transform(arguments_, values, axis, group, memory);
+      of_mesh_.transform(arguments_, values, axis, group, memory);
     });
   }
   // Calls task(group, memory) for groups of lines.
@@ -213,6 +215,7 @@ class CpuCharges {
   ThreadPool& pool_;
   Communicator* const communicator_;
   const ChargeKernels kernels_;
+  const MeshKernels of_mesh_;
   std::vector<Carrier> carrier_;   // the rank's charged particles
   std::vector<std::uint8_t> own_;  // by number: whether the rank has it
   std::vector<ChargedPlace> place_, by_number_;

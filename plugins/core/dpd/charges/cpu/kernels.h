@@ -22,17 +22,12 @@ struct ChargeArguments {
   Vector<double>* force;      // by number
 };
 
-struct ChargeKernels {
-  // The forces on those of the places from first to before last that this rank has; their energies
-  // are added to sums if it is not null.
-  void (*forces)(const ChargeArguments& arguments, int first, int last, ChargeTotals* sums);
-  void (*spread)(const ChargeArguments& arguments, int first, int last);
-  // The sums of the waves from first to before last.
-  void (*waves)(const ChargeArguments& arguments, int first, int last);
-  // A plane [z] of waves: from charges to WaveFields. Their energies are added to sums if it is not
-  // null.
+// In a precision of waves and fields.
+struct MeshKernels {
+  // A plane [z] of waves: from charges to potential and field along z. Their energies are added to
+  // sums if it is not null.
   void (*solve)(const ChargeArguments& arguments, int plane, WaveSums* sums);
-  // The same: from the transform along z of WaveFields::potential to the fields along x and y.
+  // The same: from the transform along z of the potential to the fields along x and y.
   void (*slopes)(const ChargeArguments& arguments, int plane);
   // The forward transform along an axis, y or z, of a group of lines. memory: 4 doubles for each
   // point of the lines.
@@ -41,7 +36,17 @@ struct ChargeKernels {
   // The transforms along x of groups of pairs of rows.
   void (*charges_to_waves)(const ChargeArguments& arguments, int group, double* memory);
   void (*waves_to_fields)(const ChargeArguments& arguments, int axis, int group, double* memory);
-  int lines;  // in a group
+};
+
+struct ChargeKernels {
+  // The forces on those of the places from first to before last that this rank has; their energies
+  // are added to sums if it is not null.
+  void (*forces)(const ChargeArguments& arguments, int first, int last, ChargeTotals* sums);
+  void (*spread)(const ChargeArguments& arguments, int first, int last);
+  // The sums of the waves from first to before last.
+  void (*waves)(const ChargeArguments& arguments, int first, int last);
+  MeshKernels mesh[2];  // in double and in single precision
+  int lines;            // in a group
 };
 
 MANYMOVE_KERNELS(ChargeKernels)

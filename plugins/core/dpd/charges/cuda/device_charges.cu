@@ -5,17 +5,11 @@
 #include "../../../runtime/text.h"
 #include "../../cuda/sort.h"
 #include "mesh_kernels.cuh"
+#include "pair_kernel.cuh"
 
 namespace manymove::dpd {
 
 namespace {
-
-using Counter = unsigned long long;
-constexpr int kDipole = 14;  // of DeviceChargeArrays::sums
-
-__device__ void add_integer(Counter* to, std::int64_t value) {
-  atomicAdd(to, static_cast<Counter>(value));
-}
 
 // ---- particles and cells ----
 
@@ -72,27 +66,88 @@ __global__ void place_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   if (k >= a.charges || a.step.is_stale()) return;
   const ChargedPlace p = a.found[k];
   const int cell = cell_of(a.law, p);
-  a.place[a.start[cell] + atomicSub(&a.filling[cell], 1u) - 1] = p;
+  const unsigned at = a.start[cell] + atomicSub(&a.filling[cell], 1u) - 1;
+  a.place[at] = p;
+  for (unsigned axis = 0; axis < 3; ++axis) a.pairs[3 * at + axis] = 0;
+  if (!a.wanted || a.carrier[k] < 0) return;
+  int point;
+  a.mesh.behind_point(p.z, 2, point);
+  for (int j = 0; j < a.mesh.order; ++j, --point) {
+    point = a.mesh.wrapped(point, 2);
+    a.wanted[point] = 1;
+  }
 }
 
 // ---- the mesh ----
 
-// One thread per charge and column of its points, so that neighbors in memory are of neighboring
-// threads.
+// Points of the mesh along each edge that a block has in shared memory.
+constexpr int kTileX = 16, kTileY = 8, kTileZ = 8;
+
+// One block per tile of the mesh: the charges of its points, from the cells whose charges may reach
+// them. A warp takes rows of cells in turn, and a thread one plane of the points of a charge. There
+// are no atomic sums of 64 bits in shared memory: the lower word is added first, whose carry goes
+// to the upper one.
 template <Precision P, int order>
-__global__ void spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
-  const int thread = index_of_thread(), k = thread / order;
-  if (k >= a.charges || a.step.is_stale()) return;
-  const ChargedPlace p = a.place[k];
-  const double units = p.charge / a.mesh.charge_unit;
-  const MeshStencil<order> stencil(a.mesh, p);
-  int point;
-  double weight;
-  stencil.x.choose(thread % order, point, weight);
-  auto* const charge = reinterpret_cast<Counter*>(a.mesh.charge) + point;
-  stencil.for_rows(a.mesh, [&](int row, double across_x) {
-    add_integer(charge + row * a.mesh.points[0], share_of(units, across_x * weight));
-  });
+__global__ void __launch_bounds__(kThreads)
+    spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
+  if (a.step.is_stale()) return;
+  using Real = typename P::Real;
+  constexpr int size = kTileX * kTileY * kTileZ;
+  const int tile[3] = {kTileX, kTileY, kTileZ};
+  __shared__ unsigned low[size], high[size];
+  for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads) low[k] = high[k] = 0;
+  const int origin[3] = {kTileX * static_cast<int>(blockIdx.x),
+                         kTileY * static_cast<int>(blockIdx.y),
+                         kTileZ * static_cast<int>(blockIdx.z)};
+  const auto cells = [&](int axis) {
+    return cells_of_points(a.law, a.mesh, axis, origin[axis], tile[axis]);
+  };
+  const CellRows rows{cells(0), cells(1), cells(2)};
+  __syncthreads();
+  const auto add = [&](const ChargedPlace& p, int plane) {
+    const MeshStencil<order, Real> stencil(a.mesh, p);
+    const double units = p.charge / a.mesh.charge_unit;
+    int z;
+    Real along_z;
+    stencil.z.choose(plane, z, along_z);
+    // Compared as unsigned numbers, those below the origin are large.
+    const auto outside = [&](int point, int axis) {
+      return static_cast<unsigned>(point - origin[axis]) >= static_cast<unsigned>(tile[axis]);
+    };
+    if (outside(z, 2)) return;
+    MM_UNROLL for (int b = 0; b < order; ++b) {
+      const int y = stencil.y.point[b];
+      if (outside(y, 1)) continue;
+      const int row = ((z - origin[2]) * kTileY + y - origin[1]) * kTileX - origin[0];
+      const Real across_x = along_z * stencil.y.weight[b];
+      MM_UNROLL for (int c = 0; c < order; ++c) {
+        const int x = stencil.x.point[c];
+        if (outside(x, 0)) continue;
+        const std::int64_t share = share_of(units, across_x * stencil.x.weight[c]);
+        const auto part = static_cast<unsigned>(share);
+        const unsigned before = atomicAdd(&low[row + x], part);
+        atomicAdd(&high[row + x],
+                  static_cast<unsigned>(share >> 32) + (before + part < part ? 1u : 0u));
+      }
+    }
+  };
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  for (int r = static_cast<int>(threadIdx.x) / 32; r < rows.count(); r += kThreads / 32)
+    rows.places_of(a.law, reinterpret_cast<const int*>(a.start), r, [&](int first, int last) {
+      for (int n = lane; n < (last - first) * order; n += 32)
+        add(a.place[first + n / order], n % order);
+    });
+  __syncthreads();
+  for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads) {
+    const int x = origin[0] + k % kTileX, y = origin[1] + k / kTileX % kTileY,
+              z = origin[2] + k / (kTileX * kTileY);
+    if (x >= a.mesh.points[0] || y >= a.mesh.points[1] || z >= a.mesh.points[2]) continue;
+    const auto units = static_cast<std::int64_t>(Counter{high[k]} << 32 | low[k]);
+    reinterpret_cast<Real*>(
+        a.mesh
+            .charge)[(static_cast<std::int64_t>(z) * a.mesh.points[1] + y) * a.mesh.points[0] + x] =
+        charge_of<Real>(a.mesh, units);
+  }
 }
 
 // One thread per value.
@@ -121,83 +176,33 @@ __global__ void __launch_bounds__(kThreads)
                 [&](int part, std::int64_t units) { sum[part] += units; });
   auto* const sums = reinterpret_cast<Counter*>(a.waves.sum) + 2 * wave;
   for (int part = 0; part < 2; ++part) {
-    auto value = static_cast<long long>(sum[part]);
-    for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(kWholeWarp, value, d);
+    const std::int64_t value = warp_sum(sum[part]);
     if (threadIdx.x % 32 == 0) add_integer(&sums[part], value);
   }
 }
 
 // ---- forces ----
 
-constexpr int kLanesOfCharge = 8;
-static_assert(kMostOrder <= kLanesOfCharge);
-
-__device__ void add_over_lanes(std::int64_t& sum) {
-  auto value = static_cast<long long>(sum);
-#pragma unroll
-  for (int d = kLanesOfCharge / 2; d > 0; d /= 2) value += __shfl_xor_sync(kWholeWarp, value, d);
-  sum = value;
-}
-
 // The field at a charge, which all of its lanes have: each column of points is the work of a lane.
 template <int order, class Real>
-__device__ Vector<double> field_of_lanes(const ChargeMesh& mesh, const PointField<Real>* field_at,
-                                         const ChargedPlace& p, int lane) {
-  Vector<double> own{0, 0, 0}, field{0, 0, 0};
+__device__ Vector<Real> field_of_lanes(const ChargeMesh& mesh, const PointField<Real>* field_at,
+                                       const ChargedPlace& p, int lane) {
+  Vector<Real> own{0, 0, 0}, field{0, 0, 0};
   if (lane < order) {
-    const MeshStencil<order> stencil(mesh, p);
+    const MeshStencil<order, Real> stencil(mesh, p);
     int point;
-    double weight;
+    Real weight;
     stencil.x.choose(lane, point, weight);
-    stencil.for_rows(mesh, [&](int row, double across_x) {
+    stencil.for_rows(mesh, [&](int row, Real across_x) {
       const PointField<Real> at = field_at[row * mesh.points[0] + point];
       add_field(across_x * weight, at.along[0], at.along[1], at.along[2], own);
     });
   }
-  const auto of_column = [&](double value, int k) {
-    return __shfl_sync(kWholeWarp, value, k, kLanesOfCharge);
-  };
+  const auto of_column = [&](Real value, int k) { return value_of_lane(value, k, kLanesOfCharge); };
 #pragma unroll
   for (int k = 0; k < order; ++k)
-    field = field + Vector<double>{of_column(own.x, k), of_column(own.y, k), of_column(own.z, k)};
+    field = field + Vector<Real>{of_column(own.x, k), of_column(own.y, k), of_column(own.z, k)};
   return field;
-}
-
-// kLanesOfCharge threads per charge: forces in real space, and of waves one by one.
-template <Precision P, bool reading>
-__global__ void __launch_bounds__(kThreads)
-    pair_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
-  if (a.step.is_stale()) return;
-  const int thread = index_of_thread(), k = thread / kLanesOfCharge, lane = thread % kLanesOfCharge;
-  const ChargedPlace p = a.place[min(k, a.charges - 1)];
-  const bool here = k < a.charges && a.carrier[p.number] >= 0;
-  if (!__any_sync(kWholeWarp, here)) return;
-  // Where a tenth of the particles is charged, a lane has four of them in all.
-  constexpr int kMostNear = 24;
-  __shared__ int near[kMostNear * kThreads];
-  ChargeSums sums = sums_of<reading, kMostNear>(
-      a.law, reinterpret_cast<const int*>(a.start), a.place, p,
-      {near + threadIdx.x, static_cast<int>(kThreads)}, lane, kLanesOfCharge);
-  leave_out_specials<reading>(a.law, a.special, p, sums, lane, kLanesOfCharge);
-  add_waves(a.waves, p, sums, lane, kLanesOfCharge);
-  for (std::int64_t& sum : sums.force) add_over_lanes(sum);
-  if (here && lane == 0)
-    a.pairs[k] = {static_cast<double>(sums.force[0]) * a.law.force_unit,
-                  static_cast<double>(sums.force[1]) * a.law.force_unit,
-                  static_cast<double>(sums.force[2]) * a.law.force_unit};
-  if constexpr (reading) {
-    // Of the whole warp at once, because all warps add to the same few numbers.
-    const auto add = [&](int sum, std::int64_t value) {
-      auto of_warp = static_cast<long long>(here ? value : 0);
-#pragma unroll
-      for (int d = 16; d > 0; d /= 2) of_warp += __shfl_xor_sync(kWholeWarp, of_warp, d);
-      if (threadIdx.x % 32 == 0) add_integer(&a.sums[sum], of_warp);
-    };
-    ChargeTotals::split(sums, [&](int k, std::int64_t high, std::int64_t low) {
-      add(k, high);
-      add(7 + k, low);
-    });
-  }
 }
 
 // kLanesOfCharge threads per charge: the whole force.
@@ -210,16 +215,22 @@ __global__ void __launch_bounds__(kThreads)
   const int carrier = k < a.charges ? a.carrier[p.number] : -1;
   if (!__any_sync(kWholeWarp, carrier >= 0)) return;
   Vector<double> field{0, 0, 0};
-  if constexpr (order > 0) field = field_of_lanes<order>(a.mesh, a.field, p, lane);
+  if constexpr (order > 0)
+    field = vector_of<double>(field_of_lanes<order>(a.mesh, a.field, p, lane));
   if (lane > 0 || carrier < 0) return;
+  const auto of_pairs = [&](int axis) {
+    return static_cast<double>(static_cast<std::int64_t>(a.pairs[3 * k + axis])) * a.law.force_unit;
+  };
   a.force[carrier] = vector_of<typename P::Real>(
-      a.pairs[k] + force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p));
+      Vector<double>{of_pairs(0), of_pairs(1), of_pairs(2)} +
+      force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p));
 }
 
-// Shared memory of so many buffers of a block's lines.
+// Shared memory of so many buffers of a block's lines, in either precision.
 std::size_t line_memory(int length, int buffers) {
   return sizeof(Wave) * kLines * static_cast<std::size_t>(buffers * length);
 }
+static_assert(sizeof(Wave) * kLines == sizeof(Complex<float>) * kLinesOf<float>);
 
 }  // namespace
 
@@ -233,6 +244,7 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
       energy_table_(on_device(plan_.energy, stream)),
       whole_force_(on_device(plan_.whole_force, stream)),
       whole_energy_(on_device(plan_.whole_energy, stream)),
+      single_force_(on_device(plan_.single_force, stream)),
       wave_(on_device(plan_.wave, stream)),
       wave_sum_(2 * plan_.wave.size()),
       sums_(kDipole + 1) {
@@ -246,14 +258,17 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
   };
   using Real = typename P::Real;
   const auto& points = plan_.mesh.points;
-  allow(charges_to_waves_kernel<Real>, points[0], 2);
-  allow(waves_to_fields_kernel<Real>, points[0], 2);
+  allow(charges_to_waves_kernel<Real>, points[0], 3);
+  allow(waves_to_fields_kernel<Real>, points[0], 4);
   allow(fft_kernel<Real>, std::max(points[1], points[2]), 2);
   allow(fields_kernel<Real>, points[1], 2);
   allow(solve_lines_kernel<Real>, points[2], 3);
   for (int a = 0; a < 3; ++a) {
     line_[a] = on_device(plan_.line[a], stream);
-    twiddle_[a] = on_device(plan_.twiddle[a], stream);
+    const std::vector<Wave>& of = plan_.twiddle[a];
+    std::vector<Complex<Real>> twiddle;
+    for (const Wave& w : of) twiddle.push_back({static_cast<Real>(w.re), static_cast<Real>(w.im)});
+    twiddle_[a] = on_device(twiddle, stream);
   }
   allocate_each(static_cast<std::size_t>(plan_.mesh.half()) *
                     static_cast<std::size_t>(plan_.mesh.influences(1) * plan_.mesh.influences(2)),
@@ -262,6 +277,7 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
   const auto waves = static_cast<std::size_t>(plan_.mesh.pitch() * plan_.mesh.rows());
   allocate_each(waves * sizeof(Real) / sizeof(double), waves_[0], waves_[1], waves_[2]);
   const auto planes = static_cast<std::size_t>(plan_.mesh.points[2]);
+  if (communicator_ || settings.charges.slab != 1) wanted_ = DeviceBuffer<std::uint8_t>(planes);
   of_plane_ = DeviceBuffer<WaveSums>(planes);
   of_row_ = DeviceBuffer<WaveSums>(planes * static_cast<std::size_t>(plan_.mesh.points[1]));
 }
@@ -272,7 +288,8 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   first_special_ = on_device(plan_.first_special, stream_);
   special_ = on_device(plan_.special, stream_);
   charge_ = on_device(plan_.charge, stream_);
-  allocate_each(plan_.charge.size(), carrier_, own_, found_, place_, pairs_);
+  allocate_each(plan_.charge.size(), carrier_, own_, found_, place_);
+  allocate_each(3 * plan_.charge.size(), pairs_);
   if (plan_.has_tails) allocate_each(plan_.charge.size(), tail_);
   allocate_each(1, owned_);
   allocate_each(static_cast<std::size_t>(plan_.cells()) + 1, filling_, start_);
@@ -280,7 +297,6 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   found_.clear(stream_);
   tail_.clear(stream_);
   sums_.clear(stream_);
-  if (plan_.mesh.order) mesh_charge_.clear(stream_);
   exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1, stream_);
   allocate_each(sum_bytes_, sum_memory_);
   DeviceChargeArrays<P>& a = arrays_;
@@ -305,19 +321,21 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.of_row = of_row_.data();
   a.of_plane = of_plane_.data();
   a.field = field_.data();
+  a.wanted = wanted_.data();
   a.law.force = force_table_.data();
   a.law.energy = energy_table_.data();
+  a.law.single_force = single_force_.data();
   a.law.whole_force = whole_force_.data();
   a.law.whole_energy = whole_energy_.data();
   a.waves.wave = wave_.data();
   a.waves.sum = wave_sum_.data();
   if (!plan_.special.empty()) a.special = {first_special_.data(), special_.data(), found_.data()};
   a.mesh.influence = influence_.data();
-  a.mesh.charge = mesh_charge_.data();
+  a.mesh.charge = reinterpret_cast<std::int64_t*>(mesh_charge_.data());
   for (int axis = 0; axis < 3; ++axis) {
     a.mesh.line[axis] = line_[axis].data();
     a.mesh.waves[axis] = waves_[axis].data();
-    a.mesh.twiddle[axis] = twiddle_[axis].data();
+    a.mesh.twiddle[axis] = reinterpret_cast<const Wave*>(twiddle_[axis].data());
   }
 }
 
@@ -363,10 +381,18 @@ void DeviceCharges<P>::launch(bool reading) {
   if (!arrays_.alone) launch_each(charges, stream_, &enter_kernel<P>, arrays_);
   exclusive_sum(sum_memory_.data(), sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1,
                 stream_);
+  if (arrays_.wanted) wanted_.clear(stream_);
   launch_each(charges, stream_, &place_kernel<P>, arrays_);
   const auto launch_pairs = [&](cudaStream_t stream) {
-    launch_each(charges * kLanesOfCharge, stream,
-                reading ? &pair_kernel<P, true> : &pair_kernel<P, false>, arrays_);
+    const auto launch_in = [&](auto real) {
+      using Real = decltype(real);
+      launch_each(charges * kLanesOfCharge, stream,
+                  reading ? &pair_kernel<P, Real, true> : &pair_kernel<P, Real, false>, arrays_);
+    };
+    if (arrays_.law.single_force)
+      launch_in(typename P::Real{});
+    else
+      launch_in(double{});
   };
   for_constant<5, 2, 3, 4, 6, 7, 0>(plan_.mesh.order, [&](auto order) {
     if constexpr (order() > 0) {
@@ -374,7 +400,13 @@ void DeviceCharges<P>::launch(bool reading) {
       placed_.hold(beside_);
       launch_pairs(beside_);
       paired_.record(beside_);
-      launch_each(charges * order(), stream_, &spread_kernel<P, order()>, arrays_);
+      const auto tiles = [&](int axis, int tile) {
+        return static_cast<unsigned>(blocks_for(plan_.mesh.points[axis], tile));
+      };
+      spread_kernel<P, order()>
+          <<<dim3(tiles(0, kTileX), tiles(1, kTileY), tiles(2, kTileZ)), kThreads, 0, stream_>>>(
+              arrays_);
+      check_launch();
       solve(reading);
       paired_.hold(stream_);
     } else {
@@ -393,19 +425,19 @@ template <Precision P>
 void DeviceCharges<P>::solve(bool reading) const {
   using Real = typename P::Real;
   const ChargeMesh& mesh = arrays_.mesh;
-  const auto transform = [&](int axis, int lines, int fields, int buffers, auto kernel,
-                             auto... more) {
-    const dim3 grid(static_cast<unsigned>(blocks_for(lines, kLines)),
+  // kept: buffers that are no part of the transform, for which one is enough with two stages.
+  const auto transform = [&](int axis, int lines, int fields, int kept, auto kernel, auto... more) {
+    const dim3 grid(static_cast<unsigned>(blocks_for(lines, kLinesOf<Real>)),
                     static_cast<unsigned>(fields));
-    const int length = mesh.points[axis];
-    kernel<<<grid, fft_threads(mesh.plan[axis]), line_memory(length, buffers), stream_>>>(
-        mesh, arrays_.step, more...);
+    const int length = mesh.points[axis], buffers = kept + (mesh.plan[axis].stages > 2 ? 2 : 1);
+    kernel<<<grid, fft_threads(mesh.plan[axis], kLinesOf<Real>), line_memory(length, buffers),
+             stream_>>>(mesh, arrays_.step, more...);
     check_launch();
   };
   const auto along = [&](int axis, int fields) {
-    transform(axis, WaveLines(mesh, axis).count, fields, 2, fft_kernel<Real>, axis);
+    transform(axis, WaveLines(mesh, axis).count, fields, 0, fft_kernel<Real>, axis);
   };
-  transform(0, mesh.pairs_of_rows(), 1, 2, charges_to_waves_kernel<Real>);
+  transform(0, mesh.pairs_of_rows(), 1, 1, charges_to_waves_kernel<Real>);
   along(1, 1);
   if (reading) {
     // The sums over waves have an order.
@@ -415,10 +447,11 @@ void DeviceCharges<P>::solve(bool reading) const {
                 arrays_.of_row, arrays_.of_plane);
     along(2, 2);
   } else {
-    transform(2, WaveLines(mesh, 2).count, 1, 3, solve_lines_kernel<Real>);
+    transform(2, WaveLines(mesh, 2).count, 1, 1, solve_lines_kernel<Real>);
   }
-  transform(1, WaveLines(mesh, 1).count, 2, 2, fields_kernel<Real>);
-  transform(0, mesh.pairs_of_rows(), 1, 2, waves_to_fields_kernel<Real>, arrays_.field);
+  transform(1, WaveLines(mesh, 1).count, 2, 0, fields_kernel<Real>, arrays_.wanted);
+  transform(0, mesh.pairs_of_rows(), 1, 2, waves_to_fields_kernel<Real>, arrays_.wanted,
+            arrays_.field);
 }
 
 template <Precision P>

@@ -41,13 +41,15 @@ struct DeviceChargeArrays {
   int* carrier;                         // by number: the particle, or -1 if another rank has it
   int *own, *owned;                     // numbers of this rank's charges in any order; how many
   ChargedPlace *found, *place;          // by number, and in the order of cells
-  Vector<double>* pairs;                // forces of pairs, in the order of cells
+  unsigned long long* pairs;            // [charges][3], forces in units, in the order of cells
   PlaceTail* tail;                      // by number; null: none
   unsigned *filling, *start;            // by cell
   unsigned long long* sums;             // [15]: ChargeTotals, then the dipole moment
   WaveSums *of_row, *of_plane;          // of the mesh
   PointField<typename P::Real>* field;  // the same, [z][y][x]
-  Vector<typename P::Real>* force;      // by particle
+  // By plane z of the mesh: whether own charges take fields there; null: in all.
+  std::uint8_t* wanted;
+  Vector<typename P::Real>* force;  // by particle
 };
 
 template <Precision P>
@@ -79,19 +81,22 @@ class DeviceCharges {
   Communicator* const communicator_;
   ChargePlan plan_;
   DeviceChargeArrays<P> arrays_{};
-  DeviceBuffer<Cubic> force_table_, energy_table_, whole_force_, whole_energy_;
+  DeviceBuffer<Cubic<double>> force_table_, energy_table_, whole_force_, whole_energy_;
+  DeviceBuffer<Cubic<float>> single_force_;
   bool filled_ = false;  // whether influence function or waves are
   DeviceBuffer<InfluenceLine> line_[3];
   DeviceBuffer<double> influence_;
   DeviceBuffer<TaggedCharge> charge_;
-  DeviceBuffer<Wave> twiddle_[3], waves_[3];
+  DeviceBuffer<Complex<typename P::Real>> twiddle_[3];
+  DeviceBuffer<Wave> waves_[3];
   DeviceBuffer<ChargeWave> wave_;
-  DeviceBuffer<std::int64_t> mesh_charge_, wave_sum_;
+  DeviceBuffer<std::int64_t> wave_sum_;
+  DeviceBuffer<typename P::Real> mesh_charge_;
   DeviceBuffer<int> first_special_;
   DeviceBuffer<SpecialCharge> special_;
   DeviceBuffer<int> carrier_, own_, owned_;
   DeviceBuffer<ChargedPlace> found_, place_;
-  DeviceBuffer<Vector<double>> pairs_;
+  DeviceBuffer<unsigned long long> pairs_;
   DeviceBuffer<PlaceTail> tail_;
   DeviceBuffer<unsigned> filling_, start_;
   DeviceBuffer<char> sum_memory_;
@@ -99,6 +104,7 @@ class DeviceCharges {
   DeviceBuffer<unsigned long long> sums_;
   DeviceBuffer<WaveSums> of_row_, of_plane_;
   DeviceBuffer<PointField<typename P::Real>> field_;
+  DeviceBuffer<std::uint8_t> wanted_;
   const Stream beside_;  // pairs, while the mesh is computed
   Event placed_, paired_;
 };
