@@ -146,13 +146,13 @@ def test_profiles_are_those_of_lammps(ranks, more, device, tmp_path):
 @on_gpu
 def test_profiles_copy_their_sums(tmp_path):
     """The first of four samples needs positions and a component of the velocities, and the end of
-    the run needs 84 bytes per particle. The other samples need the sums alone."""
+    the run needs 84 bytes per particle. The other three need the sums alone, below 8 kB each."""
     script = SCRIPTS["bonds"] + "compute c all chunk/atom bin/1d z lower 0.2 units reduced\n"
     script += "fix flow all ave/chunk 1 4 8 c vx density/number\nthermo 0\n"
     output = run_lammps(script + resident("cuda") + "run 8\n", tmp_path).output
     (particles,) = map(int, re.findall(r"with (\d+) atoms", output))
     (copied,) = map(int, re.findall(r"(\d+) for what", output))
-    assert copied == pytest.approx((24 + 8 + 84) * particles, rel=0.15)
+    assert 0 <= copied - (24 + 8 + 84) * particles < 3 * 8000
 
 
 COLD = "velocity all scale 1e-12\npair_coeff * * 0.0 1.0\n"
