@@ -572,7 +572,7 @@ class Electrostatics(Group):
         smearing: decay length of the density of a charge.
         cutoff: cutoff radius of the short-range part of the forces, which is a sum over pairs.
         accuracy: root mean square error of the long-range forces in reduced units, as LAMMPS
-            estimates it.
+            estimates it. Below 1e-6 it needs `precision="double"`.
     """
 
     coupling: Annotated[float, positive] = 1.0
