@@ -94,6 +94,13 @@ def test_what_has_no_solution_is_refused():
         hypernetted_chain(DENSITIES, BARE, DIAMETER, 20 * BJERRUM, points_per_diameter=8)
 
 
+def test_counted_densities_need_not_be_exactly_neutral():
+    counted = (1.001 * DENSITIES[0], DENSITIES[1])
+    found = hypernetted_chain(counted, BARE, DIAMETER, BJERRUM, points_per_diameter=15)
+    expected = solution().screening().debye_length
+    assert found.screening().debye_length == pytest.approx(expected, rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("densities", "valences", "diameter", "message"),
     [
