@@ -107,7 +107,7 @@ def run(
     words = [*command(ranks), "-log", log, "-screen", "none", "-nocite", "-in"]
     if isinstance(script, str):
         (Path(folder) / "in").write_text(script)
-    words.append("in" if isinstance(script, str) else str(script))
+    words.append("in" if isinstance(script, str) else str(script.absolute()))
     for name, value in variables.items():
         words += ["-var", name, *map(str, value if isinstance(value, list) else [value])]
     subprocess.run(words, cwd=folder, env=environment(), check=True)
