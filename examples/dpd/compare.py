@@ -135,11 +135,11 @@ def draw(report: dict[str, Any]) -> Figure:
 
 def main() -> None:
     parser = script.Parser(__doc__)
-    parser.option("--runs", 8, "of each style and time step")
+    parser.option("--runs", 8, "Number of runs of each style and time step.")
     parser.option("--seed", 1, "Seed of the first run.")
-    parser.option("--time", 40.0, "of a run")
+    parser.option("--time", 40.0, "Length of a run.")
     parser.option("--timesteps", "0.01,0.04")
-    parser.option("--repulsion", 25.0, "between two particles")
+    parser.option("--repulsion", 25.0, "Repulsion between two particles.")
     quick = {"runs": 4, "time": 2.0, "timesteps": "0.01"}
     options = script.parse(parser, "compare", quick, draw=draw)
     if options.runs < 4:

@@ -244,11 +244,11 @@ def draw_pressures(axes: Any, report: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = script.Parser(__doc__, seed=1, device="auto")
-    parser.option("--cells", 10, "unit cells of the slab along x and y")
+    parser.option("--cells", 10, "Unit cells of the slab along x and y.")
     parser.option("--packing-fractions", PACKING_FRACTIONS)
-    parser.option("--start-pressures", float, "begin at the densities at these P*", nargs="+")
-    parser.option("--constant-pressures", float, "run at these P* instead of a volume", nargs="+")
-    parser.option("--jobs", 1, "runs that go side by side")
+    parser.option("--start-pressures", float, "Pressures P* for initial densities.", nargs="+")
+    parser.option("--constant-pressures", float, "Pressures P* of NPT runs.", nargs="+")
+    parser.option("--jobs", 1, "Simultaneous runs.")
     parser.option("--sweeps", 1_000_000)
     parser.option("--equilibrate", 500_000)
     quick = {"cells": 4, "packing_fractions": [0.52], "sweeps": 2000, "equilibrate": 500}

@@ -143,11 +143,11 @@ def draw(report: dict[str, Any]) -> Figure:
 def main() -> None:
     parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--particles", 1000)
-    parser.option("--points", 6, "pressures of each kind, at most")
+    parser.option("--points", 6, "Largest number of pressures of each kind.")
     parser.option("--sweeps", 50_000, type=float)
-    parser.option("--seconds", 600, "of a state, at most", type=float)
+    parser.option("--seconds", 600, "Largest time of a state.", type=float)
     parser.option("--equilibrate", 6000, type=float)
-    parser.option("--jobs", 1, "runs that go side by side")
+    parser.option("--jobs", 1, "Simultaneous runs.")
     parser.option("--threads", 1, "CPU threads of each run")
     quick = {"particles": 40, "points": 2, "sweeps": 1000, "equilibrate": 500}
     options = script.parse(parser, "constant_pressure", quick, draw=draw)

@@ -112,7 +112,7 @@ def main() -> None:
     parser.option("--spheres", 100_000)
     parser.option("--packing-fraction", 0.54)
     parser.option("--sweeps", 1_000_000, type=float)
-    parser.option("--points", 30, "of the curves")
+    parser.option("--points", 30, "Number of points of the curves.")
     quick = {"spheres": 1500, "sweeps": 4000, "points": 4}
     options = script.parse(parser, "crystallization", quick, draw=draw)
     script.at_least(options, points=1)

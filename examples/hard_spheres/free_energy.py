@@ -117,11 +117,11 @@ def main() -> None:
     parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--sizes", [108, 256, 500])
     parser.option("--references", ["crystal"], choices=("molecule", "crystal"))
-    parser.option("--sweeps", 20_000, "of each spring constant")
+    parser.option("--sweeps", 20_000, "Sweeps with each spring constant.")
     parser.option("--equilibrate", 2000)
-    parser.option("--spheres", 1372, "in the fluid")
-    parser.option("--fluids", 6, "number of packing fractions")
-    parser.option("--insertion-sweeps", 2000, "of each of them")
+    parser.option("--spheres", 1372, "Number of spheres in the fluid.")
+    parser.option("--fluids", 6, "Number of packing fractions.")
+    parser.option("--insertion-sweeps", 2000, "Sweeps at each packing fraction.")
     quick = {
         "sizes": [32, 108], "sweeps": 200, "equilibrate": 50, "spheres": 256, "fluids": 2,
         "insertion_sweeps": 100,

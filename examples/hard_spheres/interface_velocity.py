@@ -226,14 +226,14 @@ def draw(report: dict[str, Any]) -> Figure:
 def main() -> None:
     parser = script.Parser(__doc__, device="auto")
     parser.option("--pressures", PRESSURES)
-    parser.option("--seeds", 2, "runs at each pressure (default 2)")
-    parser.option("--cells", 12, "unit cells of the slab along x and y (default 12)")
-    parser.option("--length", 10, "unit cells of the slab along z (default 10)")
-    parser.option("--sweeps", 4_000_000, "largest length of a run (default 4000000)")
-    parser.option("--every", 20_000, "sweeps between two points (default 20000)")
-    parser.option("--equilibrate", 4000, "equilibration in sweeps (default 4000)")
-    parser.option("--seconds", float, "time in seconds after which a run ends (default no limit)")
-    parser.option("--jobs", 1, "simultaneous runs (default 1)")
+    parser.option("--seeds", 2, "Runs at each pressure (default 2).")
+    parser.option("--cells", 12, "Unit cells of the slab along x and y (default 12).")
+    parser.option("--length", 10, "Unit cells of the slab along z (default 10).")
+    parser.option("--sweeps", 4_000_000, "Largest length of a run (default 4000000).")
+    parser.option("--every", 20_000, "Sweeps between two points (default 20000).")
+    parser.option("--equilibrate", 4000, "Equilibration in sweeps (default 4000).")
+    parser.option("--seconds", float, "Time in seconds after which a run ends (default no limit).")
+    parser.option("--jobs", 1, "Simultaneous runs (default 1).")
     quick = {
         "pressures": [10.5, 12.5], "cells": 4, "length": 6, "sweeps": 1600, "every": 200,
         "equilibrate": 400, "seeds": 1,

@@ -123,10 +123,10 @@ def main() -> None:
     parser = script.Parser(__doc__, seed=1, device="cpu")
     parser.option("--spheres", 400)
     parser.option("--pressures", PRESSURES)
-    parser.option("--starts", STARTS, "packing fractions at both ends", nargs=2)
-    parser.option("--exchange-every", 10, "sweeps", type=float)
-    parser.option("--equilibrate", 1500, "sweeps", type=float)
-    parser.option("--sweeps", 12_000, "of the measurement", type=float)
+    parser.option("--starts", STARTS, "Packing fractions at both ends.", nargs=2)
+    parser.option("--exchange-every", 10, "Sweeps between two exchanges.", type=float)
+    parser.option("--equilibrate", 1500, "Sweeps before the measurement.", type=float)
+    parser.option("--sweeps", 12_000, "Sweeps of the measurement.", type=float)
     parser.option("--threads", int, "CPU threads (default all cores)")
     quick = {"spheres": 300, "pressures": [5.0, 5.2, 5.4], "starts": [0.4, 0.4], "equilibrate": 100,
              "sweeps": 200, "exchange_every": 10}  # fmt: skip

@@ -138,13 +138,13 @@ def draw(report: dict[str, Any]) -> Figure:
 def main() -> None:
     parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--temperatures", [1.0, 1.05, 1.1, 1.15])
-    parser.option("--edge", 7.3, "of the box, in diameters")
+    parser.option("--edge", 7.3, "Edge of the box in diameters.")
     parser.option(
         "--scan-fugacities",
         [0.01, 0.02, 0.03, 0.04, 0.045, 0.048, 0.05, 0.051, 0.053, 0.056],
         "at T* = 1.2",
     )
-    parser.option("--sweeps", 16_000, "of each run")
+    parser.option("--sweeps", 16_000, "Sweeps of each run.")
     parser.option("--equilibrate", 1000)
     parser.option("--gibbs-temperatures", [1.0, 1.1])
     parser.option(

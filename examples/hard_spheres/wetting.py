@@ -226,8 +226,8 @@ def main() -> None:
     parser.option(
         "--densities", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8], "mean densities between the walls"
     )
-    parser.option("--cells", 8, "along the edge of a wall, of 1.45 d")
-    parser.option("--width", 16.0, "accessible to the centers")
+    parser.option("--cells", 8, "Number of cells of 1.45 d along the edge of a wall.")
+    parser.option("--width", 16.0, "Width that is accessible to the centers.")
     parser.option("--equilibrate", 5000)
     parser.option("--sweeps", 200_000)
     quick = {

@@ -191,12 +191,12 @@ def draw(records: list[dict]) -> Figure:
 def main() -> None:
     parser = script.Parser(__doc__, seed=1)
     parser.option("--integrator", "manymove", choices=[*ATTACH, "both"])
-    parser.option("--area", 1.31, "per lipid")
-    parser.option("--edge", 9.0, "of the membrane")
-    parser.option("--height", 14.0, "of the box")
-    parser.option("--equilibrate", 4000, "steps before")
-    parser.option("--steps", 20000, "steps of the measurement")
-    parser.option("--period", 20, "steps between two pressures")
+    parser.option("--area", 1.31, "Area per lipid.")
+    parser.option("--edge", 9.0, "Edge of the membrane.")
+    parser.option("--height", 14.0, "Height of the box.")
+    parser.option("--equilibrate", 4000, "Steps before the measurement.")
+    parser.option("--steps", 20000, "Steps of the measurement.")
+    parser.option("--period", 20, "Steps between two pressures.")
     parser.option("--device", "auto", choices=["auto", "cpu", "gpu"])
     quick = {"edge": 7.0, "height": 11.0, "equilibrate": 100, "steps": 640}
     options = script.parse(parser, "hoomd_bilayer", quick, draw_all=draw)

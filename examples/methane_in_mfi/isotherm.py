@@ -230,8 +230,8 @@ def main() -> None:
     )
     parser.option("--raspa", Path, "Add RASPA3 to this summary.", metavar="FILE")
     parser.option("--systems", 1056)
-    parser.option("--steps", 100000, "of the first equilibration round and of the measurement")
-    parser.option("--insertions", 20000, "of test molecules")
+    parser.option("--steps", 100000, "Steps of the first equilibration round and of a measurement.")
+    parser.option("--insertions", 20000, "Number of test molecules.")
     parser.option("--raspa-seconds", 120.0)
     parser.option("--processes", int)
     quick = {"force_fields": ["RASPA3 manual"], "systems": 16, "steps": 300, "insertions": 1000}

@@ -58,8 +58,8 @@ class HardSpheres(HardParticles):
             :math:`[\mathrm{length}]`, at most `max_d`. With 0, particles of the type never move:
             the others collide with them, and their trial moves count as rejected. This cannot be
             combined with `box_moves` or `swap`.
-        nselect, sweeps_per_step, repair_depth, box_moves, swap, external_potential,
-        external_potentials, pair_potentials, tile, threads: As for `HardDisks`.
+        nselect, sweeps_per_step, repair_depth, box_moves, swap, tile, threads: As for `HardDisks`.
+        external_potential, external_potentials, pair_potentials: As for `HardDisks`.
 
     Raises:
         ValueError, AttributeError, RuntimeError, hoomd.error.MutabilityError: As for `HardDisks`.

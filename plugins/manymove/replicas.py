@@ -87,13 +87,13 @@ class Replicas(Uncopied, CheckedAttributes):
 
         def create(place: Place) -> Simulation:
             where = {"device": place.device, "threads": place.threads}
-            made = makes[place.index](seed=seed + place.index, **where)
-            if getattr(made, "seed", seed + place.index) != seed + place.index:
-                raise ParameterError("make", f"must use its seed, {seed + place.index}")
-            return made
+            return makes[place.index](seed=seed + place.index, **where)
 
         self._settle(len(makes), comm, device, threads)
         self._begin(create)
+        seeds = self.map(lambda one: one.seed)
+        if len({*seeds}) < len(seeds):  # copies, whose errors would be too small
+            raise ParameterError("make", f"must use its seed; the replicas have the seeds {seeds}")
 
     def _settle(
         self, count: int, comm: Any, device: str | Sequence[str], threads: int | None

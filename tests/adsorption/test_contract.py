@@ -250,6 +250,7 @@ def test_starts_are_off_the_hills_and_trapped_molecules_are_counted():
         (dict(cutoff=400.0), "cutoff of 400 angstrom reaches about [0-9]+ atoms of the framework"),
         (dict(cells=(1, 1, 0)), "cells must be from 1"),
         (dict(cells=(1, 1)), "cells must be three integers, got \\(1, 1\\)"),
+        (dict(cells=3), "cells must be three integers, got 3"),
         (dict(cutoff=4.5), None),
         (dict(cutoff=4.5, cells=(1, 1, 1)), "less than twice the cutoff"),
         (dict(molecules=0), "molecules must be positive"),

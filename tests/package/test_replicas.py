@@ -266,7 +266,7 @@ def test_an_error_of_one_replica_is_that_of_all():
         (
             {"make": lambda seed, **place: disks(seed=1, **place)},
             ValueError,
-            "replica 0: make must use its seed, 5",
+            r"make must use its seed; the replicas have the seeds \[1, 1, 1\]",
         ),
         (
             {"make": lambda **place: 7},

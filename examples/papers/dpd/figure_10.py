@@ -193,7 +193,7 @@ def parse() -> argparse.Namespace:
     parser = script.Parser(__doc__)
     parser.option("--runs", 10)
     parser.option("--seed", 1, "Seed of the first run.")
-    parser.option("--half", 12.0, "width d of one flow")
+    parser.option("--half", 12.0, "Width d of one flow.")
     parser.option("--width", 8.0, "Width of the box along x.")
     parser.option("--depth", float, "Width of the box along y (default: --width).")
     parser.option("--force", 0.01)

@@ -83,9 +83,9 @@ def main() -> None:
     parser = script.Parser(__doc__, seed=1, device="auto")
     parser.option("--particles", 65536)
     parser.option("--packing-fraction", 0.698)
-    parser.option("--sweeps", 3e7, "of each setting")
-    parser.option("--jobs", 1, "settings that run side by side")
-    parser.option("--settings", len(SETTINGS), "only the first so many")
+    parser.option("--sweeps", 3e7, "Sweeps of each setting.")
+    parser.option("--jobs", 1, "Simultaneous settings.")
+    parser.option("--settings", len(SETTINGS), "Number of settings, from the first one on.")
     parser.option("--seconds", 1.0, "Minimum duration of a speed measurement in seconds.")
     quick = {"particles": 256, "sweeps": 20000, "settings": 2, "seconds": 0.05}
     options = script.parse(parser, "section_3_3", quick, draw=draw)

@@ -296,16 +296,16 @@ def draw(report: dict[str, Any]) -> Figure:
 
 def main() -> None:
     parser = script.Parser(__doc__, seed=1, device="auto")
-    parser.option("--disks", [448, 1792], "of a system")
+    parser.option("--disks", [448, 1792], "Numbers of disks of a system.")
     parser.option("--packing-fractions", COLUMNS)
     parser.option("--variants", list(VARIANTS), choices=VARIANTS)
-    parser.option("--total", 709_632, "disks of all systems")
-    parser.option("--equilibrate", 100_000, "sweeps over the cells")
-    parser.option("--relax", 20_000, "sweeps of a variant, left out")
-    parser.option("--piece", 10_000, "sweeps of a piece")
-    parser.option("--every", 10, "sweeps between two samples")
-    parser.option("--error", 0.001, "of P*, to be reached")
-    parser.option("--seconds", 120, "of a state, at most", type=float)
+    parser.option("--total", 709_632, "Number of disks of all systems.")
+    parser.option("--equilibrate", 100_000, "Sweeps over the cells.")
+    parser.option("--relax", 20_000, "Sweeps of a variant that are left out.")
+    parser.option("--piece", 10_000, "Sweeps of a piece.")
+    parser.option("--every", 10, "Sweeps between two samples.")
+    parser.option("--error", 0.001, "Error of P* to be reached.")
+    parser.option("--seconds", 120, "Largest time of a state.", type=float)
     quick = {"disks": [64], "packing_fractions": [0.6], "total": 512, "equilibrate": 400,
              "relax": 200, "piece": 400, "error": 0.05, "seconds": 1}  # fmt: skip
     options = script.parse(parser, "table_1_lists", quick)

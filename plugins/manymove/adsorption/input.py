@@ -89,7 +89,7 @@ def cells_of(
     """The number of unit cells along each axis."""
     if cells is None:  # an empty box is one cell, as long as it is
         cells = framework.cells_for(cutoff) if framework.elements else (1, 1, 1)
-    if len(cells) != 3:
+    if np.shape(cells) != (3,):
         raise ParameterError("cells", f"must be three integers, got {cells!r}")
     a, b, c = (arguments.integer("cells", n) for n in cells)
     if not all(0 < n <= 1000 for n in (a, b, c)):

@@ -94,7 +94,8 @@ def run(
     """Run LAMMPS with an input script, without output on the screen.
 
     Args:
-        script: path of the script, or its text, which is written to the file `in` of the folder.
+        script: a Path of the script, or a string with its text, which is written to the file `in`
+            of the folder.
         folder: folder in which LAMMPS runs.
         ranks: number of MPI processes.
         log: name of the log file; "none" for no file.
