@@ -16,12 +16,13 @@ import pytest
 from adsorption_model import GAS, agrees, is_poisson, make, molecules_in, places, state
 from damage import change_checkpoint
 from dipoles import DIPOLE, FIELD, dipoles_in_small
+from flat_settings import of_adsorption
 from laws import another
 from machine import on_gpu, runnable_simd_levels
 from trial_chain import Chain
 
 from manymove import Adsorption, cli
-from manymove.adsorption import CO2, ForceField, Molecule, Site
+from manymove.adsorption import CO2, TRAPPE_ZEO, ForceField, Molecule, Site
 from manymove.adsorption.adsorbates import Adsorbate
 from manymove.adsorption.averages import _MOVES as _REINSERTIONS
 from manymove.adsorption.averages import _TEST, _TESTED, Pooled
@@ -252,6 +253,19 @@ def test_detailed_balance_of_each_move_in_an_enumerated_system(move):
     """Two species on three places with two orientations, up to two molecules, all sets of trials:
     weights that leave out a part of the energy, which is in the acceptance."""
     assert Chain().violation(move) < 1e-13
+
+
+@pytest.mark.parametrize(("positions", "orientations"), [(1, 1), (8, 4), (40, 1)])
+def test_moves_add_up_the_energies_of_trials_among_many_molecules(positions, orientations, device):
+    """With so many molecules, trials are weighed one after the other with those near them."""
+    a = Adsorption(**of_adsorption(
+        framework="LTA", molecules=0, adsorbates=CO2, force_field=TRAPPE_ZEO, method="plj",
+        fugacity=1e6, reinsertion=0.2, trial_positions=positions, trial_orientations=orientations,
+        systems=8, precision="double", grid_spacing=0.37, device=device, seed=1,
+    ))  # fmt: skip
+    a.run(4200)  # the energies are compared with those of all pairs after 4,096 steps
+    assert a.loading[0].value > 30
+    assert 0 < a.energy_drift() < 1e-8
 
 
 def test_other_acceptances_violate_detailed_balance():

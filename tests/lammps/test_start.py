@@ -35,6 +35,18 @@ def test_lammps_starts_where_a_killed_process_of_this_number_left_its_memory():
     assert done.returncode == 0 and done.stdout == "True\n", done.stderr
 
 
+@needs_package
+def test_an_input_script_is_found_from_another_folder(tmp_path, monkeypatch):
+    script = Path("in.here")
+    (tmp_path / script).write_text('print "${a} ${b}" file said screen no\n')
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path)
+    host.run(script, "there", log="log", a=["one", "two"], b=3)
+    assert Path("there/said").read_text() == "one 3\n"
+    with pytest.raises(RuntimeError, match="ERROR: Unknown command: nothing at all"):
+        host.run("nothing at all", "there")
+
+
 @needs_memory
 def test_only_the_memory_of_dead_processes_is_removed():
     process = subprocess.Popen(["true"])

@@ -31,7 +31,8 @@ template struct PrivateMembers<
     OfChunks, &ComputeChunkAtom::which, &ComputeChunkAtom::regionflag, &ComputeChunkAtom::discard,
     &ComputeChunkAtom::scaleflag, &ComputeChunkAtom::ndim, &ComputeChunkAtom::dim,
     &ComputeChunkAtom::nlayers, &ComputeChunkAtom::minflag, &ComputeChunkAtom::maxflag,
-    &ComputeChunkAtom::offset, &ComputeChunkAtom::invdelta>;
+    &ComputeChunkAtom::offset, &ComputeChunkAtom::invdelta, &ComputeChunkAtom::nchunkflag,
+    &ComputeChunkAtom::lockfix, &ComputeChunkAtom::invoked_setup>;
 
 }  // namespace LAMMPS_NS
 
@@ -40,8 +41,8 @@ using manymove::dpd::Profile;
 
 namespace {
 
-// LAMMPS' values of normflag, idsflag, scaleflag and discard.
-constexpr int kNormAll = 1, kIdsEvery = 2, kReduced = 2, kNoDiscard = 0, kMixed = 1;
+// LAMMPS' values of normflag, nchunkflag, idsflag, scaleflag and discard.
+constexpr int kNormAll = 1, kOnce = 0, kIdsEvery = 2, kReduced = 2, kNoDiscard = 0, kMixed = 1;
 
 // For the fix, in its scope there are no atoms.
 class NoAtoms {
@@ -75,17 +76,26 @@ std::optional<Profile::Column> column_of(const auto& value) {
 
 // Whether the chunks are bins along axes, of all atoms at their present places.
 bool has_bins(ComputeChunkAtom* chunks) {
-  const auto [which, region, discard, scale, ndim, dim, layers, low, high, offset, per_length] =
-      members_of(OfChunks());
+  const auto [which, region, discard, scale, ndim, dim, layers, low, high, offset, per_length,
+              times, lock, setup] = members_of(OfChunks());
   const int style = chunks->*which;
   return (style == ArgInfo::BIN1D || style == ArgInfo::BIN2D || style == ArgInfo::BIN3D) &&
          !(chunks->*region) && !chunks->compress && chunks->idsflag == kIdsEvery &&
          chunks->igroup == 0;
 }
 
+// Whether LAMMPS may make other bins in the first of several samples, because the box may have
+// changed since it made the present ones.
+bool may_set_up(ComputeChunkAtom* chunks, bigint first_step) {
+  const auto [which, region, discard, scale, ndim, dim, layers, low, high, offset, per_length,
+              times, lock, setup] = members_of(OfChunks());
+  const bool is_settled = chunks->*lock || (chunks->*times == kOnce && chunks->*setup >= 0);
+  return !is_settled && chunks->*setup < first_step;
+}
+
 void add_axes(ComputeChunkAtom* chunks, const Domain& box, Profile& profile) {
-  const auto [which, region, discard, scale, ndim, dim, layers, low, high, offset, per_length] =
-      members_of(OfChunks());
+  const auto [which, region, discard, scale, ndim, dim, layers, low, high, offset, per_length,
+              times, lock, setup] = members_of(OfChunks());
   const int rule = chunks->*discard;
   const bool reduced = chunks->*scale == kReduced;
   profile.axes = chunks->*ndim;
@@ -126,7 +136,8 @@ std::optional<Profile> AveChunk::profile(bool has_body_forces) const {
   ComputeChunkAtom* const chunks = fix->*cchunk;
   if (fix->igroup != 0 || fix->*norm != kNormAll || fix->*bias || lmp_->domain->triclinic ||
       fix->*last < lmp_->update->firststep || !has_bins(chunks) ||
-      (fix->*values).size() >= Profile::kMostColumns)
+      (fix->*values).size() >= Profile::kMostColumns ||
+      (fix->*repeat == 0 && may_set_up(chunks, lmp_->update->firststep)))
     return {};
   Profile profile;
   profile.column[profile.columns++] = {Profile::kNumber, 0};

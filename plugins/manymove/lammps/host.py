@@ -102,16 +102,20 @@ def run(
         variables: values of the script's variables, a list for a variable with several words.
 
     Raises:
-        RuntimeError: something is missing; the text says what.
-        subprocess.CalledProcessError: LAMMPS has ended with an error.
+        RuntimeError: something is missing, or LAMMPS has ended with an error; the text says what.
     """
-    words = [*command(ranks), "-log", log, "-screen", "none", "-nocite", "-in"]
+    words = [*command(ranks), "-log", log, "-nocite", "-in"]
     if isinstance(script, str):
         (Path(folder) / "in").write_text(script)
     words.append("in" if isinstance(script, str) else str(script.absolute()))
     for name, value in variables.items():
         words += ["-var", name, *map(str, value if isinstance(value, list) else [value])]
-    subprocess.run(words, cwd=folder, env=environment(), check=True)
+    done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True)
+    if done.returncode:
+        output = done.stdout + done.stderr
+        _, found, text = output.rpartition("ERROR")
+        why = found + text if found else output[-1000:]
+        raise RuntimeError(f"LAMMPS has ended with status {done.returncode}: {why.strip()}")
 
 
 def environment() -> dict[str, str]:
