@@ -20,8 +20,24 @@ class HardSpheres(HardParticles):
     extends J. A. Anderson et al., J. Comput. Phys. 254, 27 (2013), to three dimensions.
 
     With `comm`, all ranks must have the same settings, the sizes by particle included, and make
-    the same calls in the same order. Collective calls, errors and the use by threads are as for
-    `HardDisks`, except that there is no `psi6()`, and that `density_modes()` is collective.
+    the same calls in the same order. Runs, `save`, `load`, `positions`, `state_hash`,
+    `density_modes()`, `max_overlap()` and the first `sample_pressure` are collective. Counters,
+    `acceptance` and sampled quantities are known on every rank. An error of one rank in a
+    collective call is raised on all ranks; ``python -m mpi4py script`` ends all ranks after an
+    error elsewhere.
+
+    Raises:
+        OverlapError: (a ValueError) two spheres overlap by more than `repair_depth`, or cannot be
+            pushed apart; the message names the worst pair and its depth.
+        ValueError: a bad box, diameter, position (outside, NaN), shape, setting or device.
+        TypeError: positions are neither a list nor an array of float32 or float64; comm is not a
+            communicator.
+        RankLost: (a RuntimeError, on all ranks) a rank is silent or has failed,
+            or the ranks do not make the same calls. The object cannot be used afterwards.
+        MemoryError: the device does not have enough memory.
+
+    An object may be used by one thread at a time, and not in a forked process. Any other use raises
+    a RuntimeError.
     """
 
     _KIND = "hard spheres"
