@@ -6,6 +6,8 @@
 #include <hoomd/ExecutionConfiguration.h>
 #include <hoomd/GPUArray.h>
 
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #if HOOMD_VERSION_MAJOR < 4 || (HOOMD_VERSION_MAJOR == 4 && HOOMD_VERSION_MINOR < 8)
@@ -14,16 +16,20 @@
 
 namespace manymove::host {
 
-// The GPUs that a rank works on, counted among those visible to the process; none on a CPU.
-inline std::vector<unsigned int> gpus_of(const hoomd::ExecutionConfiguration& configuration) {
-  if (!configuration.isCUDAEnabled()) return {};
-#if !defined(ENABLE_HIP)
-  return {};
-#elif HOOMD_VERSION_MAJOR >= 5
-  return {configuration.getGPUId()};
-#else
-  return configuration.getGPUIds();  // HOOMD-blue 5 gave up several GPUs per rank
+// The device that a rank works on, in the core's words. GPUs are counted among those visible to the
+// process. HOOMD-blue 5 gave up several GPUs per rank.
+inline std::string device_of(const hoomd::ExecutionConfiguration& configuration,
+                             const std::string& integrator) {
+  std::vector<unsigned int> gpus;
+#if defined(ENABLE_HIP) && HOOMD_VERSION_MAJOR >= 5
+  if (configuration.isCUDAEnabled()) gpus = {configuration.getGPUId()};
+#elif defined(ENABLE_HIP)
+  if (configuration.isCUDAEnabled()) gpus = configuration.getGPUIds();
 #endif
+  if (gpus.size() > 1)
+    throw std::runtime_error(integrator + " runs on one GPU per rank, not on " +
+                             std::to_string(gpus.size()));
+  return gpus.empty() ? "cpu" : "cuda:" + std::to_string(gpus[0]);
 }
 
 // Where a device keeps its arrays; a build without GPU has no word for the other place.

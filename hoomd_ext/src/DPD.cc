@@ -29,6 +29,14 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
 
+// The coefficients of forces by the engine's types, which count from 1; none without forces.
+template <class Force>
+auto by_type(const std::vector<Force>& forces) {
+  std::vector<decltype(Force::coefficients)> all(forces.empty() ? 0 : 1);
+  for (const Force& each : forces) all.push_back(each.coefficients);
+  return all;
+}
+
 // An error of the engine in HOOMD-blue's words: the engine's tags are HOOMD-blue's plus 1, and the
 // remedy is a command of LAMMPS.
 std::string in_host_words(std::string message) {
@@ -51,11 +59,9 @@ DPD::DPD(std::shared_ptr<hoomd::SystemDefinition> system, Scalar dt, int threads
          bool double_precision)
     : Integrator(system, dt),
       OnRanks(*m_exec_conf),
+      device_(device_of(*m_exec_conf, kName)),
       threads_(threads),
       double_precision_(double_precision) {
-  if (gpus_of(*m_exec_conf).size() > 1)
-    throw std::runtime_error(
-        text_of(kName, " runs on one GPU per rank, not on ", gpus_of(*m_exec_conf).size()));
   const std::size_t pairs = std::size_t(m_pdata->getNTypes()) * m_pdata->getNTypes();
   a_.resize(pairs);
   gamma_.resize(pairs);
@@ -210,10 +216,8 @@ dpd::Settings DPD::settings(const std::vector<dpd::PairCoefficients>& pairs) con
   settings.mass.push_back(1);  // type 0 has no particles
   for (const Kind& kind : kinds_) settings.mass.push_back(kind.mass);
   settings.seed = m_sysdef->getSeed();
-  settings.bonds.resize(1);
-  for (const BondForce& bond : bonds_) settings.bonds.push_back(bond.coefficients);
-  if (!angles_.empty()) settings.angles.resize(1);
-  for (const AngleForce& angle : angles_) settings.angles.push_back(angle.coefficients);
+  settings.bonds = by_type(bonds_);
+  settings.angles = by_type(angles_);
   return settings;
 }
 
@@ -241,11 +245,9 @@ void DPD::make_engine() {
   last_kT_ = temperature(timestep_);
   const std::vector<dpd::PairCoefficients> coefficients = pairs(last_kT_);
   const dpd::Settings complete = settings(coefficients);
-  const auto gpus = gpus_of(*m_exec_conf);
-  const std::string device = gpus.empty() ? "cpu" : "cuda:" + std::to_string(gpus[0]);
   guarded([&] {
     engine_.reset();
-    engine_ = dpd::make_engine(complete, device, threads_, ranks_.get());
+    engine_ = dpd::make_engine(complete, device_, threads_, ranks_.get());
     // The forces of this time step are those after a step in which no particle moves.
     const auto now = static_cast<std::int64_t>(timestep_);
     const std::vector<std::uint32_t> at_rest(particles.tag.size(), 0);
@@ -275,12 +277,7 @@ dpd::ParameterSeries DPD::series(std::int64_t first, std::int64_t last) {
     const double kT = temperature(static_cast<std::uint64_t>(step));
     if (kT == last_kT_) continue;
     last_kT_ = kT;
-    dpd::Coefficients changed{step, pairs(kT), {}, {}};
-    changed.bonds.resize(1);
-    for (const BondForce& bond : bonds_) changed.bonds.push_back(bond.coefficients);
-    if (!angles_.empty()) changed.angles.resize(1);
-    for (const AngleForce& angle : angles_) changed.angles.push_back(angle.coefficients);
-    series.coefficients.push_back(std::move(changed));
+    series.coefficients.push_back({step, pairs(kT), by_type(bonds_), by_type(angles_), {}, {}});
   }
   return series;
 }

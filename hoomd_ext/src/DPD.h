@@ -155,6 +155,7 @@ class DPD : public hoomd::Integrator, protected OnRanks {
   // HOOMD-blue's migration, until all particles are in the domains of their ranks.
   void migrate();
 
+  const std::string device_;
   const int threads_;
   const bool double_precision_;
   std::function<void()> check_;

@@ -8,10 +8,6 @@
 
 namespace manymove::host {
 
-using hoomd::access_location;
-using hoomd::access_mode;
-using hoomd::ArrayHandle;
-
 namespace {
 
 // The excluded pairs of a particle include all other particles of its body.
@@ -57,8 +53,7 @@ void for_each_range(const Pairs& pairs, Visit&& visit) {
 DPD::Pairs DPD::all_bonds() const {
   Pairs bonds;
   if (!excludes("1-3") && !excludes("1-4")) return bonds;
-  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
-                                        access_mode::read);
+  const HostArray<unsigned int> index(m_pdata->getRTags());
   // Each bond is taken from the rank that has its first particle.
   for_each_group(*m_sysdef->getBondData(), [&](const auto& tag, unsigned int) {
     if (index.data[tag[0]] < m_pdata->getN()) bonds.push_back({tag[0], tag[1]});
@@ -72,9 +67,8 @@ DPD::Pairs DPD::all_bonds() const {
 DPD::Pairs DPD::all_bodies() const {
   Pairs bodies;
   if (!excludes("body")) return bodies;
-  const ArrayHandle<unsigned int> body(m_pdata->getBodies(), access_location::host,
-                                       access_mode::read);
-  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
+  const HostArray<unsigned int> body(m_pdata->getBodies());
+  const HostArray<unsigned int> tag(m_pdata->getTags());
   for (unsigned int i = 0; i < m_pdata->getN(); ++i)
     if (body.data[i] != hoomd::NO_BODY) bodies.push_back({body.data[i], tag.data[i]});
   on_all_ranks([&] {
@@ -132,8 +126,7 @@ void DPD::for_each_exclusion(const Pairs& all_bonds, const Pairs& all_bodies,
 
 DPD::Links DPD::read_links(const Pairs& all_bonds, const Pairs& all_bodies) const {
   const std::size_t N = m_pdata->getN();
-  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
-                                        access_mode::read);
+  const HostArray<unsigned int> index(m_pdata->getRTags());
   std::vector<Term> terms, excluded;
   const auto add = [&](std::vector<Term>& to, unsigned int tag, std::uint32_t partner,
                        std::uint32_t second, int kind) {

@@ -3,12 +3,9 @@
 #include <algorithm>
 
 #include "DPD.h"
+#include "HostArray.h"
 
 namespace manymove::host {
-
-using hoomd::access_location;
-using hoomd::access_mode;
-using hoomd::ArrayHandle;
 using hoomd::Scalar;
 using hoomd::Scalar4;
 
@@ -22,8 +19,7 @@ dpd::Grid DPD::grid() const {
   for (unsigned int a = 0; a < 3; ++a)
     for (unsigned int k = 0; k <= numbers[a]; ++k)
       grid.cut[a].push_back(static_cast<double>(decomposition->getCumulativeFraction(a, k)));
-  const ArrayHandle<unsigned int> rank(decomposition->getCartRanks(), access_location::host,
-                                       access_mode::read);
+  const HostArray<unsigned int> rank(decomposition->getCartRanks());
   for (unsigned int z = 0; z < number.z; ++z)
     for (unsigned int y = 0; y < number.y; ++y)
       for (unsigned int x = 0; x < number.x; ++x)
@@ -53,12 +49,11 @@ void DPD::follow_migration() {
   if (!ranks_) return;
   const unsigned int N = m_pdata->getN();
   std::int64_t changed = tag_.size() != N;
-  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
-                                        access_mode::read);
+  const HostArray<unsigned int> index(m_pdata->getRTags());
   for (std::size_t k = 0; k < tag_.size() && !changed; ++k) changed = index.data[tag_[k] - 1] >= N;
   on_all_ranks([&] { ranks_->maximum(&changed, 1); });
   if (!changed) return;
-  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
+  const HostArray<unsigned int> tag(m_pdata->getTags());
   tag_.resize(N);
   std::transform(tag.data, tag.data + N, tag_.begin(), [](unsigned int tag) { return tag + 1; });
   guarded([&] { engine_->set_origins(static_cast<int>(N), tag_.data()); });
@@ -72,8 +67,7 @@ void DPD::migrate() {
   for (unsigned int hop = 0; hop < number.x + number.y + number.z; ++hop) {
     std::int64_t outside = 0;
     {
-      const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                          access_mode::read);
+      const HostArray<Scalar4> position(m_pdata->getPositions());
       const hoomd::BoxDim domain = m_pdata->getBox();
       for (unsigned int i = 0; i < m_pdata->getN() && !outside; ++i) {
         const Scalar4& r = position.data[i];

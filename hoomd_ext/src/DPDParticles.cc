@@ -7,6 +7,7 @@
 #include <set>
 
 #include "Compat.h"
+#include "core/runtime/fingerprint.h"
 #include "core/runtime/text.h"
 
 namespace manymove::host {
@@ -23,13 +24,6 @@ namespace {
 // The table of coefficients has a row and a column for each type of the engine.
 constexpr std::size_t kMostKinds = 256;
 
-// A bijection of 64 bits that spreads each bit (the finalizer of SplitMix64).
-std::uint64_t spread(std::uint64_t bits) {
-  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
-  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
-  return bits ^ bits >> 31;
-}
-
 class Hash {
  public:
   template <class... Values>
@@ -41,7 +35,7 @@ class Hash {
     std::uint64_t bits = 0;
     static_assert(sizeof value <= sizeof bits);
     std::memcpy(&bits, &value, sizeof value);
-    hash_ = spread(hash_ + bits + 0x9e3779b97f4a7c15u);
+    hash_ = split_mix(hash_ + bits + 0x9e3779b97f4a7c15u);
   }
   std::uint64_t value() const { return hash_; }
 
@@ -57,15 +51,11 @@ DPD::Particles DPD::read_particles() const {
   const unsigned int N = m_pdata->getN();
   Particles to(N);
   on_each_rank([&] {
-    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                        access_mode::read);
-    const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
-                                        access_mode::read);
-    const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host, access_mode::read);
-    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
-                                        access_mode::read);
-    const ArrayHandle<unsigned int> body(m_pdata->getBodies(), access_location::host,
-                                         access_mode::read);
+    const HostArray<Scalar4> position(m_pdata->getPositions());
+    const HostArray<Scalar4> velocity(m_pdata->getVelocities());
+    const HostArray<int3> image(m_pdata->getImages());
+    const HostArray<unsigned int> tag(m_pdata->getTags());
+    const HostArray<unsigned int> body(m_pdata->getBodies());
     for (unsigned int i = 0; i < N; ++i) {
       if (body.data[i] < hoomd::MIN_FLOPPY)
         refuse(text_of(" has no rigid bodies: the particle with tag ", tag.data[i],
@@ -83,8 +73,7 @@ DPD::Particles DPD::read_particles() const {
       to.tag[i] = engine_tag(tag.data[i]);
     }
   });
-  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
-                                        access_mode::read);
+  const HostArray<unsigned int> index(m_pdata->getRTags());
   for (unsigned int k = 0; k < group_->getNumMembersGlobal(); ++k)
     if (const unsigned int i = index.data[group_->getMemberTag(k)]; i < N)
       to.flags[i] = dpd::kIntegrated;
@@ -95,8 +84,7 @@ DPD::Particles DPD::read_particles() const {
 // The engine has a mass for each of its types. Therefore it has a type for each mass of each type
 // of HOOMD-blue. A type without particles gets the mass 1.
 void DPD::read_kinds(Particles& particles) const {
-  const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
-                                      access_mode::read);
+  const HostArray<Scalar4> velocity(m_pdata->getVelocities());
   const auto kind_of = [&](std::size_t i) {
     return Kind{static_cast<unsigned int>(particles.type[i]), double(velocity.data[i].w)};
   };
@@ -131,12 +119,10 @@ void DPD::read_kinds(Particles& particles) const {
 }
 
 std::uint64_t DPD::checksum() const {
-  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                      access_mode::read);
-  const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
-                                      access_mode::read);
-  const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host, access_mode::read);
-  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
+  const HostArray<Scalar4> position(m_pdata->getPositions());
+  const HostArray<Scalar4> velocity(m_pdata->getVelocities());
+  const HostArray<int3> image(m_pdata->getImages());
+  const HostArray<unsigned int> tag(m_pdata->getTags());
   // Sums do not depend on the order of particles, which HOOMD-blue may sort.
   std::uint64_t sum = 0;
   for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
@@ -145,8 +131,7 @@ std::uint64_t DPD::checksum() const {
     sum += Hash(tag.data[i], r.x, r.y, r.z, r.w, v.x, v.y, v.z, v.w, n.x, n.y, n.z).value();
   }
   // Each rank has the bonds of its particles, and the whole box and group.
-  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
-                                        access_mode::read);
+  const HostArray<unsigned int> index(m_pdata->getRTags());
   const auto add = [&](const auto& groups, std::uint64_t kind) {
     for_each_group(groups, [&](const auto& tags, unsigned int type) {
       if (index.data[tags[0]] >= m_pdata->getN()) return;
@@ -161,8 +146,7 @@ std::uint64_t DPD::checksum() const {
   if (excludes("special_pair")) add(*m_sysdef->getPairData(), 6);
   if (excludes("constraint")) add(*m_sysdef->getConstraintData(), 7);
   if (excludes("body")) {
-    const ArrayHandle<unsigned int> body(m_pdata->getBodies(), access_location::host,
-                                         access_mode::read);
+    const HostArray<unsigned int> body(m_pdata->getBodies());
     for (unsigned int i = 0; i < m_pdata->getN(); ++i)
       sum += Hash(std::uint64_t(8), tag.data[i], body.data[i]).value();
   }
@@ -231,8 +215,7 @@ void DPD::show() {
 
 // Energies and virials are known of the whole system only.
 void DPD::clear_virials() const {
-  const ArrayHandle<Scalar> virial(m_pdata->getNetVirial(), access_location::host,
-                                   access_mode::overwrite);
+  const HostArray<Scalar> virial(m_pdata->getNetVirial(), hoomd::access_mode::overwrite);
   std::fill_n(virial.data, m_pdata->getNetVirial().getNumElements(), Scalar(0));
 }
 
@@ -263,8 +246,7 @@ DPD::Sums DPD::sums() {
 
 std::array<double, 6> DPD::motion() {
   be_current();
-  const ArrayHandle<Scalar4> velocity(m_pdata->getVelocities(), access_location::host,
-                                      access_mode::read);
+  const HostArray<Scalar4> velocity(m_pdata->getVelocities());
   std::array<double, 6> motion{};
   for (unsigned int member = 0; member < group_->getNumMembers(); ++member) {
     const unsigned int i = group_->getMemberIndex(member);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "DPD.h"
+#include "HostArray.h"
 
 namespace manymove::host {
 
@@ -14,12 +15,8 @@ inline std::uint32_t engine_tag(unsigned int tag) { return tag + 1; }
 // has; members is an array.
 template <class Groups, class Visit>
 void for_each_group(const Groups& groups, Visit&& visit) {
-  using hoomd::access_location;
-  using hoomd::access_mode;
-  const hoomd::ArrayHandle<typename Groups::members_t> members(
-      groups.getMembersArray(), access_location::host, access_mode::read);
-  const hoomd::ArrayHandle<hoomd::typeval_t> type(groups.getTypeValArray(), access_location::host,
-                                                  access_mode::read);
+  const HostArray<typename Groups::members_t> members(groups.getMembersArray());
+  const HostArray<hoomd::typeval_t> type(groups.getTypeValArray());
   for (unsigned int k = 0; k < groups.getN(); ++k)
     visit(members.data[k].tag, static_cast<unsigned int>(type.data[k].type));
 }

@@ -8,13 +8,11 @@
 
 #include "Arrays.h"
 #include "Compat.h"
+#include "HostArray.h"
 #include "core/runtime/text.h"
 
 namespace manymove::host {
-
-using hoomd::access_location;
 using hoomd::access_mode;
-using hoomd::ArrayHandle;
 using hoomd::Scalar;
 using hoomd::Scalar4;
 
@@ -57,12 +55,10 @@ HardParticles::HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, in
       OnRanks(*m_exec_conf),
       dimensions_(dimensions),
       name_(dimensions == 2 ? "hoomd.manymove.HardDisks" : "hoomd.manymove.HardSpheres"),
+      device_(device_of(*m_exec_conf, name_)),
       threads_(threads),
       diameter_(m_pdata->getNTypes(), NAN),
       max_displacement_(m_pdata->getNTypes(), NAN) {
-  if (gpus_of(*m_exec_conf).size() > 1)
-    throw std::runtime_error(
-        text_of(name_, " runs on one GPU per rank, not on ", gpus_of(*m_exec_conf).size()));
 #if defined(ENABLE_MPI)
   if (ranks_)
     m_comm->getComputeCallbackSignal().connect<HardParticles, &HardParticles::restore>(this);
@@ -319,10 +315,8 @@ void HardParticles::check_plane() const {
     double z;
   } found{-1, 0};
   on_all_ranks([&] {
-    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                        access_mode::read);
-    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
-                                        access_mode::read);
+    const HostArray<Scalar4> position(m_pdata->getPositions());
+    const HostArray<unsigned int> tag(m_pdata->getTags());
     for (unsigned int i = 0; i < m_pdata->getN(); ++i)
       if (position.data[i].z != 0 && (found.tag < 0 || tag.data[i] < found.tag))
         found = {tag.data[i], static_cast<double>(position.data[i].z)};
@@ -388,8 +382,6 @@ std::string HardParticles::try_engine() {
   const double displacement = common_displacement();
   const hard_particles::Counters so_far = total();
   const OtherMoves others_so_far = others();
-  const auto gpus = gpus_of(*m_exec_conf);
-  const std::string device = gpus.empty() ? "cpu" : "cuda:" + std::to_string(gpus[0]);
   const std::vector<double> r = positions_on_first();
   const std::size_t particles = m_pdata->getNGlobal();
   std::unique_ptr<hard_particles::Engine> engine;
@@ -405,7 +397,7 @@ std::string HardParticles::try_engine() {
     complete.repair_depth = repair_depth_;
     // Random numbers belong to a cycle: none is used twice, for a step has fewer cycles than 2^20.
     complete.first_cycle = std::max(timestep_ << 20, so_far.cycles);
-    engine = engine_with(r, particles, complete, device, threads_, ranks_.get(), repaired);
+    engine = engine_with(r, particles, complete, device_, threads_, ranks_.get(), repaired);
     if (swap_rounds_) engine->set_type_diameters(diameter_);
     if (!one_size())
       mean = mean_diameter(complete.types.empty() ? complete.diameters : diameters_by_tag());
@@ -439,7 +431,7 @@ std::string HardParticles::try_engine() {
   }
   // The engine realizes ratios of edges with a small error.
   if (ranks_) {
-    if (!hand_over_) hand_over_ = hard_particles::make_hand_over(*ranks_, device);
+    if (!hand_over_) hand_over_ = hard_particles::make_hand_over(*ranks_, device_);
     follow_box(true);
     // Without repairs these are HOOMD-blue's positions, but for rounding.
     write_and_migrate(repaired_.count ? kAnywhere : 1);
@@ -494,34 +486,10 @@ HardParticles::OtherMoves HardParticles::others() {
   return sum;
 }
 
-namespace {
-
-std::array<std::uint64_t, 2> accepted_and_rejected_since(
-    const std::array<std::uint64_t, 2>& now, const std::array<std::uint64_t, 2>& before) {
+std::array<std::uint64_t, 2> HardParticles::accepted_and_rejected(Moves OtherMoves::* kind) {
+  const Moves now = others().*kind, before = others_at_start_.*kind;
   const std::uint64_t accepted = now[1] - before[1];
   return {accepted, now[0] - before[0] - accepted};
-}
-
-}  // namespace
-
-std::array<std::uint64_t, 2> HardParticles::volume_moves() {
-  return accepted_and_rejected_since(others().volume, others_at_start_.volume);
-}
-
-std::array<std::uint64_t, 2> HardParticles::aspect_moves() {
-  return accepted_and_rejected_since(others().aspect, others_at_start_.aspect);
-}
-
-std::array<std::uint64_t, 2> HardParticles::swap_moves() {
-  return accepted_and_rejected_since(others().swap, others_at_start_.swap);
-}
-
-std::array<std::uint64_t, 2> HardParticles::insert_moves() {
-  return accepted_and_rejected_since(others().insertion, others_at_start_.insertion);
-}
-
-std::array<std::uint64_t, 2> HardParticles::remove_moves() {
-  return accepted_and_rejected_since(others().deletion, others_at_start_.deletion);
 }
 
 std::array<std::uint64_t, 2> HardParticles::all_accepted_and_rejected() {

@@ -75,14 +75,15 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   double repair_depth() const { return repair_depth_; }
   void set_repair_depth(double depth) { set(repair_depth_, depth); }
 
-  // Accepted and rejected since the start of the last run: moves of particles, trial changes of the
-  // volume and of edges, of the aspect ratio, swaps, insertions and deletions.
-  std::array<std::uint64_t, 2> accepted_and_rejected();
-  std::array<std::uint64_t, 2> volume_moves();
-  std::array<std::uint64_t, 2> aspect_moves();
-  std::array<std::uint64_t, 2> swap_moves();
-  std::array<std::uint64_t, 2> insert_moves();
-  std::array<std::uint64_t, 2> remove_moves();
+  // Trials and accepted ones of all engines: changes of the volume and of edges, of the aspect
+  // ratio, swaps, insertions and deletions.
+  using Moves = std::array<std::uint64_t, 2>;
+  struct OtherMoves {
+    Moves volume{}, aspect{}, swap{}, insertion{}, deletion{};
+  };
+  // Accepted and rejected since the start of the last run: moves of particles, and others.
+  Moves accepted_and_rejected();
+  Moves accepted_and_rejected(Moves OtherMoves::* kind);
   // Numbers of particles by the names of their types. Collective.
   std::map<std::string, std::uint64_t> numbers() const;
   double moves_per_second();
@@ -205,17 +206,13 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
   void settle();
   // Moves of all engines so far.
   hard_particles::Counters total();
-  // Trials and accepted changes of the box and swaps of all engines so far.
-  struct OtherMoves {
-    std::array<std::uint64_t, 2> volume{}, aspect{}, swap{}, insertion{}, deletion{};
-  };
   OtherMoves others();
   int rounds() const;
   int cycles_per_step() const { return sweeps_per_step_ / rounds(); }
 
   std::function<void()> check_;
   const int dimensions_;
-  const std::string name_;
+  const std::string name_, device_;
   const int threads_;
   std::unique_ptr<hard_particles::HandOver> hand_over_;  // null: there was no engine on ranks yet
   hard_particles::HandOverCounts counts_at_start_;

@@ -6,14 +6,11 @@
 
 #include "Compat.h"
 #include "HardParticles.h"
+#include "HostArray.h"
 #include "InBox.h"
 #include "core/runtime/text.h"
 
 namespace manymove::host {
-
-using hoomd::access_location;
-using hoomd::access_mode;
-using hoomd::ArrayHandle;
 using hoomd::Scalar;
 using hoomd::Scalar4;
 
@@ -54,8 +51,7 @@ void HardParticles::set_box(const std::array<double, 3>& edges) {
 void HardParticles::scale_positions(const std::array<double, 3>& before) {
   const std::array<double, 3> now = box();
   const auto size = m_pdata->getGlobalBox().getL();
-  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                      access_mode::readwrite);
+  const HostArray<Scalar4> position(m_pdata->getPositions(), hoomd::access_mode::readwrite);
   for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
     Scalar4& here = position.data[i];
     here.x = in_box(static_cast<double>(here.x) * (now[0] / before[0]), size.x);
@@ -72,10 +68,8 @@ bool HardParticles::resize(const std::array<double, 3>& edges, double depth, dou
   std::vector<Scalar4> places;
   std::vector<unsigned int> tags;
   {
-    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                        access_mode::read);
-    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
-                                        access_mode::read);
+    const HostArray<Scalar4> position(m_pdata->getPositions());
+    const HostArray<unsigned int> tag(m_pdata->getTags());
     places.assign(position.data, position.data + m_pdata->getN());
     tags.assign(tag.data, tag.data + m_pdata->getN());
   }
@@ -83,10 +77,8 @@ bool HardParticles::resize(const std::array<double, 3>& edges, double depth, dou
   const bool noticed = std::exchange(noticed_, true);  // these repairs are expected
   const auto go_back = [&] {
     set_box(before);
-    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                        access_mode::readwrite);
-    const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
-                                          access_mode::read);
+    const HostArray<Scalar4> position(m_pdata->getPositions(), hoomd::access_mode::readwrite);
+    const HostArray<unsigned int> index(m_pdata->getRTags());
     for (std::size_t i = 0; i < places.size(); ++i)  // an error may come after a migration
       if (const unsigned int here = index.data[tags[i]]; here < m_pdata->getN())
         position.data[here] = places[i];

@@ -2,14 +2,10 @@
 // Values of all particles by tag, of several ranks together.
 #include <algorithm>
 
-#include "Arrays.h"
 #include "HardParticles.h"
+#include "HostArray.h"
 
 namespace manymove::host {
-
-using hoomd::access_location;
-using hoomd::access_mode;
-using hoomd::ArrayHandle;
 using hoomd::Scalar;
 using hoomd::Scalar4;
 
@@ -25,10 +21,8 @@ std::vector<double> HardParticles::positions_on_first() const {
     if (first) all.resize(D * m_pdata->getNGlobal());
     const auto place = [&](const Placed& each) { std::copy_n(each.r, D, &all[D * each.tag]); };
     std::vector<std::vector<Placed>> sent(ranks_ ? static_cast<std::size_t>(ranks_->ranks()) : 0);
-    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                        access_mode::read);
-    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
-                                        access_mode::read);
+    const HostArray<Scalar4> position(m_pdata->getPositions());
+    const HostArray<unsigned int> tag(m_pdata->getTags());
     for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
       const Scalar4& r = position.data[i];
       const Placed mine{tag.data[i], {r.x, r.y, r.z}};
@@ -83,10 +77,8 @@ std::vector<double> HardParticles::by_tag(OfType&& of_type) const {
   std::vector<double> all;
   on_each_rank([&] {
     all.resize(m_pdata->getNGlobal());
-    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                        access_mode::read);
-    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
-                                        access_mode::read);
+    const HostArray<Scalar4> position(m_pdata->getPositions());
+    const HostArray<unsigned int> tag(m_pdata->getTags());
     for (unsigned int i = 0; i < m_pdata->getN(); ++i)
       all[tag.data[i]] =
           of_type(static_cast<std::size_t>(hoomd::__scalar_as_int(position.data[i].w)));

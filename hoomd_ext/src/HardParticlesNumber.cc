@@ -6,12 +6,9 @@
 #include <utility>
 
 #include "HardParticles.h"
+#include "HostArray.h"
 
 namespace manymove::host {
-
-using hoomd::access_location;
-using hoomd::access_mode;
-using hoomd::ArrayHandle;
 using hoomd::Scalar4;
 
 void HardParticles::set_muvt(std::shared_ptr<MuVT> muvt) {
@@ -34,10 +31,8 @@ bool HardParticles::follow_number() {
   for (unsigned int now = 0; now < after; ++now) changed |= is_new(now);
   if (!changed) return false;
   on_each_rank([&] {
-    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
-                                        access_mode::readwrite);
-    const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
-                                          access_mode::readwrite);
+    const HostArray<unsigned int> tag(m_pdata->getTags(), hoomd::access_mode::readwrite);
+    const HostArray<unsigned int> index(m_pdata->getRTags(), hoomd::access_mode::readwrite);
     for (unsigned int now = 0; now < after; ++now) {
       const std::uint32_t then = former[now];
       if (then == now || is_new(now)) continue;
@@ -74,8 +69,7 @@ std::map<std::string, std::uint64_t> HardParticles::numbers() const {
   std::vector<std::uint64_t> number(m_pdata->getNTypes());
   on_all_ranks([&] {
     {
-      const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                          access_mode::read);
+      const HostArray<Scalar4> position(m_pdata->getPositions());
       for (unsigned int i = 0; i < m_pdata->getN(); ++i)
         ++number[static_cast<std::size_t>(hoomd::__scalar_as_int(position.data[i].w))];
     }

@@ -6,12 +6,10 @@
 
 #include "Arrays.h"
 #include "HardParticles.h"
+#include "HostArray.h"
 
 namespace manymove::host {
-
-using hoomd::access_location;
 using hoomd::access_mode;
-using hoomd::ArrayHandle;
 
 namespace {
 
@@ -127,8 +125,7 @@ hard_particles::Domains HardParticles::domains() const {
   for (unsigned int a = 0; a < 3; ++a)
     for (unsigned int k = 0; k <= numbers[a]; ++k)
       domains.borders[a].push_back(size[a] * (decomposition->getCumulativeFraction(a, k) - 0.5));
-  const ArrayHandle<unsigned int> rank(decomposition->getCartRanks(), access_location::host,
-                                       access_mode::read);
+  const HostArray<unsigned int> rank(decomposition->getCartRanks());
   for (unsigned int x = 0; x < number.x; ++x)
     for (unsigned int y = 0; y < number.y; ++y)
       for (unsigned int z = 0; z < number.z; ++z)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-import weakref
 from types import MappingProxyType
 
 import hoomd
@@ -14,9 +12,9 @@ from hoomd.data.typeconverter import RequiredArg
 from hoomd.data.typeparam import TypeParameter
 from hoomd.error import DataAccessError, IncompleteSpecificationError
 from hoomd.logging import log
-from hoomd.manymove import _manymove, attributes, hpmc
-from hoomd.manymove.parameters import Number, OfThreads, default_threads, length, not_negative
-from hoomd.operation import Integrator
+from hoomd.manymove import _manymove
+from hoomd.manymove.integrator import ManymoveIntegrator
+from hoomd.manymove.parameters import Number, length, not_negative
 from hoomd.variant import Variant
 
 _EXCLUSIONS = (
@@ -41,7 +39,7 @@ def _class_name(force):
     return ".".join([*(folders[:3] if folders[0] == "hoomd" else folders), kind.__name__])
 
 
-class DPD(OfThreads, Integrator):
+class DPD(ManymoveIntegrator):
     r"""Dissipative particle dynamics at constant volume, in the resident engine of manymove.
 
     Args:
@@ -174,10 +172,6 @@ class DPD(OfThreads, Integrator):
             ]
         )
 
-    def _setattr_hook(self, attr, value):
-        attributes.check(self, attr, [*self._param_dict, *self._typeparam_dict])
-        super()._setattr_hook(attr, value)
-
     @property
     def precision(self):
         return self._precision
@@ -262,7 +256,7 @@ class DPD(OfThreads, Integrator):
         }
     )
 
-    def _set_forces(self):
+    def _prepare(self):
         state = self._simulation.state
         bonds, angles = [], []
         for force in self._forces:
@@ -277,29 +271,16 @@ class DPD(OfThreads, Integrator):
         self._cpp_obj.setBonds(bonds)
         self._cpp_obj.setAngles(angles)
         self._cpp_obj.setExclusions(set(self._exclusions))
+        self._set_schedule()
 
     # ---- runs ----
 
-    def _attach_hook(self):
-        simulation = self._simulation
-        simulation._warn_if_seed_unset()
-        threads = self._threads or default_threads(simulation.device)
-        try:
-            # In a first run HOOMD-blue attaches them next, and its own errors come first.
-            if not simulation.operations._scheduled:
-                hpmc.refuse(simulation.operations, _NAME)
-            self._check_params(simulation.state.particle_types)
-            self._cpp_obj = _manymove.DPD(
-                simulation.state._cpp_sys_def, self.dt, threads, self._precision == "double"
-            )
-            # Before HOOMD-blue asks for the degrees of freedom of its groups.
-            self._cpp_obj.setGroup(simulation.state._get_group(self._filter))
-        except Exception:
-            # Otherwise HOOMD-blue takes the integrator for attached, and runs without it.
-            self._use_count -= 1
-            raise
-        super()._attach_hook()
-        self._cpp_obj.setCheck(functools.partial(_prepare, weakref.ref(self)))
+    def _make_engine(self, state, threads):
+        self._check_params(state.particle_types)
+        engine = _manymove.DPD(state._cpp_sys_def, self.dt, threads, self._precision == "double")
+        # Before HOOMD-blue asks for the degrees of freedom of its groups.
+        engine.setGroup(state._get_group(self._filter))
+        return engine
 
     def _check_params(self, types):
         for pair in itertools.combinations_with_replacement(types, 2):
@@ -398,15 +379,3 @@ class DPD(OfThreads, Integrator):
         if not self._attached:
             raise DataAccessError("builds")
         return self._cpp_obj.builds
-
-
-def _prepare(reference):
-    """Give the engine what a script can change between runs, and refuse operations of HPMC. The
-    reference is weak, because a strong one would close a cycle through the C++ object, which calls
-    this function. HOOMD-blue keeps that object when the integrator is set to None."""
-    integrator = reference()
-    if integrator is None or integrator._simulation is None:
-        return
-    hpmc.refuse(integrator._simulation.operations, _NAME)
-    integrator._set_forces()
-    integrator._set_schedule()

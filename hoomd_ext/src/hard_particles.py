@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-import weakref
-
 import numpy as np
 from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
 from hoomd.data.typeconverter import RequiredArg
 from hoomd.data.typeparam import TypeParameter
 from hoomd.error import DataAccessError, IncompleteSpecificationError
 from hoomd.logging import log
-from hoomd.manymove import _manymove, attributes, external, hpmc, moves
+from hoomd.manymove import _manymove, attributes, external, moves
 from hoomd.manymove import pressure as _pressure
-from hoomd.manymove.parameters import (
-    OfThreads,
-    OnlyFalse,
-    count,
-    default_threads,
-    length,
-    not_negative,
-)
-from hoomd.operation import Integrator
+from hoomd.manymove.integrator import ManymoveIntegrator
+from hoomd.manymove.parameters import OnlyFalse, count, length, not_negative
 
 
 class Counters:
@@ -64,19 +54,7 @@ _ONLY_HPMC = frozenset(
 )
 
 
-def _check_operations(reference):
-    """Refuse operations of HPMC at the start of each run of an integrator. The reference is weak,
-    because a strong one would close a cycle through the C++ object, which calls this function.
-    HOOMD-blue keeps that object when the integrator is set to None."""
-    integrator = reference()
-    if integrator is not None and integrator._simulation is not None:
-        name = f"hoomd.manymove.{type(integrator).__name__}"
-        hpmc.refuse(integrator._simulation.operations, name)
-        integrator._set_fields()
-        integrator._set_muvt()
-
-
-class HardParticles(OfThreads, Integrator):
+class HardParticles(ManymoveIntegrator):
     """The common base of `HardDisks` and `HardSpheres`."""
 
     def __init__(
@@ -133,7 +111,6 @@ class HardParticles(OfThreads, Integrator):
 
     def _setattr_hook(self, attr, value):
         self._refuse_hpmc(attr)
-        attributes.check(self, attr, [*self._param_dict, *self._typeparam_dict])
         super()._setattr_hook(attr, value)
 
     def _getattr_hook(self, attr):
@@ -208,11 +185,11 @@ class HardParticles(OfThreads, Integrator):
             external.check_pair(each)
         self._pair_potentials = tuple(value)
 
+    def _prepare(self):
+        self._set_fields()
+        self._set_muvt()
+
     def _set_fields(self):
-        """Give the C++ object the fields and the steps, which may have changed since the last
-        run."""
-        if not self._attached:
-            return
         one = self._external_potential
         potentials = [*([] if one is None else [one]), *self._external_potentials]
         types = self._simulation.state.particle_types
@@ -228,8 +205,6 @@ class HardParticles(OfThreads, Integrator):
 
     def _set_muvt(self):
         """Give the C++ object the updater of insertions and deletions, if there is one."""
-        if not self._attached:
-            return
         updaters = self._simulation.operations.updaters
         objects = [getattr(each, "_cpp_obj", None) for each in updaters]
         found = [each for each in objects if isinstance(each, _manymove.MuVT)]
@@ -272,25 +247,13 @@ class HardParticles(OfThreads, Integrator):
         ]
         return mode == "ln", mode == "length" or bool(weights), one, shares, *each
 
+    def _make_engine(self, state, threads):
+        self._check_shapes(state.particle_types)
+        return _manymove.HardParticles(state._cpp_sys_def, self._DIMENSIONS, threads)
+
     def _attach_hook(self):
-        simulation = self._simulation
-        simulation._warn_if_seed_unset()
-        threads = self._threads or default_threads(simulation.device)
-        try:
-            # In a first run HOOMD-blue attaches them next, and its own errors come first.
-            if not simulation.operations._scheduled:
-                _check_operations(weakref.ref(self))
-            self._check_shapes(simulation.state.particle_types)
-            self._cpp_obj = _manymove.HardParticles(
-                simulation.state._cpp_sys_def, self._DIMENSIONS, threads
-            )
-        except Exception:
-            # Otherwise HOOMD-blue takes the integrator for attached, and runs without it.
-            self._use_count -= 1
-            raise
         super()._attach_hook()
         self._fields, self._steps = [], []  # of the new C++ object
-        self._cpp_obj.setCheck(functools.partial(_check_operations, weakref.ref(self)))
         self._cpp_obj.setTile(self._tile or 0)
         self._set_moves()
 

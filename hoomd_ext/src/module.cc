@@ -80,6 +80,12 @@ void export_dpd(py::module_& module) {
       });
 }
 
+using OtherMoves = HardParticles::OtherMoves;
+template <auto kKind>
+HardParticles::Moves moves(HardParticles& self) {
+  return self.accepted_and_rejected(kKind);
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_manymove, module) {
@@ -112,13 +118,14 @@ PYBIND11_MODULE(_manymove, module) {
       .def_property_readonly("pair_energy", &HardParticles::pair_energy)
       .def_property_readonly("external_energy", &HardParticles::field_energy)
       .def("resize", &HardParticles::resize)
-      .def_property_readonly("volume_moves", &HardParticles::volume_moves)
-      .def_property_readonly("aspect_moves", &HardParticles::aspect_moves)
-      .def_property_readonly("swap_moves", &HardParticles::swap_moves)
-      .def_property_readonly("insert_moves", &HardParticles::insert_moves)
-      .def_property_readonly("remove_moves", &HardParticles::remove_moves)
+      .def_property_readonly("volume_moves", &moves<&OtherMoves::volume>)
+      .def_property_readonly("aspect_moves", &moves<&OtherMoves::aspect>)
+      .def_property_readonly("swap_moves", &moves<&OtherMoves::swap>)
+      .def_property_readonly("insert_moves", &moves<&OtherMoves::insertion>)
+      .def_property_readonly("remove_moves", &moves<&OtherMoves::deletion>)
       .def_property_readonly("N", &HardParticles::numbers)
-      .def_property_readonly("translate_moves", &HardParticles::accepted_and_rejected)
+      .def_property_readonly("translate_moves",
+                             [](HardParticles& self) { return self.accepted_and_rejected(); })
       .def_property_readonly("all_moves", &HardParticles::all_accepted_and_rejected)
       .def_property_readonly("mps", &HardParticles::moves_per_second)
       .def_property_readonly("exchange_costs",

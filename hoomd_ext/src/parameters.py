@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
-import os
 
-import hoomd.version
 from hoomd.data.typeconverter import OnlyTypes, RequiredArg
-from hoomd.error import MutabilityError, TypeConversionError
-from hoomd.manymove import moves
+from hoomd.error import TypeConversionError
 
 
 class Number(OnlyTypes):
@@ -58,25 +55,18 @@ class OnlyFalse(OnlyTypes):
         return value
 
 
-class OfThreads:
-    """The property `threads` of an integrator."""
+# An attribute that HPMC's class has and of which one value is possible here. (A docstring would
+# become that of the attribute.)
+class Fixed:
+    def __init__(self, value, why):
+        self.value, self.why = value, why
 
-    @property
-    def threads(self):
-        return self._threads
+    def __set_name__(self, owner, name):
+        self.name = name
 
-    @threads.setter
-    def threads(self, value):
-        if self._attached:
-            raise MutabilityError("threads")
-        self._threads = None if value is None else moves.count("threads", value, 2**31 - 1)
+    def __get__(self, instance, owner=None):
+        return self.value
 
-
-def default_threads(device):
-    """Default number of threads: one if there are several ranks or partitions, otherwise the cores
-    that the process may use, but at most the threads of a HOOMD-blue with threads."""
-    communicator = device.communicator
-    if communicator.num_partitions * communicator.num_ranks > 1:
-        return 1
-    cores = len(os.sched_getaffinity(0))
-    return min(cores, device.num_cpu_threads) if hoomd.version.tbb_enabled else cores
+    def __set__(self, instance, value):
+        if value != self.value:
+            raise ValueError(f"{self.name} must be {self.value!r}, got {value!r}: {self.why}")

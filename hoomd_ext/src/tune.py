@@ -7,6 +7,7 @@ import math
 import hoomd
 from hoomd.manymove import attributes
 from hoomd.manymove.hard_particles import HardParticles
+from hoomd.manymove.parameters import Fixed
 from hoomd.tune import ManualTuneDefinition, ScaleSolver, SecantSolver
 
 _NO_ROTATION = "these particles have no orientation"
@@ -14,6 +15,8 @@ _NO_ROTATION = "these particles have no orientation"
 
 class _Solve(hoomd.custom.Action):
     """A step of the solver, with the acceptance since the last one."""
+
+    max_rotation_move = Fixed(None, _NO_ROTATION)
 
     def __init__(self, moves, target, solver, types, max_translation_move, max_rotation_move):
         self.solver = solver
@@ -67,15 +70,6 @@ class _Solve(hoomd.custom.Action):
         if value is not None and not 0 < value < math.inf:
             raise ValueError(f"max_translation_move must be positive and finite, got {value}")
         self._longest = value
-
-    @property
-    def max_rotation_move(self):
-        return None
-
-    @max_rotation_move.setter
-    def max_rotation_move(self, value):
-        if value is not None:
-            raise ValueError(f"max_rotation_move must be None, got {value}: {_NO_ROTATION}")
 
     @property
     def tuned(self):

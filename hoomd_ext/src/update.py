@@ -10,7 +10,7 @@ from hoomd.data.typeparam import TypeParameter
 from hoomd.logging import log
 from hoomd.manymove import _manymove, attributes
 from hoomd.manymove.hard_particles import HardParticles
-from hoomd.manymove.parameters import count
+from hoomd.manymove.parameters import Fixed, count
 
 # Shortest step as a fraction of the edges, about the gap that the repair of an overlap opens.
 # Shorter steps would not reach a target in a reasonable time.
@@ -23,6 +23,11 @@ _DENSEST = {2: math.pi / math.sqrt(12), 3: math.pi / math.sqrt(18)}
 
 class _Compress(hoomd.custom.Action):
     """A step toward the target box."""
+
+    allow_unsafe_resize = Fixed(
+        False, "overlaps are pushed apart at once, and no step depends on d"
+    )
+    instance = Fixed(0, "no random numbers are drawn")
 
     def __init__(self, target_box, max_overlaps_per_particle, min_scale, allow_unsafe_resize):
         self._integrator = None
@@ -67,27 +72,6 @@ class _Compress(hoomd.custom.Action):
             raise ValueError(f"min_scale must be from 0.5 to below 1, got {value}")
         self._min_scale = value
         self._step = 1 - value
-
-    @property
-    def allow_unsafe_resize(self):
-        return False
-
-    @allow_unsafe_resize.setter
-    def allow_unsafe_resize(self, value):
-        if value is not False:
-            raise ValueError(
-                f"allow_unsafe_resize must be False, got {value!r}: overlaps are pushed apart at "
-                "once, and no step depends on d"
-            )
-
-    @property
-    def instance(self):
-        return 0
-
-    @instance.setter
-    def instance(self, value):
-        if value != 0:
-            raise ValueError(f"instance must be 0, got {value!r}: no random numbers are drawn")
 
     @property
     def complete(self):
@@ -317,6 +301,10 @@ class MuVT(hoomd.operation.Updater):
             run) there are two such updaters.
     """
 
+    ngibbs = Fixed(1, "use manymove.GibbsEnsemble")
+    ntrial = Fixed(1, "there are no depletants here")
+    max_volume_rescale, volume_move_probability = 0.1, 0.5  # without effect
+
     def __init__(
         self,
         transfer_types,
@@ -366,40 +354,6 @@ class MuVT(hoomd.operation.Updater):
                 raise ValueError(f"transfer_types has {name!r}, but the types are {every}")
         if self._attached:
             self._cpp_obj.transfer_types = self._transfer_types
-
-    @property
-    def ngibbs(self):
-        return 1
-
-    @ngibbs.setter
-    def ngibbs(self, value):
-        if value != 1:
-            raise ValueError(f"ngibbs must be 1, got {value!r}: use manymove.GibbsEnsemble")
-
-    @property
-    def ntrial(self):
-        return 1
-
-    @ntrial.setter
-    def ntrial(self, value):
-        if value != 1:
-            raise ValueError(f"ntrial must be 1, got {value!r}: there are no depletants here")
-
-    @property
-    def max_volume_rescale(self):
-        return self._max_volume_rescale
-
-    @max_volume_rescale.setter
-    def max_volume_rescale(self, value):
-        self._max_volume_rescale = float(value)
-
-    @property
-    def volume_move_probability(self):
-        return self._volume_move_probability
-
-    @volume_move_probability.setter
-    def volume_move_probability(self, value):
-        self._volume_move_probability = float(value)
 
     def _attach_hook(self):
         integrator = self._simulation.operations.integrator

@@ -19,37 +19,64 @@ def hexagonal(columns, rows, packing_fraction):
     return (fractions - 0.5) * box, box
 
 
+def lattice(dimensions, per_edge, spacing):
+    """Sites of a square or cubic lattice around the origin, (per_edge**dimensions, dimensions)."""
+    sites = np.indices((per_edge,) * dimensions).reshape(dimensions, -1).T
+    return (sites - (per_edge - 1) / 2) * spacing
+
+
 @pytest.fixture
 def snapshot_of(device):
-    """Make a 2D snapshot of disks."""
+    """Make a snapshot of particles, which have the types in turn."""
 
-    def make(positions, box, types=("A",), typeid=0):
+    def make(positions, edges, types="A"):
         if device.communicator.num_ranks > 1:
             pytest.skip("the system is written for one rank")
         snapshot = hoomd.Snapshot(device.communicator)
-        snapshot.configuration.box = [box[0], box[1], 0, 0, 0, 0]
+        snapshot.configuration.box = [*edges, *[0] * (6 - len(edges))]
         snapshot.particles.N = len(positions)
         snapshot.particles.types = list(types)
-        snapshot.particles.typeid[:] = typeid
-        snapshot.particles.position[:, :2] = positions
+        snapshot.particles.typeid[:] = np.arange(len(positions)) % len(types)
+        snapshot.particles.position[:, : len(edges)] = positions
         return snapshot
 
     return make
 
 
 @pytest.fixture
-def disks(simulation_factory, snapshot_of):
-    """Make a simulation of disks of diameter 1 and its integrator."""
+def simulation_of(simulation_factory, snapshot_of):
+    """Make a simulation of particles with an integrator; diameters: of all types, or by type."""
 
-    def make(positions, box, types=("A",), typeid=0, diameter=1.0, d=0.16, **settings):
-        simulation = simulation_factory(snapshot_of(positions, box, types, typeid))
-        mc = hoomd.manymove.HardDisks(default_d=d, **settings)
+    def make(mc, positions, edges, types="A", diameters=1.0):
+        simulation = simulation_factory(snapshot_of(positions, edges, types))
         for name in types:
+            diameter = diameters[name] if isinstance(diameters, dict) else diameters
             mc.shape[name] = dict(diameter=diameter)
         simulation.operations.integrator = mc
-        return simulation, mc
+        return simulation
 
     return make
+
+
+@pytest.fixture
+def disks(simulation_of):
+    """Make a simulation of disks of diameter 1 and its integrator."""
+
+    def make(positions, box, types="A", diameter=1.0, d=0.16, **settings):
+        mc = hoomd.manymove.HardDisks(default_d=d, **settings)
+        return simulation_of(mc, positions, box, types, diameter), mc
+
+    return make
+
+
+def edges_of(simulation):
+    box = simulation.state.box
+    return np.array([box.Lx, box.Ly] if box.is2D else [box.Lx, box.Ly, box.Lz])
+
+
+def integrator_of(dimensions):
+    """The class of the integrator."""
+    return hoomd.manymove.HardDisks if dimensions == 2 else hoomd.manymove.HardSpheres
 
 
 def positions_of(simulation):

@@ -6,15 +6,10 @@ import hoomd
 import hoomd.manymove
 import numpy as np
 import pytest
-from hoomd.manymove.pytest.conftest import nearest_image
+from hoomd.manymove.pytest.conftest import edges_of, integrator_of, nearest_image
 from hoomd.manymove.update import QuickCompress
 
 DIAMETERS = {"A": 1.0, "B": 1.4}
-
-
-def edges_of(simulation):
-    box = simulation.state.box
-    return np.array((box.Lx, box.Ly) if box.is2D else (box.Lx, box.Ly, box.Lz))
 
 
 def box_of(edges):
@@ -33,29 +28,17 @@ def random_points(N, edges, apart, seed=3):
 
 
 @pytest.fixture
-def dilute(device, simulation_factory):
+def dilute(simulation_of):
     """Make a simulation of random particles at packing fraction 0.1 and its integrator."""
 
     def make(dimensions=2, types="A", N=120, ratios=(1.0, 1.0, 1.0), d=0.2, **settings):
-        if device.communicator.num_ranks > 1:
-            pytest.skip("the system is written for one rank")
         sizes = np.array([DIAMETERS[name] for name in types])[np.arange(N) % len(types)]
         volume = math.pi / (2 * dimensions) * (sizes**dimensions).sum() / 0.1
         edges = np.array(ratios[:dimensions])
         edges *= (volume / edges.prod()) ** (1 / dimensions)
-        snapshot = hoomd.Snapshot(device.communicator)
-        snapshot.configuration.box = [*edges, *[0] * (6 - dimensions)]
-        snapshot.particles.N = N
-        snapshot.particles.types = list(types)
-        snapshot.particles.typeid[:] = np.arange(N) % len(types)
-        snapshot.particles.position[:, :dimensions] = random_points(N, edges, sizes.max())
-        simulation = simulation_factory(snapshot)
-        kind = hoomd.manymove.HardDisks if dimensions == 2 else hoomd.manymove.HardSpheres
-        mc = kind(default_d=d, **settings)
-        for name in types:
-            mc.shape[name] = dict(diameter=DIAMETERS[name])
-        simulation.operations.integrator = mc
-        return simulation, mc
+        mc = integrator_of(dimensions)(default_d=d, **settings)
+        points = random_points(N, edges, sizes.max())
+        return simulation_of(mc, points, edges, types, DIAMETERS), mc
 
     return make
 

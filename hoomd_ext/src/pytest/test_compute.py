@@ -7,7 +7,7 @@ import pytest
 from hoomd.conftest import logging_check
 from hoomd.logging import LoggerCategories
 from hoomd.manymove.compute import SDF
-from hoomd.manymove.pytest.conftest import nearest_image
+from hoomd.manymove.pytest.conftest import edges_of, nearest_image
 from hoomd.manymove.pytest.test_hard_spheres import DIAMETERS, particles  # noqa: F401
 from hoomd.manymove.pytest.test_physics import hpmc
 
@@ -28,11 +28,6 @@ def measured(request, particles):  # noqa: F811
     simulation.operations.computes.append(sdf)
     simulation.run(40)
     return simulation, mc, sdf
-
-
-def edges_of(simulation):
-    box = simulation.state.box
-    return np.array([box.Lx, box.Ly] if box.is2D else [box.Lx, box.Ly, box.Lz])
 
 
 def smallest_scales(simulation):

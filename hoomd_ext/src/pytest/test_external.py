@@ -7,6 +7,7 @@ import hoomd
 import hoomd.manymove
 import numpy as np
 import pytest
+from hoomd.manymove.pytest.conftest import lattice
 from hoomd.manymove.pytest.test_physics import blocked, hpmc, recorded
 
 pytestmark = pytest.mark.skipif(hpmc is None, reason="this HOOMD-blue has no hpmc")
@@ -27,26 +28,10 @@ def weight(strength):
 
 
 @pytest.fixture
-def start(device, simulation_factory):
+def start(simulation_of):
     """Make a simulation of 64 spheres of two types between walls, with an integrator."""
-
-    def make(mc):
-        if device.communicator.num_ranks > 1:
-            pytest.skip("the system is written for one rank")
-        snapshot = hoomd.Snapshot(device.communicator)
-        snapshot.configuration.box = [5.2, 5.2, HEIGHT, 0, 0, 0]
-        snapshot.particles.N = 64
-        snapshot.particles.types = ["A", "B"]
-        snapshot.particles.typeid[:] = np.arange(64) % 2
-        sites = np.indices((4, 4, 4)).reshape(3, -1).T
-        snapshot.particles.position[:] = (sites - 1.5) * 1.25
-        simulation = simulation_factory(snapshot)
-        for name, diameter in (("A", 1.0), ("B", 0.8)):
-            mc.shape[name] = dict(diameter=diameter)
-        simulation.operations.integrator = mc
-        return simulation
-
-    return make
+    sites = lattice(3, 4, 1.25)
+    return lambda mc: simulation_of(mc, sites, (5.2, 5.2, HEIGHT), "AB", {"A": 1.0, "B": 0.8})
 
 
 def heights(simulation):

@@ -18,7 +18,7 @@ import pytest
 from hoomd.conftest import logging_check, operation_pickling_check, pickling_check
 from hoomd.error import DataAccessError, MutabilityError, TypeConversionError
 from hoomd.logging import Logger, LoggerCategories
-from hoomd.manymove.hard_particles import default_threads
+from hoomd.manymove.integrator import default_threads
 from hoomd.manymove.pytest.conftest import (
     SEED,
     assert_same,
@@ -185,11 +185,12 @@ def test_pickling(disks, simulation_factory, snapshot_of):
     operation_pickling_check(mc, simulation_factory(snapshot_of(*hexagonal(8, 8, 0.5))))
 
 
-def test_what_can_be_logged():
+@pytest.mark.parametrize("kind", ["HardDisks", "HardSpheres"])
+def test_what_can_be_logged(kind):
     scalar = {"category": LoggerCategories.scalar, "default": True}
     logging_check(
-        hoomd.manymove.HardDisks,
-        ("manymove", "hard_disks"),
+        getattr(hoomd.manymove, kind),
+        ("manymove", {"HardDisks": "hard_disks", "HardSpheres": "hard_spheres"}[kind]),
         {
             "translate_moves": {"category": LoggerCategories.sequence, "default": True},
             "mps": scalar,
@@ -464,7 +465,7 @@ def test_the_seed_may_be_changed_between_runs(disks):
 def test_types_of_one_size_are_one(disks):
     positions, box = hexagonal(16, 16, 0.6)
     one, mc = disks(positions, box)
-    two, other = disks(positions, box, types=("A", "B"), typeid=np.arange(256) % 2)
+    two, other = disks(positions, box, types="AB")
     one.run(5)
     two.run(5)
     assert mc.state_hash == other.state_hash

@@ -9,7 +9,7 @@ import hoomd
 import hoomd.manymove
 import numpy as np
 import pytest
-from hoomd.manymove.pytest.conftest import SEED, assert_same
+from hoomd.manymove.pytest.conftest import SEED, assert_same, integrator_of, lattice
 from hoomd.manymove.pytest.test_physics import blocked, hpmc
 
 DIAMETERS = {"A": 1.0, "B": 0.8, "C": 0.8}
@@ -17,25 +17,13 @@ needs_hpmc = pytest.mark.skipif(hpmc is None, reason="HOOMD-blue without HPMC")
 
 
 @pytest.fixture
-def start(device, simulation_factory):
+def start(simulation_of):
     """Make a simulation of particles on a lattice, of alternating types, and its operations."""
 
     def make(dimensions=3, types="A", per_edge=3, fugacity=None, make_muvt=None, **settings):
-        if device.communicator.num_ranks > 1:
-            pytest.skip("the system is written for one rank")
-        sites = np.indices((per_edge,) * dimensions).reshape(dimensions, -1).T
-        snapshot = hoomd.Snapshot(device.communicator)
-        snapshot.configuration.box = [5.2, 5.4, 5.3 if dimensions == 3 else 0, 0, 0, 0]
-        snapshot.particles.N = len(sites)
-        snapshot.particles.types = list(types)
-        snapshot.particles.typeid[:] = np.arange(len(sites)) % len(types)
-        snapshot.particles.position[:, :dimensions] = (sites - (per_edge - 1) / 2) * 1.3
-        simulation = simulation_factory(snapshot)
-        kind = hoomd.manymove.HardDisks if dimensions == 2 else hoomd.manymove.HardSpheres
-        mc = kind(default_d=0.3, **{"sweeps_per_step": 8, **settings})
-        for name in types:
-            mc.shape[name] = dict(diameter=DIAMETERS[name])
-        simulation.operations.integrator = mc
+        mc = integrator_of(dimensions)(default_d=0.3, **{"sweeps_per_step": 8, **settings})
+        sites, edges = lattice(dimensions, per_edge, 1.3), (5.2, 5.4, 5.3)[:dimensions]
+        simulation = simulation_of(mc, sites, edges, types, DIAMETERS)
         if fugacity is None:
             return simulation, mc, None
         muvt = (make_muvt or hoomd.manymove.update.MuVT)(transfer_types=[*fugacity])

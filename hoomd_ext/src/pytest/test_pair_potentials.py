@@ -7,6 +7,7 @@ import hoomd
 import hoomd.manymove
 import numpy as np
 import pytest
+from hoomd.manymove.pytest.conftest import lattice
 from hoomd.manymove.pytest.test_physics import blocked, hpmc
 
 pytestmark = pytest.mark.skipif(
@@ -33,24 +34,11 @@ def deep():
 
 
 @pytest.fixture
-def start(device, simulation_factory):
+def start(simulation_of):
     """Make a simulation of 64 spheres of two types with an integrator."""
 
     def make(mc, types="AB"):
-        if device.communicator.num_ranks > 1:
-            pytest.skip("the system is written for one rank")
-        snapshot = hoomd.Snapshot(device.communicator)
-        snapshot.configuration.box = [5.2, 5.2, 5.2, 0, 0, 0]
-        snapshot.particles.N = 64
-        snapshot.particles.types = list(types)
-        snapshot.particles.typeid[:] = np.arange(64) % len(types)
-        sites = np.indices((4, 4, 4)).reshape(3, -1).T
-        snapshot.particles.position[:] = (sites - 1.5) * 1.3
-        simulation = simulation_factory(snapshot)
-        for name, diameter in zip(types, (1.0, 0.8), strict=False):
-            mc.shape[name] = dict(diameter=diameter)
-        simulation.operations.integrator = mc
-        return simulation
+        return simulation_of(mc, lattice(3, 4, 1.3), (5.2, 5.2, 5.2), types, {"A": 1.0, "B": 0.8})
 
     return make
 

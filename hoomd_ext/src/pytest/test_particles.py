@@ -351,7 +351,7 @@ def test_more_disks_than_fit_are_refused(disks):
 
 
 def test_displacements_that_differ_between_types_are_refused(disks):
-    simulation, mc = disks(*hexagonal(8, 8, 0.3), types=("A", "B"), typeid=np.arange(64) % 2)
+    simulation, mc = disks(*hexagonal(8, 8, 0.3), types="AB")
     mc.d["B"] = 0.05
     with pytest.raises(ValueError, match="A and B have different d"):
         simulation.run(0)
@@ -359,7 +359,7 @@ def test_displacements_that_differ_between_types_are_refused(disks):
 
 @pytest.mark.parametrize("threads", [None, 1])
 def test_types_without_a_shape_are_refused_until_they_have_one(disks, threads):
-    simulation, _ = disks(*hexagonal(8, 8, 0.3), types=("A", "B"))
+    simulation, _ = disks(*hexagonal(8, 8, 0.3), types="AB")
     other = hoomd.manymove.HardDisks(threads=threads)
     other.shape["A"] = dict(diameter=1.0)
     simulation.operations.integrator = other
@@ -373,7 +373,7 @@ def test_types_without_a_shape_are_refused_until_they_have_one(disks, threads):
 
 def test_disks_of_a_type_whose_d_is_0_never_move(disks):
     """The bits of their positions are those of the start after it was read."""
-    simulation, mc = disks(*hexagonal(12, 12, 0.5), types=("A", "B"), typeid=np.arange(144) % 2)
+    simulation, mc = disks(*hexagonal(12, 12, 0.5), types="AB")
     mc.d["B"] = 0
     simulation.run(0)
     before = positions_of(simulation)
@@ -385,7 +385,7 @@ def test_disks_of_a_type_whose_d_is_0_never_move(disks):
 
 def test_errors_have_small_numbers(disks):
     start = hexagonal(8, 8, 0.3)
-    simulation, mc = disks(*start, types=("A", "B"), d=1e-9)
+    simulation, mc = disks(*start, types="AB", d=1e-9)
     mc.d["B"] = 2e-9
     with pytest.raises(ValueError) as error:
         simulation.run(0)

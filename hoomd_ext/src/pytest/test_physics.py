@@ -52,7 +52,7 @@ def test_the_tuner_stops_at_the_width_of_a_cell(disks, solver):
 
 
 def test_the_tuner_sets_all_types(disks):
-    simulation, mc = disks(*hexagonal(8, 8, 0.6), types=("A", "B"), typeid=np.arange(64) % 2)
+    simulation, mc = disks(*hexagonal(8, 8, 0.6), types="AB")
     tuner = hoomd.manymove.tune.MoveSize.scale_solver(
         2, ["d"], 0.3, types=["B", "A"], max_translation_move=0.8
     )
@@ -108,7 +108,7 @@ def test_settings_that_the_tuner_lacks_are_refused(settings, message):
 
 
 def test_the_tuner_refuses_some_of_the_types(disks):
-    simulation, _ = disks(*hexagonal(8, 8, 0.6), types=("A", "B"), typeid=np.arange(64) % 2)
+    simulation, _ = disks(*hexagonal(8, 8, 0.6), types="AB")
     tuner = hoomd.manymove.tune.MoveSize.scale_solver(2, ["d"], 0.3, types=["A"])
     simulation.operations.tuners.append(tuner)
     with pytest.raises(RuntimeError, match=r"the one d of all types, \['A', 'B'\], but types"):
@@ -234,6 +234,24 @@ def test_the_pressure_of_the_dilute_fluid_is_that_of_the_virial_series(
     assert mc.betaP == pytest.approx(mc.pressure / diameter**2, rel=1e-12)
 
 
+def assert_pressure_of_hpmc(simulation, simulation_factory, d, steps, precision):
+    """From the present state on, within six joint standard errors, which are below a share
+    `precision` of the pressure. d: of HPMC's trial moves."""
+    mc = simulation.operations.integrator
+    other = simulation_factory(simulation.state.get_snapshot())
+    ours, our_error = blocked(recorded(simulation, lambda: mc.betaP, 1, steps))
+    sphere = hpmc.integrate.Sphere(default_d=d, nselect=4)
+    for name in other.state.particle_types:
+        sphere.shape[name] = dict(diameter=mc.shape[name]["diameter"])
+    other.operations.integrator = sphere
+    sdf = hpmc.compute.SDF(xmax=0.02, dx=1e-4)
+    other.operations.computes.append(sdf)
+    theirs, their_error = blocked(recorded(other, lambda: sdf.betaP, 2, 4 * steps))
+    assert our_error < precision * ours
+    assert their_error < precision * theirs
+    assert abs(ours - theirs) < 6 * math.hypot(our_error, their_error)
+
+
 @pytest.mark.skipif(hpmc is None, reason="this HOOMD-blue has no hpmc")
 @pytest.mark.parametrize(
     ("steps", "precision"), [(1000, 0.015), pytest.param(20_000, 0.004, marks=pytest.mark.validate)]
@@ -242,21 +260,9 @@ def test_the_pressure_is_that_of_hpmc(disks, simulation_factory, steps, precisio
     """From the same snapshot, within six joint standard errors from 32 blocks (false alarms below
     1e-6)."""
     positions, box = hexagonal(32, 32, 0.6)
-    simulation, mc = disks(positions, box)
+    simulation, _ = disks(positions, box)
     simulation.run(200)
-    melted = simulation.state.get_snapshot()
-    ours, our_error = blocked(recorded(simulation, lambda: mc.betaP, 1, steps))
-
-    other = simulation_factory(melted)
-    sphere = hpmc.integrate.Sphere(default_d=0.2, nselect=4)
-    sphere.shape["A"] = dict(diameter=1.0)
-    other.operations.integrator = sphere
-    sdf = hpmc.compute.SDF(xmax=0.02, dx=1e-4)
-    other.operations.computes.append(sdf)
-    theirs, their_error = blocked(recorded(other, lambda: sdf.betaP, 2, 4 * steps))
-    assert our_error < precision * ours
-    assert their_error < precision * theirs
-    assert abs(ours - theirs) < 6 * math.hypot(our_error, their_error)
+    assert_pressure_of_hpmc(simulation, simulation_factory, 0.2, steps, precision)
 
 
 @pytest.mark.validate
