@@ -312,11 +312,7 @@ void bind_adsorption(nb::module_& module) {
             return array_of(std::move(energies));
           },
           "xyz"_a, "species"_a, "direct"_a)
-      .def_prop_ro("counters",
-                   [](const Engine& e) {
-                     Counters c = e.counters();
-                     return tuple_of(c);
-                   })
+      .def_prop_ro("counters", [](const Engine& e) { return tuple_of(e.counters()); })
       .def_prop_ro("grid", &grid_dict)
       .def("kept_grid", [](const Engine& e) { return KeptGrid{e.kept_grid()}; })
       .def_prop_ro("capacities", &Engine::capacities)

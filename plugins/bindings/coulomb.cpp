@@ -146,14 +146,9 @@ void bind_coulomb(nb::module_& module) {
       .def("run", &Engine::run, "sweeps"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("join", &Engine::join, "group"_a.none(), nb::call_guard<nb::gil_scoped_release>(),
            "Make sweeps together with the engines of an EngineGroup, or no longer with None. "
-           "Returns "
-           "whether they are made together.")
+           "Returns whether they are made together.")
       .def("take_energies", [](Engine& e) { return array_of(e.take_energies()); })
-      .def_prop_ro("counters",
-                   [](const Engine& e) {
-                     Counters c = e.counters();
-                     return tuple_of(c);
-                   })
+      .def_prop_ro("counters", [](const Engine& e) { return tuple_of(e.counters()); })
       .def_prop_ro("particles", &Engine::particles)
       .def_prop_ro("energy_change", &Engine::energy_change)
       .def("energy", &Engine::energy, nb::call_guard<nb::gil_scoped_release>())

@@ -24,7 +24,7 @@ namespace manymove::bindings {
 namespace nb = nanobind;
 
 template <class S>
-nb::tuple tuple_of(S& s);
+nb::tuple tuple_of(S s);
 
 template <class T>
 nb::object object_of(T& field) {
@@ -45,7 +45,7 @@ nb::object object_of(std::array<T, Count>& field) {
 
 // The values of a struct, such as Counters, without their names.
 template <class S>
-nb::tuple tuple_of(S& s) {
+nb::tuple tuple_of(S s) {
   nb::list values;
   for_each_field(s, [&](const char*, auto&... fields) { (values.append(object_of(fields)), ...); });
   return nb::tuple(values);

@@ -19,7 +19,6 @@
 #include "core/hard_particles/packing.h"
 #include "core/runtime/engine_group.h"
 #include "fields.h"
-#include "host_particles.h"
 #include "positions.h"
 
 namespace nb = nanobind;
@@ -276,8 +275,7 @@ void bind_running(nb::class_<Engine>& engine) {
   engine.def("run", &Engine::run, "cycles"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("join", &Engine::join, "group"_a.none(), nb::call_guard<nb::gil_scoped_release>(),
            "Make cycles together with the engines of an EngineGroup, or no longer with None. "
-           "Returns "
-           "whether they are made together.")
+           "Returns whether they are made together.")
       .def(
           "set_sampling",
           [](Engine& e, double bin_width, int bins, std::uint64_t every, std::uint64_t record) {
@@ -298,11 +296,7 @@ void bind_running(nb::class_<Engine>& engine) {
             return array_of(released([&] { return e.contact_histogram(bin_width, bins); }));
           },
           "bin_width"_a, "bins"_a)
-      .def_prop_ro("counters",
-                   [](const Engine& e) {
-                     Counters c = e.counters();
-                     return tuple_of(c);
-                   })
+      .def_prop_ro("counters", [](const Engine& e) { return tuple_of(e.counters()); })
       .def_prop_ro("grid", grid_dict)
       .def_prop_ro(
           "repair",
@@ -389,7 +383,37 @@ void bind_running(nb::class_<Engine>& engine) {
             return std::make_pair(psi[0], psi[1]);
           },
           "reach"_a);
-  bind_host_methods(engine);
+}
+
+// Methods that take the particles of a host program, by addresses as array interfaces give them.
+void bind_host_methods(nb::class_<Engine>& engine) {
+  using Address = std::uintptr_t;
+  static constexpr auto particles = [](Address position, bool double_precision, Address image,
+                                       Address index, Address tag) -> HostParticles {
+    return {reinterpret_cast<void*>(position), double_precision,
+            reinterpret_cast<std::int32_t*>(image), reinterpret_cast<const std::uint32_t*>(index),
+            reinterpret_cast<const std::uint32_t*>(tag)};
+  };
+  const auto define = [&](const char* name, auto method, auto... first) {
+    engine.def(name, method, first..., "position"_a, "double_precision"_a, "image"_a, "index"_a,
+               "tag"_a, nb::call_guard<nb::gil_scoped_release>());
+  };
+  define(
+      "enqueue",
+      [](Engine& e, std::uint64_t cycles, Address position, bool double_precision, Address image,
+         Address index, Address tag) {
+        e.enqueue(cycles, particles(position, double_precision, image, index, tag));
+      },
+      "cycles"_a);
+  define("same_positions", [](const Engine& e, Address position, bool double_precision,
+                              Address image, Address index, Address tag) {
+    return e.same_positions(particles(position, double_precision, image, index, tag));
+  });
+  define("write_positions", [](Engine& e, Address position, bool double_precision, Address image,
+                               Address index, Address tag) {
+    e.write_positions(particles(position, double_precision, image, index, tag));
+  });
+  engine.def_prop_ro("cycles_between_writes", &Engine::cycles_between_writes);
 }
 
 }  // namespace
@@ -428,6 +452,7 @@ void bind_hard_particles(nb::module_& module) {
       "insertion_every (0: chosen); gibbs for a system of a Gibbs ensemble.");
   bind_making(engine);
   bind_running(engine);
+  bind_host_methods(engine);
 
   module.def(
       "exchange_in_gibbs_ensemble",
