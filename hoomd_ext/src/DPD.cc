@@ -25,10 +25,6 @@ constexpr double kParticleStepsOnCpu = 0x1p24, kParticleStepsOnGpu = 0x1p28, kMo
 // changes needs a table of them for each step.
 constexpr double kMostCoefficients = 0x1p22;
 
-double seconds_since(std::chrono::steady_clock::time_point then) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
-}
-
 // The coefficients of forces by the engine's types, which count from 1; none without forces.
 template <class Force>
 auto by_type(const std::vector<Force>& forces) {
@@ -117,22 +113,9 @@ void DPD::set_kT(std::shared_ptr<hoomd::Variant> kT) {
 
 void DPD::set_group(std::shared_ptr<hoomd::ParticleGroup> group) { group_ = std::move(group); }
 
-void DPD::set_bonds(std::vector<BondForce> bonds) {
-  const auto same = [](const BondForce& one, const BondForce& other) {
-    const dpd::BondCoefficients &a = one.coefficients, &b = other.coefficients;
-    return one.type == other.type && a.stiffness == b.stiffness && a.length == b.length &&
-           a.form == b.form && a.epsilon == b.epsilon && a.sigma == b.sigma;
-  };
-  stale_ |= !std::equal(bonds.begin(), bonds.end(), bonds_.begin(), bonds_.end(), same);
+void DPD::set_forces(std::vector<BondForce> bonds, std::vector<AngleForce> angles) {
+  stale_ = true;
   bonds_ = std::move(bonds);
-}
-
-void DPD::set_angles(std::vector<AngleForce> angles) {
-  const auto same = [](const AngleForce& one, const AngleForce& other) {
-    return one.type == other.type && one.coefficients.stiffness == other.coefficients.stiffness &&
-           one.coefficients.angle == other.coefficients.angle;
-  };
-  stale_ |= !std::equal(angles.begin(), angles.end(), angles_.begin(), angles_.end(), same);
   angles_ = std::move(angles);
 }
 
@@ -375,7 +358,7 @@ std::uint64_t DPD::builds() {
 }
 
 double DPD::steps_per_second() {
-  const double seconds = seconds_since(started_);
+  const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
   const auto steps = static_cast<double>(timestep_ - first_step_);
   return seconds > 0 ? steps * m_pdata->getNGlobal() / seconds : 0;
 }

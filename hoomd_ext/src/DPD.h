@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -62,8 +63,7 @@ class DPD : public hoomd::Integrator, protected OnRanks {
     unsigned int type;
     dpd::AngleCoefficients coefficients;
   };
-  void set_bonds(std::vector<BondForce> bonds);
-  void set_angles(std::vector<AngleForce> angles);
+  void set_forces(std::vector<BondForce> bonds, std::vector<AngleForce> angles);
   // Names of the exclusions of pair forces, as in hoomd.md.nlist.NeighborList.
   void set_exclusions(std::set<std::string> exclusions) { set(exclusions_, std::move(exclusions)); }
   // Arrays of HOOMD-blue are current at the time steps of these triggers, of operations that read
@@ -96,7 +96,7 @@ class DPD : public hoomd::Integrator, protected OnRanks {
     double mass;
 
     bool operator<(const Kind& other) const {
-      return type != other.type ? type < other.type : mass < other.mass;
+      return std::tie(type, mass) < std::tie(other.type, other.mass);
     }
   };
 

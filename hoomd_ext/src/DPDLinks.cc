@@ -58,9 +58,7 @@ DPD::Pairs DPD::all_bonds() const {
   for_each_group(*m_sysdef->getBondData(), [&](const auto& tag, unsigned int) {
     if (index.data[tag[0]] < m_pdata->getN()) bonds.push_back({tag[0], tag[1]});
   });
-  on_all_ranks([&] {
-    if (ranks_) bonds = collect(*ranks_, std::move(bonds));
-  });
+  among_ranks([&](Communicator& ranks) { bonds = collect(ranks, std::move(bonds)); });
   return bonds;
 }
 
@@ -71,9 +69,7 @@ DPD::Pairs DPD::all_bodies() const {
   const HostArray<unsigned int> tag(m_pdata->getTags());
   for (unsigned int i = 0; i < m_pdata->getN(); ++i)
     if (body.data[i] != hoomd::NO_BODY) bodies.push_back({body.data[i], tag.data[i]});
-  on_all_ranks([&] {
-    if (ranks_) bodies = collect(*ranks_, std::move(bodies));
-  });
+  among_ranks([&](Communicator& ranks) { bodies = collect(ranks, std::move(bodies)); });
   std::sort(bodies.begin(), bodies.end());
   return bodies;
 }

@@ -51,7 +51,7 @@ void DPD::follow_migration() {
   std::int64_t changed = tag_.size() != N;
   const HostArray<unsigned int> index(m_pdata->getRTags());
   for (std::size_t k = 0; k < tag_.size() && !changed; ++k) changed = index.data[tag_[k] - 1] >= N;
-  on_all_ranks([&] { ranks_->maximum(&changed, 1); });
+  among_ranks([&](Communicator& ranks) { ranks.maximum(&changed, 1); });
   if (!changed) return;
   const HostArray<unsigned int> tag(m_pdata->getTags());
   tag_.resize(N);
@@ -77,7 +77,7 @@ void DPD::migrate() {
                   (number.z > 1 && !(f.z >= 0 && f.z < 1));
       }
     }
-    on_all_ranks([&] { ranks_->maximum(&outside, 1); });
+    among_ranks([&](Communicator& ranks) { ranks.maximum(&outside, 1); });
     if (!outside) return;
     m_comm->forceMigrate();
     m_comm->communicate(timestep_);

@@ -99,9 +99,7 @@ void DPD::read_kinds(Particles& particles) const {
     }
   });
   std::vector<Kind> kinds(found.begin(), found.end());
-  on_all_ranks([&] {
-    if (ranks_) kinds = collect(*ranks_, std::move(kinds));
-  });
+  among_ranks([&](Communicator& ranks) { kinds = collect(ranks, std::move(kinds)); });
   found = {kinds.begin(), kinds.end()};
   const unsigned int types = m_pdata->getNTypes();
   for (unsigned int type = 0; type < types; ++type) {
@@ -157,9 +155,7 @@ std::uint64_t DPD::checksum() const {
              .value();
   for (unsigned int k = 0; k < group_->getNumMembersGlobal(); ++k)
     sum += Hash(std::uint64_t(4), group_->getMemberTag(k)).value();
-  on_all_ranks([&] {
-    if (ranks_) ranks_->sum(&sum, 1);
-  });
+  among_ranks([&](Communicator& ranks) { ranks.sum(&sum, 1); });
   return sum;
 }
 
@@ -235,11 +231,10 @@ DPD::Sums DPD::sums_of_engine() const {
 DPD::Sums DPD::sums() {
   be_current();
   Sums sums = sums_of_engine();
-  on_all_ranks([&] {
-    if (!ranks_) return;
+  among_ranks([&](Communicator& ranks) {
     for (double* energy : {&sums.pair_energy, &sums.bond_energy, &sums.angle_energy})
-      ranks_->sum(energy, 1);
-    ranks_->sum(sums.virial.data(), 6);
+      ranks.sum(energy, 1);
+    ranks.sum(sums.virial.data(), 6);
   });
   return sums;
 }
@@ -257,9 +252,7 @@ std::array<double, 6> DPD::motion() {
     for (int a = 0; a < 3; ++a)
       for (int b = a; b < 3; ++b) motion[k++] += m * v[a] * v[b];
   }
-  on_all_ranks([&] {
-    if (ranks_) ranks_->sum(motion.data(), 6);
-  });
+  among_ranks([&](Communicator& ranks) { ranks.sum(motion.data(), 6); });
   return motion;
 }
 
@@ -286,9 +279,7 @@ std::vector<double> DPD::forces() {
   guarded([&] { engine_->download(forces); });
   for (std::size_t k = 0; k < tag_.size(); ++k)
     std::copy_n(&mine[3 * k], 3, &by_tag[3 * std::size_t(tag_[k] - 1)]);
-  on_all_ranks([&] {
-    if (ranks_) ranks_->merge(by_tag.data(), by_tag.size());
-  });
+  among_ranks([&](Communicator& ranks) { ranks.merge(by_tag.data(), by_tag.size()); });
   return by_tag;
 }
 

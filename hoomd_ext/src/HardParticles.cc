@@ -18,10 +18,6 @@ using hoomd::Scalar4;
 
 namespace {
 
-double seconds_since(std::chrono::steady_clock::time_point then) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
-}
-
 // Among several ranks the first has all positions.
 std::unique_ptr<hard_particles::Engine> engine_with(const std::vector<double>& r,
                                                     std::size_t particles,
@@ -509,9 +505,7 @@ std::size_t HardParticles::overlaps() {
   std::size_t number = 0;
   const hard_particles::Parameters sizes = parameters();
   on_first_rank([&] { number = hard_particles::count_overlaps(r.data(), particles, sizes); });
-  on_all_ranks([&] {
-    if (ranks_) ranks_->sum(&number, 1);
-  });
+  among_ranks([&](Communicator& ranks) { ranks.sum(&number, 1); });
   return number;
 }
 
@@ -525,9 +519,8 @@ hard_particles::ScaleDistribution HardParticles::nearest_contacts(double bin_wid
     found =
         hard_particles::nearest_contacts(r.data(), m_pdata->getNGlobal(), sizes, bin_width, bins);
   });
-  on_all_ranks([&] {
-    if (!ranks_) return;
-    for (auto* each : {&found.compression, &found.expansion}) ranks_->sum(each->data(), all);
+  among_ranks([&](Communicator& ranks) {
+    for (auto* each : {&found.compression, &found.expansion}) ranks.sum(each->data(), all);
   });
   return found;
 }

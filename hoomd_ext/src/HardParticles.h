@@ -119,6 +119,9 @@ class HardParticles : public hoomd::Integrator, protected OnRanks {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static double seconds_since(Clock::time_point then) {
+    return std::chrono::duration<double>(Clock::now() - then).count();
+  }
   class Arrays;
   // Number of cells that a particle may be outside of its domain before HOOMD-blue migrates
   // particles, unless a step moves particles by less.

@@ -83,9 +83,7 @@ std::vector<double> HardParticles::by_tag(OfType&& of_type) const {
       all[tag.data[i]] =
           of_type(static_cast<std::size_t>(hoomd::__scalar_as_int(position.data[i].w)));
   });
-  on_all_ranks([&] {
-    if (ranks_) ranks_->merge(all.data(), all.size());
-  });
+  among_ranks([&](Communicator& ranks) { ranks.merge(all.data(), all.size()); });
   return all;
 }
 

@@ -67,14 +67,12 @@ double HardParticles::mean_diameter(const std::vector<double>& diameters) const 
 
 std::map<std::string, std::uint64_t> HardParticles::numbers() const {
   std::vector<std::uint64_t> number(m_pdata->getNTypes());
-  on_all_ranks([&] {
-    {
-      const HostArray<Scalar4> position(m_pdata->getPositions());
-      for (unsigned int i = 0; i < m_pdata->getN(); ++i)
-        ++number[static_cast<std::size_t>(hoomd::__scalar_as_int(position.data[i].w))];
-    }
-    if (ranks_) ranks_->sum(number.data(), number.size());
-  });
+  {
+    const HostArray<Scalar4> position(m_pdata->getPositions());
+    for (unsigned int i = 0; i < m_pdata->getN(); ++i)
+      ++number[static_cast<std::size_t>(hoomd::__scalar_as_int(position.data[i].w))];
+  }
+  among_ranks([&](Communicator& ranks) { ranks.sum(number.data(), number.size()); });
   std::map<std::string, std::uint64_t> by_name;
   for (unsigned int type = 0; type < number.size(); ++type)
     by_name[m_pdata->getNameByType(type)] = number[type];

@@ -11,16 +11,6 @@
 namespace manymove::host {
 using hoomd::access_mode;
 
-namespace {
-
-// The seconds since `then`, which becomes the present time.
-double seconds_until_now(std::chrono::steady_clock::time_point& then) {
-  const auto before = std::exchange(then, std::chrono::steady_clock::now());
-  return std::chrono::duration<double>(then - before).count();
-}
-
-}  // namespace
-
 // The engine's strips and slabs are not HOOMD-blue's domains: after a step the ranks hand positions
 // over. As in HOOMD-blue's molecular dynamics, a particle that leaves its domain stays with its
 // rank for some steps, because every migration copies all of HOOMD-blue's arrays.
@@ -39,7 +29,7 @@ void HardParticles::update_spread() {
   running_ = true;
   ++costs_.steps;
   timestep_ += 1;
-  seconds_ = std::chrono::duration<double>(Clock::now() - started_).count();
+  seconds_ = seconds_since(started_);
 }
 
 // Returns false, and has done nothing, if other operations have moved particles. A GPU makes the
@@ -169,7 +159,7 @@ bool HardParticles::ghosts_needed() const {
 // Each of HOOMD-blue's migrations sends particles to adjacent domains.
 void HardParticles::migrate_far(const std::array<double, 3>& allowed) {
 #if defined(ENABLE_MPI)
-  Clock::time_point time = Clock::now();
+  const Clock::time_point began = Clock::now();
   bool needed = ghosts_needed();
   for (int domain = 0; domain < ranks_->ranks(); ++domain, needed = false) {
     if (!needed && !is_far(allowed)) break;
@@ -179,7 +169,7 @@ void HardParticles::migrate_far(const std::array<double, 3>& allowed) {
     if (!same_on_all_ranks())
       throw std::runtime_error(name_ + ": the migration of particles has changed a position");
   }
-  costs_.migration_seconds += seconds_until_now(time);
+  costs_.migration_seconds += seconds_since(began);
 #else
   (void)allowed;
 #endif
@@ -214,15 +204,14 @@ HardParticles::ExchangeCosts HardParticles::exchange_costs() {
   ExchangeCosts costs = costs_;
   costs.seconds = seconds_;
   std::uint64_t sums[3] = {};
-  on_all_ranks([&] {
-    if (!ranks_) return;
+  among_ranks([&](Communicator& ranks) {
     const hard_particles::HandOverCounts now = hand_over_counts();
     costs.counts.sweep_seconds = now.sweep_seconds - counts_at_start_.sweep_seconds;
     costs.counts.exchange_seconds = now.exchange_seconds - counts_at_start_.exchange_seconds;
     sums[0] = now.messages - counts_at_start_.messages;
     sums[1] = now.bytes - counts_at_start_.bytes;
     sums[2] = now.migrated - counts_at_start_.migrated;
-    ranks_->sum(sums, 3);
+    ranks.sum(sums, 3);
   });
   costs.counts.messages = sums[0];
   costs.counts.bytes = sums[1];

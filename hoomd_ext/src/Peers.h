@@ -32,7 +32,12 @@ class OnRanks {
     else
       task();
   }
-  // The same for a task without collective calls; the ranks can continue after an error.
+  // For a task(ranks) that only several ranks have.
+  template <class Task>
+  void among_ranks(Task&& task) const {
+    if (ranks_) collective(*ranks_, [&] { task(*ranks_); });
+  }
+  // As on_all_ranks(), for a task without collective calls; the ranks can continue after an error.
   template <class Task>
   void on_each_rank(Task&& task) const {
     if (ranks_)

@@ -268,8 +268,9 @@ class DPD(ManymoveIntegrator):
                 else (angles, state.angle_types)
             )
             to.extend(self._FORCES[name](self, force, types))
-        self._cpp_obj.setBonds(bonds)
-        self._cpp_obj.setAngles(angles)
+        if (bonds, angles) != self._terms:
+            self._cpp_obj.setForces(bonds, angles)
+        self._terms = bonds, angles
         self._cpp_obj.setExclusions(set(self._exclusions))
         self._set_schedule()
 
@@ -280,6 +281,7 @@ class DPD(ManymoveIntegrator):
         engine = _manymove.DPD(state._cpp_sys_def, self.dt, threads, self._precision == "double")
         # Before HOOMD-blue asks for the degrees of freedom of its groups.
         engine.setGroup(state._get_group(self._filter))
+        self._terms = [], []  # of the new engine
         return engine
 
     def _check_params(self, types):

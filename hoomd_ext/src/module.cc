@@ -20,27 +20,23 @@ using manymove::host::MuVT;
 
 namespace {
 
-// From the tuples of dpd.py: type, "harmonic" or "fenewca", k, r0, epsilon, sigma. HOOMD-blue's
-// harmonic energies have a factor 1/2, which the engine's do not have.
-void set_bonds(
-    DPD& self,
-    const std::vector<std::tuple<unsigned int, std::string, double, double, double, double>>&
-        bonds) {
-  std::vector<DPD::BondForce> made;
+using Bond = std::tuple<unsigned int, std::string, double, double, double, double>;
+using Angle = std::tuple<unsigned int, double, double>;
+
+// From the tuples of dpd.py: type, "harmonic" or "fenewca", k, r0, epsilon, sigma of bonds, and
+// type, k, t0 of angles. HOOMD-blue's harmonic energies have a factor 1/2, which the engine's do
+// not have.
+void set_forces(DPD& self, const std::vector<Bond>& bonds, const std::vector<Angle>& angles) {
+  std::vector<DPD::BondForce> of_bonds;
   for (const auto& [type, form, k, r0, epsilon, sigma] : bonds) {
     if (form == "harmonic")
-      made.push_back({type, {0.5 * k, r0}});
+      of_bonds.push_back({type, {0.5 * k, r0}});
     else
-      made.push_back({type, {k, r0, manymove::dpd::kFene, epsilon, sigma}});
+      of_bonds.push_back({type, {k, r0, manymove::dpd::kFene, epsilon, sigma}});
   }
-  self.set_bonds(std::move(made));
-}
-
-// From tuples of type, k and t0.
-void set_angles(DPD& self, const std::vector<std::tuple<unsigned int, double, double>>& angles) {
-  std::vector<DPD::AngleForce> made;
-  for (const auto& [type, k, t0] : angles) made.push_back({type, {0.5 * k, t0}});
-  self.set_angles(std::move(made));
+  std::vector<DPD::AngleForce> of_angles;
+  for (const auto& [type, k, t0] : angles) of_angles.push_back({type, {0.5 * k, t0}});
+  self.set_forces(std::move(of_bonds), std::move(of_angles));
 }
 
 void export_dpd(py::module_& module) {
@@ -55,8 +51,7 @@ void export_dpd(py::module_& module) {
       .def_property("buffer", &DPD::buffer, &DPD::set_buffer)
       .def("setCheck", &DPD::set_check)
       .def("setGroup", &DPD::set_group)
-      .def("setBonds", &set_bonds)
-      .def("setAngles", &set_angles)
+      .def("setForces", &set_forces)
       .def("setExclusions", &DPD::set_exclusions)
       .def("setSchedule", &DPD::set_schedule)
       .def("sums",
