@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "styles/pair_manymove_scalars.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "atom.h"

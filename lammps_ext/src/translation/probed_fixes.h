@@ -3,7 +3,6 @@
 // before afterwards.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "translation/refusals.h"

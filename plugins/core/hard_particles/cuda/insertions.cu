@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
-#include <utility>
 
 #include "../../runtime/launch.cuh"
 #include "../../runtime/warp.cuh"
