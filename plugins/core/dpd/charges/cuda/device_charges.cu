@@ -18,18 +18,23 @@ template <Precision P>
 __global__ void follow_kernel(int count, const typename P::Velocity* velocity,
                               const __grid_constant__ DeviceChargeArrays<P> a) {
   const int i = index_of_thread();
-  if (i >= count) return;
-  a.force[i] = {0, 0, 0};
-  const std::uint32_t tag = velocity[i].tag;
   int number = 0;
-  for (int end = a.charges; number < end;) {
-    const int middle = number + (end - number) / 2;
-    if (a.charge[middle].tag < tag)
-      number = middle + 1;
-    else
-      end = middle;
+  bool charged = false;
+  if (i < count) {
+    a.force[i] = {0, 0, 0};
+    const std::uint32_t tag = velocity[i].tag;
+    for (int end = a.charges; number < end;) {
+      const int middle = number + (end - number) / 2;
+      if (a.charge[middle].tag < tag)
+        number = middle + 1;
+      else
+        end = middle;
+    }
+    charged = number < a.charges && a.charge[number].tag == tag;
   }
-  if (number == a.charges || a.charge[number].tag != tag) return;
+  const unsigned some = __ballot_sync(kWholeWarp, charged);
+  if (a.charged && i % 32 == 0 && i < count) a.charged[i / 32] = some;
+  if (!charged) return;
   a.carrier[number] = i;
   a.own[atomicAdd(a.owned, 1)] = number;
 }
@@ -38,6 +43,7 @@ template <Precision P>
 __device__ void enter_cell(const DeviceChargeArrays<P>& a, const ChargedPlace& place) {
   if (a.law.slab_force != 0) add_integer(&a.sums[kDipole], dipole_of(a.law, place));
   atomicAdd(&a.filling[cell_of(a.law, place)], 1u);
+  if (a.mesh.order) atomicAdd(&a.filling[a.cells + a.mesh.row_before(place)], 1u);
 }
 // One thread per charge of this rank: where it is, and how many there are in each cell.
 template <Precision P>
@@ -59,95 +65,97 @@ __global__ void enter_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   if (k < a.charges && !a.step.is_stale()) enter_cell(a, a.found[k]);
 }
 
-// One thread per charge: to its cell, in any order. All numbers of cells are 0 again.
-template <Precision P>
+// One thread per charge: to its cell and to the row of points before it, in any order. All numbers
+// of cells and rows are 0 again.
+template <Precision P, int order>
 __global__ void place_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   const int k = index_of_thread();
   if (k >= a.charges || a.step.is_stale()) return;
   const ChargedPlace p = a.found[k];
-  const int cell = cell_of(a.law, p);
-  const unsigned at = a.start[cell] + atomicSub(&a.filling[cell], 1u) - 1;
+  const auto place_in = [&](int bin) {
+    return static_cast<int>(a.start[bin] + atomicSub(&a.filling[bin], 1u)) - 1;
+  };
+  const int at = place_in(cell_of(a.law, p));
   a.place[at] = p;
-  for (unsigned axis = 0; axis < 3; ++axis) a.pairs[3 * at + axis] = 0;
-  if (!a.wanted || a.carrier[k] < 0) return;
-  int point;
-  a.mesh.behind_point(p.z, 2, point);
-  for (int j = 0; j < a.mesh.order; ++j, --point) {
-    point = a.mesh.wrapped(point, 2);
-    a.wanted[point] = 1;
+  for (int axis = 0; axis < 3; ++axis) a.pairs[3 * at + axis] = 0;
+  if constexpr (order > 0) {
+    const MeshStencil<order, typename P::Real> stencil(a.mesh, p);
+    const int in_row = place_in(a.cells + a.mesh.row_before(p)) - a.charges;
+    a.spread[in_row] = {stencil.x.point[0], stencil.y.point[0], p.charge / a.mesh.charge_unit};
+    auto* const weight = a.weight + 3 * order * in_row;
+#pragma unroll
+    for (int j = 0; j < order; ++j) {
+      weight[j] = stencil.x.weight[j];
+      weight[order + j] = stencil.y.weight[j];
+      weight[2 * order + j] = stencil.z.weight[j];
+      if (a.wanted && a.carrier[k] >= 0) a.wanted[stencil.z.point[j]] = 1;
+    }
   }
 }
 
 // ---- the mesh ----
 
-// Points of the mesh along each edge that a block has in shared memory.
-constexpr int kTileX = 16, kTileY = 8, kTileZ = 8;
+// Rows of points along x that a block has in shared memory.
+template <int order>
+constexpr int kRowsOfBlock = 32 / order;
 
-// One block per tile of the mesh: the charges of its points, from the cells whose charges may reach
-// them. A warp takes rows of cells in turn, and a thread one plane of the points of a charge. There
-// are no atomic sums of 64 bits in shared memory: the lower word is added first, whose carry goes
-// to the upper one.
+// One warp per block: `order` lanes for each of its rows, one for each point along x of a charge.
+// The charges with points in a row lie behind `order` rows in each of as many planes, and those of
+// a plane follow each other in memory. Each number has one lane at a time: there are no atomic
+// sums.
 template <Precision P, int order>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(32)
     spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
+  extern __shared__ std::int64_t units[];
   if (a.step.is_stale()) return;
   using Real = typename P::Real;
-  constexpr int size = kTileX * kTileY * kTileZ;
-  const int tile[3] = {kTileX, kTileY, kTileZ};
-  __shared__ unsigned low[size], high[size];
-  for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads) low[k] = high[k] = 0;
-  const int origin[3] = {kTileX * static_cast<int>(blockIdx.x),
-                         kTileY * static_cast<int>(blockIdx.y),
-                         kTileZ * static_cast<int>(blockIdx.z)};
-  const auto cells = [&](int axis) {
-    return cells_of_points(a.law, a.mesh, axis, origin[axis], tile[axis]);
-  };
-  const CellRows rows{cells(0), cells(1), cells(2)};
-  __syncthreads();
-  const auto add = [&](const ChargedPlace& p, int plane) {
-    const MeshStencil<order, Real> stencil(a.mesh, p);
-    const double units = p.charge / a.mesh.charge_unit;
-    int z;
-    Real along_z;
-    stencil.z.choose(plane, z, along_z);
-    // Compared as unsigned numbers, those below the origin are large.
-    const auto outside = [&](int point, int axis) {
-      return static_cast<unsigned>(point - origin[axis]) >= static_cast<unsigned>(tile[axis]);
-    };
-    if (outside(z, 2)) return;
-    MM_UNROLL for (int b = 0; b < order; ++b) {
-      const int y = stencil.y.point[b];
-      if (outside(y, 1)) continue;
-      const int row = ((z - origin[2]) * kTileY + y - origin[1]) * kTileX - origin[0];
-      const Real across_x = along_z * stencil.y.weight[b];
-      MM_UNROLL for (int c = 0; c < order; ++c) {
-        const int x = stencil.x.point[c];
-        if (outside(x, 0)) continue;
-        const std::int64_t share = share_of(units, across_x * stencil.x.weight[c]);
-        const auto part = static_cast<unsigned>(share);
-        const unsigned before = atomicAdd(&low[row + x], part);
-        atomicAdd(&high[row + x],
-                  static_cast<unsigned>(share >> 32) + (before + part < part ? 1u : 0u));
-      }
+  const ChargeMesh& mesh = a.mesh;
+  const int lane = static_cast<int>(threadIdx.x), own = lane / order, column = lane % order,
+            length = mesh.points[0], width = mesh.points[1],
+            begin = kRowsOfBlock<order> * static_cast<int>(blockIdx.x),
+            some = min(kRowsOfBlock<order>, mesh.rows() - begin), y = (begin + own) % width,
+            z = (begin + own) / width, beyond = max(y + order - width, 0);
+  for (int k = lane; k < some * length; k += 32) units[k] = 0;
+  // All numbers are 0 before a lane adds to one.
+  __syncwarp();
+  for (int part = 0; part < 2 * order; ++part) {
+    int first = 0, last = 0;
+    if (own < some) {
+      // Rows that follow this one along y, or, where these end, the first ones of the plane.
+      const unsigned* const start = a.start + a.cells + mesh.wrapped(z + part / 2, 2) * width;
+      first = static_cast<int>(start[part % 2 ? 0 : y]) - a.charges;
+      last = static_cast<int>(start[part % 2 ? beyond : y + order - beyond]) - a.charges;
     }
-  };
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  for (int r = static_cast<int>(threadIdx.x) / 32; r < rows.count(); r += kThreads / 32)
-    rows.places_of(a.law, reinterpret_cast<const int*>(a.start), r, [&](int first, int last) {
-      for (int n = lane; n < (last - first) * order; n += 32)
-        add(a.place[first + n / order], n % order);
-    });
-  __syncthreads();
-  for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads) {
-    const int x = origin[0] + k % kTileX, y = origin[1] + k / kTileX % kTileY,
-              z = origin[2] + k / (kTileX * kTileY);
-    if (x >= a.mesh.points[0] || y >= a.mesh.points[1] || z >= a.mesh.points[2]) continue;
-    const auto units = static_cast<std::int64_t>(Counter{high[k]} << 32 | low[k]);
-    reinterpret_cast<Real*>(
-        a.mesh
-            .charge)[(static_cast<std::int64_t>(z) * a.mesh.points[1] + y) * a.mesh.points[0] + x] =
-        charge_of<Real>(a.mesh, units);
+    const int most = __reduce_max_sync(kWholeWarp, last - first);
+    SpreadCharge next{};
+    Real next_x = 0, next_y = 0, next_z = 0;
+    // A charge is read while the one before it is added.
+    const auto read = [&](int k) {
+      if (k >= last) return;
+      next = a.spread[k];
+      const Real* const weight = a.weight + 3 * order * k;
+      next_x = weight[column];
+      next_y = weight[order + column];
+      next_z = weight[2 * order + part / 2];
+    };
+    read(first);
+    for (int k = 0; k < most; ++k) {
+      const SpreadCharge charge = next;
+      const Real of_x = next_x, of_lane = next_y, of_z = next_z;
+      read(first + k + 1);
+      const int behind = charge.y < y ? charge.y + width - y : charge.y - y;
+      // The lanes of the row have the weights along y.
+      const Real across_x = of_z * value_of_lane(of_lane, own * order + behind);
+      if (first + k < last)
+        units[own * length + mesh.wrapped(charge.x - column, 0)] +=
+            share_of(charge.units, across_x * of_x);
+      // Another lane may add to the same point next.
+      __syncwarp();
+    }
   }
+  Real* const charge =
+      reinterpret_cast<Real*>(mesh.charge) + static_cast<std::int64_t>(begin) * length;
+  for (int k = lane; k < some * length; k += 32) charge[k] = charge_of<Real>(mesh, units[k]);
 }
 
 // One thread per value.
@@ -230,6 +238,9 @@ __global__ void __launch_bounds__(kThreads)
 std::size_t line_memory(int length, int buffers) {
   return sizeof(Wave) * kLines * static_cast<std::size_t>(buffers * length);
 }
+std::size_t row_memory(int length, int rows) {
+  return sizeof(std::int64_t) * static_cast<std::size_t>(rows * length);
+}
 static_assert(sizeof(Wave) * kLines == sizeof(Complex<float>) * kLinesOf<float>);
 
 }  // namespace
@@ -263,6 +274,10 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
   allow(fft_kernel<Real>, std::max(points[1], points[2]), 2);
   allow(fields_kernel<Real>, points[1], 2);
   allow(solve_lines_kernel<Real>, points[2], 3);
+  for_constant<5, 2, 3, 4, 6, 7>(plan_.mesh.order, [&](auto order) {
+    allow_shared_memory(spread_kernel<P, order()>, row_memory(points[0], kRowsOfBlock<order()>),
+                        "shared memory for rows of the mesh of charges");
+  });
   for (int a = 0; a < 3; ++a) {
     line_[a] = on_device(plan_.line[a], stream);
     const std::vector<Wave>& of = plan_.twiddle[a];
@@ -290,14 +305,20 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   charge_ = on_device(plan_.charge, stream_);
   allocate_each(plan_.charge.size(), carrier_, own_, found_, place_);
   allocate_each(3 * plan_.charge.size(), pairs_);
+  if (!communicator_) allocate_each(static_cast<std::size_t>(blocks_for(count, 32)), charged_);
   if (plan_.has_tails) allocate_each(plan_.charge.size(), tail_);
   allocate_each(1, owned_);
-  allocate_each(static_cast<std::size_t>(plan_.cells()) + 1, filling_, start_);
+  // Bins are the cells and the rows of the mesh.
+  const int rows = plan_.mesh.order ? plan_.mesh.rows() : 0;
+  bins_ = plan_.cells() + rows;
+  allocate_each(static_cast<std::size_t>(bins_) + 1, filling_, start_);
+  allocate_each(rows ? plan_.charge.size() : 0, spread_);
+  allocate_each(3 * static_cast<std::size_t>(plan_.mesh.order) * plan_.charge.size(), weight_);
   filling_.clear(stream_);
   found_.clear(stream_);
   tail_.clear(stream_);
   sums_.clear(stream_);
-  exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1, stream_);
+  exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), bins_ + 1, stream_);
   allocate_each(sum_bytes_, sum_memory_);
   DeviceChargeArrays<P>& a = arrays_;
   a = {};
@@ -310,6 +331,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.charge = charge_.data();
   a.carrier = carrier_.data();
   a.own = own_.data();
+  a.charged = charged_.data();
   a.owned = owned_.data();
   a.found = found_.data();
   a.place = place_.data();
@@ -317,6 +339,8 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.law.tail = a.tail = tail_.data();
   a.filling = filling_.data();
   a.start = start_.data();
+  a.spread = spread_.data();
+  a.weight = weight_.data();
   a.sums = sums_.data();
   a.of_row = of_row_.data();
   a.of_plane = of_plane_.data();
@@ -379,45 +403,41 @@ void DeviceCharges<P>::launch(bool reading) {
   const int charges = arrays_.charges;
   fill();
   if (!arrays_.alone) launch_each(charges, stream_, &enter_kernel<P>, arrays_);
-  exclusive_sum(sum_memory_.data(), sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1,
-                stream_);
+  exclusive_sum(sum_memory_.data(), sum_bytes_, filling_.data(), start_.data(), bins_ + 1, stream_);
   if (arrays_.wanted) wanted_.clear(stream_);
-  launch_each(charges, stream_, &place_kernel<P>, arrays_);
-  const auto launch_pairs = [&](cudaStream_t stream) {
-    const auto launch_in = [&](auto real) {
-      using Real = decltype(real);
-      launch_each(charges * kLanesOfCharge, stream,
-                  reading ? &pair_kernel<P, Real, true> : &pair_kernel<P, Real, false>, arrays_);
-    };
-    if (arrays_.law.single_force)
-      launch_in(typename P::Real{});
-    else
-      launch_in(double{});
-  };
   for_constant<5, 2, 3, 4, 6, 7, 0>(plan_.mesh.order, [&](auto order) {
+    launch_each(charges, stream_, &place_kernel<P, order()>, arrays_);
     if constexpr (order() > 0) {
+      constexpr int rows = kRowsOfBlock<order()>;
       placed_.record(stream_);
       placed_.hold(beside_);
-      launch_pairs(beside_);
-      paired_.record(beside_);
-      const auto tiles = [&](int axis, int tile) {
-        return static_cast<unsigned>(blocks_for(plan_.mesh.points[axis], tile));
-      };
-      spread_kernel<P, order()>
-          <<<dim3(tiles(0, kTileX), tiles(1, kTileY), tiles(2, kTileZ)), kThreads, 0, stream_>>>(
-              arrays_);
+      spread_kernel<P, order()><<<blocks_for(plan_.mesh.rows(), rows), 32,
+                                  row_memory(plan_.mesh.points[0], rows), beside_>>>(arrays_);
       check_launch();
       solve(reading);
-      paired_.hold(stream_);
-    } else {
-      if (plan_.waves.count) {
-        wave_sum_.clear(stream_);
-        wave_kernel<P><<<static_cast<unsigned>(plan_.waves.count), kThreads, 0, stream_>>>(arrays_);
-        check_launch();
-      }
-      launch_pairs(stream_);
+      solved_.record(beside_);
+    } else if (plan_.waves.count) {
+      wave_sum_.clear(stream_);
+      wave_kernel<P><<<static_cast<unsigned>(plan_.waves.count), kThreads, 0, stream_>>>(arrays_);
+      check_launch();
     }
-    launch_each(charges * kLanesOfCharge, stream_, &force_kernel<P, order()>, arrays_);
+  });
+  const auto launch_pairs = [&](auto real) {
+    using Real = decltype(real);
+    launch_each(charges * kLanesOfCharge, stream_,
+                reading ? &pair_kernel<P, Real, true> : &pair_kernel<P, Real, false>, arrays_);
+  };
+  if (arrays_.law.single_force)
+    launch_pairs(typename P::Real{});
+  else
+    launch_pairs(double{});
+}
+
+template <Precision P>
+void DeviceCharges<P>::finish() {
+  if (plan_.mesh.order) solved_.hold(stream_);
+  for_constant<5, 2, 3, 4, 6, 7, 0>(plan_.mesh.order, [&](auto order) {
+    launch_each(arrays_.charges * kLanesOfCharge, stream_, &force_kernel<P, order()>, arrays_);
   });
 }
 
@@ -431,7 +451,7 @@ void DeviceCharges<P>::solve(bool reading) const {
                     static_cast<unsigned>(fields));
     const int length = mesh.points[axis], buffers = kept + (mesh.plan[axis].stages > 2 ? 2 : 1);
     kernel<<<grid, fft_threads(mesh.plan[axis], kLinesOf<Real>), line_memory(length, buffers),
-             stream_>>>(mesh, arrays_.step, more...);
+             beside_>>>(mesh, arrays_.step, more...);
     check_launch();
   };
   const auto along = [&](int axis, int fields) {
@@ -442,8 +462,8 @@ void DeviceCharges<P>::solve(bool reading) const {
   if (reading) {
     // The sums over waves have an order.
     along(2, 1);
-    launch_each(mesh.rows(), stream_, &solve_rows_kernel<Real>, mesh, arrays_.step, arrays_.of_row);
-    launch_each(mesh.points[2], stream_, &add_rows_kernel, mesh.points[1], mesh.points[2],
+    launch_each(mesh.rows(), beside_, &solve_rows_kernel<Real>, mesh, arrays_.step, arrays_.of_row);
+    launch_each(mesh.points[2], beside_, &add_rows_kernel, mesh.points[1], mesh.points[2],
                 arrays_.of_row, arrays_.of_plane);
     along(2, 2);
   } else {

@@ -26,6 +26,12 @@ struct alignas(4 * sizeof(Real)) PointField {
   Real along[4];  // the last one is unused
 };
 
+// What a charge has on the mesh: the last of its points along x and y, and its charge in units.
+struct alignas(16) SpreadCharge {
+  int x, y;
+  double units;
+};
+
 // What the kernels take; arrays are in the memory of the device.
 template <Precision P>
 struct DeviceChargeArrays {
@@ -40,10 +46,13 @@ struct DeviceChargeArrays {
   const TaggedCharge* charge;           // by number
   int* carrier;                         // by number: the particle, or -1 if another rank has it
   int *own, *owned;                     // numbers of this rank's charges in any order; how many
+  unsigned* charged;                    // a bit for each particle of the only rank, or null
   ChargedPlace *found, *place;          // by number, and in the order of cells
   unsigned long long* pairs;            // [charges][3], forces in units, in the order of cells
   PlaceTail* tail;                      // by number; null: none
-  unsigned *filling, *start;            // by cell
+  unsigned *filling, *start;            // by cell, and behind these by row of the mesh
+  SpreadCharge* spread;                 // in the order of rows
+  typename P::Real* weight;             // [charges][3][order], the same: of splines along each edge
   unsigned long long* sums;             // [15]: ChargeTotals, then the dipole moment
   WaveSums *of_row, *of_plane;          // of the mesh
   PointField<typename P::Real>* field;  // the same, [z][y][x]
@@ -63,11 +72,12 @@ class DeviceCharges {
   void take(int count, const Topology& topology);
   // After a sort: the particles of this rank. force: room for their forces.
   void follow(int count, const typename P::Velocity* velocity, Vector<typename P::Real>* force);
-  // Launches the forces of a step: first finds the places of own charges, then, when those of all
-  // ranks are there, the forces.
+  // Launches the forces of a step: first finds the places of own charges; then, when those of all
+  // ranks are there, the mesh in a stream of its own and pairs; then adds these up.
   void locate(const typename P::Position* position, const ChargeStep& step, int owned,
               bool reading);
   void launch(bool reading);
+  void finish();
   // Waits for the sums of the last launch that was reading.
   void set_sums(EnergyAndVirial& sums) const;
 
@@ -95,18 +105,23 @@ class DeviceCharges {
   DeviceBuffer<int> first_special_;
   DeviceBuffer<SpecialCharge> special_;
   DeviceBuffer<int> carrier_, own_, owned_;
+  DeviceBuffer<unsigned> charged_;
   DeviceBuffer<ChargedPlace> found_, place_;
   DeviceBuffer<unsigned long long> pairs_;
   DeviceBuffer<PlaceTail> tail_;
+  int bins_ = 0;
   DeviceBuffer<unsigned> filling_, start_;
+  DeviceBuffer<SpreadCharge> spread_;
+  DeviceBuffer<typename P::Real> weight_;
   DeviceBuffer<char> sum_memory_;
   std::size_t sum_bytes_ = 0;
   DeviceBuffer<unsigned long long> sums_;
   DeviceBuffer<WaveSums> of_row_, of_plane_;
   DeviceBuffer<PointField<typename P::Real>> field_;
   DeviceBuffer<std::uint8_t> wanted_;
-  const Stream beside_;  // pairs, while the mesh is computed
-  Event placed_, paired_;
+  // The mesh, whose short kernels come first, while pairs are computed.
+  const Stream beside_{Priority::highest};
+  Event placed_, solved_;
 };
 
 }  // namespace manymove::dpd
