@@ -224,7 +224,7 @@ class CudaEngine final : public DeviceEngine<P> {
     if (late) {
       s.late = charges_->arrays().charged;
     } else if (charges_) {
-      charges_->finish();
+      charges_->finish(reading);
       s.charged = charged_.data();
     }
     const unsigned blocks = static_cast<unsigned>(this->blocks());
@@ -243,7 +243,7 @@ class CudaEngine final : public DeviceEngine<P> {
       launch_kernel(kernel, blocks, kThreads, 0, stream_, early, s, AllParticles{});
       if constexpr (!has_scalars<P>)
         if (late) {
-          charges_->finish();
+          charges_->finish(reading);
           const DeviceChargeArrays<P>& a = charges_->arrays();
           s.charged = charged_.data();
           launch_each(a.charges, stream_, &late_kernel<P>, s, a.charges, a.carrier);

@@ -213,25 +213,40 @@ __device__ Vector<Real> field_of_lanes(const ChargeMesh& mesh, const PointField<
   return field;
 }
 
-// kLanesOfCharge threads per charge: the whole force.
+// Cells along each edge whose charges a block takes: they have many points in common.
+constexpr int kBrickX = 8, kBrickY = 2, kBrickZ = 4;
+static_assert(kBrickY * kBrickZ == kThreads / 32);
+
+// One warp per row of cells of a brick, kLanesOfCharge threads per charge: the whole force.
 template <Precision P, int order>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, sizeof(typename P::Real) == 4 && order <= 5 ? 4 : 2)
     force_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   if (a.step.is_stale()) return;
-  const int thread = index_of_thread(), k = thread / kLanesOfCharge, lane = thread % kLanesOfCharge;
-  const ChargedPlace p = a.place[min(k, a.charges - 1)];
-  const int carrier = k < a.charges ? a.carrier[p.number] : -1;
-  if (!__any_sync(kWholeWarp, carrier >= 0)) return;
-  Vector<double> field{0, 0, 0};
-  if constexpr (order > 0)
-    field = vector_of<double>(field_of_lanes<order>(a.mesh, a.field, p, lane));
-  if (lane > 0 || carrier < 0) return;
-  const auto of_pairs = [&](int axis) {
-    return static_cast<double>(static_cast<std::int64_t>(a.pairs[3 * k + axis])) * a.law.force_unit;
-  };
-  a.force[carrier] = vector_of<typename P::Real>(
-      Vector<double>{of_pairs(0), of_pairs(1), of_pairs(2)} +
-      force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p));
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kLanesOfCharge,
+            x = kBrickX * static_cast<int>(blockIdx.x),
+            y = kBrickY * static_cast<int>(blockIdx.y) + thread / 32 % kBrickY,
+            z = kBrickZ * static_cast<int>(blockIdx.z) + thread / 32 / kBrickY;
+  const auto& cells = a.law.cells;
+  if (y >= cells[1] || z >= cells[2]) return;
+  const unsigned* const start = a.start + (z * cells[1] + y) * cells[0];
+  const int last = static_cast<int>(start[min(x + kBrickX, cells[0])]);
+  for (int first = static_cast<int>(start[x]); first < last; first += 32 / kLanesOfCharge) {
+    const int k = first + thread % 32 / kLanesOfCharge;
+    const ChargedPlace p = a.place[min(k, last - 1)];
+    const int carrier = k < last ? a.carrier[p.number] : -1;
+    if (!__any_sync(kWholeWarp, carrier >= 0)) continue;
+    Vector<double> field{0, 0, 0};
+    if constexpr (order > 0)
+      field = vector_of<double>(field_of_lanes<order>(a.mesh, a.field, p, lane));
+    if (lane > 0 || carrier < 0) continue;
+    const auto of_pairs = [&](int axis) {
+      return static_cast<double>(static_cast<std::int64_t>(a.pairs[3 * k + axis])) *
+             a.law.force_unit;
+    };
+    a.force[carrier] = vector_of<typename P::Real>(
+        Vector<double>{of_pairs(0), of_pairs(1), of_pairs(2)} +
+        force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p));
+  }
 }
 
 // Shared memory of so many buffers of a block's lines, in either precision.
@@ -250,6 +265,7 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
                                 Communicator* communicator)
     : stream_(stream),
       communicator_(communicator),
+      head_(communicator ? cudaStream_t(stream) : cudaStream_t(mesh_)),
       plan_(settings),
       force_table_(on_device(plan_.force, stream)),
       energy_table_(on_device(plan_.energy, stream)),
@@ -385,8 +401,8 @@ template <Precision P>
 void DeviceCharges<P>::fill() {
   if (std::exchange(filled_, true)) return;
   const auto influences = static_cast<int>(influence_.size());
-  launch_each(influences, stream_, &influence_kernel, influences, arrays_.mesh);
-  launch_each(arrays_.waves.count, stream_, &fill_waves_kernel, arrays_.waves);
+  launch_each(influences, head_, &influence_kernel, influences, arrays_.mesh);
+  launch_each(arrays_.waves.count, head_, &fill_waves_kernel, arrays_.waves);
 }
 
 template <Precision P>
@@ -394,50 +410,60 @@ void DeviceCharges<P>::locate(const typename P::Position* position, const Charge
                               int owned, bool reading) {
   arrays_.position = position;
   arrays_.step = step;
-  if (reading || arrays_.law.slab_force != 0) sums_.clear(stream_);
-  launch_each(owned, stream_, &locate_kernel<P>, owned, arrays_);
+  begun_.record(stream_);
+  begun_.hold(head_);
+  if (reading || arrays_.law.slab_force != 0) sums_.clear(head_);
+  launch_each(owned, head_, &locate_kernel<P>, owned, arrays_);
 }
 
 template <Precision P>
 void DeviceCharges<P>::launch(bool reading) {
   const int charges = arrays_.charges;
   fill();
-  if (!arrays_.alone) launch_each(charges, stream_, &enter_kernel<P>, arrays_);
-  exclusive_sum(sum_memory_.data(), sum_bytes_, filling_.data(), start_.data(), bins_ + 1, stream_);
-  if (arrays_.wanted) wanted_.clear(stream_);
+  if (!arrays_.alone) launch_each(charges, head_, &enter_kernel<P>, arrays_);
+  exclusive_sum(sum_memory_.data(), sum_bytes_, filling_.data(), start_.data(), bins_ + 1, head_);
+  if (arrays_.wanted) wanted_.clear(head_);
   for_constant<5, 2, 3, 4, 6, 7, 0>(plan_.mesh.order, [&](auto order) {
-    launch_each(charges, stream_, &place_kernel<P, order()>, arrays_);
-    if constexpr (order() > 0) {
-      constexpr int rows = kRowsOfBlock<order()>;
-      placed_.record(stream_);
-      placed_.hold(beside_);
-      spread_kernel<P, order()><<<blocks_for(plan_.mesh.rows(), rows), 32,
-                                  row_memory(plan_.mesh.points[0], rows), beside_>>>(arrays_);
-      check_launch();
-      solve(reading);
-      solved_.record(beside_);
-    } else if (plan_.waves.count) {
-      wave_sum_.clear(stream_);
-      wave_kernel<P><<<static_cast<unsigned>(plan_.waves.count), kThreads, 0, stream_>>>(arrays_);
+    launch_each(charges, head_, &place_kernel<P, order()>, arrays_);
+    if (order() == 0 && plan_.waves.count) {
+      wave_sum_.clear(head_);
+      wave_kernel<P><<<static_cast<unsigned>(plan_.waves.count), kThreads, 0, head_>>>(arrays_);
       check_launch();
     }
+    placed_.record(head_);
+    if constexpr (order() > 0) {
+      constexpr int rows = kRowsOfBlock<order()>;
+      placed_.hold(mesh_);
+      spread_kernel<P, order()><<<blocks_for(plan_.mesh.rows(), rows), 32,
+                                  row_memory(plan_.mesh.points[0], rows), mesh_>>>(arrays_);
+      check_launch();
+      solve(reading);
+    }
+    solved_.record(mesh_);
   });
+}
+
+template <Precision P>
+void DeviceCharges<P>::finish(bool reading) {
+  placed_.hold(stream_);
   const auto launch_pairs = [&](auto real) {
     using Real = decltype(real);
-    launch_each(charges * kLanesOfCharge, stream_,
+    launch_each(arrays_.charges * kLanesOfCharge, stream_,
                 reading ? &pair_kernel<P, Real, true> : &pair_kernel<P, Real, false>, arrays_);
   };
   if (arrays_.law.single_force)
     launch_pairs(typename P::Real{});
   else
     launch_pairs(double{});
-}
-
-template <Precision P>
-void DeviceCharges<P>::finish() {
-  if (plan_.mesh.order) solved_.hold(stream_);
+  solved_.hold(stream_);
+  const auto bricks = [&](int axis, int cells) {
+    return static_cast<unsigned>(blocks_for(plan_.law.cells[axis], cells));
+  };
   for_constant<5, 2, 3, 4, 6, 7, 0>(plan_.mesh.order, [&](auto order) {
-    launch_each(arrays_.charges * kLanesOfCharge, stream_, &force_kernel<P, order()>, arrays_);
+    if (arrays_.charges == 0) return;
+    force_kernel<P, order()><<<dim3(bricks(0, kBrickX), bricks(1, kBrickY), bricks(2, kBrickZ)),
+                               kThreads, 0, stream_>>>(arrays_);
+    check_launch();
   });
 }
 
@@ -451,7 +477,7 @@ void DeviceCharges<P>::solve(bool reading) const {
                     static_cast<unsigned>(fields));
     const int length = mesh.points[axis], buffers = kept + (mesh.plan[axis].stages > 2 ? 2 : 1);
     kernel<<<grid, fft_threads(mesh.plan[axis], kLinesOf<Real>), line_memory(length, buffers),
-             beside_>>>(mesh, arrays_.step, more...);
+             mesh_>>>(mesh, arrays_.step, more...);
     check_launch();
   };
   const auto along = [&](int axis, int fields) {
@@ -462,8 +488,8 @@ void DeviceCharges<P>::solve(bool reading) const {
   if (reading) {
     // The sums over waves have an order.
     along(2, 1);
-    launch_each(mesh.rows(), beside_, &solve_rows_kernel<Real>, mesh, arrays_.step, arrays_.of_row);
-    launch_each(mesh.points[2], beside_, &add_rows_kernel, mesh.points[1], mesh.points[2],
+    launch_each(mesh.rows(), mesh_, &solve_rows_kernel<Real>, mesh, arrays_.step, arrays_.of_row);
+    launch_each(mesh.points[2], mesh_, &add_rows_kernel, mesh.points[1], mesh.points[2],
                 arrays_.of_row, arrays_.of_plane);
     along(2, 2);
   } else {

@@ -73,11 +73,12 @@ class DeviceCharges {
   // After a sort: the particles of this rank. force: room for their forces.
   void follow(int count, const typename P::Velocity* velocity, Vector<typename P::Real>* force);
   // Launches the forces of a step: first finds the places of own charges; then, when those of all
-  // ranks are there, the mesh in a stream of its own and pairs; then adds these up.
+  // ranks are there, the mesh; then pairs and the sum of both. What is launched in the engine's
+  // stream between the last two runs at the same time as the mesh.
   void locate(const typename P::Position* position, const ChargeStep& step, int owned,
               bool reading);
   void launch(bool reading);
-  void finish();
+  void finish(bool reading);
   // Waits for the sums of the last launch that was reading.
   void set_sums(EnergyAndVirial& sums) const;
 
@@ -89,6 +90,10 @@ class DeviceCharges {
 
   const EngineStream& stream_;
   Communicator* const communicator_;
+  // Of the mesh, whose short kernels come first; of the places, which is the same on one rank.
+  const Stream mesh_{Priority::highest};
+  const cudaStream_t head_;
+  Event begun_, placed_, solved_;
   ChargePlan plan_;
   DeviceChargeArrays<P> arrays_{};
   DeviceBuffer<Cubic<double>> force_table_, energy_table_, whole_force_, whole_energy_;
@@ -119,9 +124,6 @@ class DeviceCharges {
   DeviceBuffer<WaveSums> of_row_, of_plane_;
   DeviceBuffer<PointField<typename P::Real>> field_;
   DeviceBuffer<std::uint8_t> wanted_;
-  // The mesh, whose short kernels come first, while pairs are computed.
-  const Stream beside_{Priority::highest};
-  Event placed_, solved_;
 };
 
 }  // namespace manymove::dpd
