@@ -77,7 +77,7 @@ __global__ void place_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   };
   const int at = place_in(cell_of(a.law, p));
   a.place[at] = p;
-  for (int axis = 0; axis < 3; ++axis) a.pairs[3 * at + axis] = 0;
+  for (int axis = 0; axis < 3; ++axis) a.pairs[kOfCharge * at + axis] = 0;
   if constexpr (order > 0) {
     const MeshStencil<order, typename P::Real> stencil(a.mesh, p);
     const int in_row = place_in(a.cells + a.mesh.row_before(p)) - a.charges;
@@ -240,7 +240,7 @@ __global__ void __launch_bounds__(kThreads, sizeof(typename P::Real) == 4 && ord
       field = vector_of<double>(field_of_lanes<order>(a.mesh, a.field, p, lane));
     if (lane > 0 || carrier < 0) continue;
     const auto of_pairs = [&](int axis) {
-      return static_cast<double>(static_cast<std::int64_t>(a.pairs[3 * k + axis])) *
+      return static_cast<double>(static_cast<std::int64_t>(a.pairs[kOfCharge * k + axis])) *
              a.law.force_unit;
     };
     a.force[carrier] = vector_of<typename P::Real>(
@@ -320,7 +320,7 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   special_ = on_device(plan_.special, stream_);
   charge_ = on_device(plan_.charge, stream_);
   allocate_each(plan_.charge.size(), carrier_, own_, found_, place_);
-  allocate_each(3 * plan_.charge.size(), pairs_);
+  allocate_each(kOfCharge * plan_.charge.size(), pairs_);
   if (!communicator_) allocate_each(static_cast<std::size_t>(blocks_for(count, 32)), charged_);
   if (plan_.has_tails) allocate_each(plan_.charge.size(), tail_);
   allocate_each(1, owned_);

@@ -32,6 +32,8 @@ struct alignas(16) SpreadCharge {
   double units;
 };
 
+constexpr int kOfCharge = 4;  // numbers of pairs for each charge, which fill a sector of memory
+
 // What the kernels take; arrays are in the memory of the device.
 template <Precision P>
 struct DeviceChargeArrays {
@@ -43,12 +45,13 @@ struct DeviceChargeArrays {
   int charges, cells;  // numbers of them
   bool alone;          // without other ranks
   const typename P::Position* position;
-  const TaggedCharge* charge;           // by number
-  int* carrier;                         // by number: the particle, or -1 if another rank has it
-  int *own, *owned;                     // numbers of this rank's charges in any order; how many
-  unsigned* charged;                    // a bit for each particle of the only rank, or null
-  ChargedPlace *found, *place;          // by number, and in the order of cells
-  unsigned long long* pairs;            // [charges][3], forces in units, in the order of cells
+  const TaggedCharge* charge;   // by number
+  int* carrier;                 // by number: the particle, or -1 if another rank has it
+  int *own, *owned;             // numbers of this rank's charges in any order; how many
+  unsigned* charged;            // a bit for each particle of the only rank, or null
+  ChargedPlace *found, *place;  // by number, and in the order of cells
+  // [charges][kOfCharge]: forces in units, in the order of cells; the last number is unused.
+  unsigned long long* pairs;
   PlaceTail* tail;                      // by number; null: none
   unsigned *filling, *start;            // by cell, and behind these by row of the mesh
   SpreadCharge* spread;                 // in the order of rows
