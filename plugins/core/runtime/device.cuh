@@ -267,6 +267,16 @@ class DeviceArrays {
     };
     (one(array), ...);
   }
+  // Makes a copy of an array of the host, which is not needed after the call.
+  template <class T>
+  void load(const std::vector<T>& host, auto*& array, cudaStream_t stream) {
+    T* values = nullptr;
+    make(host.size(), values);
+    array = values;
+    if (host.empty()) return;
+    copy_in(values, host.data(), host.size() * sizeof(T), stream);
+    check(cudaStreamSynchronize(stream), "upload");
+  }
 
  private:
   std::vector<DeviceBuffer<char>> arrays_;

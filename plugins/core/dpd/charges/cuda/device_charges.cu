@@ -253,8 +253,13 @@ __global__ void __launch_bounds__(kThreads, sizeof(typename P::Real) == 4 && ord
 std::size_t line_memory(int length, int buffers) {
   return sizeof(Wave) * kLines * static_cast<std::size_t>(buffers * length);
 }
-std::size_t row_memory(int length, int rows) {
-  return sizeof(std::int64_t) * static_cast<std::size_t>(rows * length);
+template <int order>
+std::size_t row_memory(int length) {
+  return sizeof(std::int64_t) * static_cast<std::size_t>(kRowsOfBlock<order> * length);
+}
+void clear(auto* array, int count, cudaStream_t stream, int byte = 0) {
+  check(cudaMemsetAsync(array, byte, static_cast<std::size_t>(count) * sizeof *array, stream),
+        "clear");
 }
 static_assert(sizeof(Wave) * kLines == sizeof(Complex<float>) * kLinesOf<float>);
 
@@ -266,125 +271,105 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
     : stream_(stream),
       communicator_(communicator),
       head_(communicator ? cudaStream_t(stream) : cudaStream_t(mesh_)),
-      plan_(settings),
-      force_table_(on_device(plan_.force, stream)),
-      energy_table_(on_device(plan_.energy, stream)),
-      whole_force_(on_device(plan_.whole_force, stream)),
-      whole_energy_(on_device(plan_.whole_energy, stream)),
-      single_force_(on_device(plan_.single_force, stream)),
-      wave_(on_device(plan_.wave, stream)),
-      wave_sum_(2 * plan_.wave.size()),
-      sums_(kDipole + 1) {
-  if (!plan_.mesh.order) return;
-  const auto allow = [](auto kernel, int points, int buffers) {
-    const std::size_t bytes = line_memory(points, buffers), most = most_shared_memory();
+      plan_(settings) {
+  ChargeLaw& law = plan_.law;
+  ChargeMesh& mesh = plan_.mesh;
+  DeviceArrays& memory = of_settings_;
+  memory.load(plan_.force, law.force, stream);
+  memory.load(plan_.energy, law.energy, stream);
+  memory.load(plan_.whole_force, law.whole_force, stream);
+  memory.load(plan_.whole_energy, law.whole_energy, stream);
+  memory.load(plan_.single_force, law.single_force, stream);
+  memory.load(plan_.wave, plan_.waves.wave, stream);
+  memory.make(2 * plan_.wave.size(), plan_.waves.sum);
+  memory.make(kDipole + 1, arrays_.sums);
+  if (!mesh.order) return;
+  const auto allow = [](auto kernel, int points, std::size_t bytes) {
+    const std::size_t most = most_shared_memory();
     if (bytes > most)
       refuse("the mesh of charges has ", points, " points along an edge, whose lines need ", bytes,
              " bytes of the GPU's shared memory, which has ", most);
     allow_shared_memory(kernel, bytes, "shared memory for lines of the mesh of charges");
   };
+  const auto allow_lines = [&](auto kernel, int points, int buffers) {
+    allow(kernel, points, line_memory(points, buffers));
+  };
   using Real = typename P::Real;
-  const auto& points = plan_.mesh.points;
-  allow(charges_to_waves_kernel<Real>, points[0], 3);
-  allow(waves_to_fields_kernel<Real>, points[0], 4);
-  allow(fft_kernel<Real>, std::max(points[1], points[2]), 2);
-  allow(fields_kernel<Real>, points[1], 2);
-  allow(solve_lines_kernel<Real>, points[2], 3);
-  for_constant<5, 2, 3, 4, 6, 7>(plan_.mesh.order, [&](auto order) {
-    allow_shared_memory(spread_kernel<P, order()>, row_memory(points[0], kRowsOfBlock<order()>),
-                        "shared memory for rows of the mesh of charges");
+  const auto& points = mesh.points;
+  allow_lines(charges_to_waves_kernel<Real>, points[0], 3);
+  allow_lines(waves_to_fields_kernel<Real>, points[0], 4);
+  allow_lines(fft_kernel<Real>, std::max(points[1], points[2]), 2);
+  allow_lines(fields_kernel<Real>, points[1], 2);
+  allow_lines(solve_lines_kernel<Real>, points[2], 3);
+  for_constant<5, 2, 3, 4, 6, 7>(mesh.order, [&](auto order) {
+    allow(spread_kernel<P, order()>, points[0], row_memory<order()>(points[0]));
   });
+  const auto size = static_cast<std::size_t>(mesh.size()),
+             rows = static_cast<std::size_t>(mesh.rows()),
+             planes = static_cast<std::size_t>(points[2]),
+             waves = static_cast<std::size_t>(mesh.pitch()) * rows;
   for (int a = 0; a < 3; ++a) {
-    line_[a] = on_device(plan_.line[a], stream);
-    const std::vector<Wave>& of = plan_.twiddle[a];
+    memory.load(plan_.line[a], mesh.line[a], stream);
     std::vector<Complex<Real>> twiddle;
-    for (const Wave& w : of) twiddle.push_back({static_cast<Real>(w.re), static_cast<Real>(w.im)});
-    twiddle_[a] = on_device(twiddle, stream);
+    for (const Wave& w : plan_.twiddle[a])
+      twiddle.push_back({static_cast<Real>(w.re), static_cast<Real>(w.im)});
+    const Complex<Real>* on_device = nullptr;
+    memory.load(twiddle, on_device, stream);
+    mesh.twiddle[a] = reinterpret_cast<const Wave*>(on_device);
+    memory.make(waves * sizeof(Real) / sizeof(double), mesh.waves[a]);
   }
-  allocate_each(static_cast<std::size_t>(plan_.mesh.half()) *
-                    static_cast<std::size_t>(plan_.mesh.influences(1) * plan_.mesh.influences(2)),
-                influence_);
-  allocate_each(static_cast<std::size_t>(plan_.mesh.size()), mesh_charge_, field_);
-  const auto waves = static_cast<std::size_t>(plan_.mesh.pitch() * plan_.mesh.rows());
-  allocate_each(waves * sizeof(Real) / sizeof(double), waves_[0], waves_[1], waves_[2]);
-  const auto planes = static_cast<std::size_t>(plan_.mesh.points[2]);
-  if (communicator_ || settings.charges.slab != 1) wanted_ = DeviceBuffer<std::uint8_t>(planes);
-  of_plane_ = DeviceBuffer<WaveSums>(planes);
-  of_row_ = DeviceBuffer<WaveSums>(planes * static_cast<std::size_t>(plan_.mesh.points[1]));
+  memory.make(static_cast<std::size_t>(influences()), mesh.influence);
+  Real* charge = nullptr;
+  memory.make(size, charge, arrays_.field);
+  mesh.charge = reinterpret_cast<std::int64_t*>(charge);
+  memory.make(communicator_ || settings.charges.slab != 1 ? planes : 0, arrays_.wanted);
+  memory.make(planes, arrays_.of_plane);
+  memory.make(rows, arrays_.of_row);
 }
 
 template <Precision P>
 void DeviceCharges<P>::take(int count, const Topology& topology) {
   plan_.take(count, topology, communicator_);
-  first_special_ = on_device(plan_.first_special, stream_);
-  special_ = on_device(plan_.special, stream_);
-  charge_ = on_device(plan_.charge, stream_);
-  allocate_each(plan_.charge.size(), carrier_, own_, found_, place_);
-  allocate_each(kOfCharge * plan_.charge.size(), pairs_);
-  if (!communicator_) allocate_each(static_cast<std::size_t>(blocks_for(count, 32)), charged_);
-  if (plan_.has_tails) allocate_each(plan_.charge.size(), tail_);
-  allocate_each(1, owned_);
-  // Bins are the cells and the rows of the mesh.
-  const int rows = plan_.mesh.order ? plan_.mesh.rows() : 0;
-  bins_ = plan_.cells() + rows;
-  allocate_each(static_cast<std::size_t>(bins_) + 1, filling_, start_);
-  allocate_each(rows ? plan_.charge.size() : 0, spread_);
-  allocate_each(3 * static_cast<std::size_t>(plan_.mesh.order) * plan_.charge.size(), weight_);
-  filling_.clear(stream_);
-  found_.clear(stream_);
-  tail_.clear(stream_);
-  sums_.clear(stream_);
-  exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), bins_ + 1, stream_);
-  allocate_each(sum_bytes_, sum_memory_);
+  const std::size_t charges = plan_.charge.size();
   DeviceChargeArrays<P>& a = arrays_;
-  a = {};
   a.law = plan_.law;
   a.mesh = plan_.mesh;
   a.waves = plan_.waves;
-  a.charges = static_cast<int>(plan_.charge.size());
+  a.special = {};
+  a.charges = static_cast<int>(charges);
   a.cells = plan_.cells();
   a.alone = !communicator_;
-  a.charge = charge_.data();
-  a.carrier = carrier_.data();
-  a.own = own_.data();
-  a.charged = charged_.data();
-  a.owned = owned_.data();
-  a.found = found_.data();
-  a.place = place_.data();
-  a.pairs = pairs_.data();
-  a.law.tail = a.tail = tail_.data();
-  a.filling = filling_.data();
-  a.start = start_.data();
-  a.spread = spread_.data();
-  a.weight = weight_.data();
-  a.sums = sums_.data();
-  a.of_row = of_row_.data();
-  a.of_plane = of_plane_.data();
-  a.field = field_.data();
-  a.wanted = wanted_.data();
-  a.law.force = force_table_.data();
-  a.law.energy = energy_table_.data();
-  a.law.single_force = single_force_.data();
-  a.law.whole_force = whole_force_.data();
-  a.law.whole_energy = whole_energy_.data();
-  a.waves.wave = wave_.data();
-  a.waves.sum = wave_sum_.data();
-  if (!plan_.special.empty()) a.special = {first_special_.data(), special_.data(), found_.data()};
-  a.mesh.influence = influence_.data();
-  a.mesh.charge = reinterpret_cast<std::int64_t*>(mesh_charge_.data());
-  for (int axis = 0; axis < 3; ++axis) {
-    a.mesh.line[axis] = line_[axis].data();
-    a.mesh.waves[axis] = waves_[axis].data();
-    a.mesh.twiddle[axis] = reinterpret_cast<const Wave*>(twiddle_[axis].data());
-  }
+  bins_ = a.cells + (a.mesh.order ? a.mesh.rows() : 0);
+  of_charges_ = {};
+  DeviceArrays& memory = of_charges_;
+  memory.load(plan_.charge, a.charge, stream_);
+  memory.make(charges, a.carrier, a.own, a.found, a.place);
+  memory.make(kOfCharge * charges, a.pairs);
+  memory.make(a.alone ? static_cast<std::size_t>(blocks_for(count, 32)) : 0, a.charged);
+  memory.make(plan_.has_tails ? charges : 0, a.tail);
+  memory.make(1, a.owned);
+  memory.make(static_cast<std::size_t>(bins_) + 1, a.filling, a.start);
+  memory.make(a.mesh.order ? charges : 0, a.spread);
+  memory.make(3 * static_cast<std::size_t>(a.mesh.order) * charges, a.weight);
+  clear(a.filling, bins_ + 1, stream_);
+  clear(a.found, a.charges, stream_);
+  clear(a.tail, plan_.has_tails ? a.charges : 0, stream_);
+  clear(a.sums, kDipole + 1, stream_);
+  exclusive_sum(nullptr, sum_bytes_, a.filling, a.start, bins_ + 1, stream_);
+  memory.make(sum_bytes_, sum_memory_);
+  a.law.tail = a.tail;
+  if (plan_.special.empty()) return;
+  memory.load(plan_.first_special, a.special.first, stream_);
+  memory.load(plan_.special, a.special.neighbor, stream_);
+  a.special.place = a.found;
 }
 
 template <Precision P>
 void DeviceCharges<P>::follow(int count, const typename P::Velocity* velocity,
                               Vector<typename P::Real>* force) {
   arrays_.force = force;
-  owned_.clear(stream_);
-  carrier_.clear(stream_, 0xff);
+  clear(arrays_.owned, 1, stream_);
+  clear(arrays_.carrier, arrays_.charges, stream_, 0xff);
   launch_each(count, stream_, &follow_kernel<P>, count, velocity, arrays_);
 }
 
@@ -400,8 +385,8 @@ void DeviceCharges<P>::set_tilt(double tilt) {
 template <Precision P>
 void DeviceCharges<P>::fill() {
   if (std::exchange(filled_, true)) return;
-  const auto influences = static_cast<int>(influence_.size());
-  launch_each(influences, head_, &influence_kernel, influences, arrays_.mesh);
+  if (arrays_.mesh.order)
+    launch_each(influences(), head_, &influence_kernel, influences(), arrays_.mesh);
   launch_each(arrays_.waves.count, head_, &fill_waves_kernel, arrays_.waves);
 }
 
@@ -412,7 +397,7 @@ void DeviceCharges<P>::locate(const typename P::Position* position, const Charge
   arrays_.step = step;
   begun_.record(stream_);
   begun_.hold(head_);
-  if (reading || arrays_.law.slab_force != 0) sums_.clear(head_);
+  if (reading || arrays_.law.slab_force != 0) clear(arrays_.sums, kDipole + 1, head_);
   launch_each(owned, head_, &locate_kernel<P>, owned, arrays_);
 }
 
@@ -421,21 +406,20 @@ void DeviceCharges<P>::launch(bool reading) {
   const int charges = arrays_.charges;
   fill();
   if (!arrays_.alone) launch_each(charges, head_, &enter_kernel<P>, arrays_);
-  exclusive_sum(sum_memory_.data(), sum_bytes_, filling_.data(), start_.data(), bins_ + 1, head_);
-  if (arrays_.wanted) wanted_.clear(head_);
+  exclusive_sum(sum_memory_, sum_bytes_, arrays_.filling, arrays_.start, bins_ + 1, head_);
+  if (arrays_.wanted) clear(arrays_.wanted, arrays_.mesh.points[2], head_);
   for_constant<5, 2, 3, 4, 6, 7, 0>(plan_.mesh.order, [&](auto order) {
     launch_each(charges, head_, &place_kernel<P, order()>, arrays_);
     if (order() == 0 && plan_.waves.count) {
-      wave_sum_.clear(head_);
+      clear(arrays_.waves.sum, 2 * arrays_.waves.count, head_);
       wave_kernel<P><<<static_cast<unsigned>(plan_.waves.count), kThreads, 0, head_>>>(arrays_);
       check_launch();
     }
     placed_.record(head_);
     if constexpr (order() > 0) {
-      constexpr int rows = kRowsOfBlock<order()>;
       placed_.hold(mesh_);
-      spread_kernel<P, order()><<<blocks_for(plan_.mesh.rows(), rows), 32,
-                                  row_memory(plan_.mesh.points[0], rows), mesh_>>>(arrays_);
+      spread_kernel<P, order()><<<blocks_for(plan_.mesh.rows(), kRowsOfBlock<order()>), 32,
+                                  row_memory<order()>(plan_.mesh.points[0]), mesh_>>>(arrays_);
       check_launch();
       solve(reading);
     }
@@ -503,19 +487,19 @@ void DeviceCharges<P>::solve(bool reading) const {
 template <Precision P>
 void DeviceCharges<P>::set_sums(EnergyAndVirial& sums) const {
   std::int64_t integers[kDipole + 1];
-  stream_.fetch(sums_.data(), reinterpret_cast<unsigned long long*>(integers), kDipole + 1);
+  stream_.fetch(arrays_.sums, reinterpret_cast<unsigned long long*>(integers), kDipole + 1);
   ChargeTotals of_pairs;
   std::copy_n(integers, 7, of_pairs.high);
   std::copy_n(integers + 7, 7, of_pairs.low);
   sums.charges = plan_.of_pairs(of_pairs);
   WaveSums waves;
   if (plan_.mesh.order) {
-    std::vector<WaveSums> of_plane(of_plane_.size());
-    stream_.fetch(of_plane_.data(), of_plane.data(), of_plane.size());
+    std::vector<WaveSums> of_plane(static_cast<std::size_t>(plan_.mesh.points[2]));
+    stream_.fetch(arrays_.of_plane, of_plane.data(), of_plane.size());
     for (const WaveSums& part : of_plane) waves.add(part);
   } else if (plan_.waves.count) {
-    std::vector<std::int64_t> of_waves(wave_sum_.size());
-    stream_.fetch(wave_sum_.data(), of_waves.data(), of_waves.size());
+    std::vector<std::int64_t> of_waves(2 * plan_.wave.size());
+    stream_.fetch(arrays_.waves.sum, of_waves.data(), of_waves.size());
     waves = plan_.add_waves(of_waves.data());
   }
   sums.mesh = plan_.of_waves(waves, integers[kDipole]);

@@ -88,6 +88,9 @@ class DeviceCharges {
   const DeviceChargeArrays<P>& arrays() const { return arrays_; }
 
  private:
+  int influences() const {
+    return plan_.mesh.half() * plan_.mesh.influences(1) * plan_.mesh.influences(2);
+  }
   void fill();
   void solve(bool reading) const;
 
@@ -99,34 +102,11 @@ class DeviceCharges {
   Event begun_, placed_, solved_;
   ChargePlan plan_;
   DeviceChargeArrays<P> arrays_{};
-  DeviceBuffer<Cubic<double>> force_table_, energy_table_, whole_force_, whole_energy_;
-  DeviceBuffer<Cubic<float>> single_force_;
-  bool filled_ = false;  // whether influence function or waves are
-  DeviceBuffer<InfluenceLine> line_[3];
-  DeviceBuffer<double> influence_;
-  DeviceBuffer<TaggedCharge> charge_;
-  DeviceBuffer<Complex<typename P::Real>> twiddle_[3];
-  DeviceBuffer<Wave> waves_[3];
-  DeviceBuffer<ChargeWave> wave_;
-  DeviceBuffer<std::int64_t> wave_sum_;
-  DeviceBuffer<typename P::Real> mesh_charge_;
-  DeviceBuffer<int> first_special_;
-  DeviceBuffer<SpecialCharge> special_;
-  DeviceBuffer<int> carrier_, own_, owned_;
-  DeviceBuffer<unsigned> charged_;
-  DeviceBuffer<ChargedPlace> found_, place_;
-  DeviceBuffer<unsigned long long> pairs_;
-  DeviceBuffer<PlaceTail> tail_;
-  int bins_ = 0;
-  DeviceBuffer<unsigned> filling_, start_;
-  DeviceBuffer<SpreadCharge> spread_;
-  DeviceBuffer<typename P::Real> weight_;
-  DeviceBuffer<char> sum_memory_;
+  DeviceArrays of_settings_, of_charges_;  // the memory of these
+  bool filled_ = false;                    // whether influence function or waves are
+  int bins_ = 0;                           // cells and rows of the mesh
+  char* sum_memory_ = nullptr;
   std::size_t sum_bytes_ = 0;
-  DeviceBuffer<unsigned long long> sums_;
-  DeviceBuffer<WaveSums> of_row_, of_plane_;
-  DeviceBuffer<PointField<typename P::Real>> field_;
-  DeviceBuffer<std::uint8_t> wanted_;
 };
 
 }  // namespace manymove::dpd
