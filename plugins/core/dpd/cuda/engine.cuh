@@ -221,12 +221,14 @@ class CudaEngine final : public DeviceEngine<P> {
     // Particles without charges move on while the mesh is computed.
     const bool late = charges_ && plain_ && !reading && change < 0 && !has_scalars<P> &&
                       !bodies_.any() && extra_of(settings_) == Extra::none;
-    if (late) {
-      s.late = charges_->arrays().charged;
-    } else if (charges_) {
+    const auto finish_charges = [&] {
       charges_->finish(reading);
       s.charged = charged_.data();
-    }
+    };
+    if (late)
+      s.late = charges_->arrays().charged;
+    else if (charges_)
+      finish_charges();
     const unsigned blocks = static_cast<unsigned>(this->blocks());
     if constexpr (!has_scalars<P>)
       if (settings_.pairs.has_densities()) {
@@ -243,9 +245,8 @@ class CudaEngine final : public DeviceEngine<P> {
       launch_kernel(kernel, blocks, kThreads, 0, stream_, early, s, AllParticles{});
       if constexpr (!has_scalars<P>)
         if (late) {
-          charges_->finish(reading);
+          finish_charges();
           const DeviceChargeArrays<P>& a = charges_->arrays();
-          s.charged = charged_.data();
           launch_each(a.charges, stream_, &late_kernel<P>, s, a.charges, a.carrier);
         }
       return;

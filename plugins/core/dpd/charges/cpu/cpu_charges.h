@@ -76,7 +76,7 @@ class CpuCharges {
     std::mutex lock;
     for_each_range(pool_, static_cast<int>(place_.size()), [&](int first, int last) {
       ChargeTotals part;
-      kernels_.forces(arguments_, first, last, sums ? &part : nullptr);
+      of_mesh_.forces(arguments_, first, last, sums ? &part : nullptr);
       const std::lock_guard<std::mutex> guard(lock);
       for (int k = 0; k < 7; ++k) {
         of_pairs.high[k] += part.high[k];
@@ -176,7 +176,7 @@ class CpuCharges {
                      [&](int k) { fill_influence(mesh, k); });
     std::fill(mesh_charge_.begin(), mesh_charge_.end(), 0);
     for_each_range(pool_, static_cast<int>(place_.size()),
-                   [&](int first, int last) { kernels_.spread(arguments_, first, last); });
+                   [&](int first, int last) { of_mesh_.spread(arguments_, first, last); });
     const int planes = mesh.points[2];
     for_groups(mesh.pairs_of_rows(), [&](int group, double* memory) {
       of_mesh_.charges_to_waves(arguments_, group, memory);

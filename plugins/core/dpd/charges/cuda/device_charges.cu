@@ -18,23 +18,14 @@ template <Precision P>
 __global__ void follow_kernel(int count, const typename P::Velocity* velocity,
                               const __grid_constant__ DeviceChargeArrays<P> a) {
   const int i = index_of_thread();
-  int number = 0;
-  bool charged = false;
+  int number = -1;
   if (i < count) {
     a.force[i] = {0, 0, 0};
-    const std::uint32_t tag = velocity[i].tag;
-    for (int end = a.charges; number < end;) {
-      const int middle = number + (end - number) / 2;
-      if (a.charge[middle].tag < tag)
-        number = middle + 1;
-      else
-        end = middle;
-    }
-    charged = number < a.charges && a.charge[number].tag == tag;
+    number = number_of(a.charge, a.charges, velocity[i].tag);
   }
-  const unsigned some = __ballot_sync(kWholeWarp, charged);
-  if (a.charged && i % 32 == 0 && i < count) a.charged[i / 32] = some;
-  if (!charged) return;
+  const unsigned charged = __ballot_sync(kWholeWarp, number >= 0);
+  if (a.charged && i % 32 == 0 && i < count) a.charged[i / 32] = charged;
+  if (number < 0) return;
   a.carrier[number] = i;
   a.own[atomicAdd(a.owned, 1)] = number;
 }
