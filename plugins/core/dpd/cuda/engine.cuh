@@ -92,10 +92,7 @@ class CudaEngine final : public DeviceEngine<P> {
     allocate(n);
     bodies_.take(n, topology, frame_, stream_);
     if (p_.count == 0) return;
-    if (charges_) {
-      charges_->take(p_.count, topology);
-      allocate_each(n, charged_);
-    }
+    if (charges_) charges_->take(p_.count, topology);
     p_.now = 0;
     const unsigned bad = enter_particles<P>(arrays, topology, frame_, p_, resting(), stream_);
     if (bad != kNoneBad) {
@@ -221,14 +218,10 @@ class CudaEngine final : public DeviceEngine<P> {
     // Particles without charges move on while the mesh is computed.
     const bool late = charges_ && plain_ && !reading && change < 0 && !has_scalars<P> &&
                       !bodies_.any() && extra_of(settings_) == Extra::none;
-    const auto finish_charges = [&] {
-      charges_->finish(reading);
-      s.charged = charged_.data();
-    };
     if (late)
       s.late = charges_->arrays().charged;
     else if (charges_)
-      finish_charges();
+      s.charged = charges_->finish(reading);
     const unsigned blocks = static_cast<unsigned>(this->blocks());
     if constexpr (!has_scalars<P>)
       if (settings_.pairs.has_densities()) {
@@ -243,13 +236,10 @@ class CudaEngine final : public DeviceEngine<P> {
       const auto kernel =
           step_kernel_of<P, AllParticles>(extra_of(settings_), plain_, reading, p_.lanes);
       launch_kernel(kernel, blocks, kThreads, 0, stream_, early, s, AllParticles{});
-      if constexpr (!has_scalars<P>)
-        if (late) {
-          finish_charges();
-          const DeviceChargeArrays<P>& a = charges_->arrays();
-          launch_each(a.charges, stream_, &late_kernel<P>, s, a.charges, a.carrier);
-        }
-      return;
+      if (!late) return;
+      s.charged = charges_->finish(reading);
+      const DeviceChargeArrays<P>& a = charges_->arrays();
+      return launch_each(a.charges, stream_, &late_kernel<P>, s, a.charges, a.carrier);
     }
     const auto k = static_cast<std::size_t>(change);
     const VelocityChange& made = settings_.velocity_changes[k];
@@ -489,7 +479,7 @@ class CudaEngine final : public DeviceEngine<P> {
     kernel<<<list_grid(), kThreads, 0, stream_>>>(arguments, p_.present().velocity.data());
     check_launch();
     links_.follow(p_.count, p_.slot.data(), stream_);
-    if (charges_) charges_->follow(p_.count, p_.present().velocity.data(), charged_.data());
+    if (charges_) charges_->follow(p_.count, p_.present().velocity.data());
     ++counters_.builds;
   }
 
@@ -508,8 +498,7 @@ class CudaEngine final : public DeviceEngine<P> {
   CellSorter<P> sorter_;
   SortedLinks links_;
   std::optional<DeviceCharges<P>> charges_;
-  DeviceBuffer<Vector<typename P::Real>> charged_;  // forces by charges
-  OnDevice::BetweenCalls between_calls_{*this};     // the last member
+  OnDevice::BetweenCalls between_calls_{*this};  // the last member
 };
 
 }  // namespace manymove::dpd

@@ -40,19 +40,17 @@ class StepConstants {
       table.unit = static_cast<Real>(unit);
       table.forces = laws.forces;
       table.terms = terms_;
-      const auto load = [&](const auto& of_host, auto*& of_device) {
-        table.memory.load(of_host, of_device, stream);
-      };
-      load(laws.pairs, table.forces.laws);
-      load(laws.across, table.forces.laws_across);
-      load(laws.potentials, table.forces.potentials);
-      load(laws.nodes, table.forces.nodes);
-      if constexpr (has_scalars<P>) load(laws.scalars, table.forces.scalars.laws);
-      load(laws.harmonic, table.harmonic);
-      load(laws.bonds, table.terms.bonds);
-      load(laws.angles, table.terms.angles);
-      load(laws.impropers, table.terms.impropers);
-      load(laws.dihedrals, table.terms.dihedrals);
+      table.memory.load(laws.pairs, table.forces.laws, stream);
+      table.memory.load(laws.across, table.forces.laws_across, stream);
+      table.memory.load(laws.potentials, table.forces.potentials, stream);
+      table.memory.load(laws.nodes, table.forces.nodes, stream);
+      if constexpr (has_scalars<P>)
+        table.memory.load(laws.scalars, table.forces.scalars.laws, stream);
+      table.memory.load(laws.harmonic, table.harmonic, stream);
+      table.memory.load(laws.bonds, table.terms.bonds, stream);
+      table.memory.load(laws.angles, table.terms.angles, stream);
+      table.memory.load(laws.impropers, table.terms.impropers, stream);
+      table.memory.load(laws.dihedrals, table.terms.dihedrals, stream);
       table.terms.nodes = table.forces.nodes;
     }
   }

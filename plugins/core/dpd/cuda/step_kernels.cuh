@@ -83,9 +83,8 @@ __device__ __forceinline__ Vector<typename P::Real> force_of(const BlockForces& 
 template <Precision P>
 __device__ Vector<typename P::Real> with_charges(const Step<P>& s, int i,
                                                  const Vector<typename P::Real>& force) {
-  const Vector<typename P::Real> of_charges = s.charged[i];
-  return {add_rn(force.x, of_charges.x), add_rn(force.y, of_charges.y),
-          add_rn(force.z, of_charges.z)};
+  const auto [x, y, z] = s.charged[i];
+  return {add_rn(force.x, x), add_rn(force.y, y), add_rn(force.z, z)};
 }
 
 // Adds the forces of bonds, angles and charges to those of pairs, in `bonded`.
@@ -129,11 +128,6 @@ __device__ typename V::Precision::Velocity finish_step(const Step<typename V::Pr
   }
   return v;
 }
-
-// Plain particles without charges can move on while the mesh of charges is computed.
-template <class V, ParticleRange Who>
-constexpr bool kMayBeLate =
-    V::plain && !V::reading && V::extra == Extra::none && !Who::with_moments;
 
 // One thread per charge: its particle moves on, too.
 template <Precision P>
@@ -239,8 +233,9 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
     if constexpr (reading) s.force[own.i] = bonded.force;
     if constexpr (has_scalars<P>)
       step_scalars<reading>(s.motion, own.r, own.v, sum.flux, s.flux[own.i]);
-    bool late = false;
-    if constexpr (kMayBeLate<V, Who>) late = s.late && s.late[own.i / 32] >> own.i % 32 & 1u;
+    // Plain particles without charges can move on while the mesh of charges is computed.
+    const bool late = plain && !reading && extra == Extra::none && s.late &&
+                      (s.late[own.i / 32] >> own.i % 32 & 1u);
     if (late)
       s.force[own.i] = bonded.force;
     else

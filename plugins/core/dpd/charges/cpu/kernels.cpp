@@ -21,7 +21,7 @@ ChargeSums sums_of(const ChargeArguments& a, const Cubic<Real>* table, const Cha
       add_pair<reading>(a.law, table, a.law.energy, 1, p, a.place[near[n]], sums);
     count = 0;
   };
-  const CellRows rows = cells_around(a.law, p);
+  const CellRows rows(a.law, p);
   for (int r = 0; r < rows.count(); ++r)
     rows.places_of(a.law, a.start, r, [&](int first, int last) {
       for (int k = first; k < last; ++k) {

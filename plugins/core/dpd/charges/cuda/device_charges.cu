@@ -263,23 +263,20 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
       communicator_(communicator),
       head_(communicator ? cudaStream_t(stream) : cudaStream_t(mesh_)),
       plan_(settings) {
-  ChargeLaw& law = plan_.law;
   ChargeMesh& mesh = plan_.mesh;
-  DeviceArrays& memory = of_settings_;
-  memory.load(plan_.force, law.force, stream);
-  memory.load(plan_.energy, law.energy, stream);
-  memory.load(plan_.whole_force, law.whole_force, stream);
-  memory.load(plan_.whole_energy, law.whole_energy, stream);
-  memory.load(plan_.single_force, law.single_force, stream);
-  memory.load(plan_.wave, plan_.waves.wave, stream);
-  memory.make(2 * plan_.wave.size(), plan_.waves.sum);
-  memory.make(kDipole + 1, arrays_.sums);
+  of_settings_.load(plan_.force, plan_.law.force, stream);
+  of_settings_.load(plan_.energy, plan_.law.energy, stream);
+  of_settings_.load(plan_.whole_force, plan_.law.whole_force, stream);
+  of_settings_.load(plan_.whole_energy, plan_.law.whole_energy, stream);
+  of_settings_.load(plan_.single_force, plan_.law.single_force, stream);
+  of_settings_.load(plan_.wave, plan_.waves.wave, stream);
+  of_settings_.make(2 * plan_.wave.size(), plan_.waves.sum);
+  of_settings_.make(kDipole + 1, arrays_.sums);
   if (!mesh.order) return;
   const auto allow = [](auto kernel, int points, std::size_t bytes) {
-    const std::size_t most = most_shared_memory();
-    if (bytes > most)
+    if (bytes > most_shared_memory())
       refuse("the mesh of charges has ", points, " points along an edge, whose lines need ", bytes,
-             " bytes of the GPU's shared memory, which has ", most);
+             " bytes of the GPU's shared memory, which has ", most_shared_memory());
     allow_shared_memory(kernel, bytes, "shared memory for lines of the mesh of charges");
   };
   const auto allow_lines = [&](auto kernel, int points, int buffers) {
@@ -300,22 +297,21 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
              planes = static_cast<std::size_t>(points[2]),
              waves = static_cast<std::size_t>(mesh.pitch()) * rows;
   for (int a = 0; a < 3; ++a) {
-    memory.load(plan_.line[a], mesh.line[a], stream);
+    of_settings_.load(plan_.line[a], mesh.line[a], stream);
     std::vector<Complex<Real>> twiddle;
     for (const Wave& w : plan_.twiddle[a])
       twiddle.push_back({static_cast<Real>(w.re), static_cast<Real>(w.im)});
     const Complex<Real>* on_device = nullptr;
-    memory.load(twiddle, on_device, stream);
+    of_settings_.load(twiddle, on_device, stream);
     mesh.twiddle[a] = reinterpret_cast<const Wave*>(on_device);
-    memory.make(waves * sizeof(Real) / sizeof(double), mesh.waves[a]);
+    of_settings_.make(waves * sizeof(Real) / sizeof(double), mesh.waves[a]);
   }
-  memory.make(static_cast<std::size_t>(influences()), mesh.influence);
-  Real* charge = nullptr;
-  memory.make(size, charge, arrays_.field);
-  mesh.charge = reinterpret_cast<std::int64_t*>(charge);
-  memory.make(communicator_ || settings.charges.slab != 1 ? planes : 0, arrays_.wanted);
-  memory.make(planes, arrays_.of_plane);
-  memory.make(rows, arrays_.of_row);
+  of_settings_.make(static_cast<std::size_t>(influences()), mesh.influence);
+  of_settings_.make(size * sizeof(Real) / sizeof(std::int64_t) + 1, mesh.charge);
+  of_settings_.make(size, arrays_.field);
+  of_settings_.make(communicator_ || settings.charges.slab != 1 ? planes : 0, arrays_.wanted);
+  of_settings_.make(planes, arrays_.of_plane);
+  of_settings_.make(rows, arrays_.of_row);
 }
 
 template <Precision P>
@@ -332,33 +328,34 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   a.alone = !communicator_;
   bins_ = a.cells + (a.mesh.order ? a.mesh.rows() : 0);
   of_charges_ = {};
-  DeviceArrays& memory = of_charges_;
-  memory.load(plan_.charge, a.charge, stream_);
-  memory.make(charges, a.carrier, a.own, a.found, a.place);
-  memory.make(kOfCharge * charges, a.pairs);
-  memory.make(a.alone ? static_cast<std::size_t>(blocks_for(count, 32)) : 0, a.charged);
-  memory.make(plan_.has_tails ? charges : 0, a.tail);
-  memory.make(1, a.owned);
-  memory.make(static_cast<std::size_t>(bins_) + 1, a.filling, a.start);
-  memory.make(a.mesh.order ? charges : 0, a.spread);
-  memory.make(3 * static_cast<std::size_t>(a.mesh.order) * charges, a.weight);
+  of_charges_.load(plan_.charge, a.charge, stream_);
+  of_charges_.make(charges, a.carrier, a.own, a.found, a.place);
+  of_charges_.make(kOfCharge * charges, a.pairs);
+  const auto particles = static_cast<std::size_t>(a.alone ? count : 0);
+  of_charges_.make(particles, a.force);
+  of_charges_.make((particles + 31) / 32, a.charged);
+  of_charges_.make(plan_.has_tails ? charges : 0, a.tail);
+  of_charges_.make(1, a.owned);
+  of_charges_.make(static_cast<std::size_t>(bins_) + 1, a.filling, a.start);
+  of_charges_.make(a.mesh.order ? charges : 0, a.spread);
+  of_charges_.make(3 * static_cast<std::size_t>(a.mesh.order) * charges, a.weight);
   clear(a.filling, bins_ + 1, stream_);
   clear(a.found, a.charges, stream_);
   clear(a.tail, plan_.has_tails ? a.charges : 0, stream_);
   clear(a.sums, kDipole + 1, stream_);
   exclusive_sum(nullptr, sum_bytes_, a.filling, a.start, bins_ + 1, stream_);
-  memory.make(sum_bytes_, sum_memory_);
+  of_charges_.make(sum_bytes_, sum_memory_);
   a.law.tail = a.tail;
   if (plan_.special.empty()) return;
-  memory.load(plan_.first_special, a.special.first, stream_);
-  memory.load(plan_.special, a.special.neighbor, stream_);
+  of_charges_.load(plan_.first_special, a.special.first, stream_);
+  of_charges_.load(plan_.special, a.special.neighbor, stream_);
   a.special.place = a.found;
 }
 
 template <Precision P>
 void DeviceCharges<P>::follow(int count, const typename P::Velocity* velocity,
                               Vector<typename P::Real>* force) {
-  arrays_.force = force;
+  if (force) arrays_.force = force;
   clear(arrays_.owned, 1, stream_);
   clear(arrays_.carrier, arrays_.charges, stream_, 0xff);
   launch_each(count, stream_, &follow_kernel<P>, count, velocity, arrays_);
@@ -394,13 +391,12 @@ void DeviceCharges<P>::locate(const typename P::Position* position, const Charge
 
 template <Precision P>
 void DeviceCharges<P>::launch(bool reading) {
-  const int charges = arrays_.charges;
   fill();
-  if (!arrays_.alone) launch_each(charges, head_, &enter_kernel<P>, arrays_);
+  if (!arrays_.alone) launch_each(arrays_.charges, head_, &enter_kernel<P>, arrays_);
   exclusive_sum(sum_memory_, sum_bytes_, arrays_.filling, arrays_.start, bins_ + 1, head_);
   if (arrays_.wanted) clear(arrays_.wanted, arrays_.mesh.points[2], head_);
   for_constant<5, 2, 3, 4, 6, 7, 0>(plan_.mesh.order, [&](auto order) {
-    launch_each(charges, head_, &place_kernel<P, order()>, arrays_);
+    launch_each(arrays_.charges, head_, &place_kernel<P, order()>, arrays_);
     if (order() == 0 && plan_.waves.count) {
       clear(arrays_.waves.sum, 2 * arrays_.waves.count, head_);
       wave_kernel<P><<<static_cast<unsigned>(plan_.waves.count), kThreads, 0, head_>>>(arrays_);
@@ -419,17 +415,13 @@ void DeviceCharges<P>::launch(bool reading) {
 }
 
 template <Precision P>
-void DeviceCharges<P>::finish(bool reading) {
+const Vector<typename P::Real>* DeviceCharges<P>::finish(bool reading) {
   placed_.hold(stream_);
-  const auto launch_pairs = [&](auto real) {
-    using Real = decltype(real);
-    launch_each(arrays_.charges * kLanesOfCharge, stream_,
-                reading ? &pair_kernel<P, Real, true> : &pair_kernel<P, Real, false>, arrays_);
-  };
-  if (arrays_.law.single_force)
-    launch_pairs(typename P::Real{});
-  else
-    launch_pairs(double{});
+  using Real = typename P::Real;
+  const auto single = reading ? &pair_kernel<P, Real, true> : &pair_kernel<P, Real, false>,
+             whole = reading ? &pair_kernel<P, double, true> : &pair_kernel<P, double, false>;
+  launch_each(arrays_.charges * kLanesOfCharge, stream_, arrays_.law.single_force ? single : whole,
+              arrays_);
   solved_.hold(stream_);
   const auto bricks = [&](int axis, int cells) {
     return static_cast<unsigned>(blocks_for(plan_.law.cells[axis], cells));
@@ -440,6 +432,7 @@ void DeviceCharges<P>::finish(bool reading) {
                                kThreads, 0, stream_>>>(arrays_);
     check_launch();
   });
+  return arrays_.force;
 }
 
 template <Precision P>

@@ -73,15 +73,16 @@ class DeviceCharges {
   void set_tilt(double tilt);
   // Throws std::invalid_argument for a net charge. Collective.
   void take(int count, const Topology& topology);
-  // After a sort: the particles of this rank. force: room for their forces.
-  void follow(int count, const typename P::Velocity* velocity, Vector<typename P::Real>* force);
+  // After a sort: the particles of this rank. force: with other ranks, room for their forces.
+  void follow(int count, const typename P::Velocity* velocity,
+              Vector<typename P::Real>* force = nullptr);
   // Launches the forces of a step: first finds the places of own charges; then, when those of all
-  // ranks are there, the mesh; then pairs and the sum of both. What is launched in the engine's
-  // stream between the last two runs at the same time as the mesh.
+  // ranks are there, the mesh; then pairs and the sum of both, by particle. What is launched in the
+  // engine's stream between the last two runs at the same time as the mesh.
   void locate(const typename P::Position* position, const ChargeStep& step, int owned,
               bool reading);
   void launch(bool reading);
-  void finish(bool reading);
+  const Vector<typename P::Real>* finish(bool reading);
   // Waits for the sums of the last launch that was reading.
   void set_sums(EnergyAndVirial& sums) const;
 

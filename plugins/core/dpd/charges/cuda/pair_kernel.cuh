@@ -41,7 +41,7 @@ __device__ ChargedPlace coordinates_of(const ChargedPlace& place) {
 __device__ int find_runs(const ChargeLaw& law, const int* start, const ChargedPlace& p, int least,
                          bool here, int lane, NearOfLanes& of) {
   constexpr int lanes = kLanesOfCharge, shift = 26;  // of numbers of runs, above those of places
-  const CellRows rows = cells_around(law, p);
+  const CellRows rows(law, p);
   int candidates = 0, runs = 0;
   for (int first = 0; first < rows.count(); first += lanes) {
     int begin[2], length[2] = {}, which = 0;
@@ -92,10 +92,9 @@ __device__ ChargeSums sums_of_lanes(const DeviceChargeArrays<P>& a, const Cubic<
       }
       if (!once) continue;
       // Neighboring lanes add the components of a pair, which are in one sector of memory.
-      const unsigned group = mask_of_group<lanes>(lane);
-      __syncwarp(group);
+      __syncwarp(mask_of_group<lanes>(lane));
       for (int axis = 0; axis < 3; ++axis) of.reaction[3 * lane + axis] = -one.force[axis];
-      __syncwarp(group);
+      __syncwarp(mask_of_group<lanes>(lane));
       for (int k = lane; k < 3 * min(lanes, count - first); k += lanes)
         add_integer(&a.pairs[kOfCharge * of.near[first + k / 3] + k % 3], of.reaction[k]);
     }
