@@ -255,23 +255,6 @@ class DeviceBuffer : public OwnedArray<T> {
   }
 };
 
-// Arrays in the memory of one device, which live as long as this object: the memory behind a struct
-// of pointers that kernels take.
-class DeviceArrays {
- public:
-  // Makes arrays of `count` values each, which are undefined until something writes them.
-  void make(std::size_t count, auto*&... array) {
-    const auto one = [&](auto*& values) {
-      arrays_.emplace_back(count * sizeof *values);
-      values = reinterpret_cast<std::remove_reference_t<decltype(values)>>(arrays_.back().data());
-    };
-    (one(array), ...);
-  }
-
- private:
-  std::vector<DeviceBuffer<char>> arrays_;
-};
-
 // New arrays of `count` values each in place of these.
 template <class... T>
 void allocate_each(std::size_t count, DeviceBuffer<T>&... buffer) {
@@ -291,6 +274,30 @@ DeviceBuffer<T> on_device(const std::vector<T>& host, cudaStream_t stream,
                           Memory from = Memory::own) {
   return on_device(host.data(), host.size(), stream, from);
 }
+
+// Arrays in the memory of one device, which live as long as this object: the memory behind a struct
+// of pointers that kernels take.
+class DeviceArrays {
+ public:
+  // Makes arrays of `count` values each, which are undefined until something writes them.
+  void make(std::size_t count, auto*&... array) {
+    const auto one = [&](auto*& values) {
+      arrays_.emplace_back(count * sizeof *values);
+      values = reinterpret_cast<std::remove_reference_t<decltype(values)>>(arrays_.back().data());
+    };
+    (one(array), ...);
+  }
+  // Makes a copy of an array of the host, which is not needed after the call.
+  template <class T>
+  void load(const std::vector<T>& host, auto*& array, cudaStream_t stream) {
+    arrays_.push_back(
+        on_device(reinterpret_cast<const char*>(host.data()), host.size() * sizeof(T), stream));
+    array = reinterpret_cast<T*>(arrays_.back().data());
+  }
+
+ private:
+  std::vector<DeviceBuffer<char>> arrays_;
+};
 
 // Page-locked host memory, which kernels of every device can read and write.
 template <class T>

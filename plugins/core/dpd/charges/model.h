@@ -84,6 +84,13 @@ struct ChargeMesh {
     const int n = points[axis];
     return point < 0 ? point + n : point >= n ? point - n : point;
   }
+  // The row of points along x behind which a place lies.
+  MM_HD int row_before(const ChargedPlace& p) const {
+    int y, z;
+    behind_point(p.y, 1, y);
+    behind_point(p.z, 2, z);
+    return wrapped(z, 2) * points[1] + wrapped(y, 1);
+  }
   MM_HD double& field(int axis, int row, int x) const {
     return reinterpret_cast<double*>(row_of(axis, row))[x];
   }
@@ -146,31 +153,6 @@ MM_HD std::int64_t share_of(double charge, double weight) {
 template <class Real>
 MM_HD Real charge_of(const ChargeMesh& mesh, std::int64_t units) {
   return static_cast<Real>(static_cast<double>(units) * mesh.charge_unit);
-}
-
-// The cells along an edge whose charges may add to these points, and perhaps other cells.
-MM_HD CellSpan cells_of_points(const ChargeLaw& law, const ChargeMesh& mesh, int axis, int first,
-                               int points) {
-  constexpr double kMargin = 1e-6;  // for rounding
-  const int cells = law.cells[axis];
-  const double per_point = cells * 0x1p-32 / mesh.scale[axis],
-               period = mesh.points[axis] * per_point,
-               begin = (first - mesh.shift[axis]) * per_point - kMargin,
-               end = begin + (points + mesh.order - 1) * per_point + 2 * kMargin;
-  const auto cell = [](double at) { return static_cast<int>(__builtin_floor(at)); };
-  if (period > cells - kMargin && period < cells + kMargin) {
-    const int from = cell(begin), count = cell(end) - from + 1;
-    return count < cells ? CellSpan{(from % cells + cells) % cells, count} : CellSpan{0, cells};
-  }
-  // The mesh has another period than the frame.
-  int least = cells, most = -1;
-  for (int k = -2; k <= 2; ++k) {
-    const int from = cell(begin + k * period), to = cell(end + k * period);
-    if (to < 0 || from >= cells) continue;
-    least = from < 0 ? 0 : from < least ? from : least;
-    most = to >= cells ? cells - 1 : to > most ? to : most;
-  }
-  return most < 0 ? CellSpan{0, 0} : CellSpan{least, most - least + 1};
 }
 
 // The field at a place, times the coupling, is a sum over columns of its points, which have the

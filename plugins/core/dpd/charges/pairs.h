@@ -184,15 +184,14 @@ struct CellSpan {
   int first, count;
 };
 constexpr int kReach = 2;
-MM_HD CellSpan span_around(int cell, int cells) {
-  if (cells <= 2 * kReach + 1) return {0, cells};
-  return {cell < kReach ? cell - kReach + cells : cell - kReach, 2 * kReach + 1};
-}
 
 // A block of cells, as rows along x.
 struct CellRows {
   CellSpan x, y, z;
 
+  // The cells within the cutoff of a place, of which all places have the same number.
+  MM_HD CellRows(const ChargeLaw& law, const ChargedPlace& p)
+      : x(span(law, p.x, 0)), y(span(law, p.y, 1)), z(span(law, p.z, 2)) {}
   MM_HD int count() const { return y.count * z.count; }
   // Calls run(first, last) for the places of a row of cells. Cells of a row follow each other in
   // memory; behind the last one comes the first one. start: [cells + 1], of the places of each
@@ -209,15 +208,15 @@ struct CellRows {
     run(start[row + x.first], start[row + inner]);
     run(start[row], start[row + end - inner]);
   }
+
+ private:
+  static MM_HD CellSpan span(const ChargeLaw& law, std::uint32_t u, int a) {
+    const int cells = law.cells[a],
+              cell = static_cast<int>(bin_of(u, static_cast<std::uint32_t>(cells)));
+    if (cells <= 2 * kReach + 1) return {0, cells};
+    return {cell < kReach ? cell - kReach + cells : cell - kReach, 2 * kReach + 1};
+  }
 };
-// The cells within the cutoff of a place, of which all places have the same number.
-MM_HD CellRows cells_around(const ChargeLaw& law, const ChargedPlace& p) {
-  const auto span = [&](std::uint32_t u, int a) {
-    return span_around(static_cast<int>(bin_of(u, static_cast<std::uint32_t>(law.cells[a]))),
-                       law.cells[a]);
-  };
-  return {span(p.x, 0), span(p.y, 1), span(p.z, 2)};
-}
 
 // A charged special neighbor, and the share 1 - f of its force that its factor f leaves out.
 struct SpecialCharge {

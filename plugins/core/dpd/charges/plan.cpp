@@ -378,13 +378,6 @@ void ChargePlan::take_links(const std::vector<SpecialLink>& links) {
   for (const auto& [i, j] : pairs) special.push_back(j);
 }
 
-int ChargePlan::number_of(std::uint32_t tag) const {
-  const auto found =
-      std::lower_bound(charge.begin(), charge.end(), tag,
-                       [](const TaggedCharge& a, std::uint32_t b) { return a.tag < b; });
-  return found != charge.end() && found->tag == tag ? static_cast<int>(found - charge.begin()) : -1;
-}
-
 EnergySum ChargePlan::of_pairs(const ChargeTotals& sums) const {
   // Each pair counts at both ends.
   const double unit = 0.5 * law.energy_unit;

@@ -15,6 +15,18 @@ struct TaggedCharge {
   std::uint32_t tag;
   double charge;
 };
+// The number of the charge of a particle, in the order of tags, or -1.
+MM_HD int number_of(const TaggedCharge* charge, int charges, std::uint32_t tag) {
+  int number = 0;
+  for (int end = charges; number < end;) {
+    const int middle = number + (end - number) / 2;
+    if (charge[middle].tag < tag)
+      number = middle + 1;
+    else
+      end = middle;
+  }
+  return number < charges && charge[number].tag == tag ? number : -1;
+}
 // A special neighbor of a charge, and the share of its forces that is left out.
 struct SpecialLink {
   std::uint32_t tag, partner;
@@ -30,8 +42,9 @@ struct ChargePlan {
   // communicator: null for one rank. Collective. Throws std::invalid_argument for a net charge with
   // waves, because a sum over all periodic images needs a neutral box.
   void take(int count, const Topology& topology, Communicator* communicator);
-  // Of the charge of a particle, or -1.
-  int number_of(std::uint32_t tag) const;
+  int number_of(std::uint32_t tag) const {
+    return dpd::number_of(charge.data(), static_cast<int>(charge.size()), tag);
+  }
 
   // The sums of a state; pairs and waves are sums over charges and waves, in the units of the law.
   EnergySum of_pairs(const ChargeTotals& sums) const;

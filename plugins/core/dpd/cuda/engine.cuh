@@ -92,10 +92,7 @@ class CudaEngine final : public DeviceEngine<P> {
     allocate(n);
     bodies_.take(n, topology, frame_, stream_);
     if (p_.count == 0) return;
-    if (charges_) {
-      charges_->take(p_.count, topology);
-      allocate_each(n, charged_);
-    }
+    if (charges_) charges_->take(p_.count, topology);
     p_.now = 0;
     const unsigned bad = enter_particles<P>(arrays, topology, frame_, p_, resting(), stream_);
     if (bad != kNoneBad) {
@@ -215,10 +212,16 @@ class CudaEngine final : public DeviceEngine<P> {
       if (is_sheared()) charges_->set_tilt(this->tilt_of(number));
       charges_->locate(s.position, {s.status, number}, charges_->arrays().charges, reading);
       charges_->launch(reading);
-      s.charged = charged_.data();
     }
     // The changes of the last step are left to change_velocities().
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
+    // Particles without charges move on while the mesh is computed.
+    const bool late = charges_ && plain_ && !reading && change < 0 && !has_scalars<P> &&
+                      !bodies_.any() && extra_of(settings_) == Extra::none;
+    if (late)
+      s.late = charges_->arrays().charged;
+    else if (charges_)
+      s.charged = charges_->finish(reading);
     const unsigned blocks = static_cast<unsigned>(this->blocks());
     if constexpr (!has_scalars<P>)
       if (settings_.pairs.has_densities()) {
@@ -232,7 +235,11 @@ class CudaEngine final : public DeviceEngine<P> {
     if (change < 0) {
       const auto kernel =
           step_kernel_of<P, AllParticles>(extra_of(settings_), plain_, reading, p_.lanes);
-      return launch_kernel(kernel, blocks, kThreads, 0, stream_, early, s, AllParticles{});
+      launch_kernel(kernel, blocks, kThreads, 0, stream_, early, s, AllParticles{});
+      if (!late) return;
+      s.charged = charges_->finish(reading);
+      const DeviceChargeArrays<P>& a = charges_->arrays();
+      return launch_each(a.charges, stream_, &late_kernel<P>, s, a.charges, a.carrier);
     }
     const auto k = static_cast<std::size_t>(change);
     const VelocityChange& made = settings_.velocity_changes[k];
@@ -472,7 +479,7 @@ class CudaEngine final : public DeviceEngine<P> {
     kernel<<<list_grid(), kThreads, 0, stream_>>>(arguments, p_.present().velocity.data());
     check_launch();
     links_.follow(p_.count, p_.slot.data(), stream_);
-    if (charges_) charges_->follow(p_.count, p_.present().velocity.data(), charged_.data());
+    if (charges_) charges_->follow(p_.count, p_.present().velocity.data());
     ++counters_.builds;
   }
 
@@ -491,8 +498,7 @@ class CudaEngine final : public DeviceEngine<P> {
   CellSorter<P> sorter_;
   SortedLinks links_;
   std::optional<DeviceCharges<P>> charges_;
-  DeviceBuffer<Vector<typename P::Real>> charged_;  // forces by charges
-  OnDevice::BetweenCalls between_calls_{*this};     // the last member
+  OnDevice::BetweenCalls between_calls_{*this};  // the last member
 };
 
 }  // namespace manymove::dpd

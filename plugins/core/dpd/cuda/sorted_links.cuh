@@ -51,20 +51,16 @@ class SortedLinks {
           bond[k] = link_word(index.find(partner_of(bond[k])), kind_of(bond[k]));
       }
     }
-    word_ = on_device(words, stream);
-    rows_.word = word_.data();
+    memory_.load(words, rows_.word, stream);
     if (!any_bonds()) return;
-    where_ = DeviceBuffer<unsigned>(n);
+    memory_.make(n, where_);
     if (rows_.bonds <= 2 && !sums) {
-      pair_ = DeviceBuffer<uint4>(n);
-      bonds_.pair = pair_.data();
+      memory_.make(n, pair_);
+      bonds_.pair = pair_;
       return;
     }
-    range_ = DeviceBuffer<EntryRange>(n);
-    const std::size_t entries = entries_of_bonds(rows_, n);
-    index_ = DeviceBuffer<unsigned>(entries);
-    type_ = DeviceBuffer<int>(entries);
-    bonds_ = {{range_.data(), index_.data(), type_.data()}};
+    memory_.make(n, bonds_.range);
+    memory_.make(entries_of_bonds(rows_, n), bonds_.index, bonds_.type);
   }
 
   bool any_bonds() const { return rows_.bonds > 0; }
@@ -73,14 +69,14 @@ class SortedLinks {
   // Of Step.
   const Bonds& bonds() const { return bonds_; }
   // For CellSorter; null without bonds.
-  unsigned* where() const { return where_.data(); }
+  unsigned* where() const { return where_; }
 
   // After a sort.
   void follow(int count, const unsigned* slot, cudaStream_t stream) {
     if (!any_bonds()) return;
-    const HostIndex known{where_.data()};
+    const HostIndex known{where_};
     if (bonds_.pair)
-      launch_each(count, stream, &place_pairs_kernel, count, of(slot), known, pair_.data());
+      launch_each(count, stream, &place_pairs_kernel, count, of(slot), known, pair_);
     else
       launch_each(count * static_cast<int>(rows_.bonds), stream, &place_partners_kernel,
                   count * static_cast<int>(rows_.bonds), of(slot), known, bonds_);
@@ -88,13 +84,9 @@ class SortedLinks {
 
  private:
   LinkRows rows_;
-  DeviceBuffer<LinkWord> word_;
-  DeviceBuffer<unsigned> where_;  // by index of the host
-  // See Bonds.
-  DeviceBuffer<EntryRange> range_;
-  DeviceBuffer<unsigned> index_;
-  DeviceBuffer<int> type_;
-  DeviceBuffer<uint4> pair_;
+  DeviceArrays memory_;
+  unsigned* where_ = nullptr;  // by index of the host
+  uint4* pair_ = nullptr;      // see Bonds
   Bonds bonds_{};
 };
 

@@ -36,19 +36,22 @@ class StepConstants {
     for (const Settings& settings : tables) {
       const double unit = kIntegers<P> ? force_unit(settings) : 1;
       const Laws<P> laws = laws_of<P>(settings, unit);
-      tables_.push_back({on_device(laws.pairs, stream), on_device(laws.across, stream),
-                         on_device(laws.potentials, stream), on_device(laws.harmonic, stream),
-                         on_device(laws.bonds, stream), on_device(laws.angles, stream),
-                         on_device(laws.impropers, stream), on_device(laws.dihedrals, stream),
-                         on_device(laws.nodes, stream), on_device(laws.scalars, stream),
-                         laws.forces, static_cast<Real>(unit)});
-      tables_.back().forces.laws = tables_.back().pairs.data();
-      tables_.back().forces.laws_across = tables_.back().across.data();
-      tables_.back().forces.nodes = tables_.back().nodes.data();
+      Table& table = tables_.emplace_back();
+      table.unit = static_cast<Real>(unit);
+      table.forces = laws.forces;
+      table.terms = terms_;
+      table.memory.load(laws.pairs, table.forces.laws, stream);
+      table.memory.load(laws.across, table.forces.laws_across, stream);
+      table.memory.load(laws.potentials, table.forces.potentials, stream);
+      table.memory.load(laws.nodes, table.forces.nodes, stream);
       if constexpr (has_scalars<P>)
-        tables_.back().forces.scalars.laws = tables_.back().scalars.data();
-      if (!laws.potentials.empty())
-        tables_.back().forces.potentials = tables_.back().potentials.data();
+        table.memory.load(laws.scalars, table.forces.scalars.laws, stream);
+      table.memory.load(laws.harmonic, table.harmonic, stream);
+      table.memory.load(laws.bonds, table.terms.bonds, stream);
+      table.memory.load(laws.angles, table.terms.angles, stream);
+      table.memory.load(laws.impropers, table.terms.impropers, stream);
+      table.memory.load(laws.dihedrals, table.terms.dihedrals, stream);
+      table.terms.nodes = table.forces.nodes;
     }
   }
   // Lets a step have the coefficients of a table.
@@ -57,31 +60,18 @@ class StepConstants {
     step.forces = tables_[table].forces;
     step.forces.noise = noise;
     step.unit = tables_[table].unit;
-    step.bond_laws = tables_[table].harmonic.data();
+    step.bond_laws = tables_[table].harmonic;
   }
   // The laws of bonded terms of a table, for bonded_sum().
-  BondedTerms bonded_terms(std::size_t table) const {
-    BondedTerms terms = terms_;
-    terms.bonds = tables_[table].bonds.data();
-    terms.angles = tables_[table].angles.data();
-    terms.impropers = tables_[table].impropers.data();
-    terms.dihedrals = tables_[table].dihedrals.data();
-    terms.nodes = tables_[table].nodes.data();
-    return terms;
-  }
+  const BondedTerms& bonded_terms(std::size_t table) const { return tables_[table].terms; }
 
  private:
-  struct Table {  // Laws in the memory of the device
-    DeviceBuffer<PairLaw<Real>> pairs;
-    DeviceBuffer<TransverseLaw<Real>> across;
-    DeviceBuffer<PotentialLaw<Real>> potentials;
-    DeviceBuffer<BondLaw<Real>> harmonic;
-    DeviceBuffer<BondedLaw> bonds, angles, impropers;
-    DeviceBuffer<DihedralLaw> dihedrals;
-    DeviceBuffer<TableNode> nodes;
-    DeviceBuffer<ScalarLaw<Real>> scalars;
+  struct Table {
+    DeviceArrays memory;  // of the laws
     Forces<P> forces;
     Real unit;  // of forces
+    const BondLaw<Real>* harmonic;
+    BondedTerms terms;
   };
 
   const DeviceBuffer<Real> half_kicks_, thermostats_;

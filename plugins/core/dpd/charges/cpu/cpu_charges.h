@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -76,7 +77,7 @@ class CpuCharges {
     std::mutex lock;
     for_each_range(pool_, static_cast<int>(place_.size()), [&](int first, int last) {
       ChargeTotals part;
-      kernels_.forces(arguments_, first, last, sums ? &part : nullptr);
+      of_mesh_.forces(arguments_, first, last, sums ? &part : nullptr);
       const std::lock_guard<std::mutex> guard(lock);
       for (int k = 0; k < 7; ++k) {
         of_pairs.high[k] += part.high[k];
@@ -103,17 +104,13 @@ class CpuCharges {
   // The places of all charges, in the order of cells.
   template <class Position>
   void locate(const std::vector<Position>& position) {
-    std::vector<ChargedPlace> mine(carrier_.size());
-    for (std::size_t k = 0; k < mine.size(); ++k) {
-      const auto [index, number] = carrier_[k];
-      const Position& p = position[index];
-      mine[k] = {high_word(p.x), high_word(p.y), high_word(p.z), number,
-                 plan_.charge[number].charge};
-    }
+    std::vector<ChargedPlace> mine;
     std::vector<PlaceTail> tails;
-    for (std::size_t k = 0; plan_.has_tails && k < mine.size(); ++k) {
-      const Position& p = position[carrier_[k].index];
-      tails.push_back({low_word(p.x), low_word(p.y), low_word(p.z)});
+    for (const auto& [index, number] : carrier_) {
+      const Position& p = position[index];
+      mine.push_back(
+          {high_word(p.x), high_word(p.y), high_word(p.z), number, plan_.charge[number].charge});
+      if (plan_.has_tails) tails.push_back({low_word(p.x), low_word(p.y), low_word(p.z)});
     }
     if (communicator_) {
       mine = collect(*communicator_, std::move(mine));
@@ -121,14 +118,15 @@ class CpuCharges {
     }
     tail_.resize(plan_.has_tails ? plan_.charge.size() : 0);
     for (std::size_t k = 0; k < tails.size(); ++k) tail_[mine[k].number] = tails[k];
+    // The number of places of each cell, then its end, then its beginning.
     start_.assign(static_cast<std::size_t>(plan_.cells()) + 1, 0);
-    for (const ChargedPlace& p : mine)
-      ++start_[static_cast<std::size_t>(cell_of(plan_.law, p)) + 1];
-    for (std::size_t c = 1; c < start_.size(); ++c) start_[c] += start_[c - 1];
-    std::vector<int> next(start_.begin(), start_.end() - 1);
+    const auto cell = [&](const ChargedPlace& p) -> int& {
+      return start_[static_cast<std::size_t>(cell_of(plan_.law, p))];
+    };
+    for (const ChargedPlace& p : mine) ++cell(p);
+    std::partial_sum(start_.begin(), start_.end(), start_.begin());
     place_.resize(mine.size());
-    for (const ChargedPlace& p : mine)
-      place_[static_cast<std::size_t>(next[static_cast<std::size_t>(cell_of(plan_.law, p))]++)] = p;
+    for (const ChargedPlace& p : mine) place_[static_cast<std::size_t>(--cell(p))] = p;
     arguments_ = {.law = plan_.law,
                   .mesh = plan_.mesh,
                   .waves = plan_.waves,
@@ -176,7 +174,7 @@ class CpuCharges {
                      [&](int k) { fill_influence(mesh, k); });
     std::fill(mesh_charge_.begin(), mesh_charge_.end(), 0);
     for_each_range(pool_, static_cast<int>(place_.size()),
-                   [&](int first, int last) { kernels_.spread(arguments_, first, last); });
+                   [&](int first, int last) { of_mesh_.spread(arguments_, first, last); });
     const int planes = mesh.points[2];
     for_groups(mesh.pairs_of_rows(), [&](int group, double* memory) {
       of_mesh_.charges_to_waves(arguments_, group, memory);

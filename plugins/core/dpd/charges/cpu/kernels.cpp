@@ -21,7 +21,7 @@ ChargeSums sums_of(const ChargeArguments& a, const Cubic<Real>* table, const Cha
       add_pair<reading>(a.law, table, a.law.energy, 1, p, a.place[near[n]], sums);
     count = 0;
   };
-  const CellRows rows = cells_around(a.law, p);
+  const CellRows rows(a.law, p);
   for (int r = 0; r < rows.count(); ++r)
     rows.places_of(a.law, a.start, r, [&](int first, int last) {
       for (int k = first; k < last; ++k) {
@@ -69,24 +69,18 @@ void add_forces(const ChargeArguments& a, int first, int last, ChargeTotals* sum
   }
 }
 
+template <class Real>
 void forces(const ChargeArguments& a, int first, int last, ChargeTotals* sums) {
   for_constant<5, 0, 2, 3, 4, 6, 7>(a.mesh.order, [&](auto order) {
-    const auto add = [&](auto real) {
-      using Real = decltype(real);
-      if (sums)
-        add_forces<order(), Real, true>(a, first, last, sums);
-      else
-        add_forces<order(), Real, false>(a, first, last, sums);
-    };
-    if (a.mesh.single)
-      add(float{});
+    if (sums)
+      add_forces<order(), Real, true>(a, first, last, sums);
     else
-      add(double{});
+      add_forces<order(), Real, false>(a, first, last, sums);
   });
 }
 
 template <class Real>
-void spread_in(const ChargeArguments& a, int first, int last) {
+void spread(const ChargeArguments& a, int first, int last) {
   std::int64_t* const charge = a.mesh.charge;
   for_constant<5, 2, 3, 4, 6, 7>(a.mesh.order, [&](auto order) {
     for (int k = first; k < last; ++k) {
@@ -104,10 +98,6 @@ void spread_in(const ChargeArguments& a, int first, int last) {
       });
     }
   });
-}
-
-void spread(const ChargeArguments& a, int first, int last) {
-  a.mesh.single ? spread_in<float>(a, first, last) : spread_in<double>(a, first, last);
 }
 
 void waves(const ChargeArguments& a, int first, int last) {
@@ -264,11 +254,12 @@ void transform(const ChargeArguments& arguments, Wave* values, int axis, int gro
 }  // namespace
 
 template <class Real>
-constexpr MeshKernels kMeshKernels = {&solve<Real>, &slopes<Real>, &transform<Real>,
-                                      &charges_to_waves<Real>, &waves_to_fields<Real>};
+constexpr MeshKernels kMeshKernels = {
+    &forces<Real>,    &spread<Real>,           &solve<Real>,          &slopes<Real>,
+    &transform<Real>, &charges_to_waves<Real>, &waves_to_fields<Real>};
 
 void use(ChargeKernels& kernels) {
-  kernels = {&forces, &spread, &waves, {kMeshKernels<double>, kMeshKernels<float>}, kDoubles};
+  kernels = {&waves, {kMeshKernels<double>, kMeshKernels<float>}, kDoubles};
 }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD

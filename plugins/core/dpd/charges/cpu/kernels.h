@@ -24,6 +24,10 @@ struct ChargeArguments {
 
 // In a precision of waves and fields.
 struct MeshKernels {
+  // The forces on those of the places from first to before last that this rank has; their energies
+  // are added to sums if it is not null.
+  void (*forces)(const ChargeArguments& arguments, int first, int last, ChargeTotals* sums);
+  void (*spread)(const ChargeArguments& arguments, int first, int last);
   // A plane [z] of waves: from charges to potential and field along z. Their energies are added to
   // sums if it is not null.
   void (*solve)(const ChargeArguments& arguments, int plane, WaveSums* sums);
@@ -39,10 +43,6 @@ struct MeshKernels {
 };
 
 struct ChargeKernels {
-  // The forces on those of the places from first to before last that this rank has; their energies
-  // are added to sums if it is not null.
-  void (*forces)(const ChargeArguments& arguments, int first, int last, ChargeTotals* sums);
-  void (*spread)(const ChargeArguments& arguments, int first, int last);
   // The sums of the waves from first to before last.
   void (*waves)(const ChargeArguments& arguments, int first, int last);
   MeshKernels mesh[2];  // in double and in single precision

@@ -18,18 +18,14 @@ template <Precision P>
 __global__ void follow_kernel(int count, const typename P::Velocity* velocity,
                               const __grid_constant__ DeviceChargeArrays<P> a) {
   const int i = index_of_thread();
-  if (i >= count) return;
-  a.force[i] = {0, 0, 0};
-  const std::uint32_t tag = velocity[i].tag;
-  int number = 0;
-  for (int end = a.charges; number < end;) {
-    const int middle = number + (end - number) / 2;
-    if (a.charge[middle].tag < tag)
-      number = middle + 1;
-    else
-      end = middle;
+  int number = -1;
+  if (i < count) {
+    a.force[i] = {0, 0, 0};
+    number = number_of(a.charge, a.charges, velocity[i].tag);
   }
-  if (number == a.charges || a.charge[number].tag != tag) return;
+  const unsigned charged = __ballot_sync(kWholeWarp, number >= 0);
+  if (a.charged && i % 32 == 0 && i < count) a.charged[i / 32] = charged;
+  if (number < 0) return;
   a.carrier[number] = i;
   a.own[atomicAdd(a.owned, 1)] = number;
 }
@@ -38,6 +34,7 @@ template <Precision P>
 __device__ void enter_cell(const DeviceChargeArrays<P>& a, const ChargedPlace& place) {
   if (a.law.slab_force != 0) add_integer(&a.sums[kDipole], dipole_of(a.law, place));
   atomicAdd(&a.filling[cell_of(a.law, place)], 1u);
+  if (a.mesh.order) atomicAdd(&a.filling[a.cells + a.mesh.row_before(place)], 1u);
 }
 // One thread per charge of this rank: where it is, and how many there are in each cell.
 template <Precision P>
@@ -59,95 +56,97 @@ __global__ void enter_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   if (k < a.charges && !a.step.is_stale()) enter_cell(a, a.found[k]);
 }
 
-// One thread per charge: to its cell, in any order. All numbers of cells are 0 again.
-template <Precision P>
+// One thread per charge: to its cell and to the row of points before it, in any order. All numbers
+// of cells and rows are 0 again.
+template <Precision P, int order>
 __global__ void place_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   const int k = index_of_thread();
   if (k >= a.charges || a.step.is_stale()) return;
   const ChargedPlace p = a.found[k];
-  const int cell = cell_of(a.law, p);
-  const unsigned at = a.start[cell] + atomicSub(&a.filling[cell], 1u) - 1;
+  const auto place_in = [&](int bin) {
+    return static_cast<int>(a.start[bin] + atomicSub(&a.filling[bin], 1u)) - 1;
+  };
+  const int at = place_in(cell_of(a.law, p));
   a.place[at] = p;
-  for (unsigned axis = 0; axis < 3; ++axis) a.pairs[3 * at + axis] = 0;
-  if (!a.wanted || a.carrier[k] < 0) return;
-  int point;
-  a.mesh.behind_point(p.z, 2, point);
-  for (int j = 0; j < a.mesh.order; ++j, --point) {
-    point = a.mesh.wrapped(point, 2);
-    a.wanted[point] = 1;
+  for (int axis = 0; axis < 3; ++axis) a.pairs[kOfCharge * at + axis] = 0;
+  if constexpr (order > 0) {
+    const MeshStencil<order, typename P::Real> stencil(a.mesh, p);
+    const int in_row = place_in(a.cells + a.mesh.row_before(p)) - a.charges;
+    a.spread[in_row] = {stencil.x.point[0], stencil.y.point[0], p.charge / a.mesh.charge_unit};
+    auto* const weight = a.weight + 3 * order * in_row;
+#pragma unroll
+    for (int j = 0; j < order; ++j) {
+      weight[j] = stencil.x.weight[j];
+      weight[order + j] = stencil.y.weight[j];
+      weight[2 * order + j] = stencil.z.weight[j];
+      if (a.wanted && a.carrier[k] >= 0) a.wanted[stencil.z.point[j]] = 1;
+    }
   }
 }
 
 // ---- the mesh ----
 
-// Points of the mesh along each edge that a block has in shared memory.
-constexpr int kTileX = 16, kTileY = 8, kTileZ = 8;
+// Rows of points along x that a block has in shared memory.
+template <int order>
+constexpr int kRowsOfBlock = 32 / order;
 
-// One block per tile of the mesh: the charges of its points, from the cells whose charges may reach
-// them. A warp takes rows of cells in turn, and a thread one plane of the points of a charge. There
-// are no atomic sums of 64 bits in shared memory: the lower word is added first, whose carry goes
-// to the upper one.
+// One warp per block: `order` lanes for each of its rows, one for each point along x of a charge.
+// The charges with points in a row lie behind `order` rows in each of as many planes, and those of
+// a plane follow each other in memory. Each number has one lane at a time: there are no atomic
+// sums.
 template <Precision P, int order>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(32)
     spread_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
+  extern __shared__ std::int64_t units[];
   if (a.step.is_stale()) return;
   using Real = typename P::Real;
-  constexpr int size = kTileX * kTileY * kTileZ;
-  const int tile[3] = {kTileX, kTileY, kTileZ};
-  __shared__ unsigned low[size], high[size];
-  for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads) low[k] = high[k] = 0;
-  const int origin[3] = {kTileX * static_cast<int>(blockIdx.x),
-                         kTileY * static_cast<int>(blockIdx.y),
-                         kTileZ * static_cast<int>(blockIdx.z)};
-  const auto cells = [&](int axis) {
-    return cells_of_points(a.law, a.mesh, axis, origin[axis], tile[axis]);
-  };
-  const CellRows rows{cells(0), cells(1), cells(2)};
-  __syncthreads();
-  const auto add = [&](const ChargedPlace& p, int plane) {
-    const MeshStencil<order, Real> stencil(a.mesh, p);
-    const double units = p.charge / a.mesh.charge_unit;
-    int z;
-    Real along_z;
-    stencil.z.choose(plane, z, along_z);
-    // Compared as unsigned numbers, those below the origin are large.
-    const auto outside = [&](int point, int axis) {
-      return static_cast<unsigned>(point - origin[axis]) >= static_cast<unsigned>(tile[axis]);
-    };
-    if (outside(z, 2)) return;
-    MM_UNROLL for (int b = 0; b < order; ++b) {
-      const int y = stencil.y.point[b];
-      if (outside(y, 1)) continue;
-      const int row = ((z - origin[2]) * kTileY + y - origin[1]) * kTileX - origin[0];
-      const Real across_x = along_z * stencil.y.weight[b];
-      MM_UNROLL for (int c = 0; c < order; ++c) {
-        const int x = stencil.x.point[c];
-        if (outside(x, 0)) continue;
-        const std::int64_t share = share_of(units, across_x * stencil.x.weight[c]);
-        const auto part = static_cast<unsigned>(share);
-        const unsigned before = atomicAdd(&low[row + x], part);
-        atomicAdd(&high[row + x],
-                  static_cast<unsigned>(share >> 32) + (before + part < part ? 1u : 0u));
-      }
+  const ChargeMesh& mesh = a.mesh;
+  const int lane = static_cast<int>(threadIdx.x), own = lane / order, column = lane % order,
+            length = mesh.points[0], width = mesh.points[1],
+            begin = kRowsOfBlock<order> * static_cast<int>(blockIdx.x),
+            some = min(kRowsOfBlock<order>, mesh.rows() - begin), y = (begin + own) % width,
+            z = (begin + own) / width, beyond = max(y + order - width, 0);
+  for (int k = lane; k < some * length; k += 32) units[k] = 0;
+  // All numbers are 0 before a lane adds to one.
+  __syncwarp();
+  for (int part = 0; part < 2 * order; ++part) {
+    int first = 0, last = 0;
+    if (own < some) {
+      // Rows that follow this one along y, or, where these end, the first ones of the plane.
+      const unsigned* const start = a.start + a.cells + mesh.wrapped(z + part / 2, 2) * width;
+      first = static_cast<int>(start[part % 2 ? 0 : y]) - a.charges;
+      last = static_cast<int>(start[part % 2 ? beyond : y + order - beyond]) - a.charges;
     }
-  };
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  for (int r = static_cast<int>(threadIdx.x) / 32; r < rows.count(); r += kThreads / 32)
-    rows.places_of(a.law, reinterpret_cast<const int*>(a.start), r, [&](int first, int last) {
-      for (int n = lane; n < (last - first) * order; n += 32)
-        add(a.place[first + n / order], n % order);
-    });
-  __syncthreads();
-  for (int k = static_cast<int>(threadIdx.x); k < size; k += kThreads) {
-    const int x = origin[0] + k % kTileX, y = origin[1] + k / kTileX % kTileY,
-              z = origin[2] + k / (kTileX * kTileY);
-    if (x >= a.mesh.points[0] || y >= a.mesh.points[1] || z >= a.mesh.points[2]) continue;
-    const auto units = static_cast<std::int64_t>(Counter{high[k]} << 32 | low[k]);
-    reinterpret_cast<Real*>(
-        a.mesh
-            .charge)[(static_cast<std::int64_t>(z) * a.mesh.points[1] + y) * a.mesh.points[0] + x] =
-        charge_of<Real>(a.mesh, units);
+    const int most = __reduce_max_sync(kWholeWarp, last - first);
+    SpreadCharge next{};
+    Real next_x = 0, next_y = 0, next_z = 0;
+    // A charge is read while the one before it is added.
+    const auto read = [&](int k) {
+      if (k >= last) return;
+      next = a.spread[k];
+      const Real* const weight = a.weight + 3 * order * k;
+      next_x = weight[column];
+      next_y = weight[order + column];
+      next_z = weight[2 * order + part / 2];
+    };
+    read(first);
+    for (int k = 0; k < most; ++k) {
+      const SpreadCharge charge = next;
+      const Real of_x = next_x, of_lane = next_y, of_z = next_z;
+      read(first + k + 1);
+      const int behind = charge.y < y ? charge.y + width - y : charge.y - y;
+      // The lanes of the row have the weights along y.
+      const Real across_x = of_z * value_of_lane(of_lane, own * order + behind);
+      if (first + k < last)
+        units[own * length + mesh.wrapped(charge.x - column, 0)] +=
+            share_of(charge.units, across_x * of_x);
+      // Another lane may add to the same point next.
+      __syncwarp();
+    }
   }
+  Real* const charge =
+      reinterpret_cast<Real*>(mesh.charge) + static_cast<std::int64_t>(begin) * length;
+  for (int k = lane; k < some * length; k += 32) charge[k] = charge_of<Real>(mesh, units[k]);
 }
 
 // One thread per value.
@@ -205,30 +204,53 @@ __device__ Vector<Real> field_of_lanes(const ChargeMesh& mesh, const PointField<
   return field;
 }
 
-// kLanesOfCharge threads per charge: the whole force.
+// Cells along each edge whose charges a block takes: they have many points in common.
+constexpr int kBrickX = 8, kBrickY = 2, kBrickZ = 4;
+static_assert(kBrickY * kBrickZ == kThreads / 32);
+
+// One warp per row of cells of a brick, kLanesOfCharge threads per charge: the whole force.
 template <Precision P, int order>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, sizeof(typename P::Real) == 4 && order <= 5 ? 4 : 2)
     force_kernel(const __grid_constant__ DeviceChargeArrays<P> a) {
   if (a.step.is_stale()) return;
-  const int thread = index_of_thread(), k = thread / kLanesOfCharge, lane = thread % kLanesOfCharge;
-  const ChargedPlace p = a.place[min(k, a.charges - 1)];
-  const int carrier = k < a.charges ? a.carrier[p.number] : -1;
-  if (!__any_sync(kWholeWarp, carrier >= 0)) return;
-  Vector<double> field{0, 0, 0};
-  if constexpr (order > 0)
-    field = vector_of<double>(field_of_lanes<order>(a.mesh, a.field, p, lane));
-  if (lane > 0 || carrier < 0) return;
-  const auto of_pairs = [&](int axis) {
-    return static_cast<double>(static_cast<std::int64_t>(a.pairs[3 * k + axis])) * a.law.force_unit;
-  };
-  a.force[carrier] = vector_of<typename P::Real>(
-      Vector<double>{of_pairs(0), of_pairs(1), of_pairs(2)} +
-      force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p));
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kLanesOfCharge,
+            x = kBrickX * static_cast<int>(blockIdx.x),
+            y = kBrickY * static_cast<int>(blockIdx.y) + thread / 32 % kBrickY,
+            z = kBrickZ * static_cast<int>(blockIdx.z) + thread / 32 / kBrickY;
+  const auto& cells = a.law.cells;
+  if (y >= cells[1] || z >= cells[2]) return;
+  const unsigned* const start = a.start + (z * cells[1] + y) * cells[0];
+  const int last = static_cast<int>(start[min(x + kBrickX, cells[0])]);
+  for (int first = static_cast<int>(start[x]); first < last; first += 32 / kLanesOfCharge) {
+    const int k = first + thread % 32 / kLanesOfCharge;
+    const ChargedPlace p = a.place[min(k, last - 1)];
+    const int carrier = k < last ? a.carrier[p.number] : -1;
+    if (!__any_sync(kWholeWarp, carrier >= 0)) continue;
+    Vector<double> field{0, 0, 0};
+    if constexpr (order > 0)
+      field = vector_of<double>(field_of_lanes<order>(a.mesh, a.field, p, lane));
+    if (lane > 0 || carrier < 0) continue;
+    const auto of_pairs = [&](int axis) {
+      return static_cast<double>(static_cast<std::int64_t>(a.pairs[kOfCharge * k + axis])) *
+             a.law.force_unit;
+    };
+    a.force[carrier] = vector_of<typename P::Real>(
+        Vector<double>{of_pairs(0), of_pairs(1), of_pairs(2)} +
+        force_in(a.law, field, static_cast<std::int64_t>(a.sums[kDipole]), p));
+  }
 }
 
 // Shared memory of so many buffers of a block's lines, in either precision.
 std::size_t line_memory(int length, int buffers) {
   return sizeof(Wave) * kLines * static_cast<std::size_t>(buffers * length);
+}
+template <int order>
+std::size_t row_memory(int length) {
+  return sizeof(std::int64_t) * static_cast<std::size_t>(kRowsOfBlock<order> * length);
+}
+void clear(auto* array, int count, cudaStream_t stream, int byte = 0) {
+  check(cudaMemsetAsync(array, byte, static_cast<std::size_t>(count) * sizeof *array, stream),
+        "clear");
 }
 static_assert(sizeof(Wave) * kLines == sizeof(Complex<float>) * kLinesOf<float>);
 
@@ -239,112 +261,103 @@ DeviceCharges<P>::DeviceCharges(const Settings& settings, const EngineStream& st
                                 Communicator* communicator)
     : stream_(stream),
       communicator_(communicator),
-      plan_(settings),
-      force_table_(on_device(plan_.force, stream)),
-      energy_table_(on_device(plan_.energy, stream)),
-      whole_force_(on_device(plan_.whole_force, stream)),
-      whole_energy_(on_device(plan_.whole_energy, stream)),
-      single_force_(on_device(plan_.single_force, stream)),
-      wave_(on_device(plan_.wave, stream)),
-      wave_sum_(2 * plan_.wave.size()),
-      sums_(kDipole + 1) {
-  if (!plan_.mesh.order) return;
-  const auto allow = [](auto kernel, int points, int buffers) {
-    const std::size_t bytes = line_memory(points, buffers), most = most_shared_memory();
-    if (bytes > most)
+      head_(communicator ? cudaStream_t(stream) : cudaStream_t(mesh_)),
+      plan_(settings) {
+  ChargeMesh& mesh = plan_.mesh;
+  of_settings_.load(plan_.force, plan_.law.force, stream);
+  of_settings_.load(plan_.energy, plan_.law.energy, stream);
+  of_settings_.load(plan_.whole_force, plan_.law.whole_force, stream);
+  of_settings_.load(plan_.whole_energy, plan_.law.whole_energy, stream);
+  of_settings_.load(plan_.single_force, plan_.law.single_force, stream);
+  of_settings_.load(plan_.wave, plan_.waves.wave, stream);
+  of_settings_.make(2 * plan_.wave.size(), plan_.waves.sum);
+  of_settings_.make(kDipole + 1, arrays_.sums);
+  if (!mesh.order) return;
+  const auto allow = [](auto kernel, int points, std::size_t bytes) {
+    if (bytes > most_shared_memory())
       refuse("the mesh of charges has ", points, " points along an edge, whose lines need ", bytes,
-             " bytes of the GPU's shared memory, which has ", most);
+             " bytes of the GPU's shared memory, which has ", most_shared_memory());
     allow_shared_memory(kernel, bytes, "shared memory for lines of the mesh of charges");
   };
+  const auto allow_lines = [&](auto kernel, int points, int buffers) {
+    allow(kernel, points, line_memory(points, buffers));
+  };
   using Real = typename P::Real;
-  const auto& points = plan_.mesh.points;
-  allow(charges_to_waves_kernel<Real>, points[0], 3);
-  allow(waves_to_fields_kernel<Real>, points[0], 4);
-  allow(fft_kernel<Real>, std::max(points[1], points[2]), 2);
-  allow(fields_kernel<Real>, points[1], 2);
-  allow(solve_lines_kernel<Real>, points[2], 3);
+  const auto& points = mesh.points;
+  allow_lines(charges_to_waves_kernel<Real>, points[0], 3);
+  allow_lines(waves_to_fields_kernel<Real>, points[0], 4);
+  allow_lines(fft_kernel<Real>, std::max(points[1], points[2]), 2);
+  allow_lines(fields_kernel<Real>, points[1], 2);
+  allow_lines(solve_lines_kernel<Real>, points[2], 3);
+  for_constant<5, 2, 3, 4, 6, 7>(mesh.order, [&](auto order) {
+    allow(spread_kernel<P, order()>, points[0], row_memory<order()>(points[0]));
+  });
+  const auto size = static_cast<std::size_t>(mesh.size()),
+             rows = static_cast<std::size_t>(mesh.rows()),
+             planes = static_cast<std::size_t>(points[2]),
+             waves = static_cast<std::size_t>(mesh.pitch()) * rows;
   for (int a = 0; a < 3; ++a) {
-    line_[a] = on_device(plan_.line[a], stream);
-    const std::vector<Wave>& of = plan_.twiddle[a];
+    of_settings_.load(plan_.line[a], mesh.line[a], stream);
     std::vector<Complex<Real>> twiddle;
-    for (const Wave& w : of) twiddle.push_back({static_cast<Real>(w.re), static_cast<Real>(w.im)});
-    twiddle_[a] = on_device(twiddle, stream);
+    for (const Wave& w : plan_.twiddle[a])
+      twiddle.push_back({static_cast<Real>(w.re), static_cast<Real>(w.im)});
+    const Complex<Real>* on_device = nullptr;
+    of_settings_.load(twiddle, on_device, stream);
+    mesh.twiddle[a] = reinterpret_cast<const Wave*>(on_device);
+    of_settings_.make(waves * sizeof(Real) / sizeof(double), mesh.waves[a]);
   }
-  allocate_each(static_cast<std::size_t>(plan_.mesh.half()) *
-                    static_cast<std::size_t>(plan_.mesh.influences(1) * plan_.mesh.influences(2)),
-                influence_);
-  allocate_each(static_cast<std::size_t>(plan_.mesh.size()), mesh_charge_, field_);
-  const auto waves = static_cast<std::size_t>(plan_.mesh.pitch() * plan_.mesh.rows());
-  allocate_each(waves * sizeof(Real) / sizeof(double), waves_[0], waves_[1], waves_[2]);
-  const auto planes = static_cast<std::size_t>(plan_.mesh.points[2]);
-  if (communicator_ || settings.charges.slab != 1) wanted_ = DeviceBuffer<std::uint8_t>(planes);
-  of_plane_ = DeviceBuffer<WaveSums>(planes);
-  of_row_ = DeviceBuffer<WaveSums>(planes * static_cast<std::size_t>(plan_.mesh.points[1]));
+  of_settings_.make(static_cast<std::size_t>(influences()), mesh.influence);
+  of_settings_.make(size * sizeof(Real) / sizeof(std::int64_t) + 1, mesh.charge);
+  of_settings_.make(size, arrays_.field);
+  of_settings_.make(communicator_ || settings.charges.slab != 1 ? planes : 0, arrays_.wanted);
+  of_settings_.make(planes, arrays_.of_plane);
+  of_settings_.make(rows, arrays_.of_row);
 }
 
 template <Precision P>
 void DeviceCharges<P>::take(int count, const Topology& topology) {
   plan_.take(count, topology, communicator_);
-  first_special_ = on_device(plan_.first_special, stream_);
-  special_ = on_device(plan_.special, stream_);
-  charge_ = on_device(plan_.charge, stream_);
-  allocate_each(plan_.charge.size(), carrier_, own_, found_, place_);
-  allocate_each(3 * plan_.charge.size(), pairs_);
-  if (plan_.has_tails) allocate_each(plan_.charge.size(), tail_);
-  allocate_each(1, owned_);
-  allocate_each(static_cast<std::size_t>(plan_.cells()) + 1, filling_, start_);
-  filling_.clear(stream_);
-  found_.clear(stream_);
-  tail_.clear(stream_);
-  sums_.clear(stream_);
-  exclusive_sum(nullptr, sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1, stream_);
-  allocate_each(sum_bytes_, sum_memory_);
+  const std::size_t charges = plan_.charge.size();
   DeviceChargeArrays<P>& a = arrays_;
-  a = {};
   a.law = plan_.law;
   a.mesh = plan_.mesh;
   a.waves = plan_.waves;
-  a.charges = static_cast<int>(plan_.charge.size());
+  a.special = {};
+  a.charges = static_cast<int>(charges);
   a.cells = plan_.cells();
   a.alone = !communicator_;
-  a.charge = charge_.data();
-  a.carrier = carrier_.data();
-  a.own = own_.data();
-  a.owned = owned_.data();
-  a.found = found_.data();
-  a.place = place_.data();
-  a.pairs = pairs_.data();
-  a.law.tail = a.tail = tail_.data();
-  a.filling = filling_.data();
-  a.start = start_.data();
-  a.sums = sums_.data();
-  a.of_row = of_row_.data();
-  a.of_plane = of_plane_.data();
-  a.field = field_.data();
-  a.wanted = wanted_.data();
-  a.law.force = force_table_.data();
-  a.law.energy = energy_table_.data();
-  a.law.single_force = single_force_.data();
-  a.law.whole_force = whole_force_.data();
-  a.law.whole_energy = whole_energy_.data();
-  a.waves.wave = wave_.data();
-  a.waves.sum = wave_sum_.data();
-  if (!plan_.special.empty()) a.special = {first_special_.data(), special_.data(), found_.data()};
-  a.mesh.influence = influence_.data();
-  a.mesh.charge = reinterpret_cast<std::int64_t*>(mesh_charge_.data());
-  for (int axis = 0; axis < 3; ++axis) {
-    a.mesh.line[axis] = line_[axis].data();
-    a.mesh.waves[axis] = waves_[axis].data();
-    a.mesh.twiddle[axis] = reinterpret_cast<const Wave*>(twiddle_[axis].data());
-  }
+  bins_ = a.cells + (a.mesh.order ? a.mesh.rows() : 0);
+  of_charges_ = {};
+  of_charges_.load(plan_.charge, a.charge, stream_);
+  of_charges_.make(charges, a.carrier, a.own, a.found, a.place);
+  of_charges_.make(kOfCharge * charges, a.pairs);
+  const auto particles = static_cast<std::size_t>(a.alone ? count : 0);
+  of_charges_.make(particles, a.force);
+  of_charges_.make((particles + 31) / 32, a.charged);
+  of_charges_.make(plan_.has_tails ? charges : 0, a.tail);
+  of_charges_.make(1, a.owned);
+  of_charges_.make(static_cast<std::size_t>(bins_) + 1, a.filling, a.start);
+  of_charges_.make(a.mesh.order ? charges : 0, a.spread);
+  of_charges_.make(3 * static_cast<std::size_t>(a.mesh.order) * charges, a.weight);
+  clear(a.filling, bins_ + 1, stream_);
+  clear(a.found, a.charges, stream_);
+  clear(a.tail, plan_.has_tails ? a.charges : 0, stream_);
+  clear(a.sums, kDipole + 1, stream_);
+  exclusive_sum(nullptr, sum_bytes_, a.filling, a.start, bins_ + 1, stream_);
+  of_charges_.make(sum_bytes_, sum_memory_);
+  a.law.tail = a.tail;
+  if (plan_.special.empty()) return;
+  of_charges_.load(plan_.first_special, a.special.first, stream_);
+  of_charges_.load(plan_.special, a.special.neighbor, stream_);
+  a.special.place = a.found;
 }
 
 template <Precision P>
 void DeviceCharges<P>::follow(int count, const typename P::Velocity* velocity,
                               Vector<typename P::Real>* force) {
-  arrays_.force = force;
-  owned_.clear(stream_);
-  carrier_.clear(stream_, 0xff);
+  if (force) arrays_.force = force;
+  clear(arrays_.owned, 1, stream_);
+  clear(arrays_.carrier, arrays_.charges, stream_, 0xff);
   launch_each(count, stream_, &follow_kernel<P>, count, velocity, arrays_);
 }
 
@@ -360,9 +373,9 @@ void DeviceCharges<P>::set_tilt(double tilt) {
 template <Precision P>
 void DeviceCharges<P>::fill() {
   if (std::exchange(filled_, true)) return;
-  const auto influences = static_cast<int>(influence_.size());
-  launch_each(influences, stream_, &influence_kernel, influences, arrays_.mesh);
-  launch_each(arrays_.waves.count, stream_, &fill_waves_kernel, arrays_.waves);
+  if (arrays_.mesh.order)
+    launch_each(influences(), head_, &influence_kernel, influences(), arrays_.mesh);
+  launch_each(arrays_.waves.count, head_, &fill_waves_kernel, arrays_.waves);
 }
 
 template <Precision P>
@@ -370,55 +383,56 @@ void DeviceCharges<P>::locate(const typename P::Position* position, const Charge
                               int owned, bool reading) {
   arrays_.position = position;
   arrays_.step = step;
-  if (reading || arrays_.law.slab_force != 0) sums_.clear(stream_);
-  launch_each(owned, stream_, &locate_kernel<P>, owned, arrays_);
+  begun_.record(stream_);
+  begun_.hold(head_);
+  if (reading || arrays_.law.slab_force != 0) clear(arrays_.sums, kDipole + 1, head_);
+  launch_each(owned, head_, &locate_kernel<P>, owned, arrays_);
 }
 
 template <Precision P>
 void DeviceCharges<P>::launch(bool reading) {
-  const int charges = arrays_.charges;
   fill();
-  if (!arrays_.alone) launch_each(charges, stream_, &enter_kernel<P>, arrays_);
-  exclusive_sum(sum_memory_.data(), sum_bytes_, filling_.data(), start_.data(), plan_.cells() + 1,
-                stream_);
-  if (arrays_.wanted) wanted_.clear(stream_);
-  launch_each(charges, stream_, &place_kernel<P>, arrays_);
-  const auto launch_pairs = [&](cudaStream_t stream) {
-    const auto launch_in = [&](auto real) {
-      using Real = decltype(real);
-      launch_each(charges * kLanesOfCharge, stream,
-                  reading ? &pair_kernel<P, Real, true> : &pair_kernel<P, Real, false>, arrays_);
-    };
-    if (arrays_.law.single_force)
-      launch_in(typename P::Real{});
-    else
-      launch_in(double{});
-  };
+  if (!arrays_.alone) launch_each(arrays_.charges, head_, &enter_kernel<P>, arrays_);
+  exclusive_sum(sum_memory_, sum_bytes_, arrays_.filling, arrays_.start, bins_ + 1, head_);
+  if (arrays_.wanted) clear(arrays_.wanted, arrays_.mesh.points[2], head_);
   for_constant<5, 2, 3, 4, 6, 7, 0>(plan_.mesh.order, [&](auto order) {
+    launch_each(arrays_.charges, head_, &place_kernel<P, order()>, arrays_);
+    if (order() == 0 && plan_.waves.count) {
+      clear(arrays_.waves.sum, 2 * arrays_.waves.count, head_);
+      wave_kernel<P><<<static_cast<unsigned>(plan_.waves.count), kThreads, 0, head_>>>(arrays_);
+      check_launch();
+    }
+    placed_.record(head_);
     if constexpr (order() > 0) {
-      placed_.record(stream_);
-      placed_.hold(beside_);
-      launch_pairs(beside_);
-      paired_.record(beside_);
-      const auto tiles = [&](int axis, int tile) {
-        return static_cast<unsigned>(blocks_for(plan_.mesh.points[axis], tile));
-      };
-      spread_kernel<P, order()>
-          <<<dim3(tiles(0, kTileX), tiles(1, kTileY), tiles(2, kTileZ)), kThreads, 0, stream_>>>(
-              arrays_);
+      placed_.hold(mesh_);
+      spread_kernel<P, order()><<<blocks_for(plan_.mesh.rows(), kRowsOfBlock<order()>), 32,
+                                  row_memory<order()>(plan_.mesh.points[0]), mesh_>>>(arrays_);
       check_launch();
       solve(reading);
-      paired_.hold(stream_);
-    } else {
-      if (plan_.waves.count) {
-        wave_sum_.clear(stream_);
-        wave_kernel<P><<<static_cast<unsigned>(plan_.waves.count), kThreads, 0, stream_>>>(arrays_);
-        check_launch();
-      }
-      launch_pairs(stream_);
     }
-    launch_each(charges * kLanesOfCharge, stream_, &force_kernel<P, order()>, arrays_);
+    solved_.record(mesh_);
   });
+}
+
+template <Precision P>
+const Vector<typename P::Real>* DeviceCharges<P>::finish(bool reading) {
+  placed_.hold(stream_);
+  using Real = typename P::Real;
+  const auto single = reading ? &pair_kernel<P, Real, true> : &pair_kernel<P, Real, false>,
+             whole = reading ? &pair_kernel<P, double, true> : &pair_kernel<P, double, false>;
+  launch_each(arrays_.charges * kLanesOfCharge, stream_, arrays_.law.single_force ? single : whole,
+              arrays_);
+  solved_.hold(stream_);
+  const auto bricks = [&](int axis, int cells) {
+    return static_cast<unsigned>(blocks_for(plan_.law.cells[axis], cells));
+  };
+  for_constant<5, 2, 3, 4, 6, 7, 0>(plan_.mesh.order, [&](auto order) {
+    if (arrays_.charges == 0) return;
+    force_kernel<P, order()><<<dim3(bricks(0, kBrickX), bricks(1, kBrickY), bricks(2, kBrickZ)),
+                               kThreads, 0, stream_>>>(arrays_);
+    check_launch();
+  });
+  return arrays_.force;
 }
 
 template <Precision P>
@@ -431,7 +445,7 @@ void DeviceCharges<P>::solve(bool reading) const {
                     static_cast<unsigned>(fields));
     const int length = mesh.points[axis], buffers = kept + (mesh.plan[axis].stages > 2 ? 2 : 1);
     kernel<<<grid, fft_threads(mesh.plan[axis], kLinesOf<Real>), line_memory(length, buffers),
-             stream_>>>(mesh, arrays_.step, more...);
+             mesh_>>>(mesh, arrays_.step, more...);
     check_launch();
   };
   const auto along = [&](int axis, int fields) {
@@ -442,8 +456,8 @@ void DeviceCharges<P>::solve(bool reading) const {
   if (reading) {
     // The sums over waves have an order.
     along(2, 1);
-    launch_each(mesh.rows(), stream_, &solve_rows_kernel<Real>, mesh, arrays_.step, arrays_.of_row);
-    launch_each(mesh.points[2], stream_, &add_rows_kernel, mesh.points[1], mesh.points[2],
+    launch_each(mesh.rows(), mesh_, &solve_rows_kernel<Real>, mesh, arrays_.step, arrays_.of_row);
+    launch_each(mesh.points[2], mesh_, &add_rows_kernel, mesh.points[1], mesh.points[2],
                 arrays_.of_row, arrays_.of_plane);
     along(2, 2);
   } else {
@@ -457,19 +471,19 @@ void DeviceCharges<P>::solve(bool reading) const {
 template <Precision P>
 void DeviceCharges<P>::set_sums(EnergyAndVirial& sums) const {
   std::int64_t integers[kDipole + 1];
-  stream_.fetch(sums_.data(), reinterpret_cast<unsigned long long*>(integers), kDipole + 1);
+  stream_.fetch(arrays_.sums, reinterpret_cast<unsigned long long*>(integers), kDipole + 1);
   ChargeTotals of_pairs;
   std::copy_n(integers, 7, of_pairs.high);
   std::copy_n(integers + 7, 7, of_pairs.low);
   sums.charges = plan_.of_pairs(of_pairs);
   WaveSums waves;
   if (plan_.mesh.order) {
-    std::vector<WaveSums> of_plane(of_plane_.size());
-    stream_.fetch(of_plane_.data(), of_plane.data(), of_plane.size());
+    std::vector<WaveSums> of_plane(static_cast<std::size_t>(plan_.mesh.points[2]));
+    stream_.fetch(arrays_.of_plane, of_plane.data(), of_plane.size());
     for (const WaveSums& part : of_plane) waves.add(part);
   } else if (plan_.waves.count) {
-    std::vector<std::int64_t> of_waves(wave_sum_.size());
-    stream_.fetch(wave_sum_.data(), of_waves.data(), of_waves.size());
+    std::vector<std::int64_t> of_waves(2 * plan_.wave.size());
+    stream_.fetch(arrays_.waves.sum, of_waves.data(), of_waves.size());
     waves = plan_.add_waves(of_waves.data());
   }
   sums.mesh = plan_.of_waves(waves, integers[kDipole]);

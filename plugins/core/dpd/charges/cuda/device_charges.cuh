@@ -26,6 +26,14 @@ struct alignas(4 * sizeof(Real)) PointField {
   Real along[4];  // the last one is unused
 };
 
+// What a charge has on the mesh: the last of its points along x and y, and its charge in units.
+struct alignas(16) SpreadCharge {
+  int x, y;
+  double units;
+};
+
+constexpr int kOfCharge = 4;  // numbers of pairs for each charge, which fill a sector of memory
+
 // What the kernels take; arrays are in the memory of the device.
 template <Precision P>
 struct DeviceChargeArrays {
@@ -37,13 +45,17 @@ struct DeviceChargeArrays {
   int charges, cells;  // numbers of them
   bool alone;          // without other ranks
   const typename P::Position* position;
-  const TaggedCharge* charge;           // by number
-  int* carrier;                         // by number: the particle, or -1 if another rank has it
-  int *own, *owned;                     // numbers of this rank's charges in any order; how many
-  ChargedPlace *found, *place;          // by number, and in the order of cells
-  unsigned long long* pairs;            // [charges][3], forces in units, in the order of cells
+  const TaggedCharge* charge;   // by number
+  int* carrier;                 // by number: the particle, or -1 if another rank has it
+  int *own, *owned;             // numbers of this rank's charges in any order; how many
+  unsigned* charged;            // a bit for each particle of the only rank, or null
+  ChargedPlace *found, *place;  // by number, and in the order of cells
+  // [charges][kOfCharge]: forces in units, in the order of cells; the last number is unused.
+  unsigned long long* pairs;
   PlaceTail* tail;                      // by number; null: none
-  unsigned *filling, *start;            // by cell
+  unsigned *filling, *start;            // by cell, and behind these by row of the mesh
+  SpreadCharge* spread;                 // in the order of rows
+  typename P::Real* weight;             // [charges][3][order], the same: of splines along each edge
   unsigned long long* sums;             // [15]: ChargeTotals, then the dipole moment
   WaveSums *of_row, *of_plane;          // of the mesh
   PointField<typename P::Real>* field;  // the same, [z][y][x]
@@ -61,52 +73,41 @@ class DeviceCharges {
   void set_tilt(double tilt);
   // Throws std::invalid_argument for a net charge. Collective.
   void take(int count, const Topology& topology);
-  // After a sort: the particles of this rank. force: room for their forces.
-  void follow(int count, const typename P::Velocity* velocity, Vector<typename P::Real>* force);
-  // Launches the forces of a step: first finds the places of own charges, then, when those of all
-  // ranks are there, the forces.
+  // After a sort: the particles of this rank. force: with other ranks, room for their forces.
+  void follow(int count, const typename P::Velocity* velocity,
+              Vector<typename P::Real>* force = nullptr);
+  // Launches the forces of a step: first finds the places of own charges; then, when those of all
+  // ranks are there, the mesh; then pairs and the sum of both, by particle. What is launched in the
+  // engine's stream between the last two runs at the same time as the mesh.
   void locate(const typename P::Position* position, const ChargeStep& step, int owned,
               bool reading);
   void launch(bool reading);
+  const Vector<typename P::Real>* finish(bool reading);
   // Waits for the sums of the last launch that was reading.
   void set_sums(EnergyAndVirial& sums) const;
 
   const DeviceChargeArrays<P>& arrays() const { return arrays_; }
 
  private:
+  int influences() const {
+    return plan_.mesh.half() * plan_.mesh.influences(1) * plan_.mesh.influences(2);
+  }
   void fill();
   void solve(bool reading) const;
 
   const EngineStream& stream_;
   Communicator* const communicator_;
+  // Of the mesh, whose short kernels come first; of the places, which is the same on one rank.
+  const Stream mesh_{Priority::highest};
+  const cudaStream_t head_;
+  Event begun_, placed_, solved_;
   ChargePlan plan_;
   DeviceChargeArrays<P> arrays_{};
-  DeviceBuffer<Cubic<double>> force_table_, energy_table_, whole_force_, whole_energy_;
-  DeviceBuffer<Cubic<float>> single_force_;
-  bool filled_ = false;  // whether influence function or waves are
-  DeviceBuffer<InfluenceLine> line_[3];
-  DeviceBuffer<double> influence_;
-  DeviceBuffer<TaggedCharge> charge_;
-  DeviceBuffer<Complex<typename P::Real>> twiddle_[3];
-  DeviceBuffer<Wave> waves_[3];
-  DeviceBuffer<ChargeWave> wave_;
-  DeviceBuffer<std::int64_t> wave_sum_;
-  DeviceBuffer<typename P::Real> mesh_charge_;
-  DeviceBuffer<int> first_special_;
-  DeviceBuffer<SpecialCharge> special_;
-  DeviceBuffer<int> carrier_, own_, owned_;
-  DeviceBuffer<ChargedPlace> found_, place_;
-  DeviceBuffer<unsigned long long> pairs_;
-  DeviceBuffer<PlaceTail> tail_;
-  DeviceBuffer<unsigned> filling_, start_;
-  DeviceBuffer<char> sum_memory_;
+  DeviceArrays of_settings_, of_charges_;  // the memory of these
+  bool filled_ = false;                    // whether influence function or waves are
+  int bins_ = 0;                           // cells and rows of the mesh
+  char* sum_memory_ = nullptr;
   std::size_t sum_bytes_ = 0;
-  DeviceBuffer<unsigned long long> sums_;
-  DeviceBuffer<WaveSums> of_row_, of_plane_;
-  DeviceBuffer<PointField<typename P::Real>> field_;
-  DeviceBuffer<std::uint8_t> wanted_;
-  const Stream beside_;  // pairs, while the mesh is computed
-  Event placed_, paired_;
 };
 
 }  // namespace manymove::dpd

@@ -27,6 +27,7 @@ struct NearOfLanes {
     int end, shift;  // candidates below this number, and not in earlier runs, are at number + shift
   } run[2 * kMostRows];
   int near[kRoom];
+  std::int64_t reaction[3 * kLanesOfCharge];  // of a pair of each lane
 };
 
 // All but the charge, in one access.
@@ -40,7 +41,7 @@ __device__ ChargedPlace coordinates_of(const ChargedPlace& place) {
 __device__ int find_runs(const ChargeLaw& law, const int* start, const ChargedPlace& p, int least,
                          bool here, int lane, NearOfLanes& of) {
   constexpr int lanes = kLanesOfCharge, shift = 26;  // of numbers of runs, above those of places
-  const CellRows rows = cells_around(law, p);
+  const CellRows rows(law, p);
   int candidates = 0, runs = 0;
   for (int first = 0; first < rows.count(); first += lanes) {
     int begin[2], length[2] = {}, which = 0;
@@ -80,15 +81,22 @@ __device__ ChargeSums sums_of_lanes(const DeviceChargeArrays<P>& a, const Cubic<
   int count = 0, run = 0;
   const auto add = [&] {
     __syncwarp();
-    for (int n = lane; n < count; n += lanes) {
-      const int other = of.near[n];
-      ChargedPlace q = coordinates_of(a.place[other]);
-      q.charge = a.place[other].charge;
+    for (int first = 0; first < count; first += lanes) {
       ChargeSums one;
-      add_pair<reading>(a.law, table, a.law.energy, 1, p, q, one);
-      sums.add(one);
-      for (int axis = 0; once && axis < 3; ++axis)
-        add_integer(&a.pairs[3 * other + axis], -one.force[axis]);
+      if (first + lane < count) {
+        const ChargedPlace& other = a.place[of.near[first + lane]];
+        ChargedPlace q = coordinates_of(other);
+        q.charge = other.charge;
+        add_pair<reading>(a.law, table, a.law.energy, 1, p, q, one);
+        sums.add(one);
+      }
+      if (!once) continue;
+      // Neighboring lanes add the components of a pair, which are in one sector of memory.
+      __syncwarp(mask_of_group<lanes>(lane));
+      for (int axis = 0; axis < 3; ++axis) of.reaction[3 * lane + axis] = -one.force[axis];
+      __syncwarp(mask_of_group<lanes>(lane));
+      for (int k = lane; k < 3 * min(lanes, count - first); k += lanes)
+        add_integer(&a.pairs[kOfCharge * of.near[first + k / 3] + k % 3], of.reaction[k]);
     }
     count = 0;
     __syncwarp();
@@ -137,9 +145,9 @@ __global__ void __launch_bounds__(kThreads, reading             ? 3
   add_waves(a.waves, p, sums, lane, kLanesOfCharge);
   for (std::int64_t& sum : sums.force) sum = warp_sum<kLanesOfCharge>(sum);
   if (here && lane < 3)
-    add_integer(&a.pairs[3 * k + lane], lane == 0   ? sums.force[0]
-                                        : lane == 1 ? sums.force[1]
-                                                    : sums.force[2]);
+    add_integer(&a.pairs[kOfCharge * k + lane], lane == 0   ? sums.force[0]
+                                                : lane == 1 ? sums.force[1]
+                                                            : sums.force[2]);
   if constexpr (reading) {
     // Of the whole warp at once, because all warps add to the same few numbers.
     const auto add = [&](int sum, std::int64_t value) {
