@@ -367,11 +367,14 @@ class PartnersInOrder {
   MM_HD PartnersInOrder(const Partners& bonds, int i) : bonds_(bonds), i_(i) {
     for (Partner& next : next_) next = bonds_.of(i_, k_++);
   }
+  // Before the first partner is taken.
   MM_HD void begin(const Position* position) {
     position_ = position;
+    if (ahead) own_ = position[i_];
     for (int k = 0; ahead && k < 2; ++k) take();
   }
 
+  MM_HD Position own() const { return ahead ? own_ : position_[i_]; }
   // Of the next partner; 0 behind the last one.
   MM_HD int kind() const { return ahead ? kind_[0] : next_[0].kind; }
   MM_HD Position take() {
@@ -399,24 +402,22 @@ class PartnersInOrder {
   int k_ = 0;  // of the entry that is read next
   Partner next_[1 + ahead];
   int kind_[2] = {};
-  Position place_[2] = {};
+  Position own_ = {}, place_[2] = {};
 };
 
 // All terms of particle i. Terms of one kind follow each other, in a loop of their own, in which
-// the threads of a GPU stay together. four: there may be dihedrals and impropers.
+// the threads of a GPU stay together. partners: have begun; four: there may be dihedrals and
+// impropers.
 template <bool four = true, Precision P, bool ahead>
 MM_HD BondedSum bonded_sum(const BondedTerms& terms, const typename P::Position* position,
                            PartnersInOrder<P, ahead> partners, int i, bool with_energy) {
   BondedSum sum;
-  // Kept where registers suffice.
-  const auto own = [i, position, kept = position[i]] { return ahead ? kept : position[i]; };
-  partners.begin(position);
   while (partners.kind()) {
     for (int kind; (kind = partners.kind()) && kind <= kBondedType;)
-      add_bond_term<P>(sum, terms, terms.bonds[kind], own(), partners.take(), with_energy);
+      add_bond_term<P>(sum, terms, terms.bonds[kind], partners.own(), partners.take(), with_energy);
     for (int kind; (kind = partners.kind()) > kBondedType && (!four || kind < kDihedral);) {
       const typename P::Position second = partners.take(), third = partners.take();
-      add_angle<P>(sum, terms, kind, own(), second, third, with_energy);
+      add_angle<P>(sum, terms, kind, partners.own(), second, third, with_energy);
     }
     if constexpr (four)
       for (int kind; (kind = partners.kind()) >= kDihedral;) {

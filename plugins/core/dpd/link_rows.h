@@ -36,7 +36,7 @@ struct LinkSpan {
 // All rows have the same length, so that a particle can take any free slot: they cost
 // 8 (1 + bonds + specials) bytes per particle of the rank, linked or not. For a melt of linear
 // chains with special neighbors up to the third (2 bonds, 6 special neighbors), this is 72 bytes.
-// Links keep the order in which the host program has them.
+// Links keep the order in which the host program has them; words without a link are 0.
 struct LinkRows {
   LinkWord* word = nullptr;  // [slots][words()]
   std::uint32_t bonds = 0, specials = 0;
@@ -208,17 +208,13 @@ struct Partners {
 // bond is missing, and bit 1 if one of another term is.
 MM_HD unsigned find_partner(const LinkedParticles& links, int i, int k, const auto& known,
                             const Partners& to) {
-  const LinkSpan bonds = links.bonds_of(i);
-  Partner partner{static_cast<std::uint32_t>(i), 0};
-  bool found = true;
-  if (k < static_cast<int>(bonds.count)) {
-    partner.kind = static_cast<int>(kind_of(bonds.first[k]));
-    const std::uint32_t j = known.find(partner_of(bonds.first[k]));
-    found = j != TagIndex::kMissing;
-    if (found) partner.index = j;
-  }
-  to.entry[to.place(i, k)] = partner;
-  return found ? 0u : has_several_partners(partner.kind) ? 2u : 1u;
+  const LinkWord word = links.rows.row(links.slot[i])[1 + k];
+  const int kind = static_cast<int>(kind_of(word));
+  const std::uint32_t own = static_cast<std::uint32_t>(i),
+                      j = kind ? known.find(partner_of(word)) : own;
+  const bool found = j != TagIndex::kMissing;
+  to.entry[to.place(i, k)] = {found ? j : own, kind};
+  return found ? 0u : has_several_partners(kind) ? 2u : 1u;
 }
 // The same for all entries of particle i.
 MM_HD unsigned find_partners(const LinkedParticles& links, int i, const auto& known,

@@ -56,18 +56,18 @@ class CpuEngine final : public EngineBase {
   std::string transport() const override { return ranks_ ? "MPI" : ""; }
 
   void download(const HostArrays& arrays) override {
-    const auto* const flux = flux_.empty() ? nullptr : flux_.data();
-    const HostCopy<P> copy{
-        frame_, rank(),        origin_.data(), position_.data(), velocity_.data(), force_.data(),
-        flux,   image_.data(), arrays};
-    for_each_range(pool_, count_, [&](int first, int last) { kernels_.leave(copy, first, last); });
+    const auto arrival_of_own = [this](int i) {
+      return arrival_of<P>(frame_, origin_[i].index, position_[i], velocity_[i], force_[i],
+                           flux_of(i), image_[i]);
+    };
+    for_each_index(pool_, count_, [&](int i) {
+      if (origin_[i].rank == rank()) arrival_of_own(i).enter(arrays);
+    });
     if (!ranks_) return;
     std::vector<std::vector<Arrival>> leaving(ranks_->ranks());
     for (int i = 0; i < count_; ++i)
       if (origin_[i].rank != rank())
-        leaving[static_cast<std::size_t>(origin_[i].rank)].push_back(
-            arrival_of<P>(frame_, origin_[i].index, position_[i], velocity_[i], force_[i],
-                          flux_of(i), image_[i]));
+        leaving[static_cast<std::size_t>(origin_[i].rank)].push_back(arrival_of_own(i));
     for (const Arrival& arrival : deliver(*communicator_, std::move(leaving)))
       arrival.enter(arrays);
   }

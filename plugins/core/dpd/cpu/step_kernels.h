@@ -506,8 +506,9 @@ class StepLoop {
   }
 
   void add_terms(int i, std::uint32_t tag, Vector<Real>& force) {
-    const BondedSum sum =
-        bonded_sum(*s_.terms, s_.position, PartnersInOrder<P>(s_.bonds, i), i, reading);
+    PartnersInOrder<P> partners(s_.bonds, i);
+    partners.begin(s_.position);
+    const BondedSum sum = bonded_sum(*s_.terms, s_.position, partners, i, reading);
     force = force + vector_of<Real>(sum.force);
     if (sum.stretch >= kStretched && tag > chunk_.stretched) chunk_.stretched = tag;
     if (sum.stretch == kBroken && tag > chunk_.broken) chunk_.broken = tag;

@@ -44,9 +44,10 @@ __global__ void __launch_bounds__(kThreads, reading ? 1 : 4)
   const int i = first + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   // Where registers suffice, places are read ahead. Entries are read while the step before ends.
   constexpr bool ahead = kIntegers<P> && !four;
-  const PartnersInOrder<P, ahead> partners(s.bonds, min(i, s.count - 1));
+  PartnersInOrder<P, ahead> partners(s.bonds, min(i, s.count - 1));
   wait_for_former_kernel();
   let_next_kernel_start();
+  partners.begin(s.position);  // reads while the status is on its way
   const bool here = i < s.count && !stale(s.status, s.number);
   BondedSum sum;
   if (here) {

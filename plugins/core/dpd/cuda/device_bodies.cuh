@@ -3,7 +3,6 @@
 // added up over each body, bodies move, and all particles go on to the next step.
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "../body_states.h"
@@ -98,12 +97,11 @@ class DeviceBodies {
             const EngineStream& stream) {
     states_.take(topology.rigid, frame);
     if (!any()) return;
-    std::unordered_map<unsigned, const RigidParticle*> known;
-    for (const RigidParticle& particle : states_.particles()) known[particle.tag] = &particle;
+    const HostTagIndex known(n, topology.tag);
     std::vector<DeviceRigidParticle> particles(n, {-1, {}});
-    for (std::size_t i = 0; i < n; ++i)
-      if (const auto at = known.find(topology.tag[i]); at != known.end())
-        particles[i] = {at->second->body, vector_from<double>(at->second->place)};
+    for (const RigidParticle& particle : states_.particles())
+      if (const auto i = known.find(particle.tag); i != TagIndex::kMissing)
+        particles[i] = {particle.body, vector_from<double>(particle.place)};
     particle_ = on_device(particles, stream);
     constants_ = on_device(states_.constants(), stream);
     state_ = on_device(states_.state(), stream);

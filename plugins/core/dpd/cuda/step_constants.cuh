@@ -34,21 +34,14 @@ class StepConstants {
   void take(const std::vector<Settings>& tables, cudaStream_t stream) {
     tables_.clear();
     for (const Settings& settings : tables) {
-      const double unit = kIntegers<P> ? force_unit(settings) : 1;
-      const Laws<P> laws = laws_of<P>(settings, unit);
+      const Laws<P> laws = laws_of<P>(settings, kIntegers<P> ? force_unit(settings) : 1);
       tables_.push_back({on_device(laws.pairs, stream), on_device(laws.across, stream),
-                         on_device(laws.potentials, stream), on_device(laws.harmonic, stream),
-                         on_device(laws.bonds, stream), on_device(laws.angles, stream),
-                         on_device(laws.impropers, stream), on_device(laws.dihedrals, stream),
-                         on_device(laws.nodes, stream), on_device(laws.scalars, stream),
-                         laws.forces, static_cast<Real>(unit)});
-      tables_.back().forces.laws = tables_.back().pairs.data();
-      tables_.back().forces.laws_across = tables_.back().across.data();
-      tables_.back().forces.nodes = tables_.back().nodes.data();
-      if constexpr (has_scalars<P>)
-        tables_.back().forces.scalars.laws = tables_.back().scalars.data();
-      if (!laws.potentials.empty())
-        tables_.back().forces.potentials = tables_.back().potentials.data();
+                         on_device(laws.potentials, stream), on_device(laws.scalars, stream),
+                         on_device(laws.harmonic, stream), on_device(laws.bonds, stream),
+                         on_device(laws.angles, stream), on_device(laws.impropers, stream),
+                         on_device(laws.dihedrals, stream), on_device(laws.nodes, stream),
+                         laws.forces, laws.unit});
+      tables_.back().find_laws();
     }
   }
   // Lets a step have the coefficients of a table.
@@ -62,31 +55,14 @@ class StepConstants {
   // The laws of bonded terms of a table, for bonded_sum().
   BondedTerms bonded_terms(std::size_t table) const {
     BondedTerms terms = terms_;
-    terms.bonds = tables_[table].bonds.data();
-    terms.angles = tables_[table].angles.data();
-    terms.impropers = tables_[table].impropers.data();
-    terms.dihedrals = tables_[table].dihedrals.data();
-    terms.nodes = tables_[table].nodes.data();
+    tables_[table].give_laws_to(terms);
     return terms;
   }
 
  private:
-  struct Table {  // Laws in the memory of the device
-    DeviceBuffer<PairLaw<Real>> pairs;
-    DeviceBuffer<TransverseLaw<Real>> across;
-    DeviceBuffer<PotentialLaw<Real>> potentials;
-    DeviceBuffer<BondLaw<Real>> harmonic;
-    DeviceBuffer<BondedLaw> bonds, angles, impropers;
-    DeviceBuffer<DihedralLaw> dihedrals;
-    DeviceBuffer<TableNode> nodes;
-    DeviceBuffer<ScalarLaw<Real>> scalars;
-    Forces<P> forces;
-    Real unit;  // of forces
-  };
-
   const DeviceBuffer<Real> half_kicks_, thermostats_;
   const BondedTerms terms_;
-  std::vector<Table> tables_;
+  std::vector<Laws<P, DeviceBuffer>> tables_;
   Step<P> step_{};
 };
 
