@@ -217,14 +217,11 @@ class CpuEngine final : public EngineBase {
     arguments_.plain = is_plain_with(links_.any_specials());
   }
 
-  Moments own_moments(std::uint32_t flag) override {
-    return moments_of(pool_, count_, flag, moment_units_.by_type(), position_, velocity_);
+  Moments own_moments(const Addends& addends) override {
+    return moments_of(pool_, count_, addends, moment_units_.by_type(), position_, velocity_);
   }
   double own_largest_square() override {
     return largest_square(pool_, count_, moment_units_.by_type(), position_, velocity_);
-  }
-  Moments own_products(bool mixed, double finer) override {
-    return products_of(pool_, count_, mixed, finer, moment_units_.by_type(), position_, velocity_);
   }
   std::vector<std::int64_t> own_profile(const Profile& profile, const double* units) override {
     return profile_of<P>(

@@ -49,17 +49,11 @@ __global__ void set_values_kernel(int count, const unsigned* from, const double 
                                   Values* to) {
   const int i = index_of_thread();
   if (i >= count) return;
-  const double* v = value[from ? from[i] : static_cast<unsigned>(i)];
-  const auto set = [v](auto& its) {
-    using Real = decltype(its.x);
-    its.x = static_cast<Real>(v[0]);
-    its.y = static_cast<Real>(v[1]);
-    its.z = static_cast<Real>(v[2]);
-  };
+  const double* const v = value[from ? from[i] : static_cast<unsigned>(i)];
   if constexpr (scalars)
-    set(to[i].scalars);
+    set_components(to[i].scalars, v);
   else
-    set(to[i]);
+    set_components(to[i], v);
 }
 
 // Gives the particles the values of an array of the host, which has value[from[i]] for particle i,
