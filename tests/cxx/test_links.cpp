@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/dpd/bonded_terms.h"
 #include "core/dpd/cpu/rank_links.h"
 #include "core/dpd/link_rows.h"
 #include "support/fluid.h"
@@ -273,7 +274,7 @@ TEST("particles without links come and go, more of them than a rank had at first
     CHECK(leaving[0].empty());
     links.migrate(communicator, 500, leaving);
     links.reorder(pool, {1, 0});
-    CHECK(links.bonds().range == nullptr);
+    CHECK(links.bonds().entry == nullptr);
   });
 }
 
@@ -291,15 +292,46 @@ TEST("partners are found among a rank's particles and its ghosts, and missing on
     for (const std::uint32_t ghost : {70u, 14u, 28u, 42u, 56u}) velocity.push_back({ghost});
     CHECK(!links.find_partners(pool, ring.count(), velocity).any());
     const Partners bonds = links.bonds();
-    for (std::size_t i = 0; i < ring.tag.size(); ++i)
-      for (int k = bonds.range[i].first; k < bonds.range[i].last; ++k) {
-        CHECK_EQUAL(velocity[bonds.index[k]].tag, ring.bond_partner[static_cast<std::size_t>(k)]);
-        CHECK_EQUAL(bonds.type[k], ring.bond_type[static_cast<std::size_t>(k)]);
+    for (int i = 0; i < ring.count(); ++i)
+      for (int k = 0; k < 2; ++k) {
+        const auto of_ring = static_cast<std::size_t>(2 * i + k);
+        CHECK_EQUAL(velocity[bonds.of(i, k).index].tag, ring.bond_partner[of_ring]);
+        CHECK_EQUAL(bonds.of(i, k).kind, ring.bond_type[of_ring]);
       }
     velocity.pop_back();  // 56 is the partner of 49 and of 63
     const MissingPartners missing = links.find_partners(pool, ring.count(), velocity);
     CHECK_EQUAL(missing.tag[0], 63);
     CHECK_EQUAL(missing.tag[1], 0);
+  }
+}
+
+TEST("partners come in their order, read ahead or not, from either layout of their entries") {
+  constexpr int kCount = 4;  // particle i has 2 i entries, of particles that are not in their order
+  const auto partner_of_entry = [](int i, int k) {
+    return Partner{static_cast<std::uint32_t>((3 * k + i) % kCount), 1 + k + i};
+  };
+  std::vector<Mixed::Position> position(kCount);
+  for (std::uint32_t i = 0; i < kCount; ++i) position[i].x = 10 * i;
+  const auto check = [&]<bool ahead>(const Partners& bonds) {
+    for (int i = 0; i < kCount; ++i) {
+      PartnersInOrder<Mixed, ahead> partners(bonds, i);
+      partners.begin(position.data());
+      for (int k = 0; k < 2 * i; ++k) {
+        const auto [index, kind] = partner_of_entry(i, k);
+        CHECK_EQUAL(partners.kind(), kind);
+        CHECK_EQUAL(partners.take().x, 10 * index);
+      }
+      CHECK_EQUAL(partners.kind(), 0);
+    }
+  };
+  for (const int apart : {1, kCount}) {
+    std::vector<Partner> entries(6 * kCount);
+    const Partners bonds{entries.data(), 6, apart};
+    for (int i = 0; i < kCount; ++i)
+      for (int k = 0; k < 2 * i; ++k)
+        entries[static_cast<std::size_t>(bonds.place(i, k))] = partner_of_entry(i, k);
+    check.template operator()<false>(bonds);
+    check.template operator()<true>(bonds);
   }
 }
 

@@ -258,6 +258,7 @@ NAMED = {
     "infile": ("rigid/small molecule infile", "infile"),
     "nvt": ("rigid/nvt/small molecule temp 1 1 1", "rigid/nvt/small"),
     "nve": ("rigid/nve molecule", "rigid/nve"),
+    "npt": ("rigid/npt molecule temp 1 1 1 iso 1 1 1", "rigid/npt, which changes the box"),
 }
 
 

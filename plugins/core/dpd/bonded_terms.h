@@ -194,21 +194,19 @@ MM_HD AngleForces angle_forces(const BondedLaw& law, const Vector<double>& r1,
           energy};
 }
 
-// i is an end of an angle, and its center and its other end follow, or it is the center, and both
-// ends follow. The center has what the ends have, reversed, in either order of the ends. Threads of
-// a GPU whose particles have different roles take the same way.
+// The particle is an end of an angle, and its center and its other end follow, or it is the center,
+// and both ends follow. The center has what the ends have, reversed, in either order of the ends.
+// Threads of a GPU whose particles have different roles take the same way.
 template <Precision P>
 MM_HD void add_angle(BondedSum& sum, const BondedTerms& terms, int kind,
-                     const typename P::Position* position, std::uint32_t i,
-                     const std::uint32_t* partner, bool with_energy) {
-  // Values are chosen instead of indices, so that two places are read instead of three.
-  const typename P::Position own = position[i], second = position[partner[0]];
+                     const typename P::Position& own, const typename P::Position& second,
+                     const typename P::Position& third, bool with_energy) {
   const bool is_center = kind >= kAngleCenter;
   typename P::Position center = second;
   if (is_center) center = own;
   const Vector<double> toward = separation<P>(terms, second, own),
                        r1 = is_center ? toward : Vector<double>{0, 0, 0} - toward,
-                       r2 = separation<P>(terms, position[partner[1]], center);
+                       r2 = separation<P>(terms, third, center);
   const BondedLaw& law = terms.angles[kind & kBondedType];
   const auto [f1, f2, energy] = angle_forces(law, r1, r2);
   sum.force = sum.force + (is_center ? Vector<double>{0, 0, 0} - (f1 + f2) : f1);
@@ -318,10 +316,10 @@ static_assert(kDihedral / kNextPlace % 4 == 0 && kImproper / kNextPlace % 4 == 0
 template <Precision P>
 MM_HD void add_four_body_term(BondedSum& sum, const BondedTerms& terms, int kind,
                               const typename P::Position* position, std::uint32_t i,
-                              const std::uint32_t* partner, bool with_energy) {
+                              const std::uint32_t (&partner)[3], bool with_energy) {
   const bool improper = kind >= kImproper;
   const int type = kind & kBondedType, place = place_of(kind);
-  const std::uint32_t a = partner[0], b = partner[1], c = partner[2];
+  const auto [a, b, c] = partner;
   const std::uint32_t at_second = place == 0   ? a
                                   : place == 1 ? i
                                                : b,
@@ -358,23 +356,76 @@ MM_HD void add_four_body_term(BondedSum& sum, const BondedTerms& terms, int kind
 
 // ---- all terms ----
 
+// The partners of a particle, one after the other. Their entries are read ahead and, if `ahead`,
+// the places of two of them, which are on their way to a thread of a GPU while it computes a term.
+template <Precision P, bool ahead = false>
+class PartnersInOrder {
+  using Position = typename P::Position;
+
+ public:
+  // Reads entries alone.
+  MM_HD PartnersInOrder(const Partners& bonds, int i) : bonds_(bonds), i_(i) {
+    for (Partner& next : next_) next = bonds_.of(i_, k_++);
+  }
+  // Before the first partner is taken.
+  MM_HD void begin(const Position* position) {
+    position_ = position;
+    if (ahead) own_ = position[i_];
+    for (int k = 0; ahead && k < 2; ++k) take();
+  }
+
+  MM_HD Position own() const { return ahead ? own_ : position_[i_]; }
+  // Of the next partner; 0 behind the last one.
+  MM_HD int kind() const { return ahead ? kind_[0] : next_[0].kind; }
+  MM_HD Position take() {
+    if constexpr (!ahead) return position_[take_index()];
+    const Position taken = place_[0];
+    place_[0] = place_[1];
+    kind_[0] = kind_[1];
+    kind_[1] = next_[0].kind;
+    const std::uint32_t index = take_index();
+    if (kind_[1]) place_[1] = position_[index];
+    return taken;
+  }
+  // Unless `ahead`.
+  MM_HD std::uint32_t take_index() {
+    const std::uint32_t index = next_[0].index;
+    if (ahead) next_[0] = next_[1];
+    next_[ahead] = bonds_.of(i_, k_++);
+    return index;
+  }
+
+ private:
+  const Partners bonds_;
+  const Position* position_ = nullptr;
+  const int i_;
+  int k_ = 0;  // of the entry that is read next
+  Partner next_[1 + ahead];
+  int kind_[2] = {};
+  Position own_ = {}, place_[2] = {};
+};
+
 // All terms of particle i. Terms of one kind follow each other, in a loop of their own, in which
-// the threads of a GPU stay together.
-template <Precision P>
+// the threads of a GPU stay together. partners: have begun; four: there may be dihedrals and
+// impropers.
+template <bool four = true, Precision P, bool ahead>
 MM_HD BondedSum bonded_sum(const BondedTerms& terms, const typename P::Position* position,
-                           const Partners& bonds, int i, bool with_energy) {
+                           PartnersInOrder<P, ahead> partners, int i, bool with_energy) {
   BondedSum sum;
-  const auto own = static_cast<std::uint32_t>(i);
-  const EntryRange range = bonds.range[i];
-  for (int k = range.first; k < range.last;) {
-    const auto kind = [&] { return k < range.last ? bonds.type[k] : -1; };
-    for (int type = kind(); type >= 0 && type <= kBondedType; ++k, type = kind())
-      add_bond_term<P>(sum, terms, terms.bonds[type], position[own], position[bonds.index[k]],
-                       with_energy);
-    for (int type = kind(); type > kBondedType && type < kDihedral; k += 2, type = kind())
-      add_angle<P>(sum, terms, type, position, own, bonds.index + k, with_energy);
-    for (int type = kind(); type >= kDihedral; k += 3, type = kind())
-      add_four_body_term<P>(sum, terms, type, position, own, bonds.index + k, with_energy);
+  while (partners.kind()) {
+    for (int kind; (kind = partners.kind()) && kind <= kBondedType;)
+      add_bond_term<P>(sum, terms, terms.bonds[kind], partners.own(), partners.take(), with_energy);
+    for (int kind; (kind = partners.kind()) > kBondedType && (!four || kind < kDihedral);) {
+      const typename P::Position second = partners.take(), third = partners.take();
+      add_angle<P>(sum, terms, kind, partners.own(), second, third, with_energy);
+    }
+    if constexpr (four)
+      for (int kind; (kind = partners.kind()) >= kDihedral;) {
+        std::uint32_t three[3];
+        for (std::uint32_t& partner : three) partner = partners.take_index();
+        add_four_body_term<P>(sum, terms, kind, position, static_cast<std::uint32_t>(i), three,
+                              with_energy);
+      }
   }
   return sum;
 }

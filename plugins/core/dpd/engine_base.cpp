@@ -186,7 +186,7 @@ void EngineBase::change_velocities_guarded() {
     const VelocityChange& change = settings_.velocity_changes[k];
     if (step_ % change.every != 0) continue;
     const VelocityMap map =
-        map_of(change, moment_units_.scale(), of_all_ranks(own_moments(change.measured)),
+        map_of(change, moment_units_.scale(), of_all_ranks(own_moments({change.measured})),
                target_of(k, step_), temperature_drops_[k]);
     // In the order of the settings: the next change measures what this one has left.
     if (map.changes_something()) apply_map(map, change.flag);
@@ -202,7 +202,7 @@ std::array<double, 6> EngineBase::kinetic_sums() {
     const auto square = std::bit_cast<double>(largest);
     const double finer = finer_units(square);
     for (const bool mixed : {false, true}) {
-      const Moments sums = of_all_ranks(own_products(mixed, finer));
+      const Moments sums = of_all_ranks(own_moments({0, mixed, finer}));
       for (int k = 0; k < 3; ++k)
         all[3 * mixed + k] =
             std::isfinite(square) ? moment_units_.scale().square(sums, k) / finer : square;
@@ -252,7 +252,7 @@ Moments EngineBase::of_all_ranks(Moments sums) const {
 
 void EngineBase::measure_temperature() {
   // N_f k_B T = sum of m v^2, relative to the flow.
-  const Moments sums = of_all_ranks(own_moments(kIntegrated));
+  const Moments sums = of_all_ranks(own_moments({kIntegrated}));
   chain_.measure(settings_.thermostat.temperature_of_sum * moment_units_.scale().square(sums));
 }
 

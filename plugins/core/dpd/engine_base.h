@@ -82,10 +82,8 @@ class EngineBase : public Engine, protected ShearedBox {
   virtual bool changes_in_stride() const { return false; }
   // Runs the task of a public call that is collective, or uses the device.
   virtual void guarded(const std::function<void()>& task) { task(); }
-  // Sums over this rank's particles with this bit in their flags.
-  virtual Moments own_moments(std::uint32_t flag) = 0;
-  // The same of add_products() over all particles of this rank, and the largest square_of().
-  virtual Moments own_products(bool mixed, double finer) = 0;
+  // Sums over this rank's particles, and the largest square_of().
+  virtual Moments own_moments(const Addends& addends) = 0;
   virtual double own_largest_square() = 0;
   // Of take_value(): two words for each sum, or the largest size of each column without units.
   virtual std::vector<std::int64_t> own_profile(const Profile& profile, const double* units) = 0;

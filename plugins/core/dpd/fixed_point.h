@@ -82,6 +82,12 @@ template <class To, class From>
 MM_HD Vector<To> vector_of(const From& a) {
   return {static_cast<To>(a.x), static_cast<To>(a.y), static_cast<To>(a.z)};
 }
+MM_HD void set_components(auto& to, const double from[3]) {
+  using Real = std::remove_cvref_t<decltype(to.x)>;
+  to.x = static_cast<Real>(from[0]);
+  to.y = static_cast<Real>(from[1]);
+  to.z = static_cast<Real>(from[2]);
+}
 template <class To>
 MM_HD Vector<To> vector_from(const double* a) {
   return {static_cast<To>(a[0]), static_cast<To>(a[1]), static_cast<To>(a[2])};

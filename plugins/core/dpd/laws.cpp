@@ -188,17 +188,13 @@ Laws<P> laws_of(const Settings& s, double unit) {
   forces.cutoff_squared = real(s.cutoff * s.cutoff);
   forces.types = s.pairs.types;
   forces.law = laws.pairs.back();
-  forces.laws = laws.pairs.data();
   forces.noise_scale = 1;
   forces.shear = flow_gradient<Real>(s.shear);
   if (s.pairs.transverse) {
     forces.across = laws.across.back();
     forces.law_beyond = beyond_transverse(forces.law, forces.across);
   }
-  forces.laws_across = laws.across.data();
-  forces.potentials = laws.potentials.empty() ? nullptr : laws.potentials.data();
-  forces.nodes = laws.nodes.data();
-  if constexpr (has_scalars<P>) forces.scalars = {s.pairs.scalars, laws.scalars.data(), {}};
+  if constexpr (has_scalars<P>) forces.scalars.kind = s.pairs.scalars;
   forces.lennard_jones = std::ranges::all_of(laws.potentials, [](const auto& potential) {
     return potential.form == kNoPotential || potential.form == kLennardJones;
   });
@@ -211,6 +207,8 @@ Laws<P> laws_of(const Settings& s, double unit) {
     forces.special.factor[k] = real(s.pairs.special[k]);
     forces.special.root[k] = square_root(real(s.pairs.special[k]));
   }
+  laws.unit = real(unit);
+  laws.find_laws();
   return laws;
 }
 

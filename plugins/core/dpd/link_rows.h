@@ -36,7 +36,7 @@ struct LinkSpan {
 // All rows have the same length, so that a particle can take any free slot: they cost
 // 8 (1 + bonds + specials) bytes per particle of the rank, linked or not. For a melt of linear
 // chains with special neighbors up to the third (2 bonds, 6 special neighbors), this is 72 bytes.
-// Links keep the order in which the host program has them.
+// Links keep the order in which the host program has them; words without a link are 0.
 struct LinkRows {
   LinkWord* word = nullptr;  // [slots][words()]
   std::uint32_t bonds = 0, specials = 0;
@@ -187,40 +187,40 @@ class HostTagIndex {
 
 // ---- partners ----
 
-struct alignas(8) EntryRange {
-  int first, last;  // the latter is behind the last one
+struct alignas(8) Partner {
+  std::uint32_t index;
+  int kind;  // of Topology::bond_type, whose types count from 1; 0: none
 };
-// Bonded terms as the steps read them: the entries of each particle, with the partner's index
-// and the kind of Topology::bond_type. There is room for LinkRows::bonds entries of each particle.
+// Bonded terms as the steps read them: the entries of each particle, of which it has room for
+// `most`. On a GPU entries k of all particles follow each other, so that threads read them side by
+// side.
 struct Partners {
-  EntryRange* range = nullptr;  // null: no particle has any
-  std::uint32_t* index = nullptr;
-  int* type = nullptr;
+  Partner* entry = nullptr;  // null: no particle has any
+  int most = 0;
+  int apart = 1;  // from an entry of a particle to its next one: 1 or the number of particles
+
+  MM_HD int place(int i, int k) const { return apart > 1 ? i + k * apart : i * most + k; }
+  MM_HD Partner of(int i, int k) const { return k < most ? entry[place(i, k)] : Partner{0, 0}; }
 };
 
-// Writes entry k of particle i, if there is one; the first one also writes the range. known.find()
-// leads from the partner in a row to its index. A partner that is not known is replaced by the
-// particle itself; the result has bit 0 if one of a bond is missing, and bit 1 if one of another
-// term is.
+// Writes entry k of particle i. known.find() leads from the partner in a row to its index. A
+// partner that is not known is replaced by the particle itself; the result has bit 0 if one of a
+// bond is missing, and bit 1 if one of another term is.
 MM_HD unsigned find_partner(const LinkedParticles& links, int i, int k, const auto& known,
                             const Partners& to) {
-  const LinkSpan bonds = links.bonds_of(i);
-  const int first = i * static_cast<int>(links.rows.bonds), count = static_cast<int>(bonds.count);
-  if (k == 0) to.range[i] = {first, first + count};
-  if (k >= count) return 0;
-  const std::uint32_t j = known.find(partner_of(bonds.first[k]));
-  const int type = static_cast<int>(kind_of(bonds.first[k]));
+  const LinkWord word = links.rows.row(links.slot[i])[1 + k];
+  const int kind = static_cast<int>(kind_of(word));
+  const std::uint32_t own = static_cast<std::uint32_t>(i),
+                      j = kind ? known.find(partner_of(word)) : own;
   const bool found = j != TagIndex::kMissing;
-  to.index[first + k] = found ? j : static_cast<std::uint32_t>(i);
-  to.type[first + k] = type;
-  return found ? 0u : has_several_partners(type) ? 2u : 1u;
+  to.entry[to.place(i, k)] = {found ? j : own, kind};
+  return found ? 0u : has_several_partners(kind) ? 2u : 1u;
 }
 // The same for all entries of particle i.
 MM_HD unsigned find_partners(const LinkedParticles& links, int i, const auto& known,
                              const Partners& to) {
   unsigned missing = 0;
-  for (int k = 0; k < static_cast<int>(links.rows.bonds); ++k)
-    missing |= find_partner(links, i, k, known, to);
+  for (int k = 0; k < to.most; ++k) missing |= find_partner(links, i, k, known, to);
   return missing;
 }
 

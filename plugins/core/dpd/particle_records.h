@@ -99,26 +99,6 @@ MM_HD Vector<double> scalars_of(const Velocity& velocity) {
   return {0, 0, 0};
 }
 
-// Writes those arrays of the host that are wanted, without an Arrival.
-template <Precision P>
-MM_HD void enter_host(const BoxFrame& frame, std::int32_t index,
-                      const typename P::Position& position, const typename P::Velocity& velocity,
-                      const Vector<typename P::Real>& force, const Vector<double>& flux,
-                      const Image& image, const HostArrays& arrays) {
-  const auto set = [index](auto* array, const auto& from) {
-    if (!array) return;
-    array[index][0] = from.x;
-    array[index][1] = from.y;
-    array[index][2] = from.z;
-  };
-  if (arrays.position) leave_frame<P>(frame, position, arrays.position[index]);
-  set(arrays.velocity, velocity);
-  set(arrays.force, force);
-  set(arrays.image, image);
-  set(arrays.scalars, scalars_of(velocity));
-  set(arrays.flux, flux);
-}
-
 template <Precision P>
 MM_HD Arrival arrival_of(const BoxFrame& frame, std::int32_t index,
                          const typename P::Position& position, const typename P::Velocity& velocity,

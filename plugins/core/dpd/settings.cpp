@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "../runtime/text.h"
 #include "engine_base.h"
@@ -219,25 +220,22 @@ void check_surfaces(const Settings& s) {
 }
 
 void check_bonded(const Settings& s) {
-  for (std::size_t k = 1; k < s.bonds.size(); ++k) {
-    const BondCoefficients& bond = s.bonds[k];
-    if (!std::isfinite(bond.stiffness) || !std::isfinite(bond.length) ||
-        !std::isfinite(bond.epsilon) || !std::isfinite(bond.sigma) ||
-        (bond.form == kFene && !(bond.length > 0)) ||
-        (bond.form == kTabulatedBond && !(bond.table && bond.table->is_valid())))
-      refuse("coefficients of bond type ", k, " are out of range");
-  }
-  for (std::size_t k = 1; k < s.angles.size(); ++k)
-    if (!std::isfinite(s.angles[k].stiffness) || !std::isfinite(s.angles[k].angle))
-      refuse("coefficients of angle type ", k, " are out of range");
-  for (std::size_t k = 1; k < s.dihedrals.size(); ++k) {
-    double sum = s.dihedrals[k].constant;
-    for (const double amplitude : s.dihedrals[k].amplitude) sum += amplitude;
-    if (!std::isfinite(sum)) refuse("coefficients of dihedral type ", k, " are out of range");
-  }
-  for (std::size_t k = 1; k < s.impropers.size(); ++k)
-    if (!std::isfinite(s.impropers[k].stiffness) || !std::isfinite(s.impropers[k].angle))
-      refuse("coefficients of improper type ", k, " are out of range");
+  const auto check = [](const auto& all, const char* term, const auto& is_valid) {
+    for (std::size_t k = 1; k < all.size(); ++k)
+      if (!is_valid(all[k])) refuse("coefficients of ", term, " type ", k, " are out of range");
+  };
+  const auto is_finite = [](const auto& law) { return std::isfinite(law.stiffness + law.angle); };
+  check(s.bonds, "bond", [](const BondCoefficients& bond) {
+    return std::isfinite(bond.stiffness + bond.length + bond.epsilon + bond.sigma) &&
+           (bond.form != kFene || bond.length > 0) &&
+           (bond.form != kTabulatedBond || (bond.table && bond.table->is_valid()));
+  });
+  check(s.angles, "angle", is_finite);
+  check(s.dihedrals, "dihedral", [](const DihedralCoefficients& law) {
+    return std::isfinite(
+        std::accumulate(std::begin(law.amplitude), std::end(law.amplitude), law.constant));
+  });
+  check(s.impropers, "improper", is_finite);
 }
 
 void check_thermostats(const Settings& s) {

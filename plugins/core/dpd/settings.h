@@ -77,21 +77,39 @@ unsigned excluded_kinds(const PairTable& table);
 template <Precision P>
 CoordinateFrame<P> frame_of(const Box& box);
 
-// Coefficients by types in the numbers that a step works on.
-template <Precision P>
+// Coefficients by types in the numbers that a step works on, in arrays of the host or of a device.
+template <class T>
+using HostArray = std::vector<T>;
+template <Precision P, template <class> class Array = HostArray>
 struct Laws {
   using Real = typename P::Real;
-  std::vector<PairLaw<Real>> pairs;                 // [types + 1][types + 1]
-  std::vector<TransverseLaw<Real>> across;          // the same; empty without transverse forces
-  std::vector<PotentialLaw<Real>> potentials;       // the same; empty without potentials
-  std::vector<ScalarLaw<Real>> scalars;             // the same; empty without scalars
-  std::vector<BondLaw<Real>> harmonic;              // by type of bonds, for add_bond()
-  std::vector<BondedLaw> bonds, angles, impropers;  // by type, for bonded_sum()
-  std::vector<DihedralLaw> dihedrals;
-  std::vector<TableNode> nodes;  // of all tables of pairs and bonds
-  Forces<P> forces{};            // points to the laws of pairs of this object
+  Array<PairLaw<Real>> pairs;                 // [types + 1][types + 1]
+  Array<TransverseLaw<Real>> across;          // the same; empty without transverse forces
+  Array<PotentialLaw<Real>> potentials;       // the same; empty without potentials
+  Array<ScalarLaw<Real>> scalars;             // the same; empty without scalars
+  Array<BondLaw<Real>> harmonic;              // by type of bonds, for add_bond()
+  Array<BondedLaw> bonds, angles, impropers;  // by type, for bonded_sum()
+  Array<DihedralLaw> dihedrals;
+  Array<TableNode> nodes;  // of all tables of pairs and bonds
+  Forces<P> forces{};      // after find_laws(), with the laws of pairs of this object
+  Real unit{};             // of forces of pairs
+
+  void find_laws() {
+    forces.laws = pairs.data();
+    forces.laws_across = across.data();
+    forces.potentials = potentials.size() ? potentials.data() : nullptr;
+    forces.nodes = nodes.data();
+    if constexpr (has_scalars<P>) forces.scalars.laws = scalars.data();
+  }
+  void give_laws_to(BondedTerms& terms) const {
+    terms.bonds = bonds.data();
+    terms.angles = angles.data();
+    terms.impropers = impropers.data();
+    terms.dihedrals = dihedrals.data();
+    terms.nodes = nodes.data();
+  }
 };
-// unit: forces of pairs are in multiples of it.
+// unit: forces of pairs are in multiples of it. Its forces have the laws of the result.
 template <Precision P>
 Laws<P> laws_of(const Settings& settings, double unit = 1);
 // In mixed precision forces are multiples of this, a power of two: 2^-23 of what the strongest pair

@@ -101,6 +101,21 @@ MM_HD void add_products(Moments& sums, bool mixed, double finer, const double* u
   sums.add(2, (mixed ? y : z) * z * of_type);
 }
 
+// What is added up: add_moments() of the particles with this flag, or add_products() of all of them
+// if `finer` is not 0.
+struct Addends {
+  std::uint32_t flag = 0;
+  bool mixed = false;
+  double finer = 0;
+
+  MM_HD void add(Moments& sums, const double* units, const auto& r, const auto& v) const {
+    if (finer != 0)
+      add_products(sums, mixed, finer, units, r, v);
+    else
+      add_moments(sums, flag, units, r, v);
+  }
+};
+
 // Each component of v becomes scale v + shift, and `slope` times the former v is added.
 struct VelocityMap {
   double scale[3] = {1, 1, 1}, shift[3] = {};

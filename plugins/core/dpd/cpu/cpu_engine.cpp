@@ -56,18 +56,18 @@ class CpuEngine final : public EngineBase {
   std::string transport() const override { return ranks_ ? "MPI" : ""; }
 
   void download(const HostArrays& arrays) override {
-    const auto* const flux = flux_.empty() ? nullptr : flux_.data();
-    const HostCopy<P> copy{
-        frame_, rank(),        origin_.data(), position_.data(), velocity_.data(), force_.data(),
-        flux,   image_.data(), arrays};
-    for_each_range(pool_, count_, [&](int first, int last) { kernels_.leave(copy, first, last); });
+    const auto arrival_of_own = [this](int i) {
+      return arrival_of<P>(frame_, origin_[i].index, position_[i], velocity_[i], force_[i],
+                           flux_of(i), image_[i]);
+    };
+    for_each_index(pool_, count_, [&](int i) {
+      if (origin_[i].rank == rank()) arrival_of_own(i).enter(arrays);
+    });
     if (!ranks_) return;
     std::vector<std::vector<Arrival>> leaving(ranks_->ranks());
     for (int i = 0; i < count_; ++i)
       if (origin_[i].rank != rank())
-        leaving[static_cast<std::size_t>(origin_[i].rank)].push_back(
-            arrival_of<P>(frame_, origin_[i].index, position_[i], velocity_[i], force_[i],
-                          flux_of(i), image_[i]));
+        leaving[static_cast<std::size_t>(origin_[i].rank)].push_back(arrival_of_own(i));
     for (const Arrival& arrival : deliver(*communicator_, std::move(leaving)))
       arrival.enter(arrays);
   }
@@ -217,14 +217,11 @@ class CpuEngine final : public EngineBase {
     arguments_.plain = is_plain_with(links_.any_specials());
   }
 
-  Moments own_moments(std::uint32_t flag) override {
-    return moments_of(pool_, count_, flag, moment_units_.by_type(), position_, velocity_);
+  Moments own_moments(const Addends& addends) override {
+    return moments_of(pool_, count_, addends, moment_units_.by_type(), position_, velocity_);
   }
   double own_largest_square() override {
     return largest_square(pool_, count_, moment_units_.by_type(), position_, velocity_);
-  }
-  Moments own_products(bool mixed, double finer) override {
-    return products_of(pool_, count_, mixed, finer, moment_units_.by_type(), position_, velocity_);
   }
   std::vector<std::int64_t> own_profile(const Profile& profile, const double* units) override {
     return profile_of<P>(

@@ -456,15 +456,15 @@ namespace manymove::dpd::MANYMOVE_SIMD {
 
 void use(StepKernels<Mixed>& kernels) {
   using P = Mixed;
-  kernels = {&begin<P>, &step<P>, &find_densities<P>, &place<P>, &list<P>, &leave<P>};
+  kernels = {&begin<P>, &step<P>, &find_densities<P>, &place<P>, &list<P>};
 }
 void use(StepKernels<Double>& kernels) {
   using P = Double;
-  kernels = {&begin<P>, &step<P>, &find_densities<P>, &place<P>, &list<P>, &leave<P>};
+  kernels = {&begin<P>, &step<P>, &find_densities<P>, &place<P>, &list<P>};
 }
 void use(StepKernels<DoubleWithScalars>& kernels) {
   using P = DoubleWithScalars;
-  kernels = {&begin<P>, &step<P>, nullptr, &place<P>, &list<P>, &leave<P>};
+  kernels = {&begin<P>, &step<P>, nullptr, &place<P>, &list<P>};
 }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD

@@ -39,14 +39,5 @@ void begin(const StepArguments<P>& s, Chunk& chunk) {
   }
 }
 
-template <Precision P>
-void leave(const HostCopy<P>& copy, int first, int last) {
-  for (int i = first; i < last; ++i)
-    if (copy.origin[i].rank == copy.rank)
-      enter_host<P>(copy.frame, copy.origin[i].index, copy.position[i], copy.velocity[i],
-                    copy.force[i], copy.flux ? copy.flux[i] : Vector<double>{}, copy.image[i],
-                    copy.arrays);
-}
-
 }  // namespace
 }  // namespace manymove::dpd::MANYMOVE_SIMD

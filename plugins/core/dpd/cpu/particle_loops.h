@@ -48,42 +48,21 @@ void reorder(ThreadPool& pool, std::vector<T>& values, std::vector<T>& spare,
   values.swap(spare);
 }
 
-void set_components(auto& to, const double from[3]) {
-  using Real = std::remove_cvref_t<decltype(to.x)>;
-  to.x = static_cast<Real>(from[0]);
-  to.y = static_cast<Real>(from[1]);
-  to.z = static_cast<Real>(from[2]);
-}
-
-// add(sums, i) adds what particle i has.
-Moments sum_of_moments(ThreadPool& pool, int count, const auto& add) {
+template <class Position, class Velocity>
+Moments moments_of(ThreadPool& pool, int count, const Addends& addends,
+                   const std::vector<double>& units, const std::vector<Position>& position,
+                   const std::vector<Velocity>& velocity) {
   return over_all<Moments>(
       pool, count,
       [&](int first, int last) {
         Moments part;
-        for (int i = first; i < last; ++i) add(part, i);
+        for (int i = first; i < last; ++i)
+          addends.add(part, units.data(), position[i], velocity[i]);
         return part;
       },
       [](Moments& all, const Moments& part) {
         for (int k = 0; k < 2 * Moments::kSums; ++k) all.word[k] += part.word[k];
       });
-}
-
-template <class Position, class Velocity>
-Moments moments_of(ThreadPool& pool, int count, std::uint32_t flag,
-                   const std::vector<double>& units, const std::vector<Position>& position,
-                   const std::vector<Velocity>& velocity) {
-  return sum_of_moments(pool, count, [&](Moments& sums, int i) {
-    add_moments(sums, flag, units.data(), position[i], velocity[i]);
-  });
-}
-template <class Position, class Velocity>
-Moments products_of(ThreadPool& pool, int count, bool mixed, double finer,
-                    const std::vector<double>& units, const std::vector<Position>& position,
-                    const std::vector<Velocity>& velocity) {
-  return sum_of_moments(pool, count, [&](Moments& sums, int i) {
-    add_products(sums, mixed, finer, units.data(), position[i], velocity[i]);
-  });
 }
 template <class Position, class Velocity>
 double largest_square(ThreadPool& pool, int count, const std::vector<double>& units,

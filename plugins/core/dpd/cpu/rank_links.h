@@ -73,9 +73,7 @@ class RankLinks {
                                 const std::vector<Velocity>& velocity) {
     MissingPartners missing;
     if (!any_bonds()) return missing;
-    range_.resize(static_cast<std::size_t>(count));
-    index_.resize(entries_of_bonds(rows_, range_.size()));
-    type_.resize(index_.size());
+    partner_.resize(entries_of_bonds(rows_, static_cast<std::size_t>(count)));
     const int all = static_cast<int>(velocity.size()), bits = TagIndex::bits_for(all);
     entry_.assign(std::size_t{1} << bits, 0);
     const TagIndex known{entry_.data(), bits};
@@ -95,9 +93,9 @@ class RankLinks {
     });
     return missing;
   }
-  // After find_partners(); null pointers if no rank has bonds.
+  // After find_partners(); a null pointer if no rank has bonds.
   Partners bonds() {
-    return any_bonds() ? Partners{range_.data(), index_.data(), type_.data()} : Partners{};
+    return any_bonds() ? Partners{partner_.data(), static_cast<int>(rows_.bonds)} : Partners{};
   }
 
  private:
@@ -115,9 +113,7 @@ class RankLinks {
   LinkRows rows_;
   std::vector<LinkWord> word_;
   std::vector<std::uint32_t> slot_, sorted_;  // of each particle
-  std::vector<EntryRange> range_;
-  std::vector<std::uint32_t> index_;
-  std::vector<int> type_;
+  std::vector<Partner> partner_;
   std::vector<std::uint64_t> entry_;  // of the table of tags
 };
 

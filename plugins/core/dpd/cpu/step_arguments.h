@@ -75,11 +75,7 @@ template <Precision P>
 void set_laws(StepArguments<P>& arguments, BondedTerms& terms, const Laws<P>& laws) {
   arguments.forces = laws.forces;
   arguments.bond_laws = laws.harmonic.data();
-  terms.nodes = laws.nodes.data();
-  terms.bonds = laws.bonds.data();
-  terms.angles = laws.angles.data();
-  terms.dihedrals = laws.dihedrals.data();
-  terms.impropers = laws.impropers.data();
+  laws.give_laws_to(terms);
 }
 
 // StepArguments::limit for a cutoff. Lists reach farther than the cutoff under shear, because pairs
@@ -96,20 +92,6 @@ struct Candidates {  // a multiple of 8
   float *x, *y, *z, *radius, *square;
   std::uint32_t* index;
   std::uint8_t* in;
-};
-
-// Particles on their way to the arrays of this rank's host, and those of other hosts.
-template <Precision P>
-struct HostCopy {
-  BoxFrame frame;
-  int rank;
-  const Origin* origin;
-  const typename P::Position* position;
-  const typename P::Velocity* velocity;
-  const Vector<typename P::Real>* force;
-  const Vector<double>* flux;  // of scalars; null without them
-  const Image* image;
-  HostArrays arrays;
 };
 
 constexpr int kReadAhead = 64;  // entries behind a chunk's lists that must be valid indices
@@ -130,8 +112,6 @@ struct StepKernels {
   // fit, and are at least so many.
   std::int64_t (*list)(const StepArguments<P>& arguments, int first, int last,
                        const Candidates& candidates, std::uint32_t* entries, std::int64_t room);
-  // Writes those of the particles from first to before last whose host is this one.
-  void (*leave)(const HostCopy<P>& copy, int first, int last);
 };
 
 MANYMOVE_KERNELS(StepKernels<Mixed>)

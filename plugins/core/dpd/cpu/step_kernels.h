@@ -469,7 +469,7 @@ class StepLoop {
   bool is_simple() const {
     return plain && !reading && !s_.rests && !s_.motion.walls && !s_.motion.body_forces &&
            !s_.motion.surfaces && !s_.motion.half_kicks && !s_.motion.frame.tilted &&
-           !s_.forces.shear.any() && !s_.bonds.range && !s_.charged && !s_.next_near;
+           !s_.forces.shear.any() && !s_.bonds.entry && !s_.charged && !s_.next_near;
   }
 
   // The particle whose force is the first sum: adds bonds, thermostats and body forces, then
@@ -479,14 +479,13 @@ class StepLoop {
     typename P::Velocity v = s_.velocity[i];
     Sum<Real> bonded;
     bonded.force = sum_[0].force;
-    const Partners& bonds = s_.bonds;
-    const EntryRange range = bonds.range ? bonds.range[i] : EntryRange{};
-    if (s_.terms && range.first < range.last)
+    Partner bond = s_.bonds.of(i, 0);
+    if (s_.terms && bond.kind)
       add_terms(i, v.tag, bonded.force);
     else
-      for (int k = range.first; k < range.last; ++k)
-        add_bond<P>(bonded, s_.forces.frame, r, s_.position[bonds.index[k]],
-                    s_.bond_laws[bonds.type[k]], reading);
+      for (int k = 1; bond.kind; bond = s_.bonds.of(i, k++))
+        add_bond<P>(bonded, s_.forces.frame, r, s_.position[bond.index], s_.bond_laws[bond.kind],
+                    reading);
     if (s_.charged) bonded.force = bonded.force + s_.charged[i];
     if constexpr (!plain) add_thermostats(s_.motion, r, v, bonded.force);
     const Vector<Real> force = with_body_forces(s_.motion, r, bonded.force);
@@ -507,7 +506,9 @@ class StepLoop {
   }
 
   void add_terms(int i, std::uint32_t tag, Vector<Real>& force) {
-    const BondedSum sum = bonded_sum<P>(*s_.terms, s_.position, s_.bonds, i, reading);
+    PartnersInOrder<P> partners(s_.bonds, i);
+    partners.begin(s_.position);
+    const BondedSum sum = bonded_sum(*s_.terms, s_.position, partners, i, reading);
     force = force + vector_of<Real>(sum.force);
     if (sum.stretch >= kStretched && tag > chunk_.stretched) chunk_.stretched = tag;
     if (sum.stretch == kBroken && tag > chunk_.broken) chunk_.broken = tag;

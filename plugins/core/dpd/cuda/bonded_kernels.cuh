@@ -34,19 +34,24 @@ struct BondedPartials {
 };
 
 // One thread per particle from `first` on. added: sums of the particles, as Step::added; partial:
-// written if `reading`. With 64 registers an H200 has 135,000 particles at a time.
-template <Precision P, bool reading>
+// written if `reading`; four: there may be terms of four particles. With 64 registers an H200 has
+// 135,000 particles at a time.
+template <Precision P, bool reading, bool four>
 __global__ void __launch_bounds__(kThreads, reading ? 1 : 4)
     bonded_kernel(const __grid_constant__ Step<P> s, const BondedTerms terms, int first,
                   Vector<typename P::Real>* added, const BondedPartials partial,
                   StretchReport* stretch) {
+  const int i = first + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  // Where registers suffice, places are read ahead. Entries are read while the step before ends.
+  constexpr bool ahead = kIntegers<P> && !four;
+  PartnersInOrder<P, ahead> partners(s.bonds, min(i, s.count - 1));
   wait_for_former_kernel();
   let_next_kernel_start();
-  const int i = first + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  partners.begin(s.position);  // reads while the status is on its way
   const bool here = i < s.count && !stale(s.status, s.number);
   BondedSum sum;
   if (here) {
-    sum = bonded_sum<P>(terms, s.position, s.bonds, i, reading);
+    sum = bonded_sum<four>(terms, s.position, partners, i, reading);
     added[i] = vector_of<typename P::Real>(sum.force);
     if (sum.stretch >= kStretched) atomicMax(&stretch->stretched, s.velocity[i].tag);
     if (sum.stretch == kBroken) atomicMax(&stretch->broken, s.velocity[i].tag);
@@ -54,9 +59,10 @@ __global__ void __launch_bounds__(kThreads, reading ? 1 : 4)
   if constexpr (reading) {
     const std::size_t here = static_cast<std::size_t>(blockIdx.x) * kStepSums;
     add_halves_over_block(sum.bonds, sum.angles, partial.two + here);
-    if (!partial.four) return;
-    __syncthreads();  // before the shared memory of the first sums is written again
-    add_halves_over_block(sum.dihedrals, sum.impropers, partial.four + here);
+    if constexpr (four) {
+      __syncthreads();  // before the shared memory of the first sums is written again
+      add_halves_over_block(sum.dihedrals, sum.impropers, partial.four + here);
+    }
   }
 }
 
@@ -90,8 +96,11 @@ class BondedSums {
   // lets the step take them. early: as in launch_kernel().
   void launch(Step<P>& step, const BondedTerms& terms, int first, int block, bool reading,
               cudaStream_t stream, bool early = false) const {
-    if (!wanted_ || !step.bonds.range || first >= step.count) return;
-    const auto kernel = reading ? &bonded_kernel<P, true> : &bonded_kernel<P, false>;
+    if (!wanted_ || !step.bonds.entry || first >= step.count) return;
+    const auto kernel = for_constant<false, true>(reading, [this](auto is_reading) {
+      return for_constant<false, true>(
+          of_four_, [](auto four) { return &bonded_kernel<P, decltype(is_reading)::value, four>; });
+    });
     const std::size_t at = static_cast<std::size_t>(first / block) * kStepSums;
     const BondedPartials partial{partial_.data() + at,
                                  of_four_ ? partial_of_four_.data() + at : nullptr};

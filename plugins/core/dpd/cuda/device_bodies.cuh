@@ -3,7 +3,6 @@
 // added up over each body, bodies move, and all particles go on to the next step.
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "../body_states.h"
@@ -98,19 +97,15 @@ class DeviceBodies {
             const EngineStream& stream) {
     states_.take(topology.rigid, frame);
     if (!any()) return;
-    std::unordered_map<unsigned, const RigidParticle*> known;
-    for (const RigidParticle& particle : states_.particles()) known[particle.tag] = &particle;
+    const HostTagIndex known(n, topology.tag);
     std::vector<DeviceRigidParticle> particles(n, {-1, {}});
-    for (std::size_t i = 0; i < n; ++i)
-      if (const auto at = known.find(topology.tag[i]); at != known.end())
-        particles[i] = {at->second->body, vector_from<double>(at->second->place)};
-    memory_ = {};
-    memory_.load(particles, bodies_.particle, stream);
-    memory_.load(states_.constants(), bodies_.constants, stream);
-    memory_.load(states_.state(), bodies_.state, stream);
+    for (const RigidParticle& particle : states_.particles())
+      if (const auto i = known.find(particle.tag); i != TagIndex::kMissing)
+        particles[i] = {particle.body, vector_from<double>(particle.place)};
+    particle_ = on_device(particles, stream);
+    constants_ = on_device(states_.constants(), stream);
+    state_ = on_device(states_.state(), stream);
     words_ = DeviceBuffer<unsigned long long>(states_.count() * kBodyWords);
-    bodies_.words = words_.data();
-    bodies_.count = static_cast<int>(states_.count());
   }
   bool any() const { return states_.any(); }
   std::vector<RigidBody> bodies(const BoxFrame& frame) const { return states_.leave(frame); }
@@ -119,22 +114,28 @@ class DeviceBodies {
   template <Precision P>
   void launch(const Step<P>& s, BodyPhase phase, const BoxFrame& frame, cudaStream_t stream) {
     words_.clear(stream);
-    bodies_.phase = phase;
-    bodies_.step = states_.step_in(frame);
-    launch_each(s.count, stream, &add_to_bodies_kernel<P>, s, bodies_);
-    launch_each(bodies_.count, stream, &move_bodies_kernel<P>, s, bodies_);
-    launch_each(s.count, stream, &follow_bodies_kernel<P>, s, bodies_);
+    const BodiesOfStep bodies{static_cast<int>(states_.count()),
+                              phase,
+                              states_.step_in(frame),
+                              particle_.data(),
+                              constants_.data(),
+                              state_.data(),
+                              words_.data()};
+    launch_each(s.count, stream, &add_to_bodies_kernel<P>, s, bodies);
+    launch_each(bodies.count, stream, &move_bodies_kernel<P>, s, bodies);
+    launch_each(s.count, stream, &follow_bodies_kernel<P>, s, bodies);
   }
   // After a step that ends at rest: the bodies, and the sums of their constraints.
   EnergySum fetch(const EngineStream& stream) {
-    stream.fetch(bodies_.state, states_.state().data(), states_.count());
+    stream.fetch(state_.data(), states_.state().data(), states_.count());
     return states_.constraints();
   }
 
  private:
   BodyStates states_;  // of the last step at rest
-  DeviceArrays memory_;
-  BodiesOfStep bodies_{};
+  DeviceBuffer<DeviceRigidParticle> particle_;
+  DeviceBuffer<BodyConstants> constants_;
+  DeviceBuffer<BodyState> state_;
   DeviceBuffer<unsigned long long> words_;
 };
 

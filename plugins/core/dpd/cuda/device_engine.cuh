@@ -69,17 +69,13 @@ class DeviceEngine : protected OnDevice, public EngineBase {
       choose_kernels();
     });
   }
-  Moments own_moments(std::uint32_t flag) final {
-    return velocity_sums_.of(particles().count, flag, particles().present().position.data(),
+  Moments own_moments(const Addends& addends) final {
+    return velocity_sums_.of(particles().count, addends, particles().present().position.data(),
                              resting(), stream_);
   }
   double own_largest_square() final {
     return velocity_sums_.largest_square(particles().count, particles().present().position.data(),
                                          resting(), stream_);
-  }
-  Moments own_products(bool mixed, double finer) final {
-    return velocity_sums_.of_products(particles().count, mixed, finer,
-                                      particles().present().position.data(), resting(), stream_);
   }
   std::vector<std::int64_t> own_profile(const Profile& profile, const double* units) final {
     const DeviceParticles<P>& p = particles();

@@ -19,8 +19,9 @@ namespace manymove::dpd {
 // Launched ahead of what the GPU is known to have begun: the queue is never empty, and few launches
 // have to be repeated when lists expire. While lists are not expected to expire, more are launched,
 // so that the GPU has work if the host's thread does not get a core for a while. A step of many
-// particles, or one with charges, takes longer than the host needs to see that it has begun.
-constexpr int kMany = 1'000'000;
+// particles, the fewer if they have bonded terms, or one with charges, takes longer than the host
+// needs to see that it has begun.
+constexpr int kMany = 1'000'000, kManyBonded = 100'000;
 constexpr long long kAhead = 3, kAheadOfMany = 1, kFarAhead = 16;
 
 template <Precision P>
@@ -99,7 +100,7 @@ class CudaEngine final : public DeviceEngine<P> {
       p_.count = 0;
       refuse_particle(topology.tag[bad], arrays.position[bad]);
     }
-    links_.take(n, topology, bonded_.wanted(), stream_);
+    links_.take(n, topology, stream_);
     if (links_.any_bonds()) bonded_.reserve(n, kThreads / 4);
     choose_kernels();
   }
@@ -329,7 +330,7 @@ class CudaEngine final : public DeviceEngine<P> {
     for (;;) {
       while (next <= to) {
         // Until `expected_` the lists probably remain valid, so that few launches are wasted.
-        const bool many = p_.count >= kMany || charges_;
+        const bool many = p_.count >= (bonded_.wanted() ? kManyBonded : kMany) || charges_;
         const long long near = many ? kAheadOfMany : kAhead,
                         ahead = next < expected_ ? kFarAhead : near;
         // At most `ahead` steps are in the queue behind the one that the GPU has begun.

@@ -43,24 +43,17 @@ __global__ void set_position_kernel(int count, BoxFrame frame, const unsigned* f
   to[i] = p;
   if (image) image[i] = {image[i].x + crossed[0], image[i].y + crossed[1], image[i].z + crossed[2]};
 }
-// The same for velocities and forces.
-template <class Values>
+// The same for velocities and forces, or for the scalars of velocities.
+template <bool scalars, class Values>
 __global__ void set_values_kernel(int count, const unsigned* from, const double (*value)[3],
                                   Values* to) {
   const int i = index_of_thread();
   if (i >= count) return;
-  using Real = decltype(to->x);
-  const double* v = value[from ? from[i] : static_cast<unsigned>(i)];
-  to[i].x = static_cast<Real>(v[0]);
-  to[i].y = static_cast<Real>(v[1]);
-  to[i].z = static_cast<Real>(v[2]);
-}
-template <class Velocity>
-__global__ void set_scalars_kernel(int count, const unsigned* from, const double (*value)[3],
-                                   Velocity* to) {
-  const int i = index_of_thread();
-  if (i < count)
-    to[i].scalars = vector_from<double>(value[from ? from[i] : static_cast<unsigned>(i)]);
+  const double* const v = value[from ? from[i] : static_cast<unsigned>(i)];
+  if constexpr (scalars)
+    set_components(to[i].scalars, v);
+  else
+    set_components(to[i], v);
 }
 
 // Gives the particles the values of an array of the host, which has value[from[i]] for particle i,
@@ -73,13 +66,6 @@ class ValuesFromHost {
   ValuesFromHost(DeviceParticles<P>& particles, const unsigned* from, const EngineStream& stream)
       : particles_(particles), from_(from), stream_(stream) {}
 
-  // The scalars of velocities.
-  template <class Values>
-  void set_scalars(const Triple* value, Values* to) {
-    launch_each(particles_.count, stream_, &set_scalars_kernel<Values>, particles_.count, from_,
-                staged(value), to);
-    stream_.finish("upload");
-  }
   // Returns the smallest index of a position that cannot be, or kNoneBad.
   unsigned set_positions(const Triple* value, const BoxFrame& frame, Image* image) {
     DeviceBuffer<unsigned> bad(1);
@@ -90,10 +76,11 @@ class ValuesFromHost {
     stream_.fetch(bad.data(), &first_bad, 1);
     return first_bad;
   }
-  template <class Values>
+  // scalars: those of velocities.
+  template <bool scalars = false, class Values>
   void set_values(const Triple* value, Values* to) {
-    launch_each(particles_.count, stream_, &set_values_kernel<Values>, particles_.count, from_,
-                staged(value), to);
+    launch_each(particles_.count, stream_, &set_values_kernel<scalars, Values>, particles_.count,
+                from_, staged(value), to);
     stream_.finish("upload");
   }
 
@@ -135,7 +122,7 @@ unsigned enter_particles(const HostArrays& arrays, const Topology& topology, con
   else
     to.force.clear(stream);
   if constexpr (has_scalars<P>) {
-    values.set_scalars(arrays.scalars, velocity);
+    values.template set_values<true>(arrays.scalars, velocity);
     values.set_values(arrays.flux, to.flux.data());
   }
   return values.set_positions(arrays.position, frame, to.image.data());

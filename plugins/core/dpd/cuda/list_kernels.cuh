@@ -492,10 +492,4 @@ __global__ void __launch_bounds__(kThreads, 3)
   }
 }
 
-struct Bonds : Partners {
-  // Where no particle has more than two bonds, instead of these: index and type of the first and of
-  // the second, type 0 where there is none. It is in the order of the particles.
-  const uint4* pair = nullptr;
-};
-
 }  // namespace manymove::dpd

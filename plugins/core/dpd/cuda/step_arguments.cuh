@@ -71,7 +71,7 @@ struct Step {
   Forces<P> forces;
   Motion<P> motion;
   NeighborLists lists;
-  Bonds bonds;  // range and pair are null where there are none
+  Partners bonds;
   const BondLaw<typename P::Real>* bond_laws;
   const Vector<typename P::Real>* added;    // forces of bonds and angles; null if there are none
   const Vector<typename P::Real>* charged;  // forces of charges; null if there are none

@@ -34,24 +34,14 @@ class StepConstants {
   void take(const std::vector<Settings>& tables, cudaStream_t stream) {
     tables_.clear();
     for (const Settings& settings : tables) {
-      const double unit = kIntegers<P> ? force_unit(settings) : 1;
-      const Laws<P> laws = laws_of<P>(settings, unit);
-      Table& table = tables_.emplace_back();
-      table.unit = static_cast<Real>(unit);
-      table.forces = laws.forces;
-      table.terms = terms_;
-      table.memory.load(laws.pairs, table.forces.laws, stream);
-      table.memory.load(laws.across, table.forces.laws_across, stream);
-      table.memory.load(laws.potentials, table.forces.potentials, stream);
-      table.memory.load(laws.nodes, table.forces.nodes, stream);
-      if constexpr (has_scalars<P>)
-        table.memory.load(laws.scalars, table.forces.scalars.laws, stream);
-      table.memory.load(laws.harmonic, table.harmonic, stream);
-      table.memory.load(laws.bonds, table.terms.bonds, stream);
-      table.memory.load(laws.angles, table.terms.angles, stream);
-      table.memory.load(laws.impropers, table.terms.impropers, stream);
-      table.memory.load(laws.dihedrals, table.terms.dihedrals, stream);
-      table.terms.nodes = table.forces.nodes;
+      const Laws<P> laws = laws_of<P>(settings, kIntegers<P> ? force_unit(settings) : 1);
+      tables_.push_back({on_device(laws.pairs, stream), on_device(laws.across, stream),
+                         on_device(laws.potentials, stream), on_device(laws.scalars, stream),
+                         on_device(laws.harmonic, stream), on_device(laws.bonds, stream),
+                         on_device(laws.angles, stream), on_device(laws.impropers, stream),
+                         on_device(laws.dihedrals, stream), on_device(laws.nodes, stream),
+                         laws.forces, laws.unit});
+      tables_.back().find_laws();
     }
   }
   // Lets a step have the coefficients of a table.
@@ -60,23 +50,19 @@ class StepConstants {
     step.forces = tables_[table].forces;
     step.forces.noise = noise;
     step.unit = tables_[table].unit;
-    step.bond_laws = tables_[table].harmonic;
+    step.bond_laws = tables_[table].harmonic.data();
   }
   // The laws of bonded terms of a table, for bonded_sum().
-  const BondedTerms& bonded_terms(std::size_t table) const { return tables_[table].terms; }
+  BondedTerms bonded_terms(std::size_t table) const {
+    BondedTerms terms = terms_;
+    tables_[table].give_laws_to(terms);
+    return terms;
+  }
 
  private:
-  struct Table {
-    DeviceArrays memory;  // of the laws
-    Forces<P> forces;
-    Real unit;  // of forces
-    const BondLaw<Real>* harmonic;
-    BondedTerms terms;
-  };
-
   const DeviceBuffer<Real> half_kicks_, thermostats_;
   const BondedTerms terms_;
-  std::vector<Table> tables_;
+  std::vector<Laws<P, DeviceBuffer>> tables_;
   Step<P> step_{};
 };
 

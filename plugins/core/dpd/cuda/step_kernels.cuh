@@ -91,17 +91,14 @@ __device__ Vector<typename P::Real> with_charges(const Step<P>& s, int i,
 template <Precision P>
 __device__ __forceinline__ void add_bonded(const Step<P>& s, const OwnParticle<P>& own,
                                            bool with_energy, Sum<typename P::Real>& bonded) {
-  const auto bond = [&](unsigned j, unsigned type) {
-    add_bond<P>(bonded, s.forces.frame, own.r, s.position[j], s.bond_laws[type], with_energy);
-  };
-  if (s.bonds.pair) {
-    const uint4 both = s.bonds.pair[own.i];
-    if (both.y) bond(both.x, both.y);
-    if (both.w) bond(both.z, both.w);
-  } else if (s.bonds.range) {
-    const EntryRange range = s.bonds.range[own.i];
-    for (int k = range.first; k < range.last; ++k)
-      bond(s.bonds.index[k], static_cast<unsigned>(s.bonds.type[k]));
+  // Two at a time, which is all of them in linear chains.
+  for (int k = 0; k < s.bonds.most; k += 2) {
+    const Partner two[2] = {s.bonds.of(own.i, k), s.bonds.of(own.i, k + 1)};
+    for (const Partner& bond : two)
+      if (bond.kind)
+        add_bond<P>(bonded, s.forces.frame, own.r, s.position[bond.index], s.bond_laws[bond.kind],
+                    with_energy);
+    if (!two[1].kind) break;
   }
   if (s.added) bonded.force = bonded.force + s.added[own.i];
   if (s.charged) bonded.force = with_charges(s, own.i, bonded.force);

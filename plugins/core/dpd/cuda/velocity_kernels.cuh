@@ -10,22 +10,14 @@
 
 namespace manymove::dpd {
 
-// One thread per particle: adds its m v^2 and m v.
+// One thread per particle.
 template <class Position, class Velocity>
 __global__ void __launch_bounds__(kThreads)
-    moments_kernel(int count, MomentSums sums, const Position* position, const Velocity* velocity) {
-  const int i = index_of_thread(), readable = i < count ? i : 0;
-  sums.add(i < count, position[readable], velocity[readable]);
-}
-
-// One thread per particle: add_products().
-template <class Position, class Velocity>
-__global__ void __launch_bounds__(kThreads)
-    products_kernel(int count, bool mixed, double finer, MomentSums sums, const Position* position,
-                    const Velocity* velocity) {
+    moments_kernel(int count, Addends addends, MomentSums sums, const Position* position,
+                   const Velocity* velocity) {
   const int i = index_of_thread();
   Moments own;
-  if (i < count) add_products(own, mixed, finer, sums.units, position[i], velocity[i]);
+  if (i < count) addends.add(own, sums.units, position[i], velocity[i]);
   sums.add(own);
 }
 
@@ -120,13 +112,13 @@ class VelocitySums {
       sums.word[k % MomentSums::kWords] += static_cast<std::int64_t>(copies[k]);
     return sums;
   }
-  // Sums over the particles of a group between two steps.
+  // Sums between two steps.
   template <class Position, class Velocity>
-  Moments of(int count, std::uint32_t flag, const Position* position, const Velocity* velocity,
+  Moments of(int count, const Addends& addends, const Position* position, const Velocity* velocity,
              const EngineStream& stream) const {
     if (count == 0) return {};
-    launch_each(count, stream, &moments_kernel<Position, Velocity>, count,
-                of_step(0, flag, Moments::kSums, stream), position, velocity);
+    launch_each(count, stream, &moments_kernel<Position, Velocity>, count, addends,
+                of_step(0, 0, Moments::kSums, stream), position, velocity);
     return fetch(0, stream);
   }
   template <class Position, class Velocity>
@@ -138,14 +130,6 @@ class VelocitySums {
     unsigned long long bits;
     stream.fetch(sums_of(0), &bits, 1);
     return std::bit_cast<double>(bits);
-  }
-  template <class Position, class Velocity>
-  Moments of_products(int count, bool mixed, double finer, const Position* position,
-                      const Velocity* velocity, const EngineStream& stream) const {
-    if (count == 0) return {};
-    launch_each(count, stream, &products_kernel<Position, Velocity>, count, mixed, finer,
-                of_step(0, 0, 3, stream), position, velocity);
-    return fetch(0, stream);
   }
 
  private:

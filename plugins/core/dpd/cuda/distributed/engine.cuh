@@ -174,7 +174,7 @@ class DistributedEngine final : public DeviceEngine<P> {
   Step<P> arguments(std::int64_t number, int last, bool reading) const {
     Step<P> s = step_to(after(), number, table_of(number));
     s.count = last;
-    s.bonds = s_.links.bonds > 0 ? s_.bonds() : Bonds{};  // may have grown
+    s.bonds = s_.links.bonds > 0 ? s_.bonds() : Partners{};  // may have grown
     if (charges_) s.charged = charges_->forces();
     if (reading) s.next_velocity = s_.rest.data();
     return s;

@@ -92,17 +92,14 @@ class ParticleStore : public DeviceParticles<P> {
   void reserve_links() {
     const auto room = static_cast<std::size_t>(owned_capacity);
     // Words of links by slot, and room for as many bonds of each particle.
-    const std::size_t entries = entries_of_bonds(links, room);
     ensure(link, room * links.words());
     links.word = link.data();
-    ensure(bond_index, entries);
-    ensure(bond_type, entries);
-    ensure(bond_range, links.bonds ? room : 0);
+    ensure(bond_partner, entries_of_bonds(links, room));
   }
 
   HostOrder host_order(int rank) const { return {slot.data(), origin.data(), rank}; }
   SlotArrays slot_arrays() const { return {image.data(), origin.data(), links}; }
-  Bonds bonds() const { return {{bond_range.data(), bond_index.data(), bond_type.data()}}; }
+  Partners bonds() const { return {bond_partner.data(), static_cast<int>(links.bonds)}; }
   LinkedParticles linked() const { return {links, slot.data()}; }
   ParticleArrays<P> particles(const State& which, const DeviceBuffer<unsigned>& slots) const {
     return {which.position.data(), which.velocity.data(), slots.data()};
@@ -149,9 +146,7 @@ class ParticleStore : public DeviceParticles<P> {
   DeviceBuffer<unsigned> key[2], order[2];
   unsigned *sorted = nullptr, *sorted_key = nullptr;  // of the last sort()
   DeviceBuffer<unsigned> place;                       // of each ghost that has come
-  DeviceBuffer<EntryRange> bond_range;
-  DeviceBuffer<unsigned> bond_index;
-  DeviceBuffer<int> bond_type;
+  DeviceBuffer<Partner> bond_partner;
   // By slot.
   DeviceBuffer<Image> built_image;
   DeviceBuffer<Origin> origin;

@@ -38,7 +38,7 @@ __global__ void know_ghosts_kernel(int first, int number, const typename P::Velo
 // One thread per particle of this rank, when all are known. A partner that this rank lacks is
 // reported, and no step is taken then.
 static __global__ void partner_kernel(int count, LinkedParticles links, const unsigned* tag,
-                                      TagIndex known, Bonds to, RebuildFlags* flags,
+                                      TagIndex known, Partners to, RebuildFlags* flags,
                                       StepStatus status, long long step) {
   const int i = index_of_thread();
   if (i >= count) return;
