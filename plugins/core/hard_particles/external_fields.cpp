@@ -212,6 +212,7 @@ FieldView field_view(const State& state) {
     view.extent[a] = static_cast<double>(state.extent[a]);
     view.unit[a] = state.parameters.box[a] / view.extent[a];
     view.squares[a] = static_cast<float>(view.unit[a] * view.unit[a]);
+    view.edges[a] = static_cast<float>(state.parameters.box[a]);
     view.largest_unit = std::max(view.largest_unit, view.unit[a]);
   }
   return view;

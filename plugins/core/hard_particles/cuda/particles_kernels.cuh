@@ -372,12 +372,8 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
         __syncthreads();
       }
   };
-  if constexpr (!V::Field::kIs || V::Field::kSteps)
+  if (!V::Field::kIs || V::Field::kSteps || control.fields.soft || control.fields.number > 0)
     visit_all(field);
-  else if (control.fields.soft)
-    visit_all(field);
-  else if (control.fields.number > 0)
-    visit_all(TileWalls<D>{field});
   else
     visit_all(NoField{});
   if (config.order) let_next_kernel_start();
