@@ -90,7 +90,9 @@ def run(
                 systems = hpmc_processes.Systems(*of_processes, (reach, -DEPTH))
                 peers = hpmc_processes.rows(systems, count, repeats, seconds)
                 for row in peers:
-                    row["variant"] += f", {count} processes, {name}"
+                    row["variant"] += (
+                        f", {'1 process' if count == 1 else f'{count} processes'}, {name}"
+                    )
                     row["ratio"] = ours[name] / row["trial_moves_per_second"]
                 report.add(peers)
     return report.end()

@@ -52,7 +52,8 @@ def test_wells_are_compared_with_hpmc(tmp_path, capfd):
     for peer, (count, name) in zip(
         peers[::4], [(count, name) for count in (1, 2) for name in WELLS], strict=True
     ):
-        assert peer["variant"] == f"HPMC, nselect 4, {count} processes, {name}"
+        processes = ("1 process", "2 processes")[count - 1]
+        assert peer["variant"] == f"HPMC, nselect 4, {processes}, {name}"
         assert peer["particles"] == 512 // count
         (same,) = [row for row in ours if row["variant"].endswith(name)]
         ratio = same["trial_moves_per_second"] / peer["trial_moves_per_second"]

@@ -48,10 +48,10 @@ FieldView random_fields(Random& random, bool any, const double* points) {
     t.radius = uniform(random, 3, 12);
     t.sign = random() % 2 ? 1 : -1;
     t.length = t.value = uniform(random, 0.1, 2);
-    t.cutoff = t.length * uniform(random, 1, 3);
+    const double cutoff = t.length * uniform(random, 1, 3);
     t.range = t.kind == FieldKind::wall            ? t.value
               : t.kind == FieldKind::harmonic_wall ? t.length
-                                                   : t.cutoff;
+                                                   : cutoff;
     t.points = points;
     view.soft |= t.kind != FieldKind::wall;
     const bool spring = t.kind == FieldKind::springs, linear = t.kind == FieldKind::linear;

@@ -21,9 +21,8 @@ struct FieldTerm {
   double origin[3];
   double direction[3];  // unit vector
   double radius;
-  double sign;    // +1 for particles inside a sphere or cylinder, -1 outside
-  double length;  // `length` of ExternalField
-  double cutoff;
+  double sign;           // +1 for particles inside a sphere or cylinder, -1 outside
+  double length;         // `length` of ExternalField
   double range;          // of a wall: the distance beyond which it has no effect
   double shift;          // lj93: the bracket at the cutoff
   double value;          // of all particles
@@ -95,7 +94,7 @@ MM_HD double energy_in(const FieldView& f, const FieldTerm& t, std::uint32_t id,
     default: {  // lj93_wall
       const double s = wall_distance(t, r);
       forbidden |= !(s > 0);
-      if (!(s > 0 && s < t.cutoff)) return 0;
+      if (!(s > 0 && s < t.range)) return 0;
       const double q = t.length / s, q3 = mul_rn(q, mul_rn(q, q));
       const double q9 = mul_rn(q3, mul_rn(q3, q3));
       return mul_rn(value, multiply_add_unfused(2.0 / 15, q9, -q3) - t.shift);
@@ -332,7 +331,7 @@ MM_HD FieldsNear fields_near(const FieldView& f, const FieldsOfTile& tile, std::
           change += abs_of(slope) * reach;
         }
         near.bend += 0.5f * strength;
-        change += abs_of(strength) * (way * way * D);
+        change += strength * (way * way * D);
       } else if (t.kind == FieldKind::linear) {
         MM_UNROLL
         for (int a = 0; a < D; ++a) {

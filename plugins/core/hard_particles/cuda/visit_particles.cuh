@@ -224,9 +224,7 @@ struct Visit {
       if constexpr (F::kIs) {
         static_assert(kMoves % 4 == 0);
         const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
-        bool draws = true;
         if constexpr (!F::kSteps) {
-          draws = field.here->soft;
           const float r[3] = {p.x, p.y, p.z}, none[3] = {0, 0, 0};
           near = fields_near<D>(field.f, *field.here, tile.id(self), r, reach);
           walls = __any_sync(kWholeWarp, near.has_wall);
@@ -237,7 +235,7 @@ struct Visit {
         }
         // The moves themselves have been written by other lanes.
         __syncwarp();
-        if (draws)
+        if (F::kSteps || field.here->soft)
 #pragma unroll
           for (int k = 0; k < kCalls; ++k) {
             std::uint32_t word[4];
@@ -386,14 +384,6 @@ struct Visit {
     return sqrtf(reach2) * (1 + 4e-6f);
   }
 
-  // The particle of a cell that a random word chooses, which the first thread has.
-  static __device__ __forceinline__ std::uint32_t chosen(const T& tile, int cell,
-                                                         std::uint32_t word) {
-    const std::uint32_t begin = tile.first[cell], n = tile.first[cell + 1] - begin;
-    if (Lanes > 1) word = value_of_lane(word, 0, Lanes);
-    return begin + uniform_below(word, n);
-  }
-
   // `entry`: the cell. `real`: it is not just there to fill the warp.
   static __device__ int visit(const T& tile, std::uint64_t cycle, int round, std::uint32_t entry,
                               const Workspace& work, bool real, const F& field) {
@@ -418,7 +408,8 @@ struct Visit {
       float up[D], down[D], middle[3];
       const std::uint32_t chooses = draw_moves(tile, cycle, round, cell, made, moves, up, down);
       if (made == 0) {
-        self = chosen(tile, cell, chooses);
+        const std::uint32_t begin = tile.first[cell], n = tile.first[cell + 1] - begin;
+        self = begin + uniform_below(Lanes > 1 ? value_of_lane(chooses, 0, Lanes) : chooses, n);
         p = tile.spheres[self];
       }
       // All moves of the list are known, and with them how far the particle can come.
