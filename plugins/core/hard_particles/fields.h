@@ -256,14 +256,16 @@ MM_COLD double clearance(const FieldView& f, const FieldTerm& t, double from, do
 // box. Returns the largest change of its energy; `clear` becomes at most the displacement that does
 // not lead to a wall that is left out.
 template <int D>
-MM_HD float add_wall(const FieldView& f, const FieldTerm& t, int axis, double from, float strength,
-                     double x, double reach, WallNear& wall, double& clear) {
+MM_HD float add_wall(const FieldView& f, const FieldTerm& t, int axis, double value, double x,
+                     double reach, WallNear& wall, double& clear) {
+  const bool hard = t.kind == FieldKind::wall;
   const double side = t.direction[axis], extent = f.extent[axis], unit = f.unit[axis];
   // From the face of the box towards which the depth grows, and from the other one, behind which
   // the wall has no effect.
   double height = 0.5 * extent + side * x;
   const double across = extent - height, edge = extent * unit;
-  const double top = from + side * t.origin[axis] + 0.5 * edge, farthest = reach * unit;
+  const double top = (hard ? value : t.range) + side * t.origin[axis] + 0.5 * edge,
+               farthest = reach * unit;
   const bool other_side = across <= reach;
   if ((other_side || height <= reach) && top + 2 * farthest > edge) clear = 0;
   if (other_side) height = -across;
@@ -283,7 +285,7 @@ MM_HD float add_wall(const FieldView& f, const FieldTerm& t, int axis, double fr
   wall.depth = static_cast<float>(depth);
   wall.top = static_cast<float>(top);
   wall.unsure = 1e-6f * (abs_of(wall.depth) + way);
-  const bool hard = t.kind == FieldKind::wall;
+  const auto strength = static_cast<float>(value);
   wall.stiffness = hard ? kHard : 0.5f * strength;
   const float deepest = min_of(wall.depth, wall.top) + way;
   return hard ? 0 : strength * deepest * max_of(deepest, way);
@@ -339,17 +341,12 @@ MM_HD FieldsNear fields_near(const FieldView& f, const FieldsOfTile& tile, std::
           near.slope[a] += slope;
           change += abs_of(slope) * reach;
         }
-      } else {
+      } else if (const int axis = tile.axes[k]; axis == 3) {
         const double from = t.kind == FieldKind::wall ? value : t.range;
-        const int axis = tile.axes[k];
-        if (axis == 3)
-          clear = min_of(clear, clearance<D>(f, t, from, x[0], x[1], x[2]));
-        else
-          change += add_wall<D>(f, t, axis, from, strength,
-                                axis == 0   ? x[0]
-                                : axis == 1 ? x[1]
-                                            : x[2],
-                                most, near.wall, clear);
+        clear = min_of(clear, clearance<D>(f, t, from, x[0], x[1], x[2]));
+      } else {
+        const double at = axis == 0 ? x[0] : axis == 1 ? x[1] : x[2];
+        change += add_wall<D>(f, t, axis, value, at, most, near.wall, clear);
       }
     }
     // Less than all roundings is taken off.
