@@ -153,6 +153,7 @@ def spheres(
 def interactions(
     sizes: tuple[int, ...] = (32768, 1048576),
     packing_fraction: float = 0.262,
+    hpmc: tuple[int, ...] | None = None,
     device: str = "auto",
     threads: int | None = None,
     equilibrate: int = 100,
@@ -161,10 +162,13 @@ def interactions(
 ) -> int:
     """Time hard spheres in external fields, with square wells, and with insertions.
 
-    The speed of each variant is compared with that of plain spheres.
+    The speed of each variant is compared with that of plain spheres. With --hpmc, the square wells
+    are compared with HOOMD-blue's HPMC on so many cores of the CPU, in simultaneous processes with
+    an equal share of the spheres.
 
     Examples:
       python -m benchmarks interactions --device cuda --json interactions.json
+      python -m benchmarks interactions --device cuda --hpmc 16
       python -m benchmarks interactions --sizes 4096 --threads 2
     """
     options = gathered(locals())

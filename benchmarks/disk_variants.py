@@ -269,8 +269,20 @@ def python_only(engine: HardDisks | HardSpheres, seed: int) -> Made:
     ], None
 
 
-def hpmc(engine: HardDisks | HardSpheres, seed: int, nselect: Sequence[int] | None = None) -> Made:
-    """hoomd.hpmc.integrate.Sphere, once per value of nselect."""
+def hpmc(
+    engine: HardDisks | HardSpheres,
+    seed: int,
+    nselect: Sequence[int] | None = None,
+    well: tuple[float, float] | None = None,
+) -> Made:
+    """hoomd.hpmc.integrate.Sphere, once per value of nselect.
+
+    Args:
+        engine: particles, box and displacement.
+        seed: seed of the simulation.
+        nselect: numbers of moves per particle and time step.
+        well: range of a square well in units of length and its energy in kT.
+    """
     if nselect is None:
         nselect = HPMC_NSELECT[len(engine.box)]
     try:
@@ -285,6 +297,10 @@ def hpmc(engine: HardDisks | HardSpheres, seed: int, nselect: Sequence[int] | No
     sphere = hoomd.hpmc.integrate.Sphere(default_d=d)
     # A rounded float32 position must not count as an overlap, because HPMC would refuse its moves.
     sphere.shape["disk"] = {"diameter": engine.diameter * (1 - 1e-5)}
+    if well:
+        step = hoomd.hpmc.pair.Step()
+        step.params[("disk", "disk")] = {"r": [well[0]], "epsilon": [well[1]]}
+        sphere.pair_potentials = [step]
     simulation.operations.integrator = sphere
     simulation.run(0)
     began = time.perf_counter()

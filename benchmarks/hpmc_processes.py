@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Speed of HOOMD-blue's HPMC in several simultaneous processes, the peer of the benchmark systems.
+"""Speed of HOOMD-blue's HPMC in several simultaneous processes, the peer of the benchmarks systems
+and interactions.
 
 Each process has one system. The processes make their systems one after the other, because HPMC
 tunes the launch parameters of its kernels by timing them, which needs an idle device. Before each
@@ -38,6 +39,7 @@ class Systems:
         device: "auto", "cpu", "cuda" or "cuda:<index>".
         equilibrate: length of the equilibration in sweeps of the standalone engine.
         seed: seed of the first process; process k adds k.
+        well: range of a square well in units of length and its energy in kT.
     """
 
     particles: int
@@ -46,6 +48,7 @@ class Systems:
     device: str
     equilibrate: int
     seed: int
+    well: tuple[float, float] | None = None
 
     def hpmc(self, process: int) -> list[Variant]:
         """HPMC of a process, one variant for each nselect."""
@@ -61,7 +64,7 @@ class Systems:
             self.kind,
         )
         nselect = HPMC_NSELECT[len(engine.box)]
-        return hpmc(engine, self.seed + process, (*nselect, 2 * nselect[-1]))[0]
+        return hpmc(engine, self.seed + process, (*nselect, 2 * nselect[-1]), self.well)[0]
 
 
 def require_hpmc(counts: Sequence[int], device: str) -> None:

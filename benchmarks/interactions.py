@@ -4,7 +4,8 @@
 
 All variants start from the same melted spheres. In fields, the box is longer along z, so that no
 sphere touches a wall, and it may have more tiles. Each variant is therefore compared with plain
-spheres in its own box. The variants are timed in turn.
+spheres in its own box. The variants are timed in turn. The peer of the square wells is HOOMD-blue's
+HPMC in simultaneous processes, each with an equal share of the spheres.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import hpmc_processes
 from benchmarks.disk_variants import melted_engines, standalone
 from benchmarks.disks import COLUMNS
 from manymove import GrandCanonical, HardSpheres, fields
@@ -21,6 +23,8 @@ from manymove.bench.harness import Report, Row, Table, Variant, check, time_in_t
 from manymove.steps import Step
 
 WELLS = {"well of range 1.5": 1.5, "well of range 1.25": 1.25}
+DEPTH = 0.5  # of the wells, in kT
+LEAST_SHARE = 64  # spheres of a process of HPMC
 INSERTIONS = "insertions and deletions"
 LONGER = "plain in the longer box"
 
@@ -31,6 +35,7 @@ def run(
     packing_fraction: float,
     device: str,
     threads: int | None,
+    hpmc: tuple[int, ...] | None = None,
     equilibrate: int,
     repeats: int,
     seconds: float,
@@ -44,12 +49,19 @@ def run(
     Returns:
         the content of the JSON file. A row has the ratio of its speed to that without fields,
         steps and insertions in the same box. The row of the insertions also has the number of
-        insertions and deletions per second, without the time of the moves.
+        insertions and deletions per second, without the time of the moves. A row of HPMC has the
+        ratio of the speed of manymove in the same well to its own.
 
     Raises:
+        ImportError: HPMC is to be timed, and HOOMD-blue is not installed or has none.
         ValueError: an argument is out of range.
+        RuntimeError: a process of HPMC has ended or failed.
     """
     check(repeats, seconds, equilibrate)
+    if hpmc:
+        hpmc_processes.require_hpmc(hpmc, "cpu")
+        if few := [count for count in hpmc if min(sizes) < LEAST_SHARE * count]:
+            raise ValueError(f"--hpmc {few[0]} needs at least {LEAST_SHARE * few[0]} spheres")
     report = Report(TABLE, json_file, packing_fraction=packing_fraction, melt=equilibrate)
     for N in sizes:
         of_melt = (N, packing_fraction, device, [threads], None, None, equilibrate, seed)
@@ -71,6 +83,18 @@ def run(
                 row["insertions_per_second"] = 1 / each if each else math.inf
                 row["insertion_acceptance"] = engine.insertion_acceptance
         report.add(rows)
+        ours = dict(zip(engines, speeds, strict=True))
+        for count in hpmc or ():
+            of_processes = (N // count, packing_fraction, HardSpheres, "cpu", equilibrate, seed)
+            for name, reach in WELLS.items():
+                systems = hpmc_processes.Systems(*of_processes, (reach, -DEPTH))
+                peers = hpmc_processes.rows(systems, count, repeats, seconds)
+                for row in peers:
+                    row["variant"] += (
+                        f", {'1 process' if count == 1 else f'{count} processes'}, {name}"
+                    )
+                    row["ratio"] = ours[name] / row["trial_moves_per_second"]
+                report.add(peers)
     return report.end()
 
 
@@ -98,7 +122,7 @@ def _others(
             for name, each in {LONGER: None, **of_fields}.items()
         },
         **{
-            name: HardSpheres(positions, box, steps=Step(reach, -0.5), **common)
+            name: HardSpheres(positions, box, steps=Step(reach, -DEPTH), **common)
             for name, reach in WELLS.items()
         },
         INSERTIONS: HardSpheres(positions, box, fugacity=GrandCanonical(z, 8), **common),
@@ -112,6 +136,8 @@ def _variant(engine: HardSpheres, what: str) -> Variant:
 
 
 def _ending(row: Row) -> str:
+    if "ratio" in row:
+        return f"manymove is {row['ratio']:.3g} times as fast"
     words = f"{row['share']:.0%} of plain spheres in its box"
     if "insertions_per_second" in row:
         words += f"  {row['insertions_per_second']:.3g} insertions and deletions/s"

@@ -38,6 +38,8 @@ _OWN = {
     "disks.packing_fraction": "Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks.",
     "spheres.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres.",
     "interactions.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz).",
+    "interactions.hpmc": "Numbers of simultaneous processes of HOOMD-blue's HPMC, each with an "
+    "equal share of the spheres (default none).",
     "systems.systems": "Numbers of systems that run at the same time.",
     "systems.spheres": "Time hard spheres instead of hard disks.",
     "systems.ions": "Time the 3:-1 electrolyte instead of hard disks.",

@@ -35,6 +35,7 @@ FieldView random_fields(Random& random, bool any, const double* points) {
     view.extent[a] = 2e7;
     view.unit[a] = uniform(random, 0.9, 1) * 8e-7;
     view.squares[a] = static_cast<float>(view.unit[a] * view.unit[a]);
+    view.edges[a] = static_cast<float>(view.extent[a] * view.unit[a]);
     view.largest_unit = std::max(view.largest_unit, view.unit[a]);
   }
   view.number = 1 + static_cast<int>(random() % 3);
@@ -47,10 +48,10 @@ FieldView random_fields(Random& random, bool any, const double* points) {
     t.radius = uniform(random, 3, 12);
     t.sign = random() % 2 ? 1 : -1;
     t.length = t.value = uniform(random, 0.1, 2);
-    t.cutoff = t.length * uniform(random, 1, 3);
+    const double cutoff = t.length * uniform(random, 1, 3);
     t.range = t.kind == FieldKind::wall            ? t.value
               : t.kind == FieldKind::harmonic_wall ? t.length
-                                                   : t.cutoff;
+                                                   : cutoff;
     t.points = points;
     view.soft |= t.kind != FieldKind::wall;
     const bool spring = t.kind == FieldKind::springs, linear = t.kind == FieldKind::linear;
@@ -79,7 +80,6 @@ struct Moves {
 };
 
 // Compares the decisions about moves from random places with decisions by energies alone.
-template <class F>
 Moves compare_ways(auto&& fields) {
   Random random(11);
   Moves moves;
@@ -88,7 +88,7 @@ Moves compare_ways(auto&& fields) {
     for (double& x : points) x = uniform(random, -8, 8);
     const FieldView view = fields(random, points);
     const RandomTile at_random(random);
-    const F field{view, at_random.g, at_random.b};
+    const TileField<3> field{view, at_random.g, at_random.b};
     const double longest = std::exp(uniform(random, std::log(1e4), std::log(4e5)));
     float start[3], u[3] = {0, 0, 0}, at[3];
     for (float& x : start) x = std::floor(static_cast<float>(uniform(random, -2e6, 2e6)));
@@ -97,23 +97,24 @@ Moves compare_ways(auto&& fields) {
     if (forbidden) continue;
     constexpr int kMoves = 8;
     const FieldsOfTile tile = field.of_tile();
-    if (F::kSoft != tile.soft) continue;  // such a tile has another policy
-    const float none[3] = {0, 0, 0};
     const FieldsNear near =
         fields_near<3>(view, tile, 0, start, static_cast<float>(1.8 * kMoves * longest));
-    float here = near.energy<3>(view, none, near.depth), there = 0;
+    float here = near.has_wall ? near.wall.energy<3>(u) : 0;
     for (int move = 0; move < kMoves; ++move) {
-      float to[3];
+      float by[3], to[3];
       for (int a = 0; a < 3; ++a) {
-        to[a] = u[a] + std::floor(static_cast<float>(uniform(random, -longest, longest)));
+        by[a] = std::floor(static_cast<float>(uniform(random, -longest, longest)));
+        to[a] = u[a] + by[a];
         at[a] = start[a] + to[a];
       }
       const auto word = static_cast<std::uint32_t>(random());
-      const Decision decision = decide<3, F::kSoft>(view, near, to, word, here, there);
+      const float bound = tile.soft ? near.bound<3>(view, by, word) : kFree;
+      const float there = near.has_wall ? near.wall.energy<3>(to) : 0;
+      const float excess = near.excess<3>(view, by, u, bound) + there - here;
       const bool accepted = field.accepts(0, at, energy, word, [] { return 0u; });
       ++moves.all;
-      moves.without_energies += decision != Decision::unknown;
-      CHECK(decision == Decision::unknown || (decision == Decision::accepted) == accepted);
+      moves.without_energies += std::abs(excess) > near.error;
+      CHECK(!(std::abs(excess) > near.error) || (excess < 0) == accepted);
       if (!accepted) continue;
       here = there;
       std::copy_n(to, 3, u);
@@ -197,7 +198,7 @@ TEST("decisions without energies agree with decisions by energies") {
   const auto hard = [](Random& random, const double* points) {
     return random_fields(random, false, points);
   };
-  for (const Moves& moves : {compare_ways<TileField<3>>(any), compare_ways<TileWalls<3>>(hard)})
+  for (const Moves& moves : {compare_ways(any), compare_ways(hard)})
     CHECK(moves.all > 30000 && moves.without_energies > moves.all / 3);
 }
 
@@ -221,8 +222,8 @@ TEST("walls at the faces of the box need few energies") {
       return view;
     };
   };
-  const Moves hard = compare_ways<TileWalls<3>>(walls(2, FieldKind::wall));
-  const Moves soft = compare_ways<TileField<3>>(walls(1, FieldKind::harmonic_wall));
+  const Moves hard = compare_ways(walls(2, FieldKind::wall));
+  const Moves soft = compare_ways(walls(1, FieldKind::harmonic_wall));
   CHECK(hard.all > 30000 && hard.without_energies > 0.998 * hard.all);
   CHECK(soft.all > 30000 && soft.without_energies > 0.96 * soft.all);
 }
@@ -242,28 +243,29 @@ TEST("estimates of energies keep their error bound, and walls are where they are
     for (float& x : r) x = std::floor(static_cast<float>(uniform(random, -2e6, 2e6)));
     const auto reach = static_cast<float>(uniform(random, 1e4, 1e6)), most = reach / 1.7321f;
     const FieldsNear near = fields_near<3>(view, tile, 0, r, reach);
+    const WallNear& wall = near.wall;
     bool forbidden = false;
     const double before = field.energy(0, r, forbidden);
     for (int way = 0; way < 5 && !forbidden; ++way) {
-      float by[3], to[3];
+      float by[3], to[3], depth = wall.depth;
       for (int a = 0; a < 3; ++a) {
         by[a] = std::floor(static_cast<float>(uniform(random, -most, most)));
         to[a] = r[a] + by[a];
+        depth += wall.inward[a] * by[a];
       }
-      if (squared_length<3>(by) >= near.clear2) continue;
+      const float here = near.has_wall ? wall.energy<3>(none) : 0,
+                  there = near.has_wall ? wall.energy<3>(by) : 0;
+      if (std::isnan(there - here)) continue;
       bool in_wall = false;
       const double after = field.energy(0, to, in_wall);
-      const float depth = near.depth_at<3>(by);
-      const bool hard = near.stiffness < 0;
-      if (std::abs(depth - near.top) < kWallError || (hard && std::abs(depth) < kWallError))
-        continue;
-      CHECK(in_wall == (hard && depth > 0 && depth < near.top));
+      CHECK(in_wall == (there > 1e15f));
       ++(in_wall ? in_walls : free);
-      beyond += near.top < 1 && (depth > near.top) != (near.depth > near.top);
+      beyond += wall.stiffness != 0 && (depth > wall.top) != (wall.depth > wall.top);
       if (in_wall || !tile.soft) continue;
-      smooth += depth > 0 || near.depth == kNoWall;
-      const float rise = near.energy<3>(view, by, depth) - near.energy<3>(view, none, near.depth);
-      CHECK(std::abs(static_cast<double>(rise) - (after - before)) < near.error - 1.4e-5);
+      smooth += depth > 0 || wall.depth == kNoWall;
+      const std::uint32_t word = 1u << 31;  // of which the logarithm is -ln 2
+      const double rise = std::log(2.0) + there - here - near.bound<3>(view, by, word);
+      CHECK(std::abs(rise - (after - before)) < near.error - 1.4e-5);
     }
   }
   CHECK(beyond > 30);

@@ -81,7 +81,6 @@ FieldTerm term_of(const ExternalField& field) {
   t.radius = field.radius;
   t.sign = field.inside ? 1 : -1;
   t.length = field.length;
-  t.cutoff = field.cutoff;
   if (field.kind == FieldKind::lj93_wall) {
     const double q = field.length / field.cutoff, q3 = q * q * q;
     t.shift = 2.0 / 15 * (q3 * q3 * q3) - q3;
@@ -97,17 +96,11 @@ FieldTerm term_of(const ExternalField& field) {
   return t;
 }
 
-template <int D>
-double energy_of(const FieldView& view, std::size_t i, const double* place) {
-  double at[3] = {0, 0, 0};
-  for (int a = 0; a < D; ++a) at[a] = place[a];
-  bool forbidden = false;
-  const double energy = energy_at<D>(view, static_cast<std::uint32_t>(i), at, forbidden);
-  return forbidden ? std::numeric_limits<double>::infinity() : energy;
-}
-
 double energy_of(const State& state, const FieldView& view, std::size_t i, const double* place) {
-  return state.dimensions() == 2 ? energy_of<2>(view, i, place) : energy_of<3>(view, i, place);
+  const auto energy = state.dimensions() == 2 ? &energy_at<2> : &energy_at<3>;
+  bool forbidden = false;
+  const double found = energy(view, static_cast<std::uint32_t>(i), place, forbidden);
+  return forbidden ? std::numeric_limits<double>::infinity() : found;
 }
 
 // Calls visit(view, i, place) for all particles if there are fields.
@@ -212,6 +205,7 @@ FieldView field_view(const State& state) {
     view.extent[a] = static_cast<double>(state.extent[a]);
     view.unit[a] = state.parameters.box[a] / view.extent[a];
     view.squares[a] = static_cast<float>(view.unit[a] * view.unit[a]);
+    view.edges[a] = static_cast<float>(state.parameters.box[a]);
     view.largest_unit = std::max(view.largest_unit, view.unit[a]);
   }
   return view;

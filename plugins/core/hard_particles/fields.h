@@ -21,9 +21,8 @@ struct FieldTerm {
   double origin[3];
   double direction[3];  // unit vector
   double radius;
-  double sign;    // +1 for particles inside a sphere or cylinder, -1 outside
-  double length;  // `length` of ExternalField
-  double cutoff;
+  double sign;           // +1 for particles inside a sphere or cylinder, -1 outside
+  double length;         // `length` of ExternalField
   double range;          // of a wall: the distance beyond which it has no effect
   double shift;          // lj93: the bracket at the cutoff
   double value;          // of all particles
@@ -42,6 +41,7 @@ struct FieldView {
   double extent[3];
   double unit[3];
   float squares[3];  // of the units
+  float edges[3];    // of the box
   FieldTerm terms[kMostFields];
   StepView steps;
 };
@@ -94,7 +94,7 @@ MM_HD double energy_in(const FieldView& f, const FieldTerm& t, std::uint32_t id,
     default: {  // lj93_wall
       const double s = wall_distance(t, r);
       forbidden |= !(s > 0);
-      if (!(s > 0 && s < t.cutoff)) return 0;
+      if (!(s > 0 && s < t.range)) return 0;
       const double q = t.length / s, q3 = mul_rn(q, mul_rn(q, q));
       const double q9 = mul_rn(q3, mul_rn(q3, q3));
       return mul_rn(value, multiply_add_unfused(2.0 / 15, q9, -q3) - t.shift);
@@ -147,11 +147,11 @@ MM_COLD bool exactly_exceeds(double rise, std::uint32_t word, const Second& seco
 enum class Decision { rejected, accepted, unknown };
 
 // Decides by an estimate of the exponential of a rise of at least 0. Its relative error is below
-// 1e-5 and the error of the rise; error: more than both.
-MM_HD Decision estimated(float rise, std::uint32_t word, float error = 1e-4f) {
+// 1e-5.
+MM_HD Decision estimated(float rise, std::uint32_t word) {
   const float estimate = __builtin_exp2f(rise * -1.44269504f) * 4294967296.0f;
   const auto given = static_cast<float>(word);
-  const float band = estimate * error + 512.0f;
+  const float band = estimate * 1e-4f + 512.0f;
   return given > estimate + band   ? Decision::rejected
          : given < estimate - band ? Decision::accepted
                                    : Decision::unknown;
@@ -174,161 +174,189 @@ struct FieldsOfTile {
   double center[3];  // of the tile, from that of the box, in integer units
   float slope[3];    // of the linear fields with one strength, per integer unit
   float steep;       // the sum of its absolute values
+  bool linear;       // whether there is a linear field
   bool soft;         // whether there is anything besides hard walls
   bool faces[3];     // whether a field jumps at a face of the box in the tile
+  bool uniform;      // whether estimates are the same for all places
   int number;        // of the other fields
   std::uint8_t terms[kMostFields];
+  std::uint8_t axes[kMostFields];  // to which a wall of WallNear is perpendicular; 3: it is none
 };
 
-// Estimates around a place. Displacements t are in integer units.
-struct alignas(16) FieldsNear {
-  // Estimates hold where |t|^2 is below clear2. Without walls, the energy is sum_a t_a (slope_a +
-  // bend unit_a^2 t_a).
-  float slope[3], clear2;
-  // A plane wall, if it can be met: its distance or length less the distance from it is depth +
-  // inward . t, in a unit of length in which kWallError is more than the error. It has no effect
-  // above `top`, which is beyond a face of the box. stiffness: half of the constant of a harmonic
-  // wall, negative for a hard wall.
-  float inward[3], depth;
-  float bend, stiffness, top;
-  float error;  // more than that of a difference of two energies, and 1e-5
+inline constexpr float kNoWall = -1e30f, kHard = 1e30f;
 
+// A wall perpendicular to an axis. Its distance or length less the distance from it is depth +
+// inward . t after a displacement t. It has no effect above `top`, which is beyond a face of the
+// box. stiffness: half of the constant of a harmonic wall, kHard for a hard wall.
+struct alignas(16) WallNear {
+  float inward[3] = {0, 0, 0}, depth = kNoWall;
+  float top = -kNoWall, stiffness = 0;
+  float unsure = 0;  // more than the error of a depth
+  float clear2 = 0;  // nothing is known where |t|^2 is not below
+
+  // The energy after a displacement, NaN where it is not known.
   template <int D>
-  MM_HD float depth_at(const float t[D]) const {
-    float sum = depth;
-    for (int a = 0; a < D; ++a) sum += inward[a] * t[a];
-    return sum;
-  }
-  template <int D>
-  MM_HD float energy(const FieldView& f, const float t[D], float depth) const {
-    const float in = depth > top ? 0.0f : max_of(depth, 0.0f);
-    float sum = max_of(stiffness, 0.0f) * in * in;
-    for (int a = 0; a < D; ++a) sum += t[a] * (slope[a] + bend * f.squares[a] * t[a]);
-    return sum;
+  MM_HD float energy(const float t[D]) const {
+    float at = depth;
+    MM_UNROLL
+    for (int a = 0; a < D; ++a) at = fast_fma(inward[a], t[a], at);
+    const float in = at > top ? 0.0f : max_of(at, 0.0f);
+    const bool known =
+        (min_of(abs_of(at), abs_of(at - top)) > unsure) & (squared_length<D>(t) < clear2);
+    return known ? stiffness * in * in : __builtin_nanf("");
   }
 };
-inline constexpr float kNoWall = -1e30f, kWallError = 2e-6f;
 
-// A face of the box that displacements may cross, at most one: the axis, or -1, the distance, and
-// the way from one side to the other, in lengths. lone: whether estimates beyond it are possible.
-struct FaceNear {
-  int axis = -1;
-  double away = 0, across = 0;
-  bool lone = true;
-  bool has_wall = false;  // whether FieldsNear has a wall beyond it
+// Estimates around a place. Without the wall, the energy after a displacement t in integer units is
+// sum_a t_a (slope_a + bend unit_a^2 t_a). A move by `by` from u is accepted if the energy rises by
+// less than the negative logarithm of the random number, that is, if its excess is negative.
+struct FieldsNear {
+  float slope[3] = {0, 0, 0}, bend = 0;
+  float error = 1.5e-5f;  // more than that of an excess
+  bool has_wall = false;  // whether displacements may lead where `wall` says more than 0
+  WallNear wall;
+
+  // The bound on the rest of the rise, of which u is a part; NaN where more bits of the random
+  // number are needed. word: the upper half of it.
+  template <int D>
+  MM_HD float bound(const FieldView& f, const float by[D], std::uint32_t word) const {
+    float rise = 0;
+    MM_UNROLL
+    for (int a = 0; a < D; ++a)
+      rise = fast_fma(by[a], fast_fma(bend * f.squares[a], by[a], slope[a]), rise);
+    const float given = static_cast<float>(word) * 0x1p-32f;
+    const float log = fast_log2(given) * -0.693147181f;
+    return given < 0x1p-15f ? __builtin_nanf("") : log - rise;
+  }
+  // Without the energy of the wall.
+  template <int D>
+  MM_HD float excess(const FieldView& f, const float by[D], const float u[D], float bound) const {
+    float product = 0;
+    MM_UNROLL
+    for (int a = 0; a < D; ++a) product = fast_fma(by[a] * f.squares[a], u[a], product);
+    return fast_fma(2 * bend, product, -bound);
+  }
 };
+// The bound of all moves where there are hard walls only.
+inline constexpr float kFree = 1;
 
-// Adds a wall. depth: as in FieldsNear. Returns the largest change of its energy; `clear` becomes
-// at most the displacement that does not lead to a wall that is left out.
+// The distance, in integer units, of a place from where another wall acts, or where a field jumps.
 template <int D>
-MM_HD float add_wall(const FieldView& f, const FieldTerm& t, double value, const double x[3],
-                     double farthest, FaceNear& face, FieldsNear& near, float& clear) {
+MM_COLD double clearance(const FieldView& f, const FieldTerm& t, double from, double x, double y,
+                         double z) {
+  double r[3] = {x, y, z}, clear = 1e15;
+  for (int a = 0; a < D; ++a) {
+    if (f.jumps[a]) clear = min_of(clear, 0.5 * f.extent[a] - abs_of(r[a]));
+    r[a] *= f.unit[a];
+  }
+  return min_of(clear, (wall_distance(t, r) - from) / f.largest_unit);
+}
+
+// Adds a wall perpendicular to an axis. x: the coordinate in integer units from the center of the
+// box. Returns the largest change of its energy; `clear` becomes at most the displacement that does
+// not lead to a wall that is left out.
+template <int D>
+MM_HD float add_wall(const FieldView& f, const FieldTerm& t, int axis, double value, double x,
+                     double reach, WallNear& wall, double& clear) {
   const bool hard = t.kind == FieldKind::wall;
-  const double from = hard ? value : t.range;
-  double depth = from - wall_distance(t, x), top = 1e30;
-  bool own = depth + farthest >= 0;
-  if (own && face.has_wall) {  // a wall on this side comes first
-    near.depth = kNoWall;
-    face.has_wall = face.lone = false;
+  const double side = t.direction[axis], extent = f.extent[axis], unit = f.unit[axis];
+  // From the face of the box towards which the depth grows, and from the other one, behind which
+  // the wall has no effect.
+  double height = 0.5 * extent + side * x;
+  const double across = extent - height, edge = extent * unit;
+  const double top = (hard ? value : t.range) + side * t.origin[axis] + 0.5 * edge,
+               farthest = reach * unit;
+  const bool other_side = across <= reach;
+  if ((other_side || height <= reach) && top + 2 * farthest > edge) clear = 0;
+  if (other_side) height = -across;
+  const double depth = top - height * unit;
+  if (top <= 0 || depth + farthest < 0) return 0;
+  if (wall.stiffness != 0) {
+    // A wall on this side of a face comes before one beyond it.
+    const bool first = wall.depth > wall.top && !other_side;
+    clear = min_of(clear, first        ? static_cast<double>(wall.depth - wall.top) / f.largest_unit
+                          : other_side ? across
+                                       : -depth / unit);
+    if (!first) return 0;
   }
-  if (face.axis >= 0 && face.lone) {
-    double y[3] = {x[0], x[1], x[2]};
-    for (int a = 0; a < D; ++a)
-      if (a == face.axis) y[a] += face.across;
-    const double beyond = from - wall_distance(t, y);
-    const bool there = beyond + farthest >= 0;
-    // The depth has to grow on the way to the wall's side of the face, and then to fall.
-    double up = 0;
-    for (int a = 0; a < D; ++a)
-      if (a == face.axis) up = face.across > 0 ? t.direction[a] : -t.direction[a];
-    if (t.shape != WallShape::plane || near.depth != kNoWall || up != (own ? 1 : -1))
-      face.lone &= !own && !there;
-    else if (own && there)
-      face.lone = false;
-    else if (own || there) {
-      if (there) depth = beyond;
-      face.has_wall = there;
-      top = depth + up * face.away;
-      own = true;
-    }
-  }
-  if (!own) return 0;
-  if (t.shape != WallShape::plane || t.kind == FieldKind::lj93_wall || near.depth != kNoWall) {
-    // Less than all roundings is taken off.
-    const float away = static_cast<float>(-depth) / static_cast<float>(f.largest_unit);
-    clear = min_of(clear, away * (1 - 1e-5f) - 2);
-    face.lone = false;
-    return 0;
-  }
-  const auto way = static_cast<float>(farthest), deepest = static_cast<float>(depth) + way;
-  const float length = abs_of(static_cast<float>(depth)) + way, per = 1.0f / length;
-  near.depth = static_cast<float>(depth) * per;
-  near.top = static_cast<float>(top) * per;
-  for (int a = 0; a < D; ++a)
-    near.inward[a] = static_cast<float>(-t.direction[a] * f.unit[a]) * per;
-  near.stiffness = hard ? -1 : static_cast<float>(0.5 * value) * (length * length);
-  return hard ? 0 : static_cast<float>(value) * deepest * max_of(deepest, way);
+  const auto way = static_cast<float>(farthest), inward = static_cast<float>(-side * unit);
+  MM_UNROLL
+  for (int a = 0; a < D; ++a) wall.inward[a] = a == axis ? inward : 0.0f;
+  wall.depth = static_cast<float>(depth);
+  wall.top = static_cast<float>(top);
+  wall.unsure = 1e-6f * (abs_of(wall.depth) + way);
+  const auto strength = static_cast<float>(value);
+  wall.stiffness = hard ? kHard : 0.5f * strength;
+  const float deepest = min_of(wall.depth, wall.top) + way;
+  return hard ? 0 : strength * deepest * max_of(deepest, way);
 }
 
 // For displacements of at most `reach` from r, which is relative to the tile's center.
 template <int D>
 MM_HD FieldsNear fields_near(const FieldView& f, const FieldsOfTile& tile, std::uint32_t id,
                              const float r[D], float reach) {
-  FieldsNear near{{}, 0, {}, kNoWall, 0, 0, -kNoWall, 0};
-  double x[3] = {0, 0, 0};  // from the center of the box
-  // The least distance in units, that from faces, and the sum of the largest changes of all
-  // energies.
-  float clear = 1e18f, inside = 1e18f, change = tile.steep * reach;
-  FaceNear face;
-  face.lone = tile.steep == 0;
-  for (int a = 0; a < D; ++a) {
-    near.slope[a] = tile.slope[a];
-    if (tile.number == 0 && !tile.faces[a]) continue;
-    x[a] = tile.center[a] + static_cast<double>(r[a]);
-    if (x[a] >= 0.5 * f.extent[a]) x[a] -= f.extent[a];
-    const double away = 0.5 * f.extent[a] - abs_of(x[a]);
-    if (tile.faces[a] && away < static_cast<double>(reach) + 2) {
-      inside = min_of(inside, static_cast<float>(away) - 2);
-      face.lone &= face.axis < 0;
-      face.axis = a;
-      face.away = away * f.unit[a];
-      face.across = (x[a] > 0 ? -1 : 1) * f.extent[a] * f.unit[a];
+  FieldsNear near;
+  MM_UNROLL
+  for (int a = 0; a < D; ++a) near.slope[a] = tile.slope[a];
+  // The sum of the largest changes of all energies, and the least distance.
+  float change = tile.steep * reach, shorter = 1e15f;
+  if (!tile.uniform) {
+    double clear = 1e15, x[3] = {0, 0, 0};               // from the center of the box
+    const double most = static_cast<double>(reach) + 2;  // more than roundings of float32
+    MM_UNROLL
+    for (int a = 0; a < D; ++a) {
+      x[a] = tile.center[a] + static_cast<double>(r[a]);
+      if (!tile.faces[a]) continue;
+      if (x[a] >= 0.5 * f.extent[a]) x[a] -= f.extent[a];
+      if (x[a] < -0.5 * f.extent[a]) x[a] += f.extent[a];
+      if (tile.linear) clear = min_of(clear, 0.5 * f.extent[a] - abs_of(x[a]));
     }
-    x[a] *= f.unit[a];
-  }
-  const double farthest = (static_cast<double>(reach) + 2) * f.largest_unit;
-  MM_NO_UNROLL
-  for (int k = 0; k < tile.number; ++k) {
-    const FieldTerm& t = f.terms[tile.terms[k]];
-    const double value = t.values ? t.values[id] : t.value;
-    if (t.kind == FieldKind::springs) {
-      for (int a = 0; a < D; ++a) {
-        const double edge = f.extent[a] * f.unit[a];
-        double d = x[a] - t.points[static_cast<std::size_t>(id) * D + a];
-        d -= d > 0.5 * edge ? edge : d < -0.5 * edge ? -edge : 0;
-        // The nearest image has to be the same everywhere.
-        if (!(abs_of(d) + farthest < 0.4999 * edge)) clear = 0;
-        const auto slope = static_cast<float>(value * f.unit[a] * d);
-        near.slope[a] += slope;
-        change += abs_of(slope) * reach;
+    MM_NO_UNROLL
+    for (int k = 0; k < tile.number; ++k) {
+      const FieldTerm& t = f.terms[tile.terms[k]];
+      const double value = t.values ? t.values[id] : t.value;
+      const auto strength = static_cast<float>(value);
+      if (t.kind == FieldKind::springs) {
+        const float way = reach * static_cast<float>(f.largest_unit);
+        MM_UNROLL
+        for (int a = 0; a < D; ++a) {
+          const double point = t.points[static_cast<std::size_t>(id) * D + a];
+          auto d = static_cast<float>(x[a] * f.unit[a] - point);
+          if (abs_of(d) > 0.5f * f.edges[a]) {
+            const double edge = f.extent[a] * f.unit[a];
+            d = static_cast<float>(x[a] * f.unit[a] - (d > 0 ? point + edge : point - edge));
+          }
+          // The nearest image has to be the same everywhere.
+          if (!(abs_of(d) + way < 0.4999f * f.edges[a])) clear = 0;
+          const float slope = strength * static_cast<float>(f.unit[a]) * d;
+          near.slope[a] += slope;
+          change += abs_of(slope) * reach;
+        }
+        near.bend += 0.5f * strength;
+        change += strength * (way * way * D);
+      } else if (t.kind == FieldKind::linear) {
+        MM_UNROLL
+        for (int a = 0; a < D; ++a) {
+          const float slope = strength * static_cast<float>(t.direction[a] * f.unit[a]);
+          near.slope[a] += slope;
+          change += abs_of(slope) * reach;
+        }
+      } else if (const int axis = tile.axes[k]; axis == 3) {
+        const double from = t.kind == FieldKind::wall ? value : t.range;
+        clear = min_of(clear, clearance<D>(f, t, from, x[0], x[1], x[2]));
+      } else {
+        const double at = axis == 0 ? x[0] : axis == 1 ? x[1] : x[2];
+        change += add_wall<D>(f, t, axis, value, at, most, near.wall, clear);
       }
-      near.bend += static_cast<float>(0.5 * value);
-      change += static_cast<float>(value * farthest * farthest) * D;
-    } else if (t.kind == FieldKind::linear) {
-      for (int a = 0; a < D; ++a) {
-        const auto slope = static_cast<float>(value * t.direction[a] * f.unit[a]);
-        near.slope[a] += slope;
-        change += abs_of(slope) * reach;
-      }
-      face.lone = false;
-    } else {
-      change += add_wall<D>(f, t, value, x, farthest, face, near, clear);
     }
+    // Less than all roundings is taken off.
+    shorter = static_cast<float>(clear) * (1 - 1e-5f) - 2;
   }
-  if (!face.lone) clear = min_of(clear, inside);
-  // At most 30 roundings to float32 of the changes.
-  near.error = 1.5e-5f + 2 * 30 * 0x1p-24f * change;
-  if (clear > 0 && (near.error < 1e-3f || !tile.soft)) near.clear2 = clear * clear;
+  // At most 128 roundings to float32 of the changes.
+  near.error += 0x1p-17f * change;
+  if (!(near.error < 1e-3f) && tile.soft) shorter = 0;
+  near.wall.clear2 = shorter > 0 ? shorter * shorter : 0.0f;
+  near.has_wall = near.wall.stiffness != 0 || shorter <= reach;
   return near;
 }
 
@@ -341,7 +369,7 @@ struct NoField {
 
 template <int D>
 struct TileField {
-  static constexpr bool kIs = true, kSteps = false, kSoft = true;  // there may be any field
+  static constexpr bool kIs = true, kSteps = false;
   const FieldView& f;
   const Geometry& g;
   const TileBounds& b;
@@ -378,8 +406,9 @@ struct TileField {
     const Place place = place_of(middle);
     double at[3] = {0, 0, 0}, side[3] = {0, 0, 0};  // of a block that has all places
     for (int a = 0; a < D; ++a) {
-      all.center[a] = place.at[a] - 0.5 * f.extent[a];
-      at[a] = all.center[a] >= 0.5 * f.extent[a] ? all.center[a] - f.extent[a] : all.center[a];
+      at[a] = place.at[a] - 0.5 * f.extent[a];
+      if (at[a] >= 0.5 * f.extent[a]) at[a] -= f.extent[a];
+      all.center[a] = at[a];
       side[a] = static_cast<double>(b.size[a] + 1) * static_cast<double>(g.half[a]) + 1;
       const bool face = abs_of(at[a]) + side[a] > 0.5 * f.extent[a];
       all.faces[a] = face && f.jumps[a];
@@ -389,7 +418,8 @@ struct TileField {
     MM_NO_UNROLL
     for (int k = 0; k < f.number; ++k) {
       const FieldTerm& t = f.terms[k];
-      all.soft |= t.kind == FieldKind::linear || t.kind == FieldKind::springs;
+      all.linear |= t.kind == FieldKind::linear;
+      all.soft |= all.linear || t.kind == FieldKind::springs;
       if (t.kind == FieldKind::linear && !t.values) {
         for (int a = 0; a < D; ++a) {
           const auto slope = static_cast<float>(t.value * t.direction[a] * f.unit[a]);
@@ -407,8 +437,14 @@ struct TileField {
         if (wall_distance(t, at) - to_corner > t.range) continue;
         all.soft |= t.kind != FieldKind::wall;
       }
+      all.axes[all.number] = 3;
+      if (t.shape == WallShape::plane && t.kind != FieldKind::lj93_wall)
+        for (int a = 0; a < D; ++a)
+          if (abs_of(t.direction[a]) == 1) all.axes[all.number] = static_cast<std::uint8_t>(a);
       all.terms[all.number++] = static_cast<std::uint8_t>(k);
     }
+    all.uniform =
+        all.number == 0 && !(all.linear && (all.faces[0] || all.faces[1] || all.faces[2]));
     return all;
   }
 
@@ -427,40 +463,11 @@ struct TileField {
   }
 };
 
-// The same if all fields are hard walls.
-template <int D>
-struct TileWalls : TileField<D> {
-  static constexpr bool kSoft = false;
-};
-
 // The same in systems with steps, with or without fields.
 template <int D>
 struct TileSteps : TileField<D> {
   static constexpr bool kSteps = true;
 };
-
-// The decision about a trial move to `to`, from where `near` belongs to, without energies where
-// this is possible. here: the estimated energy, NaN if it is not known; that at `to` becomes
-// `there`.
-template <int D, bool Soft>
-MM_HD Decision decide(const FieldView& f, const FieldsNear& near, const float to[D],
-                      std::uint32_t word, float here, float& there) {
-  const float depth = near.template depth_at<D>(to);
-  const bool near_enough = squared_length<D>(to) < near.clear2;
-  const bool hard = near.stiffness < 0, in_wall = hard & (depth > 0) & (depth < near.top);
-  bool known = near_enough & (abs_of(depth - near.top) > kWallError) &
-               !(hard & (abs_of(depth) <= kWallError));
-  bool accepted = !in_wall;
-  if constexpr (Soft) {  // without branches, for a GPU
-    there = near.template energy<D>(f, to, depth) + (near_enough ? 0.0f : __builtin_nanf(""));
-    const float rise = there - here;
-    const Decision decision = estimated(max_of(rise, 0.0f), word, near.error);
-    const bool falls = rise < -near.error;
-    known &= (rise == rise) & (in_wall | falls | (decision != Decision::unknown));
-    accepted &= falls | (decision == Decision::accepted);
-  }
-  return known ? accepted ? Decision::accepted : Decision::rejected : Decision::unknown;
-}
 
 // Either of both, in a tile.
 template <class F>

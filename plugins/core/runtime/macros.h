@@ -50,6 +50,10 @@ MM_HD float exact_multiply_add(float a, float b, float c, float d) {
 MM_HD int highest_bit(std::uint32_t mask) { return 31 - __clz(static_cast<int>(mask)); }
 MM_HD float min_of(float a, float b) { return fminf(a, b); }
 MM_HD float max_of(float a, float b) { return fmaxf(a, b); }
+MM_HD float fast_log2(float a) {
+  asm("lg2.approx.ftz.f32 %0, %0;" : "+f"(a));
+  return a;
+}
 MM_HD std::int32_t nearest_integer(float a) { return __float2int_rn(a); }
 MM_HD std::int64_t nearest_integer(double a) { return __double2ll_rn(a); }
 #else
@@ -63,6 +67,7 @@ MM_HD float exact_multiply_add(float a, float b, float c, float d) { return (a +
 MM_HD int highest_bit(std::uint32_t mask) { return 31 - __builtin_clz(mask); }
 MM_HD float min_of(float a, float b) { return a < b ? a : b; }
 MM_HD float max_of(float a, float b) { return a > b ? a : b; }
+MM_HD float fast_log2(float a) { return __builtin_log2f(a); }
 MM_HD std::int32_t nearest_integer(float a) {
   return static_cast<std::int32_t>(__builtin_lrintf(a));
 }

@@ -57,12 +57,7 @@ struct TileControl {
 template <int D>
 struct CellOf {
   int n0, n1;
-  float inverse0, inverse1;
-  __device__ CellOf(int n0, int n1)
-      : n0(n0),
-        n1(n1),
-        inverse0(1.0f / static_cast<float>(n0)),
-        inverse1(1.0f / static_cast<float>(n1)) {}
+  float inverse0 = 1.0f / static_cast<float>(n0), inverse1 = 1.0f / static_cast<float>(n1);
   __device__ void operator()(int i, int at[3]) const {
     // (i + 1/2) / n0 is at least 1 / (2 n0) from an integer, more than float32 errs for i < 2^15.
     const int row = static_cast<int>((static_cast<float>(i) + 0.5f) * inverse0);
@@ -98,11 +93,8 @@ struct OldCells {
   const Draw& d;
   const LaunchArrays& b;
   const TileBounds& bounds;
-  CellOf<D> cell_of;
+  CellOf<D> cell_of{bounds.size[0] + 2, bounds.size[1] + 2};
 
-  __device__ OldCells(const Geometry& g, const Draw& d, const LaunchArrays& b,
-                      const TileBounds& bounds)
-      : g(g), d(d), b(b), bounds(bounds), cell_of(bounds.size[0] + 2, bounds.size[1] + 2) {}
   __device__ int number() const {
     return product<D>(bounds.size[0] + 2, bounds.size[1] + 2, bounds.size[2] + 2);
   }
@@ -197,7 +189,7 @@ template <int D>
 __device__ void list_cells(const Geometry& g, TileControl& control, const std::uint32_t* first,
                            std::uint16_t* sets) {
   const TileBounds& bounds = control.bounds;
-  const CellOf<D> cell_of(bounds.size[0] - 1, bounds.size[1] - 1);
+  const CellOf<D> cell_of{bounds.size[0] - 1, bounds.size[1] - 1};
   const int active = product<D>(bounds.size[0] - 1, bounds.size[1] - 1, bounds.size[2] - 1);
   for (int i = threadIdx.x; i < active; i += blockDim.x) {
     int at[3];
@@ -372,12 +364,8 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
         __syncthreads();
       }
   };
-  if constexpr (!V::Field::kIs || V::Field::kSteps)
+  if (!V::Field::kIs || V::Field::kSteps || control.fields.soft || control.fields.number > 0)
     visit_all(field);
-  else if (control.fields.soft)
-    visit_all(field);
-  else if (control.fields.number > 0)
-    visit_all(TileWalls<D>{field});
   else
     visit_all(NoField{});
   if (config.order) let_next_kernel_start();
@@ -386,7 +374,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
     if (b.search.least)
       search_pairs<D, C, V::kSums>(g, law, b.search, bounds, spheres, ids, m.first);
 
-  const CellOf<D> cell_of(bounds.size[0], bounds.size[1]);
+  const CellOf<D> cell_of{bounds.size[0], bounds.size[1]};
   const int own = product<D>(bounds.size[0], bounds.size[1], bounds.size[2]);
   for (int i = threadIdx.x; i < own; i += blockDim.x) {
     int at[3];
@@ -466,7 +454,7 @@ __device__ __forceinline__ void make_cycle(const Geometry& g, const Law& law, co
   // The particles that land in the tile are counted by cells of the shifted grid; a prefix sum of
   // the counts says where each cell begins, and a second pass puts the particles there.
   const TileBounds& bounds = control.bounds;
-  const OldCells<D> old(g, d, b, bounds);
+  const OldCells<D> old{g, d, b, bounds};
   old.for_all([&](const Sphere& p, int i, std::uint32_t slot) {
     const auto l = old.land(p, i);
     if (!l.here) return;

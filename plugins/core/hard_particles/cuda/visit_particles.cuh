@@ -19,7 +19,7 @@ __device__ float4 load_again(const float4* from) {
 
 // What the threads of a block write down for a visit, in shared memory.
 struct Workspace {
-  float4* moves;         // [moves of a cell, and a FieldsNear][threads / Lanes]
+  float4* moves;         // [moves of a cell, and a WallNear][threads / Lanes]
   std::uint16_t* lists;  // [threads][list]
   int list;
 };
@@ -27,8 +27,7 @@ struct Workspace {
 // The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8). The neighbors that a visit
 // can reach are listed once, by each thread a share of what is in the cells around, from Runs runs
 // of cells at a time, of each of which a thread loads AtOnce at once. Then the threads have equal
-// shares of the neighbors, K of them in registers. F: NoField, TileField<D>, TileWalls<D> or
-// TileSteps<D>.
+// shares of the neighbors, K of them in registers. F: NoField, TileField<D> or TileSteps<D>.
 template <int D, Contact C, bool Sums, int K, int Lanes, int Runs, int AtOnce, class F>
 struct Visit {
   static constexpr bool kSums = Sums;
@@ -42,8 +41,8 @@ struct Visit {
   // it and all threads of the cell get from them.
   static constexpr int kCalls = Lanes < 4 ? 4 / Lanes : 1;
   static constexpr int kMoves = kCalls * kMovesPerCall<D> * Lanes;
-  // What a thread keeps: its share of the moves, and in fields of a FieldsNear.
-  static constexpr int kMine = kMoves / Lanes + (F::kIs && !F::kSteps ? (2 + Lanes) / Lanes : 0);
+  // What a thread keeps: its share of the moves, and in fields of a WallNear.
+  static constexpr int kMine = kMoves / Lanes + (F::kIs && !F::kSteps ? (1 + Lanes) / Lanes : 0);
   // Neighbors that a thread has room to list, twice what is expected at high densities; what is
   // loaded at once may not be any. An odd number of 32-bit words, so that threads use all banks.
   static constexpr int kExpected = (F::kSteps                ? 80
@@ -179,7 +178,7 @@ struct Visit {
         const int move = call * kMovesPerCall<D> + m;
         float by[D];
         displacements<D>(word, m, tile.step, by);
-        moves[move * groups] = make_float4(by[0], by[1], D == 3 ? by[D - 1] : 0.0f, 0.0f);
+        moves[move * groups] = make_float4(by[0], by[1], D == 3 ? by[D - 1] : 0.0f, kFree);
 #pragma unroll
         for (int a = 0; a < D; ++a) {
           if (made + move >= g.moves_per_cell) by[a] = 0;
@@ -210,64 +209,72 @@ struct Visit {
     const T& tile;
     Words words;
     float4* moves;
-    // Estimates of the energy where the particle is and where it was tried last.
-    float energy = 0, next = 0;
-    Decision decision = Decision::unknown;
+    FieldsNear near{};
+    bool walls = false;  // whether any particle of the warp is near a wall
+    // The excess of the last move, and the energies in the wall where the particle is and was
+    // tried.
+    float excess = -1, in_wall = 0, tried = 0;
     // With steps, the energies of pairs where the particle is and where it was tried last.
     std::int64_t here = 0, there = 0;
 
-    // Draws a share of the random words of the moves that follow after `made` others.
-    __device__ __forceinline__ void draw(int made, std::uint32_t (&word)[kCalls][4]) const {
-      if constexpr (F::kIs)
-        if constexpr (F::kSoft)
-#pragma unroll
-          for (int k = 0; k < kCalls; ++k)
-            words.draw(word[k],
-                       field_call(made) + k * Lanes + static_cast<int>(threadIdx.x) % Lanes);
-    }
-    // The words become the fourth components of the moves. reach: the longest displacement.
-    __device__ __forceinline__ void begin(std::uint32_t self, const float4& p, float reach,
-                                          const std::uint32_t (&word)[kCalls][4]) {
+    // The fourth components of the moves become the words, with steps, or bounds of excesses.
+    // made: the moves before these. reach: the longest displacement.
+    __device__ __forceinline__ void begin(int made, std::uint32_t self, const float4& p,
+                                          float reach) {
       if constexpr (F::kIs) {
         static_assert(kMoves % 4 == 0);
         const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
+        if constexpr (!F::kSteps) {
+          const float r[3] = {p.x, p.y, p.z}, none[3] = {0, 0, 0};
+          near = fields_near<D>(field.f, *field.here, tile.id(self), r, reach);
+          walls = __any_sync(kWholeWarp, near.has_wall);
+          if (walls) {
+            in_wall = near.wall.template energy<D>(none);
+            if (lane == 0) *wall() = near.wall;
+          }
+        }
         // The moves themselves have been written by other lanes.
         __syncwarp();
-        if constexpr (F::kSoft)
+        if (F::kSteps || field.here->soft)
 #pragma unroll
-          for (int k = 0; k < kCalls; ++k)
+          for (int k = 0; k < kCalls; ++k) {
+            std::uint32_t word[4];
+            words.draw(word, field_call(made) + k * Lanes + lane);
 #pragma unroll
             for (int m = 0; m < 4; ++m)
-              if (const int move = 4 * (k * Lanes + lane) + m; move < kMoves)
-                moves[move * groups].w = __uint_as_float(word[k][m]);
-        if constexpr (F::kSteps) return;
-        energy = look_around(field, tile.id(self), p.x, p.y, p.z, reach, near());
+              if (const int move = 4 * (k * Lanes + lane) + m; move < kMoves) {
+                float4& at = moves[move * groups];
+                const float by[3] = {at.x, at.y, at.z};
+                at.w = F::kSteps ? __uint_as_float(word[m])
+                                 : near.template bound<D>(field.f, by, word[m]);
+              }
+          }
         __syncwarp();
       }
     }
     // Of the cell, in shared memory after the moves.
-    __device__ __forceinline__ FieldsNear* near() const {
+    __device__ __forceinline__ WallNear* wall() const {
       const int group = threadIdx.x / Lanes, groups = blockDim.x / Lanes;
-      return reinterpret_cast<FieldsNear*>(moves - group + kMoves * groups) + group;
+      return reinterpret_cast<WallNear*>(moves - group + kMoves * groups) + group;
     }
 
-    // Decides about a move to p + `to` by an estimate.
-    __device__ __forceinline__ void look(const float (&to)[3], float word) {
+    // Looks at a move from p + u to p + `to`, before accepts(); false if it is rejected already.
+    __device__ __forceinline__ bool may_be(const float4& by, const float (&u)[3],
+                                           const float (&to)[3]) {
       if constexpr (F::kIs && !F::kSteps) {
-        const auto* const from = reinterpret_cast<const float4*>(near());
-        const float4 a = load_again(from), b = load_again(from + 1), c = load_again(from + 2);
-        const FieldsNear around{{a.x, a.y, a.z}, a.w, {b.x, b.y, b.z}, b.w, c.x, c.y, c.z, c.w};
-        decision = decide<D, F::kSoft>(field.f, around, to, __float_as_uint(word), energy, next);
+        const float way[3] = {by.x, by.y, by.z};
+        excess = near.template excess<D>(field.f, way, u, by.w);
+        if (walls) {
+          // Registers are few: the wall is read again for each move.
+          const auto* const from = reinterpret_cast<const float4*>(wall());
+          const float4 a = load_again(from), b = load_again(from + 1);
+          const WallNear it{{a.x, a.y, a.z}, a.w, b.x, b.y, b.z, b.w};
+          tried = it.template energy<D>(to);
+          excess += tried - in_wall;
+        }
+        return !(excess > near.error);
       }
-    }
-
-    // Registers are few: what estimates need is in shared memory. Returns the first one.
-    static __device__ __noinline__ float look_around(F field, std::uint32_t id, float x, float y,
-                                                     float z, float reach, FieldsNear* to) {
-      const float r[3] = {x, y, z}, none[3] = {0, 0, 0};
-      const FieldsNear near = fields_near<D>(field.f, *field.here, id, r, reach);
-      if (threadIdx.x % Lanes == 0) *to = near;
-      return near.template energy<D>(field.f, none, near.depth);
+      return true;
     }
 
     // The energy of a particle in the fields; infinite where it may not be. Functions for rare
@@ -281,23 +288,23 @@ struct Visit {
       const double energy = field.energy(id, r, forbidden);
       return forbidden ? HUGE_VAL : energy;
     }
-    static __device__ __noinline__ bool exceeds(Words words, int move, std::uint32_t word,
-                                                double rise) {
-      return accepts_rise(rise, word, [&] {
-        std::uint32_t second[4];
-        words.draw(second, kSecondWord + field_call(move));
+    static __device__ __noinline__ bool exceeds(Words words, int move, double rise) {
+      const auto word = [&](int call) {
+        std::uint32_t all[4];
+        words.draw(all, call + field_call(move));
         const int m = move % 4;
-        return m == 0 ? second[0] : m == 1 ? second[1] : m == 2 ? second[2] : second[3];
-      });
+        return m == 0 ? all[0] : m == 1 ? all[1] : m == 2 ? all[2] : all[3];
+      };
+      return accepts_rise(rise, word(0), [&] { return word(kSecondWord); });
     }
     // Whether a move is accepted, by the energies. rise: of the energy of pairs.
-    __device__ __forceinline__ bool exactly(std::uint32_t id, int move, const float4& p,
-                                            const float (&u)[3], const float (&to)[3], float word,
+    __device__ __forceinline__ bool exactly(std::uint32_t self, int move, const float4& p,
+                                            const float (&u)[3], const float (&to)[3],
                                             double rise = 0) const {
+      const std::uint32_t id = tile.id(self);
       const double there = energy_of(field, id, p.x + to[0], p.y + to[1], p.z + to[2]);
-      if (!F::kSoft) return there < HUGE_VAL;
       const double here = energy_of(field, id, p.x + u[0], p.y + u[1], p.z + u[2]);
-      return exceeds(words, move, __float_as_uint(word), there - here + rise);
+      return exceeds(words, move, there - here + rise);
     }
 
     // With steps, tries the particle at p + `to`: returns the least squared distance less the
@@ -335,24 +342,22 @@ struct Visit {
                                             Near& nearest) {
       if constexpr (F::kSteps) {
         const double rise = kQuantum * static_cast<double>(there - here);
-        Decision decision = rise > 0 ? Decision::unknown : Decision::accepted;
-        if (field.f.number > 0)
-          decision = Decision::unknown;
-        else if (rise > 0)
-          decision = estimated(static_cast<float>(rise), __float_as_uint(word));
-        if (decision == Decision::unknown && exactly(tile.id(self), move, p, u, to, word, rise))
-          decision = Decision::accepted;
-        if (decision != Decision::accepted) return false;
+        const Decision decision = field.f.number > 0 ? Decision::unknown
+                                  : rise > 0
+                                      ? estimated(static_cast<float>(rise), __float_as_uint(word))
+                                      : Decision::accepted;
+        if (decision == Decision::rejected ||
+            (decision == Decision::unknown && !exactly(self, move, p, u, to, rise)))
+          return false;
         here = there;
       } else if constexpr (F::kIs) {
-        if (decision == Decision::rejected) return false;
-        if (decision == Decision::unknown) {
-          const bool accepted = exactly(tile.id(self), move, p, u, to, word);
+        if (!(excess < -near.error)) {
+          const bool accepted = exactly(self, move, p, u, to);
           // Read again, so that no register has to be saved for this rare call.
           nearest.take_all(self);
           if (!accepted) return false;
         }
-        energy = next;
+        in_wall = tried;
       }
       return true;
     }
@@ -379,14 +384,6 @@ struct Visit {
     return sqrtf(reach2) * (1 + 4e-6f);
   }
 
-  // The particle of a cell that a random word chooses, which the first thread has.
-  static __device__ __forceinline__ std::uint32_t chosen(const T& tile, int cell,
-                                                         std::uint32_t word) {
-    const std::uint32_t begin = tile.first[cell], n = tile.first[cell + 1] - begin;
-    if (Lanes > 1) word = value_of_lane(word, 0, Lanes);
-    return begin + uniform_below(word, n);
-  }
-
   // `entry`: the cell. `real`: it is not just there to fill the warp.
   static __device__ int visit(const T& tile, std::uint64_t cycle, int round, std::uint32_t entry,
                               const Workspace& work, bool real, const F& field) {
@@ -409,16 +406,15 @@ struct Visit {
 #pragma unroll 1
     for (int made = 0; made < g.moves_per_cell; made += kMoves) {
       float up[D], down[D], middle[3];
-      std::uint32_t word[InField::kCalls][4];
-      in_field.draw(made, word);
       const std::uint32_t chooses = draw_moves(tile, cycle, round, cell, made, moves, up, down);
       if (made == 0) {
-        self = chosen(tile, cell, chooses);
+        const std::uint32_t begin = tile.first[cell], n = tile.first[cell + 1] - begin;
+        self = begin + uniform_below(Lanes > 1 ? value_of_lane(chooses, 0, Lanes) : chooses, n);
         p = tile.spheres[self];
       }
       // All moves of the list are known, and with them how far the particle can come.
       const float reach = reach_of(tile, at, p, up, down, middle) + 4e-6f * law.largest;
-      in_field.begin(self, p, reach, word);
+      in_field.begin(made, self, p, reach);
       Law listing = law;
       if constexpr (F::kSteps) listing.sigmas = field.f.steps.reaches;
       const Listed listed{cell, list,
@@ -453,7 +449,7 @@ struct Visit {
         bool inside = true;
 #pragma unroll
         for (int a = 0; a < D; ++a) inside &= fabsf(to[a] - middle[a]) < half[a];
-        in_field.look(to, by.w);
+        inside &= in_field.may_be(by, u, to);
         float least;
         if constexpr (F::kSteps) {
           least = in_field.meet(self, p, to, listed, counts, nearest);
