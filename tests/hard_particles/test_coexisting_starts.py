@@ -44,5 +44,5 @@ def test_the_ends_of_the_scale_are_the_random_packing_and_the_crystal():
         ("random", HardDisks.random(N, PHI, seed=3, device="cpu")),
         ("crystal", HardDisks(*table.crystal(N, PHI, 3), seed=3, device="cpu")),
     ):
-        made = table.start_of(start, 0.1, N, PHI, 3, "cpu", None)
+        made = table.start_of(start, N, PHI, 3, "cpu", None)
         assert made.state_hash == expected.state_hash

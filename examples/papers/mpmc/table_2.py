@@ -88,8 +88,9 @@ def coexistence(
 
 
 def start_of(
-    start: str, excess: float, N: int, phi: float, seed: int, device: str, threads: int | None
-) -> HardDisks:
+    start: str, N: int, phi: float, seed: int, device: str, threads: int | None,
+    excess: float = 0.1,
+) -> HardDisks:  # fmt: skip
     """Disks at the beginning of a run."""
     lever = np.clip((phi - LIQUID) / (SOLID - LIQUID), 0, 1)
     solid = float(np.clip(lever + STARTS[start] * excess, 0, 1))
@@ -140,7 +141,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if (folder / "replicas.json").exists() and not options.overwrite:
         replicas = Replicas.load(folder, device=options.device)
     else:
-        makes = [partial(start_of, start, options.excess, N, phi) for phi, start in states]
+        makes = [partial(start_of, start, N, phi, excess=options.excess) for phi, start in states]
         replicas = Replicas(makes, seed=options.seed, device=options.device)
         replicas.map(lambda disks: disks.sample_pressure(options.every, options.piece / RECORDS))
         replicas.save(folder, overwrite=options.overwrite)
