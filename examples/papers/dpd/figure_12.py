@@ -3,9 +3,12 @@
 2809 (2014).
 
     python figure_12.py --device cuda --ranks 1 2 4
+    python figure_12.py --device cuda --ranks 1 2 4 --densities 3 6
 
 The sizes are the paper's: 1,000,000 particles per rank, and 128,000 at density 50. (The text of
 section 4.4 has a density of 5 where the benchmark of one node and Figure 13 have 6.)
+If there are fewer GPUs than ranks, ranks share GPUs, and the rows name them so: "4 ranks that share
+1 GPU". Their efficiency is the speed relative to that of one rank, and not a scaling over GPUs.
 """
 
 from __future__ import annotations

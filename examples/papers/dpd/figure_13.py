@@ -3,8 +3,11 @@
 2809 (2014).
 
     python figure_13.py --device cuda --ranks 1 2 4
+    python figure_13.py --device cuda --ranks 1 2 4 --densities 3 6
 
 The size is the paper's: 2,000,000 particles in total.
+If there are fewer GPUs than ranks, ranks share GPUs, and the rows name them so: "4 ranks that share
+1 GPU". Their efficiency is the speed relative to that of one rank, and not a scaling over GPUs.
 """
 
 from __future__ import annotations

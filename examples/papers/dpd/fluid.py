@@ -95,8 +95,9 @@ def loop_times(commands: str, ranks: int = 1) -> list[tuple[float, int]]:
         (Path(folder) / "in").write_text(commands)
         command = [*host.command(ranks), "-in", "in", "-log", "none", "-nocite"]
         done = subprocess.run(
-            command, cwd=folder, env=host.environment(), capture_output=True, text=True
-        )
+            command, cwd=folder, env=host.environment(), capture_output=True, text=True,
+            preexec_fn=host.end_with_this_process,
+        )  # fmt: skip
     if done.returncode:
         lines = [line for line in done.stdout.splitlines() if "ERROR" in line]
         raise RuntimeError(f"LAMMPS failed: {(lines or [done.stderr[-300:] or 'no output'])[0]}")

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Table 2 of the paper: pressures of hard disks at six packing fractions, from two starts.
+"""Table 2 of the paper: pressures of hard disks at six packing fractions, from several starts.
 
 Each packing fraction is run from random packings and from crystals in the same box. Between the
-liquid and the solid the two starts agree only after both have equilibrated. All runs advance
-together, --piece sweeps at a time, and share the device. With --minutes the script ends after that
-time with the states of all runs in `states` and the results so far in `so_far/summary.json`, and
-the same command continues it. The picture courses.png shows the pressure and the global
-bond-orientational order against sweeps.
+liquid and the solid the starts agree only after all have equilibrated. In large systems this takes
+long, because domains must coarsen. The starts less-solid and more-solid need no coarsening: they
+have a crystal beside a random packing, with an area below and above the lever rule. All runs
+advance together, --piece sweeps at a time, and share the device. With --minutes the script ends
+after that time with the states of all runs in `states` and the results so far in
+`so_far/summary.json`, and the same command continues it. The picture courses.png shows the pressure
+and the global bond-orientational order against sweeps.
 
     python table_2.py --particles 65536 --minutes 9
+    python table_2.py --particles 1048576 --starts less-solid more-solid --minutes 9
     python table_2.py --draw table_2.json
 """
 
@@ -23,11 +26,15 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import Estimate, HardDisks, Replicas, script
+from manymove import Estimate, HardDisks, Replicas, _core, random_packing, script
 from manymove.analysis import estimate, pool, published_pressure
 from manymove.analysis.notation import with_error
 
 PACKING_FRACTIONS = [0.698, 0.702, 0.706, 0.710, 0.714, 0.718]
+LIQUID, SOLID = 0.700, 0.716  # packing fractions that coexist: Phys. Rev. E 87, 042134 (2013)
+# Crystalline share of the area less that of the lever rule, in units of --excess.
+STARTS = {"random": -math.inf, "less-solid": -1.0, "more-solid": 1.0, "crystal": math.inf}
+TOUCHING = 1 + 2e-4  # smallest distance, as in a random packing
 RECORDS = 16  # of a piece
 BLOCKS = 256  # means of consecutive records in the file
 SAVE_EVERY = 120  # seconds between two checkpoints
@@ -45,13 +52,49 @@ def crystal(N: int, phi: float, seed: int) -> tuple[np.ndarray, tuple[float, flo
     return np.ascontiguousarray(positions), (edge, edge)
 
 
+def order_of(positions: np.ndarray, solid: float, edge: float) -> np.ndarray:
+    """Indices of the disks from the middle of the crystal outward. The shape with the shortest
+    interface is a crystalline disk, a stripe, or a liquid disk in a crystal."""
+    if 1 / math.pi < solid < 1 - 1 / math.pi:
+        return np.argsort(np.abs(positions[:, 0]))
+    distance = np.hypot(*positions.T)
+    return np.argsort(distance if solid < 0.5 else -distance)
+
+
+def coexistence(
+    N: int, phi: float, solid: float, seed: int
+) -> tuple[np.ndarray, tuple[float, float]]:
+    """A crystal that has this share of the area, beside a random packing. The packing fractions of
+    both differ as in coexistence, and they change alike with the share."""
+    liquid_phi, solid_phi = (phi + (share - solid) * (SOLID - LIQUID) for share in (0, 1))
+    liquid_N, solid_N = (round(N * part / phi) for part in (liquid_phi, solid_phi))
+    edge = math.sqrt(N * math.pi / (4 * phi))
+    outside = round((1 - solid) * liquid_N)
+    parts = []
+    if outside:
+        disks, box = random_packing(liquid_N, liquid_phi, seed=seed)
+        kept = np.sort(order_of(disks, solid, edge)[liquid_N - outside :])
+        parts.append(disks[kept] * (edge / box[0]))  # the boxes differ, as liquid_N is an integer
+    if outside < N:
+        disks, box = crystal(solid_N, solid_phi, seed)
+        kept = np.sort(order_of(disks, solid, edge)[: N - outside])
+        parts.append(disks[kept] * (edge / box[0]))
+    positions = np.concatenate(parts)
+    for _ in range(400):  # overlaps at the interface are pushed apart
+        _, depth = _core.relax_overlaps(positions, (edge, edge), TOUCHING, 10)
+        if depth == 0:
+            break
+    return positions, (edge, edge)
+
+
 def start_of(
-    start: str, N: int, phi: float, seed: int, device: str, threads: int | None
-) -> HardDisks:
+    start: str, N: int, phi: float, seed: int, device: str, threads: int | None,
+    excess: float = 0.1,
+) -> HardDisks:  # fmt: skip
     """Disks at the beginning of a run."""
-    if start == "random":
-        return HardDisks.random(N, phi, seed=seed, device=device, threads=threads)
-    return HardDisks(*crystal(N, phi, seed), seed=seed, device=device, threads=threads)
+    lever = np.clip((phi - LIQUID) / (SOLID - LIQUID), 0, 1)
+    solid = float(np.clip(lever + STARTS[start] * excess, 0, 1))
+    return HardDisks(*coexistence(N, phi, solid, seed), seed=seed, device=device, threads=threads)
 
 
 def averaged(records: np.ndarray, blocks: int) -> list[float]:
@@ -98,7 +141,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if (folder / "replicas.json").exists() and not options.overwrite:
         replicas = Replicas.load(folder, device=options.device)
     else:
-        makes = [partial(start_of, start, N, phi) for phi, start in states]
+        makes = [partial(start_of, start, N, phi, excess=options.excess) for phi, start in states]
         replicas = Replicas(makes, seed=options.seed, device=options.device)
         replicas.map(lambda disks: disks.sample_pressure(options.every, options.piece / RECORDS))
         replicas.save(folder, overwrite=options.overwrite)
@@ -205,7 +248,7 @@ def courses_of(report: dict[str, Any]) -> Figure:
     for column, phi in zip(axes.T, fractions, strict=True):
         named: set[str] = set()
         for r in (r for r in report["results"] if r["packing_fraction"] == phi):
-            color = "C3" if r["start"] == "random" else "C0"
+            color = {"random": "C3", "less-solid": "C1", "more-solid": "C2"}.get(r["start"], "C0")
             end, total = 0.0, report["equilibrate"] + r.get("sweeps", report["sweeps"])
             for part in ("equilibration", "records"):
                 sweeps = report["equilibrate"]
@@ -271,7 +314,13 @@ def main() -> None:
     parser.option(
         "--equilibrate", 12_000_000, "Number of first sweeps, which are left out.", type=float
     )
-    parser.option("--starts", ["random", "crystal"], choices=["random", "crystal"])
+    parser.option("--starts", ["random", "crystal"], choices=list(STARTS))
+    parser.option(
+        "--excess",
+        0.1,
+        "Crystalline share of the area of more-solid above the lever rule, and of less-solid below "
+        "it (default 0.1).",
+    )
     parser.option("--replicas", 1, "Runs from each start.")
     parser.option("--piece", 250_000, "Number of sweeps of a piece.", type=float)
     parser.option("--every", 200, "Number of sweeps between two samples.", type=float)
@@ -282,7 +331,7 @@ def main() -> None:
              "piece": 1000, "every": 20}  # fmt: skip
     options = script.parse(parser, "table_2", quick)
     script.fractions(options, "packing_fractions")
-    script.at_least(options, particles=1, replicas=1, piece=1, equilibrate=0)
+    script.at_least(options, particles=1, replicas=1, piece=1, equilibrate=0, excess=1e-3)
     if options.draw:
         reports = script.read(options)
     else:

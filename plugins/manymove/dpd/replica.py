@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import re
 import signal
@@ -203,7 +202,7 @@ def simulate(
             text=True,
             pass_fds=locks,
             start_new_session=True,
-            preexec_fn=_end_with_the_command,
+            preexec_fn=host.end_with_this_process,
         ) as process,
     ):
         bar = MovesBar(f"{settings.particles:,} particles", steps, unit="steps", quiet=quiet)
@@ -238,17 +237,6 @@ def simulate(
             )
         raise RuntimeError(f"LAMMPS has stopped: {messages.sentence(error)}")
     return "".join(lines), complete
-
-
-_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
-_PR_SET_PDEATHSIG = 1
-
-
-def _end_with_the_command() -> None:
-    """End LAMMPS if this process is killed. Otherwise it would continue to write into the
-    folder, also next to a resumed run."""
-    if _PRCTL:
-        _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Restarts:

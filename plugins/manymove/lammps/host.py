@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import importlib.util
 import os
+import signal
 import subprocess
 import threading
 from importlib import metadata
@@ -110,12 +111,26 @@ def run(
     words.append("in" if isinstance(script, str) else str(script.absolute()))
     for name, value in variables.items():
         words += ["-var", name, *map(str, value if isinstance(value, list) else [value])]
-    done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True)
+    done = subprocess.run(
+        words, cwd=folder, env=environment(), capture_output=True, text=True,
+        preexec_fn=end_with_this_process,
+    )  # fmt: skip
     if done.returncode:
         output = done.stdout + done.stderr
         _, found, text = output.rpartition("ERROR")
         why = found + text if found else output[-1000:]
         raise RuntimeError(f"LAMMPS has ended with status {done.returncode}: {why.strip()}")
+
+
+_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_this_process() -> None:
+    """A `preexec_fn`: LAMMPS ends if the process that starts it is killed. Otherwise it would
+    continue to write into its folder, also next to a resumed run."""
+    if _PRCTL:
+        _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def environment() -> dict[str, str]:
