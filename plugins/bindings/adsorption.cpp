@@ -7,6 +7,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -207,24 +208,24 @@ void bind_atoms(nb::module_& module) {
   module.def(
       "closest_pair",
       [](Coordinates fractional, Edges edges) {
-        const ClosestPair p = released(
+        return released(
             [&] { return closest_pair(fractional.data(), fractional.shape(0), edges.data()); });
-        return nb::make_tuple(p.first, p.second, p.distance);
       },
       "fractional"_a, "edges"_a, "The closest atoms of a crystal and their distance.");
   module.def(
       "free_points",
-      [](Coordinates fractional, Edges edges, Column<double> radii, std::uint32_t first,
-         std::uint32_t count, std::uint64_t seed) {
-        if (radii.size() != fractional.shape(0))
+      [](Coordinates fractional, Edges edges, Column<double> radii,
+         const std::vector<std::uint32_t>& own, std::uint32_t first, std::uint32_t count,
+         std::uint64_t seed) {
+        if (radii.size() != fractional.shape(0) || own.size() > radii.size())
           throw std::invalid_argument("radii must be those of all atoms");
         return array_of(released([&] {
-          return free_points(fractional.data(), radii.size(), edges.data(), radii.data(), first,
-                             count, seed);
+          return free_points(fractional.data(), radii.size(), edges.data(), radii.data(), own,
+                             first, count, seed);
         }));
       },
-      "fractional"_a, "edges"_a, "radii"_a, "first"_a, "count"_a, "seed"_a,
-      "Numbers of random points on the spheres of atoms that are in no other sphere.");
+      "fractional"_a, "edges"_a, "radii"_a, "own"_a, "first"_a, "count"_a, "seed"_a,
+      "Numbers of random points on the spheres of the first atoms that are in no other sphere.");
 }
 
 }  // namespace

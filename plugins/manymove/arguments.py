@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+import reprlib
 from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
@@ -12,12 +14,14 @@ import numpy as np
 from manymove.errors import ParameterError
 
 PRECISIONS = ("mixed", "double")
+_LONGEST = 10**15  # sweeps, cycles or steps of a run, as in the commands
 
 
 def integer(name: str, value: Any) -> int:
-    if not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    return int(value)
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}") from None
 
 
 def uint64(name: str, value: Any) -> int:
@@ -29,9 +33,12 @@ def uint64(name: str, value: Any) -> int:
 
 def steps(name: str, value: Any) -> int:
     """Check the length of a run."""
-    if integer(name, value) < 0:
+    value = integer(name, value)
+    if value < 0:
         raise ParameterError(name, f"must not be negative, got {value}")
-    return int(value)
+    if value > _LONGEST:
+        raise ParameterError(name, f"must be at most 10**15, got {reprlib.repr(value)}")
+    return value
 
 
 def count(name: str, value: Any, most: int = 2**31 - 1) -> int:
@@ -154,7 +161,7 @@ def positions(value: Any) -> Any:
 def edges(box: Iterable[float], dimensions: int) -> tuple[float, ...]:
     """Edges of a box; the engine checks whether they are long enough."""
     try:
-        found = tuple(float(edge) for edge in box)
+        found = () if isinstance(box, str) else tuple(float(edge) for edge in box)
     except (TypeError, ValueError):
         found = ()
     if len(found) != dimensions:

@@ -7,6 +7,7 @@ The documentation, the checks, and the options of the commands with their help f
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 import math
@@ -86,10 +87,16 @@ def declare(kind: type) -> None:
     describe all arguments."""
     if "__init__" in vars(kind):
         bare = kind.__init__  # type: ignore[misc]
-        declared = _declared(bare)
+        declared, names = _declared(bare), list(inspect.signature(bare).parameters)
 
         @functools.wraps(bare)
         def __init__(self: Any, *values: Any, **others: Any) -> None:
+            for name in others:
+                if name not in names:
+                    near = difflib.get_close_matches(name, names, 1)
+                    hint = f"; the nearest name is {near[0]}" if near else ""
+                    what = f"{type(self).__name__} got an unexpected keyword argument {name!r}"
+                    raise TypeError(what + hint)
             bare(self, *values, **{**others, **_checked(declared, others)})
 
         kind.__init__ = __init__  # type: ignore[misc]

@@ -100,6 +100,17 @@ def test_surface_in_a_skewed_cell_is_that_of_the_crystal():
     assert one.per_cell.value == pytest.approx(other.per_cell.value)
 
 
+def test_cells_of_a_framework_do_not_change_its_surface(monkeypatch):
+    """Atoms in many cells, and all in one, where each atom meets each other atom."""
+    random = np.random.default_rng(8)
+    frame = Framework("random", (30.0, 35.0, 40.0), random.uniform(-1, 1, (60, 3)), ("O",) * 60,
+                      960.0, tilt=(6.0, -3.0, 4.0))  # fmt: skip
+    whole = surface_area(frame, {"O": 5.0}, probe=2.0, samples=200, seed=5)
+    assert 0.5 < whole.per_cell.value / (60 * math.pi * 7.0**2) < 0.95
+    monkeypatch.setattr(pores, "_cells_of", lambda *_: [(np.arange(60), np.arange(0))])
+    assert surface_area(frame, {"O": 5.0}, probe=2.0, samples=200, seed=5) == whole
+
+
 @pytest.mark.parametrize("at_once", [1, 2000])
 def test_pieces_of_points_do_not_change_the_surface(at_once, monkeypatch):
     """The points that are treated at a time: each alone, and some."""

@@ -242,3 +242,12 @@ def test_a_planted_link_is_not_followed(tmp_path):
     with pytest.raises(OSError, match=folder_lock.LOCK_FILE):
         folder_lock.hold(tmp_path)
     assert (tmp_path / "victim").read_text() == "mine"
+
+
+def test_a_full_disk_is_named_by_its_file(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*manymove\.lock'"):
+        folder_lock.hold(tmp_path)

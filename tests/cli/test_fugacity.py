@@ -179,7 +179,8 @@ def test_ranks_share_an_open_system(mpiexec, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--fugacity", 0], "--fugacity is 0.0; it must be positive"),
+        (["--fugacity", 0], "--fugacity is 0.0; it must be positive and finite"),
+        (["--fugacity", "inf"], "--fugacity is inf; it must be positive and finite"),
         (["--fugacity", "much"], "'--fugacity': Input should be a valid number"),
         (["--fugacity", 1, "--pressure", 1], "--fugacity cannot be combined with --pressure"),
         (["--fugacity", 1, "--springs", 1], "--fugacity cannot be combined with --springs"),

@@ -164,6 +164,8 @@ def test_charges_in_gsd_files(tmp_path):
     assert again.charge_energy == pytest.approx(fluid.charge_energy, rel=1e-4)  # float32
     read = functools.partial(DPDFluid.from_gsd, tmp_path / "ions.gsd", seed=7, device="cpu")
     assert read(charges=None).charges is None
+    with pytest.raises(ValueError, match="charges=None leaves the charges out"):
+        read(electrostatics=Electrostatics(cutoff=3.6))
     assert np.abs(read().charges).sum() == pytest.approx(np.abs(again.charges).sum())
     uneven = np.full(N, 0.1)
     uneven[-1] = -uneven[:-1].sum()

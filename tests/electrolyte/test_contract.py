@@ -308,3 +308,14 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
 def test_serial_runs_on_the_cpu_only():
     with pytest.raises(ValueError, match=r"serial runs on the CPU only|no CUDA engine"):
         make(method="serial", device="cuda:0")
+
+
+def test_a_gsd_file_without_charges_needs_species(tmp_path):
+    pytest.importorskip("gsd")
+    from manymove.io import FrameWriter, make_frame
+
+    path = tmp_path / "neutral.gsd"
+    with FrameWriter(path) as file:
+        file.write(make_frame(np.array([[0.0, 0, 0], [6, 0, 0]]), (40.0, 40.0, 40.0), 0))
+    with pytest.raises(ValueError, match=r"neutral.gsd: not all particles have a charge: give sp"):
+        Electrolyte.from_gsd(path, seed=1, device="cpu")

@@ -178,7 +178,12 @@ def test_run_refuses_sweeps_that_are_none(fluid, sweeps):
     if not math.isfinite(sweeps):
         with pytest.raises(ValueError, match="sweeps must be finite"):
             disks.run_until(sweeps)
+    for endless in (1e300, 1e16):
+        with pytest.raises(ValueError, match=r"cycles must be at most 10\*\*15, got "):
+            disks.run(endless)
     assert disks.cycles == 0
+    disks.run_cycles(np.array(2))  # an integer as arrays return it
+    assert disks.cycles == 2
 
 
 def test_the_callback_sees_the_run_go_on_and_leaves_no_trace(device, fluid):

@@ -54,6 +54,20 @@ def test_a_group_is_public_and_declares_all_its_parameters(group):
 def test_an_unknown_keyword_is_an_error_of_python(kind):
     with pytest.raises(TypeError, match="unexpected keyword argument 'swap_rounds'"):
         kind(np.zeros((4, 3)), (9.0, 9.0, 9.0), seed=1, swap_rounds=1)
+    nearest = f"^{kind.__name__} got .* 'thread'; the nearest name is threads$"
+    with pytest.raises(TypeError, match=nearest):
+        kind(np.zeros((4, 3)), (9.0, 9.0, 9.0), seed=1, thread=1)
+
+
+def test_values_of_wrong_types_are_named():
+    with pytest.raises(TypeError, match="valence must be a number, got 'a'"):
+        manymove.Species("a", 4.0)
+    with pytest.raises(TypeError, match="diameter must be a number, got None"):
+        manymove.Species(1, None)
+    with pytest.raises(ValueError, match=r"without a framework, box must be .*, got 3"):
+        manymove.Adsorption(3, 4, seed=1)
+    with pytest.raises(ValueError, match=r"box must be two edges \(Lx, Ly\), got '99'"):
+        manymove.HardDisks(np.zeros((1, 2)), "99", seed=1)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from manymove import (
     Mixture,
     Replicas,
     Salt,
+    read_framework,
 )
 from manymove.hard_particles.plots import local_psi6
 from manymove.optional import need
@@ -239,3 +240,16 @@ def test_positions_in_the_memory_of_a_gpu_by_dlpack(make):
     assert _core.copied_bytes() - before <= 4 * one.N
     cupy = pytest.importorskip("cupy")
     assert cupy.asnumpy(cupy.from_dlpack(array)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_results_are_printed_by_their_shapes():
+    """A framework of 288 atoms, and results with thousands of numbers."""
+    one = ions()
+    for result in (one.structure_factors, one.pair_correlations):
+        text = str(result)
+        assert len(text) < 600 and repr(result) == text
+        assert "float64[" in text and text.startswith(type(result).__name__ + "(")
+        assert result == result and result != object()
+        assert len({result, result}) == 1
+    assert "elements=tuple[288]" in repr(read_framework("MFI"))
+    assert "fractional=array([[0.1, 0.2, 0.3]])" in repr(CELL)

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "../runtime/philox.h"
@@ -33,31 +32,29 @@ struct Neighbor {
 }  // namespace
 
 ClosestPair closest_pair(const double* fractional, std::size_t atoms, const double* edges) {
-  ClosestPair best{0, 0, std::numeric_limits<double>::infinity()};
-  double d[3], r[3];
+  std::size_t one = 0, other = 0;
+  double d[3], r[3], closest = HUGE_VAL;
   for (std::size_t i = 0; i < atoms; ++i)
     for (std::size_t j = i + 1; j < atoms; ++j) {
       nearest_image(fractional + 3 * i, fractional + 3 * j, d);
       to_angstrom(d, edges, r);
-      if (const double r2 = square(r); r2 < best.distance) best = {i, j, r2};
+      if (const double r2 = square(r); r2 < closest) one = i, other = j, closest = r2;
     }
-  best.distance = std::sqrt(best.distance);
-  return best;
+  return {one, other, std::sqrt(closest)};
 }
 
 std::vector<double> free_points(const double* fractional, std::size_t atoms, const double* edges,
-                                const double* radii, std::uint32_t first, std::uint32_t count,
-                                std::uint64_t seed) {
-  std::vector<double> free(atoms);
+                                const double* radii, const std::vector<std::uint32_t>& own,
+                                std::uint32_t first, std::uint32_t count, std::uint64_t seed) {
+  std::vector<double> free(own.size());
   // Distances of opposite faces: an atom is no closer than its planes.
   const double tilt = edges[3] * edges[7] - edges[4] * edges[6];
   const double wide[3] = {1 / std::hypot(1 / edges[0], edges[3] / (edges[0] * edges[4]),
                                          tilt / (edges[0] * edges[4] * edges[8])),
                           1 / std::hypot(1 / edges[4], edges[7] / (edges[4] * edges[8])), edges[8]};
   std::vector<Neighbor> near;
-  for (std::size_t i = 0; i < atoms; ++i) {
+  for (std::size_t i = 0; i < own.size(); ++i) {
     near.clear();
-    const double own2 = radii[i] * radii[i];
     for (std::size_t j = 0; j < atoms; ++j) {
       const double reach = radii[i] + radii[j];
       double d[3], image[3];
@@ -76,14 +73,14 @@ std::vector<double> free_points(const double* fractional, std::size_t atoms, con
             const double r2 = square(n.r);
             if (!(r2 > 1e-12 && r2 < reach * reach)) continue;
             // |p - r|^2 < s^2, where |p| is the radius.
-            n.least = 0.5 * (own2 + r2 - radii[j] * radii[j]);
+            n.least = 0.5 * (radii[i] * radii[i] + r2 - radii[j] * radii[j]);
             near.push_back(n);
           }
     }
     // The spheres that cover most come first.
     std::ranges::sort(near, {}, [](const Neighbor& n) { return n.least / std::sqrt(square(n.r)); });
     for (std::uint32_t k = first; k < first + count; ++k) {
-      std::uint32_t word[4] = {static_cast<std::uint32_t>(i), k, 0, 0};
+      std::uint32_t word[4] = {own[i], k, 0, 0};
       philox(word, {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
       const double height = (word[0] + 0.5) * 0x1p-31 - 1, turn = word[1] * 0x1p-31;
       const double across = radii[i] * std::sqrt(1 - height * height);

@@ -5,26 +5,25 @@
 // first along x and the second in the plane of x and y.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "../runtime/api.h"
 
 namespace manymove::adsorption {
 
-struct ClosestPair {
-  std::size_t first = 0, second = 0;
-  double distance = 0;  // of nearest images, in angstrom; infinite without a pair
-};
+// The closest atoms and the distance of their nearest images in angstrom, infinite without a pair.
+using ClosestPair = std::tuple<std::size_t, std::size_t, double>;
 MANYMOVE_API ClosestPair closest_pair(const double* fractional, std::size_t atoms,
                                       const double* edges);
 
-// Numbers of random points on the sphere around each atom that are in no other sphere, [atoms].
-// radii: of the spheres in angstrom, [atoms]. The points are the ones from `first` to
-// `first` + `count` of an infinite sequence of each atom, which follows from the seed.
+// Numbers of random points on the spheres around the first atoms that are in no other sphere,
+// [own]. own: their numbers. radii: of all spheres in angstrom, [atoms]. An atom's points are those
+// from `first` to `first` + `count` of a sequence that follows from the seed and its number.
 MANYMOVE_API std::vector<double> free_points(const double* fractional, std::size_t atoms,
                                              const double* edges, const double* radii,
+                                             const std::vector<std::uint32_t>& own,
                                              std::uint32_t first, std::uint32_t count,
                                              std::uint64_t seed);
 

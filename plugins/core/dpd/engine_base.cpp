@@ -219,7 +219,7 @@ std::vector<double> EngineBase::profile(const Profile& profile) {
       largest.push_back(std::bit_cast<double>(bits));
       units.push_back(finer_units(largest.back()));
     }
-    const std::vector<std::int64_t> words = own_profile(profile, units.data());
+    const ProfileWords& words = own_profile(profile, units.data());
     for (std::size_t k = 0; k < sums.size(); ++k) {
       const std::size_t c = k % units.size();
       Moments sum;

@@ -86,7 +86,7 @@ class EngineBase : public Engine, protected ShearedBox {
   virtual Moments own_moments(const Addends& addends) = 0;
   virtual double own_largest_square() = 0;
   // Of take_value(): two words for each sum, or the largest size of each column without units.
-  virtual std::vector<std::int64_t> own_profile(const Profile& profile, const double* units) = 0;
+  virtual const ProfileWords& own_profile(const Profile& profile, const double* units) = 0;
   virtual void apply_map(const VelocityMap& map, std::uint32_t flag) = 0;
   // tables() has changed.
   virtual void take_coefficients() = 0;

@@ -33,6 +33,7 @@ struct Moments {
     return fused(static_cast<double>(word[kSums + k]), 0x1p32, static_cast<double>(word[k]));
   }
 };
+using ProfileWords = std::vector<std::int64_t>;  // both parts of each sum over a bin, or sizes
 
 // Units per m v^2 and per m v of a particle of each type, [types + 1][2]. The largest mass at the
 // speed of one cutoff per step has 2^56 and 2^54 units. A particle of mass m and speed v has

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from manymove.analysis.notation import Estimate
-from manymove.tables import dataframe
+from manymove.tables import Record, dataframe
 
 if TYPE_CHECKING:
     import pandas
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _PER_COEFFICIENT = 8  # systems for each coefficient of control variates
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, repr=False, eq=False)
+class Profile(Record):
     """Probability and free energy of molecules along a direction, in one period of the framework.
 
     Attributes:

@@ -16,14 +16,15 @@ import numpy as np
 from manymove import _core
 from manymove.adsorption.cif import charges_of, structure_of
 from manymove.optional import need
+from manymove.tables import Record
 
 SHIPPED = ("MFI", "LTA")  # in data/, with their citations
 _CLOSEST = 0.5  # angstrom: atoms closer than this are one atom twice
 _ROUNDING = 1e-3  # rounding of the coordinates of a file, in angstrom
 
 
-@dataclass(frozen=True)
-class Framework:
+@dataclass(frozen=True, repr=False, eq=False)
+class Framework(Record):
     """The atoms of a rigid framework in a unit cell.
 
     Attributes:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -182,11 +182,20 @@ def surface_area(
     present = ~np.isnan(radii)
     radii, fractional = radii[present], framework.fractional[present]
     edges = framework.edges
-    free, first = np.zeros(len(radii)), 0
-    while first < samples:  # in calls of some tenth of a second, between which Ctrl-C works
-        count = min(samples - first, max(1, _AT_ONCE // max(1, len(radii))))
-        free += _core.free_points(fractional, edges, radii, first, count, seed)
-        first += count
+    free = np.zeros(len(radii))
+    for own, near in _cells_of(fractional, edges, radii):
+        some = np.concatenate((own, near))
+        count = max(1, _AT_ONCE // len(own))
+        for first in range(0, samples, count):  # calls between which Ctrl-C works
+            free[own] += _core.free_points(
+                fractional[some],
+                edges,
+                radii[some],
+                own.tolist(),
+                first,
+                min(count, samples - first),
+                seed,
+            )
     share = free / samples
     whole = 4 * math.pi * radii**2
     area, error = float(whole @ share), math.nan
@@ -194,6 +203,23 @@ def surface_area(
         error = math.sqrt((whole**2 * share * (1 - share)).sum() / (samples - 1))
     squares = np.array([1.0, 1e-20 * AVOGADRO / framework.mass, 1e4 / volume_of(framework)])
     return SurfaceArea(*(Estimate(area, error) * unit for unit in squares.tolist()))
+
+
+def _cells_of(
+    fractional: np.ndarray, edges: np.ndarray, radii: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The atoms of each cell, and those of its neighbors. Cells are no narrower than two spheres
+    that touch, unless there is a single one along an axis."""
+    if not len(radii):
+        return
+    across = 1 / np.linalg.norm(np.linalg.inv(edges), axis=0)  # distances of opposite faces
+    number = np.clip((across / (2 * radii.max())).astype(int), 1, 64)
+    cells = np.minimum((fractional % 1 * number).astype(int), number - 1)
+    for cell in np.unique(cells, axis=0):
+        apart = np.abs(cells - cell)
+        near = (np.minimum(apart, number - apart) <= 1).all(axis=1)
+        own = (apart == 0).all(axis=1)
+        yield np.flatnonzero(own), np.flatnonzero(near & ~own)
 
 
 def _diameters(framework: Framework, given: ForceField | Mapping[str, float]) -> np.ndarray:

@@ -35,7 +35,10 @@ def empty_framework(box: Sequence[float] | None) -> Framework:
     Raises:
         ValueError: the box is missing or not three positive lengths, or six numbers with tilts.
     """
-    numbers = [float(x) for x in box] if box is not None else []
+    try:
+        numbers = [float(x) for x in box or ()]
+    except (TypeError, ValueError):  # a number or words
+        numbers = []
     if len(numbers) not in (3, 6) or not all(map(math.isfinite, numbers)) or min(numbers[:3]) <= 0:
         raise ValueError(
             f"without a framework, box must be three lengths in angstrom, or six numbers with the "

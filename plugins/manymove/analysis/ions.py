@@ -31,9 +31,9 @@ class Species:
     diameter: float
 
     def __post_init__(self) -> None:
-        if self.valence == 0 or not math.isfinite(self.valence):
+        if arguments.number("valence", self.valence) == 0 or not math.isfinite(self.valence):
             raise ValueError(f"a species has valence {self.valence}; it must not be 0")
-        if not (self.diameter > 0 and math.isfinite(self.diameter)):
+        if not 0 < arguments.number("diameter", self.diameter) < math.inf:
             raise ValueError(f"a species has diameter {self.diameter}; it must be positive")
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from manymove import arguments
 from manymove.analysis.ions import debye_length
 from manymove.errors import ParameterError
+from manymove.tables import Record
 
 _PAIRS = ((0, 0), (0, 1), (1, 1))
 _TOLERANCE = 1e-9  # of h - c, which is of order 1
@@ -45,8 +46,8 @@ class Screening:
     permittivity: float
 
 
-@dataclass(frozen=True)
-class IntegralEquation:
+@dataclass(frozen=True, repr=False, eq=False)
+class IntegralEquation(Record):
     """A solution of the Ornstein-Zernike equation of an electrolyte of two species, in the
     hypernetted-chain approximation where it is not measured.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from manymove.analysis.blocks import BlockSums, error_over
-from manymove.tables import dataframe
+from manymove.tables import Record, dataframe
 
 if TYPE_CHECKING:
     import pandas
@@ -20,8 +20,8 @@ def species_pairs(species: int) -> list[tuple[int, int]]:
     return [(a, b) for a in range(species) for b in range(a, species)]
 
 
-@dataclass(frozen=True)
-class PairCorrelations:
+@dataclass(frozen=True, repr=False, eq=False)
+class PairCorrelations(Record):
     """Pair correlation functions g_ab(r) of all pairs of species.
 
     Attributes:

@@ -20,6 +20,7 @@ from manymove import arguments
 from manymove.analysis.notation import Estimate
 from manymove.analysis.sphere_reference import CLOSE_PACKED
 from manymove.errors import ParameterError
+from manymove.tables import Record
 
 B = TypeVar("B", bound="Branch")
 
@@ -70,8 +71,8 @@ def _real_roots(polynomial: Any, low: float, high: float) -> list[float]:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Branch(ABC):
+@dataclass(frozen=True, repr=False, eq=False)
+class Branch(Record, ABC):
     """The equation of state of a phase of equal hard particles: a fit of measured pressures. This
     is the common base of `FluidBranch` and `CrystalBranch`.
 
@@ -222,7 +223,7 @@ def _virial_polynomial(dimensions: int) -> Polynomial:
     return Polynomial([1.0, *coefficients])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class FluidBranch(Branch):
     """The equation of state of a fluid, integrated from the ideal gas.
 
@@ -263,7 +264,7 @@ class FluidBranch(Branch):
         return ideal + _integral(lambda y: excess(y) / (1 + y), 0.0, x)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class CrystalBranch(Branch):
     """The equation of state of a crystal, integrated from a density with a known free energy.
 

@@ -19,6 +19,7 @@ from manymove import arguments
 from manymove.analysis.notation import Estimate
 from manymove.analysis.phases import root
 from manymove.errors import ParameterError
+from manymove.tables import Record
 
 _ITERATIONS = 200  # of Newton's method; about ten are needed
 _OVERLAP = 1e-4  # spectral gap of the overlap matrix below which runs have nothing in common
@@ -39,8 +40,8 @@ def _log_sum(values: np.ndarray, axis: int | None = None) -> np.ndarray:
     return np.squeeze(found, axis=axis)
 
 
-@dataclass(frozen=True, eq=False)
-class GrandRun:
+@dataclass(frozen=True, repr=False, eq=False)
+class GrandRun(Record):
     """The records of a run at constant fugacity, volume and temperature.
 
     Args:
@@ -110,8 +111,8 @@ class CriticalPoint:
     density: Estimate
 
 
-@dataclass(frozen=True, eq=False)
-class MultipleHistograms:
+@dataclass(frozen=True, repr=False, eq=False)
+class MultipleHistograms(Record):
     """The density of states of grand-canonical runs at several fugacities and temperatures.
 
     Every run contributes with its statistical weight (A. M. Ferrenberg and R. H. Swendsen, Phys.

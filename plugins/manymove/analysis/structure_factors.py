@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from manymove.analysis.blocks import BlockSums, error_over
-from manymove.tables import dataframe
+from manymove.tables import Record, dataframe
 
 if TYPE_CHECKING:
     import pandas
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _MOST_VECTORS = 1_000_000
 
 
-@dataclass(frozen=True)
-class StructureFactors:
+@dataclass(frozen=True, repr=False, eq=False)
+class StructureFactors(Record):
     """Structure factors of an electrolyte, averaged over wave vectors of the same length.
 
     With :math:`\\rho_Z(\\mathbf k) = \\sum_i z_i e^{i\\mathbf k\\cdot\\mathbf r_i}` and

@@ -461,7 +461,7 @@ def _charges(
     if (edges < 2 * forces.cutoff).any():
         raise ValueError(
             f"box must be at least twice the cutoff of charges {forces.cutoff:g} along each axis, "
-            f"got {tuple(edges.tolist())}"
+            f"got {tuple(edges.tolist())}; charges=None leaves the charges out"
         )
     fluid.check_neighbors(model, forces.cutoff, int(np.count_nonzero(charges)), edges)
     return charges

@@ -251,6 +251,8 @@ class Electrolyte(Sampling, SharedSimulation):
         if species is None:
             columns = np.column_stack((types, found.charges, found.diameters))
             kinds, types = np.unique(columns, axis=0, return_inverse=True)
+            if not kinds[:, 1].all():
+                raise ValueError(f"{path}: not all particles have a charge: give species")
             species = [Species(*kind) for kind in kinds[:, 1:].tolist()]
         place: Any = box
         if box is None:

@@ -25,6 +25,7 @@ from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
 from manymove.hard_particles.systems import System, average, simulated
 from manymove.settings import Grid
+from manymove.tables import Record
 
 REFERENCES = ("molecule", "crystal")
 
@@ -38,8 +39,8 @@ _MOST = 16_384  # particles, because the distances of all pairs of sites are com
 _PAIRS = 1 << 22  # of particles in a piece of an array
 
 
-@dataclass(frozen=True, eq=False)
-class EinsteinCrystal:
+@dataclass(frozen=True, repr=False, eq=False)
+class EinsteinCrystal(Record):
     """A path from independent oscillators to a crystal of equal hard particles.
 
     With the reference "molecule" the first particle is pinned to its site, and the others are on

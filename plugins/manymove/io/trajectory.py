@@ -22,6 +22,7 @@ import gsd.version
 import numpy as np
 
 from manymove import arguments, files
+from manymove.tables import Record
 
 _LOG = "manymove/"
 _BOX = "manymove/box"
@@ -36,8 +37,8 @@ _INDEX = np.dtype(  # of an entry, which is unused where the location is 0
 )
 
 
-@dataclass(frozen=True)
-class Frame:
+@dataclass(frozen=True, repr=False, eq=False)
+class Frame(Record):
     """A frame of a GSD file: disks in two, or particles in three dimensions.
 
     Attributes:

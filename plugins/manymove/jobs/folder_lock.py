@@ -173,8 +173,10 @@ class _Lock:
             if free is not False and self._is_file_of(descriptor):
                 _write(descriptor)
                 return descriptor
-        except BaseException:
+        except BaseException as error:
             os.close(descriptor)
+            if isinstance(error, OSError) and error.errno and error.filename is None:
+                error.filename = os.fspath(self._path)  # of a disk that is full
             raise
         os.close(descriptor)
         return None

@@ -57,7 +57,7 @@ def least(count: int) -> Callable[[str, Any], None]:
 def positive(option: str, value: float) -> None:
     """Check that a number is positive and finite."""
     if not 0 < value < math.inf:
-        raise ValueError(f"{option} is {value}; it must be positive")
+        raise ValueError(f"{option} is {value}; it must be positive and finite")
 
 
 def not_negative(option: str, value: float) -> None:

@@ -223,10 +223,11 @@ class CpuEngine final : public EngineBase {
   double own_largest_square() override {
     return largest_square(pool_, count_, moment_units_.by_type(), position_, velocity_);
   }
-  std::vector<std::int64_t> own_profile(const Profile& profile, const double* units) override {
+  const ProfileWords& own_profile(const Profile& profile, const double* units) override {
     return profile_of<P>(
         pool_, profile, units,
-        {count_, frame_, settings_.mass.data(), position_.data(), velocity_.data(), force_.data()});
+        {count_, frame_, settings_.mass.data(), position_.data(), velocity_.data(), force_.data()},
+        profile_parts_);
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
     for_each_index(pool_, count_, [&](int i) { apply(map, flag, position_[i], velocity_[i]); });
@@ -555,7 +556,7 @@ class CpuEngine final : public EngineBase {
   int count_ = 0;
   std::int64_t everywhere_ = 0;    // particles of all ranks
   std::int64_t lists_built_ = -1;  // at this step
-  bool expired_ = true;
+  bool expired_ = true, has_densities_ = false;
   std::uint32_t lost_ = 0, stretched_ = 0, broken_ = 0;
   // Of the rank, then ghosts; next: of the next step, or in another order.
   std::vector<Position> position_, next_position_;
@@ -563,10 +564,9 @@ class CpuEngine final : public EngineBase {
   std::vector<CoarsePosition> coarse_, next_coarse_;  // in double precision
   std::vector<Image> image_, next_image_;
   std::vector<Origin> origin_, next_origin_;
-  std::vector<Force> force_;
-  std::vector<Vector<double>> flux_;  // of scalars
-  std::vector<Force> charged_;        // by charges
-  bool has_densities_ = false;
+  std::vector<Force> force_, charged_;  // of all, and by charges alone
+  std::vector<Vector<double>> flux_;    // of scalars
+  std::vector<ProfileWords> profile_parts_;
   std::vector<Real> density_;
   std::vector<BoundingSphere> sphere_;
   std::vector<std::uint32_t> key_;

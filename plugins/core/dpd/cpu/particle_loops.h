@@ -82,11 +82,11 @@ double largest_square(ThreadPool& pool, int count, const std::vector<double>& un
       [](std::uint64_t& all, std::uint64_t part) { all = std::max(all, part); }));
 }
 
-// As EngineBase::own_profile().
+// As EngineBase::own_profile(). The sums of threads in `parts` keep their memory between calls.
 template <Precision P>
-std::vector<std::int64_t> profile_of(ThreadPool& pool, const Profile& profile, const double* units,
-                                     const ProfiledParticles<P>& all) {
-  std::vector<std::vector<std::int64_t>> parts(static_cast<std::size_t>(pool.size()));
+const ProfileWords& profile_of(ThreadPool& pool, const Profile& profile, const double* units,
+                               const ProfiledParticles<P>& all, std::vector<ProfileWords>& parts) {
+  parts.resize(static_cast<std::size_t>(pool.size()));
   for_each_item(pool, pool.size(), [&](int k, int) {
     auto& mine = parts[k];
     mine.assign(units ? 2 * profile.sums() : static_cast<std::size_t>(profile.columns), 0);
@@ -104,7 +104,7 @@ std::vector<std::int64_t> profile_of(ThreadPool& pool, const Profile& profile, c
   for (std::size_t k = 1; k < parts.size(); ++k)
     for (std::size_t at = 0; at < parts[0].size(); ++at)
       parts[0][at] = units ? parts[0][at] + parts[k][at] : std::max(parts[0][at], parts[k][at]);
-  return std::move(parts[0]);
+  return parts[0];
 }
 
 // Lists the neighbors of a chunk; `list` grows if they need it. Returns the number of entries.

@@ -77,12 +77,12 @@ class DeviceEngine : protected OnDevice, public EngineBase {
     return velocity_sums_.largest_square(particles().count, particles().present().position.data(),
                                          resting(), stream_);
   }
-  std::vector<std::int64_t> own_profile(const Profile& profile, const double* units) final {
+  const ProfileWords& own_profile(const Profile& profile, const double* units) final {
     const DeviceParticles<P>& p = particles();
     return profile_of<P>(
         profile, units,
         {p.count, frame_, nullptr, p.present().position.data(), resting(), p.force.data()},
-        settings_.mass, stream_);
+        settings_.mass, stream_, profile_word_, profile_sums_);
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
     launch_each(particles().count, stream_, &map_kernel<typename P::Position, typename P::Velocity>,
@@ -140,6 +140,8 @@ class DeviceEngine : protected OnDevice, public EngineBase {
   StepConstants<P> constants_;
   BondedSums<P> bonded_;
   VelocitySums velocity_sums_;
+  DeviceBuffer<unsigned long long> profile_word_;
+  ProfileWords profile_sums_;
   const DeviceBuffer<double> total_;
   Step<P> base_;  // what does not change from step to step
   bool plain_ = true, lists_hold_ = false;

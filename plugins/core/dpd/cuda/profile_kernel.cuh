@@ -34,15 +34,16 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-// As EngineBase::own_profile(); mass: of the particles, in the memory of the host.
+// As EngineBase::own_profile(), in memory that is kept; mass: of the particles, on the host.
 template <Precision P>
-std::vector<std::int64_t> profile_of(const Profile& profile, const double* units,
-                                     ProfiledParticles<P> all, const std::vector<double>& mass,
-                                     const EngineStream& stream) {
+const ProfileWords& profile_of(const Profile& profile, const double* units,
+                               ProfiledParticles<P> all, const std::vector<double>& mass,
+                               const EngineStream& stream, DeviceBuffer<unsigned long long>& word,
+                               ProfileWords& sums) {
   const std::size_t columns = static_cast<std::size_t>(profile.columns),
                     words = units ? 2 * profile.sums() : columns,
                     copies = std::clamp<std::size_t>(8192 / words, 1, 32);
-  DeviceBuffer<unsigned long long> word(copies * words);
+  if (word.size() < copies * words) word = DeviceBuffer<unsigned long long>(copies * words);
   word.clear(stream);
   const auto masses = on_device(mass, stream);
   all.mass = masses.data();
@@ -50,7 +51,7 @@ std::vector<std::int64_t> profile_of(const Profile& profile, const double* units
   if (units) its_units = on_device(units, columns, stream);
   launch_each(all.count, stream, &profile_kernel<P>, profile, all, its_units.data(),
               static_cast<int>(copies), words, word.data());
-  std::vector<std::int64_t> sums(copies * words);
+  sums.resize(copies * words);
   stream.fetch(word.data(), reinterpret_cast<unsigned long long*>(sums.data()), sums.size());
   for (std::size_t k = words; k < sums.size(); ++k) {
     std::int64_t& to = sums[k % words];
