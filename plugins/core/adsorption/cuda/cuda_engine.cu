@@ -11,8 +11,7 @@ template <class F>
 class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   using Arrays = PointArrays<F>;
   using Base = CudaEngineBase<Arrays>;
-  using Base::state_, Base::stream_, Base::grid_, Base::move_counts_, Base::threads_, Base::shared_,
-      Base::blocks;
+  using Base::state_, Base::stream_, Base::grid_, Base::threads_, Base::shared_;
 
  public:
   CudaEngine(State state, const Start& start, int device)
@@ -26,15 +25,11 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   }
 
  private:
-  void launch_steps(const Arrays& w) override {
-    DeviceMoveCounts* const moves = move_counts_.data();
-    if (w.method == Method::pmc) {
-      const Planes<F> planes{planes_.data(), coordinates_.data()};
-      single()<<<(w.systems + kPmcThreads - 1) / kPmcThreads, kPmcThreads, pmc_shared_, stream_>>>(
-          w, planes, moves);
-    } else {
-      steps()<<<blocks(), threads_, shared_, stream_>>>(w, moves);
-    }
+  void launch_steps(const Arrays& w, const Report& moves) override {
+    if (w.method != Method::pmc) return this->launch_beside_others(steps(), w, moves);
+    const Planes<F> planes{planes_.data(), coordinates_.data()};
+    single()<<<(w.systems + kPmcThreads - 1) / kPmcThreads, kPmcThreads, pmc_shared_, stream_>>>(
+        w, planes, moves);
   }
   void set_tables(Arrays& w) const override { w.m.corners = corners_.data(); }
 

@@ -3,14 +3,21 @@
 // in device memory, and when which kernel runs.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "../../runtime/device.cuh"
 #include "../../runtime/text.h"
+#include "../../runtime/waits.cuh"
 #include "../engine_base.h"
 #include "kernels.cuh"
 
@@ -24,6 +31,38 @@ struct DeviceArrays {
   DeviceBuffer<std::uint64_t> profile;
 };
 
+// One of the streams in which the engines of a device make steps. They are never destroyed, because
+// CUDA may have ended before.
+inline cudaStream_t stream_of_steps(int device, cudaStream_t own) {
+  const char* const given = std::getenv("S1_STREAMS");
+  const std::size_t count = given ? std::strtoul(given, nullptr, 10) : 8;
+  static std::mutex mutex;
+  static auto& all = *new std::map<int, std::pair<std::size_t, std::vector<Stream*>>>;
+  const std::lock_guard lock(mutex);
+  auto& [next, streams] = all[device];
+  while (streams.size() < count) streams.push_back(new Stream);
+  return count ? *streams[next++ % count] : own;
+}
+
+// Page-locked memory for the counts of a launch. Later engines have it again, because freeing it
+// would wait for the kernels of all engines.
+using PinnedCounts = std::unique_ptr<DeviceMoveCounts, void (*)(DeviceMoveCounts*)>;
+inline PinnedCounts pinned_counts() {
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<DeviceMoveCounts*>;
+  const std::lock_guard lock(mutex);
+  if (kept.empty()) {
+    const auto& more = *new PinnedBuffer<DeviceMoveCounts>(128);
+    for (std::size_t i = 0; i < more.size(); ++i) kept.push_back(&more[i]);
+  }
+  DeviceMoveCounts* const one = kept.back();
+  kept.pop_back();
+  return {one, [](DeviceMoveCounts* counts) {
+            const std::lock_guard again(mutex);
+            kept.push_back(counts);
+          }};
+}
+
 template <class Arrays>
 class CudaEngineBase : protected OnDevice, public EngineBase {
  protected:
@@ -34,14 +73,14 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   void run(std::uint64_t steps, bool measure) final {
     const DeviceGuard here = use();
     const auto start = [&](bool again) {
-      move_counts_.clear(stream_);
-      stream_.wait();  // see fetch_counts()
       Arrays w = arrays();
       w.measure = measure;
       w.steps = steps;
       w.again = again;
-      launch_steps(w);
-      return fetch_counts();
+      report_->ended = 0;
+      launch_steps(w, {move_counts_.data(), report_.get(), static_cast<unsigned>(w.systems)});
+      check_launch();
+      return reported();
     };
     // Systems whose insertion found no free slot have stopped before that step; they go on after
     // the arrays have grown.
@@ -71,7 +110,9 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     kernels_.insert_tests<<<blocks(), threads_, shared_, stream_>>>(
         {arrays(), state_.data.counters.insertions, insertions, species, empty, tests_.data()});
     check_launch();
-    stream_.wait();  // see fetch_counts()
+    // A copy behind a kernel stands in front of the work of other streams that have the same queue
+    // of the hardware. Therefore a stream is idle when a copy is requested.
+    stream_.wait();
     state_.data.counters.insertions += insertions;
     return tests_.values(stream_);
   }
@@ -129,7 +170,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     return on_device(host, stream_, Memory::pool);
   }
 
-  virtual void launch_steps(const Arrays& w) = 0;
+  virtual void launch_steps(const Arrays& w, const Report& moves) = 0;
   virtual void set_tables(Arrays& w) const = 0;  // pointers that are the engine's alone
   virtual void choose_warps() = 0;               // of a block, after the numbers of slots changed
 
@@ -148,13 +189,15 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   void begin(const Start& start) {
     choose_warps();
     if (start.molecules) start.molecules(state_);
+    move_counts_.clear(stream_);
     each_array(data_, state_.data, [&](auto& buffer, const auto& host) { buffer = copy(host); });
     if (state_.parameters.exchange > 0) reached_ = array<std::uint64_t>(state_.parameters.systems);
     if (!start.molecules) {
-      move_counts_.clear(stream_);
       // Random places below the hill, like those that place_molecules() chooses.
       kernels_.place<<<blocks(), threads_, shared_, stream_>>>(arrays(), move_counts_.data());
-      check_placed(state_, fetch_counts());
+      check_launch();
+      stream_.wait();
+      check_placed(state_, {.stuck = move_counts_.first_value(stream_).stuck != 0});
     } else if (state_.data.counters.steps == 0) {
       sum_energies(arrays());  // a snapshot has its own
     }
@@ -173,6 +216,14 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     const int warps = threads_ / 32;
     return (state_.parameters.systems + warps - 1) / warps;
   }
+  // A warp has a system. Kernels of other engines in the same stream do not wait for the end of
+  // this one: streams alone, which share the queues of the hardware, would not fill a GPU.
+  void launch_beside_others(auto* kernel, const Arrays& w, const Report& moves) const {
+    const bool early = waits_for_former_kernel(kernel);
+    const cudaStream_t stream = early ? stream_of_steps(device_, stream_) : stream_;
+    launch_kernel(kernel, blocks(), static_cast<unsigned>(threads_), shared_, stream,
+                  stream != stream_, w, moves);
+  }
   // Lets the kernels of a warp, those of the steps included, use the shared memory of a block.
   void allow_memory(auto... steps) const {
     const auto allow = [&](auto... kernels) {
@@ -181,7 +232,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     allow(steps..., kernels_.place, kernels_.sum_energies, kernels_.insert_tests);
   }
 
-  Stream stream_;
+  Stream stream_{Priority::highest};  // steps of other engines do not keep short work waiting
   std::shared_ptr<const DeviceBuffer<F>> grid_;
   DeviceBuffer<DeviceMoveCounts> move_counts_;
   int threads_ = 0;  // of a block
@@ -231,17 +282,25 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     upload_molecules();
     forget();
   }
-  // A copy behind a kernel stands in front of the work of other streams that have the same queue of
-  // the hardware. Therefore a stream is idle when a copy is requested, and when a kernel is
-  // launched.
-  MoveCounts fetch_counts() {
-    check_launch();
-    stream_.wait();
-    const DeviceMoveCounts t = move_counts_.first_value(stream_);
-    return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, t.stuck != 0};
+  // The counts of a launch, which may end long before its stream.
+  MoveCounts reported() const {
+    using Time = std::chrono::steady_clock;
+    constexpr std::chrono::microseconds kAwake(100), kLongest(1000);
+    const volatile DeviceMoveCounts& t = *report_;
+    const auto began = Time::now();
+    for (unsigned looks = 0; !t.ended;) {
+      const auto waited = Time::now() - began;
+      if (waited < kAwake) continue;
+      // There may be more threads than cores.
+      std::this_thread::sleep_for(std::min<Time::duration>(waited / 16, kLongest));
+      if (++looks % 64 == 0) has_ended(cudaStream_t{stream_}, "steps");  // throws a fault
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, false};
   }
 
   const WarpKernels<Arrays> kernels_;
+  const PinnedCounts report_ = pinned_counts();
   DeviceArrays data_;
   DeviceBuffer<std::uint64_t> reached_;
   DeviceBuffer<double> tests_;  // sums over test molecules, [systems][2]

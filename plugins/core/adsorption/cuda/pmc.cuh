@@ -151,8 +151,7 @@ __device__ F pair_difference(const ThreadSystem<F, true>& s, int species, const 
 // Section 4.1: a thread per system, and the same molecule in all systems of a warp.
 template <class F, bool Resident>
 __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
-    pmc_kernel(const __grid_constant__ PointArrays<F> w, Planes<F> planes,
-               DeviceMoveCounts* moves) {
+    pmc_kernel(const __grid_constant__ PointArrays<F> w, Planes<F> planes, Report moves) {
   const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const bool idle = thread >= w.systems;  // but takes part in the shuffles
   const Model<F>& m = w.m;
@@ -167,7 +166,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
     }
   double energy = w.energies[s.id];
   Averages a = load_averages(w, s.id);
-  unsigned accepted = 0;
+  LaneMoveCounts counted;
   std::uint32_t draw = 0;
   // Which molecule moves at a step; to be asked for one step after the other.
   const auto molecule_of = [&](std::uint64_t step) {
@@ -208,7 +207,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
     if (accept) {
       s.put_site(k, fresh);
       energy += static_cast<double>(difference);
-      ++accepted;
+      ++counted.accepted;
       // The place that was read ahead may be the one that has just changed.
       if (next == k) ahead = fresh;
     }
@@ -226,7 +225,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
   for (int slot = 0; slot < n; ++slot) w.sites[first + slot] = s.site(slot);
   w.energies[s.id] = energy;
   store_averages(w, s.id, a);
-  atomicAdd(&moves->accepted, static_cast<unsigned long long>(accepted));
+  report(moves, counted);
 }
 
 // Every voxel's eight corners side by side, from the padded grid.

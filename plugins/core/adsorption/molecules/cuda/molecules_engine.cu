@@ -32,14 +32,15 @@ struct MoleculesOfWarp {
 // for 4 blocks on a multiprocessor: 4 % compared with 5, and 7 % compared with 6.
 template <class F>
 __global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 4 : 2)
-    run_several_kernel(const __grid_constant__ MoleculeArrays<F> w, DeviceMoveCounts* moves) {
+    run_several_kernel(const __grid_constant__ MoleculeArrays<F> w, Report moves) {
   const auto system = static_cast<int>(blockIdx.x);
   const MoleculeScratch<F> scratch{TeamPointer<char>(0u), w, changes_of(w, system)};
   const Warps lanes;
   MoleculeSystem<Warps, F> s(w, system, lanes, scratch);
   LaneMoveCounts counted;
   run_steps<Steps::several>(s, counted);
-  if (Warps::leads()) add_counts(moves, counted);
+  Warps::sync();
+  if (Warps::leads()) report(moves, counted);
 }
 
 template <class F>
@@ -48,8 +49,7 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
   using Rigid = MoleculesOfWarp<false>;
   using Chains = MoleculesOfWarp<true>;
   using Base = CudaEngineBase<Arrays>;
-  using Base::state_, Base::stream_, Base::move_counts_, Base::threads_, Base::shared_,
-      Base::blocks;
+  using Base::state_, Base::stream_, Base::threads_, Base::shared_;
 
  public:
   MoleculeCudaEngine(State state, const Start& start, int device)
@@ -76,13 +76,9 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
   }
 
  private:
-  void launch_steps(const Arrays& w) override {
-    DeviceMoveCounts* const moves = move_counts_.data();
-    if (steps_of(w) == Steps::several)
-      run_several_kernel<F>
-          <<<w.systems, 32 * warps_of_block_, shared_of_block_, stream_>>>(w, moves);
-    else
-      steps(w)<<<blocks(), threads_, shared_, stream_>>>(w, moves);
+  void launch_steps(const Arrays& w, const Report& moves) override {
+    if (steps_of(w) != Steps::several) return this->launch_beside_others(steps(w), w, moves);
+    run_several_kernel<F><<<w.systems, 32 * warps_of_block_, shared_of_block_, stream_>>>(w, moves);
   }
   // Those that are not of several proposals.
   static auto steps(const Arrays& w) {
