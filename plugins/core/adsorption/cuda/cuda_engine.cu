@@ -11,7 +11,7 @@ template <class F>
 class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   using Arrays = PointArrays<F>;
   using Base = CudaEngineBase<Arrays>;
-  using Base::state_, Base::stream_, Base::grid_, Base::threads_, Base::shared_;
+  using Base::state_, Base::stream_, Base::grid_, Base::move_counts_, Base::threads_, Base::shared_;
 
  public:
   CudaEngine(State state, const Start& start, int device)
@@ -25,11 +25,11 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   }
 
  private:
-  void launch_steps(const Arrays& w, const Report& moves) override {
-    if (w.method != Method::pmc) return this->launch_beside_others(steps(), w, moves);
+  void launch_steps(const Arrays& w) override {
+    if (w.method != Method::pmc) return this->launch_beside_others(steps(), w);
     const Planes<F> planes{planes_.data(), coordinates_.data()};
     single()<<<(w.systems + kPmcThreads - 1) / kPmcThreads, kPmcThreads, pmc_shared_, stream_>>>(
-        w, planes, moves);
+        w, planes, move_counts_.data());
   }
   void set_tables(Arrays& w) const override { w.m.corners = corners_.data(); }
 

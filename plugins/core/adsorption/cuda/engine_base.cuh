@@ -4,9 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,15 +33,12 @@ struct DeviceArrays {
 
 // One of the streams in which the engines of a device make steps. They are never destroyed, because
 // CUDA may have ended before.
-inline cudaStream_t stream_of_steps(int device, cudaStream_t own) {
-  const char* const given = std::getenv("S1_STREAMS");
-  const std::size_t count = given ? std::strtoul(given, nullptr, 10) : 8;
+inline cudaStream_t stream_of_steps(int device) {
   static std::mutex mutex;
-  static auto& all = *new std::map<int, std::pair<std::size_t, std::vector<Stream*>>>;
+  static auto& all = *new std::map<int, std::pair<std::array<Stream, 8>, std::size_t>>;
   const std::lock_guard lock(mutex);
-  auto& [next, streams] = all[device];
-  while (streams.size() < count) streams.push_back(new Stream);
-  return count ? *streams[next++ % count] : own;
+  auto& [streams, next] = all[device];
+  return streams[next++ % streams.size()];
 }
 
 // Page-locked memory for the counts of a launch. Later engines have it again, because freeing it
@@ -77,10 +74,10 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
       w.measure = measure;
       w.steps = steps;
       w.again = again;
-      report_->ended = 0;
-      launch_steps(w, {move_counts_.data(), report_.get(), static_cast<unsigned>(w.systems)});
+      counts_->ended = 0;
+      launch_steps(w);
       check_launch();
-      return reported();
+      return counted();
     };
     // Systems whose insertion found no free slot have stopped before that step; they go on after
     // the arrays have grown.
@@ -170,7 +167,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     return on_device(host, stream_, Memory::pool);
   }
 
-  virtual void launch_steps(const Arrays& w, const Report& moves) = 0;
+  virtual void launch_steps(const Arrays& w) = 0;
   virtual void set_tables(Arrays& w) const = 0;  // pointers that are the engine's alone
   virtual void choose_warps() = 0;               // of a block, after the numbers of slots changed
 
@@ -189,7 +186,9 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   void begin(const Start& start) {
     choose_warps();
     if (start.molecules) start.molecules(state_);
-    move_counts_.clear(stream_);
+    const DeviceMoveCounts none{.systems = static_cast<unsigned>(state_.parameters.systems),
+                                .host = counts_.get()};
+    move_counts_.upload(&none, stream_);
     each_array(data_, state_.data, [&](auto& buffer, const auto& host) { buffer = copy(host); });
     if (state_.parameters.exchange > 0) reached_ = array<std::uint64_t>(state_.parameters.systems);
     if (!start.molecules) {
@@ -218,11 +217,10 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   }
   // A warp has a system. Kernels of other engines in the same stream do not wait for the end of
   // this one: streams alone, which share the queues of the hardware, would not fill a GPU.
-  void launch_beside_others(auto* kernel, const Arrays& w, const Report& moves) const {
+  void launch_beside_others(auto* kernel, const Arrays& w) const {
     const bool early = waits_for_former_kernel(kernel);
-    const cudaStream_t stream = early ? stream_of_steps(device_, stream_) : stream_;
-    launch_kernel(kernel, blocks(), static_cast<unsigned>(threads_), shared_, stream,
-                  stream != stream_, w, moves);
+    launch_kernel(kernel, blocks(), static_cast<unsigned>(threads_), shared_,
+                  early ? stream_of_steps(device_) : stream_, early, w, move_counts_.data());
   }
   // Lets the kernels of a warp, those of the steps included, use the shared memory of a block.
   void allow_memory(auto... steps) const {
@@ -283,24 +281,23 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     forget();
   }
   // The counts of a launch, which may end long before its stream.
-  MoveCounts reported() const {
-    using Time = std::chrono::steady_clock;
-    constexpr std::chrono::microseconds kAwake(100), kLongest(1000);
-    const volatile DeviceMoveCounts& t = *report_;
-    const auto began = Time::now();
-    for (unsigned looks = 0; !t.ended;) {
-      const auto waited = Time::now() - began;
-      if (waited < kAwake) continue;
-      // There may be more threads than cores.
-      std::this_thread::sleep_for(std::min<Time::duration>(waited / 16, kLongest));
-      if (++looks % 64 == 0) has_ended(cudaStream_t{stream_}, "steps");  // throws a fault
+  MoveCounts counted() const {
+    using std::chrono_literals::operator""us;
+    const volatile DeviceMoveCounts& t = *counts_;
+    const auto began = std::chrono::steady_clock::now();
+    for (unsigned looks = 1; !t.ended; ++looks) {
+      // There may be more threads than cores, so that they sleep in longer waits.
+      const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - began;
+      if (waited > 100us)
+        std::this_thread::sleep_for(std::min<decltype(waited)>(waited / 16, 1000us));
+      if (looks % 1024 == 0) has_ended(cudaStream_t{stream_}, "steps");  // throws a fault
     }
     std::atomic_thread_fence(std::memory_order_acquire);
     return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, false};
   }
 
   const WarpKernels<Arrays> kernels_;
-  const PinnedCounts report_ = pinned_counts();
+  const PinnedCounts counts_ = pinned_counts();
   DeviceArrays data_;
   DeviceBuffer<std::uint64_t> reached_;
   DeviceBuffer<double> tests_;  // sums over test molecules, [systems][2]

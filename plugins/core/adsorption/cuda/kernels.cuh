@@ -14,7 +14,7 @@ namespace manymove::adsorption {
 
 template <class Maker, Steps Kind, class Arrays>
 __global__ void __launch_bounds__(kThreads)
-    run_kernel(const __grid_constant__ Arrays w, Report moves) {
+    run_kernel(const __grid_constant__ Arrays w, DeviceMoveCounts* moves) {
   let_next_kernel_start();  // that of another engine, which needs no results of this one
   const int system = system_of_warp();
   if (system >= w.systems) return;
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kThreads)
     LaneMoveCounts counted;
     run_steps<Kind>(s, counted);
     Warp::sync();
-    if (Warp::leads()) report(moves, counted);
+    if (Warp::leads()) add_counts(moves, counted);
   });
 }
 

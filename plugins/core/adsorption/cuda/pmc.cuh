@@ -151,7 +151,8 @@ __device__ F pair_difference(const ThreadSystem<F, true>& s, int species, const 
 // Section 4.1: a thread per system, and the same molecule in all systems of a warp.
 template <class F, bool Resident>
 __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
-    pmc_kernel(const __grid_constant__ PointArrays<F> w, Planes<F> planes, Report moves) {
+    pmc_kernel(const __grid_constant__ PointArrays<F> w, Planes<F> planes,
+               DeviceMoveCounts* moves) {
   const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const bool idle = thread >= w.systems;  // but takes part in the shuffles
   const Model<F>& m = w.m;
@@ -225,7 +226,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
   for (int slot = 0; slot < n; ++slot) w.sites[first + slot] = s.site(slot);
   w.energies[s.id] = energy;
   store_averages(w, s.id, a);
-  report(moves, counted);
+  add_counts(moves, counted);
 }
 
 // Every voxel's eight corners side by side, from the padded grid.

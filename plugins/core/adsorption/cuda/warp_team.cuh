@@ -14,39 +14,33 @@ inline constexpr int kThreads = 128;  // of a block of warps
 
 struct DeviceMoveCounts {
   unsigned long long accepted, exchanges, accepted_exchanges;
-  unsigned full, stuck, ended;  // ended: systems that have made their steps
-};
-// Where the systems of a launch add up their counts, and page-locked memory for the sums.
-struct Report {
-  DeviceMoveCounts *sums, *host;
-  unsigned systems;
+  unsigned full, stuck, ended, systems;  // ended: systems that have made their steps
+  DeviceMoveCounts* host;                // page-locked memory for the counts of all systems
 };
 struct LaneMoveCounts {
   unsigned accepted = 0, exchanges = 0, accepted_exchanges = 0, full = 0;
 };
-// A system has made its steps; its threads have met after what they have stored. The last one tells
-// the host, so that this need not wait for kernels of other engines in the same stream.
-__device__ inline void report(const Report& r, const LaneMoveCounts& t) {
-  DeviceMoveCounts& sums = *r.sums;
-  atomicAdd(&sums.accepted, static_cast<unsigned long long>(t.accepted));
-  if (t.exchanges) atomicAdd(&sums.exchanges, static_cast<unsigned long long>(t.exchanges));
+// A system has made its steps, and its threads have met since. The last one tells the host, so that
+// this need not wait for steps of other engines in the stream.
+__device__ inline void add_counts(DeviceMoveCounts* moves, const LaneMoveCounts& t) {
+  atomicAdd(&moves->accepted, static_cast<unsigned long long>(t.accepted));
+  if (t.exchanges) atomicAdd(&moves->exchanges, static_cast<unsigned long long>(t.exchanges));
   if (t.accepted_exchanges)
-    atomicAdd(&sums.accepted_exchanges, static_cast<unsigned long long>(t.accepted_exchanges));
+    atomicAdd(&moves->accepted_exchanges, static_cast<unsigned long long>(t.accepted_exchanges));
   // Bit b: species b has found no free slot.
-  if (t.full) atomicOr(&sums.full, t.full);
+  if (t.full) atomicOr(&moves->full, t.full);
   __threadfence();
-  if (atomicAdd(&sums.ended, 1u) + 1 < r.systems) return;
+  if (atomicAdd(&moves->ended, 1u) + 1 < moves->systems) return;
   __threadfence();
-  // The sums are zero at the next launch.
-  *r.host = {atomicExch(&sums.accepted, 0ull),
-             atomicExch(&sums.exchanges, 0ull),
-             atomicExch(&sums.accepted_exchanges, 0ull),
-             atomicExch(&sums.full, 0u),
-             0,
-             0};
-  sums.ended = 0;
+  DeviceMoveCounts& to = *moves->host;
+  // The counts are zero at the next launch.
+  to.accepted = atomicExch(&moves->accepted, 0ull);
+  to.exchanges = atomicExch(&moves->exchanges, 0ull);
+  to.accepted_exchanges = atomicExch(&moves->accepted_exchanges, 0ull);
+  to.full = atomicExch(&moves->full, 0u);
+  moves->ended = 0;
   __threadfence_system();
-  static_cast<volatile DeviceMoveCounts*>(r.host)->ended = 1;
+  static_cast<volatile unsigned&>(to.ended) = 1;
 }
 // Whether some system has found no room for a molecule: the others are given up then.
 __device__ inline bool is_stuck(const DeviceMoveCounts* moves, int lane) {

@@ -32,7 +32,7 @@ struct MoleculesOfWarp {
 // for 4 blocks on a multiprocessor: 4 % compared with 5, and 7 % compared with 6.
 template <class F>
 __global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 4 : 2)
-    run_several_kernel(const __grid_constant__ MoleculeArrays<F> w, Report moves) {
+    run_several_kernel(const __grid_constant__ MoleculeArrays<F> w, DeviceMoveCounts* moves) {
   const auto system = static_cast<int>(blockIdx.x);
   const MoleculeScratch<F> scratch{TeamPointer<char>(0u), w, changes_of(w, system)};
   const Warps lanes;
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 4 : 2)
   LaneMoveCounts counted;
   run_steps<Steps::several>(s, counted);
   Warps::sync();
-  if (Warps::leads()) report(moves, counted);
+  if (Warps::leads()) add_counts(moves, counted);
 }
 
 template <class F>
@@ -49,7 +49,7 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
   using Rigid = MoleculesOfWarp<false>;
   using Chains = MoleculesOfWarp<true>;
   using Base = CudaEngineBase<Arrays>;
-  using Base::state_, Base::stream_, Base::threads_, Base::shared_;
+  using Base::state_, Base::stream_, Base::move_counts_, Base::threads_, Base::shared_;
 
  public:
   MoleculeCudaEngine(State state, const Start& start, int device)
@@ -76,9 +76,10 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
   }
 
  private:
-  void launch_steps(const Arrays& w, const Report& moves) override {
-    if (steps_of(w) != Steps::several) return this->launch_beside_others(steps(w), w, moves);
-    run_several_kernel<F><<<w.systems, 32 * warps_of_block_, shared_of_block_, stream_>>>(w, moves);
+  void launch_steps(const Arrays& w) override {
+    if (steps_of(w) != Steps::several) return this->launch_beside_others(steps(w), w);
+    run_several_kernel<F>
+        <<<w.systems, 32 * warps_of_block_, shared_of_block_, stream_>>>(w, move_counts_.data());
   }
   // Those that are not of several proposals.
   static auto steps(const Arrays& w) {
