@@ -11,7 +11,8 @@ template <class F>
 class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
   using Arrays = PointArrays<F>;
   using Base = CudaEngineBase<Arrays>;
-  using Base::state_, Base::stream_, Base::grid_, Base::move_counts_, Base::threads_, Base::shared_;
+  using Base::state_, Base::stream_, Base::grid_, Base::move_counts_, Base::threads_, Base::shared_,
+      Base::blocks;
 
  public:
   CudaEngine(State state, const Start& start, int device)
@@ -26,10 +27,14 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
 
  private:
   void launch_steps(const Arrays& w) override {
-    if (w.method != Method::pmc) return this->launch_beside_others(steps(), w);
-    const Planes<F> planes{planes_.data(), coordinates_.data()};
-    single()<<<(w.systems + kPmcThreads - 1) / kPmcThreads, kPmcThreads, pmc_shared_, stream_>>>(
-        w, planes, move_counts_.data());
+    DeviceMoveCounts* const moves = move_counts_.data();
+    if (w.method == Method::pmc) {
+      const Planes<F> planes{planes_.data(), coordinates_.data()};
+      single()<<<(w.systems + kPmcThreads - 1) / kPmcThreads, kPmcThreads, pmc_shared_, stream_>>>(
+          w, planes, moves);
+    } else {
+      steps()<<<blocks(), threads_, shared_, stream_>>>(w, moves);
+    }
   }
   void set_tables(Arrays& w) const override { w.m.corners = corners_.data(); }
 

@@ -4,10 +4,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -30,16 +28,6 @@ struct DeviceArrays {
   DeviceBuffer<double> energies, sums, orientations, waves, shapes;
   DeviceBuffer<std::uint64_t> profile;
 };
-
-// One of the streams in which the engines of a device make steps. They are never destroyed, because
-// CUDA may have ended before.
-inline cudaStream_t stream_of_steps(int device) {
-  static std::mutex mutex;
-  static auto& all = *new std::map<int, std::pair<std::array<Stream, 8>, std::size_t>>;
-  const std::lock_guard lock(mutex);
-  auto& [streams, next] = all[device];
-  return streams[next++ % streams.size()];
-}
 
 // Page-locked memory for the counts of a launch. Later engines have it again, because freeing it
 // would wait for the kernels of all engines.
@@ -215,13 +203,6 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     const int warps = threads_ / 32;
     return (state_.parameters.systems + warps - 1) / warps;
   }
-  // A warp has a system. Kernels of other engines in the same stream do not wait for the end of
-  // this one: streams alone, which share the queues of the hardware, would not fill a GPU.
-  void launch_beside_others(auto* kernel, const Arrays& w) const {
-    const bool early = waits_for_former_kernel(kernel);
-    launch_kernel(kernel, blocks(), static_cast<unsigned>(threads_), shared_,
-                  early ? stream_of_steps(device_) : stream_, early, w, move_counts_.data());
-  }
   // Lets the kernels of a warp, those of the steps included, use the shared memory of a block.
   void allow_memory(auto... steps) const {
     const auto allow = [&](auto... kernels) {
@@ -230,7 +211,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     allow(steps..., kernels_.place, kernels_.sum_energies, kernels_.insert_tests);
   }
 
-  Stream stream_{Priority::highest};  // steps of other engines do not keep short work waiting
+  Stream stream_{Priority::highest};  // all engines have the same
   std::shared_ptr<const DeviceBuffer<F>> grid_;
   DeviceBuffer<DeviceMoveCounts> move_counts_;
   int threads_ = 0;  // of a block
@@ -280,7 +261,8 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     upload_molecules();
     forget();
   }
-  // The counts of a launch, which may end long before its stream.
+  // The counts of a launch, from the page-locked memory. Calls of CUDA before or after a kernel
+  // would wait for the kernels of other engines whose streams have the same queue.
   MoveCounts counted() const {
     using std::chrono_literals::operator""us;
     const volatile DeviceMoveCounts& t = *counts_;

@@ -4,7 +4,6 @@
 // PointsOfWarp, or MoleculesOfWarp of molecules/cuda/molecules_engine.cu.
 #pragma once
 
-#include "../../runtime/launch.cuh"
 #include "../moves/starts.h"
 #include "../moves/steps.h"
 #include "../moves/test_insertions.h"
@@ -15,7 +14,6 @@ namespace manymove::adsorption {
 template <class Maker, Steps Kind, class Arrays>
 __global__ void __launch_bounds__(kThreads)
     run_kernel(const __grid_constant__ Arrays w, DeviceMoveCounts* moves) {
-  let_next_kernel_start();  // that of another engine, which needs no results of this one
   const int system = system_of_warp();
   if (system >= w.systems) return;
   Maker::make(w, system, [&](auto& s) {

@@ -20,8 +20,8 @@ struct DeviceMoveCounts {
 struct LaneMoveCounts {
   unsigned accepted = 0, exchanges = 0, accepted_exchanges = 0, full = 0;
 };
-// A system has made its steps, and its threads have met since. The last one tells the host, so that
-// this need not wait for steps of other engines in the stream.
+// A system has made its steps, and its threads have met since. The last one writes the counts of
+// all into the memory of the host.
 __device__ inline void add_counts(DeviceMoveCounts* moves, const LaneMoveCounts& t) {
   atomicAdd(&moves->accepted, static_cast<unsigned long long>(t.accepted));
   if (t.exchanges) atomicAdd(&moves->exchanges, static_cast<unsigned long long>(t.exchanges));

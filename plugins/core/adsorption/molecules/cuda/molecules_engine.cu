@@ -49,7 +49,8 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
   using Rigid = MoleculesOfWarp<false>;
   using Chains = MoleculesOfWarp<true>;
   using Base = CudaEngineBase<Arrays>;
-  using Base::state_, Base::stream_, Base::move_counts_, Base::threads_, Base::shared_;
+  using Base::state_, Base::stream_, Base::move_counts_, Base::threads_, Base::shared_,
+      Base::blocks;
 
  public:
   MoleculeCudaEngine(State state, const Start& start, int device)
@@ -77,9 +78,12 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
 
  private:
   void launch_steps(const Arrays& w) override {
-    if (steps_of(w) != Steps::several) return this->launch_beside_others(steps(w), w);
-    run_several_kernel<F>
-        <<<w.systems, 32 * warps_of_block_, shared_of_block_, stream_>>>(w, move_counts_.data());
+    DeviceMoveCounts* const moves = move_counts_.data();
+    if (steps_of(w) == Steps::several)
+      run_several_kernel<F>
+          <<<w.systems, 32 * warps_of_block_, shared_of_block_, stream_>>>(w, moves);
+    else
+      steps(w)<<<blocks(), threads_, shared_, stream_>>>(w, moves);
   }
   // Those that are not of several proposals.
   static auto steps(const Arrays& w) {
