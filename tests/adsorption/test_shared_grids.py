@@ -77,7 +77,7 @@ def test_molecules_share_a_grid_if_the_framework_has_the_same_charges():
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=GPU)])
 def test_systems_that_run_at_the_same_time_have_their_trajectories(device):
-    """More of them than there are launches on a GPU at a time, so that some share a launch."""
+    """More of them than a GPU has queues."""
 
     def made(k: int) -> Adsorption:
         return filled(adsorbates=CO2, force_field=TRAPPE_ZEO, method="plj", molecules=0,

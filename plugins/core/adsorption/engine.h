@@ -254,8 +254,8 @@ class MANYMOVE_API Engine {
   virtual std::vector<double> energies() { return snapshot().energies; }
   virtual Snapshot snapshot() const = 0;
   // The arrays of a snapshot that averages need.
-  virtual std::vector<double> sums() const = 0;
-  virtual std::vector<std::int32_t> counts() const = 0;
+  virtual std::vector<double> sums() const { return snapshot().sums; }
+  virtual std::vector<std::int32_t> counts() const { return snapshot().counts; }
   // Framework energies at places of the box, xyz: [count][3]: from the grid, and summed over the
   // atoms.
   virtual void framework_energies(const double* xyz, std::size_t count, int species, bool direct,

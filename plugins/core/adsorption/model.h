@@ -21,6 +21,7 @@ inline constexpr int kWidth = 32;      // lanes that share the work of one syste
 inline constexpr int kRefresh = 4096;  // steps between two sums of the energy from scratch
 inline constexpr std::uint32_t kPlaceRounds = 512;  // of kWidth places tried for a molecule
 inline constexpr double kForbidden = 1e15;          // energy of a blocked place: weight zero
+inline constexpr double kInside = 1e6;              // energy of a site inside an atom
 inline constexpr double kHighest = 1e8;             // energies of the grid end here
 inline constexpr double kSoft = 8000;               // the cubic spline is one of asinh(E / kSoft)
 

@@ -104,14 +104,6 @@ class CpuEngine final : public EngineBase {
     check_whole(state_);
     return state_.data;
   }
-  std::vector<double> sums() const override {
-    check_whole(state_);
-    return state_.data.sums;
-  }
-  std::vector<std::int32_t> counts() const override {
-    check_whole(state_);
-    return state_.data.counts;
-  }
 
  private:
   struct alignas(128) Worker {

@@ -3,14 +3,19 @@
 // in device memory, and when which kernel runs.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "../../runtime/device.cuh"
 #include "../../runtime/text.h"
+#include "../../runtime/waits.cuh"
 #include "../engine_base.h"
 #include "kernels.cuh"
 
@@ -24,6 +29,25 @@ struct DeviceArrays {
   DeviceBuffer<std::uint64_t> profile;
 };
 
+// Page-locked memory for the counts of a launch. Later engines have it again, because freeing it
+// would wait for the kernels of all engines.
+using PinnedCounts = std::unique_ptr<DeviceMoveCounts, void (*)(DeviceMoveCounts*)>;
+inline PinnedCounts pinned_counts() {
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<DeviceMoveCounts*>;
+  const std::lock_guard lock(mutex);
+  if (kept.empty()) {
+    const auto& more = *new PinnedBuffer<DeviceMoveCounts>(128);
+    for (std::size_t i = 0; i < more.size(); ++i) kept.push_back(&more[i]);
+  }
+  DeviceMoveCounts* const one = kept.back();
+  kept.pop_back();
+  return {one, [](DeviceMoveCounts* counts) {
+            const std::lock_guard again(mutex);
+            kept.push_back(counts);
+          }};
+}
+
 template <class Arrays>
 class CudaEngineBase : protected OnDevice, public EngineBase {
  protected:
@@ -34,14 +58,14 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   void run(std::uint64_t steps, bool measure) final {
     const DeviceGuard here = use();
     const auto start = [&](bool again) {
-      move_counts_.clear(stream_);
-      stream_.wait();  // see fetch_counts()
       Arrays w = arrays();
       w.measure = measure;
       w.steps = steps;
       w.again = again;
+      counts_->ended = 0;
       launch_steps(w);
-      return fetch_counts();
+      check_launch();
+      return counted();
     };
     // Systems whose insertion found no free slot have stopped before that step; they go on after
     // the arrays have grown.
@@ -71,7 +95,9 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     kernels_.insert_tests<<<blocks(), threads_, shared_, stream_>>>(
         {arrays(), state_.data.counters.insertions, insertions, species, empty, tests_.data()});
     check_launch();
-    stream_.wait();  // see fetch_counts()
+    // A copy behind a kernel stands in front of the work of other streams that have the same queue
+    // of the hardware. Therefore a stream is idle when a copy is requested.
+    stream_.wait();
     state_.data.counters.insertions += insertions;
     return tests_.values(stream_);
   }
@@ -148,13 +174,17 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   void begin(const Start& start) {
     choose_warps();
     if (start.molecules) start.molecules(state_);
+    const DeviceMoveCounts none{.systems = static_cast<unsigned>(state_.parameters.systems),
+                                .host = counts_.get()};
+    move_counts_.upload(&none, stream_);
     each_array(data_, state_.data, [&](auto& buffer, const auto& host) { buffer = copy(host); });
     if (state_.parameters.exchange > 0) reached_ = array<std::uint64_t>(state_.parameters.systems);
     if (!start.molecules) {
-      move_counts_.clear(stream_);
       // Random places below the hill, like those that place_molecules() chooses.
       kernels_.place<<<blocks(), threads_, shared_, stream_>>>(arrays(), move_counts_.data());
-      check_placed(state_, fetch_counts());
+      check_launch();
+      stream_.wait();
+      check_placed(state_, {.stuck = move_counts_.first_value(stream_).stuck != 0});
     } else if (state_.data.counters.steps == 0) {
       sum_energies(arrays());  // a snapshot has its own
     }
@@ -181,7 +211,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     allow(steps..., kernels_.place, kernels_.sum_energies, kernels_.insert_tests);
   }
 
-  Stream stream_;
+  Stream stream_{Priority::highest};  // all engines have the same
   std::shared_ptr<const DeviceBuffer<F>> grid_;
   DeviceBuffer<DeviceMoveCounts> move_counts_;
   int threads_ = 0;  // of a block
@@ -231,17 +261,25 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     upload_molecules();
     forget();
   }
-  // A copy behind a kernel stands in front of the work of other streams that have the same queue of
-  // the hardware. Therefore a stream is idle when a copy is requested, and when a kernel is
-  // launched.
-  MoveCounts fetch_counts() {
-    check_launch();
-    stream_.wait();
-    const DeviceMoveCounts t = move_counts_.first_value(stream_);
-    return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, t.stuck != 0};
+  // The counts of a launch, from the page-locked memory. Calls of CUDA before or after a kernel
+  // would wait for the kernels of other engines whose streams have the same queue.
+  MoveCounts counted() const {
+    using std::chrono_literals::operator""us;
+    const volatile DeviceMoveCounts& t = *counts_;
+    const auto began = std::chrono::steady_clock::now();
+    for (unsigned looks = 1; !t.ended; ++looks) {
+      // There may be more threads than cores, so that they sleep in longer waits.
+      const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - began;
+      if (waited > 100us)
+        std::this_thread::sleep_for(std::min<decltype(waited)>(waited / 16, 1000us));
+      if (looks % 1024 == 0) has_ended(cudaStream_t{stream_}, "steps");  // throws a fault
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, false};
   }
 
   const WarpKernels<Arrays> kernels_;
+  const PinnedCounts counts_ = pinned_counts();
   DeviceArrays data_;
   DeviceBuffer<std::uint64_t> reached_;
   DeviceBuffer<double> tests_;  // sums over test molecules, [systems][2]

@@ -19,6 +19,7 @@ __global__ void __launch_bounds__(kThreads)
   Maker::make(w, system, [&](auto& s) {
     LaneMoveCounts counted;
     run_steps<Kind>(s, counted);
+    Warp::sync();
     if (Warp::leads()) add_counts(moves, counted);
   });
 }

@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
     }
   double energy = w.energies[s.id];
   Averages a = load_averages(w, s.id);
-  unsigned accepted = 0;
+  LaneMoveCounts counted;
   std::uint32_t draw = 0;
   // Which molecule moves at a step; to be asked for one step after the other.
   const auto molecule_of = [&](std::uint64_t step) {
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
     if (accept) {
       s.put_site(k, fresh);
       energy += static_cast<double>(difference);
-      ++accepted;
+      ++counted.accepted;
       // The place that was read ahead may be the one that has just changed.
       if (next == k) ahead = fresh;
     }
@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
   for (int slot = 0; slot < n; ++slot) w.sites[first + slot] = s.site(slot);
   w.energies[s.id] = energy;
   store_averages(w, s.id, a);
-  atomicAdd(&moves->accepted, static_cast<unsigned long long>(accepted));
+  add_counts(moves, counted);
 }
 
 // Every voxel's eight corners side by side, from the padded grid.

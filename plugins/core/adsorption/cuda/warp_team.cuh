@@ -14,11 +14,14 @@ inline constexpr int kThreads = 128;  // of a block of warps
 
 struct DeviceMoveCounts {
   unsigned long long accepted, exchanges, accepted_exchanges;
-  unsigned full, stuck;
+  unsigned full, stuck, ended, systems;  // ended: systems that have made their steps
+  DeviceMoveCounts* host;                // page-locked memory for the counts of all systems
 };
 struct LaneMoveCounts {
   unsigned accepted = 0, exchanges = 0, accepted_exchanges = 0, full = 0;
 };
+// A system has made its steps, and its threads have met since. The last one writes the counts of
+// all into the memory of the host.
 __device__ inline void add_counts(DeviceMoveCounts* moves, const LaneMoveCounts& t) {
   atomicAdd(&moves->accepted, static_cast<unsigned long long>(t.accepted));
   if (t.exchanges) atomicAdd(&moves->exchanges, static_cast<unsigned long long>(t.exchanges));
@@ -26,6 +29,18 @@ __device__ inline void add_counts(DeviceMoveCounts* moves, const LaneMoveCounts&
     atomicAdd(&moves->accepted_exchanges, static_cast<unsigned long long>(t.accepted_exchanges));
   // Bit b: species b has found no free slot.
   if (t.full) atomicOr(&moves->full, t.full);
+  __threadfence();
+  if (atomicAdd(&moves->ended, 1u) + 1 < moves->systems) return;
+  __threadfence();
+  DeviceMoveCounts& to = *moves->host;
+  // The counts are zero at the next launch.
+  to.accepted = atomicExch(&moves->accepted, 0ull);
+  to.exchanges = atomicExch(&moves->exchanges, 0ull);
+  to.accepted_exchanges = atomicExch(&moves->accepted_exchanges, 0ull);
+  to.full = atomicExch(&moves->full, 0u);
+  moves->ended = 0;
+  __threadfence_system();
+  static_cast<volatile unsigned&>(to.ended) = 1;
 }
 // Whether some system has found no room for a molecule: the others are given up then.
 __device__ inline bool is_stuck(const DeviceMoveCounts* moves, int lane) {

@@ -381,11 +381,13 @@ class MoleculeSystem {
   MM_TEAM F site_field(const Body<F>& body, const Site& at, int s) const {
     return field_of_site(r, body.type[s], at);
   }
+  // Of a trial. The sites after one inside an atom of the framework are left out: no site makes up
+  // for its energy, so that the trial has no weight.
   MM_TEAM F field(const Body<F>& body, const Pose& p) const {
     F sum = 0;
     if (!r.framework) return sum;
     const Matrix turn = matrix_of(p.turn);
-    for (int s = 0; s < body.count; ++s)
+    for (int s = 0; s < body.count && sum < w.most_of_trials + F(kInside); ++s)
       sum += site_field(body, site_of(r, body, p.center, turn, s), s);
     return sum;
   }

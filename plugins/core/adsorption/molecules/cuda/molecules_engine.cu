@@ -39,6 +39,7 @@ __global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 4 : 2)
   MoleculeSystem<Warps, F> s(w, system, lanes, scratch);
   LaneMoveCounts counted;
   run_steps<Steps::several>(s, counted);
+  Warps::sync();
   if (Warps::leads()) add_counts(moves, counted);
 }
 
