@@ -411,7 +411,8 @@ def _continued(options: dict[str, Any], changeable: list[str]) -> dict[str, Any]
     context = options["context"]
     parameters = {parameter.opts[0]: parameter for parameter in context.command.params}
     if others := stored.keys() - parameters:
-        names = ", ".join(sorted(others))
+        some, more = sorted(others)[:3], len(others) - 3
+        names = ", ".join(some) + (f" and {more} more" if more > 0 else "")
         raise ValueError(f"--resume: {path} is from another command, which has {names}")
     for flag, held in stored.items():
         name = parameters[flag].name
