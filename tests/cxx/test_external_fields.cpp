@@ -2,6 +2,7 @@
 // Decisions of external fields against the exponential in long double, energies against exact
 // integers, and estimates against energies (docs/theory/external_fields.md, sections 1 and 2).
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -29,32 +30,36 @@ double uniform(Random& random, double a, double b) {
 }
 
 // One to three fields in three dimensions, of any kind or only hard walls. points: for springs.
-FieldView random_fields(Random& random, bool any, const double* points) {
+// scale: of all lengths, in which energies are the same.
+FieldView random_fields(Random& random, bool any, const double* points, double scale = 1) {
   FieldView view{};
   for (int a = 0; a < 3; ++a) {
     view.extent[a] = 2e7;
-    view.unit[a] = uniform(random, 0.9, 1) * 8e-7;
-    view.squares[a] = static_cast<float>(view.unit[a] * view.unit[a]);
+    view.unit[a] = scale * uniform(random, 0.9, 1) * 8e-7;
     view.edges[a] = static_cast<float>(view.extent[a] * view.unit[a]);
     view.largest_unit = std::max(view.largest_unit, view.unit[a]);
   }
+  for (int a = 0; a < 3; ++a)
+    view.squares[a] = static_cast<float>(std::pow(view.unit[a] / view.largest_unit, 2));
   view.number = 1 + static_cast<int>(random() % 3);
   for (int n = 0; n < view.number; ++n) {
     FieldTerm& t = view.terms[n];
     t.kind = any ? static_cast<FieldKind>(random() % 5) : FieldKind::wall;
     t.shape = static_cast<WallShape>(random() % 3);
     t.direction[random() % 3] = random() % 2 ? 1 : -1;
-    for (double& x : t.origin) x = uniform(random, -4, 4);
-    t.radius = uniform(random, 3, 12);
+    for (double& x : t.origin) x = scale * uniform(random, -4, 4);
+    t.radius = scale * uniform(random, 3, 12);
     t.sign = random() % 2 ? 1 : -1;
-    t.length = t.value = uniform(random, 0.1, 2);
+    t.length = scale * (t.value = uniform(random, 0.1, 2));
     const double cutoff = t.length * uniform(random, 1, 3);
-    t.range = t.kind == FieldKind::wall            ? t.value
-              : t.kind == FieldKind::harmonic_wall ? t.length
-                                                   : cutoff;
+    t.range = t.kind == FieldKind::wall || t.kind == FieldKind::harmonic_wall ? t.length : cutoff;
     t.points = points;
     view.soft |= t.kind != FieldKind::wall;
     const bool spring = t.kind == FieldKind::springs, linear = t.kind == FieldKind::linear;
+    t.value *= t.kind == FieldKind::wall                      ? scale
+               : linear                                       ? 1 / scale
+               : spring || t.kind == FieldKind::harmonic_wall ? 1 / (scale * scale)
+                                                              : 1;
     for (int a = 0; a < 3; ++a)
       view.jumps[a] |=
           !spring && (linear || t.shape == WallShape::plane ? t.direction[a] != 0 : true);
@@ -66,12 +71,19 @@ FieldView random_fields(Random& random, bool any, const double* points) {
 struct RandomTile {
   Geometry g{};
   TileBounds b{};
-  explicit RandomTile(Random& random) {
+  using At = std::array<int, 3>;  // numbers of the first cells
+  explicit RandomTile(const At& first) {
     for (int a = 0; a < 3; ++a) {
       g.half[a] = 500000;
       b.size[a] = 5;
-      b.first[a] = static_cast<int>(4 + random() % 15);
+      b.first[a] = first[static_cast<std::size_t>(a)];
     }
+  }
+  explicit RandomTile(Random& random) : RandomTile(some(random)) {}
+  static At some(Random& random) {
+    At first;
+    for (int& each : first) each = static_cast<int>(4 + random() % 15);
+    return first;
   }
 };
 
@@ -79,13 +91,14 @@ struct Moves {
   int all = 0, without_energies = 0;
 };
 
-// Compares the decisions about moves from random places with decisions by energies alone.
-Moves compare_ways(auto&& fields) {
+// Compares the decisions about moves from random places with decisions by energies alone. scale: of
+// lengths.
+Moves compare_ways(auto&& fields, double scale = 1) {
   Random random(11);
   Moves moves;
   for (int k = 0; k < 20000; ++k) {
     double points[3];
-    for (double& x : points) x = uniform(random, -8, 8);
+    for (double& x : points) x = scale * uniform(random, -8, 8);
     const FieldView view = fields(random, points);
     const RandomTile at_random(random);
     const TileField<3> field{view, at_random.g, at_random.b};
@@ -192,14 +205,54 @@ TEST("the energy at a place does not depend on the grid and its tiles") {
 }
 
 TEST("decisions without energies agree with decisions by energies") {
-  const auto any = [](Random& random, const double* points) {
-    return random_fields(random, true, points);
-  };
-  const auto hard = [](Random& random, const double* points) {
-    return random_fields(random, false, points);
-  };
-  for (const Moves& moves : {compare_ways(any), compare_ways(hard)})
-    CHECK(moves.all > 30000 && moves.without_energies > moves.all / 3);
+  // Lengths in diameters, in meters, and in units in which squares overflow or vanish in float32.
+  for (const double scale : {1.0, 3e-10, 1e-15, 1e-30, 1e10, 1e25})
+    for (const bool any : {true, false}) {
+      const auto fields = [=](Random& random, const double* points) {
+        return random_fields(random, any, points, scale);
+      };
+      const Moves moves = compare_ways(fields, scale);
+      CHECK(moves.all > 30000 && moves.without_energies > moves.all / 3);
+    }
+}
+
+TEST("hard walls are where they are in all units of length, and if they are hardly oblique") {
+  // Moves to places at most 20 units of the lattice from a wall near the end of a long box.
+  for (const double scale : {1.0, 3e-10, 1e-15, 1e10})
+    for (const double tilt : {0.0, 1e-8}) {
+      FieldView view{};
+      for (int a = 0; a < 3; ++a) {
+        view.extent[a] = 2e9;
+        view.unit[a] = view.largest_unit = scale * 8e-7;
+        view.squares[a] = 1;
+        view.edges[a] = static_cast<float>(view.extent[a] * view.unit[a]);
+      }
+      view.number = 1;
+      view.jumps[0] = tilt != 0;
+      view.jumps[2] = true;
+      FieldTerm& t = view.terms[0];
+      t.kind = FieldKind::wall;
+      t.direction[0] = tilt;
+      t.direction[2] = 1;
+      t.value = t.range = 0.5 * scale;
+      t.origin[2] = 2.9e6 * view.unit[2] - t.value;  // the wall is at z = -1e5 in the tile
+      const RandomTile tile_there(RandomTile::At{1900, 1000, 1000});
+      const TileField<3> field{view, tile_there.g, tile_there.b};
+      const FieldsOfTile tile = field.of_tile();
+      const float start[3] = {0, 0, 0};
+      const FieldsNear near = fields_near<3>(view, tile, 0, start, 2e5f);
+      int known = 0;
+      for (int z = -20; z <= 20; ++z) {
+        const float to[3] = {0, 0, -1e5f + static_cast<float>(z)}, none[3] = {0, 0, 0};
+        const float excess = near.excess<3>(view, to, none, kFree) + near.wall.energy<3>(to) -
+                             near.wall.energy<3>(none);
+        double energy = 0;
+        const bool accepted = field.accepts(0, to, energy, 0, [] { return 0u; });
+        known += std::abs(excess) > near.error;
+        CHECK(!(std::abs(excess) > near.error) || (excess < 0) == accepted);
+      }
+      CHECK(tilt != 0 || known > 35);
+    }
 }
 
 TEST("walls at the faces of the box need few energies") {

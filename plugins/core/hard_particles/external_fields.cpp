@@ -204,9 +204,12 @@ FieldView field_view(const State& state) {
     view.origin[a] = static_cast<double>(state.data.origin[a]);
     view.extent[a] = static_cast<double>(state.extent[a]);
     view.unit[a] = state.parameters.box[a] / view.extent[a];
-    view.squares[a] = static_cast<float>(view.unit[a] * view.unit[a]);
     view.edges[a] = static_cast<float>(state.parameters.box[a]);
     view.largest_unit = std::max(view.largest_unit, view.unit[a]);
+  }
+  for (std::size_t a = 0; a < 3; ++a) {
+    const double share = view.unit[a] / view.largest_unit;
+    view.squares[a] = static_cast<float>(share * share);
   }
   return view;
 }

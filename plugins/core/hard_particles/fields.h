@@ -40,7 +40,7 @@ struct FieldView {
   double origin[3];
   double extent[3];
   double unit[3];
-  float squares[3];  // of the units
+  float squares[3];  // of the units, in those of the largest one
   float edges[3];    // of the box
   FieldTerm terms[kMostFields];
   StepView steps;
@@ -185,9 +185,9 @@ struct FieldsOfTile {
 
 inline constexpr float kNoWall = -1e30f, kHard = 1e30f;
 
-// A wall perpendicular to an axis. Its distance or length less the distance from it is depth +
-// inward . t after a displacement t. It has no effect above `top`, which is beyond a face of the
-// box. stiffness: half of the constant of a harmonic wall, kHard for a hard wall.
+// A wall perpendicular to an axis, in integer units. Its distance or length less the distance from
+// it is depth + inward . t after a displacement t. It has no effect above `top`, which is beyond a
+// face of the box. stiffness: half of the constant of a harmonic wall, kHard for a hard wall.
 struct alignas(16) WallNear {
   float inward[3] = {0, 0, 0}, depth = kNoWall;
   float top = -kNoWall, stiffness = 0;
@@ -208,8 +208,8 @@ struct alignas(16) WallNear {
 };
 
 // Estimates around a place. Without the wall, the energy after a displacement t in integer units is
-// sum_a t_a (slope_a + bend unit_a^2 t_a). A move by `by` from u is accepted if the energy rises by
-// less than the negative logarithm of the random number, that is, if its excess is negative.
+// sum_a t_a (slope_a + bend squares_a t_a). A move by `by` from u is accepted if the energy rises
+// by less than the negative logarithm of the random number, that is, if its excess is negative.
 struct FieldsNear {
   float slope[3] = {0, 0, 0}, bend = 0;
   float error = 1.5e-5f;  // more than that of an excess
@@ -263,29 +263,29 @@ MM_HD float add_wall(const FieldView& f, const FieldTerm& t, int axis, double va
   // From the face of the box towards which the depth grows, and from the other one, behind which
   // the wall has no effect.
   double height = 0.5 * extent + side * x;
-  const double across = extent - height, edge = extent * unit;
-  const double top = (hard ? value : t.range) + side * t.origin[axis] + 0.5 * edge,
-               farthest = reach * unit;
+  const double across = extent - height,
+               top = ((hard ? value : t.range) + side * t.origin[axis]) / unit + 0.5 * extent;
   const bool other_side = across <= reach;
-  if ((other_side || height <= reach) && top + 2 * farthest > edge) clear = 0;
+  if ((other_side || height <= reach) && top + 2 * reach > extent) clear = 0;
   if (other_side) height = -across;
-  const double depth = top - height * unit;
-  if (top <= 0 || depth + farthest < 0) return 0;
+  const double depth = top - height;
+  // Roundings of the exact distance are below a unit.
+  if (top < -1 || depth + reach < 0) return 0;
   if (wall.stiffness != 0) {
     // A wall on this side of a face comes before one beyond it.
     const bool first = wall.depth > wall.top && !other_side;
-    clear = min_of(clear, first        ? static_cast<double>(wall.depth - wall.top) / f.largest_unit
+    clear = min_of(clear, first        ? static_cast<double>(wall.depth - wall.top)
                           : other_side ? across
-                                       : -depth / unit);
+                                       : -depth);
     if (!first) return 0;
   }
-  const auto way = static_cast<float>(farthest), inward = static_cast<float>(-side * unit);
+  const auto way = static_cast<float>(reach), inward = static_cast<float>(-side);
   MM_UNROLL
   for (int a = 0; a < D; ++a) wall.inward[a] = a == axis ? inward : 0.0f;
   wall.depth = static_cast<float>(depth);
   wall.top = static_cast<float>(top);
   wall.unsure = 1e-6f * (abs_of(wall.depth) + way);
-  const auto strength = static_cast<float>(value);
+  const auto strength = static_cast<float>(value * unit * unit);
   wall.stiffness = hard ? kHard : 0.5f * strength;
   const float deepest = min_of(wall.depth, wall.top) + way;
   return hard ? 0 : strength * deepest * max_of(deepest, way);
@@ -315,9 +315,9 @@ MM_HD FieldsNear fields_near(const FieldView& f, const FieldsOfTile& tile, std::
     for (int k = 0; k < tile.number; ++k) {
       const FieldTerm& t = f.terms[tile.terms[k]];
       const double value = t.values ? t.values[id] : t.value;
-      const auto strength = static_cast<float>(value);
       if (t.kind == FieldKind::springs) {
-        const float way = reach * static_cast<float>(f.largest_unit);
+        const float way = reach * static_cast<float>(f.largest_unit),
+                    strength = static_cast<float>(value * f.largest_unit * f.largest_unit);
         MM_UNROLL
         for (int a = 0; a < D; ++a) {
           const double point = t.points[static_cast<std::size_t>(id) * D + a];
@@ -328,16 +328,16 @@ MM_HD FieldsNear fields_near(const FieldView& f, const FieldsOfTile& tile, std::
           }
           // The nearest image has to be the same everywhere.
           if (!(abs_of(d) + way < 0.4999f * f.edges[a])) clear = 0;
-          const float slope = strength * static_cast<float>(f.unit[a]) * d;
+          const float slope = static_cast<float>(value * f.unit[a]) * d;
           near.slope[a] += slope;
           change += abs_of(slope) * reach;
         }
         near.bend += 0.5f * strength;
-        change += strength * (way * way * D);
+        change += strength * (reach * reach * D);
       } else if (t.kind == FieldKind::linear) {
         MM_UNROLL
         for (int a = 0; a < D; ++a) {
-          const float slope = strength * static_cast<float>(t.direction[a] * f.unit[a]);
+          const auto slope = static_cast<float>(value * t.direction[a] * f.unit[a]);
           near.slope[a] += slope;
           change += abs_of(slope) * reach;
         }
@@ -438,7 +438,10 @@ struct TileField {
         all.soft |= t.kind != FieldKind::wall;
       }
       all.axes[all.number] = 3;
-      if (t.shape == WallShape::plane && t.kind != FieldKind::lj93_wall)
+      // Beside a component of 1 another one may be 1e-8, which is much in a long box.
+      const double all_along =
+          abs_of(t.direction[0]) + abs_of(t.direction[1]) + abs_of(t.direction[2]);
+      if (t.shape == WallShape::plane && t.kind != FieldKind::lj93_wall && all_along == 1)
         for (int a = 0; a < D; ++a)
           if (abs_of(t.direction[a]) == 1) all.axes[all.number] = static_cast<std::uint8_t>(a);
       all.terms[all.number++] = static_cast<std::uint8_t>(k);
