@@ -87,12 +87,14 @@ def declare(kind: type) -> None:
     describe all arguments."""
     if "__init__" in vars(kind):
         bare = kind.__init__  # type: ignore[misc]
-        declared, names = _declared(bare), list(inspect.signature(bare).parameters)
+        declared, parameters = _declared(bare), inspect.signature(bare).parameters.values()
+        names = [each.name for each in parameters]
+        takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters)
 
         @functools.wraps(bare)
         def __init__(self: Any, *values: Any, **others: Any) -> None:
             for name in others:
-                if name not in names:
+                if name not in names and not takes_any:
                     near = difflib.get_close_matches(name, names, 1)
                     hint = f"; the nearest name is {near[0]}" if near else ""
                     what = f"{type(self).__name__} got an unexpected keyword argument {name!r}"

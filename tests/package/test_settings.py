@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import sys
 
@@ -57,6 +58,18 @@ def test_an_unknown_keyword_is_an_error_of_python(kind):
     nearest = f"^{kind.__name__} got .* 'thread'; the nearest name is threads$"
     with pytest.raises(TypeError, match=nearest):
         kind(np.zeros((4, 3)), (9.0, 9.0, 9.0), seed=1, thread=1)
+
+
+def test_a_subclass_can_pass_keywords_on():
+    class Labeled(manymove.HardDisks):
+        def __init__(self, *values, label, **others):
+            super().__init__(*values, **others)
+            self._label = label
+
+    make = functools.partial(Labeled, np.zeros((1, 2)), (9.0, 9.0), seed=1, label="a")
+    assert make(device="cpu")._label == "a"
+    with pytest.raises(TypeError, match=r"^Labeled got .* 'sede'; the nearest name is seed$"):
+        make(sede=1)
 
 
 def test_values_of_wrong_types_are_named():
