@@ -38,8 +38,11 @@ void check_geometry(const State& state, const ExternalField& field) {
   const bool wall = is_wall(field.kind);
   check_finite("origins", field.origin);
   check_finite("directions", field.direction);
-  if (has_direction(field) && !(length_of(field.direction) > 0))
-    refuse(Parameter{"fields"}, "must have directions of positive length");
+  // Squares of others overflow or vanish.
+  if (const double length = length_of(field.direction);
+      has_direction(field) && !(length > 1e-100 && length < 1e100))
+    refuse(Parameter{"fields"}, "must have directions of lengths from 1e-100 to 1e100, got ",
+           length);
   if (state.dimensions() == 2 && wall && field.shape == WallShape::cylinder)
     refuse(Parameter{"fields"},
            "must not have cylinders in two dimensions, where a sphere is a circle");
