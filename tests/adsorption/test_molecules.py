@@ -547,6 +547,13 @@ def test_the_longest_rigid_molecule_has_the_energy_of_ewald():
         assert a.energies[system] == pytest.approx(exact, abs=0.01)
 
 
+def test_a_box_can_be_an_array():
+    settings = dict(adsorbates=N2, systems=1, seed=1, device="cpu")
+    of_array, of_tuple = (Adsorption(kind((25.0, 26.0, 27.0)), 1, **settings)
+                          for kind in (np.array, tuple))  # fmt: skip
+    assert of_array.state_hash == of_tuple.state_hash
+
+
 def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="no parameters for O"):
         in_small("mdp", force_field=ForceField({"Si": None}))

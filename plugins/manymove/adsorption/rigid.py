@@ -36,7 +36,7 @@ def empty_framework(box: Sequence[float] | None) -> Framework:
         ValueError: the box is missing or not three positive lengths, or six numbers with tilts.
     """
     try:
-        numbers = [float(x) for x in box or ()]
+        numbers = [] if box is None or isinstance(box, str) else [float(x) for x in box]
     except (TypeError, ValueError):  # a number or words
         numbers = []
     if len(numbers) not in (3, 6) or not all(map(math.isfinite, numbers)) or min(numbers[:3]) <= 0:
