@@ -86,6 +86,8 @@ def number(name: str, value: Any) -> float:
     try:
         if not isinstance(value, (str, bytes)):
             return float(value)
+    except OverflowError:  # an integer
+        return math.copysign(math.inf, value > 0 or -1)
     except (TypeError, ValueError):
         pass
     raise TypeError(f"{name} must be a number, got {value!r}")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import math
 import sys
 
 import numpy as np
@@ -77,6 +78,10 @@ def test_values_of_wrong_types_are_named():
         manymove.Species("a", 4.0)
     with pytest.raises(TypeError, match="diameter must be a number, got None"):
         manymove.Species(1, None)
+    with pytest.raises(ValueError, match="valence inf; it must be finite"):
+        manymove.Species(math.inf, 1.0)
+    with pytest.raises(ValueError, match="sweeps must be finite and not negative, got inf"):
+        manymove.HardDisks.random(64, 0.5, seed=1, device="cpu").run(10**400)
     with pytest.raises(ValueError, match=r"without a framework, box must be .*, got 3"):
         manymove.Adsorption(3, 4, seed=1)
     with pytest.raises(ValueError, match=r"box must be two edges \(Lx, Ly\), got '99'"):

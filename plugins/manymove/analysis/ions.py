@@ -31,10 +31,12 @@ class Species:
     diameter: float
 
     def __post_init__(self) -> None:
-        if arguments.number("valence", self.valence) == 0 or not math.isfinite(self.valence):
-            raise ValueError(f"a species has valence {self.valence}; it must not be 0")
-        if not 0 < arguments.number("diameter", self.diameter) < math.inf:
-            raise ValueError(f"a species has diameter {self.diameter}; it must be positive")
+        valence = arguments.number("valence", self.valence)
+        if valence == 0 or not math.isfinite(valence):
+            raise ValueError(f"a species has valence {valence:g}; it must be finite and not 0")
+        diameter = arguments.number("diameter", self.diameter)
+        if not 0 < diameter < math.inf:
+            raise ValueError(f"a species has diameter {diameter:g}; it must be positive and finite")
 
 
 @dataclass(frozen=True)
