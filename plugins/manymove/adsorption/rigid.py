@@ -36,8 +36,8 @@ def empty_framework(box: Sequence[float] | None) -> Framework:
         ValueError: the box is missing or not three positive lengths, or six numbers with tilts.
     """
     try:
-        numbers = [float(x) for x in box or ()]
-    except (TypeError, ValueError):  # a number or words
+        numbers = [float(x) for x in box] if box is not None else []
+    except (TypeError, ValueError):  # a number, or text
         numbers = []
     if len(numbers) not in (3, 6) or not all(map(math.isfinite, numbers)) or min(numbers[:3]) <= 0:
         raise ValueError(
