@@ -18,9 +18,9 @@ namespace manymove::dpd {
 
 // Launched ahead of what the GPU is known to have begun: the queue is never empty, and few launches
 // have to be repeated when lists expire. While lists are not expected to expire, more are launched,
-// so that the GPU has work if the host's thread does not get a core for a while. A step of many
-// particles, the fewer if they have bonded terms, or one with charges, takes longer than the host
-// needs to see that it has begun.
+// so that the GPU has work if the host's thread does not get a core for a while. With charges or
+// many particles (fewer if they have bonded terms), a step takes longer than the host needs to see
+// that it has begun.
 constexpr int kMany = 1'000'000, kManyBonded = 100'000;
 constexpr long long kAhead = 3, kAheadOfMany = 1, kFarAhead = 16;
 

@@ -79,7 +79,7 @@ __device__ __forceinline__ Vector<typename P::Real> force_of(const BlockForces& 
           both(block.units.z[k], block.many.z[k])};
 }
 
-// The same sum in all kernels: it is not contracted with a product before it.
+// All kernels round this sum alike, because it is not contracted with a product before it.
 template <Precision P>
 __device__ Vector<typename P::Real> with_charges(const Step<P>& s, int i,
                                                  const Vector<typename P::Real>& force) {
@@ -126,7 +126,7 @@ __device__ typename V::Precision::Velocity finish_step(const Step<typename V::Pr
   return v;
 }
 
-// One thread per charge: its particle moves on, too.
+// One thread per charge, whose particle the kernel of the step has left out: it moves on.
 template <Precision P>
 __global__ void late_kernel(const __grid_constant__ Step<P> s, int charges, const int* carrier) {
   const int k = index_of_thread();

@@ -97,14 +97,15 @@ class DeviceCharges {
 
   const EngineStream& stream_;
   Communicator* const communicator_;
-  // Of the mesh, whose short kernels come first; of the places, which is the same on one rank.
+  // The stream of the mesh, whose short kernels start first, and that of the places, which is the
+  // same on one rank.
   const Stream mesh_{Priority::highest};
   const cudaStream_t head_;
   Event begun_, placed_, solved_;
   ChargePlan plan_;
   DeviceChargeArrays<P> arrays_{};
-  DeviceArrays of_settings_, of_charges_;  // the memory of these
-  bool filled_ = false;                    // whether influence function or waves are
+  DeviceArrays of_settings_, of_charges_;  // memory whose sizes follow from these
+  bool filled_ = false;                    // whether the influence function or the waves are
   int bins_ = 0;                           // cells and rows of the mesh
   char* sum_memory_ = nullptr;
   std::size_t sum_bytes_ = 0;
