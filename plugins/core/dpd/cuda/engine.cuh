@@ -213,16 +213,10 @@ class CudaEngine final : public DeviceEngine<P> {
       if (is_sheared()) charges_->set_tilt(this->tilt_of(number));
       charges_->locate(s.position, {s.status, number}, charges_->arrays().charges, reading);
       charges_->launch(reading);
+      s.charged = charges_->finish(reading);
     }
     // The changes of the last step are left to change_velocities().
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
-    // Particles without charges move on while the mesh is computed.
-    const bool late = charges_ && plain_ && !reading && change < 0 && !has_scalars<P> &&
-                      !bodies_.any() && extra_of(settings_) == Extra::none;
-    if (late)
-      s.late = charges_->arrays().charged;
-    else if (charges_)
-      s.charged = charges_->finish(reading);
     const unsigned blocks = static_cast<unsigned>(this->blocks());
     if constexpr (!has_scalars<P>)
       if (settings_.pairs.has_densities()) {
@@ -236,11 +230,7 @@ class CudaEngine final : public DeviceEngine<P> {
     if (change < 0) {
       const auto kernel =
           step_kernel_of<P, AllParticles>(extra_of(settings_), plain_, reading, p_.lanes);
-      launch_kernel(kernel, blocks, kThreads, 0, stream_, early, s, AllParticles{});
-      if (!late) return;
-      s.charged = charges_->finish(reading);
-      const DeviceChargeArrays<P>& a = charges_->arrays();
-      return launch_each(a.charges, stream_, &late_kernel<P>, s, a.charges, a.carrier);
+      return launch_kernel(kernel, blocks, kThreads, 0, stream_, early, s, AllParticles{});
     }
     const auto k = static_cast<std::size_t>(change);
     const VelocityChange& made = settings_.velocity_changes[k];

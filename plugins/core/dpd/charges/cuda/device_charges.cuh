@@ -48,7 +48,6 @@ struct DeviceChargeArrays {
   const TaggedCharge* charge;   // by number
   int* carrier;                 // by number: the particle, or -1 if another rank has it
   int *own, *owned;             // numbers of this rank's charges in any order; how many
-  unsigned* charged;            // a bit for each particle of the only rank, or null
   ChargedPlace *found, *place;  // by number, and in the order of cells
   // [charges][kOfCharge]: forces in units, in the order of cells; the last number is unused.
   unsigned long long* pairs;
