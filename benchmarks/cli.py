@@ -163,8 +163,8 @@ def interactions(
     """Time hard spheres in external fields, with square wells, and with insertions.
 
     The speed of each variant is compared with that of plain spheres. With --hpmc, the square wells
-    are compared with HOOMD-blue's HPMC on so many cores of the CPU, in simultaneous processes with
-    an equal share of the spheres.
+    are compared with HOOMD-blue's HPMC on that many cores of the CPU, in simultaneous processes
+    with an equal share of the spheres.
 
     Examples:
       python -m benchmarks interactions --device cuda --json interactions.json

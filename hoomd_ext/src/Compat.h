@@ -16,8 +16,8 @@
 
 namespace manymove::host {
 
-// The device that a rank works on, in the core's words. GPUs are counted among those visible to the
-// process. HOOMD-blue 5 gave up several GPUs per rank.
+// The device that a rank works on, as the core names it. GPUs are counted among those visible to
+// the process. Since version 5, HOOMD-blue has one GPU per rank.
 inline std::string device_of(const hoomd::ExecutionConfiguration& configuration,
                              const std::string& integrator) {
   std::vector<unsigned int> gpus;

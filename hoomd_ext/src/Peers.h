@@ -32,7 +32,7 @@ class OnRanks {
     else
       task();
   }
-  // For a task(ranks) that only several ranks have.
+  // Runs task(ranks) if there are several ranks.
   template <class Task>
   void among_ranks(Task&& task) const {
     if (ranks_) collective(*ranks_, [&] { task(*ranks_); });

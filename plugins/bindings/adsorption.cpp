@@ -218,7 +218,8 @@ void bind_atoms(nb::module_& module) {
          const std::vector<std::uint32_t>& own, std::uint32_t first, std::uint32_t count,
          std::uint64_t seed) {
         if (radii.size() != fractional.shape(0) || own.size() > radii.size())
-          throw std::invalid_argument("radii must be those of all atoms");
+          throw std::invalid_argument(
+              "radii must be those of all atoms, and own the first of them");
         return array_of(released([&] {
           return free_points(fractional.data(), radii.size(), edges.data(), radii.data(), own,
                              first, count, seed);

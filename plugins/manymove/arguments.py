@@ -14,7 +14,7 @@ import numpy as np
 from manymove.errors import ParameterError
 
 PRECISIONS = ("mixed", "double")
-_LONGEST = 10**15  # sweeps, cycles or steps of a run, as in the commands
+LONGEST = 10**15  # sweeps, cycles or steps of a run, as in the commands
 
 
 def integer(name: str, value: Any) -> int:
@@ -36,7 +36,7 @@ def steps(name: str, value: Any) -> int:
     value = integer(name, value)
     if value < 0:
         raise ParameterError(name, f"must not be negative, got {value}")
-    if value > _LONGEST:
+    if value > LONGEST:
         raise ParameterError(name, f"must be at most 10**15, got {reprlib.repr(value)}")
     return value
 

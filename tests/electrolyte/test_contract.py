@@ -70,7 +70,7 @@ def test_bad_input_is_refused(options, error, message):
 
 
 @pytest.mark.parametrize(
-    "valence, diameter, message", [(0, 4.0, "must be finite and not 0"), (1, 0.0, "must be positive")]
+    "valence, diameter, message", [(0, 4.0, "finite and not 0"), (1, 0.0, "must be positive")]
 )
 def test_bad_species_are_refused(valence, diameter, message):
     with pytest.raises(ValueError, match=message):

@@ -15,6 +15,7 @@ from processes import run
 
 import manymove
 from manymove import settings
+from manymove.adsorption.rigid import empty_framework
 from manymove.dpd.model import Model
 from manymove.settings import Group
 
@@ -86,6 +87,10 @@ def test_values_of_wrong_types_are_named():
         manymove.Adsorption(3, 4, seed=1)
     with pytest.raises(ValueError, match=r"box must be two edges \(Lx, Ly\), got '99'"):
         manymove.HardDisks(np.zeros((1, 2)), "99", seed=1)
+
+
+def test_the_box_of_molecules_without_a_framework_may_be_an_array():
+    assert empty_framework(np.array([30.0, 31.0, 32.0])).cell == (30.0, 31.0, 32.0)
 
 
 @pytest.mark.parametrize(

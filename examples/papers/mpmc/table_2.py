@@ -64,8 +64,8 @@ def order_of(positions: np.ndarray, solid: float, edge: float) -> np.ndarray:
 def coexistence(
     N: int, phi: float, solid: float, seed: int
 ) -> tuple[np.ndarray, tuple[float, float]]:
-    """A crystal that has this share of the area, beside a random packing. The packing fractions of
-    both differ as in coexistence, and they change alike with the share."""
+    """A crystal that has this share of the area, beside a random packing. Their packing fractions
+    differ by as much as those of coexisting phases, and have the mean phi."""
     liquid_phi, solid_phi = (phi + (share - solid) * (SOLID - LIQUID) for share in (0, 1))
     liquid_N, solid_N = (round(N * part / phi) for part in (liquid_phi, solid_phi))
     edge = math.sqrt(N * math.pi / (4 * phi))

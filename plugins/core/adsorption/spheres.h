@@ -18,9 +18,10 @@ using ClosestPair = std::tuple<std::size_t, std::size_t, double>;
 MANYMOVE_API ClosestPair closest_pair(const double* fractional, std::size_t atoms,
                                       const double* edges);
 
-// Numbers of random points on the spheres around the first atoms that are in no other sphere,
-// [own]. own: their numbers. radii: of all spheres in angstrom, [atoms]. An atom's points are those
-// from `first` to `first` + `count` of a sequence that follows from the seed and its number.
+// For each of the first own.size() atoms, how many random points on its sphere are in no other
+// sphere. own: the numbers of these atoms. radii: of all spheres in angstrom, [atoms]. An atom's
+// points are those from `first` to before `first` + `count` of a sequence that follows from the
+// seed and its number.
 MANYMOVE_API std::vector<double> free_points(const double* fractional, std::size_t atoms,
                                              const double* edges, const double* radii,
                                              const std::vector<std::uint32_t>& own,

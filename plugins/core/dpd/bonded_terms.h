@@ -194,9 +194,9 @@ MM_HD AngleForces angle_forces(const BondedLaw& law, const Vector<double>& r1,
           energy};
 }
 
-// The particle is an end of an angle, and its center and its other end follow, or it is the center,
-// and both ends follow. The center has what the ends have, reversed, in either order of the ends.
-// Threads of a GPU whose particles have different roles take the same way.
+// The particle is an end of an angle, whose center and other end follow, or the center, whose ends
+// follow. The force on the center is opposite to the sum of those on the ends, whatever their
+// order. Threads of a GPU whose particles have different roles execute the same instructions.
 template <Precision P>
 MM_HD void add_angle(BondedSum& sum, const BondedTerms& terms, int kind,
                      const typename P::Position& own, const typename P::Position& second,
@@ -357,7 +357,7 @@ MM_HD void add_four_body_term(BondedSum& sum, const BondedTerms& terms, int kind
 // ---- all terms ----
 
 // The partners of a particle, one after the other. Their entries are read ahead and, if `ahead`,
-// the places of two of them, which are on their way to a thread of a GPU while it computes a term.
+// the places of two of them, so that these arrive while a thread of a GPU computes a term.
 template <Precision P, bool ahead = false>
 class PartnersInOrder {
   using Position = typename P::Position;
@@ -375,7 +375,7 @@ class PartnersInOrder {
   }
 
   MM_HD Position own() const { return ahead ? own_ : position_[i_]; }
-  // Of the next partner; 0 behind the last one.
+  // The kind of the next partner, 0 behind the last one.
   MM_HD int kind() const { return ahead ? kind_[0] : next_[0].kind; }
   MM_HD Position take() {
     if constexpr (!ahead) return position_[take_index()];
@@ -387,7 +387,7 @@ class PartnersInOrder {
     if (kind_[1]) place_[1] = position_[index];
     return taken;
   }
-  // Unless `ahead`.
+  // The index of the next partner. If `ahead`, only take() calls it.
   MM_HD std::uint32_t take_index() {
     const std::uint32_t index = next_[0].index;
     if (ahead) next_[0] = next_[1];

@@ -100,6 +100,7 @@ MM_HD void add_exchange(const ScalarLaw<F>& law, const ScalarPair<F>& pair, Vect
   const F w = linear_weight(r, law.inverse_cutoff);
   if (!(inverse > F(0)) || !(w > F(0))) return;
   const auto add = [&](int k, F c_i, F c_j, F zeta, F& sum) {
+    if (law.conductance[k] == F(0) && law.noise[k] == F(0)) return;  // no such species
     const F weight = Math::raise(w, law.weight_exponent[k]);
     // A product of its own: sums of the pairs have the same bits in kernels that add it later.
     sum +=

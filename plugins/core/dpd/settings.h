@@ -77,7 +77,7 @@ unsigned excluded_kinds(const PairTable& table);
 template <Precision P>
 CoordinateFrame<P> frame_of(const Box& box);
 
-// Coefficients by types in the numbers that a step works on, in arrays of the host or of a device.
+// Coefficients by types in the precision of a step, in arrays of the host or of a device.
 template <class T>
 using HostArray = std::vector<T>;
 template <Precision P, template <class> class Array = HostArray>
@@ -109,7 +109,7 @@ struct Laws {
     terms.nodes = nodes.data();
   }
 };
-// unit: forces of pairs are in multiples of it. Its forces have the laws of the result.
+// unit: forces of pairs are in multiples of it. `forces` of the result has the laws of the result.
 template <Precision P>
 Laws<P> laws_of(const Settings& settings, double unit = 1);
 // In mixed precision forces are multiples of this, a power of two: 2^-23 of what the strongest pair

@@ -349,7 +349,7 @@ MM_HD FieldsNear fields_near(const FieldView& f, const FieldsOfTile& tile, std::
         change += add_wall<D>(f, t, axis, value, at, most, near.wall, clear);
       }
     }
-    // Less than all roundings is taken off.
+    // More than all roundings to float32 is taken off.
     shorter = static_cast<float>(clear) * (1 - 1e-5f) - 2;
   }
   // At most 128 roundings to float32 of the changes.

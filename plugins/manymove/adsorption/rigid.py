@@ -37,7 +37,7 @@ def empty_framework(box: Sequence[float] | None) -> Framework:
     """
     try:
         numbers = [] if box is None or isinstance(box, str) else [float(x) for x in box]
-    except (TypeError, ValueError):  # a number or words
+    except (TypeError, ValueError):  # a number
         numbers = []
     if len(numbers) not in (3, 6) or not all(map(math.isfinite, numbers)) or min(numbers[:3]) <= 0:
         raise ValueError(

@@ -347,6 +347,8 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             self._run_to(sweeps, callbacks, progress)
 
     def _run_to(self, goal: float, callbacks: Callbacks, progress: bool) -> None:
+        if goal > arguments.LONGEST:
+            raise ParameterError("sweeps", f"must be at most 10**15, got {goal:g}")
         cycles = max(0, self._cycles_in(goal) - self._cycles_done)
         self.run_cycles(cycles, callbacks, progress=progress)
         self._goal = goal

@@ -176,7 +176,7 @@ class _Lock:
         except BaseException as error:
             os.close(descriptor)
             if isinstance(error, OSError) and error.errno and error.filename is None:
-                error.filename = os.fspath(self._path)  # of a disk that is full
+                error.filename = os.fspath(self._path)  # as of a full disk
             raise
         os.close(descriptor)
         return None

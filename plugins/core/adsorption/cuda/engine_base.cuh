@@ -29,7 +29,7 @@ struct DeviceArrays {
   DeviceBuffer<std::uint64_t> profile;
 };
 
-// Page-locked memory for the counts of a launch. Later engines have it again, because freeing it
+// Page-locked memory for the counts of a launch. It is kept for later engines, because freeing it
 // would wait for the kernels of all engines.
 using PinnedCounts = std::unique_ptr<DeviceMoveCounts, void (*)(DeviceMoveCounts*)>;
 inline PinnedCounts pinned_counts() {
@@ -268,7 +268,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     const volatile DeviceMoveCounts& t = *counts_;
     const auto began = std::chrono::steady_clock::now();
     for (unsigned looks = 1; !t.ended; ++looks) {
-      // There may be more threads than cores, so that they sleep in longer waits.
+      // Threads sleep in longer waits, because there may be more threads than cores.
       const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - began;
       if (waited > 100us)
         std::this_thread::sleep_for(std::min<decltype(waited)>(waited / 16, 1000us));

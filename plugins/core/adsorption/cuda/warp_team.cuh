@@ -20,8 +20,8 @@ struct DeviceMoveCounts {
 struct LaneMoveCounts {
   unsigned accepted = 0, exchanges = 0, accepted_exchanges = 0, full = 0;
 };
-// A system has made its steps, and its threads have met since. The last one writes the counts of
-// all into the memory of the host.
+// Called once for each system, after its steps and a synchronization of its threads. The last
+// system writes the counts of all into the memory of the host.
 __device__ inline void add_counts(DeviceMoveCounts* moves, const LaneMoveCounts& t) {
   atomicAdd(&moves->accepted, static_cast<unsigned long long>(t.accepted));
   if (t.exchanges) atomicAdd(&moves->exchanges, static_cast<unsigned long long>(t.exchanges));

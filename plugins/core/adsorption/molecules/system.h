@@ -381,8 +381,8 @@ class MoleculeSystem {
   MM_TEAM F site_field(const Body<F>& body, const Site& at, int s) const {
     return field_of_site(r, body.type[s], at);
   }
-  // Of a trial. The sites after one inside an atom of the framework are left out: no site makes up
-  // for its energy, so that the trial has no weight.
+  // The energy of a trial. The sites that follow one inside an atom of the framework are left out,
+  // because no site makes up for its energy, so that the trial has no weight.
   MM_TEAM F field(const Body<F>& body, const Pose& p) const {
     F sum = 0;
     if (!r.framework) return sum;

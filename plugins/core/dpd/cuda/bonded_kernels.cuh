@@ -34,8 +34,8 @@ struct BondedPartials {
 };
 
 // One thread per particle from `first` on. added: sums of the particles, as Step::added; partial:
-// written if `reading`; four: there may be terms of four particles. With 64 registers an H200 has
-// 135,000 particles at a time.
+// written if `reading`; four: there may be terms of four particles. With 64 registers for
+// each thread, an H200 has 135,000 particles at a time.
 template <Precision P, bool reading, bool four>
 __global__ void __launch_bounds__(kThreads, reading ? 1 : 4)
     bonded_kernel(const __grid_constant__ Step<P> s, const BondedTerms terms, int first,

@@ -18,9 +18,9 @@ namespace manymove::dpd {
 
 // Launched ahead of what the GPU is known to have begun: the queue is never empty, and few launches
 // have to be repeated when lists expire. While lists are not expected to expire, more are launched,
-// so that the GPU has work if the host's thread does not get a core for a while. A step of many
-// particles, the fewer if they have bonded terms, or one with charges, takes longer than the host
-// needs to see that it has begun.
+// so that the GPU has work if the host's thread does not get a core for a while. With charges or
+// many particles (fewer if they have bonded terms), a step takes longer than the host needs to see
+// that it has begun.
 constexpr int kMany = 1'000'000, kManyBonded = 100'000;
 constexpr long long kAhead = 3, kAheadOfMany = 1, kFarAhead = 16;
 
@@ -213,16 +213,10 @@ class CudaEngine final : public DeviceEngine<P> {
       if (is_sheared()) charges_->set_tilt(this->tilt_of(number));
       charges_->locate(s.position, {s.status, number}, charges_->arrays().charges, reading);
       charges_->launch(reading);
+      s.charged = charges_->finish(reading);
     }
     // The changes of the last step are left to change_velocities().
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
-    // Particles without charges move on while the mesh is computed.
-    const bool late = charges_ && plain_ && !reading && change < 0 && !has_scalars<P> &&
-                      !bodies_.any() && extra_of(settings_) == Extra::none;
-    if (late)
-      s.late = charges_->arrays().charged;
-    else if (charges_)
-      s.charged = charges_->finish(reading);
     const unsigned blocks = static_cast<unsigned>(this->blocks());
     if constexpr (!has_scalars<P>)
       if (settings_.pairs.has_densities()) {
@@ -236,11 +230,7 @@ class CudaEngine final : public DeviceEngine<P> {
     if (change < 0) {
       const auto kernel =
           step_kernel_of<P, AllParticles>(extra_of(settings_), plain_, reading, p_.lanes);
-      launch_kernel(kernel, blocks, kThreads, 0, stream_, early, s, AllParticles{});
-      if (!late) return;
-      s.charged = charges_->finish(reading);
-      const DeviceChargeArrays<P>& a = charges_->arrays();
-      return launch_each(a.charges, stream_, &late_kernel<P>, s, a.charges, a.carrier);
+      return launch_kernel(kernel, blocks, kThreads, 0, stream_, early, s, AllParticles{});
     }
     const auto k = static_cast<std::size_t>(change);
     const VelocityChange& made = settings_.velocity_changes[k];

@@ -76,7 +76,7 @@ class ValuesFromHost {
     stream_.fetch(bad.data(), &first_bad, 1);
     return first_bad;
   }
-  // scalars: those of velocities.
+  // scalars: whether the values are the scalars of velocities.
   template <bool scalars = false, class Values>
   void set_values(const Triple* value, Values* to) {
     launch_each(particles_.count, stream_, &set_values_kernel<scalars, Values>, particles_.count,

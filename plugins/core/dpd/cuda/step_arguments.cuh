@@ -75,8 +75,7 @@ struct Step {
   const BondLaw<typename P::Real>* bond_laws;
   const Vector<typename P::Real>* added;    // forces of bonds and angles; null if there are none
   const Vector<typename P::Real>* charged;  // forces of charges; null if there are none
-  const unsigned* late;   // a bit for each particle that is left to late_kernel(), or null
-  typename P::Real unit;  // of forces of pairs
+  typename P::Real unit;                    // of forces of pairs
   const BoundingSphere* sphere;
   Image* image;  // by slot, which is origin
   const unsigned* origin;

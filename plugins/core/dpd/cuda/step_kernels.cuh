@@ -79,14 +79,6 @@ __device__ __forceinline__ Vector<typename P::Real> force_of(const BlockForces& 
           both(block.units.z[k], block.many.z[k])};
 }
 
-// The same sum in all kernels: it is not contracted with a product before it.
-template <Precision P>
-__device__ Vector<typename P::Real> with_charges(const Step<P>& s, int i,
-                                                 const Vector<typename P::Real>& force) {
-  const auto [x, y, z] = s.charged[i];
-  return {add_rn(force.x, x), add_rn(force.y, y), add_rn(force.z, z)};
-}
-
 // Adds the forces of bonds, angles and charges to those of pairs, in `bonded`.
 template <Precision P>
 __device__ __forceinline__ void add_bonded(const Step<P>& s, const OwnParticle<P>& own,
@@ -101,7 +93,7 @@ __device__ __forceinline__ void add_bonded(const Step<P>& s, const OwnParticle<P
     if (!two[1].kind) break;
   }
   if (s.added) bonded.force = bonded.force + s.added[own.i];
-  if (s.charged) bonded.force = with_charges(s, own.i, bonded.force);
+  if (s.charged) bonded.force = bonded.force + s.charged[own.i];
 }
 
 // Velocity Verlet (section 2 of the paper): v(t) = v(t - dt/2) + f(t) dt / 2m is where a particle
@@ -124,16 +116,6 @@ __device__ typename V::Precision::Velocity finish_step(const Step<typename V::Pr
     write_next(s, i, r, v);
   }
   return v;
-}
-
-// One thread per charge: its particle moves on, too.
-template <Precision P>
-__global__ void late_kernel(const __grid_constant__ Step<P> s, int charges, const int* carrier) {
-  const int k = index_of_thread();
-  if (k >= charges || stale(s.status, s.number)) return;
-  const int i = carrier[k];
-  finish_step<StepVariant<P, true, false, 1, AllParticles, Extra::none>, AllParticles>(
-      s, i, s.position[i], s.velocity[i], with_charges(s, i, s.force[i]), {});
 }
 
 // Energies and virials of the block; each pair counts at both ends.
@@ -230,13 +212,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
     if constexpr (reading) s.force[own.i] = bonded.force;
     if constexpr (has_scalars<P>)
       step_scalars<reading>(s.motion, own.r, own.v, sum.flux, s.flux[own.i]);
-    // Plain particles without charges can move on while the mesh of charges is computed.
-    const bool late = plain && !reading && extra == Extra::none && s.late &&
-                      (s.late[own.i / 32] >> own.i % 32 & 1u);
-    if (late)
-      s.force[own.i] = bonded.force;
-    else
-      at_rest = finish_step<V, Who>(s, own.i, own.r, own.v, bonded.force, sphere);
+    at_rest = finish_step<V, Who>(s, own.i, own.r, own.v, bonded.force, sphere);
   }
   if constexpr (Who::with_moments) s.moments.add(mine, own.r, at_rest);
   if constexpr (reading) write_energies(s, mine, sum, bonded);

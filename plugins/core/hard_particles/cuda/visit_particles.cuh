@@ -41,7 +41,7 @@ struct Visit {
   // it and all threads of the cell get from them.
   static constexpr int kCalls = Lanes < 4 ? 4 / Lanes : 1;
   static constexpr int kMoves = kCalls * kMovesPerCall<D> * Lanes;
-  // What a thread keeps: its share of the moves, and in fields of a WallNear.
+  // What a thread keeps: its share of the moves and, in fields, of a WallNear.
   static constexpr int kMine = kMoves / Lanes + (F::kIs && !F::kSteps ? (1 + Lanes) / Lanes : 0);
   // Neighbors that a thread has room to list, twice what is expected at high densities; what is
   // loaded at once may not be any. An odd number of 32-bit words, so that threads use all banks.
@@ -217,7 +217,7 @@ struct Visit {
     // With steps, the energies of pairs where the particle is and where it was tried last.
     std::int64_t here = 0, there = 0;
 
-    // The fourth components of the moves become the words, with steps, or bounds of excesses.
+    // The fourth components of the moves become words with steps, otherwise bounds of excesses.
     // made: the moves before these. reach: the longest displacement.
     __device__ __forceinline__ void begin(int made, std::uint32_t self, const float4& p,
                                           float reach) {

@@ -18,13 +18,9 @@ template <Precision P>
 __global__ void follow_kernel(int count, const typename P::Velocity* velocity,
                               const __grid_constant__ DeviceChargeArrays<P> a) {
   const int i = index_of_thread();
-  int number = -1;
-  if (i < count) {
-    a.force[i] = {0, 0, 0};
-    number = number_of(a.charge, a.charges, velocity[i].tag);
-  }
-  const unsigned charged = __ballot_sync(kWholeWarp, number >= 0);
-  if (a.charged && i % 32 == 0 && i < count) a.charged[i / 32] = charged;
+  if (i >= count) return;
+  a.force[i] = {0, 0, 0};
+  const int number = number_of(a.charge, a.charges, velocity[i].tag);
   if (number < 0) return;
   a.carrier[number] = i;
   a.own[atomicAdd(a.owned, 1)] = number;
@@ -333,7 +329,6 @@ void DeviceCharges<P>::take(int count, const Topology& topology) {
   of_charges_.make(kOfCharge * charges, a.pairs);
   const auto particles = static_cast<std::size_t>(a.alone ? count : 0);
   of_charges_.make(particles, a.force);
-  of_charges_.make((particles + 31) / 32, a.charged);
   of_charges_.make(plan_.has_tails ? charges : 0, a.tail);
   of_charges_.make(1, a.owned);
   of_charges_.make(static_cast<std::size_t>(bins_) + 1, a.filling, a.start);

@@ -48,7 +48,6 @@ struct DeviceChargeArrays {
   const TaggedCharge* charge;   // by number
   int* carrier;                 // by number: the particle, or -1 if another rank has it
   int *own, *owned;             // numbers of this rank's charges in any order; how many
-  unsigned* charged;            // a bit for each particle of the only rank, or null
   ChargedPlace *found, *place;  // by number, and in the order of cells
   // [charges][kOfCharge]: forces in units, in the order of cells; the last number is unused.
   unsigned long long* pairs;
@@ -97,14 +96,15 @@ class DeviceCharges {
 
   const EngineStream& stream_;
   Communicator* const communicator_;
-  // Of the mesh, whose short kernels come first; of the places, which is the same on one rank.
+  // The stream of the mesh, whose short kernels start first, and that of the places, which is the
+  // same on one rank.
   const Stream mesh_{Priority::highest};
   const cudaStream_t head_;
   Event begun_, placed_, solved_;
   ChargePlan plan_;
   DeviceChargeArrays<P> arrays_{};
-  DeviceArrays of_settings_, of_charges_;  // the memory of these
-  bool filled_ = false;                    // whether influence function or waves are
+  DeviceArrays of_settings_, of_charges_;  // memory whose sizes follow from these
+  bool filled_ = false;                    // whether the influence function or the waves are
   int bins_ = 0;                           // cells and rows of the mesh
   char* sum_memory_ = nullptr;
   std::size_t sum_bytes_ = 0;
