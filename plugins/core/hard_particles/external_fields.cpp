@@ -210,10 +210,8 @@ FieldView field_view(const State& state) {
     view.edges[a] = static_cast<float>(state.parameters.box[a]);
     view.largest_unit = std::max(view.largest_unit, view.unit[a]);
   }
-  for (std::size_t a = 0; a < 3; ++a) {
-    const double share = view.unit[a] / view.largest_unit;
-    view.squares[a] = static_cast<float>(share * share);
-  }
+  for (std::size_t a = 0; a < 3; ++a)
+    view.squares[a] = static_cast<float>(std::pow(view.unit[a] / view.largest_unit, 2));
   return view;
 }
 
