@@ -79,7 +79,7 @@ def test_a_type_with_several_charges_is_several_species(salt, tmp_path):
 def test_species_are_given_where_the_file_has_no_charges(salt, tmp_path):
     positions, types = salt
     path = write(tmp_path / "ions.gsd", positions, types=["a", "b", "c"], typeid=types)
-    with pytest.raises(ValueError, match="a species has valence 0"):
+    with pytest.raises(ValueError, match="not all particles have a charge: give species"):
         Electrolyte.from_gsd(path, **CPU)
     species = (Species(-1, 5.0), Species(3, 7.5))
     assert Electrolyte.from_gsd(path, species=species, **CPU).species == species
