@@ -37,7 +37,6 @@ namespace manymove {
 // serves both. nearest_integer(): rounds to nearest, ties to even.
 #if defined(__CUDA_ARCH__)
 MM_HD float add_rn(float a, float b) { return __fadd_rn(a, b); }
-MM_HD double add_rn(double a, double b) { return __dadd_rn(a, b); }
 MM_HD float mul_rn(float a, float b) { return __fmul_rn(a, b); }
 MM_HD double mul_rn(double a, double b) { return __dmul_rn(a, b); }
 MM_HD double multiply_add_unfused(double a, double b, double c) {
@@ -58,7 +57,6 @@ MM_HD std::int32_t nearest_integer(float a) { return __float2int_rn(a); }
 MM_HD std::int64_t nearest_integer(double a) { return __double2ll_rn(a); }
 #else
 MM_HD float add_rn(float a, float b) { return a + b; }
-MM_HD double add_rn(double a, double b) { return a + b; }
 MM_HD float mul_rn(float a, float b) { return a * b; }
 MM_HD double mul_rn(double a, double b) { return a * b; }
 MM_HD double multiply_add_unfused(double a, double b, double c) { return a * b + c; }

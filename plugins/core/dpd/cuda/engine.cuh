@@ -212,8 +212,7 @@ class CudaEngine final : public DeviceEngine<P> {
     if (charges_) {
       if (is_sheared()) charges_->set_tilt(this->tilt_of(number));
       charges_->locate(s.position, {s.status, number}, charges_->arrays().charges, reading);
-      charges_->launch(reading);
-      s.charged = charges_->finish(reading);
+      s.charged = charges_->launch(reading);
     }
     // The changes of the last step are left to change_velocities().
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);

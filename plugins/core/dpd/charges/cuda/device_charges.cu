@@ -385,7 +385,7 @@ void DeviceCharges<P>::locate(const typename P::Position* position, const Charge
 }
 
 template <Precision P>
-void DeviceCharges<P>::launch(bool reading) {
+const Vector<typename P::Real>* DeviceCharges<P>::launch(bool reading) {
   fill();
   if (!arrays_.alone) launch_each(arrays_.charges, head_, &enter_kernel<P>, arrays_);
   exclusive_sum(sum_memory_, sum_bytes_, arrays_.filling, arrays_.start, bins_ + 1, head_);
@@ -407,10 +407,12 @@ void DeviceCharges<P>::launch(bool reading) {
     }
     solved_.record(mesh_);
   });
+  finish(reading);
+  return arrays_.force;
 }
 
 template <Precision P>
-const Vector<typename P::Real>* DeviceCharges<P>::finish(bool reading) {
+void DeviceCharges<P>::finish(bool reading) const {
   placed_.hold(stream_);
   using Real = typename P::Real;
   const auto single = reading ? &pair_kernel<P, Real, true> : &pair_kernel<P, Real, false>,
@@ -427,7 +429,6 @@ const Vector<typename P::Real>* DeviceCharges<P>::finish(bool reading) {
                                kThreads, 0, stream_>>>(arrays_);
     check_launch();
   });
-  return arrays_.force;
 }
 
 template <Precision P>

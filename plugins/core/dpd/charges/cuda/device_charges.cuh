@@ -76,12 +76,10 @@ class DeviceCharges {
   void follow(int count, const typename P::Velocity* velocity,
               Vector<typename P::Real>* force = nullptr);
   // Launches the forces of a step: first finds the places of own charges; then, when those of all
-  // ranks are there, the mesh; then pairs and the sum of both, by particle. What is launched in the
-  // engine's stream between the last two runs at the same time as the mesh.
+  // ranks are there, the mesh beside the pairs, and the sum of both, by particle.
   void locate(const typename P::Position* position, const ChargeStep& step, int owned,
               bool reading);
-  void launch(bool reading);
-  const Vector<typename P::Real>* finish(bool reading);
+  const Vector<typename P::Real>* launch(bool reading);
   // Waits for the sums of the last launch that was reading.
   void set_sums(EnergyAndVirial& sums) const;
 
@@ -93,6 +91,7 @@ class DeviceCharges {
   }
   void fill();
   void solve(bool reading) const;
+  void finish(bool reading) const;
 
   const EngineStream& stream_;
   Communicator* const communicator_;

@@ -82,7 +82,6 @@ class ChargeExchange {
     there_.record(stream);
     there_.hold(main);
     charges_.launch(reading);
-    charges_.finish(reading);
   }
   const Vector<typename P::Real>* forces() const { return force_.data(); }
   void set_sums(EnergyAndVirial& sums) const { charges_.set_sums(sums); }
