@@ -82,6 +82,12 @@ def test_an_interrupted_run_is_continued(example, tmp_path, capsys):
     assert [read_step(path) for path in after] == [0, 100, 200, 300, 400]
     assert all(path.read_text() == text for path, text in before.items())
     assert "continues from" in capsys.readouterr().out
+    # Killed while it wrote the last restart file.
+    (tmp_path / "vesicle.final.restart").unlink()
+    newest = tmp_path / "vesicle.2.restart"
+    newest.write_bytes(newest.read_bytes()[: newest.stat().st_size // 2])
+    assert [read_step(path) for path in vesicle.simulate(options)] == [0, 100, 200, 300, 400]
+    assert f"continues from {tmp_path / 'vesicle.1.restart'}" in capsys.readouterr().out
     options.steps = 300
     with pytest.raises(RuntimeError, match="steps is 300, but the run has reached step 400"):
         vesicle.simulate(options)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The starts of examples/papers/mpmc/table_2.py with a crystal beside a random packing."""
+"""The script examples/papers/mpmc/table_2.py: starts with a crystal beside a random packing, and
+runs that continue elsewhere."""
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import math
 
 import numpy as np
@@ -10,7 +13,7 @@ import pytest
 from documents import ROOT
 from programs_of_papers import module_of
 
-from manymove import HardDisks
+from manymove import HardDisks, script
 
 FILE = ROOT / "examples/papers/mpmc/table_2.py"
 if not FILE.exists():
@@ -46,3 +49,40 @@ def test_the_ends_of_the_scale_are_the_random_packing_and_the_crystal():
     ):
         made = table.start_of(start, N, PHI, 3, "cpu", None)
         assert made.state_hash == expected.state_hash
+
+
+def test_packing_fractions_apart_and_moved_give_the_results_of_one_run(tmp_path, monkeypatch):
+    """Only parts.json and states move to the next folder, as to another machine."""
+    table = module_of(FILE)
+    common = {
+        "particles": 256, "starts": ["random", "crystal"], "excess": 0.1, "replicas": 1,
+        "sweeps": 300.0, "equilibrate": 100.0, "piece": 50.0, "every": 5.0, "device": "cpu",
+        "overwrite": False,
+    }  # fmt: skip
+
+    def run(folder, phis, seed, minutes=None):
+        options = {"output": folder, "packing_fractions": phis, "seed": seed, "minutes": minutes}
+        folder.mkdir(exist_ok=True)
+        return table.run(argparse.Namespace(**common, **options))
+
+    whole = run(tmp_path / "whole", [0.698, 0.71], 1)
+    monkeypatch.setattr(script, "monotonic", itertools.count().__next__)  # a part takes a second
+    reports, calls = [], 0
+    for phi, seed in ((0.71, 3), (0.698, 1)):
+        for calls in itertools.count(1):
+            folder = tmp_path / f"{phi}-{calls}"
+            try:
+                reports.append(run(folder, [phi], seed, 2.5 / 60))
+                break
+            except SystemExit:
+                moved = tmp_path / f"{phi}-{calls + 1}"
+                moved.mkdir()
+                for name in ("parts.json", "states"):
+                    (folder / name).rename(moved / name)
+    assert calls == 4  # 8 parts, 2 in a call
+    (report,) = table.together(reports)
+    by_packing_fraction = sorted(report["results"], key=lambda run: run["packing_fraction"])
+    assert by_packing_fraction == whole["results"]
+    assert table.rows(report) == whole["rows"]
+    other = {**whole, "excess": 0.2}
+    assert table.together([whole, other]) == [whole, other]

@@ -112,7 +112,7 @@ def parsed(parser: script.Parser, number: int, **parse: Any) -> argparse.Namespa
 
 def simulate(options: argparse.Namespace) -> list[Path]:
     """Write the start, and run the input script in --output. A run that was interrupted
-    is continued from its last restart file.
+    is continued from its last complete restart file.
 
     Returns:
         the frames in the order of time.
@@ -134,10 +134,11 @@ def simulate(options: argparse.Namespace) -> list[Path]:
     print(f"{count} particles, run_style {style}", flush=True)
     names = ("seed", "steps", "frame", "threads")
     given = {"style": style, **{name: getattr(options, name) for name in names}}
-    restarts = sorted(folder.glob("vesicle.*.restart"), key=lambda path: path.stat().st_mtime)
-    if restarts:
-        print(f"continues from {restarts[-1]}", flush=True)
-        given |= {"from": "restart", "file": restarts[-1].name}
+    restarts = [(path.stat(), path) for path in folder.glob("vesicle.*.restart")]
+    if restarts:  # a file that was being written when the run was killed is shorter
+        _, last = max(restarts, key=lambda found: (found[0].st_size, found[0].st_mtime))
+        print(f"continues from {last}", flush=True)
+        given |= {"from": "restart", "file": last.name}
     host.run(INPUT, options.output, ranks=options.ranks, log="log.lammps", **given)
     return sorted(options.output.glob("chains.*.dump"))
 

@@ -7,12 +7,15 @@ long, because domains must coarsen. The starts less-solid and more-solid need no
 have a crystal beside a random packing, with an area below and above the lever rule. All runs
 advance together, --piece sweeps at a time, and share the device. With --minutes the script ends
 after that time with the states of all runs in `states` and the results so far in
-`so_far/summary.json`, and the same command continues it. The picture courses.png shows the pressure
-and the global bond-orientational order against sweeps.
+`so_far/summary.json`, and the same command continues it, also on another machine: it needs only
+`parts.json` and `states` of --output. Packing fractions in folders of their own, each with its own
+--seed, can run on several machines, and --draw shows their summaries as one. The picture
+courses.png shows the pressure and the global bond-orientational order against sweeps.
 
     python table_2.py --particles 65536 --minutes 9
-    python table_2.py --particles 1048576 --starts less-solid more-solid --minutes 9
-    python table_2.py --draw table_2.json
+    python table_2.py --particles 1048576 --packing-fractions 0.710 --starts less-solid more-solid \
+            --minutes 9 --output out/0.710
+    python table_2.py --draw out/0.7*/so_far/summary.json
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ TOUCHING = 1 + 2e-4  # smallest distance, as in a random packing
 RECORDS = 16  # of a piece
 BLOCKS = 256  # means of consecutive records in the file
 SAVE_EVERY = 120  # seconds between two checkpoints
+ALIKE = ("particles", "starts", "excess", "equilibrate")  # options of runs that are shown as one
 
 
 def crystal(N: int, phi: float, seed: int) -> tuple[np.ndarray, tuple[float, float]]:
@@ -183,6 +187,17 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         raise
     replicas.run_until(total)  # if the states are older than the last part
     return script.save(options, report())
+
+
+def together(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Reports in which runs of the same kind, such as several packing fractions, are one report."""
+    found: dict[str, dict[str, Any]] = {}
+    for report in reports:
+        kind = str([report.get(name) for name in ALIKE])
+        first = found.setdefault(kind, report)
+        if first is not report:
+            first["results"] = first["results"] + report["results"]
+    return [*found.values()]
 
 
 def measured(report: dict[str, Any]) -> list[tuple[float, list[dict[str, Any]]]]:
@@ -333,10 +348,11 @@ def main() -> None:
     script.fractions(options, "packing_fractions")
     script.at_least(options, particles=1, replicas=1, piece=1, equilibrate=0, excess=1e-3)
     if options.draw:
-        reports = script.read(options)
+        reports = together(script.read(options))
     else:
         reports = [run(options)]
-        show(reports[0])
+    for report in reports:
+        show(report)
     script.picture(options, draw(reports))
     courses_of(reports[0]).savefig(options.output / "courses.png", dpi=110)
 
