@@ -63,11 +63,8 @@ ForceField force_field_from(const nb::dict& d) {
       sites.push_back({type, offset});
     r.bodies.push_back(std::move(sites));
   }
-  r.tilt = nb::cast<std::array<double, 3>>(d["tilt"]);
-  r.framework_charge = nb::cast<std::vector<double>>(d["framework_charge"]);
-  r.tail = nb::cast<bool>(d["tail"]);
-  r.alpha = nb::cast<double>(d["alpha"]);
-  r.wave_cutoff = nb::cast<double>(d["wave_cutoff"]);
+  read(d, "tilt", r.tilt, "framework_charge", r.framework_charge, "tail", r.tail, "alpha", r.alpha,
+       "wave_cutoff", r.wave_cutoff);
   if (!d.contains("chains")) return r;
   for (const nb::handle& item : nb::cast<nb::list>(d["chains"])) {
     const auto c = nb::cast<nb::dict>(item);
@@ -81,48 +78,27 @@ ForceField force_field_from(const nb::dict& d) {
   return r;
 }
 
-// Host programs leave out the settings that they do not have; Parameters has their defaults.
-template <class T>
-void take(const nb::dict& d, const char* name, T& value) {
-  if (d.contains(name)) value = nb::cast<T>(d[name]);
-}
-
 Parameters parameters_from(const nb::dict& d) {
   Parameters p;
   const auto cell = nb::cast<std::array<double, 3>>(d["cell"]);
   std::copy(cell.begin(), cell.end(), p.framework.cell);
-  p.framework.fractional = nb::cast<std::vector<double>>(d["fractional"]);
-  p.framework.kind = nb::cast<std::vector<std::int32_t>>(d["kind"]);
-  p.cells = nb::cast<std::array<int, 3>>(d["cells"]);
-  p.temperature = nb::cast<double>(d["temperature"]);
-  p.cutoff = nb::cast<double>(d["cutoff"]);
   for (const nb::handle& item : nb::cast<nb::list>(d["species"])) {
     const auto s = nb::cast<nb::dict>(item);
     p.species.push_back({nb::cast<int>(s["molecules"]), nb::cast<int>(s["capacity"]),
                          nb::cast<double>(s["activity"]), laws_from(s["with_framework"])});
   }
   p.pairs = laws_from(d["pairs"]);
-  take(d, "shifted", p.shifted);
   p.method = method_from(nb::cast<std::string>(d["method"]));
-  p.moments = nb::cast<bool>(d["moments"]);
-  p.proposals = nb::cast<int>(d["proposals"]);
-  p.systems = nb::cast<int>(d["systems"]);
-  p.max_displacement = nb::cast<double>(d["max_displacement"]);
-  p.exchange = nb::cast<double>(d["exchange"]);
-  take(d, "trial_positions", p.trial_positions);
-  take(d, "trial_orientations", p.trial_orientations);
-  take(d, "reinsertion", p.reinsertion);
-  take(d, "identity_change", p.identity_change);
-  take(d, "regrowth", p.regrowth);
-  p.grid = nb::cast<std::array<int, 3>>(d["grid"]);
-  p.cubic = nb::cast<bool>(d["cubic"]);
-  p.double_precision = nb::cast<bool>(d["double_precision"]);
-  p.barrier = nb::cast<double>(d["barrier"]);
-  p.hill = nb::cast<double>(d["hill"]);
-  p.direction = nb::cast<std::array<int, 3>>(d["direction"]);
-  p.bins = nb::cast<int>(d["bins"]);
-  p.groups = nb::cast<int>(d["groups"]);
-  p.seed = nb::cast<std::uint64_t>(d["seed"]);
+  read(d, "fractional", p.framework.fractional, "kind", p.framework.kind, "cells", p.cells,
+       "temperature", p.temperature, "cutoff", p.cutoff, "moments", p.moments, "proposals",
+       p.proposals, "systems", p.systems, "max_displacement", p.max_displacement, "exchange",
+       p.exchange, "grid", p.grid, "cubic", p.cubic, "double_precision", p.double_precision,
+       "barrier", p.barrier, "hill", p.hill, "direction", p.direction, "bins", p.bins, "groups",
+       p.groups, "seed", p.seed);
+  // Host programs leave out what they do not have; Parameters has the defaults.
+  read_some(d, "shifted", p.shifted, "trial_positions", p.trial_positions, "trial_orientations",
+            p.trial_orientations, "reinsertion", p.reinsertion, "identity_change",
+            p.identity_change, "regrowth", p.regrowth);
   if (d.contains("rigid")) p.force_field = force_field_from(nb::cast<nb::dict>(d["rigid"]));
   return p;
 }
@@ -325,9 +301,9 @@ void bind_adsorption(nb::module_& module) {
                        chains.push_back({c.weight, c.weight_error, c.energy});
                      return chains;
                    })
-      .def("sums", [](const Engine& e) { return array_of(released([&] { return e.sums(); })); })
-      .def("counts", [](const Engine& e) { return array_of(released([&] { return e.counts(); })); })
-      .def("energies", [](Engine& e) { return array_of(released([&] { return e.energies(); })); })
+      .def("sums", &array_from<&Engine::sums>)
+      .def("counts", &array_from<&Engine::counts>)
+      .def("energies", &array_from<&Engine::energies>)
       .def("snapshot",
            [](const Engine& e) { return dict_of(released([&] { return e.snapshot(); })); });
 }

@@ -56,15 +56,12 @@ Parameters parameters_from(const nb::dict& d) {
   }
   p.ewald = nb::object(d["boundary"]).equal(nb::str("ewald"));
   p.vacuum = nb::object(d["surrounding"]).equal(nb::str("vacuum"));
-  p.bjerrum_length = nb::cast<double>(d["bjerrum_length"]);
-  p.max_displacement = nb::cast<double>(d["max_displacement"]);
-  p.short_displacement = nb::cast<double>(d["short_displacement"]);
-  p.short_fraction = nb::cast<double>(d["short_fraction"]);
   p.double_precision = nb::cast<std::string>(d["precision"]) == "double";
   p.method = method_from(nb::cast<std::string>(d["method"]));
-  p.threads_per_particle = nb::cast<int>(d["threads_per_particle"]);
-  p.seed = nb::cast<std::uint64_t>(d["seed"]);
-  p.first_sweep = nb::cast<std::uint64_t>(d["first_sweep"]);
+  read(d, "bjerrum_length", p.bjerrum_length, "max_displacement", p.max_displacement,
+       "short_displacement", p.short_displacement, "short_fraction", p.short_fraction,
+       "threads_per_particle", p.threads_per_particle, "seed", p.seed, "first_sweep",
+       p.first_sweep);
   return p;
 }
 

@@ -66,6 +66,19 @@ nb::dict dict_of(S snapshot) {
   return d;
 }
 
+// Settings of a dictionary by their names: read(d, "seed", p.seed, "rounds", p.rounds).
+template <class T, class... More>
+void read(const nb::dict& d, const char* name, T& value, More&&... more) {
+  value = nb::cast<T>(d[name]);
+  if constexpr (sizeof...(more) > 0) read(d, more...);
+}
+// Those that the dictionary has.
+template <class T, class... More>
+void read_some(const nb::dict& d, const char* name, T& value, More&&... more) {
+  if (d.contains(name)) read(d, name, value);
+  if constexpr (sizeof...(more) > 0) read_some(d, more...);
+}
+
 template <class T>
 void read_field(const nb::handle& object, T& field);
 
@@ -113,6 +126,16 @@ S fields_from(const nb::dict& d) {
       read_sequence(value, fields...);
   });
   return snapshot;
+}
+
+// A method of an engine that returns a vector, as a method that returns an array.
+template <class Engine, class T>
+Engine& engine_of(std::vector<T> (Engine::*)());
+template <class Engine, class T>
+const Engine& engine_of(std::vector<T> (Engine::*)() const);
+template <auto Method>
+auto array_from(decltype(engine_of(Method)) engine) {
+  return array_of(released([&] { return (engine.*Method)(); }));
 }
 
 }  // namespace manymove::bindings

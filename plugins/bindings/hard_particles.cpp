@@ -103,13 +103,9 @@ std::vector<ExternalField> fields_of(const nb::dict& d) {
     ExternalField& field = fields.emplace_back();
     field.kind = named(each, "kind", kKinds);
     field.shape = named(each, "shape", kShapes);
-    field.inside = nb::cast<bool>(each["inside"]);
-    field.origin = nb::cast<std::array<double, 3>>(each["origin"]);
-    field.direction = nb::cast<std::array<double, 3>>(each["direction"]);
-    field.radius = nb::cast<double>(each["radius"]);
-    field.length = nb::cast<double>(each["length"]);
-    field.cutoff = nb::cast<double>(each["cutoff"]);
-    field.value = nb::cast<double>(each["value"]);
+    read(each, "inside", field.inside, "origin", field.origin, "direction", field.direction,
+         "radius", field.radius, "length", field.length, "cutoff", field.cutoff, "value",
+         field.value);
     if (nb::cast<bool>(each["by_particle"])) field.values = part(values, with_values, next_values);
     if (field.kind == FieldKind::springs) field.points = part(points, with_points, next_points);
   }
@@ -139,44 +135,29 @@ Parameters parameters_from(const nb::dict& d) {
   p.pinned = optional_array<std::uint8_t>(d, "pinned");
   p.fields = fields_of(d);
   p.steps = steps_of(d);
-  if (p.diameters.empty() && p.types.empty() && p.contacts.empty())
-    p.diameter = nb::cast<double>(d["diameter"]);
-  p.max_displacement = nb::cast<double>(d["max_displacement"]);
-  p.cell_width = nb::cast<double>(d["cell_width"]);
-  p.moves_per_cell = nb::cast<int>(d["moves_per_cell"]);
-  p.rounds = nb::cast<int>(d["rounds"]);
+  if (p.diameters.empty() && p.types.empty() && p.contacts.empty()) read(d, "diameter", p.diameter);
   p.tile = widths(d["tile"], p.dimensions);
-  p.seed = nb::cast<std::uint64_t>(d["seed"]);
-  p.first_cycle = nb::cast<std::uint64_t>(d["first_cycle"]);
-  p.repair_depth = nb::cast<double>(d["repair_depth"]);
-  if (d.contains("swap_rounds")) {
-    p.swap_rounds = nb::cast<int>(d["swap_rounds"]);
-    p.swap_every = nb::cast<int>(d["swap_every"]);
-    p.swap_range = nb::cast<double>(d["swap_range"]);
-  }
-  if (d.contains("fugacities")) {
-    p.fugacities = nb::cast<std::vector<double>>(d["fugacities"]);
-    p.insertion_attempts = nb::cast<int>(d["insertion_attempts"]);
-    p.insertion_every = nb::cast<int>(d["insertion_every"]);
-  }
-  p.gibbs = d.contains("gibbs") && nb::cast<bool>(d["gibbs"]);
+  read(d, "max_displacement", p.max_displacement, "cell_width", p.cell_width, "moves_per_cell",
+       p.moves_per_cell, "rounds", p.rounds, "seed", p.seed, "first_cycle", p.first_cycle,
+       "repair_depth", p.repair_depth);
+  read_some(d, "gibbs", p.gibbs);
+  if (d.contains("swap_rounds"))
+    read(d, "swap_rounds", p.swap_rounds, "swap_every", p.swap_every, "swap_range", p.swap_range);
+  if (d.contains("fugacities"))
+    read(d, "fugacities", p.fugacities, "insertion_attempts", p.insertion_attempts,
+         "insertion_every", p.insertion_every);
   if (d.contains("beta_pressure")) {
-    p.beta_pressure = nb::cast<double>(d["beta_pressure"]);
-    p.ln_volume = nb::cast<bool>(d["ln_volume"]);
-    p.edges_apart = d.contains("edges_apart") && nb::cast<bool>(d["edges_apart"]);
-    p.volume_delta = nb::cast<double>(d["volume_delta"]);
+    read(d, "beta_pressure", p.beta_pressure, "ln_volume", p.ln_volume, "volume_delta",
+         p.volume_delta, "volume_repeats", p.volume_repeats, "volume_every", p.volume_every);
+    read_some(d, "edges_apart", p.edges_apart);
     if (d.contains("edge_shares")) {
       const auto shares = nb::cast<std::vector<double>>(d["edge_shares"]);
       if (shares.size() != box.size())
         throw std::invalid_argument("edge_shares: one for each edge");
       std::copy(shares.begin(), shares.end(), p.edge_shares);
     }
-    if (d.contains("box_weights")) {
-      p.box_weights = nb::cast<std::array<double, 3>>(d["box_weights"]);
-      p.box_deltas = nb::cast<std::array<double, 3>>(d["box_deltas"]);
-    }
-    p.volume_repeats = nb::cast<int>(d["volume_repeats"]);
-    p.volume_every = nb::cast<int>(d["volume_every"]);
+    if (d.contains("box_weights"))
+      read(d, "box_weights", p.box_weights, "box_deltas", p.box_deltas);
   }
   return p;
 }
@@ -270,6 +251,10 @@ void bind_making(nb::class_<Engine>& engine) {
 }
 
 nb::tuple tuple_of_trials(const TrialCounters& c) { return nb::make_tuple(c.trials, c.accepted); }
+template <auto Counters>
+nb::tuple trials(const Engine& engine) {
+  return tuple_of_trials((engine.*Counters)());
+}
 
 void bind_running(nb::class_<Engine>& engine) {
   engine.def("run", &Engine::run, "cycles"_a, nb::call_guard<nb::gil_scoped_release>())
@@ -341,8 +326,7 @@ void bind_running(nb::class_<Engine>& engine) {
           },
           "float64 [rows][3], flat, the means of V, V^2 and 1/V, and the cycles at which rows "
           "ended.")
-      .def_prop_ro("volume_counters",
-                   [](const Engine& e) { return tuple_of_trials(e.volume_counters()); })
+      .def_prop_ro("volume_counters", &trials<&Engine::volume_counters>)
       .def_prop_ro(
           "box_counters",
           [](const Engine& e) {
@@ -353,24 +337,15 @@ void bind_running(nb::class_<Engine>& engine) {
           "With several kinds of box moves, the trials and those accepted of changes of the "
           "volume, "
           "of one edge and of the aspect ratio.")
-      .def(
-          "field_energies",
-          [](const Engine& e) { return array_of(released([&] { return e.field_energies(); })); },
-          "The energy of each particle in the external fields in kT, float64 (N).")
-      .def(
-          "step_energies",
-          [](const Engine& e) { return array_of(released([&] { return e.step_energies(); })); },
-          "The energy of each particle in the steps of its pairs in kT, float64 (N).")
-      .def(
-          "diameters",
-          [](const Engine& e) { return array_of(released([&] { return e.diameters(); })); },
-          "With swap moves the present diameters, float64 (N).")
-      .def_prop_ro("swap_counters",
-                   [](const Engine& e) { return tuple_of_trials(e.swap_counters()); })
-      .def_prop_ro("insertion_counters",
-                   [](const Engine& e) { return tuple_of_trials(e.insertion_counters()); })
-      .def_prop_ro("deletion_counters",
-                   [](const Engine& e) { return tuple_of_trials(e.deletion_counters()); })
+      .def("field_energies", &array_from<&Engine::field_energies>,
+           "The energy of each particle in the external fields in kT, float64 (N).")
+      .def("step_energies", &array_from<&Engine::step_energies>,
+           "The energy of each particle in the steps of its pairs in kT, float64 (N).")
+      .def("diameters", &array_from<&Engine::diameters>,
+           "With swap moves the present diameters, float64 (N).")
+      .def_prop_ro("swap_counters", &trials<&Engine::swap_counters>)
+      .def_prop_ro("insertion_counters", &trials<&Engine::insertion_counters>)
+      .def_prop_ro("deletion_counters", &trials<&Engine::deletion_counters>)
       .def(
           "types", [](const Engine& e) { return array_of(e.types()); },
           "The present types, int32 (N), of particles that have types.")

@@ -12,7 +12,15 @@ import math
 
 import numpy as np
 import pytest
-from adsorption_model import agrees, is_poisson, molecules_in, nearest, small_framework, state
+from adsorption_model import (
+    Contract,
+    agrees,
+    is_poisson,
+    molecules_in,
+    nearest,
+    small_framework,
+    state,
+)
 from chain_growth import (
     GrowingChains,
     bend_density,
@@ -27,7 +35,7 @@ from chain_growth import (
 )
 from damage import change_checkpoint
 from laws import another
-from machine import on_gpu, runnable_simd_levels
+from machine import on_gpu
 
 from manymove import Adsorption, cli
 from manymove.adsorption import CO2, Bead, Chain, ForceField, Molecule, Site, read_molecule
@@ -351,7 +359,7 @@ def test_other_acceptances_violate_detailed_balance():
 # ---- contract ------------------------------------------------------------------------------------
 
 
-def mixture(steps: int = 600, **settings) -> Adsorption:
+def mixture(steps: int, **settings) -> Adsorption:
     defaults = dict(
         systems=19, reinsertion=0.1, regrowth=0.2, exchange=0.4, identity_change=0.1,
         trial_positions=33, trial_orientations=35, fugacity=[900.0, 500.0],
@@ -373,58 +381,24 @@ def test_energies_are_carried_along():
     assert a.energy_drift() < 1e-8
 
 
-@pytest.mark.parametrize("method", ["metropolis", "plj"])
-def test_capacity_threads_and_pieces_leave_no_trace(method):
-    large, small = (mixture(method=method, capacity=[n, n]) for n in (60, 1))
-    assert small.capacity != large.capacity
-    assert everything(small) == everything(large)
-    pieces = mixture(250, method=method, threads=1)
-    pieces.run(350)
-    assert everything(pieces) == everything(large)
+class TestChains(Contract):
+    steps, part = 600, 250
+    made, state = staticmethod(mixture), staticmethod(everything)
 
 
-def test_checkpoints_continue_to_the_same_bits(tmp_path, device):
-    whole, part = mixture(device=device), mixture(250, device=device)
-    part.save(tmp_path / "state")
-    again = Adsorption.load(tmp_path / "state", device=device)
-    assert again.resolved_settings == part.resolved_settings
-    assert again.ideal_weights == part.ideal_weights
-    again.run(350)
-    assert everything(again) == everything(whole)
+def test_a_damaged_shape_of_a_chain_is_refused(tmp_path):
+    mixture(100).save(tmp_path / "state")
     bend = lambda arrays, header: arrays["shapes"].__setitem__(0, arrays["shapes"][0] + 0.1)  # noqa: E731
     change_checkpoint(tmp_path / "state", bend)
     with pytest.raises(ValueError):
         Adsorption.load(tmp_path / "state", device="cpu")
 
 
-def test_an_interrupted_run_is_between_two_steps():
-    def stop(a):
-        if a.steps > 200:
-            raise KeyboardInterrupt
-
-    a = mixture(0)
-    with pytest.raises(KeyboardInterrupt):
-        a.run(10**6, [(1, stop)])
-    assert everything(a) == everything(mixture(a.steps))
-
-
-def test_simd_levels_give_the_same_bits(monkeypatch):
-    states = set()
-    for level in runnable_simd_levels():
-        monkeypatch.setenv("MANYMOVE_SIMD", level)
-        states.add(everything(mixture(200)))
-    assert len(states) == 1
-
-
 @on_gpu
 @pytest.mark.parametrize("precision", ["mixed", "double"])
-def test_a_gpu_decides_as_a_cpu(precision):
-    both = [mixture(device=where, precision=precision) for where in ("cpu", "cuda")]
-    assert everything(both[0]) == everything(both[1])
-    tests = [a.insert_test_molecules(20).value for a in both]
-    assert tests[0] == tests[1]
+def test_a_gpu_starts_as_a_cpu(precision):
     a, b = (inside(molecules=4, device=where, precision=precision) for where in ("cpu", "cuda"))
-    assert everything(a) == everything(b)  # starts
+    assert everything(a) == everything(b)
 
 
 def test_runs_of_several_ranks_are_pooled():

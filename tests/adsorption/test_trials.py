@@ -13,12 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from adsorption_model import GAS, agrees, is_poisson, make, molecules_in, places, state
+from adsorption_model import GAS, Contract, agrees, is_poisson, make, molecules_in, places, state
 from damage import change_checkpoint
 from dipoles import DIPOLE, FIELD, dipoles_in_small
 from flat_settings import of_adsorption
 from laws import another
-from machine import on_gpu, runnable_simd_levels
 from trial_chain import Chain
 
 from manymove import Adsorption, cli
@@ -277,7 +276,7 @@ def test_other_acceptances_violate_detailed_balance():
 # ---- contract ------------------------------------------------------------------------------------
 
 
-def mixture(steps: int = 900, **settings) -> Adsorption:
+def mixture(steps: int, **settings) -> Adsorption:
     a = opened(molecules=[1, 1], systems=19, reinsertion=0.1, identity_change=0.2, exchange=0.4,
                trial_positions=7, trial_orientations=3,
                **{**MIXED, "fugacity": [900.0, 500.0], **settings})  # fmt: skip
@@ -293,24 +292,8 @@ def test_trajectories_without_trials_have_not_changed():
     assert a.state_hash == "91aeb25672f29c6b"
 
 
-@pytest.mark.parametrize("method", ["metropolis", "plj"])
-def test_capacity_threads_and_pieces_leave_no_trace(method):
-    large, small = (mixture(method=method, capacity=[n, n]) for n in (60, 1))
-    assert small.capacity != large.capacity
-    assert state(small) == state(large)
-    pieces = mixture(steps=400, method=method, threads=1)
-    pieces.run(500)
-    assert state(pieces) == state(large)
-
-
-def test_checkpoints_continue_to_the_same_bits(tmp_path, device):
-    whole, part = mixture(device=device), mixture(400, device=device)
-    part.save(tmp_path / "state")
-    again = Adsorption.load(tmp_path / "state", device=device)
-    assert again.resolved_settings == part.resolved_settings
-    again.run(500)
-    assert state(again) == state(whole)
-    assert again.loading_from_insertions == whole.loading_from_insertions
+class TestTrials(Contract):
+    made = staticmethod(mixture)
 
 
 def test_a_checkpoint_of_molecules_whose_memory_has_grown_continues(tmp_path, device):
@@ -337,34 +320,6 @@ def test_a_damaged_orientation_of_a_molecule_is_refused(damage, tmp_path):
     change_checkpoint(tmp_path / "state", scale)
     with pytest.raises(ValueError, match="an orientation is not a unit quaternion"):
         Adsorption.load(tmp_path / "state", device="cpu")
-
-
-@on_gpu
-@pytest.mark.parametrize("precision", ["mixed", "double"])
-def test_a_gpu_decides_as_a_cpu(precision):
-    both = [mixture(device=where, precision=precision) for where in ("cpu", "cuda")]
-    assert state(both[0]) == state(both[1])
-    assert both[0].identity_change_acceptance > 0
-
-
-def test_simd_levels_give_the_same_bits(monkeypatch):
-    states = set()
-    for level in runnable_simd_levels():
-        monkeypatch.setenv("MANYMOVE_SIMD", level)
-        states.add(state(mixture(200)))
-    assert len(states) == 1
-
-
-def test_an_interrupted_run_is_between_two_steps():
-    def stop(a):
-        if a.steps > 300:
-            raise KeyboardInterrupt
-
-    a = mixture(0)
-    with pytest.raises(KeyboardInterrupt):
-        a.run(10**6, [(1, stop)])
-    other = mixture(a.steps)
-    assert state(a) == state(other)
 
 
 def test_runs_of_several_ranks_are_pooled():

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import signal
 import subprocess
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 import typer
 from commands import BENCHMARKS, CLEAN
+from help_texts import Helpful
 from processes import start
 
 from benchmarks.cli import app
@@ -19,68 +19,24 @@ from benchmarks.cli import run as bench
 from benchmarks.texts import SHARED, TEXTS
 from manymove import HardDisks, HardSpheres
 
-COMMANDS = typer.main.get_command(app).commands
-OPTIONS = [
-    (name, option) for name, command in COMMANDS.items() for option in command.params
-    if not option.hidden
-]  # fmt: skip
 
-
-def parsed(line):
-    """The options of a command line, which is not run."""
-    name, *words = shlex.split(line.partition("python -m benchmarks ")[2])
-    return COMMANDS[name].make_context(name, words).params
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_has_examples_that_are_accepted(name, capsys):
-    assert bench([name, "--help"]) == 0
-    printed = capsys.readouterr().out
-    lines = re.findall(r"^ +(.*python -m benchmarks .*)$", COMMANDS[name].epilog, re.MULTILINE)
-    assert 2 <= len(lines) <= 3
-    for line in lines:
-        assert line in printed, "a line that is too long is broken"
-        assert f"python -m benchmarks {name}" in line
-        parsed(line)
-
-
-@pytest.mark.parametrize(("name", "option"), OPTIONS, ids=lambda each: str(each)[:40])
-def test_help_is_a_sentence_with_its_default(name, option):
-    text = option.help
-    assert re.match(r"[A-Z].*\.$", text, re.DOTALL) and not text.startswith("Of ")
-    assert text.count("(default ") <= 1
-    if option.default is not None and option.default is not False:
-        shown = option.opts[0] if option.default is True else option.default
-        shown = f"{shown:g}" if isinstance(shown, float) else shown
-        assert text.endswith(f"(default {shown}).")
+class TestHelp(Helpful):
+    program, run = "python -m benchmarks", staticmethod(bench)
+    commands = typer.main.get_command(app).commands
+    flags = ("--help",)
+    foreign = {
+        "disks": "sphere volume Lz density",
+        "spheres": "disk psi_6 d^2",
+        "electrolyte": "disk particles framework",
+        "dpd": "disk angstrom kelvin psi_6",
+        "adsorption": "disk ions sphere reduced",
+    }
 
 
 def test_every_help_text_is_that_of_an_option():
-    used = {f"{name}.{option.opts[0][2:].replace('-', '_')}" for name, option in OPTIONS}
+    used = {f"{name}.{option.opts[0][2:].replace('-', '_')}" for name, option in TestHelp.options}
     names = {each.partition(".")[2] for each in used}
     assert set(TEXTS) <= used | names and set(SHARED.split()) <= names
-
-
-# Words of the other algorithms, which the help of a command must not have.
-FOREIGN = {
-    "disks": "sphere volume Lz density",
-    "spheres": "disk psi_6 d^2",
-    "electrolyte": "disk particles framework",
-    "dpd": "disk angstrom kelvin psi_6",
-    "adsorption": "disk ions sphere reduced",
-}
-
-
-@pytest.mark.parametrize("name", FOREIGN)
-def test_help_has_no_words_of_other_algorithms(name):
-    for each, option in OPTIONS:
-        if each == name:
-            found = [
-                word
-                for word in FOREIGN[name].split()
-                if re.search(rf"(?<![\w-]){re.escape(word)}(s?\b|$)", option.help)
-            ]
-            assert not found, (option.opts[0], option.help)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +51,7 @@ def test_help_has_no_words_of_other_algorithms(name):
 def test_the_defaults_of_hard_particles_in_the_help_are_those_of_the_engines(name, kind, pattern):
     axes = 2 if kind is HardDisks else 3
     engine = kind(np.zeros((1, axes)), axes * (8.0,), seed=1, device="cpu", threads=1)
-    texts = {option.opts[0]: option.help for each, option in OPTIONS if each == name}
+    texts = TestHelp.help_of(name)
     shown = float(re.search(rf"\(default .*?{pattern}", texts["--max-displacement"])[1])
     assert engine.max_displacement == pytest.approx(shown, rel=0.01)
     if name != "hoomd":
@@ -115,12 +71,12 @@ def test_the_defaults_of_hard_particles_in_the_help_are_those_of_the_engines(nam
     ],
 )
 def test_lists_are_separated_by_commas_or_spaces(line, name, expected):
-    assert parsed(f"python -m benchmarks {line}")[name] == expected
+    assert TestHelp.parsed(f"python -m benchmarks {line}")[name] == expected
 
 
 @pytest.mark.parametrize("words", ["a.json b.json", "a.json,b.json", "a.json --read b.json"])
 def test_files_may_be_repeated(words):
-    read = parsed(f"python -m benchmarks scaling --read {words}")["read"]
+    read = TestHelp.parsed(f"python -m benchmarks scaling --read {words}")["read"]
     assert [path.name for path in read] == ["a.json", "b.json"]
 
 

@@ -9,18 +9,14 @@ import math
 import numpy as np
 import pytest
 from commands import interrupted_after, summary_of
+from hard_commands import run_hard as run
 from laws import another
 
-from manymove import HardSpheres, cli, runs
+from manymove import HardSpheres, runs
 from manymove.analysis.sphere_reference import literature_pressure
 from manymove.hard_particles.replica import Replica
 
 START = ["--particles", 216, "--packing-fraction", 0.3, "--equilibrate", 1000]
-WHERE = ["--device", "cpu", "--threads", 1, "--quiet"]
-
-
-def run(folder, *options, command="spheres"):
-    return cli.run([command, *map(str, (*options, *WHERE, "--output", folder))])
 
 
 def test_the_pressure_of_a_packing_fraction_returns_it(tmp_path):

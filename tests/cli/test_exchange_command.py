@@ -9,9 +9,9 @@ import threading
 
 import gsd.hoomd
 import numpy as np
-import pictures
 import pytest
 from commands import MPIEXEC, arguments, summary_of
+from hard_commands import finished
 from processes import run_together
 
 from manymove.cli import run
@@ -36,11 +36,7 @@ def frames(folder):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("exchange") / "whole"
-    with pytest.MonkeyPatch.context() as patch:
-        pictures.leave_out(patch)
-        assert run(arguments("disks", SMALL, folder)) == 0
-    return folder
+    return finished("disks", SMALL, tmp_path_factory.mktemp("exchange") / "whole")
 
 
 def test_a_run_with_exchanges_has_the_files_of_each_pressure(whole):

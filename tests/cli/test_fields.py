@@ -10,6 +10,7 @@ import signal
 import numpy as np
 import pytest
 from commands import COMMAND, assert_mistake, summary_of
+from hard_commands import run_hard as run
 from processes import run as run_processes
 
 from manymove import HardDisks, HardSpheres, cli
@@ -18,10 +19,6 @@ from manymove.fields import Linear, Springs
 START = ["--particles", 300, "--equilibrate", 150, "--frames", 3, "--seed", 3]
 FLUID = [*START, "--packing-fraction", 0.2, "--walls", "z", "--gravity", 0.4]
 WHERE = ["--device", "cpu", "--threads", 1, "--quiet"]
-
-
-def run(folder, *options, command="spheres"):
-    return cli.run([command, *map(str, (*options, *WHERE, "--output", folder))])
 
 
 def table(folder, name="profile"):

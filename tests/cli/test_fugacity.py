@@ -13,6 +13,7 @@ import gsd.hoomd
 import numpy as np
 import pytest
 from commands import COMMAND, assert_mistake, summary_of
+from hard_commands import run_hard as run
 from processes import run as run_processes
 
 from manymove import HardDisks, HardSpheres, cli
@@ -24,10 +25,6 @@ WHERE = ["--device", "cpu", "--threads", 1, "--quiet"]
 CAVITY = [{"kind": "HardWall", "surface": {"kind": "Sphere", "radius": 4.5}}]
 FLOOR = {"kind": "Plane", "normal": [0, 0, 1], "origin": [0, 0, -4]}
 SOFT = {"kind": "HarmonicWall", "surface": FLOOR, "stiffness": 30, "range": 1.5}
-
-
-def run(folder, *options, command="spheres"):
-    return cli.run([command, *map(str, (*options, *WHERE, "--output", folder))])
 
 
 def written(folder, fields):

@@ -7,7 +7,6 @@ import dataclasses
 import inspect
 import os
 import re
-import shlex
 import subprocess
 import sys
 from functools import partial
@@ -18,6 +17,7 @@ import pytest
 import typer
 from commands import SMALL, summary_of
 from flat_settings import of_hard_particles
+from help_texts import Helpful
 
 from manymove import HardDisks, HardSpheres, cli
 from manymove.adsorption import replica as adsorption
@@ -41,56 +41,29 @@ def all_commands(group=None, name=""):
             yield f"{name} {part}".strip(), each
 
 
-COMMANDS = dict(all_commands())
-OPTIONS = [
-    (name, option)
-    for name, command in COMMANDS.items()
-    for option in command.params
-    if not option.hidden
-]
-
-
-def parsed(line):
-    """The options of a command line of `manymove`, which is not run."""
-    words = shlex.split(line.partition("manymove ")[2])
-    command = COMMANDS[words[0]]
-    return command.make_context(command.name, words[1:]).params
-
-
-def examples(command):
-    return re.findall(r"^ +(.*manymove .*)$", command.epilog, re.MULTILINE)
-
-
 # ---- help ----------------------------------------------------------------------------------------
+
+
+class TestHelp(Helpful):
+    program, run, commands = "manymove", staticmethod(cli.run), dict(all_commands())
+    foreign = {
+        "disks": "sphere volume Lz fcc",
+        "spheres": "disk area hexagonal d^2",
+        "electrolyte": "disk adsorb framework",
+        "dpd": "disk angstrom kelvin",
+        "adsorption": "disk ion sphere reduced",
+        "henry": "linear disk",
+        "pores": "linear disk",
+        "screen": "disk ion sphere reduced",
+    }
+
+
+COMMANDS, OPTIONS = TestHelp.commands, TestHelp.options
 
 
 def test_all_commands_are_looked_at():
     assert {"disks", "dpd", "electrolyte", "adsorption", "info", "bench"} <= COMMANDS.keys()
     assert len(OPTIONS) > 100
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_has_examples_that_are_accepted(name, capsys):
-    for flag in ("-h", "--help"):
-        assert cli.run([*name.split(), flag]) == 0
-    printed = capsys.readouterr().out
-    lines = examples(COMMANDS[name])
-    assert (1 if name == "info" else 2) <= len(lines) <= 3
-    for line in lines:
-        assert line in printed, "a line that is too long is broken"
-        assert f"manymove {name}" in line
-        parsed(line)
-
-
-@pytest.mark.parametrize(("name", "option"), OPTIONS, ids=lambda each: str(each)[:40])
-def test_help_is_a_sentence_with_its_default(name, option):
-    text = option.help
-    assert re.match(r"[A-Z].*\.$", text, re.DOTALL) and not text.startswith("Of ")
-    assert text.count("(default ") <= 1
-    if option.default is not None and option.default is not False:
-        shown = option.opts[0] if option.default is True else option.default
-        shown = f"{shown:g}" if isinstance(shown, float) else shown
-        assert text.endswith(f"(default {shown}).")
 
 
 @pytest.mark.parametrize("name", ["disks", "spheres", "electrolyte", "adsorption", "dpd"])
@@ -154,34 +127,9 @@ def kind(option):
     return None if name.group() in ("", "<str>") else name.group()
 
 
-# Words of the other algorithms, which the help of a command must not have.
-FOREIGN = {
-    "disks": "sphere volume Lz fcc",
-    "spheres": "disk area hexagonal d^2",
-    "electrolyte": "disk adsorb framework",
-    "dpd": "disk angstrom kelvin",
-    "adsorption": "disk ion sphere reduced",
-    "henry": "linear disk",
-    "pores": "linear disk",
-    "screen": "disk ion sphere reduced",
-}
-
-
-@pytest.mark.parametrize("name", FOREIGN)
-def test_help_has_no_words_of_other_algorithms(name):
-    for each, option in OPTIONS:
-        if each == name and option.help:
-            found = [
-                word
-                for word in FOREIGN[name].split()
-                if re.search(rf"(?<![\w-]){re.escape(word)}(s?\b|$)", option.help)
-            ]
-            assert not found, (option.opts[0], option.help)
-
-
 def default_of(name, flag, pattern):
     """A number that stands in the default of a help text."""
-    text = next(o.help for each, o in OPTIONS if each == name and o.opts[0] == flag)
+    text = TestHelp.help_of(name)[flag]
     return float(re.search(rf"\(default .*?{pattern}", text, re.DOTALL)[1])
 
 
@@ -329,7 +277,7 @@ def test_settings_made_in_code_are_checked_as_options(name, option, value, wante
     ],
 )
 def test_lists_are_separated_by_commas_or_spaces(line, name, expected):
-    assert parsed(f"manymove {line}")[name] == expected
+    assert TestHelp.parsed(f"manymove {line}")[name] == expected
 
 
 @pytest.mark.parametrize(

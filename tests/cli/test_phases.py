@@ -10,9 +10,15 @@ import subprocess
 import time
 
 import numpy as np
-import pictures
 import pytest
 from commands import CLEAN, COMMAND, arguments, summary_of
+from hard_commands import (
+    assert_bad_options,
+    assert_damage_is_refused,
+    finished,
+    stopped_after_systems,
+)
+from hard_commands import result_of_systems as result
 
 from manymove import EinsteinCrystal, Estimate, hcp_packing
 from manymove.analysis.sphere_reference import fluid_factor, solid_factor
@@ -39,25 +45,9 @@ ANCHOR = {
 }
 
 
-def result(folder):
-    """The summary without the date, and the hashes of all systems."""
-    summary = summary_of(folder)
-    del summary["date"]
-    return summary, json.loads((folder / systems.FILE).read_text())
-
-
-@pytest.fixture(autouse=True)
-def without_pictures(monkeypatch):
-    pictures.leave_out(monkeypatch)
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("free_energy") / "whole"
-    with pytest.MonkeyPatch.context() as patch:
-        pictures.leave_out(patch)
-        assert run(arguments("free-energy", CRYSTAL, folder)) == 0
-    return folder
+    return finished("free-energy", CRYSTAL, tmp_path_factory.mktemp("free_energy") / "whole")
 
 
 def test_the_summary_has_all_terms(whole):
@@ -116,19 +106,9 @@ def test_threads_do_not_change_the_results(whole, tmp_path):
     assert result(tmp_path / "two") == result(whole)
 
 
-def test_a_stopped_run_is_resumed(whole, tmp_path, monkeypatch, capsys):
-    write, done = systems.write_json, []
-
-    def stopped(path, content):
-        write(path, content)
-        if path.name == systems.FILE:
-            done.append(len(content))
-            if len(done) == 3:
-                raise KeyboardInterrupt
-
+def test_a_stopped_run_is_resumed(whole, tmp_path, capsys):
     folder = tmp_path / "stopped"
-    with monkeypatch.context() as patch:
-        patch.setattr(systems, "write_json", stopped)
+    with stopped_after_systems(3) as done:
         assert run(arguments("free-energy", CRYSTAL, folder)) == 130
     assert f"manymove free-energy --resume --output {folder}" in capsys.readouterr().err
     assert not (folder / "summary.json").exists() and done == [1, 2, 3]
@@ -414,11 +394,7 @@ BAD = [
 
 @pytest.mark.parametrize(("options", "message"), BAD, ids=[options for options, _ in BAD])
 def test_bad_options(options, message, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert run(options.split()) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
-    assert not (tmp_path / "out").exists()
+    assert_bad_options(options, message, tmp_path, capsys, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -453,9 +429,4 @@ def test_bad_files(option, content, message, tmp_path, capsys):
 
 @pytest.mark.parametrize("content", ['{"a": 1', '{"a": {"value": 1}}', '{"a": 1}', "[1]"])
 def test_a_damaged_file_is_refused(content, whole, tmp_path, capsys):
-    folder = tmp_path / "damaged"
-    folder.mkdir()
-    (folder / "options.json").write_bytes((whole / "options.json").read_bytes())
-    (folder / systems.FILE).write_text(content)
-    assert run(["free-energy", "--resume", "--output", str(folder)]) == 2
-    assert f"{folder / systems.FILE} is damaged" in capsys.readouterr().err
+    assert_damage_is_refused("free-energy", content, whole, tmp_path, capsys)

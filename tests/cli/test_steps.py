@@ -6,17 +6,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from commands import summary_of
+from hard_commands import run_hard as run
 
-from manymove import HardSpheres, cli
+from manymove import HardSpheres
 from manymove.steps import Step
 
 WELL = ["--step-ranges", "1.3,1.5", "--step-energies", "-0.8,0.3"]
 START = ["--particles", 300, "--equilibrate", 60, "--frames", 3, "--seed", 3]
-WHERE = ["--device", "cpu", "--threads", 1, "--quiet"]
-
-
-def run(folder, *options, command="spheres"):
-    return cli.run([command, *map(str, (*options, *WHERE, "--output", folder))])
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,15 @@ import json
 import math
 
 import numpy as np
-import pictures
 import pytest
 from commands import arguments, summary_of
+from hard_commands import (
+    assert_bad_options,
+    assert_damage_is_refused,
+    finished,
+    stopped_after_systems,
+)
+from hard_commands import result_of_systems as result
 
 from manymove import Estimate
 from manymove.analysis import MultipleHistograms, VaporLiquid, vapor_liquid
@@ -24,25 +30,9 @@ SMALL = (
 NAMES = ("fugacity", "pressure", "vapor_density", "liquid_density")
 
 
-def result(folder):
-    """The summary without the date, and all records."""
-    summary = summary_of(folder)
-    del summary["date"]
-    return summary, json.loads((folder / systems.FILE).read_text())
-
-
-@pytest.fixture(autouse=True)
-def without_pictures(monkeypatch):
-    pictures.leave_out(monkeypatch)
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("vapor_liquid") / "whole"
-    with pytest.MonkeyPatch.context() as patch:
-        pictures.leave_out(patch)
-        assert run(arguments("vapor-liquid", SMALL, folder)) == 0
-    return folder
+    return finished("vapor-liquid", SMALL, tmp_path_factory.mktemp("vapor_liquid") / "whole")
 
 
 def test_vapor_and_liquid(whole):
@@ -150,21 +140,11 @@ def test_unknown_errors_have_a_warning(whole, monkeypatch, capsys):
     assert run(["vapor-liquid", "--resume", "--quiet", "--output", str(whole)]) == 0
 
 
-def test_a_stopped_run_is_resumed(whole, tmp_path, monkeypatch, capsys):
+def test_a_stopped_run_is_resumed(whole, tmp_path, capsys):
     """Also if it is stopped between the temperatures."""
-    write, done = systems.write_json, []
-
-    def stopped(path, content):
-        write(path, content)
-        if path.name == systems.FILE:
-            done.append(len(content))
-            if len(done) in (3, 8):
-                raise KeyboardInterrupt
-
     folder = tmp_path / "stopped"
     resumed = ["vapor-liquid", "--resume", "--quiet", "--output", str(folder)]
-    with monkeypatch.context() as patch:
-        patch.setattr(systems, "write_json", stopped)
+    with stopped_after_systems(3, 8) as done:
         assert run(arguments("vapor-liquid", SMALL, folder)) == 130
         assert f"manymove vapor-liquid --resume --output {folder}" in capsys.readouterr().err
         assert run(resumed) == 130
@@ -205,11 +185,7 @@ BAD = [
 
 @pytest.mark.parametrize(("options", "message"), BAD, ids=[options for options, _ in BAD])
 def test_bad_options(options, message, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert run(["vapor-liquid", *options.split()]) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
-    assert not (tmp_path / "out").exists()
+    assert_bad_options(f"vapor-liquid {options}", message, tmp_path, capsys, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -228,9 +204,4 @@ def test_scans_with_gaps_are_refused(options, message, tmp_path, capsys):
 
 @pytest.mark.parametrize("content", ['{"a": 1}', '{"a": {"records": ["1 x"], "options": {}}}'])
 def test_a_damaged_file_is_refused(content, whole, tmp_path, capsys):
-    folder = tmp_path / "damaged"
-    folder.mkdir()
-    (folder / "options.json").write_bytes((whole / "options.json").read_bytes())
-    (folder / systems.FILE).write_text(content)
-    assert run(["vapor-liquid", "--resume", "--output", str(folder)]) == 2
-    assert f"{folder / systems.FILE} is damaged" in capsys.readouterr().err
+    assert_damage_is_refused("vapor-liquid", content, whole, tmp_path, capsys)

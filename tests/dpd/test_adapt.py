@@ -61,20 +61,12 @@ def test_coefficients_known_ahead_are_those_of_each_step(name, device, tmp_path)
         assert ahead.thermo()[column] == pytest.approx(values, rel=1e-12, abs=1e-12), column
 
 
-@pytest.mark.parametrize("name", ["exponent", "thermostat"])
-def test_adapted_steps_are_those_of_the_host(name, device, tmp_path):
-    ours, host = compare(ADAPTED[name], THERMO + "thermo 3\nrun 8\n", device, tmp_path)
+@pytest.mark.parametrize(("name", "ranks"), [("exponent", 1), ("thermostat", 1), ("bonds", 2)])
+def test_adapted_steps_are_those_of_the_host(name, ranks, device, tmp_path):
+    ours, host = compare(ADAPTED[name], THERMO + "thermo 3\nrun 8\n", device, tmp_path, ranks)
     assert_close(state(ours), state(host), 1e-9)
     for column, expected in host.thermo().items():
         assert ours.thermo()[column] == pytest.approx(expected, rel=1e-8, abs=1e-8), column
-
-
-def test_adapted_steps_of_two_ranks_are_those_of_the_host(device, tmp_path):
-    run = THERMO + "thermo 3\nrun 8\n" + END
-    ours = run_lammps(ADAPTED["bonds"] + resident(device) + run, tmp_path, ranks=2)
-    host = run_lammps(ADAPTED["bonds"] + run, tmp_path, ranks=2)
-    assert_stays(ours)
-    assert_close(state(ours), state(host), 1e-9)
 
 
 def test_lists_are_kept_where_coefficients_change(device, tmp_path):

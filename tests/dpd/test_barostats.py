@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dpd_comparisons import (
-    OF_PARTICLES,
-    assert_named,
-    assert_ranks_of_lammps,
-    assert_restart_continues,
-    assert_steps_of_lammps,
-    assert_stresses_of_lammps,
-    assert_threads_do_not_count,
-)
+from dpd_comparisons import MOVED, Contract
 from dpd_scripts import (
     BONDS,
     END,
@@ -20,7 +12,6 @@ from dpd_scripts import (
     assert_same_steps,
     assert_stays,
     fluid,
-    pick,
     resident,
     state,
     two_types,
@@ -56,28 +47,6 @@ SCRIPTS = {
     + "fix a all ave/time 1 2 2 c_thermo_press\n",
 }
 TABLE = THERMO.replace("press", "press vol lx ly lz xlo zhi econserve")
-COLUMNS = ("Volume", "Press", "Lx", "Ly", "Lz", "Xlo", "Zhi")
-
-
-@pytest.mark.parametrize("precision", ["double", "mixed"])
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_a_few_steps_are_those_of_the_host(name, precision, device, tmp_path):
-    assert_steps_of_lammps(SCRIPTS[name], precision, device, tmp_path, table=TABLE)
-
-
-@pytest.mark.parametrize("name", ["npt", "berendsen"])
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_several_ranks(ranks, name, device, tmp_path):
-    assert_ranks_of_lammps(SCRIPTS[name], ranks, device, tmp_path, "thermo 10\nrun 20\n")
-
-
-@pytest.mark.parametrize("name", ["npt", "berendsen"])
-def test_restart_continues(name, device, tmp_path):
-    rest = NPT if name == "npt" else NVE + PRESS.replace("30.0", "20.0")
-    script = two_types() + fluid() + rest
-    resumed, again = assert_restart_continues(script, rest, device, tmp_path, TABLE)
-    for column in COLUMNS:
-        assert resumed.thermo()[column][-1] == pytest.approx(again.thermo()[column][-1], rel=1e-6)
 
 
 @pytest.mark.parametrize("precision", ["double", "mixed"])
@@ -103,30 +72,6 @@ pair_coeff 2 2 15.0 0.0 0.9
     assert ours["Lx"][-1] < 7.5
     tolerance = 1e-11 if precision == "double" else 1e-5
     assert ours["PotEng"][-1] == pytest.approx(host["PotEng"][0], rel=tolerance)
-
-
-@pytest.mark.parametrize("name", ["npt", "berendsen, thermostat"])
-def test_threads_do_not_count(name, tmp_path):
-    assert_threads_do_not_count(SCRIPTS[name], tmp_path, TABLE, COLUMNS)
-
-
-@pytest.mark.parametrize("name", ["npt", "berendsen"])
-def test_output_does_not_count(name, device, tmp_path):
-    script = SCRIPTS[name] + resident(device) + TABLE
-    often, seldom = (
-        run_lammps(script + output + "run 40\n" + END, tmp_path)
-        for output in (OF_PARTICLES + "thermo 1\n", "thermo 40\n")
-    )
-    for names in (("xu", "yu", "zu"), ("vx", "vy", "vz")):
-        assert (pick(often, *names) == pick(seldom, *names)).all()
-    for column in COLUMNS:
-        assert often.thermo()[column][-1] == seldom.thermo()[column][-1], column
-
-
-@pytest.mark.parametrize("ranks", [1, 2])
-@pytest.mark.parametrize("name", ["npt", "nph with langevin", "berendsen, thermostat"])
-def test_stresses_of_particles(name, ranks, device, tmp_path):
-    assert_stresses_of_lammps(SCRIPTS[name], device, tmp_path, TABLE, ranks)
 
 
 @pytest.mark.parametrize(("name", "ranks"), [("npt", 1), ("npt", 2), ("berendsen", 2)])
@@ -171,9 +116,16 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("reason", OTHERS)
-def test_what_is_not_served_is_named(reason, tmp_path):
-    assert_named(OTHERS[reason], reason, tmp_path)
+class TestBarostats(Contract):
+    scripts = {**SCRIPTS, "constant": two_types() + fluid() + NVE + PRESS.replace("30.0", "20.0")}
+    steps, bits = SCRIPTS, ()  # CPU and GPU agree to rounding
+    ranks = output = ["npt", "berendsen"]
+    restarts = {"npt": NPT, "constant": NVE + PRESS.replace("30.0", "20.0")}
+    threads = ["npt", "berendsen, thermostat"]
+    stresses, stresses_on = ["npt", "nph with langevin", "berendsen, thermostat"], (1, 2)
+    refused = OTHERS
+    table, unchanged = TABLE, MOVED
+    columns = ("Volume", "Press", "Lx", "Ly", "Lz", "Xlo", "Zhi")
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

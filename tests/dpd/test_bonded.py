@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import pytest
 from dpd_chains import ANGLES, STYLES, chain_data, chains
-from dpd_scripts import (
-    END,
-    STAYS,
-    TOLERANCE,
-    assert_close,
-    assert_same_steps,
-    assert_stays,
-    one_type,
-    pick,
-    resident,
-    state,
-)
+from dpd_comparisons import Contract, assert_named, assert_same_state, assert_steps_of_lammps
+from dpd_scripts import END, assert_close, one_type, pick, resident, state
 from dpd_tables import force_tables
 from lammps_host import THERMO, needs_lammps, run_lammps
-from machine import on_gpu
 
 pytestmark = needs_lammps
 
@@ -41,122 +29,47 @@ KINDS = [
     ("zero", "zero"),
 ]
 BONDED = THERMO.replace("press", "press ebond eangle")
+ON_CPU = "Pair forces are computed on cpu"
 
 
-@pytest.mark.parametrize(("bond", "angle"), KINDS[:-1])
-def test_forces_energies_and_stresses_are_those_of_lammps(bond, angle, device, tmp_path):
-    # Nothing else acts, and a step is so short that particles move only by rounding.
-    script = chains(chain_data(tmp_path), bond, angle, law="0.0 0.0").replace("0.005", "1e-15")
-    end = BONDED + "thermo 1\nrun 1\n" + END
-    host = run_lammps(script + end, tmp_path)
-    ours = run_lammps(script + resident(device) + end, tmp_path)
-    assert_stays(ours)
-    assert_close(pick(ours, "fx", "fy", "fz"), pick(host, "fx", "fy", "fz"), 5e-14)
-    for name in ("E_bond", "E_angle", "Pxx", "Pyy", "Pzz", "Pxy", "Pxz", "Pyz"):
-        expected = host.thermo()[name]
-        assert ours.thermo()[name] == pytest.approx(expected, rel=1e-12, abs=1e-12), name
+class TestChains(Contract):
+    scripts = {f"{bond}, {angle}": (bond, angle) for bond, angle in KINDS}
+    forces = bits = [*scripts][:-1]
+    chains = ["fene, harmonic", "harmonic, cosine", "table spline, zero", "hybrid, hybrid zero"]
+    # Restart files have no coefficients of hybrid styles.
+    restarts = {
+        name: "special_bonds lj 0 0.5 1\nfix nve all nve\n"
+        + (STYLES["hybrid"] + ANGLES["hybrid"]) * (name == "hybrid, hybrid")
+        for name in ("fene, harmonic", "hybrid, hybrid")
+    }
+    threads, output, sums = ["fene, harmonic"], ["fene, cosine"], ["harmonic, harmonic"]
+    refused = {
+        "bond_style morse": "bond_style morse\nbond_coeff * 5.0 2.0 0.5\n",
+        "angle_style fourier/simple": "angle_style fourier/simple\nangle_coeff * 5.0 1 1\n",
+        "bond_style hybrid with morse": "bond_style hybrid morse harmonic\n"
+        "bond_coeff 1 morse 5.0 2.0 0.5\nbond_coeff 2 harmonic 5.0 0.5\n",
+        "compute e bond with bond_style hybrid": "bond_style hybrid harmonic\n"
+        "bond_coeff * harmonic 5.0 0.5\ncompute e all bond\n",
+    }
+    table, columns = BONDED, ("E_bond", "E_angle", "Press")
+    digits, runs, instead = 5e-14, "thermo 3\nrun 6\n", ON_CPU
+    bits_after = 300
 
+    def script(self, name, folder, **settings):
+        return chains(chain_data(folder), *self.scripts.get(name, name.split(", ")), **settings)
 
-@pytest.mark.parametrize("precision", ["double", "mixed"])
-@pytest.mark.parametrize(("bond", "angle"), KINDS)
-def test_a_few_steps_are_those_of_the_host(bond, angle, precision, device, tmp_path):
-    script = chains(chain_data(tmp_path), bond, angle).replace("double", precision)
-    end = BONDED + "thermo 3\nrun 6\n" + END
-    host = run_lammps(script + end, tmp_path)
-    ours = run_lammps(script + resident(device) + end, tmp_path)
-    assert_stays(ours)
-    assert_same_steps(ours, host, TOLERANCE[precision])
+    def still(self, name, folder):
+        return self.script(name, folder, law="0.0 0.0").replace("0.005", "1e-15")
 
-
-@pytest.mark.parametrize("newton", ["on", "off"])
-@pytest.mark.parametrize("processors", ["2 1 1", "2 2 1"])
-@pytest.mark.parametrize(
-    ("bond", "angle"),
-    [
-        ("fene", "harmonic"),
-        ("harmonic", "cosine"),
-        ("table spline", "zero"),
-        ("hybrid", "hybrid zero"),
-    ],
-)
-def test_bonds_and_angles_on_several_ranks(bond, angle, processors, newton, device, tmp_path):
-    ranks = int(np.prod([int(n) for n in processors.split()]))
-    data = chain_data(tmp_path)
-    shear = "velocity all ramp vx -4 4 y 0 7 sum yes\ntimestep 0.002\n"
-    end = resident(device) + shear + BONDED + "thermo 15\nrun 30\n" + END
-    one = run_lammps(chains(data, bond, angle) + end, tmp_path)
-    before = f"newton {newton}\nprocessors {processors}"
-    many = run_lammps(chains(data, bond, angle, before=before) + end, tmp_path, ranks=ranks)
-    assert STAYS in many.output
-    assert_close(state(many), state(one), 1e-8)
-    for name in ("E_bond", "E_angle", "Press", "Pxy"):
-        assert many.thermo()[name] == pytest.approx(one.thermo()[name], rel=1e-8), name
+    def test_what_is_not_served_is_named(self, name, ranks, tmp_path):
+        script = self.script("harmonic, harmonic", tmp_path) + self.refused[name]
+        assert self.instead in assert_named(script, name, tmp_path)
 
 
 @pytest.mark.parametrize("factors", ["0 0 0", "0 0.3 0.7", "0.5 0 1", "1 1 0.2"])
 def test_special_bonds_with_angles(factors, device, tmp_path):
     script = chains(chain_data(tmp_path), special=f"special_bonds lj {factors}")
-    end = BONDED + "thermo 3\nrun 6\n" + END
-    host = run_lammps(script + end, tmp_path)
-    ours = run_lammps(script + resident(device) + end, tmp_path)
-    assert_stays(ours)
-    assert_same_steps(ours, host, 1e-10)
-
-
-@pytest.mark.parametrize("threads", [2, 5])
-def test_the_number_of_threads_does_not_change_a_bit(threads, tmp_path):
-    script = chains(chain_data(tmp_path), "fene", "harmonic")
-    one, many = (
-        run_lammps(script + resident("cpu", f"threads {n}") + BONDED + "run 20\n" + END, tmp_path)
-        for n in (1, threads)
-    )
-    assert (state(many) == state(one)).all()
-    for name in ("E_bond", "E_angle", "Press"):
-        assert (many.thermo()[name] == one.thermo()[name]).all()
-
-
-def test_looking_does_not_change_the_trajectory(device, tmp_path):
-    script = chains(chain_data(tmp_path), "fene", "cosine") + resident(device)
-    stress = "compute s all stress/atom NULL\ndump s all custom 5 s id c_s[1] c_s[4]\n"
-    runs = [
-        run_lammps(script + more + "run 40\n" + END, tmp_path)
-        for more in ("", "thermo 1\n", stress)
-    ]
-    for run in runs[1:]:
-        assert (state(run) == state(runs[0])).all()
-
-
-def test_stresses_of_particles_sum_to_the_pressure(device, tmp_path):
-    # They are computed by LAMMPS' styles, the pressure by the engine.
-    script = chains(chain_data(tmp_path)) + resident(device)
-    script += "compute s all stress/atom NULL virial\ncompute sum all reduce sum c_s[1] c_s[5]\n"
-    script += (
-        "compute v all pressure NULL virial\nthermo_style custom step c_v[1] c_v[5] c_sum[*] vol\n"
-    )
-    script += "thermo_modify format float %.16g norm no\nthermo 5\nrun 10\n"
-    run = run_lammps(script, tmp_path)
-    assert_stays(run)
-    table = run.thermo()
-    for pressure, stress in (("c_v[1]", "c_sum[1]"), ("c_v[5]", "c_sum[2]")):
-        expected = -table[stress] / table["Volume"]
-        assert table[pressure] == pytest.approx(expected, rel=1e-6, abs=1e-6)
-
-
-@pytest.mark.parametrize(("bond", "angle"), [("fene", "harmonic"), ("hybrid", "hybrid")])
-def test_restart_continues(bond, angle, device, tmp_path):
-    script = chains(chain_data(tmp_path), bond, angle) + resident(device) + BONDED
-    # Restart files have no coefficients of hybrid styles.
-    styles = STYLES[bond] + ANGLES[angle] if bond == "hybrid" else ""
-    whole = run_lammps(script + "restart 8 half\nrun 16\n", tmp_path)
-    resumed = run_lammps(
-        f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\n"
-        f"special_bonds lj 0 0.5 1\n{styles}{resident(device)}{BONDED}"
-        f"fix nve all nve\nrun 8\n{END}",
-        tmp_path,
-    )
-    again = run_lammps(script + "run 8\nrun 8\n" + END, tmp_path)
-    assert_stays(resumed)
-    assert_close(state(resumed), state(again), 1e-9)
+    assert_steps_of_lammps(script, "double", device, tmp_path, "thermo 3\nrun 6\n", BONDED)
 
 
 def test_lists_of_hybrid_styles_are_those_of_the_present_step(tmp_path):
@@ -280,10 +193,7 @@ def test_ranks_know_the_ends_of_wide_angles(cutoff, trimers, device, tmp_path):
     start = f"comm_modify vel yes {cutoff}\nread_restart {trimers}\n{TRIMERS}{resident(device)}"
     script = start + BONDED + "thermo 10\nrun 20\n" + END
     one, many = run_lammps(script, tmp_path), run_lammps(script, tmp_path, ranks=2)
-    assert_stays(many)
-    assert_close(state(many), state(one), 1e-8)
-    for name in ("E_bond", "E_angle", "Press", "Pxy"):
-        assert many.thermo()[name] == pytest.approx(one.thermo()[name], rel=1e-9), name
+    assert_same_state(many, one, ("E_bond", "E_angle", "Press", "Pxy"))
 
 
 def test_an_angle_beyond_the_reach_of_a_rank_is_an_error(device, tmp_path):
@@ -303,37 +213,6 @@ def test_an_angle_beyond_the_reach_of_a_rank_is_an_error(device, tmp_path):
     text = r"an angle of particle [13] reaches farther at step (\d+) than 2.4, the distance"
     found = re.search(text, run.output)
     assert found and int(found[1]) > 44, run.output
-
-
-OTHERS = {
-    "bond_style morse\nbond_coeff * 5.0 2.0 0.5": "bond_style morse",
-    "angle_style fourier/simple\nangle_coeff * 5.0 1 1": "angle_style fourier/simple",
-    "bond_style hybrid morse harmonic\nbond_coeff 1 morse 5.0 2.0 0.5\n"
-    "bond_coeff 2 harmonic 5.0 0.5": "bond_style hybrid with morse",
-    "bond_style hybrid harmonic\nbond_coeff * harmonic 5.0 0.5\ncompute e all bond": "compute e "
-    "bond with bond_style hybrid",
-}
-
-
-@pytest.mark.parametrize("commands", OTHERS, ids=OTHERS.get)
-def test_other_styles_are_named(commands, tmp_path):
-    script = chains(chain_data(tmp_path)) + commands + "\n" + resident("cpu")
-    output = run_lammps(script + "run 2\n", tmp_path).output
-    assert f"on the device: {OTHERS[commands]}. Pair forces are computed on cpu" in output
-
-
-@on_gpu
-@pytest.mark.parametrize(("bond", "angle"), KINDS[:-1])
-def test_cpu_and_gpu_give_the_same_bits(bond, angle, tmp_path):
-    script = chains(chain_data(tmp_path), bond, angle) + BONDED
-    cpu, cuda = (
-        run_lammps(script + resident(device) + "run 300\n" + END, tmp_path)
-        for device in ("cpu", "cuda")
-    )
-    assert STAYS in cuda.output  # FENE bonds of this start are too long, which is a warning
-    assert (state(cuda) == state(cpu)).all()
-    for name in ("E_bond", "E_angle", "Pxx", "Pxy"):
-        assert cuda.thermo()[name] == pytest.approx(cpu.thermo()[name], rel=1e-11, abs=1e-11)
 
 
 def test_styles_of_this_page_exist():

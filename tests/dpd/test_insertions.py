@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import pytest
 from dpd_comparisons import (
+    Contract,
     assert_named,
     assert_ranks_of_lammps,
-    assert_restart_continues,
-    assert_same_bits,
     assert_steps_of_lammps,
-    assert_threads_do_not_count,
 )
 from dpd_scripts import assert_stays, fluid, resident, two_types
 from lammps_host import THERMO, needs_lammps, run_lammps
-from machine import on_gpu
 
 pytestmark = needs_lammps
 
@@ -42,10 +39,23 @@ RUNS = "thermo 2\nrun 8\nrun 5\n"
 OFTEN = "neigh_modify every 1 delay 0 check no\n"
 
 
-@pytest.mark.parametrize("precision", ["double", "mixed"])
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_a_few_steps_are_those_of_the_host(name, precision, device, tmp_path):
-    assert_steps_of_lammps(SCRIPTS[name], precision, device, tmp_path, RUNS, TABLE)
+class TestInsertions(Contract):
+    scripts = SCRIPTS
+    restarts, threads = {"deposit": NVE + TOP + DEPOSIT}, ["both"]
+    refused = {
+        "fix in deposit in a box that changes": two_types()
+        + fluid()
+        + TOP
+        + DEPOSIT
+        + "fix p all npt temp 1.0 1.0 0.2 iso 20.0 20.0 0.5\n",
+        "fix in deposit with fix langevin": two_types()
+        + fluid()
+        + NVE
+        + TOP
+        + DEPOSIT
+        + "fix l all langevin 1.0 1.0 1.0 7\n",
+    }
+    table, columns, runs, bits_after = TABLE, ("Atoms", "Press"), RUNS, 12
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -71,14 +81,6 @@ def test_balance(ranks, device, tmp_path):
     )
     script += fluid() + NVE + "fix b all balance 5 1.0 shift x 10 1.05\n"
     assert_ranks_of_lammps(script, ranks, device, tmp_path, RUNS + "print 'imbalance $(f_b)'\n")
-
-
-def test_restart_continues(device, tmp_path):
-    assert_restart_continues(SCRIPTS["deposit"], NVE + TOP + DEPOSIT, device, tmp_path, TABLE)
-
-
-def test_threads_do_not_count(tmp_path):
-    assert_threads_do_not_count(SCRIPTS["both"], tmp_path, TABLE, ("Atoms", "Press"))
 
 
 def test_commands_between_runs(device, tmp_path):
@@ -188,18 +190,3 @@ def test_molecules_that_may_have_charges_are_named(tmp_path):
     script = ions() + f"molecule m {tmp_path / 'pair'}\n"
     script += TOP + "fix in all deposit 3 0 4 49 region top near 0.1 mol m\n"
     assert_named(script, "fix in deposit with charges", tmp_path)
-
-
-def test_what_is_not_served_is_named(tmp_path):
-    script = two_types() + fluid() + TOP + DEPOSIT
-    script += "fix p all npt temp 1.0 1.0 0.2 iso 20.0 20.0 0.5\n"
-    assert_named(script, "fix in deposit in a box that changes", tmp_path)
-    script = two_types() + fluid() + NVE + TOP + DEPOSIT
-    script += "fix l all langevin 1.0 1.0 1.0 7\n"
-    assert_named(script, "fix in deposit with fix langevin", tmp_path)
-
-
-@on_gpu
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_cpu_and_gpu_give_the_same_bits(name, tmp_path):
-    assert_same_bits(SCRIPTS[name], tmp_path, 12, TABLE)

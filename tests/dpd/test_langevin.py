@@ -5,18 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dpd_scripts import (
-    END,
-    assert_close,
-    assert_stays,
-    fluid,
-    pick,
-    resident,
-    state,
-    system,
-)
+from dpd_comparisons import Contract
+from dpd_scripts import END, assert_close, assert_stays, fluid, pick, resident, state, system
 from lammps_host import THERMO, needs_lammps, run_lammps
-from machine import on_gpu
 
 pytestmark = needs_lammps
 
@@ -119,14 +110,11 @@ COURSE = (
 )
 
 
-def test_looking_does_not_change_the_trajectory(device, tmp_path):
-    runs = [
-        run_lammps(COURSE + resident(device) + more + END, tmp_path)
-        for more in ("run 40\n", "thermo 1\nrun 40\n")
-    ]
-    for run in runs:
-        assert_stays(run)
-        assert (state(run) == state(runs[0])).all()
+class TestLangevin(Contract):
+    scripts = {"course": COURSE}
+    steps, bits = (), ["course"]  # LAMMPS draws other random numbers
+    threads = output = ["course"]
+    looks, bits_after = ("thermo 40\n", "thermo 1\n"), 100
 
 
 def test_looking_does_not_change_the_trajectory_of_ranks_that_heat_up(device, tmp_path):
@@ -142,14 +130,6 @@ def test_looking_does_not_change_the_trajectory_of_ranks_that_heat_up(device, tm
         assert_close(state(run), state(runs[0]), 1e-8)
 
 
-def test_threads_give_the_same_bits(tmp_path):
-    runs = [
-        run_lammps(COURSE + resident("cpu", f"threads {n}") + "run 40\n" + END, tmp_path)
-        for n in (1, 3)
-    ]
-    assert (state(runs[1]) == state(runs[0])).all()
-
-
 def test_several_ranks(device, tmp_path):
     # LAMMPS draws the forces of step 0 by rank: the runs begin from one restart file, at rest.
     start = COURSE + resident(device) + "run 5\nwrite_data start nocoeff\n"
@@ -162,18 +142,6 @@ def test_several_ranks(device, tmp_path):
     for run in runs:
         assert_stays(run)
         assert_close(state(run), state(runs[0]), 1e-9)
-
-
-@on_gpu
-@pytest.mark.parametrize("precision", ["double"])
-def test_cpu_and_gpu_give_the_same_bits(precision, tmp_path):
-    script = COURSE.replace("precision double", f"precision {precision}")
-    cpu, cuda = (
-        run_lammps(script + resident(device) + "run 100\n" + END, tmp_path)
-        for device in ("cpu", "cuda")
-    )
-    assert_stays(cuda)
-    assert (state(cuda) == state(cpu)).all()
 
 
 def test_a_negative_temperature_is_an_error(tmp_path):

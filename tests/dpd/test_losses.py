@@ -5,13 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dpd_comparisons import (
-    assert_named,
-    assert_ranks_of_lammps,
-    assert_restart_continues,
-    assert_steps_of_lammps,
-    assert_threads_do_not_count,
-)
+from dpd_comparisons import Contract, assert_ranks_of_lammps, assert_steps_of_lammps
 from dpd_scripts import (
     END,
     THROWN,
@@ -24,7 +18,6 @@ from dpd_scripts import (
     two_types,
 )
 from lammps_host import THERMO, needs_lammps, run_lammps
-from machine import on_gpu
 
 pytestmark = needs_lammps
 
@@ -55,13 +48,36 @@ SCRIPTS = {
 }  # fmt: skip
 
 
+ZLO = "thermo_modify lost ignore or warn with the open face zlo"
+SLAB = open_box() + "thermo_modify lost ignore\n"
+
+
+class TestLosses(Contract):
+    scripts = {**SCRIPTS, "hot": open_box(temperature=1.0)}
+    steps, precisions = SCRIPTS, ("double",)
+    restarts, threads, bits = {"slab": NVE + OFTEN}, ["hot"], ["hot"]
+    refused = {
+        f"{ZLO} with fix langevin": SLAB + "fix l all langevin 1 1 1 7\n",
+        f"{ZLO} and neigh_modify once": SLAB + "neigh_modify once yes\n",
+        "fix l rigid with an open face and thermo_modify lost ignore or warn": SLAB.replace(
+            NVE, "group body id 1:3\ngroup rest subtract all body\nfix move rest nve\n"
+        )
+        + "fix l body rigid single\n",
+        f"{ZLO} and lost/bond ignore or warn": SLAB.replace(
+            "pair_style", "bond_style harmonic\nbond_coeff * 1 1\npair_style", 1
+        )
+        + "thermo_modify lost ignore lost/bond ignore\n",
+        f"{ZLO} with a thermostat of compute_modify": SLAB
+        + "fix t all temp/berendsen 1 1 1\ncompute_modify t_temp dynamic/dof yes\n",
+    }
+    table, columns, factor, runs = TABLE, ("Atoms", "Press"), 10.0, "thermo 5\nrun 20\nrun 12\n"
+    bits_after = 60
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_steps_are_those_of_lammps(name, device, tmp_path):
-    runs = "thermo 5\nrun 20\nrun 12\n"
-    assert_steps_of_lammps(SCRIPTS[name], "double", device, tmp_path, runs, TABLE, 10.0)
-    end = resident(device) + TABLE + runs
-    atoms = run_lammps(SCRIPTS[name] + end, tmp_path).thermo()["Atoms"]
-    assert (np.diff(atoms) < 0).sum() > 2
+def test_particles_leave_in_several_steps(name, device, tmp_path):
+    script = SCRIPTS[name] + resident(device) + TABLE + "thermo 5\nrun 20\nrun 12\n"
+    assert (np.diff(run_lammps(script, tmp_path).thermo()["Atoms"]) < 0).sum() > 2
 
 
 def test_steps_at_temperature_zero_are_those_of_lammps_to_twelve_digits(device, tmp_path):
@@ -76,15 +92,6 @@ def test_ranks(grid, device, tmp_path):
     ranks = int(np.prod([int(n) for n in grid.split()]))
     runs = "thermo_modify lost ignore\nthermo 5\nrun 30\n"
     assert_ranks_of_lammps(script, ranks, device, tmp_path, runs)
-
-
-def test_restart_continues(device, tmp_path):
-    rest = NVE + OFTEN
-    assert_restart_continues(SCRIPTS["slab"], rest, device, tmp_path, TABLE)
-
-
-def test_threads_do_not_count(tmp_path):
-    assert_threads_do_not_count(open_box(temperature=1.0), tmp_path, TABLE, ("Atoms", "Press"))
 
 
 def test_output_changes_the_trajectory_by_rounding_alone(device, tmp_path):
@@ -115,32 +122,6 @@ def test_all_may_leave(device, tmp_path):
     assert_stays(run)
 
 
-def test_what_is_not_served_is_named(tmp_path):
-    script = open_box() + "thermo_modify lost ignore\n"
-    face = "thermo_modify lost ignore or warn with the open face zlo"
-    assert_named(script + "fix l all langevin 1 1 1 7\n", f"{face} with fix langevin", tmp_path)
-    assert_named(script + "neigh_modify once yes\n", f"{face} and neigh_modify once", tmp_path)
-    body = "group body id 1:3\ngroup rest subtract all body\nfix move rest nve\n"
-    rigid = script.replace(NVE, body) + "fix l body rigid single\n"
-    text = "fix l rigid with an open face and thermo_modify lost ignore or warn"
-    assert_named(rigid, text, tmp_path)
-    bonds = script.replace("pair_style", "bond_style harmonic\nbond_coeff * 1 1\npair_style", 1)
-    bonds += "thermo_modify lost ignore lost/bond ignore\n"
-    assert_named(bonds, f"{face} and lost/bond ignore or warn", tmp_path)
-    dynamic = "fix t all temp/berendsen 1 1 1\ncompute_modify t_temp dynamic/dof yes\n"
-    assert_named(script + dynamic, f"{face} with a thermostat of compute_modify", tmp_path)
-
-
 def test_an_error_remains_an_error(device, tmp_path):
     run = run_lammps(THROWN_OUT + resident(device) + "run 20\n", tmp_path, fails=True)
     assert "Lost atoms: particle 1 was lost before step" in run.output
-
-
-@on_gpu
-def test_cpu_and_gpu_give_the_same_bits(tmp_path):
-    script = open_box(temperature=1.0) + TABLE
-    cpu, cuda = (
-        run_lammps(script + resident(device) + "run 60\n" + END, tmp_path)
-        for device in ("cpu", "cuda")
-    )
-    assert (state(cpu) == state(cuda)).all()

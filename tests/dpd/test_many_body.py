@@ -531,15 +531,9 @@ def test_fix_mvv_dpd_has_the_same_bits_on_cpu_and_gpu(tmp_path):
 
 @on_gpu
 def test_cpu_and_gpu_give_the_same_trajectory_to_the_last_bit(tmp_path):
-    scripts = {**SCRIPTS, "one lane": system("block 0 28 0 28 0 28", 66_000) + many_body(1.0)}
-    for name, script in scripts.items():
-        steps = 20 if name == "one lane" else 200
-        end = THERMO + f"thermo {steps // 4}\nrun {steps}\n" + END
-        cpu, gpu = (run_lammps(script + resident(d) + end, tmp_path) for d in ("cpu", "cuda"))
-        assert_stays(gpu)
-        assert (state(cpu) == state(gpu)).all(), name
-        for column, values in cpu.thermo().items():
-            assert gpu.thermo()[column] == pytest.approx(values, rel=1e-11, abs=1e-9), column
+    for script in SCRIPTS.values():
+        assert_same_bits(script, tmp_path, 200)
+    assert_same_bits(system("block 0 28 0 28 0 28", 66_000) + many_body(1.0), tmp_path, 20)
 
 
 @on_gpu

@@ -4,25 +4,10 @@
 from __future__ import annotations
 
 import pytest
-from dpd_comparisons import (
-    assert_forces_of_lammps,
-    assert_named,
-    assert_restart_continues,
-    assert_same_bits,
-    assert_same_state,
-    assert_steps_of_lammps,
-    assert_threads_do_not_count,
-)
-from dpd_scripts import (
-    END,
-    assert_same_steps,
-    assert_stays,
-    one_type,
-    resident,
-)
+from dpd_comparisons import Contract, assert_same_state, assert_steps_of_lammps
+from dpd_scripts import END, assert_same_steps, assert_stays, one_type, resident
 from dpd_tables import force_tables
 from lammps_host import THERMO, needs_lammps, run_lammps
-from machine import on_gpu
 
 pytestmark = needs_lammps
 
@@ -98,21 +83,6 @@ SCRIPTS = {name: lattice() + laws for name, laws in KINDS.items()} | {
 }
 
 
-# Nothing else acts, and a step is so short that particles move only by rounding.
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_forces_energies_and_stresses_are_those_of_lammps(name, device, tmp_path):
-    script = SCRIPTS[name].replace("timestep 0.002", "timestep 1e-15")
-    assert_forces_of_lammps(script.replace("tstat 1.0 1.0", "tstat 0.0 0.0"), device, tmp_path)
-
-
-@pytest.mark.parametrize("precision", ["double", "mixed"])
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_a_few_steps_are_those_of_the_host(name, precision, device, tmp_path):
-    assert_steps_of_lammps(
-        SCRIPTS[name], precision, device, tmp_path, "thermo 3\nrun 6\n", factor=10
-    )
-
-
 def rest(name: str) -> str:
     """What restart files lack: coefficients of hybrid styles, special neighbors, fixes."""
     laws = KINDS["lj/cut, shifted" if name == "melt" else name].split("pair_style", 1)[1]
@@ -132,22 +102,10 @@ def test_potentials_on_several_ranks(name, ranks, device, tmp_path):
     assert_same_state(many, one, ("PotEng", "Press", "Pxy"))
 
 
-def test_restart_continues(device, tmp_path):
-    assert_restart_continues(SCRIPTS["melt"], rest("melt"), device, tmp_path)
-
-
-def test_the_number_of_threads_does_not_change_a_bit(tmp_path):
-    assert_threads_do_not_count(SCRIPTS["melt"], tmp_path)
-
-
 def test_coefficients_of_potentials_change(device, tmp_path):
     script = SCRIPTS["lj/cut"] + "variable e equal 1.0+0.05*step\n"
-    script += "fix a all adapt 2 pair lj/cut epsilon 1 1 v_e\n" + THERMO
-    end = "thermo 5\nrun 10\n" + END
-    host = run_lammps(script + end, tmp_path)
-    ours = run_lammps(script + resident(device) + end, tmp_path)
-    assert_stays(ours)
-    assert_same_steps(ours, host, 1e-9)
+    script += "fix a all adapt 2 pair lj/cut epsilon 1 1 v_e\n"
+    assert_steps_of_lammps(script, "double", device, tmp_path, "thermo 5\nrun 10\n", factor=10)
 
 
 def test_other_coefficients_change_beside_a_table(device, tmp_path):
@@ -221,13 +179,13 @@ def test_a_limited_speed_separates_particles_at_nearly_one_place(precision, tmp_
     assert_same_steps(ours, run_lammps(script + end, tmp_path), 1e-6)
 
 
-@pytest.mark.parametrize("reason", OTHERS)
-def test_what_is_not_served_is_named(reason, tmp_path):
-    warning = assert_named(lattice() + OTHERS[reason], reason, tmp_path)
-    assert "Pair forces are computed on cpu" in warning
+class TestPotentials(Contract):
+    scripts = forces = SCRIPTS
+    restarts, threads = {"melt": rest("melt")}, ["melt"]
+    refused = {reason: lattice() + script for reason, script in OTHERS.items()}
+    runs, factor = "thermo 3\nrun 6\n", 10
+    instead, bits_after = "Pair forces are computed on cpu", 300
 
-
-@on_gpu
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_cpu_and_gpu_give_the_same_bits(name, tmp_path):
-    assert_same_bits(SCRIPTS[name], tmp_path)
+    def still(self, name, folder):
+        script = SCRIPTS[name].replace("timestep 0.002", "timestep 1e-15")
+        return script.replace("tstat 1.0 1.0", "tstat 0.0 0.0")

@@ -27,7 +27,7 @@ from dpd_scripts import (
     state,
     system,
 )
-from lammps_host import THERMO, Run, needs_lammps, run_lammps
+from lammps_host import THERMO, needs_lammps, run_lammps
 from machine import on_gpu
 
 from manymove import _core
@@ -111,14 +111,6 @@ def test_nothing_is_lost_on_the_way(processors, steps, device, tmp_path):
     assert moved > steps / 200  # boxes
 
 
-def test_the_same_script_gives_the_same_bits(device, tmp_path):
-    script = SCRIPTS["walls and body forces"] + THERMO + resident(device) + "run 30\n" + END
-    one, two = (run_lammps(script, tmp_path, ranks=2) for _ in range(2))
-    assert_stays(one)
-    assert (state(one) == state(two)).all()
-    assert (one.thermo()["Press"] == two.thermo()["Press"]).all()
-
-
 def test_particles_that_come_farther_than_expected(device, tmp_path):
     # From rest and faster and faster: the next build always comes too late, and is made in time.
     script = one_type("create_atoms 1 box", "block 0 7 0 6 0 6", before="lattice sc 3.0")
@@ -146,35 +138,6 @@ def test_faster_particles_are_not_missed_by_the_lists_of_slower_ones(every, more
     assert_stays(two)
     assert np.abs(pick(two, "vx")).max() > 5
     assert_close(state(two), state(one), 1e-9)
-
-
-LOOKS = [
-    "",
-    "thermo 7\n",
-    "compute rdf all rdf 20\nfix look all ave/time 3 1 3 c_rdf[*] mode vector file rdf\n",
-    "thermo 4\ncompute s all stress/atom NULL\ndump s all custom 5 s id c_s[1]\n",
-]
-
-
-@pytest.mark.parametrize("script", ["triclinic", "walls and body forces"])
-def test_looking_does_not_change_the_trajectory(script, device, tmp_path):
-    start = SCRIPTS[script] + resident(device)
-    first, *others = (
-        run_lammps(start + look + "run 20\n" + END, tmp_path, ranks=2) for look in LOOKS
-    )
-    assert_stays(first)
-    for other in others:
-        assert_stays(other)
-        assert (state(other) == state(first)).all()
-
-
-def test_the_number_of_threads_does_not_change_a_bit(tmp_path):
-    script = SCRIPTS["walls and body forces"] + THERMO
-    one, two = (
-        run_lammps(script + resident("cpu", f"threads {n}") + "run 20\n" + END, tmp_path, ranks=2)
-        for n in (1, 2)
-    )
-    assert (state(one) == state(two)).all()
 
 
 WAYS = {
@@ -215,66 +178,6 @@ def test_more_ghosts_than_expected(tmp_path):
 # ---- who reads ----
 
 
-def compare(script: str, more: str, device: str, tmp_path: Path, ranks: int = 2) -> tuple[Run, Run]:
-    """The same on several ranks and on one, for a few steps: not yet chaotic."""
-    start = from_restart(script, tmp_path) + resident(device) + more + END
-    many, one = run_lammps(start, tmp_path, ranks=ranks), run_lammps(start, tmp_path)
-    assert_stays(many)
-    return many, one
-
-
-def test_readers_of_neighbours_and_of_values_by_particle(device, tmp_path):
-    more = """
-compute rdf all rdf 20
-compute stress all stress/atom NULL
-compute energy all pe/atom
-compute sums all reduce sum c_energy c_stress[1] c_stress[4]
-compute bonds all bond/local dist engpot
-compute longest all reduce sum c_bonds[1] c_bonds[2] inputs local
-fix rdf all ave/time 5 1 5 c_rdf[*] mode vector file rdf
-thermo_style custom step pe press c_sums[1] c_sums[2] c_sums[3] c_longest[1] c_longest[2]
-thermo_modify format float %.16g norm no
-thermo 3
-dump d all custom 7 dump id x y z vx fx c_energy c_stress[1] c_stress[6]
-dump_modify d sort id format float %.17g
-run 15
-"""
-    # LAMMPS' rdf takes the pairs of the present list, which reaches its last bins when it is new.
-    script = SCRIPTS["bonds"] + "neigh_modify delay 0 every 1 check no\n"
-    many, one = compare(script, more, device, tmp_path)
-    for name, expected in one.thermo().items():
-        assert many.thermo()[name] == pytest.approx(expected, rel=1e-9), name
-    for frame in range(3):
-        for name in ("vx", "fx", "c_energy", "c_stress[1]", "c_stress[6]"):
-            assert_close(many.dump(frame=frame)[name], one.dump(frame=frame)[name], 1e-9)
-    a, b = ((r.directory / "rdf").read_text().split() for r in (many, one))
-    assert a == b
-
-
-def test_fixes_at_the_end_of_a_step(device, tmp_path):
-    more = """
-fix m all momentum 3 linear 1 1 1
-fix t all temp/rescale 4 1.3 1.0 0.0 0.7
-fix d all dt/reset 3 0.001 0.02 0.02
-fix a all ave/time 2 1 2 c_thermo_temp c_thermo_press file averages format " %.16g"
-run 12
-"""
-    many, one = compare(SCRIPTS["walls and body forces"] + THERMO, more, device, tmp_path)
-    assert_close(state(many), state(one), 1e-9)
-    a, b = (np.loadtxt(r.directory / "averages") for r in (many, one))
-    assert a == pytest.approx(b, rel=1e-9)
-
-
-def test_runs_follow_each_other(device, tmp_path):
-    more = (
-        THERMO
-        + "run 4\nrun 3 pre no\nminimize 0 0 2 2\nvelocity all scale 1.3\nrun 5\n"
-        + 'run 4 every 2 "velocity all scale 1.2"\n'
-    )
-    many, one = compare(SCRIPTS["bonds"], more, device, tmp_path)
-    assert_close(state(many), state(one), 1e-8)
-
-
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_atoms_are_where_lammps_looks_for_them_in_the_next_run(ranks, device, tmp_path):
     # They have come far from their ranks.
@@ -298,26 +201,13 @@ variable other atom c_id!=id
 group others variable other
 write_dump all custom between id c_id c_ke modify sort id format float %.17g
 """
-    many, one = compare(SCRIPTS["several types"], more, device, tmp_path)
+    script = from_restart(SCRIPTS["several types"], tmp_path) + resident(device) + more
+    one, many = (run_lammps(script, tmp_path, ranks=ranks) for ranks in (1, 2))
+    assert_stays(many)
     assert "\n0 atoms in group others" in many.output
     columns = many.dump("between")
     assert (columns["c_id"] == columns["id"]).all()
     assert_close(columns["c_ke"], one.dump("between")["c_ke"], 1e-8)
-
-
-def test_restart_continues(device, tmp_path):
-    start = SCRIPTS["bonds"] + resident(device) + THERMO
-    whole = run_lammps(start + "restart 8 half\nrun 16\n", tmp_path, ranks=2)
-    resumed = run_lammps(
-        f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\n"
-        "special_bonds lj 0 0.5 1\n"
-        f"{resident(device)}{THERMO}fix nve all nve\nrun 8\n{END}",
-        tmp_path,
-        ranks=2,
-    )
-    again = run_lammps(start + "run 8\nrun 8\n" + END, tmp_path, ranks=2)
-    assert_stays(resumed)
-    assert_close(state(resumed), state(again), 1e-9)
 
 
 def test_ranks_without_particles(device, tmp_path):
@@ -348,18 +238,6 @@ def test_what_one_rank_refuses_all_refuse(tmp_path):
     output = run_lammps(script, tmp_path, ranks=2).output
     assert output.count(WARNING) == 1
     assert "fix nve twice" in output
-
-
-def test_a_lost_particle_is_an_error(device, tmp_path):
-    script = system(before="boundary f p p") + fluid() + resident(device) + "run 5000\n"
-    run = run_lammps(script, tmp_path, ranks=2, fails=True)
-    assert re.search(r"ERROR.*Lost atoms: particle \d+ was lost before step \d+", run.output)
-
-
-def test_an_exploding_system_is_an_error(device, tmp_path):
-    script = system() + fluid() + resident(device) + "timestep 30.0\nrun 500\n"
-    run = run_lammps(script, tmp_path, ranks=2, fails=True)
-    assert re.search(r"ERROR.*(Lost atoms|outside the box)", run.output), run.output
 
 
 @on_gpu
@@ -412,12 +290,3 @@ create_bonds single/bond 1 1 2
     run = run_lammps(script + resident(device) + "run 60\n", tmp_path, ranks=2, fails=True)
     text = rf"ERROR.*a bond of particle [12] reaches farther at step \d+ than {reach}, "
     assert re.search(text, run.output), run.output
-
-
-def test_time_runs_out_on_all_ranks(device, tmp_path):
-    script = SCRIPTS["bonds"] + resident(device) + THERMO + "timer timeout 0:00:01\nrun 100000000\n"
-    run = run_lammps(script + "timer timeout unlimited\nrun 1\n", tmp_path, ranks=2)
-    assert "Wall time limit reached" in run.output
-    steps = int(re.search(r"for (\d+) steps with", run.output)[1])
-    assert 0 < steps < 100000000
-    assert run.thermo()["Step"].tolist() == [steps, steps + 1]

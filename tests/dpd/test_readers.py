@@ -33,7 +33,8 @@ def table(run: Run, name: str) -> np.ndarray:
     )
 
 
-def test_fixes_at_the_end_of_a_step(device, tmp_path):
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_fixes_at_the_end_of_a_step(ranks, device, tmp_path):
     more = """
 fix m all momentum 3 linear 1 1 1
 fix t all temp/rescale 4 1.3 1.0 0.0 0.7
@@ -43,7 +44,7 @@ fix p all print 5 "here ${t}" file printed
 thermo 6
 run 12
 """
-    ours, host = compare(SCRIPTS["bonds"] + THERMO, more, device, tmp_path)
+    ours, host = compare(SCRIPTS["bonds"] + THERMO, more, device, tmp_path, ranks)
     for name in ("averages", "printed"):
         a, b = ((r.directory / name).read_text().replace("here", "").split() for r in (ours, host))
         numbers = [(float(x), float(y)) for x, y in zip(a, b, strict=True) if x[0].isdigit()]
@@ -245,7 +246,8 @@ run 21
         assert wrapped.min() >= 0 and wrapped.max() < 7
 
 
-def test_computes_that_need_neighbours_and_values_by_particle(device, tmp_path):
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_computes_that_need_neighbours_and_values_by_particle(ranks, device, tmp_path):
     more = """
 compute rdf all rdf 20
 compute stress all stress/atom NULL
@@ -266,7 +268,7 @@ run 15
 """
     # LAMMPS' rdf takes the pairs of the present list, which reaches its last bins when it is new.
     script = SCRIPTS["bonds"] + "neigh_modify delay 0 every 1 check no\n"
-    ours, host = compare(script, more, device, tmp_path)
+    ours, host = compare(script, more, device, tmp_path, ranks)
     for name, expected in host.thermo().items():
         assert ours.thermo()[name] == pytest.approx(expected, rel=1e-9), name
     for name in ("c_energy", "c_stress[1]", "c_stress[2]", "c_stress[6]"):

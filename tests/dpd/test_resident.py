@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from dpd_comparisons import assert_restart_continues
 from dpd_scripts import (
     BONDS,
     END,
@@ -81,16 +82,17 @@ fix c all ave/chunk 1 1 2 c vx density/number file chunks
 """
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
 @pytest.mark.parametrize(
     ("script", "precision"),
     each_once(["several types", "triclinic", "walls and body forces"], ["double", "mixed"]),
 )
-def test_looking_does_not_change_the_trajectory(script, precision, device, tmp_path):
+def test_looking_does_not_change_the_trajectory(script, precision, ranks, device, tmp_path):
     start = SCRIPTS[script].replace("precision double", f"precision {precision}") + resident(device)
     looks = LOOKS + ([] if script == "triclinic" else [CHUNKS])
     results = []
     for look in looks:
-        run = run_lammps(start + look + "run 40\n" + END, tmp_path)
+        run = run_lammps(start + look + "run 40\n" + END, tmp_path, ranks)
         assert_stays(run)
         results.append(state(run))
     for other in results[1:]:
@@ -98,14 +100,15 @@ def test_looking_does_not_change_the_trajectory(script, precision, device, tmp_p
 
 
 # 9,000 particles are several parts for each thread also where they are sorted.
+@pytest.mark.parametrize("ranks", [1, 2])
 @pytest.mark.parametrize(
     ("script", "precision"), each_once(["walls and body forces", "many"], ["mixed", "double"])
 )
-def test_the_number_of_threads_does_not_change_a_bit(script, precision, tmp_path):
+def test_the_number_of_threads_does_not_change_a_bit(script, precision, ranks, tmp_path):
     many = system("block 0 14 0 14 0 15", 9000) + fluid()
     text = SCRIPTS.get(script, many).replace("precision double", f"precision {precision}") + THERMO
     runs = [
-        run_lammps(text + resident("cpu", f"threads {n}") + "run 30\n" + END, tmp_path)
+        run_lammps(text + resident("cpu", f"threads {n}") + "run 30\n" + END, tmp_path, ranks)
         for n in (1, 2, 3, 8)
     ]
     for run in runs[1:]:
@@ -136,9 +139,10 @@ def test_a_dense_fluid_is_that_of_the_host(precision, device, tmp_path):
     assert_close(state(ours), state(host), looser * TOLERANCE[precision])
 
 
-def test_the_same_script_gives_the_same_bits(device, tmp_path):
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_the_same_script_gives_the_same_bits(ranks, device, tmp_path):
     script = SCRIPTS["walls and body forces"] + THERMO + resident(device) + "run 30\n" + END
-    one, two = (run_lammps(script, tmp_path) for _ in range(2))
+    one, two = (run_lammps(script, tmp_path, ranks) for _ in range(2))
     assert (state(one) == state(two)).all()
     assert (one.thermo()["Press"] == two.thermo()["Press"]).all()
 
@@ -193,14 +197,15 @@ def test_momentum_is_conserved(device, tmp_path):
 # ---- several runs ----
 
 
-def test_runs_follow_each_other(device, tmp_path):
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_runs_follow_each_other(ranks, device, tmp_path):
     more = (
         THERMO
         + "run 4\nrun 3 pre no\nminimize 0 0 2 2\nvelocity all scale 1.3\nrun 5\n"
         + 'run 4 every 2 "velocity all scale 1.2"\n'
     )
     forces = "fix drag all addforce 0.1 0.0 -0.1\n"
-    ours, host = compare(SCRIPTS["several types"] + forces, more, device, tmp_path)
+    ours, host = compare(SCRIPTS["several types"] + forces, more, device, tmp_path, ranks)
     assert_close(state(ours), state(host), 1e-8)
 
 
@@ -223,26 +228,16 @@ def test_from_the_device_to_the_host_and_back(device, tmp_path):
     assert_close(state(ours), state(host), 1e-8)
 
 
-def test_restart_continues(device, tmp_path):
-    whole = run_lammps(
-        SCRIPTS["bonds"] + resident(device) + THERMO + "restart 8 half\nrun 16\n", tmp_path
-    )
-    resumed = run_lammps(
-        f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\n"
-        "special_bonds lj 0 0.5 1\n"
-        f"{resident(device)}{THERMO}fix nve all nve\nrun 8\n{END}",
-        tmp_path,
-    )
-    again = run_lammps(
-        SCRIPTS["bonds"] + resident(device) + THERMO + "run 8\nrun 8\n" + END, tmp_path
-    )
-    assert_stays(resumed)
-    assert_close(state(resumed), state(again), 1e-9)
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_restart_continues(ranks, device, tmp_path):
+    rest = "special_bonds lj 0 0.5 1\nfix nve all nve\n"
+    assert_restart_continues(SCRIPTS["bonds"], rest, device, tmp_path, ranks=ranks)
 
 
-def test_time_runs_out(device, tmp_path):
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_time_runs_out(ranks, device, tmp_path):
     script = SCRIPTS["bonds"] + resident(device) + THERMO + "timer timeout 0:00:01\nrun 100000000\n"
-    run = run_lammps(script + "timer timeout unlimited\nrun 1\n", tmp_path)
+    run = run_lammps(script + "timer timeout unlimited\nrun 1\n", tmp_path, ranks)
     assert "Wall time limit reached" in run.output
     steps = int(re.search(r"for (\d+) steps with", run.output)[1])
     assert 0 < steps < 100000000
@@ -343,13 +338,15 @@ def test_a_wall_does_not_hold_what_leaves_at_the_other_side(device, tmp_path):
     assert "Lost atoms: particle 1 was lost before step 1" in run.output
 
 
-def test_a_lost_particle_is_an_error(device, tmp_path):
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_lost_particle_is_an_error(ranks, device, tmp_path):
     script = system(before="boundary f p p") + fluid() + resident(device) + "run 5000\n"
-    run = run_lammps(script, tmp_path, fails=True)
+    run = run_lammps(script, tmp_path, ranks, fails=True)
     assert re.search(r"ERROR.*Lost atoms: particle \d+ was lost before step \d+", run.output)
 
 
-def test_an_exploding_system_is_an_error(device, tmp_path):
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_an_exploding_system_is_an_error(ranks, device, tmp_path):
     script = system() + fluid() + resident(device) + "timestep 30.0\nrun 500\n"
-    run = run_lammps(script, tmp_path, fails=True)
+    run = run_lammps(script, tmp_path, ranks, fails=True)
     assert re.search(r"ERROR.*(Lost atoms|outside the box)", run.output), run.output

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dpd_comparisons import (
-    STRESSES,
-    assert_named,
-    assert_ranks_of_lammps,
-    assert_restart_continues,
-    assert_same_bits,
-    assert_steps_of_lammps,
-    assert_threads_do_not_count,
-)
+from dpd_comparisons import STRESSES, Contract, assert_named, assert_steps_of_lammps
 from dpd_rigid import INTRA, RIGID, SHAPES, SMALL, bodies
 from dpd_scripts import (
     END,
@@ -23,10 +15,8 @@ from dpd_scripts import (
     pick,
     plain_fluid,
     resident,
-    state,
 )
 from lammps_host import THERMO, needs_lammps, run_lammps
-from machine import on_gpu
 
 pytestmark = needs_lammps
 
@@ -114,10 +104,6 @@ def test_random_decks(seed, device, tmp_path):
     assert_steps_of_lammps(text, "double", device, tmp_path, table=TABLE)
 
 
-def test_mixed_precision(device, tmp_path):
-    assert_steps_of_lammps(script(tmp_path), "mixed", device, tmp_path, table=TABLE)
-
-
 @pytest.mark.parametrize("change", ["mass 1 1e12", "mass 2 1e9", "timestep 1e-7", "mass 2 1e-3"])
 def test_masses_and_time_steps_do_not_cost_digits(change, device, tmp_path):
     start = bodies(tmp_path / "bodies.data", solvent=700, seed=6) + change + "\n"
@@ -150,11 +136,23 @@ def test_flat_bodies_in_two_dimensions(device, tmp_path):
     assert_steps_of_lammps(text, "double", device, tmp_path, table=TABLE)
 
 
-@pytest.mark.parametrize("fix", [SMALL, RIGID + INTRA])
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_several_ranks(ranks, fix, device, tmp_path):
-    skip_if_refused(device, fix, ranks)
-    assert_ranks_of_lammps(script(tmp_path, fix), ranks, device, tmp_path, "thermo 10\nrun 20\n")
+AGAIN = "group bodies type 2\ngroup solvent type 1\nfix nve solvent nve\n"
+
+
+class TestBodies(Contract):
+    scripts = {"small": SMALL, "rigid": RIGID, "excluded": RIGID + INTRA}
+    steps, precisions, ranks = ["small"], ("mixed",), ["small", "excluded"]
+    restarts = {"small": AGAIN + SMALL, "rigid": AGAIN + RIGID}
+    threads = output = ["small"]
+    table, columns, bits_after = TABLE, ("PotEng", "Press", *STRESSES), 100
+    looks = ("thermo 40\n", "thermo 1\ndump x all custom 3 x id vx\n")
+
+    def script(self, name, folder):
+        return script(folder, self.scripts[name])
+
+    def test_several_ranks(self, name, ranks, device, tmp_path):
+        skip_if_refused(device, self.scripts[name], ranks)
+        super().test_several_ranks(name, ranks, device, tmp_path)
 
 
 def test_two_ranks_equal_one(device, tmp_path):
@@ -175,32 +173,6 @@ def test_the_host_continues(ranks, fix, device, tmp_path):
     host = run_lammps(script(tmp_path, fix) + TABLE + runs.format("", "") + END, tmp_path, ranks)
     ours = run_lammps(script(tmp_path, fix) + resident(device) + end, tmp_path, ranks)
     assert_same_steps(ours, host, 1e-9)
-
-
-@pytest.mark.parametrize("fix", [SMALL, RIGID])
-def test_restart_continues(fix, device, tmp_path):
-    rest = "group bodies type 2\ngroup solvent type 1\nfix nve solvent nve\n" + fix
-    assert_restart_continues(script(tmp_path, fix), rest, device, tmp_path)
-
-
-def test_threads_do_not_count(tmp_path):
-    assert_threads_do_not_count(script(tmp_path), tmp_path, TABLE, ("PotEng", *STRESSES))
-
-
-@on_gpu
-def test_cpu_and_gpu_have_the_same_bits(tmp_path):
-    assert_same_bits(script(tmp_path), tmp_path, 100, TABLE, ("PotEng", *STRESSES))
-
-
-def test_output_does_not_count(device, tmp_path):
-    text = script(tmp_path) + resident(device) + TABLE
-    often, seldom = (
-        run_lammps(text + f"{output}run 40\n" + END, tmp_path)
-        for output in ("thermo 1\ndump x all custom 3 x id vx\n", "thermo 40\n")
-    )
-    assert (state(often) == state(seldom)).all()
-    for name in STRESSES:
-        assert often.thermo()[name][-1] == pytest.approx(seldom.thermo()[name][-1], rel=1e-12)
 
 
 def test_a_free_body_keeps_its_energy_and_momentum(device, tmp_path):

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from dpd_chains import chain_data, chains
+from dpd_comparisons import Contract
 from dpd_scripts import (
     BONDS,
     END,
@@ -98,14 +99,10 @@ RESIDENT = {
 }
 
 
-@pytest.mark.parametrize(("name", "precision"), each_once(RESIDENT, ["double", "mixed"]))
-def test_what_stays_in_the_engine_is_what_the_host_does(name, precision, device, tmp_path):
-    script = RESIDENT[name].replace("double", precision)
-    end = THERMO + "thermo 4\nrun 10\n" + END
-    host = run_lammps(script + end, tmp_path)
-    ours = run_lammps(script + resident(device) + end, tmp_path)
-    assert_stays(ours)
-    assert_same_steps(ours, host, 3 * TOLERANCE[precision])
+class TestResident(Contract):
+    scripts = output = RESIDENT
+    kinds, factor, runs, bits_after = staticmethod(each_once), 3, "thermo 4\nrun 10\n", 100
+    looks = ("thermo 40\n", "thermo 1\n")
 
 
 @pytest.mark.parametrize(
@@ -127,24 +124,6 @@ def test_what_stays_in_the_engine_on_several_ranks(name, device, tmp_path):
         assert_stays(run)
         assert_close(state(run), state(runs[0]), 1e-9)
         assert run.thermo()["Press"] == pytest.approx(runs[0].thermo()["Press"], rel=1e-9)
-
-
-@pytest.mark.parametrize("name", RESIDENT)
-def test_looking_does_not_change_the_trajectory(name, device, tmp_path):
-    script = RESIDENT[name] + resident(device)
-    runs = [run_lammps(script + more + "run 20\n" + END, tmp_path) for more in ("", "thermo 1\n")]
-    assert (state(runs[1]) == state(runs[0])).all()
-
-
-@on_gpu
-@pytest.mark.parametrize("name", RESIDENT)
-def test_cpu_and_gpu_give_the_same_bits(name, tmp_path):
-    cpu, cuda = (
-        run_lammps(RESIDENT[name] + resident(device) + "run 100\n" + END, tmp_path)
-        for device in ("cpu", "cuda")
-    )
-    assert_stays(cuda)
-    assert (state(cuda) == state(cpu)).all()
 
 
 def test_the_limit_of_steps_holds(device, tmp_path):

@@ -5,26 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dpd_comparisons import (
-    assert_forces_of_lammps,
-    assert_named,
-    assert_ranks_of_lammps,
-    assert_restart_continues,
-    assert_same_bits,
-    assert_steps_of_lammps,
-)
-from dpd_scripts import (
-    BONDS,
-    END,
-    assert_stays,
-    fluid,
-    one_type,
-    pick,
-    resident,
-    system,
-)
+from dpd_comparisons import MOVED, Contract, assert_steps_of_lammps
+from dpd_scripts import BONDS, END, assert_stays, fluid, one_type, pick, resident, system
 from lammps_host import THERMO, needs_lammps, run_lammps
-from machine import on_gpu
 
 pytestmark = needs_lammps
 
@@ -80,42 +63,6 @@ SCRIPTS = {
     + "set group all z 0.0\nvelocity all set NULL NULL 0.0\nfix flat all enforce2d\n"
     + "fix s all indent 40.0 cylinder z 4.5 4.0 2.0\n",
 }
-
-
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_forces_energies_and_stresses_are_those_of_lammps(name, device, tmp_path):
-    script = SCRIPTS[name].replace("timestep 0.01", "timestep 1e-15")
-    script = script.replace("manymove/dpd 1.0", "manymove/dpd 0.0")
-    assert_forces_of_lammps(script, device, tmp_path, TABLE)
-
-
-@pytest.mark.parametrize("precision", ["double", "mixed"])
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_a_few_steps_are_those_of_the_host(name, precision, device, tmp_path):
-    assert_steps_of_lammps(SCRIPTS[name], precision, device, tmp_path, table=TABLE, factor=20)
-
-
-@pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize(
-    "name", ["indent moving sphere of a group", "moving wall", "wall/region block"]
-)
-def test_several_ranks(name, ranks, device, tmp_path):
-    assert_ranks_of_lammps(SCRIPTS[name], ranks, device, tmp_path, "thermo 20\nrun 40\n")
-
-
-def test_restart_continues(device, tmp_path):
-    script = SCRIPTS["indent moving sphere of a group"]
-    rest = "fix nve all nve\n" + script[script.index("group t") :].replace("group t type 1\n", "")
-    assert_restart_continues(script, rest, device, tmp_path)
-
-
-def test_output_does_not_change_the_trajectory(device, tmp_path):
-    script = SCRIPTS["indent moving sphere of a group"] + resident(device) + TABLE
-    often, rarely = (
-        run_lammps(script + f"thermo {every}\nrun 40\n" + END, tmp_path) for every in (1, 40)
-    )
-    for names in (("xu", "yu", "zu"), ("vx", "vy", "vz")):
-        assert (pick(often, *names) == pick(rarely, *names)).all()
 
 
 def test_an_indenter_empties_its_place(device, tmp_path):
@@ -255,12 +202,19 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("reason", OTHERS)
-def test_what_is_not_served_is_named(reason, tmp_path):
-    assert_named(OTHERS[reason], reason, tmp_path)
+MOVING = SCRIPTS["indent moving sphere of a group"]
 
 
-@on_gpu
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_cpu_and_gpu_give_the_same_bits(name, tmp_path):
-    assert_same_bits(SCRIPTS[name], tmp_path, 200, TABLE)
+class TestSurfaces(Contract):
+    scripts = forces = SCRIPTS
+    ranks = ["indent moving sphere of a group", "moving wall", "wall/region block"]
+    restarts = {
+        "indent moving sphere of a group": "fix nve all nve\n"
+        + MOVING[MOVING.index("group t") :].replace("group t type 1\n", "")
+    }
+    output, refused = ["indent moving sphere of a group"], OTHERS
+    table, factor, runs_on_ranks, unchanged = TABLE, 20, "thermo 20\nrun 40\n", MOVED
+
+    def still(self, name, folder):
+        script = SCRIPTS[name].replace("timestep 0.01", "timestep 1e-15")
+        return script.replace("manymove/dpd 1.0", "manymove/dpd 0.0")

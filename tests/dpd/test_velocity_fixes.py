@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from dpd_comparisons import assert_threads_do_not_count
 from dpd_scripts import (
     END,
     SCRIPTS,
@@ -106,21 +107,13 @@ def test_fixes_and_output_at_other_intervals_do_not_change_the_trajectory(device
 @pytest.mark.parametrize("precision", ["mixed", "double"])
 def test_threads_give_the_same_bits(precision, tmp_path):
     script = SCRIPTS["bonds"].replace("precision double", f"precision {precision}")
-    script += FIXES["several"] + THERMO
-    one, three = (
-        run_lammps(script + resident("cpu", f"threads {n}") + "run 40\n" + END, tmp_path)
-        for n in (1, 3)
-    )
-    assert (state(one) == state(three)).all()
-    assert (one.thermo()["Press"] == three.thermo()["Press"]).all()
+    assert_threads_do_not_count(script + FIXES["several"], tmp_path)
 
 
 @pytest.mark.parametrize("fix", ["angular momentum", "several"])
 def test_several_ranks_are_those_of_the_host(fix, device, tmp_path):
-    more = FIXES[fix] + THERMO + "thermo 3\nrun 12\n" + END
-    ours = run_lammps(SCRIPTS["bonds"] + resident(device) + more, tmp_path, ranks=2)
-    host = run_lammps(SCRIPTS["bonds"] + more, tmp_path, ranks=2)
-    assert_stays(ours)
+    more = FIXES[fix] + THERMO + "thermo 3\nrun 12\n"
+    ours, host = compare(SCRIPTS["bonds"], more, device, tmp_path, ranks=2)
     assert_close(state(ours), state(host), 1e-9)
 
 

@@ -3,26 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from dpd_comparisons import (
-    assert_named,
-    assert_ranks_of_lammps,
-    assert_restart_continues,
-    assert_same_bits,
-    assert_steps_of_lammps,
-    assert_stresses_of_particles,
-)
-from dpd_scripts import (
-    BONDS,
-    END,
-    fluid,
-    pick,
-    resident,
-    system,
-    two_types,
-)
+from dpd_comparisons import Contract
+from dpd_scripts import BONDS, END, fluid, pick, resident, system, two_types
 from lammps_host import needs_lammps, run_lammps
-from machine import on_gpu
 
 pytestmark = needs_lammps
 
@@ -57,18 +40,6 @@ SCRIPTS = {
 }
 
 
-@pytest.mark.parametrize("precision", ["double", "mixed"])
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_a_few_steps_are_those_of_the_host(name, precision, device, tmp_path):
-    assert_steps_of_lammps(SCRIPTS[name], precision, device, tmp_path)
-
-
-@pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("name", ["viscous of a group, with forces", "move"])
-def test_several_ranks(name, ranks, device, tmp_path):
-    assert_ranks_of_lammps(SCRIPTS[name], ranks, device, tmp_path, "thermo 20\nrun 40\n")
-
-
 def test_an_inclusion_keeps_its_shape_and_its_velocity(device, tmp_path):
     script = SCRIPTS["move"] + resident(device)
     start, end = (run_lammps(script + f"run {steps}\n" + END, tmp_path) for steps in (0, 1000))
@@ -76,16 +47,6 @@ def test_an_inclusion_keeps_its_shape_and_its_velocity(device, tmp_path):
     moved = (pick(end, "xu", "yu", "zu") - pick(start, "xu", "yu", "zu"))[inclusion]
     assert np.abs(moved - 1000 * 0.01 * np.array([0.7, -0.2, 1.1])).max() < 1e-10
     assert (pick(end, "vx", "vy", "vz")[inclusion] == [0.7, -0.2, 1.1]).all()
-
-
-def test_stresses_of_particles_sum_to_the_pressure(device, tmp_path):
-    assert_stresses_of_particles(SCRIPTS["move"], device, tmp_path)
-
-
-def test_restart_continues(device, tmp_path):
-    laws = SCRIPTS["move"][SCRIPTS["move"].index("group inclusion") :]
-    rest = "special_bonds lj 0.0 0.5 1.0\n" + laws
-    assert_restart_continues(SCRIPTS["move"], rest, device, tmp_path)
 
 
 OTHERS = {
@@ -108,13 +69,11 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-@pytest.mark.parametrize("reason", OTHERS)
-def test_what_is_not_served_is_named(reason, ranks, tmp_path):
-    assert_named(OTHERS[reason], reason, tmp_path, ranks)
-
-
-@on_gpu
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_cpu_and_gpu_give_the_same_bits(name, tmp_path):
-    assert_same_bits(SCRIPTS[name], tmp_path, 200)
+class TestViscousAndMove(Contract):
+    scripts, ranks = SCRIPTS, ["viscous of a group, with forces", "move"]
+    restarts = {
+        "move": "special_bonds lj 0.0 0.5 1.0\n"
+        + SCRIPTS["move"][SCRIPTS["move"].index("group inclusion") :]
+    }
+    sums, refused, refused_on = ["move"], OTHERS, (1, 2)
+    runs_on_ranks = "thermo 20\nrun 40\n"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pictures
 import pytest
 
 from manymove.analysis.pair_correlations import PairCorrelations
@@ -43,17 +44,8 @@ def test_g_ends_where_its_error_reaches_its_signal():
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """The axes of all pictures that are drawn."""
-    axes_of = []
-    original = plots.new_figure
-
-    def new_figure(*size):
-        figure, axes = original(*size)
-        axes_of.append(axes)
-        return figure, axes
-
-    monkeypatch.setattr(plots, "new_figure", new_figure)
-    return axes_of
+    """The figures and axes of all pictures that are drawn."""
+    return pictures.watch(plots, monkeypatch)
 
 
 def test_the_contact_peak_is_shown_with_its_error(drawn, tmp_path):
@@ -65,7 +57,7 @@ def test_the_contact_peak_is_shown_with_its_error(drawn, tmp_path):
     plots.pair_correlations(
         tmp_path / "g.png", replace(found, counts=counts, ideal=ideal, g=counts / ideal), ""
     )
-    (axes,) = drawn
+    ((_, axes),) = drawn
     line = axes.get_lines()[1]
     assert line.get_ydata()[16] == 50
     assert 50 + 50 / np.sqrt(10) < axes.get_ylim()[1] < 100
@@ -77,9 +69,9 @@ def test_the_contact_peak_is_shown_with_its_error(drawn, tmp_path):
 def test_the_energy_has_its_mean_and_error(drawn, tmp_path):
     energies = [np.random.default_rng(k).normal(size=100) for k in range(2)]
     plots.energy(tmp_path / "a.png", energies, "", (0.01, 0.07))
-    labels = drawn[0].get_legend_handles_labels()[1]
+    labels = drawn[0][1].get_legend_handles_labels()[1]
     assert labels == ["records", "running mean", "standard error", "mean 0.01(7) kT"]
-    (band,) = drawn[0].patches
+    (band,) = drawn[0][1].patches
     assert band.get_extents().bounds  # drawn
     assert (band.get_y(), band.get_height()) == pytest.approx((-0.06, 0.14))
 
@@ -88,7 +80,7 @@ def test_the_correlation_of_replicas_has_an_error(drawn, tmp_path):
     energies = [np.random.default_rng(k).normal(size=100) for k in range(3)]
     plots.autocorrelation(tmp_path / "a.png", energies, "")
     plots.autocorrelation(tmp_path / "b.png", energies[:1], "")
-    assert [len(axes.collections) for axes in drawn] == [1, 0]
+    assert [len(axes.collections) for _, axes in drawn] == [1, 0]
 
 
 def test_labels_have_units_and_the_title_has_the_state(drawn, tmp_path):
@@ -97,6 +89,6 @@ def test_labels_have_units_and_the_title_has_the_state(drawn, tmp_path):
     plots.autocorrelation(tmp_path / "b.png", energies, "512 ions")
     plots.pair_correlations(tmp_path / "c.png", measured(100), "512 ions")
     units = {"energy per ion (kT)", "lag n (sweeps)", "distance r (Å)"}
-    assert units <= {text for axes in drawn for text in (axes.get_xlabel(), axes.get_ylabel())}
-    assert all(axes.get_title() == "512 ions" for axes in drawn)
-    assert drawn[2].get_xlim()[1] < 60  # of 100 angstrom
+    assert units <= {text for _, axes in drawn for text in (axes.get_xlabel(), axes.get_ylabel())}
+    assert all(axes.get_title() == "512 ions" for _, axes in drawn)
+    assert drawn[2][1].get_xlim()[1] < 60  # of 100 angstrom

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pictures
 import pytest
 
 pytest.importorskip("matplotlib")
@@ -28,17 +29,8 @@ SEEN = {
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """The axes of all pictures that are drawn."""
-    axes_of = []
-    original = plots.new_figure
-
-    def new_figure(*size):
-        figure, axes = original(*size)
-        axes_of.append((figure, axes))
-        return figure, axes
-
-    monkeypatch.setattr(plots, "new_figure", new_figure)
-    return axes_of
+    """The figures and axes of all pictures that are drawn."""
+    return pictures.watch(plots, monkeypatch)
 
 
 def points(N: int, dimensions: int = 3) -> np.ndarray:

@@ -75,18 +75,6 @@ def test_near_close_packing_nothing_is_lost_either(device, packing_fraction):
     assert spheres.packing_fraction == pytest.approx(packing_fraction)
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_the_trajectory_is_the_same_with_any_number_of_threads(device, starts, name):
-    """And on a GPU: the hash is that of one thread of the CPU."""
-    one = like(starts[name], "cpu", threads=1)
-    other = like(starts[name], device, threads=3)
-    for particles in (one, other):
-        particles.run_cycles(25)
-    assert other.state_hash == one.state_hash
-    assert np.array_equal(other.positions, one.positions)
-    assert (other.trial_moves, other.accepted_moves) == (one.trial_moves, one.accepted_moves)
-
-
 @pytest.mark.parametrize("diameter", [1e-9, 0.37, 2e6])
 def test_the_unit_of_length_is_arbitrary(device, diameter):
     positions, box = fcc_packing(256, 0.5, diameter=diameter)

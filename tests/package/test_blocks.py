@@ -9,7 +9,7 @@ from manymove.analysis.blocks import BlockSums
 
 
 class _Sums(BlockSums):
-    TYPES = {"value": np.float64, "samples": np.int64}  # noqa: RUF012
+    TYPES = {"value": np.float64, "samples": np.int64}
 
     def __init__(self) -> None:
         self._begin(())

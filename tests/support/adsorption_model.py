@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pytest
 from flat_settings import of_adsorption
+from machine import on_gpu, runnable_simd_levels
 
 from manymove import Adsorption
 from manymove.adsorption.adsorbates import Adsorbate
@@ -108,3 +111,64 @@ def cif(
     columns = ["label", "type_symbol", "fract_x", "fract_y", "fract_z", "occupancy"]
     table = "".join(f"_atom_site_{name}\n" for name in columns[: 6 if occupancy else 5])
     return f"data_test\n{''.join(cell)}{symmetry}loop_\n{table}{atoms.rstrip()}\n"
+
+
+class Contract:
+    """Tests of adsorbates whose moves have several trials. A module derives a class from this one,
+    which says how such systems are made, what they are compared by, and after how many steps."""
+
+    steps, part = 900, 400
+    state: Callable[[Adsorption], tuple] = staticmethod(state)
+
+    @staticmethod
+    def made(steps: int, **settings: Any) -> Adsorption:
+        """Open systems of two species with small capacities after some steps."""
+        raise NotImplementedError
+
+    @pytest.mark.parametrize("method", ["metropolis", "plj"])
+    def test_capacity_threads_and_pieces_leave_no_trace(self, method):
+        made = partial(self.made, method=method)
+        large, small = (made(self.steps, capacity=[n, n]) for n in (60, 1))
+        assert small.capacity != large.capacity
+        assert self.state(small) == self.state(large)
+        pieces = made(self.part, threads=1)
+        pieces.run(self.steps - self.part)
+        assert self.state(pieces) == self.state(large)
+
+    def test_checkpoints_continue_to_the_same_bits(self, tmp_path, device):
+        whole, part = (self.made(steps, device=device) for steps in (self.steps, self.part))
+        part.save(tmp_path / "state")
+        again = Adsorption.load(tmp_path / "state", device=device)
+        assert again.resolved_settings == part.resolved_settings
+        assert again.ideal_weights == part.ideal_weights
+        again.run(self.steps - self.part)
+        assert self.state(again) == self.state(whole)
+        assert again.loading_from_insertions == whole.loading_from_insertions
+
+    def test_an_interrupted_run_is_between_two_steps(self):
+        def stop(a: Adsorption) -> None:
+            if a.steps > 200:
+                raise KeyboardInterrupt
+
+        a = self.made(0)
+        with pytest.raises(KeyboardInterrupt):
+            a.run(10**6, [(1, stop)])
+        assert self.state(a) == self.state(self.made(a.steps))
+
+    def test_simd_levels_give_the_same_bits(self, monkeypatch):
+        states = set()
+        for level in runnable_simd_levels():
+            monkeypatch.setenv("MANYMOVE_SIMD", level)
+            states.add(self.state(self.made(200)))
+        assert len(states) == 1
+
+    @on_gpu
+    @pytest.mark.parametrize("precision", ["mixed", "double"])
+    def test_a_gpu_decides_as_a_cpu(self, precision):
+        both = [
+            self.made(self.steps, device=where, precision=precision) for where in ("cpu", "cuda")
+        ]
+        assert self.state(both[0]) == self.state(both[1])
+        assert both[0].identity_change_acceptance > 0
+        tests = [a.insert_test_molecules(20).value for a in both]
+        assert tests[0] == tests[1]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs without pictures, which take longer than the runs of most tests."""
+"""Runs without pictures, which take longer than the runs of most tests, and pictures of tests."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 from commands import CLEAN
@@ -22,3 +23,15 @@ def leave_out(patch: pytest.MonkeyPatch) -> None:
     for environment in (CLEAN, os.environ):
         folders = [str(SUPPORT / "no_pictures"), environment.get("PYTHONPATH")]
         patch.setitem(environment, "PYTHONPATH", os.pathsep.join(filter(None, folders)))
+
+
+def watch(plots: Any, patch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
+    """The figures and axes that a module of plots makes from now on."""
+    found, original = [], plots.new_figure
+
+    def new_figure(*size: float) -> tuple[Any, Any]:
+        found.append(original(*size))
+        return found[-1]
+
+    patch.setattr(plots, "new_figure", new_figure)
+    return found
