@@ -321,7 +321,7 @@ def test_bad_files_of_charges_are_refused(tmp_path):
 
 
 def test_charges_without_effect_are_refused():
-    with pytest.raises(ValueError, match="framework_charges has no effect: the molecules have no charges"):
+    with pytest.raises(ValueError, match="framework_charges has no effect: the molecules have"):
         Adsorption(
             small_framework(),
             1,
