@@ -351,7 +351,9 @@ class HardParticles(ManymoveIntegrator):
         """
         if self._simulation.state.N_particles == 0:
             return 0.0
-        counts = self._cpp_obj.contact_histogram(_pressure.DELTA_R, _pressure.BINS)
+        filled, mixed = self._cpp_obj.packing_fraction, len(set(self._sizes())) > 1
+        width = _pressure.bin_width(filled, self._DIMENSIONS, mixed)
+        counts = self._cpp_obj.contact_histogram(width, _pressure.BINS)
         steps = self._steps_of_pairs()
         if not any(steps):  # with insertions each pair of types has a histogram
             counts = np.reshape(counts, (-1, _pressure.BINS)).sum(axis=0)
@@ -360,15 +362,19 @@ class HardParticles(ManymoveIntegrator):
                 counts,
                 1,
                 self._simulation.state.N_particles,
-                self._cpp_obj.packing_fraction,
+                filled,
+                width,
                 dimensions=self._DIMENSIONS,
                 steps=steps,
             )
         )
 
+    def _sizes(self):
+        return [self.shape[name]["diameter"] for name in self._simulation.state.particle_types]
+
     def _steps_of_pairs(self):
         """The steps of the engine in contact distances, for each pair of types."""
-        sizes = [self.shape[name]["diameter"] for name in self._simulation.state.particle_types]
+        sizes = self._sizes()
         contacts = np.add.outer(sizes, sizes) / 2
         tables = np.reshape(self._steps, (-1, 2, *contacts.shape))
         return _pressure.steps_of_pairs(tables, contacts)

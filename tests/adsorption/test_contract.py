@@ -241,7 +241,7 @@ def test_starts_are_off_the_hills_and_trapped_molecules_are_counted():
     ("settings", "message"),
     [
         (dict(method="mcmc"), 'method must be "metropolis", .* or "mdp-dj", got \'mcmc\''),
-        (dict(method="plj", proposals=64), "leave out proposals"),
+        (dict(method="plj", proposals=64), "proposals has no effect"),
         (dict(proposals=48), "power of two from 32 to 512, got 48"),
         (dict(interpolation="quintic"), '"linear" or "cubic"'),
         (dict(precision="half"), '"mixed" or "double"'),

@@ -259,7 +259,7 @@ def test_charges_are_those_of_the_sites(read):
     text = adsorption_model.cif("", (9, 10, 12), (90, 90, 90), OPERATIONS, occupancy=False)
     head = text.partition("loop_\n_atom_site_label")[0]
     rows = "O1 O 0.1 0.2 0.3 -0.25\nO1 O 0.3 0.2 0.3 -0.75\nTi1 Ti 0.2 0.2 0.3 1.0\n"
-    f = read(head + CHARGED + rows)
+    f = read(head + CHARGED.replace("_atom_site_c", "_Atom_site_C") + rows)  # the case is free
     assert f.labels == ("O1",) * 4 + ("Ti1",) * 2
     assert np.array_equal(f.charges, [-0.25, -0.25, -0.75, -0.75, 1, 1])
 

@@ -188,18 +188,23 @@ def test_pdb_files_that_are_too_large_are_refused_before_the_run(tmp_path, capsy
     assert not (output / "summary.json").exists()
 
 
-def test_a_map_whose_records_are_of_another_step_says_that_it_starts_again(tmp_path, capsys):
+@pytest.mark.parametrize("reason", ["they were made without one", "the records and the checkpoint"])
+def test_a_map_that_the_records_do_not_have_says_that_it_starts_again(reason, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     from manymove import checkpoint
 
     assert cli.run([*MAP, "--output", str(tmp_path)]) == 0
     (path,) = tmp_path.glob("*.records")
     records, about = checkpoint.read_records(path, columns=3)
-    about["density"][0] -= 1
+    if "without" in reason:
+        del about["density"]
+    else:
+        about["density"][0] -= 1
     checkpoint.write_records(path, records, **about)
     capsys.readouterr()
     assert cli.run(["adsorption", "--resume", "--steps", "800", "--output", str(tmp_path)]) == 0
-    assert "the density map starts at step 400" in capsys.readouterr().err
+    told = f"the density map starts at step 400 of the averages, because {reason}"
+    assert told in capsys.readouterr().err
     assert json.loads((tmp_path / "summary.json").read_text())["density_samples"] == 100 * 6
 
 

@@ -321,7 +321,7 @@ def test_bad_files_of_charges_are_refused(tmp_path):
 
 
 def test_charges_without_effect_are_refused():
-    with pytest.raises(ValueError, match="the molecules have no charges, so it has no effect"):
+    with pytest.raises(ValueError, match="framework_charges has no effect: the molecules have"):
         Adsorption(
             small_framework(),
             1,
@@ -337,7 +337,7 @@ def test_charges_without_effect_are_refused():
 
 
 def test_an_ewald_sum_without_charges_is_refused():
-    with pytest.raises(ValueError, match="ewald: the molecules have no charges, so it has no eff"):
+    with pytest.raises(ValueError, match="ewald has no effect: the molecules have no charges"):
         molecules_in((25.0, 25.0, 25.0), 2, "C2H6", ewald=(0.3, 2.0), systems=1)
 
 

@@ -90,6 +90,12 @@ def test_surface_of_spheres_that_overlap(edges):
     assert 0 < area.error < 0.01 * exact and agrees(area.value, area.error, exact)
 
 
+@pytest.mark.parametrize("probe", [10.0, 368.0, 1e9])
+def test_a_probe_that_fits_nowhere_has_no_surface(probe):
+    """Also one in picometers, whose spheres would have billions of neighbors."""
+    assert surface_area(cubic(6.0), {"O": 4.0}, probe=probe, samples=10).per_cell.value == 0
+
+
 def test_surface_in_a_skewed_cell_is_that_of_the_crystal():
     """A cubic crystal in a cell with the edges a, b + a and c."""
     skewed = Framework("skewed", (6.0,) * 3, np.array([[0.1, 0.2, 0.3]]), ("O",), 16.0,

@@ -207,7 +207,7 @@ def test_further_densities_are_added(anchor, tmp_path, capsys):
     capsys.readouterr()
     stored = (folder / "options.json").read_text()
     assert run([*resumed, "--fluid", "0.2,0.3,0.35,0.4,0.45"]) == 2
-    assert "has results of other options: fluid 0.49" in capsys.readouterr().err
+    assert "has the result of fluid 0.49: give" in capsys.readouterr().err
     assert (folder / "options.json").read_text() == stored
 
 

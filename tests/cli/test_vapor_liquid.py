@@ -106,7 +106,7 @@ def test_further_temperatures_and_fugacities_are_added(whole, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--scan-fugacities 0.01,0.03,0.045,0.05", "has results of other options: scan 0.056"),
+        ("--scan-fugacities 0.01,0.03,0.045,0.05", "has the result of scan 0.056: give"),
         ("--scan-temperature 1.19", "has --scan-temperature 1.2, not 1.19"),
         ("--edge 5", "has --edge 4.6, not 5.0"),
     ],

@@ -17,7 +17,7 @@ from hard_disks import compressibility_factor, lattice, neighbour_pairs
 from laws import another
 
 from manymove import Grid, HardDisks
-from manymove.analysis.pressure import BINS, DELTA_R
+from manymove.analysis.pressure import BINS, DELTA_R, bin_width
 from manymove.hard_particles import hexagonal_packing, random_packing, square_packing
 
 VIRIAL = (  # B_n / B_2^(n - 1); B_2 rho = 2 phi
@@ -103,7 +103,7 @@ def test_the_device_counts_every_pair_near_contact_once(device, start):
     disks = melted(*make(), device, **settings)
     disks.sample_pressure(every=1e-9, record=1e-9)  # each cycle
     before, total = disks.pair_histogram, 0
-    edges = 1 + np.arange(BINS + 1) * DELTA_R
+    edges = 1 + np.arange(BINS + 1) * bin_width(disks.packing_fraction, 2)
     for _ in range(12):
         disks.run_cycles(1)
         found, before = disks.pair_histogram - before, disks.pair_histogram

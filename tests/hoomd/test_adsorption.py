@@ -191,6 +191,30 @@ def test_what_is_read_before_there_is_anything_is_refused_as_hoomd_does():
     nothing_is_there()
 
 
+@pytest.mark.parametrize("settings", [dict(), dict(profile="z", bins=10)])
+def test_all_quantities_are_logged_from_the_first_frame(settings, tmp_path):
+    """HDF5Log refuses arrays without elements and a change of their number."""
+    h5py = pytest.importorskip("h5py")
+    simulation = simulation_of()
+    logger = hoomd.logging.Logger(categories=["scalar", "sequence"])
+    logger.add(add(simulation, **settings))
+    writer = hoomd.write.HDF5Log(1, tmp_path / "log.h5", logger, mode="w")
+    simulation.operations.writers.append(writer)
+    simulation.run(2, write_at_start=True)
+    writer.flush()
+    with h5py.File(tmp_path / "log.h5") as file:
+        (path,) = (name for name in paths_in(file) if name.endswith("profile"))
+        found = file[path][:]
+    assert np.isnan(found[0]).all() and found.shape == (3, settings.get("bins", 1))
+    assert found[-1].sum() == pytest.approx(1) if settings else np.isnan(found).all()
+
+
+def paths_in(file):
+    paths = []
+    file.visit(paths.append)
+    return paths
+
+
 def test_settings_survive_pickling():
     simulation = simulation_of()
     action = add(simulation)

@@ -56,7 +56,7 @@ def charges_of(text: str, source: str, structure: Any) -> list[float] | None:
     Raises:
         ValueError: a charge is missing or is not a number.
     """
-    if "_atom_site_charge" not in text:
+    if "_atom_site_charge" not in text.lower():
         return None
     charges: list[float] = []
     for block in _parsed(text, source):

@@ -223,9 +223,9 @@ def trials_of(
             raise ParameterError(name, f"must be in [0, 1), got {trials[name]}")
     if not has_trials(trials):
         return trials
-    given = ", ".join(name for name in TRIALS if trials[name] != TRIALS[name])
+    given = next(name for name in TRIALS if trials[name] != TRIALS[name])
     if method not in OPEN_METHODS:
-        raise ValueError(f"{given}: needs one of the methods {' and '.join(OPEN_METHODS)}")
+        raise ParameterError(given, f"needs one of the methods {' and '.join(OPEN_METHODS)}")
     # Orientations of a chain are trials of one bead after the other.
     if not chains and (positions + 1) * orientations > MOST_TRIALS:
         raise ValueError(
@@ -238,7 +238,7 @@ def trials_of(
         # Partial regrowths have trials of orientations alone.
         unused = given if not regrowth else "trial_positions" if positions != 1 else ""
         if unused:
-            raise ValueError(f"{unused}: the systems are closed; give a fugacity, or reinsertion")
+            raise ParameterError(unused, "needs a fugacity or reinsertion: the systems are closed")
     all_shares = (exchange or 0.0) + reinsertion + identity_change + regrowth
     if all_shares >= 1:
         which = ["exchange", "reinsertion", "identity_change", *["regrowth"] * bool(regrowth)]

@@ -183,7 +183,9 @@ def surface_area(
     radii, fractional = radii[present], framework.fractional[present]
     edges = framework.edges
     free = np.zeros(len(radii))
-    for own, near in _cells_of(fractional, edges, radii):
+    # Spheres around the images of one atom cover the crystal if they are wider than that.
+    covered = radii.max(initial=0) > np.linalg.norm(edges, axis=1).sum() / 2
+    for own, near in () if covered else _cells_of(fractional, edges, radii):
         some = np.concatenate((own, near))
         count = max(1, _AT_ONCE // len(own))
         for first in range(0, samples, count):  # calls between which Ctrl-C works

@@ -183,7 +183,7 @@ class Replica(replica.Replica):
         self._henry: np.ndarray | None = None
         self._inserted = 0
         self._density: DensityMap | None = None
-        self._map_restarts = False  # the records have no map of the state
+        self._map_restarts = ""  # the reason why the records have no map of the state
         self._held_density: tuple[int, list[list[list[int]]]] | None = None  # of the checkpoint
         self._density_every = self._every  # steps of a sample of weight 1
 
@@ -253,7 +253,10 @@ class Replica(replica.Replica):
             self._held_density = (int(held[0]), held[1])
             self._density_every = held[2] if len(held) > 2 else held_every
         elif a.samples and self._settings.density_map is not None:
-            self._map_restarts = True
+            self._map_restarts = (
+                "they were made without one" if steps is None
+                else "the records and the checkpoint are of different steps"
+            )  # fmt: skip
         self._refuse_others({"--" + name: pair for name, pair in self._held_and_asked(a).items()})
         if self._settings.pressure is None:
             held = a.equilibration_steps
@@ -346,8 +349,8 @@ class Replica(replica.Replica):
             self._density = DensityMap(a, axis, bins)
             if self._map_restarts:
                 since = f"the density map starts at step {a.samples} of the averages"
-                why = "the records and the checkpoint are of different steps"
-                print(f"manymove: {self._state}: {since}, because {why}", file=sys.stderr)
+                because = f"{since}, because {self._map_restarts}"
+                print(f"manymove: {self._state}: {because}", file=sys.stderr)
             if self._held_density is not None:
                 self._density.samples = self._held_density[0]
                 self._density.counts += np.array(self._held_density[1], dtype=np.int64)

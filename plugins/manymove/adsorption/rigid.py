@@ -81,9 +81,10 @@ def ewald_of(ewald: tuple[float, float] | None, cutoff: float) -> tuple[float, f
     if len(numbers) != 2 or not all(0 < x < math.inf for x in numbers):
         raise ParameterError("ewald", f"must be (alpha, k_max), both positive, got {ewald}")
     if numbers[0] * cutoff > 7:
-        raise ValueError(
-            f"ewald: alpha is {numbers[0]:g}, more than 7 / cutoff: the pairs within the cutoff "
-            "would not interact"
+        raise ParameterError(
+            "ewald",
+            f"has alpha = {numbers[0]:g}, more than 7 / cutoff: the pairs within the cutoff would "
+            "not interact",
         )
     return numbers
 
@@ -146,9 +147,9 @@ def settled(
     shifted, tail = field.potential == "shifted", field.potential == "tail"
     charged = any(t["charge"] for t in types)
     if framework_charges is not None and not charged:
-        raise ValueError("framework_charges: the molecules have no charges, so it has no effect")
+        raise ParameterError("framework_charges", "has no effect: the molecules have no charges")
     if ewald is not None and not charged:
-        raise ValueError("ewald: the molecules have no charges, so it has no effect")
+        raise ParameterError("ewald", "has no effect: the molecules have no charges")
     charges = charges_of_framework(framework, field, framework_charges) if charged else None
     if charged and charges is None and len(framework.elements):
         polar = next(

@@ -27,6 +27,7 @@ from manymove.analysis.pressure import (
     BINS,
     DEGREE,
     DELTA_R,
+    bin_width,
     pressure_from_histogram,
     pressure_weights,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "VaporLiquid",
     "WidomInsertions",
     "autocorrelation_time",
+    "bin_width",
     "blocking_error",
     "charge_density",
     "coexistence",

@@ -32,6 +32,26 @@ PairSteps = tuple[tuple[float, float], ...]
 DELTA_R = 2.0**-10
 BINS = 77
 DEGREE = 4
+# Extent of the bins in units of the gap between neighbors of a perfect crystal. In the FCC crystal
+# the pressure was wrong by 2 % with an extent of 2.5 gaps, and by 40 % with 10 gaps.
+_REACH = 1.6
+_DENSEST = {2: math.pi / (2 * math.sqrt(3)), 3: math.pi / (3 * math.sqrt(2))}
+
+
+def bin_width(packing_fraction: float, dimensions: int, mixed: bool = False) -> float:
+    """Width of the bins of pair distances in contact distances: `DELTA_R`, which is halved for
+    dense crystals of equal particles until the polynomial fits the pairs of neighbors.
+
+    Args:
+        packing_fraction: packing fraction of the particles.
+        dimensions: number of dimensions, 2 or 3.
+        mixed: whether the particles have different sizes, whose densest packing is not known.
+    """
+    gap = (_DENSEST[dimensions] / packing_fraction) ** (1 / dimensions) - 1
+    width = DELTA_R
+    while not mixed and BINS * width > _REACH * gap and width > 2.0**-20:
+        width /= 2
+    return width
 
 
 @functools.cache

@@ -153,7 +153,7 @@ def _read(folder: Path) -> dict[str, Any]:
     if not all(map(_finite, map(found.get, names))) or found.get("crystal") != "fcc":
         raise ValueError(
             f"--free-energy: {folder} has no free energy of infinitely many particles in an FCC "
-            "crystal: give --particles of manymove free-energy at least two numbers"
+            "crystal: give manymove free-energy the --crystal fcc and at least two --particles"
         )
     return found
 

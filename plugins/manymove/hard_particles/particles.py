@@ -607,8 +607,9 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
                 samples. A record of equal disks has at most 2**32 / (3 N) samples, because its
                 counts are 32-bit integers.
 
-        The pressure of a mixture follows from the pairs up to 1.075 contact distances. Where the
-        sizes differ by more than a factor of 4, the pair density varies too much there: the
+        The pressure follows from the pairs up to 1.075 contact distances, or up to smaller ones in
+        crystals of equal particles with less room between neighbors. In mixtures whose sizes
+        differ by more than a factor of 4, the pair density varies too much there. The
         contact value of the largest particles was wrong by 1e-4 at a ratio of 4, 2e-3 at 6, and
         1e-2 at 8 in a model in three dimensions. A UserWarning says so. With steps, the pressure
         has a term for each range, which follows from the pairs within 0.075 contact distances on
@@ -675,6 +676,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
             self._packing_fraction_of(N),
             self._DIMENSIONS,
             steps_of_pairs([(s.range, s.energy) for s in self._steps], self._contact_table),
+            self.mixed,
             self.cycles,
         )
 
@@ -709,8 +711,9 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
     @property
     def pair_histogram(self) -> np.ndarray:
         """Histogram of the pair distances from contact, uint64 (77,), in bins of 2**-10 contact
-        distances, summed over all finished records; (T (T + 1) / 2, 77) for T types, with the pairs
-        of types in the order (0, 0), (0, 1), ... (1, 1)."""
+        distances (`manymove.analysis.bin_width` in dense crystals), summed over all finished
+        records; (T (T + 1) / 2, 77) for T types, with the pairs of types in the order (0, 0), (0,
+        1), ... (1, 1)."""
         found = self._collected().histogram[: len(self.pairs_of_types)]
         return found.sum(axis=0) if self._sizes.contacts is None else found.copy()
 

@@ -14,8 +14,8 @@ import numpy as np
 from manymove.analysis.pressure import (
     BINS,
     DEGREE,
-    DELTA_R,
     PairSteps,
+    bin_width,
     contact_weights,
     pressure_weights,
     step_weights,
@@ -114,6 +114,7 @@ class PressureSampling(Sampling):
         particles, packing_fraction, dimensions: number, packing fraction and dimensions of the
             particles.
         steps: steps of each pair of types, which have a histogram of contact, and two of each step.
+        mixed: whether the particles have different sizes.
         first: present cycle.
 
     Attributes:
@@ -137,18 +138,20 @@ class PressureSampling(Sampling):
         packing_fraction: float,
         dimensions: int,
         steps: tuple[PairSteps, ...],
+        mixed: bool,
         first: int,
     ) -> None:
-        engine.set_sampling(DELTA_R, BINS, every, every)  # a row for each sample
+        width = bin_width(packing_fraction, dimensions, mixed)
+        engine.set_sampling(width, BINS, every, every)  # a row for each sample
         self._engine = engine
         self.settings = {"every": every, "samples": samples}
         self._samples = samples
         self._kinds, number = len(steps), len(steps[0])
         self._constant, self._weights = pressure_weights(
-            BINS, DELTA_R, DEGREE, N=particles, packing_fraction=packing_fraction,
+            BINS, width, DEGREE, N=particles, packing_fraction=packing_fraction,
             dimensions=dimensions, steps=steps,
         )  # fmt: skip
-        settings = BINS, DELTA_R, DEGREE, dimensions
+        settings = BINS, width, DEGREE, dimensions
         self._of_contact = (
             np.array([step_weights(*settings, pair)[0] for pair in steps])
             if number

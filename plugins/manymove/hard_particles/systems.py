@@ -90,7 +90,9 @@ class Settings(Session):
         output_folder.claim(self.output, resume=self.resume, overwrite=self.overwrite)
         if particles and (other := finished(self).keys() - {*names}):
             path = self.output / FILE
-            raise ValueError(f"--resume: {path} has results of other options: {min(other)}")
+            raise ValueError(
+                f"--resume: {path} has the result of {min(other)}: give the values of that run, too"
+            )
         write_json(self.output / OPTIONS_FILE, self.stored)
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from hoomd.logging import log
 
 from manymove import _core, arguments, hard_particles
-from manymove.analysis.pressure import BINS, DELTA_R, pressure_from_histogram
+from manymove.analysis.pressure import BINS, bin_width, pressure_from_histogram
 from manymove.errors import ParameterError
 from manymove.hoomd import moves
 from manymove.hoomd.action import EngineAction, setting
@@ -221,12 +221,13 @@ class HardParticlesUpdater(EngineAction):
         the particles of a mixture. One configuration is a noisy estimate: average over many."""
         with self._following(self._simulation.timestep):
             engine = self._engine
-            counts = engine.core.contact_histogram(DELTA_R, BINS)
-            return float(
-                pressure_from_histogram(
-                    counts, 1, engine.N, engine.packing_fraction, dimensions=self._dimensions
-                )
+            filled, dimensions = engine.packing_fraction, self._dimensions
+            width = bin_width(filled, dimensions, engine.mixed)
+            counts = engine.core.contact_histogram(width, BINS)
+            found = pressure_from_histogram(
+                counts, 1, engine.N, filled, width, dimensions=dimensions
             )
+            return float(found)
 
     @log(requires_run=True)
     def betaP(self) -> float:

@@ -204,11 +204,12 @@ class WasteRecyclingUpdater(EngineAction):
     @log(category="sequence", requires_run=True)
     def profile(self) -> tuple[float, ...]:
         """(float, ...): probability P of each bin along the direction, of all species together;
-        empty without a profile."""
+        NaN before the first step, and a single NaN without a profile."""
 
         def found() -> tuple[float, ...]:
-            if not self._fixed["bins"] or not self._engine.counters[6]:
-                return ()
+            bins = self._fixed["bins"]
+            if not bins or not self._engine.counters[6]:
+                return (math.nan,) * max(bins, 1)  # HDF5Log fails if an array is empty
             return tuple(self._averages().profile.probability)
 
         return self._of_engine(found)
