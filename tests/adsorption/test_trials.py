@@ -341,7 +341,7 @@ def test_runs_of_several_ranks_are_pooled():
         (dict(trial_orientations=2000), "trial_orientations must be from 1 to 1024, got 2000"),
         (dict(trial_positions=100, trial_orientations=100), "must be at most 1024, got 100 and 10"),
         (dict(trial_positions=4, method="mdp", fugacity=None), "trial_positions needs one of the"),
-        (dict(trial_positions=4, fugacity=None), "trial_positions needs a fugacity or reinsertion: the systems are closed"),
+        (dict(trial_positions=4, fugacity=None), "trial_positions needs a fugacity or reinsertion"),
         (dict(reinsertion=-0.1), r"reinsertion must be in \[0, 1\), got -0.1"),
         (dict(reinsertion=0.3, exchange=0.7), "must leave some steps for other moves"),
         (dict(identity_change=0.1), "identity_change needs a fugacity and several adsorbates"),
