@@ -463,7 +463,7 @@ def test_files_have_chains(tmp_path):
         (dict(method="pmc", fugacity=None), 'needs the method "metropolis" or "plj", not "pmc"'),
         (dict(positions=np.zeros((1, 1, 3))), "positions cannot be given"),
         (dict(fugacity=None, regrowth=0.0), "round would keep its shape"),
-        (dict(fugacity=None, trial_positions=4), "^trial_positions needs a fugacity or reinsertion"),
+        (dict(fugacity=None, trial_positions=4), "^trial_positions needs a fugacity"),
         (dict(chain=Chain("stiff", 3 * [C], 1.3, (3.1e8, 110.0))),
          "adsorbate 1: a bend has a stiffness of 310000000 K"),
         (dict(chain=Chain("stiff", 4 * [C], 1.3, torsions=(0.0, 0.0, 0.0, 4e7))),
