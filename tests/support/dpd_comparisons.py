@@ -182,7 +182,7 @@ class Contract:
         sums: names of scripts whose stresses per atom add up to the pressure.
         stresses: names of scripts whose stresses per atom are LAMMPS'.
         refused: scripts that stay on the host, by the reason that the warning gives.
-        bits: names of scripts that have the same bits on CPU and GPU; those of `steps` by default.
+        bits: names of scripts that have the same bits on CPU and GPU (default: those of `steps`).
         table: commands of the thermodynamic output; columns are names in it.
         kinds: what combines names and precisions (`each_once`, or all of them).
     """
@@ -213,6 +213,8 @@ class Contract:
     bits_after = 200  # steps
 
     def __init_subclass__(cls) -> None:
+        if unknown := [name for name in vars(cls) if not hasattr(Contract, name)]:
+            raise TypeError(f"{cls.__name__}: Contract has no {', '.join(unknown)}")
         cls.steps = cls.scripts if cls.steps is None else cls.steps
         cls.bits = cls.steps if cls.bits is None else cls.bits
         for test, names in CASES.items():

@@ -47,9 +47,11 @@ def bin_width(packing_fraction: float, dimensions: int, mixed: bool = False) -> 
         dimensions: number of dimensions, 2 or 3.
         mixed: whether the particles have different sizes, whose densest packing is not known.
     """
-    gap = (_DENSEST[dimensions] / packing_fraction) ** (1 / dimensions) - 1
     width = DELTA_R
-    while not mixed and BINS * width > _REACH * gap and width > 2.0**-20:
+    if mixed or packing_fraction == 0:
+        return width
+    gap = (_DENSEST[dimensions] / packing_fraction) ** (1 / dimensions) - 1
+    while BINS * width > _REACH * gap and width > 2.0**-20:
         width /= 2
     return width
 

@@ -608,12 +608,13 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
                 counts are 32-bit integers.
 
         The pressure follows from the pairs up to 1.075 contact distances, or up to smaller ones in
-        crystals of equal particles with less room between neighbors. In mixtures whose sizes
-        differ by more than a factor of 4, the pair density varies too much there. The
-        contact value of the largest particles was wrong by 1e-4 at a ratio of 4, 2e-3 at 6, and
-        1e-2 at 8 in a model in three dimensions. A UserWarning says so. With steps, the pressure
-        has a term for each range, which follows from the pairs within 0.075 contact distances on
-        both sides of it.
+        crystals of equal particles with less room between neighbors. With a `fugacity` the density
+        is not known before the run. Therefore it is always 1.075 then, and the pressure of a dense
+        crystal is wrong. In mixtures whose sizes differ by more than a factor of 4, the pair
+        density varies too much there. The contact value of the largest particles was wrong by 1e-4
+        at a ratio of 4, 2e-3 at 6, and 1e-2 at 8 in a model in three dimensions. A UserWarning says
+        so. With steps, the pressure has a term for each range, which follows from the pairs within
+        0.075 contact distances on both sides of it.
 
         Raises:
             ValueError: a number is not positive or not below 1e15.
