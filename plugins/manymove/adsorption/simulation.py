@@ -170,7 +170,7 @@ class Adsorption(Places, Equilibration):
         if any(count < 0 for count in counts) or (fugacity is None and sum(counts) == 0):
             raise ParameterError("molecules", f"must be positive, got {start.number}")
         if known_method(name) not in MULTIPLE and steps.proposals is not None:
-            raise ParameterError("proposals", f'has no effect: the method "{name}" has one per step')
+            raise ParameterError("proposals", f'has no effect: the method "{name}" has just one')
         barrier = barrier_of(barrier, temperature)
         if barrier is not None and not 0 < barrier < math.inf:
             raise ParameterError("barrier", f"must be positive and finite, or None, got {barrier}")
