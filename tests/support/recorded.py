@@ -91,6 +91,7 @@ MANY = "2026-11-29-h200-many"
 PROCESSES_OF_HPMC = "2026-11-29-h200-hpmc-processes"
 METHANE = "2026-11-29-h200-all#methane"
 CO2 = "2026-11-29-h200-co2"
+INTERACTIONS = "2026-11-30-h200-interactions"
 
 MOVES, STEPS = "trial_moves_per_second", "steps_per_second"
 MPS = "million_particle_steps_per_second"
@@ -254,6 +255,24 @@ NUMBERS |= {
         MIXTURES, {"variant": "cuda:0, mixture *"}, ("ratio_to_one_size",), share
     ),
 }
+
+for key, variant in (
+    ("plain", "plain"),
+    ("longer", "plain in the longer box"),
+    ("walls", "two hard walls"),
+    ("soft-wall", "harmonic wall"),
+    ("gravity", "gravity between walls"),
+    ("springs", "springs"),
+    ("wide-well", "well of range 1.5"),
+    ("well", "well of range 1.25"),
+    ("insertions", "insertions and deletions"),
+):
+    row = {"variant": f"cuda:0, {variant}"}
+    NUMBERS[f"interactions-{key}"] = Number(INTERACTIONS, row, (MOVES,), significant(3))
+    NUMBERS[f"interactions-{key}-share"] = Number(INTERACTIONS, row, ("share",), share)
+NUMBERS["insertion-time"] = Number(
+    INTERACTIONS, row, ("insertions_per_second",), lambda each: f"{1e9 / each:.2f} ns"
+)
 
 PEERS = {"kokkos": (DPD, "pair_style dpd/kk*"), "hoomd": (DPD, "md.pair.DPD*")}
 for precision in ("mixed", "double"):

@@ -178,9 +178,8 @@ WallContact wall_contact(const State& state, const FieldView& view, std::size_t 
 InWalls in_walls(const State& state, const Snapshot& data) {
   InWalls found;
   for_places(state, data, [&](const FieldView& view, std::size_t i, const double* place) {
-    double r[3] = {0, 0, 0};
-    for (int a = 0; a < state.dimensions(); ++a)
-      r[a] = (place[a] - 0.5 * view.extent[a]) * view.unit[a];
+    double r[3];
+    coordinates_at<3>(view, place, r);
     const double depth = wall_contact(state, view, i, r).depth / state.distances.largest;
     if (!(depth > 0)) return;
     ++found.count;

@@ -77,83 +77,83 @@ InsertionRules insertion_rules(const State& state, std::uint64_t cycle) {
           state.insertion_logarithms.data()};
 }
 
-std::uint64_t cell_of_whole(const State& state, std::int64_t own) {
-  if (!state.strip) return static_cast<std::uint64_t>(own);
-  const auto row = static_cast<std::int64_t>(state.row_cells());
-  const std::int64_t rows = state.strip->whole().cells;
-  return static_cast<std::uint64_t>((own / row + state.strip->first_row()) % rows * row +
-                                    own % row);
-}
-
-std::int64_t own_cell(const State& state, std::uint64_t of_whole) {
-  const auto cell = static_cast<std::int64_t>(of_whole);
-  if (!state.strip) return cell;
-  const auto row = static_cast<std::int64_t>(state.row_cells());
-  const std::int64_t rows = state.strip->whole().cells;
-  const std::int64_t at = (cell / row - state.strip->first_row() + rows) % rows;
-  return at < state.rows() ? at * row + cell % row : -1;
-}
-
 NewIndices settle_changes(State& state, Changes mine) {
-  const InsertionCounts& c = mine.counts;
-  std::uint64_t counts[4] = {c.insertions, c.inserted, c.deletions, c.deleted};
-  NewIndices found{std::move(mine.inserted), {}, {}};
-  std::vector<std::uint32_t>& removed = mine.removed;
+  auto& [c, inserted, removed] = mine;
+  std::uint64_t counts[4] = {c.trials[1], c.accepted[1], c.trials[0], c.accepted[0]};
+  // The places of a rank begin some rows after those of the whole grid.
+  const std::uint64_t row =
+      state.row_cells() * static_cast<unsigned>(state.geometry.slots) * kNewTypes;
+  std::uint64_t rows = 1, first = 0;
+  const auto shifted = [&](std::uint64_t place, std::uint64_t by) {
+    return (place / row + by) % rows * row + place % row;
+  };
+  if (state.strip) {
+    rows = static_cast<std::uint64_t>(state.strip->whole().cells);
+    first = static_cast<std::uint64_t>(state.strip->first_row());
+    for (std::uint64_t& place : inserted) place = shifted(place, first);
+  }
   if (state.ranks) {
     state.ranks->sum(counts, 4);
-    found.inserted = collect(*state.ranks, std::move(found.inserted));
+    inserted = collect(*state.ranks, std::move(inserted));
     removed = collect(*state.ranks, std::move(removed));
   }
   state.data.insertions += {counts[0], counts[1]};
   state.data.deletions += {counts[2], counts[3]};
-  const auto sort = [](auto& all, auto less) {  // those of a GPU are sorted
-    if (!std::is_sorted(all.begin(), all.end(), less)) std::sort(all.begin(), all.end(), less);
+  const auto sort = [](auto& all) {  // those of a GPU are sorted
+    if (!std::is_sorted(all.begin(), all.end())) std::sort(all.begin(), all.end());
   };
-  sort(found.inserted, [](const Inserted& a, const Inserted& b) {
-    return std::tie(a.cell, a.slot) < std::tie(b.cell, b.slot);
-  });
-  sort(removed, std::less{});
+  sort(inserted);
+  sort(removed);
 
   const std::size_t before = state.particles;
-  const std::size_t after = before + found.inserted.size() - removed.size();
+  const std::size_t after = before + inserted.size() - removed.size();
   if (after >= kFirstNew) throw std::runtime_error("there are too many particles");
   // The free indices below N, in ascending order, are for the new particles and then for those
   // whose index is too large.
   std::vector<std::uint32_t> free;
+  free.reserve(removed.size() + inserted.size());
   for (const std::uint32_t id : removed)
     if (id < after) free.push_back(id);
   for (std::size_t id = before; id < after; ++id) free.push_back(static_cast<std::uint32_t>(id));
-  const auto split = static_cast<std::ptrdiff_t>(found.inserted.size());
-  found.of_inserted.assign(free.begin(), free.begin() + split);
+  NewIndices found;
+  const auto split = static_cast<std::ptrdiff_t>(inserted.size());
   found.of_former.resize(before > after ? before - after : 0);
   std::vector<std::uint32_t>& former = state.former_indices;
-  former.resize(std::max(before, after));
-  for (const std::uint32_t id : found.of_inserted) former[id] = kNewcomer;
+  std::vector<std::int32_t>& types = state.parameters.types;
+  const bool has_types = state.distances.contact == Contact::table;
+  const auto resize = [&](std::size_t size) {
+    former.resize(size);
+    if (!has_types) return;
+    types.resize(size);
+    state.labels.resize(size);
+  };
+  const auto set = [&](std::uint32_t id, std::uint32_t its_former, std::int32_t type) {
+    former[id] = its_former;
+    if (has_types) state.labels[id].type = types[id] = type;
+  };
+  resize(std::max(before, after));
+  for (std::size_t k = 0; k < inserted.size(); ++k)
+    set(free[k], kNewcomer, static_cast<std::int32_t>(inserted[k] % kNewTypes));
   auto next = free.begin() + split;
   for (std::size_t id = after; id < before; ++id) {
     if (std::binary_search(removed.begin(), removed.end(), static_cast<std::uint32_t>(id)))
       continue;
-    former[*next] = former[id];
+    set(*next, former[id], has_types ? types[id] : 0);
     found.of_former[id - after] = *next++;
   }
-
+  resize(after);
   state.particles = after;
-  former.resize(after);
-  std::vector<std::int32_t>& types = state.parameters.types;
-  if (state.distances.contact != Contact::table) return found;
-  types.resize(std::max(before, after));
-  state.labels.resize(types.size());
-  const auto set = [&](std::uint32_t id, std::int32_t type) {
-    types[id] = type;
-    state.labels[id].type = type;
-  };
-  for (std::size_t k = 0; k < found.inserted.size(); ++k)
-    set(found.of_inserted[k], found.inserted[k].type);
-  for (auto id = static_cast<std::uint32_t>(after); id < before; ++id)
-    if (!std::binary_search(removed.begin(), removed.end(), id))
-      set(found.of_former[id - after], types[id]);
-  types.resize(after);
-  state.labels.resize(after);
+  if (!state.strip) {
+    found.of_inserted.assign(free.begin(), free.begin() + split);
+    found.inserted = std::move(inserted);
+    return found;
+  }
+  for (std::size_t k = 0; k < inserted.size(); ++k) {
+    const std::uint64_t place = shifted(inserted[k], rows - first);
+    if (place >= static_cast<std::uint64_t>(state.rows()) * row) continue;
+    found.inserted.push_back(place);
+    found.of_inserted.push_back(free[k]);
+  }
   return found;
 }
 

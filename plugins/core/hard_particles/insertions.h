@@ -27,10 +27,15 @@ inline constexpr std::uint32_t kFirstNew = 0xffffffc0u;  // of 64 types
 MM_HD std::uint32_t new_index(std::int32_t type) { return ~static_cast<std::uint32_t>(type); }
 MM_HD bool is_new(std::uint32_t id) { return id >= kFirstNew; }
 MM_HD std::int32_t type_of_new(std::uint32_t id) { return static_cast<std::int32_t>(~id); }
+// The slot of a new particle among those of all cells, and its type.
+inline constexpr std::uint64_t kNewTypes = 64;
+MM_HD std::uint64_t place_of_new(std::uint64_t slot, std::int32_t type) {
+  return slot * kNewTypes + static_cast<std::uint64_t>(type);
+}
 
-// What the threads of a CPU or the blocks of a GPU count.
+// Counts of deletions and insertions. changes: what a GPU has written into a list.
 struct InsertionCounts {
-  unsigned long long insertions, inserted, deletions, deleted;
+  unsigned long long trials[2], accepted[2], changes;
 };
 
 // The cells of a tile, and what decides there.
@@ -70,57 +75,90 @@ struct CellVisit {
   MM_HD Sphere* slots() const { return t.spheres + here * t.g.slots; }
   MM_HD int particles() const { return static_cast<int>(t.counts[here]); }
 
+  // One of the three cells along an axis: its number in the grid, the way to its center from a
+  // particle of the middle one, and the squared distance of that particle from its nearest side.
+  struct Beside {
+    int cell;
+    float away, near2;
+  };
+  MM_HD Beside beside(int axis, int by, float local) const {
+    const float half = t.g.half[axis],
+                side = by == 0 ? 0.0f : half - static_cast<float>(by) * local;
+    int cell = t.bounds.first[axis] + at[axis] + by;
+    if (cell < 0) cell += t.g.cells[axis];
+    if (cell >= t.g.cells[axis]) cell -= t.g.cells[axis];
+    return {cell, 2.0f * half * static_cast<float>(by) - local, side * side};
+  }
+
   // Whether a particle overlaps no other, of which `slot` is not looked at, and adds the energies
   // of its pairs. The own cell, where most overlaps are, comes first.
   MM_HD bool has_room(const Sphere& p, std::int32_t type, int slot, std::int64_t& pairs) const {
-    constexpr int kCells = D == 3 ? 27 : 9, kSelf = kCells / 2;
+    constexpr int kLayers = D == 3 ? 3 : 1, kCells = 9, kSelf = kCells / 2;
 #if defined(__CUDA_ARCH__)
-    constexpr int kAtOnce = 9;
+    constexpr int kAtOnce = kCells;
 #else
     constexpr int kAtOnce = 1;  // a core does not wait for one load before it begins the next
 #endif
-    const float local[3] = {p.x, p.y, p.z};
     const float far2 = t.law.largest * t.law.largest * 1.00001f;
     const bool steps = t.fields && t.fields->steps.number > 0;
+    Beside x[3], y[3];
+    MM_UNROLL
+    for (int k = 0; k < 3; ++k) {
+      x[k] = beside(0, k - 1, p.x);
+      y[k] = beside(1, k - 1, p.y);
+    }
     MM_NO_UNROLL
-    for (int first = 0; first < kCells; first += kAtOnce) {
-      const Sphere* others[kAtOnce];
-      float away[kAtOnce][3];
-      int n[kAtOnce], most = 0;
-      MM_UNROLL
-      for (int c = 0; c < kAtOnce; ++c) {
-        int other = (kSelf + first + c) % kCells, there = 0, cell[3] = {0, 0, 0};
-        float near2 = 0;  // the squared distance from the cell's nearest side
-        for (int a = 0; a < D; ++a, other /= 3) {
-          const int by = other % 3 - 1;
-          const float side = by == 0 ? 0.0f : t.g.half[a] - static_cast<float>(by) * local[a];
-          near2 += side * side;
-          away[c][a] = 2.0f * t.g.half[a] * static_cast<float>(by) - local[a];
-          cell[a] = t.bounds.first[a] + at[a] + by;
-          if (cell[a] < 0) cell[a] += t.g.cells[a];
-          if (cell[a] >= t.g.cells[a]) cell[a] -= t.g.cells[a];
-        }
-        for (int a = D - 1; a >= 0; --a) there = there * t.g.cells[a] + cell[a];
-        others[c] = t.spheres + static_cast<std::int64_t>(there) * t.g.slots;
-        n[c] = near2 > far2 ? 0 : static_cast<int>(t.counts[there]);
-        if (n[c] > most) most = n[c];
-      }
-      MM_NO_UNROLL
-      for (int s = 0; s < most; ++s) {
-        Sphere q[kAtOnce];
-        MM_UNROLL
-        for (int c = 0; c < kAtOnce; ++c)
-          if (s < n[c]) q[c] = others[c][s];
+    for (int layer = 0; layer < kLayers; ++layer) {
+      const Beside z = D == 3 ? beside(2, layer == 2 ? -1 : layer, p.z) : Beside{};
+      for (int first = 0; first < kCells; first += kAtOnce) {
+        const Sphere* others[kAtOnce];
+        float away[kAtOnce][3];
+        int n[kAtOnce], most = 0;
         MM_UNROLL
         for (int c = 0; c < kAtOnce; ++c) {
-          if (s >= n[c] || (first + c == 0 && s == slot)) continue;
-          const float dx = q[c].x + away[c][0], dy = q[c].y + away[c][1],
-                      dz = D == 3 ? q[c].z + away[c][2] : 0.0f;
-          const std::int32_t its = type_of<C>(t.law, q[c].id);
-          const double contact =
-              C == Contact::table ? t.law.contacts[type * t.law.types + its] : t.law.contact;
-          if (exact_square(dx, dy, dz) < contact) return false;
-          if (steps) pairs += pair_energy(t.fields->steps, type, its, dx, dy, dz);
+          const int other = (kSelf + first + c) % kCells;
+          const Beside &i = x[other % 3], &j = y[other / 3];
+          const int there = (z.cell * t.g.cells[1] + j.cell) * t.g.cells[0] + i.cell;
+          away[c][0] = i.away;
+          away[c][1] = j.away;
+          away[c][2] = z.away;
+          others[c] = t.spheres + static_cast<std::int64_t>(there) * t.g.slots;
+          n[c] = i.near2 + j.near2 + z.near2 > far2 ? 0 : static_cast<int>(t.counts[there]);
+          if (n[c] > most) most = n[c];
+        }
+        MM_NO_UNROLL
+        for (int s = 0; s < most; ++s) {
+          Sphere q[kAtOnce];
+          float least = 1;  // of the squared distances less the squared contact distances
+          MM_UNROLL
+          for (int c = 0; c < kAtOnce; ++c)
+            if (s < n[c]) q[c] = others[c][s];
+          // Calls look(d, type) for these particles.
+          const auto for_all = [&](auto&& look) {
+            MM_UNROLL
+            for (int c = 0; c < kAtOnce; ++c) {
+              if (s >= n[c] || (layer + first + c == 0 && s == slot)) continue;
+              const float d[3] = {q[c].x + away[c][0], q[c].y + away[c][1],
+                                  D == 3 ? q[c].z + away[c][2] : 0.0f};
+              look(d, type_of<C>(t.law, q[c].id));
+            }
+          };
+          for_all([&](const float* d, std::int32_t its) {
+            const float sigma =
+                C == Contact::table ? t.law.sigmas[type * t.law.types + its] : t.law.largest;
+            least = min_of(least, squared_length<D>(d) - sigma * sigma - t.law.margin);
+          });
+          // The estimate decides all but few overlaps.
+          if (least < -2 * t.law.margin) return false;
+          bool free = true;
+          if (least < 0 || steps)
+            for_all([&](const float* d, std::int32_t its) {
+              free &=
+                  exact_square(d[0], d[1], d[2]) >=
+                  (C == Contact::table ? t.law.contacts[type * t.law.types + its] : t.law.contact);
+              if (steps) pairs += pair_energy(t.fields->steps, type, its, d[0], d[1], d[2]);
+            });
+          if (!free) return false;
         }
       }
     }
@@ -190,7 +228,7 @@ struct InsertionVisit : CellVisit<D, C> {
           static_cast<int>(uniform_below(word[2], 2 * static_cast<std::uint32_t>(rules.kinds)));
       const std::int32_t type = rules.types[drawn / 2];
       const bool comes = drawn % 2 == 0;
-      ++(comes ? counts.insertions : counts.deletions);
+      for (int k = 0; k < 2; ++k) counts.trials[k] += comes == (k == 1);
       int n = number(type), slot = -1;
       // A full cell has no room for another particle (section 2).
       if (comes ? particles() == t.g.slots : n == 0) continue;
@@ -217,15 +255,14 @@ struct InsertionVisit : CellVisit<D, C> {
       if (t.fields ? !energy(p, type, slot, sum) || !accepted()
                    : !accepted() || (comes && !has_room(p, type, slot, none)))
         continue;
+      for (int k = 0; k < 2; ++k) counts.accepted[k] += comes == (k == 1);
       if (comes) {
         slots()[t.counts[here]++] = p;
-        ++counts.inserted;
         continue;
       }
       if (!is_new(p.id)) removed(p.id);
       for (int s = slot + 1; s < particles(); ++s) slots()[s - 1] = slots()[s];
       --t.counts[here];
-      ++counts.deleted;
     }
   }
 };
@@ -265,20 +302,15 @@ std::vector<std::uint32_t> take_former_indices(State& state);
 void fill_insertions(State& state);
 InsertionRules insertion_rules(const State& state, std::uint64_t cycle);
 
-// A new particle, in a slot of a cell of the whole grid.
-struct Inserted {
-  std::uint64_t cell;
-  std::int32_t slot, type;
-};
 // What the visits of a rank have changed.
 struct Changes {
   InsertionCounts counts{};
-  std::vector<Inserted> inserted;
+  std::vector<std::uint64_t> inserted;  // place_of_new(), from this rank's first slot
   std::vector<std::uint32_t> removed;
 };
 // The indices of particles after the visits (section 4).
 struct NewIndices {
-  std::vector<Inserted> inserted;          // of all ranks, in the order of the cells and slots
+  std::vector<std::uint64_t> inserted;     // of this rank, in the order of the whole grid
   std::vector<std::uint32_t> of_inserted;  // as many
   // Of the particles whose index was N + k, with the new number N of particles; for those that
   // have been removed, anything.
@@ -287,9 +319,5 @@ struct NewIndices {
 // Counts the changes of all ranks, gives the particles indices from 0 to N - 1, and changes N and
 // the types of the state. Collective.
 NewIndices settle_changes(State& state, Changes mine);
-// The number in the whole grid of a cell of this rank, which counts from its first one, and the
-// inverse, -1 for cells of other ranks.
-std::uint64_t cell_of_whole(const State& state, std::int64_t own);
-std::int64_t own_cell(const State& state, std::uint64_t of_whole);
 
 }  // namespace manymove::hard_particles

@@ -183,10 +183,10 @@ class CpuParticles final : public CpuEngine {
     });
     Changes all;
     for (const Changes& each : changes_) {
-      all.counts.insertions += each.counts.insertions;
-      all.counts.inserted += each.counts.inserted;
-      all.counts.deletions += each.counts.deletions;
-      all.counts.deleted += each.counts.deleted;
+      for (int k = 0; k < 2; ++k) {
+        all.counts.trials[k] += each.counts.trials[k];
+        all.counts.accepted[k] += each.counts.accepted[k];
+      }
       all.inserted.insert(all.inserted.end(), each.inserted.begin(), each.inserted.end());
       all.removed.insert(all.removed.end(), each.removed.begin(), each.removed.end());
     }
@@ -212,7 +212,8 @@ class CpuParticles final : public CpuEngine {
     visit_tile<D, C>(
         t, rules, 0, 1, changes.counts, [&](std::uint32_t id) { changes.removed.push_back(id); },
         [&](std::int64_t cell, int slot, std::int32_t type) {
-          changes.inserted.push_back({cell_of_whole(state_, cell), slot, type});
+          changes.inserted.push_back(
+              place_of_new(static_cast<std::uint64_t>(cell * g.slots + slot), type));
         },
         [] {});
   }
@@ -220,10 +221,8 @@ class CpuParticles final : public CpuEngine {
   void adopt_indices(const NewIndices& of) {
     const auto slots = static_cast<std::int64_t>(local_.slots);
     Sphere* const own = now_.spheres.data() + static_cast<std::int64_t>(first_cell()) * slots;
-    for (std::size_t k = 0; k < of.inserted.size(); ++k) {
-      const std::int64_t cell = own_cell(state_, of.inserted[k].cell);
-      if (cell >= 0) own[cell * slots + of.inserted[k].slot].id = of.of_inserted[k];
-    }
+    for (std::size_t k = 0; k < of.inserted.size(); ++k)
+      own[of.inserted[k] / kNewTypes].id = of.of_inserted[k];
     if (of.of_former.empty()) return;
     for_cells([&](const int*, std::size_t at, int) {
       for (std::uint32_t s = 0; s < now_.counts[at]; ++s) {

@@ -15,14 +15,13 @@ constexpr int kThreads = 128;
 
 constexpr int kVisitThreads = 64;  // cells of a set in the usual tiles
 
-// Where the visits leave what they have changed, in any order: a number for each new particle, by
-// its place and type, and from `removed` on the indices that are free.
+// Where the visits leave what they have changed, in any order: place_of_new() of new particles, and
+// from `removed` on the indices that are free.
 struct ChangeList {
   InsertionCounts* sums;
-  unsigned long long *end, *numbers;
-  unsigned long long removed;
+  std::uint64_t* numbers;
+  std::uint64_t removed;
 };
-constexpr unsigned long long kTypes = 64;  // see kFirstNew
 
 // A block for each tile and a thread for each cell of a set.
 template <int D, Contact C>
@@ -35,31 +34,29 @@ __global__ void __launch_bounds__(kVisitThreads)
   const TileBounds bounds = tile_bounds<D>(g, tile);
   const TileOfCells t{g, law, energies ? &fields : nullptr, bounds, tile, spheres, counts};
   InsertionCounts made{};
-  const auto keep = [&](unsigned long long number) {
-    list.numbers[atomicAdd(list.end, 1ull)] = number;
+  const auto keep = [&](std::uint64_t number) {
+    list.numbers[atomicAdd(&list.sums->changes, 1ull)] = number;
   };
   visit_tile<D, C>(
       t, rules, static_cast<int>(threadIdx.x), kVisitThreads, made,
       [&](std::uint32_t id) { keep(list.removed + id); },
       [&](std::int64_t cell, int slot, std::int32_t type) {
-        keep(static_cast<unsigned long long>(cell * g.slots + slot) * kTypes + type);
+        keep(place_of_new(static_cast<std::uint64_t>(cell * g.slots + slot), type));
       },
       [] { __syncthreads(); });
-  const auto add = [](unsigned long long* sum, unsigned long long number) {
-    number = warp_sum(number);
-    if (threadIdx.x % kWarpSize == 0) atomicAdd(sum, number);
-  };
-  add(&list.sums->insertions, made.insertions);
-  add(&list.sums->inserted, made.inserted);
-  add(&list.sums->deletions, made.deletions);
-  add(&list.sums->deleted, made.deleted);
+  for (int k = 0; k < 2; ++k) {
+    const auto trials = warp_sum(made.trials[k]), accepted = warp_sum(made.accepted[k]);
+    if (threadIdx.x % kWarpSize != 0) continue;
+    atomicAdd(&list.sums->trials[k], trials);
+    atomicAdd(&list.sums->accepted[k], accepted);
+  }
 }
 
-// New particles, in slots that count from this rank's first one.
-__global__ void name_kernel(Sphere* spheres, const std::int64_t* slots, const std::uint32_t* ids,
+// New particles, in places that count from this rank's first slot.
+__global__ void name_kernel(Sphere* spheres, const std::uint64_t* places, const std::uint32_t* ids,
                             int number) {
   const int k = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
-  if (k < number) spheres[slots[k]].id = ids[k];
+  if (k < number) spheres[places[k] / kNewTypes].id = ids[k];
 }
 
 // A thread for each cell.
@@ -92,7 +89,7 @@ std::size_t own_cells(const State& state) {
 // A power of two above the numbers of all places.
 unsigned long long first_removed(const State& state) {
   return std::bit_ceil(own_cells(state) * static_cast<unsigned long long>(state.geometry.slots) *
-                       kTypes);
+                       kNewTypes);
 }
 
 }  // namespace
@@ -104,10 +101,6 @@ void CudaInsertions::upload(const State& state, cudaStream_t stream) {
 
 void CudaInsertions::make(State& state, const Law& law, const FieldView& fields, Sphere* spheres,
                           std::uint32_t* counts, DeviceBuffer<Label>& labels, cudaStream_t stream) {
-  // Cells count from this rank's first one.
-  const std::size_t first = state.row_cells() * static_cast<std::size_t>(state.first_row());
-  spheres += first * static_cast<std::size_t>(state.geometry.slots);
-  counts += first;
   visit(state, law, fields, spheres, counts, stream);
   const NewIndices of = settle_changes(state, changes(state, stream));
   adopt(state, of, spheres, counts, stream);
@@ -120,9 +113,8 @@ void CudaInsertions::visit(const State& state, const Law& law, const FieldView& 
   // A slot holds one new particle at most, and an index is removed once.
   const std::size_t slots = own_cells(state) * static_cast<std::size_t>(state.geometry.slots);
   if (numbers_.size() < slots + state.particles)
-    numbers_ = DeviceBuffer<unsigned long long>(slots + 2 * state.particles);
+    numbers_ = DeviceBuffer<std::uint64_t>(slots + 2 * state.particles);
   sums_.clear(stream);
-  end_.clear(stream);
   InsertionRules rules = insertion_rules(state, state.data.counters.cycles);
   rules.types = types_.data();
   rules.logarithms = logarithms_.data();
@@ -132,65 +124,52 @@ void CudaInsertions::visit(const State& state, const Law& law, const FieldView& 
       visit_kernel<P::kDimensions, P::kContact>
           <<<static_cast<unsigned>(state.tiles()), kVisitThreads, 0, stream>>>(
               state.local(), law, rules, fields, state.has_energies(), spheres, counts,
-              {sums_.data(), end_.data(), numbers_.data(), first_removed(state)});
+              {sums_.data(), numbers_.data(), first_removed(state)});
       check_launch();
     }
   });
 }
 
-std::vector<unsigned long long> CudaInsertions::sorted(int bits, cudaStream_t stream) {
-  const std::size_t count = end_.first_value(stream);
-  std::vector<unsigned long long> numbers(count);
-  if (count == 0) return numbers;
-  if (others_.size() < count) others_ = DeviceBuffer<unsigned long long>(2 * count);
-  cub::DoubleBuffer<unsigned long long> keys(numbers_.data(), others_.data());
+Changes CudaInsertions::changes(const State& state, cudaStream_t stream) {
+  Changes found{sums_.first_value(stream), {}, {}};
+  const std::size_t count = found.counts.changes;
+  if (count == 0) return found;
+  if (host_.size() < count) host_ = PinnedBuffer<std::uint64_t>(2 * count);
+  if (others_.size() < count) others_ = DeviceBuffer<std::uint64_t>(2 * count);
+  const std::uint64_t removed = first_removed(state);
+  cub::DoubleBuffer<std::uint64_t> keys(numbers_.data(), others_.data());
   std::size_t room = 0;
   const auto sort = [&](void* memory) {
-    check(cub::DeviceRadixSort::SortKeys(memory, room, keys, count, 0, bits, stream), "sort");
+    check(cub::DeviceRadixSort::SortKeys(memory, room, keys, count, 0,
+                                         std::bit_width(removed + state.particles), stream),
+          "sort");
   };
   sort(nullptr);
   if (room_.size() < room) room_ = DeviceBuffer<unsigned char>(2 * room);
   sort(room_.data());
-  (keys.Current() == numbers_.data() ? numbers_ : others_).download(numbers.data(), stream, count);
-  return numbers;
-}
-
-Changes CudaInsertions::changes(const State& state, cudaStream_t stream) {
-  const unsigned long long removed = first_removed(state);
-  const auto slots = static_cast<unsigned long long>(state.geometry.slots);
-  const auto numbers = sorted(std::bit_width(removed + state.particles), stream);
-  Changes found;
-  found.inserted.reserve(numbers.size());
-  found.removed.reserve(numbers.size());
-  for (const unsigned long long number : numbers) {
-    if (number >= removed) {
-      found.removed.push_back(static_cast<std::uint32_t>(number - removed));
-      continue;
-    }
-    const unsigned long long slot = number / kTypes;
-    found.inserted.push_back({cell_of_whole(state, static_cast<std::int64_t>(slot / slots)),
-                              static_cast<std::int32_t>(slot % slots),
-                              static_cast<std::int32_t>(number % kTypes)});
-  }
-  found.counts = sums_.first_value(stream);
+  sorted_ = keys.Current();
+  const std::uint64_t *const begin = host_.data(), *const end = begin + count;
+  copy_out(host_.data(), sorted_, count * sizeof *sorted_, stream);
+  check(cudaStreamSynchronize(stream), "changes of a GPU");
+  const auto* const middle = std::lower_bound(begin, end, removed);
+  found.inserted.assign(begin, middle);
+  found.removed.resize(static_cast<std::size_t>(end - middle));
+  std::transform(middle, end, found.removed.begin(), [&](std::uint64_t number) {
+    return static_cast<std::uint32_t>(number - removed);
+  });
   return found;
 }
 
 void CudaInsertions::adopt(const State& state, const NewIndices& of, Sphere* spheres,
                            const std::uint32_t* counts, cudaStream_t stream) {
-  std::vector<std::int64_t> slots;
-  std::vector<std::uint32_t> indices;
-  for (std::size_t k = 0; k < of.inserted.size(); ++k) {
-    const std::int64_t cell = own_cell(state, of.inserted[k].cell);
-    if (cell < 0) continue;
-    slots.push_back(cell * state.geometry.slots + of.inserted[k].slot);
-    indices.push_back(of.of_inserted[k]);
-  }
-  if (!slots.empty()) {
-    keep(slots_, slots, stream);
-    keep(indices_, indices, stream);
-    name_kernel<<<blocks_for(slots.size(), std::size_t{kThreads}), kThreads, 0, stream>>>(
-        spheres, slots_.data(), indices_.data(), static_cast<int>(slots.size()));
+  const std::vector<std::uint32_t>& ids = of.of_inserted;
+  if (!ids.empty()) {
+    // The places are on the device already, but for the order of several ranks.
+    if (state.strip) keep(numbers_, of.inserted, stream);
+    keep(indices_, ids, stream);
+    name_kernel<<<blocks_for(ids.size(), std::size_t{kThreads}), kThreads, 0, stream>>>(
+        spheres, state.strip ? numbers_.data() : sorted_, indices_.data(),
+        static_cast<int>(ids.size()));
   }
   if (!of.of_former.empty()) {
     keep(former_, of.of_former, stream);

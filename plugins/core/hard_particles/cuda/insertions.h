@@ -16,16 +16,15 @@ class CudaInsertions {
   // After a change of the fugacities.
   void upload(const State& state, cudaStream_t stream);
 
-  // Makes the visits. spheres, counts: local storage. labels: of the law, an array that grows.
-  // Collective.
+  // Makes the visits. spheres, counts: from this rank's first cell on. labels: of the law, an array
+  // that grows. Collective.
   void make(State& state, const Law& law, const FieldView& fields, Sphere* spheres,
             std::uint32_t* counts, DeviceBuffer<Label>& labels, cudaStream_t stream);
 
  private:
   void visit(const State& state, const Law& law, const FieldView& fields, Sphere* spheres,
              std::uint32_t* counts, cudaStream_t stream);
-  // The numbers that the visits have left, which have so many bits.
-  std::vector<unsigned long long> sorted(int bits, cudaStream_t stream);
+  // The numbers that the visits have left, in order.
   Changes changes(const State& state, cudaStream_t stream);
   void adopt(const State& state, const NewIndices& of, Sphere* spheres, const std::uint32_t* counts,
              cudaStream_t stream);
@@ -33,10 +32,10 @@ class CudaInsertions {
   DeviceBuffer<std::int32_t> types_;
   DeviceBuffer<double> logarithms_;
   DeviceBuffer<InsertionCounts> sums_{1};
-  DeviceBuffer<unsigned long long> end_{1};  // of `numbers_`
-  DeviceBuffer<unsigned long long> numbers_, others_;
+  DeviceBuffer<std::uint64_t> numbers_, others_;
+  const std::uint64_t* sorted_ = nullptr;  // one of them
+  PinnedBuffer<std::uint64_t> host_;
   DeviceBuffer<unsigned char> room_;  // to sort them
-  DeviceBuffer<std::int64_t> slots_;  // of the new particles
   DeviceBuffer<std::uint32_t> indices_, former_;
 };
 

@@ -230,8 +230,8 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
         swap_diameters(state_, swap_rules(state_, cycle), own_spheres(), own_counts(), tables(),
                        swap_counts_.data(), stream_);
       }
-      if (type_swaps_ && cycle % state_.parameters.swap_every == 0) swap_types();
-      if (insertions_ && state_.inserts_after(cycle)) insert_and_delete();
+      if (type_swaps_ && cycle % state_.parameters.swap_every == 0) change_particles(*type_swaps_);
+      if (insertions_ && state_.inserts_after(cycle)) change_particles(*insertions_);
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
         // Only the next cycle of an undivided system can do without the answer.
         // A reader of the state needs its box; otherwise the next cycle chooses among the
@@ -251,18 +251,11 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     }
     check_launch();
   }
-  void swap_types() {
+  // Insertions and deletions, or swap moves of types.
+  void change_particles(auto& moves) {
     fetch_neighbors({1, 0, 0, 1});
     if (state_.strip) finish();
-    type_swaps_->make(state_, law_, fields_here(), spheres_[now_].data() + first_slot(),
-                      counts_[now_].data() + first_cell(), labels_, stream_);
-    place_law();
-  }
-  void insert_and_delete() {
-    fetch_neighbors({1, 0, 0, 1});
-    if (state_.strip) finish();
-    insertions_->make(state_, law_, fields_here(), spheres_[now_].data(), counts_[now_].data(),
-                      labels_, stream_);
+    moves.make(state_, law_, fields_here(), own_spheres(), own_counts(), labels_, stream_);
     place_law();
   }
   TrialCounters own_swaps() const override {
@@ -288,8 +281,8 @@ class CudaParticles final : public MemberOfGroup<CudaParticles> {
     return frame;
   }
   std::size_t first_slot() const { return first_cell() * state_.geometry.slots; }
-  const Sphere* own_spheres() const { return spheres_[now_].data() + first_slot(); }
-  const std::uint32_t* own_counts() const { return counts_[now_].data() + first_cell(); }
+  Sphere* own_spheres() const { return spheres_[now_].data() + first_slot(); }
+  std::uint32_t* own_counts() const { return counts_[now_].data() + first_cell(); }
   LawTables tables() const {
     return {reference_.data(), diameters_.data(), labels_.data(),
             contacts_.data(),  sigmas_.data(),    radii_.data()};
