@@ -10,12 +10,14 @@ import sys
 import pytest
 from commands import MPIEXEC
 from documents import SUPPORT
+from machine import GPU
 from processes import on_ranks, run, with_support
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
 pytest.importorskip("mpi4py")
 pytestmark = pytest.mark.skipif(not (MPIEXEC and hoomd.version.mpi_enabled), reason="no MPI")
 PROGRAM = SUPPORT / "hoomd_ranks_program.py"
+ON_GPU = [*GPU, pytest.mark.skipif(not hoomd.version.gpu_enabled, reason="HOOMD-blue without GPU")]
 ALONG_Z = [1, 1, None]
 
 
@@ -84,6 +86,7 @@ CASES = [
     ("molecules", {"bodies": False, "method": "plj", "max_displacement": 1.0}),
 ]
 NAMES = [" ".join([one, *(f"{k}={v}" for k, v in settings.items())]) for one, settings in CASES]
+SHARED_GPU = ("ions", "ions place=ewald method=tree", "atoms method=mup", "molecules")
 
 
 @pytest.mark.parametrize(("particles", "settings"), CASES, ids=NAMES)
@@ -98,6 +101,15 @@ def test_the_course_is_that_of_one_rank(particles, settings, ranks, domains, alo
     domain."""
     found = job(tmp_path / "ranks", ranks, particles, domains=domains, **settings)
     agree(found, alone(particles, **settings))
+
+
+@pytest.mark.parametrize(
+    ("particles", "settings"),
+    [pytest.param(*CASES[NAMES.index(name)], id=name, marks=ON_GPU) for name in SHARED_GPU],
+)
+def test_ranks_that_share_a_gpu_have_the_course_of_one(particles, settings, alone, tmp_path):
+    found = job(tmp_path / "ranks", 2, particles, gpu=True, **settings)
+    agree(found, alone(particles, gpu=True, **settings))
 
 
 def test_domains_of_different_size(alone, tmp_path):

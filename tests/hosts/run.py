@@ -404,7 +404,11 @@ def main() -> int:
         "--record", type=Path, metavar="FILE", help="where the lines are written, as JSON"
     )
     options = parser.parse_args()
-    hosts = Hosts(options.folder.absolute(), options.note, options.site and options.site.absolute())
+    site = options.site and options.site.absolute()
+    try:
+        hosts = Hosts(options.folder.absolute(), options.note, site)
+    except FileExistsError as error:
+        parser.error(f"--folder: {error}")
     own = options.lammps or options.hoomd
     for row in ROWS:
         if options.only in f"{row.part} {row.packages} {row.python}" if options.only else not own:

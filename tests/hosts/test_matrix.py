@@ -65,6 +65,15 @@ def test_results_must_be_equal(two_ranks, expected, failed, matrix, hosts, tmp_p
     assert hosts.summary("hosts") == failed
 
 
+def test_a_folder_with_other_files_is_left_alone(matrix, hosts, tmp_path):
+    matrix.Hosts(hosts.folder, "", None)  # of an earlier run
+    (tmp_path / "other").mkdir()
+    file = program(tmp_path / "other", "file", "echo")
+    with pytest.raises(FileExistsError, match="other has other files"):
+        matrix.Hosts(tmp_path / "other", "", None)
+    assert file.exists()
+
+
 def test_without_mpi_one_rank_is_run(matrix, hosts, tmp_path):
     one = program(tmp_path, "one", "echo result 1")
     part = matrix.Part((), "", r"result (\d)")

@@ -7,6 +7,7 @@ import pytest
 from adsorption_model import agrees, make, nearest, pair_energy
 from adsorption_scripts import BOX, script
 from lammps_host import needs_lammps, run_lammps
+from machine import GPU
 
 pytestmark = needs_lammps
 
@@ -26,9 +27,17 @@ def test_energy_and_profile_are_those_of_the_engine_alone(tmp_path):
     assert agrees(blocks.mean(), error, alone.energy_average.value, alone.energy_average.error)
 
 
-@pytest.mark.parametrize(("method", "ranks"), [("plj", 3), ("mup", 2), ("mdp", 4)])
-def test_ranks_make_the_same_moves_and_lose_no_atom(method, ranks, tmp_path):
-    text = script(f"method {method}") + "run 12\n"
+@pytest.mark.parametrize(
+    ("method", "ranks", "device"),
+    [
+        ("plj", 3, "cpu"),
+        ("mup", 2, "cpu"),
+        ("mdp", 4, "cpu"),
+        pytest.param("mup", 2, "cuda:0", marks=GPU),
+    ],
+)
+def test_ranks_make_the_same_moves_and_lose_no_atom(method, ranks, device, tmp_path):
+    text = script(f"method {method} device {device}") + "run 12\n"
     one, many = (run_lammps(text, tmp_path, ranks=n) for n in (1, ranks))
     for frame in range(13):
         a, b = one.dump(frame=frame), many.dump(frame=frame)

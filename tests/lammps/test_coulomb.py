@@ -9,6 +9,7 @@ import pytest
 from coulomb_scripts import BJERRUM, positions, script_of
 from electrolytes import pair_energy, trivalent
 from lammps_host import needs_lammps, run_lammps
+from machine import GPU
 
 pytestmark = needs_lammps
 
@@ -68,7 +69,14 @@ def test_a_vacuum_around_takes_the_images_of_the_atoms(tmp_path, ranks):
 
 @pytest.mark.parametrize(
     "words",
-    ["precision double", "precision mixed threads 2", "boundary ewald method tree", "sphere tree"],
+    [
+        "precision double",
+        "precision mixed threads 2",
+        "boundary ewald method tree",
+        "sphere tree",
+        pytest.param("precision mixed device cuda:0", marks=GPU),
+        pytest.param("boundary ewald method tree device cuda:0", marks=GPU),
+    ],
 )
 def test_several_ranks_make_the_same_chain(tmp_path, words):
     """Atoms cross several subdomains in a sweep; none is lost, and ghosts are made again. The
@@ -78,7 +86,8 @@ def test_several_ranks_make_the_same_chain(tmp_path, words):
     if sphere:
         words = f"radius {ions.radius!r} method tree"
     extra = "change_box all boundary f f f" if sphere else ""
-    script = script_of(tmp_path, ions, f"1 1 3 7.117 7.5 7.5 {words} device cpu", extra=extra)
+    words += "" if "device" in words else " device cpu"
+    script = script_of(tmp_path, ions, f"1 1 3 7.117 7.5 7.5 {words}", extra=extra)
     one = run_lammps(script, tmp_path)
     for ranks in (2, 4):
         many = run_lammps(script, tmp_path, ranks=ranks)

@@ -221,7 +221,10 @@ def communicator_of(kind):
 
 def main(particles: str, task: str, settings: dict) -> None:
     communicator = communicator_of(settings.pop("communicator", None))
-    device = hoomd.device.CPU(communicator=communicator)
+    if settings.pop("gpu", False):
+        device = hoomd.device.GPU([0], communicator=communicator)
+    else:
+        device = hoomd.device.CPU(communicator=communicator)
     domains = settings.pop("domains", 3 * [None])
     domains = tuple(domains) if communicator.num_ranks > 1 else 3 * (None,)
     simulation, updater, later = globals()[particles](device, domains, **settings)

@@ -37,12 +37,21 @@ class Steps:
 
     Args:
         source: folder of the repository in which the steps run.
-        folder: where the logs and environments go. What is there is removed.
+        folder: where the logs and environments go. What an earlier run left there is removed.
+
+    Raises:
+        FileExistsError: the folder has files that are not of an earlier run.
     """
 
+    _MARK = ".steps"
+
     def __init__(self, source: Path, folder: Path) -> None:
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            if any(folder.iterdir()) and not (folder / self._MARK).exists():
+                raise FileExistsError(f"{folder} has other files: name an empty folder")
+            shutil.rmtree(folder)
         folder.mkdir(parents=True)
+        (folder / self._MARK).touch()
         self.source, self.folder = source, folder
         self.failed: list[str] = []
         self._began = time.monotonic()

@@ -91,12 +91,6 @@ def test_bad_parameters_are_refused_by_name(disks, attached, name, value):
     simulation.run(1)
 
 
-@pytest.mark.parametrize("name", ["nselect", "sweeps_per_step", "repair_depth"])
-def test_words_are_no_numbers(name):
-    with pytest.raises(TypeConversionError, match="many"):
-        setattr(hoomd.manymove.HardDisks(), name, "many")
-
-
 @pytest.mark.parametrize("attached", [False, True])
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),

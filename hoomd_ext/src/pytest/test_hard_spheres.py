@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """hoomd.manymove.HardSpheres, and mixtures, on the CPU and, where there is one, on the GPU."""
 
-import hoomd
-import hoomd.manymove
 import numpy as np
 import pytest
 from hoomd.manymove.pytest.conftest import SEED, assert_same, integrator_of, lattice
@@ -58,22 +56,6 @@ def test_a_change_of_types_is_noticed(particles, dimensions):
         data.particles.typeid[:] = 0
     simulation.run(1)
     assert mc.pressure / mc.betaP == pytest.approx(1.0)  # the diameter of all
-
-
-@pytest.mark.parametrize("name", ["a", "kT", "depletant_fugacity"])
-def test_what_only_hpmc_has_is_refused_by_name(name):
-    mc = hoomd.manymove.HardSpheres()
-    with pytest.raises(AttributeError, match=f"HardSpheres has no {name}"):
-        setattr(mc, name, 1.0)
-
-
-def test_2d_boxes_are_refused(particles):
-    simulation, _ = particles(2, "A", 1.5)
-    mc = hoomd.manymove.HardSpheres()
-    mc.shape["A"] = dict(diameter=1.0)
-    simulation.operations.integrator = mc
-    with pytest.raises(ValueError, match="needs a 3D box"):
-        simulation.run(0)
 
 
 @pytest.mark.skipif(hpmc is None, reason="this HOOMD-blue has no hpmc")

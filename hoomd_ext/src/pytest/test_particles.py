@@ -3,7 +3,6 @@
 import copy
 import math
 import pickle
-import re
 
 import hoomd
 import hoomd.manymove
@@ -37,18 +36,6 @@ def test_images_follow_the_disks_through_the_boundary(disks):
     np.testing.assert_allclose(unwrapped(simulation), path, rtol=0, atol=1e-10)
 
 
-def test_images_are_certain_however_long_a_step_is(disks):
-    """One step of many sweeps leaves the same images as many of few."""
-    start = hexagonal(4, 4, 0.3)
-    settings = dict(d=0.9, nselect=16)
-    long, mc = disks(*start, sweeps_per_step=400, **settings)
-    long.run(1)
-    short, other = disks(*start, sweeps_per_step=4, **settings)
-    short.run(100)
-    assert mc.state_hash == other.state_hash
-    np.testing.assert_array_equal(unwrapped(long), unwrapped(short))
-
-
 def test_disks_stay_in_the_box_and_nothing_else_changes(disks):
     positions, box = hexagonal(16, 16, 0.5)
     simulation, _ = disks(positions, box)
@@ -73,21 +60,6 @@ def test_disks_stay_in_the_box_and_nothing_else_changes(disks):
     assert (np.abs(by_tag("position")[:, :2]) <= np.array(box) / 2).all()
     assert (by_tag("position")[:, :2] != before["position"][:, :2]).any(axis=1).all()
     assert simulation.state.box == hoomd.Box(*box)
-
-
-def test_the_particle_sorter_changes_nothing(disks):
-    start = hexagonal(20, 20, 0.6)
-    plain, mc = disks(*start)
-    plain.operations.tuners.clear()
-    plain.run(20)
-    sorted_, other = disks(*start)
-    (sorter,) = sorted_.operations.tuners
-    sorter.trigger = hoomd.trigger.Periodic(1)
-    sorted_.run(20)
-    with sorted_.state.cpu_local_snapshot as data:
-        assert (np.array(data.particles.tag) != np.arange(400)).any()
-    assert mc.state_hash == other.state_hash
-    np.testing.assert_array_equal(unwrapped(plain), unwrapped(sorted_))
 
 
 def test_positions_set_by_a_snapshot_are_taken_over(disks):
@@ -232,19 +204,6 @@ def test_shallow_overlaps_are_repaired(disks):
     assert np.abs(shift).max() < 4 * 4 * 1e-6 + 1e-6
 
 
-@pytest.mark.parametrize("depth", [2e-4, 0.1, 0.9])
-def test_deep_overlaps_are_refused_with_the_pair(disks, depth):
-    positions, box = hexagonal(8, 8, 0.1)
-    positions[42] = positions[17] + (1 - depth, 0)
-    simulation, _ = disks(positions, box)
-    with pytest.raises(ValueError, match="17 and 42 overlap by") as error:
-        simulation.run(0)
-    assert "diameters, more than repair_depth = 0.0001" in str(error.value)
-    (said,) = re.findall(r"overlap by (\S+) diameters", str(error.value))
-    assert float(said) == pytest.approx(depth, abs=1e-6)
-    np.testing.assert_array_equal(positions_of(simulation), positions)
-
-
 def test_an_overlap_made_in_a_run_is_refused_with_the_pair(disks):
     """The state is as the updater left it, and the run can continue once it is repaired."""
 
@@ -286,16 +245,6 @@ def test_overlaps_are_counted_in_what_stands_there(disks):
 
 
 # ---- what is not supported -----------------------------------------------------------------------
-
-
-@pytest.mark.serial
-def test_3d_boxes_are_refused(simulation_factory, lattice_snapshot_factory):
-    simulation = simulation_factory(lattice_snapshot_factory(dimensions=3, a=2, n=4))
-    mc = hoomd.manymove.HardDisks()
-    mc.shape["A"] = dict(diameter=1.0)
-    simulation.operations.integrator = mc
-    with pytest.raises((ValueError, RuntimeError), match="2D"):
-        simulation.run(0)
 
 
 @pytest.mark.parametrize("later", [False, True])
@@ -350,13 +299,6 @@ def test_more_disks_than_fit_are_refused(disks):
         simulation.run(0)
 
 
-def test_displacements_that_differ_between_types_are_refused(disks):
-    simulation, mc = disks(*hexagonal(8, 8, 0.3), types="AB")
-    mc.d["B"] = 0.05
-    with pytest.raises(ValueError, match="A and B have different d"):
-        simulation.run(0)
-
-
 @pytest.mark.parametrize("threads", [None, 1])
 def test_types_without_a_shape_are_refused_until_they_have_one(disks, threads):
     simulation, _ = disks(*hexagonal(8, 8, 0.3), types="AB")
@@ -369,18 +311,6 @@ def test_types_without_a_shape_are_refused_until_they_have_one(disks, threads):
     other.shape["B"] = dict(diameter=1.0)
     simulation.run(1)
     assert sum(other.translate_moves) > 0
-
-
-def test_disks_of_a_type_whose_d_is_0_never_move(disks):
-    """The bits of their positions are those of the start after it was read."""
-    simulation, mc = disks(*hexagonal(12, 12, 0.5), types="AB")
-    mc.d["B"] = 0
-    simulation.run(0)
-    before = positions_of(simulation)
-    simulation.run(30)
-    moved = (positions_of(simulation) != before).any(axis=1)
-    assert (moved == (np.arange(144) % 2 == 0)).all()
-    assert mc.overlaps == 0
 
 
 def test_errors_have_small_numbers(disks):
@@ -433,19 +363,6 @@ def test_a_copy_has_the_settings_and_makes_the_same_trajectory(disks, copied):
     other.run(3)
     assert again.state_hash == mc.state_hash
     assert (again.box_moves, again.nselect, again.threads) == (mc.box_moves, 3, 1)
-
-
-def test_a_box_too_small_for_its_ranks_is_refused(
-    device, simulation_factory, lattice_snapshot_factory
-):
-    if device.communicator.num_ranks == 1:
-        pytest.skip("needs several MPI ranks")
-    simulation = simulation_factory(lattice_snapshot_factory(dimensions=2, a=2, n=8))
-    mc = hoomd.manymove.HardDisks()
-    mc.shape["A"] = dict(diameter=1.0)
-    simulation.operations.integrator = mc
-    with pytest.raises(ValueError, match=r"the box is too small for \d+ ranks"):
-        simulation.run(0)
 
 
 def test_the_integrator_gives_way_to_another(disks):
