@@ -352,9 +352,13 @@ class HardParticles(ManymoveIntegrator):
         if self._simulation.state.N_particles == 0:
             return 0.0
         filled, mixed = self._cpp_obj.packing_fraction, len(set(self._sizes())) > 1
-        width = _pressure.bin_width(filled, self._DIMENSIONS, mixed)
-        counts = self._cpp_obj.contact_histogram(width, _pressure.BINS)
-        steps = self._steps_of_pairs()
+        count, steps = self._cpp_obj.contact_histogram, self._steps_of_pairs()
+
+        def contacts(width, bins):  # before the histograms of steps
+            return count(width, bins)[: len(steps) * bins]
+
+        width = _pressure.bin_width(filled, self._DIMENSIONS, contacts if mixed else None)
+        counts = count(width, _pressure.BINS)
         if not any(steps):  # with insertions each pair of types has a histogram
             counts = np.reshape(counts, (-1, _pressure.BINS)).sum(axis=0)
         return float(

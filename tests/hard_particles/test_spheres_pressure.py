@@ -108,6 +108,23 @@ def test_equal_particles_are_a_mixture_of_one_kind(device):
         assert abs(value.value - contact) < 6 * value.error + 2e-3 * contact
 
 
+def test_equal_spheres_of_two_types_have_the_pressure_of_one_kind(device, tmp_path):
+    """Record by record, in a dense crystal and from a checkpoint, and with a fugacity nearly so."""
+    spheres = HardSpheres.fcc(256, 0.72, seed=1, device="cpu")
+    found = []
+    for sizes in (1.0, Mixture(np.arange(256) % 2, np.ones((2, 2)))):
+        one = make((spheres.positions, spheres.box), device, diameter=sizes, max_displacement=0.003)
+        one.run(300)
+        one.sample_pressure(every=2, record=20)
+        one.run(100)
+        one.save(tmp_path / "spheres.npz")
+        one = HardSpheres.load(tmp_path / "spheres.npz", device=device)
+        one.run(100)
+        found.append(one.pressure_records)
+    assert len(found[0]) > 5
+    assert np.array_equal(*found)
+
+
 def test_the_pressure_is_the_sum_of_the_contact_values(device):
     """beta P = rho + (S_D / 2 D) sum of rho_a rho_b sigma_ab^D g_ab, record by record."""
     contacts = np.array([[1.0, 1.3], [1.3, 1.4]])

@@ -139,7 +139,7 @@ def of_frame(frame: Frame) -> Sizes:
     """
     if frame.contacts is not None:
         return Sizes(types=frame.typeid.astype(np.int32), contacts=frame.contacts)
-    if (frame.diameters == frame.diameters[0]).all():
+    if (frame.diameters == frame.diameters[:1]).all():
         return Sizes(diameter=frame.diameter)
     of_types = np.array([frame.diameters[frame.typeid == k][0] for k in range(len(frame.types))])
     if (of_types[frame.typeid] == frame.diameters).all():
