@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
+from hoomd.data.syncedlist import SyncedList
 from hoomd.data.typeconverter import RequiredArg
 from hoomd.data.typeparam import TypeParameter
 from hoomd.error import DataAccessError, IncompleteSpecificationError
@@ -171,9 +174,8 @@ class HardParticles(ManymoveIntegrator):
 
     @external_potentials.setter
     def external_potentials(self, value):
-        for each in value:
-            external.check("external_potentials", each)
-        self._external_potentials = tuple(value)
+        checked = functools.partial(external.check, "external_potentials")
+        self._external_potentials = SyncedList(checked, iterable=value, attach_members=False)
 
     @property
     def pair_potentials(self):
@@ -181,9 +183,8 @@ class HardParticles(ManymoveIntegrator):
 
     @pair_potentials.setter
     def pair_potentials(self, value):
-        for each in value:
-            external.check_pair(each)
-        self._pair_potentials = tuple(value)
+        checked = external.check_pair
+        self._pair_potentials = SyncedList(checked, iterable=value, attach_members=False)
 
     def _prepare(self):
         self._set_fields()

@@ -120,7 +120,8 @@ def not_negative(name: str, value: float) -> float:
 
 def aspect_ratios(value: Any, dimensions: int) -> list[float]:
     """Check the ratios of the edges of a box, one for each axis."""
-    ratios = list(value) if isinstance(value, (Sequence, np.ndarray)) else [value]
+    several = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, bytes)
+    ratios = list(value) if several else [value]
     if len(ratios) != dimensions:
         raise ParameterError("aspect_ratios", f"must be {dimensions} numbers, got {value!r}")
     return [positive_and_finite("aspect_ratios", ratio) for ratio in ratios]
@@ -163,7 +164,7 @@ def positions(value: Any) -> Any:
 def edges(box: Iterable[float], dimensions: int) -> tuple[float, ...]:
     """Edges of a box; the engine checks whether they are long enough."""
     try:
-        found = () if isinstance(box, str) else tuple(float(edge) for edge in box)
+        found = () if isinstance(box, (str, bytes)) else tuple(float(edge) for edge in box)
     except (TypeError, ValueError):
         found = ()
     if len(found) != dimensions:

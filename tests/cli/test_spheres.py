@@ -161,9 +161,30 @@ def test_input_takes_the_spheres_of_a_file(request, fixture, tmp_path, capsys):
     assert summary["diameter"] == pytest.approx(first["diameter"], rel=1e-12)
     assert len(summary["contact_values"]) == len(first["contact_values"])
     assert spheres("--input", path, *MIXTURE, "--output", tmp_path / "b") == 2
-    assert "--input has the sizes of the particles" in capsys.readouterr().err
+    assert "leave out --fractions" in capsys.readouterr().err
+    kept = ["--input", path, *MIXTURE[:2], "--output", tmp_path / "b"]
+    assert spheres(*kept) == 2
+    one = (
+        "has the sizes of the particles" if fixture == "mixed" else "has particles of the types A;"
+    )
+    assert f"--input {one}" in capsys.readouterr().err
     assert spheres("--input", path, name="disks") == 2
     assert "3-dimensional; disks need a two-dimensional box" in capsys.readouterr().err
+
+
+def test_types_of_a_file_without_diameters_have_those_of_the_options(mixed, tmp_path):
+    with gsd.hoomd.open(mixed / "trajectory.gsd") as trajectory:
+        frame = trajectory[-1]
+    frame.particles.diameter, frame.log = None, {}  # as HOOMD-blue writes it
+    with gsd.hoomd.open(tmp_path / "typed.gsd", "w") as file:
+        file.append(frame)
+    few = ["--sweeps", 10, "--equilibrate", 0, "--device", "cpu", "--quiet", "--output"]
+    words = ["--input", tmp_path / "typed.gsd", *MIXTURE[:2], *few, tmp_path / "out"]
+    assert spheres(*words) == 0
+    summary, first = summary_of(tmp_path / "out"), summary_of(mixed)
+    assert summary["packing_fraction"] == pytest.approx(first["packing_fraction"], rel=1e-6)
+    assert len(summary["contact_values"]) == 3
+    assert spheres("--resume", "--sweeps", 20, "--quiet", "--output", tmp_path / "out") == 0
 
 
 @pytest.mark.pictures

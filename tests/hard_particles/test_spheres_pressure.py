@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
@@ -63,7 +64,9 @@ def test_pressure_near_close_packing(device, packing_fraction, max_displacement)
     0.725, and 0.13 times at 0.74."""
     options = {"device": device, "threads": 2, "max_displacement": max_displacement, **OFTEN}
     spheres = HardSpheres.fcc(256, packing_fraction, seed=1, **of_hard_particles(**options))
-    found = measured(spheres, 1500, 4500)
+    spacing = "spacing of positions matters; the pressure may be wrong by 5%"
+    with pytest.warns(match=spacing) if packing_fraction == 0.74 else contextlib.nullcontext():
+        found = measured(spheres, 1500, 4500)
     expected = 6 / math.pi * packing_fraction * solid_factor(packing_fraction)
     assert found.error < 0.02 * expected
     assert abs(found.value - expected) < 5 * found.error + expected / 256

@@ -35,8 +35,8 @@ DEGREE = 4
 # Extent of the bins in units of the gap between neighbors of a perfect crystal. In the FCC crystal
 # the pressure was wrong by 2 % with an extent of 2.5 gaps, and by 40 % with 10 gaps.
 _REACH = 1.6
-# The bins of a configuration are halved if the mean distance of its pairs is smaller, in units of the
-# extent. With an extent of two gaps it is 0.43 in FCC crystals, and 0.45 in fluids that freeze.
+# The bins of a configuration are halved if the mean distance of its pairs is smaller, in units of
+# the extent. With an extent of two gaps it is 0.43 in FCC crystals, and 0.45 in fluids that freeze.
 _MEAN = 0.44
 _DENSEST = {2: math.pi / (2 * math.sqrt(3)), 3: math.pi / (3 * math.sqrt(2))}
 

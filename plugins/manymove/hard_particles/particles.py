@@ -18,7 +18,7 @@ from manymove import fields as external_fields
 from manymove import steps as pair_steps
 from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
-from manymove.analysis.pressure import steps_of_pairs
+from manymove.analysis.pressure import BINS, steps_of_pairs
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
 from manymove.hard_particles import constant_pressure, grand_canonical, sizes
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound="HardParticles")
 
 _LARGEST_RATIO = 4  # of sizes, for the extrapolation to contact
+# Half the spacing of 2 units, times the weight 25 / extent that the fit gives to contact.
+_OF_SPACING = 25
 # Pairs of a disk that a sample counts at most: a disk has six neighbors, and a pair counts once.
 _PAIRS = 3
 
@@ -611,11 +613,13 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         The pressure follows from the pairs up to 1.075 contact distances, or up to smaller ones
         where there is less room between neighbors. The distance follows from the packing fraction
         of equal particles. In mixtures and with a `fugacity` it follows from the configuration at
-        the first call, which should therefore come after the equilibration. In mixtures whose sizes differ by more than a factor of 4, the pair
-        density varies too much there. The contact value of the largest particles was wrong by 1e-4
-        at a ratio of 4, 2e-3 at 6, and 1e-2 at 8 in a model in three dimensions. A UserWarning says
-        so. With steps, the pressure has a term for each range, which follows from the pairs within
-        0.075 contact distances on both sides of it.
+        the first call, which should therefore come after the equilibration. In mixtures whose sizes
+        differ by more than a factor of 4, the pair density varies too much there. The contact value
+        of the largest particles was wrong by 1e-4 at a ratio of 4, 2e-3 at 6, and 1e-2 at 8 in a
+        model in three dimensions. A UserWarning says so. Another one says where neighbors are so
+        close that the spacing of positions matters, which is about 1e-6 diameters. With steps, the
+        pressure has a term for each range, which follows from the pairs within 0.075 contact
+        distances on both sides of it.
 
         Raises:
             ValueError: a number is not positive or not below 1e15.
@@ -647,6 +651,14 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         if not self._general:  # whose counts are 32-bit integers
             samples = max(1, min(samples, (2**32 - 1) // (_PAIRS * self.N)))
         self._sampling = self._sampling_of_pressure(cycles, samples, bins)
+        extent = BINS / self._sampling.settings["bins"] * self._sizes.smallest()
+        wrong = _OF_SPACING * self._grid["unit"] / extent
+        if wrong > 0.01:
+            warnings.warn(
+                f"neighbors are so close that the spacing of positions matters; the pressure may "
+                f"be wrong by {wrong:.0%}",
+                stacklevel=2,
+            )
 
     def _refuse_changing_diameter(self) -> None:
         if self.fugacity is not None and self.mixed:

@@ -204,7 +204,7 @@ class OpenPressureSampling(PressureSampling):
     numbers of particles.
 
     Args:
-        engine, every, samples, bins, others: as for `PressureSampling`, with a single particle and its
+        engine, every, samples, others: as for `PressureSampling`, with a single particle and its
             packing fraction.
     """
 

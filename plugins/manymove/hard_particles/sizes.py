@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,26 @@ def of_frame(frame: Frame) -> Sizes:
         table = (of_types[:, None] + of_types) / 2
         return Sizes(types=frame.typeid.astype(np.int32), contacts=table)
     return Sizes(diameters=frame.diameters)
+
+
+def with_table(frame: Frame, table: Sequence[Sequence[float]] | None) -> Frame:
+    """A frame of `--input`, whose types have the contact distances of the options if there are any.
+
+    Raises:
+        ValueError: the file has sizes of its own, or another number of types.
+    """
+    if table is None:
+        return frame
+    if of_frame(frame).mixed:
+        raise ValueError("--input has the sizes of the particles: leave out those of a mixture")
+    if len(table) != len(frame.types):
+        types = ", ".join(frame.types)
+        raise ValueError(
+            f"--input has particles of the types {types}; --diameters or --contacts is for "
+            f"{len(table)} types"
+        )
+    contacts = np.array(table)
+    return replace(frame, diameters=np.diagonal(contacts)[frame.typeid], contacts=contacts)
 
 
 def of_checkpoint(parameters: dict[str, Any], arrays: dict[str, np.ndarray]) -> Sizes:

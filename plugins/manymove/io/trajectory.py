@@ -105,9 +105,9 @@ def read_frame(
     Raises:
         FileNotFoundError: the file does not exist.
         ValueError: the file is not a GSD file with the schema of HOOMD-blue, or has no such frame;
-            the frame has no particles without `empty`, another number of dimensions or a tilted box; a position is
-            not finite or is outside the box; a disk has z other than 0, or a diameter other than
-            that of the first disk without `mixtures`.
+            the frame has no particles without `empty`, another number of dimensions or a tilted
+            box; a position is not finite or is outside the box; a disk has z other than 0, or a
+            diameter other than that of the first disk without `mixtures`.
     """
     raw = _read(path, index)
     try:
