@@ -521,7 +521,8 @@ def _of_input(
     from manymove.io import read_frame
 
     with of_option("--input"):
-        frame = with_table(read_frame(path, dimensions=dimensions, mixtures=True), mixture)
+        frame = read_frame(path, dimensions=dimensions, mixtures=True)
+    frame = with_table(frame, mixture)
     sizes = of_frame(frame)
     if len(frame.types) > 1 and not sizes.mixed:
         say(
