@@ -165,7 +165,7 @@ def test_records_are_the_pressures_of_their_histograms(device):
     disks.sample_pressure(every=2, record=20)
     disks.run(400)
     records = disks.pressure_records
-    cycles, per_record = disks._sampling.settings.values()
+    cycles, per_record, _ = disks._sampling.settings.values()
     assert cycles >= 1 and len(records) >= 15
     assert records.shape == disks.pressure_sweeps.shape
     assert np.all(np.diff(disks.pressure_sweeps) > 0)
