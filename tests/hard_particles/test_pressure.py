@@ -185,7 +185,7 @@ def test_pressure_asks_for_samples(device):
     with pytest.raises(RuntimeError, match="no pressure record is finished"):
         disks.pressure_average  # noqa: B018
     assert disks.pressure_records.size == 0
-    for every, record in ((0, None), (-1, None), (math.nan, None), (1, 0), (1, -2)):
+    for every, record in ((0, None), (-1, None), (math.inf, None), (1, math.nan), (1, 0), (1, -2)):
         with pytest.raises(ValueError, match="must be positive and below"):
             disks.sample_pressure(every, record)
     disks.sample_pressure(None)
@@ -259,6 +259,3 @@ def test_a_record_has_no_more_samples_than_its_counts_have_room_for():
     disks = HardDisks(positions, box, seed=1, device="cpu", threads=1)
     disks.sample_pressure(every=1, record=1e14)
     assert 0.99 * 2**32 < disks._sampling.settings["samples"] * 3 * disks.N < 2**32
-    for settings in ({"every": math.inf}, {"every": 1, "record": math.nan}, {"every": 0}):
-        with pytest.raises(ValueError, match="must be positive and below"):
-            disks.sample_pressure(**settings)
