@@ -320,6 +320,10 @@ def test_frames_have_the_present_particles(tmp_path):
     mixture.write_gsd(tmp_path / "mixture.gsd")
     assert HardSpheres.from_gsd(tmp_path / "mixture.gsd", seed=1, device="cpu").N == mixture.N
     options = {"seed": 1, "device": "cpu"}
+    lone = Mixture([1], TABLE)
+    HardSpheres([[0, 0, 0]], (6.0, 6.0, 6.0), lone, **options).write_gsd(tmp_path / "lone")
+    lone = HardSpheres.from_gsd(tmp_path / "lone", fugacity=[1, 1], **options)
+    assert lone.types.tolist() == [1] and np.array_equal(lone.contacts, TABLE)
     HardSpheres(NOTHING, (6.0, 6.0, 6.0), 1.1, fugacity=1, **options).write_gsd(tmp_path / "plain")
     for name, fugacity, contacts in (("mixture.gsd", [1, 1], TABLE), ("plain", 1, [[1.1]])):
         empty = HardSpheres.from_gsd(tmp_path / name, 0, fugacity=fugacity, **options)

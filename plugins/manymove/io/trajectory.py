@@ -97,7 +97,8 @@ def read_frame(
         index: index of the frame; negative numbers count from the end.
         dimensions: 2 for disks, 3 for particles.
         mixtures: whether disks may have different diameters; particles may.
-        empty: whether the frame may have no particles. Its types are then all types of the file.
+        empty: whether types, or all of them, may have no particles. A table of contacts then has
+            the types that do not occur, too.
 
     Returns:
         the frame.
@@ -225,9 +226,9 @@ def _particles(frame: gsd.hoomd.Frame, wanted: int, mixtures: bool, empty: bool)
     if not ((diameters > 0) & np.isfinite(diameters)).all():
         raise ValueError(f"diameter {diameters.min()}; it must be positive")
     kinds, typeid = np.unique(frame.particles.typeid, return_inverse=True)
-    if not len(typeid):
-        kinds = np.arange(len(frame.particles.types))
     contacts = frame.log.get(_CONTACTS)
+    if empty and (contacts is not None or not len(typeid)):
+        kinds, typeid = np.arange(len(frame.particles.types)), frame.particles.typeid
     if contacts is not None:
         own = diameters == np.diagonal(contacts)[frame.particles.typeid]
         contacts = contacts[np.ix_(kinds, kinds)] if own.all() else None
