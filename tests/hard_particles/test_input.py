@@ -122,7 +122,7 @@ def test_bad_positions_are_refused(device, positions, error, message):
         ),
         ((9.0, 1.0), "box too small for the checkerboard: edge y is 1,"),
         (9.0, "box must be two edges"),
-        (b"99", "box must be two edges"),
+        ("99", "box must be two edges"),
         ((9.0, 9.0, 0.0), "box must be two edges"),
         ((0.0, 9.0), "box must be positive and finite"),
         ((9.0, -9.0), "box must be positive and finite"),
