@@ -476,6 +476,13 @@ def test_commands_of_the_command_line_are_on_a_page():
     assert "{commands}" in source  # from the application itself, when the site is built
 
 
+def test_the_packages_of_the_extras_are_on_the_page():
+    page = (ROOT / "docs/install.md").read_text().lower()
+    for needed in INSTALLED.get_all("Requires-Dist"):
+        name = re.match(r"\w+", needed)[0]
+        assert re.search(rf"\b{name}\b", page) or "lint" in needed, name
+
+
 def test_versions_agree():
     assert f"version: {INSTALLED['Version']}" in (ROOT / "CITATION.cff").read_text()
     assert f"## {INSTALLED['Version']}" in (ROOT / "CHANGELOG.md").read_text()
