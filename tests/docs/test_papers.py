@@ -59,9 +59,8 @@ def test_a_record_has_the_rows_and_the_machines_of_all_its_runs(folder, tmp_path
 
 
 def test_rows_that_cannot_be_told_apart_are_named():
-    rows = [row([2.0, 0.1], None), row([3.0, 0.1], None)]
     with pytest.raises(ValueError, match=r"two rows have the quantity P\* \(ours, 8, 9\)"):
-        papers.crossed(rows, [])
+        papers.crossed([row([2.0, 0.1], None), row([3.0, 0.1], None)], [])
 
 
 def test_a_row_that_is_far_from_the_paper_needs_a_note(folder):

@@ -53,11 +53,7 @@ def ions(types=(0, 1), species=PAIR, **settings):
 
 BAD_ARGUMENTS = {
     "complex disks": (lambda: disks([[1j, 0]]), TypeError, "float32 or float64"),
-    "a NaN repair depth": (
-        lambda: disks(start=Start(repair_depth=np.nan)),
-        ValueError,
-        "repair_depth",
-    ),
+    "a NaN depth": (lambda: disks(start=Start(repair_depth=np.nan)), ValueError, "repair_depth"),
     "a device of numbers": (lambda: disks(device=0), TypeError, "device must be a string"),
     "NaN sweeps": (lambda: disks().run(np.nan), ValueError, "sweeps must be finite"),
     "a NaN radius": (lambda: ions(radius=np.nan), ValueError, "radius must be positive"),
