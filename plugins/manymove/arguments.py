@@ -164,7 +164,7 @@ def positions(value: Any) -> Any:
 def edges(box: Iterable[float], dimensions: int) -> tuple[float, ...]:
     """Edges of a box; the engine checks whether they are long enough."""
     try:
-        found = () if isinstance(box, (str, bytes)) else tuple(float(edge) for edge in box)
+        found = () if isinstance(box, bytes) else tuple(number("box", edge) for edge in box)
     except (TypeError, ValueError):
         found = ()
     if len(found) != dimensions:

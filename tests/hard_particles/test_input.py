@@ -119,7 +119,7 @@ def test_bad_positions_are_refused(device, positions, error, message):
         ((2.999, 9.0), "box too small for the checkerboard: edge x is 2.999, three"),
         ((9.0, 1.0), "box too small for the checkerboard: edge y is 1,"),
         (9.0, "box must be two edges"),
-        ("99", "box must be two edges"),
+        (("9", "9"), "box must be two edges"),
         ((9.0, 9.0, 0.0), "box must be two edges"),
         ((0.0, 9.0), "box must be positive and finite"),
         ((9.0, -9.0), "box must be positive and finite"),
