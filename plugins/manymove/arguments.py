@@ -168,6 +168,6 @@ def edges(box: Iterable[float], dimensions: int) -> tuple[float, ...]:
     except (TypeError, ValueError):
         found = ()
     if len(found) != dimensions:
-        number, names = {2: ("two", "Lx, Ly"), 3: ("three", "Lx, Ly, Lz")}[dimensions]
-        raise ValueError(f"box must be {number} edges ({names}), got {box!r}")
+        count, names = {2: ("two", "Lx, Ly"), 3: ("three", "Lx, Ly, Lz")}[dimensions]
+        raise ValueError(f"box must be {count} edges ({names}), got {box!r}")
     return found
