@@ -33,22 +33,24 @@ def described(potentials, types, dimensions):
 
 
 def check(name, potential):
-    """Refuse what is none of the external potentials that the integrators have."""
+    """The potential, if it is one of the external potentials that the integrators have."""
     kinds = {f"{kind.__module__}.{kind.__name__}" for kind in type(potential).__mro__}
     if kinds.isdisjoint(_KINDS):
         raise TypeError(
             f"{name}: hoomd.manymove has the WallPotential, Linear and Harmonic of "
             f"hoomd.hpmc.external, got {potential!r}"
         )
+    return potential
 
 
 def check_pair(potential):
-    """Refuse what is none of the pair potentials that the integrators have."""
+    """The potential, if it is one of the pair potentials that the integrators have."""
     kinds = {f"{kind.__module__}.{kind.__name__}" for kind in type(potential).__mro__}
     if "hoomd.hpmc.pair.step.Step" not in kinds:
         raise TypeError(
             f"pair_potentials: hoomd.manymove has the Step of hoomd.hpmc.pair, got {potential!r}"
         )
+    return potential
 
 
 def steps(potentials, diameters):

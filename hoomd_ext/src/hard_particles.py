@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
+from hoomd.data.syncedlist import SyncedList
 from hoomd.data.typeconverter import RequiredArg
 from hoomd.data.typeparam import TypeParameter
 from hoomd.error import DataAccessError, IncompleteSpecificationError
@@ -171,9 +174,8 @@ class HardParticles(ManymoveIntegrator):
 
     @external_potentials.setter
     def external_potentials(self, value):
-        for each in value:
-            external.check("external_potentials", each)
-        self._external_potentials = tuple(value)
+        checked = functools.partial(external.check, "external_potentials")
+        self._external_potentials = SyncedList(checked, iterable=value, attach_members=False)
 
     @property
     def pair_potentials(self):
@@ -181,9 +183,8 @@ class HardParticles(ManymoveIntegrator):
 
     @pair_potentials.setter
     def pair_potentials(self, value):
-        for each in value:
-            external.check_pair(each)
-        self._pair_potentials = tuple(value)
+        checked = external.check_pair
+        self._pair_potentials = SyncedList(checked, iterable=value, attach_members=False)
 
     def _prepare(self):
         self._set_fields()
@@ -352,9 +353,13 @@ class HardParticles(ManymoveIntegrator):
         if self._simulation.state.N_particles == 0:
             return 0.0
         filled, mixed = self._cpp_obj.packing_fraction, len(set(self._sizes())) > 1
-        width = _pressure.bin_width(filled, self._DIMENSIONS, mixed)
-        counts = self._cpp_obj.contact_histogram(width, _pressure.BINS)
-        steps = self._steps_of_pairs()
+        count, steps = self._cpp_obj.contact_histogram, self._steps_of_pairs()
+
+        def contacts(width, bins):  # before the histograms of steps
+            return count(width, bins)[: len(steps) * bins]
+
+        width = _pressure.bin_width(filled, self._DIMENSIONS, contacts if mixed else None)
+        counts = count(width, _pressure.BINS)
         if not any(steps):  # with insertions each pair of types has a histogram
             counts = np.reshape(counts, (-1, _pressure.BINS)).sum(axis=0)
         return float(

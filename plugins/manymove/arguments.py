@@ -120,7 +120,8 @@ def not_negative(name: str, value: float) -> float:
 
 def aspect_ratios(value: Any, dimensions: int) -> list[float]:
     """Check the ratios of the edges of a box, one for each axis."""
-    ratios = list(value) if isinstance(value, (Sequence, np.ndarray)) else [value]
+    several = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, bytes)
+    ratios = list(value) if several else [value]
     if len(ratios) != dimensions:
         raise ParameterError("aspect_ratios", f"must be {dimensions} numbers, got {value!r}")
     return [positive_and_finite("aspect_ratios", ratio) for ratio in ratios]
@@ -163,10 +164,10 @@ def positions(value: Any) -> Any:
 def edges(box: Iterable[float], dimensions: int) -> tuple[float, ...]:
     """Edges of a box; the engine checks whether they are long enough."""
     try:
-        found = () if isinstance(box, str) else tuple(float(edge) for edge in box)
+        found = () if isinstance(box, bytes) else tuple(number("box", edge) for edge in box)
     except (TypeError, ValueError):
         found = ()
     if len(found) != dimensions:
-        number, names = {2: ("two", "Lx, Ly"), 3: ("three", "Lx, Ly, Lz")}[dimensions]
-        raise ValueError(f"box must be {number} edges ({names}), got {box!r}")
+        count, names = {2: ("two", "Lx, Ly"), 3: ("three", "Lx, Ly, Lz")}[dimensions]
+        raise ValueError(f"box must be {count} edges ({names}), got {box!r}")
     return found

@@ -319,10 +319,12 @@ class Parts:
         if self._path.exists() and not options.overwrite:
             kept = json.loads(self._path.read_text())
             for name, value in settings.items():
-                if kept["options"].get(name) != value:
+                held, flag = kept["options"], f"--{name.replace('_', '-')}"
+                if held.get(name) != value:
+                    other = f"has {flag} {held.get(name)}, not {value}"
+                    has = other if name in held else f"has no {flag}, which needs a new run"
                     raise ValueError(
-                        f"{self._path} has --{name.replace('_', '-')} {kept['options'].get(name)}, "
-                        f"not {value}: --overwrite begins again, and another --output keeps it"
+                        f"{self._path} {has}: --overwrite begins again, another --output keeps it"
                     )
             self._kept = kept
 

@@ -86,18 +86,6 @@ def test_trajectory_and_pictures_are_written(finished):
         assert (finished / name).read_bytes().startswith(b"\x89PNG")
 
 
-def test_same_seed_same_hash(finished, tmp_path):
-    assert disks(*SMALL, "--output", tmp_path, "--quiet", "--threads", 1) == 0
-    assert summary_of(tmp_path)["state_hash"] == summary_of(finished)["state_hash"]
-
-
-def test_table_is_printed(finished, tmp_path, capsys):
-    assert disks(*SMALL, "--output", tmp_path) == 0
-    printed = capsys.readouterr().out
-    for word in ("pressure P*", "moves/s", "state hash", summary_of(finished)["state_hash"]):
-        assert word in printed
-
-
 def test_resume_ends_where_one_run_ends(finished, tmp_path):
     shorter = [*SMALL, "--output", tmp_path, "--quiet", "--sweeps"]
     assert disks(*shorter, 100) == 0
@@ -140,15 +128,6 @@ def test_records_that_are_missing_are_named(tmp_path, capsys):
     assert disks("--resume", "--output", tmp_path, "--sweeps", 100) == 2
     message = f"{tmp_path}/checkpoint-0.records, the records of the run, is missing"
     assert message in capsys.readouterr().err
-
-
-def test_input_takes_the_disks_of_a_file(finished, tmp_path):
-    start = finished / "trajectory.gsd"
-    arguments = ["--input", start, "--sweeps", 50, "--equilibrate", 0, "--device", "cpu"]
-    assert disks(*arguments, "--output", tmp_path, "--quiet") == 0
-    summary = summary_of(tmp_path)
-    assert summary["N"] == 256
-    assert summary["packing_fraction"] == pytest.approx(0.698, rel=1e-9)
 
 
 def test_replicas_are_pooled(finished, tmp_path):

@@ -6,15 +6,11 @@ from __future__ import annotations
 import json
 import math
 import re
-import signal
-import subprocess
-import time
 
 import gsd.hoomd
 import numpy as np
 import pytest
-from commands import COMMAND, summary_of
-from processes import start, until
+from commands import summary_of
 
 from manymove import HardSpheres, cli
 from manymove.hard_particles.mixtures import table_of
@@ -105,7 +101,7 @@ def test_a_mixture_has_contact_values_and_an_approximate_equation_of_state(mixed
 def test_the_table_is_printed(tmp_path, capsys):
     assert spheres(*SMALL, *MIXTURE, "--output", tmp_path) == 0
     printed = capsys.readouterr().out
-    for word in ("spheres ", "pressure P*", "contact value 0-1", "literature, P*", "moves/s"):
+    for word in ("spheres ", "pressure P*", "value 0-1", "literature, P*", "moves/s", "state hash"):
         assert word in printed
 
 
@@ -120,22 +116,6 @@ def test_resume_ends_where_one_run_ends(finished, mixed, tmp_path, mixture):
     assert summary["state_hash"] == ends["state_hash"]
     assert len(summary["contact_values"]) == len(ends["contact_values"])
     assert spheres(*words, 500, "--resume", "--packing-fraction", 0.3) == 2
-
-
-def test_interrupt_keeps_what_was_done(tmp_path):
-    words = ["spheres", *SMALL[:2], "--sweeps", 10_000_000, "--equilibrate", 10, *SMALL[-2:]]
-    command = [*COMMAND, *map(str, words), "--output", str(tmp_path)]
-    process = start(command, stderr=subprocess.PIPE)
-    until(lambda: (tmp_path / "trajectory.gsd").exists(), process)  # the measurement has begun
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert f"manymove spheres --resume --output {tmp_path}" in errors
-    summary = summary_of(tmp_path)
-    assert not summary["complete"] and summary["state_hash"]
-    state = HardSpheres.load(tmp_path / "checkpoint-0.state", device="cpu")
-    assert state.state_hash == summary["state_hash"]
 
 
 @pytest.mark.parametrize("kind", ["fcc", "hcp", "bcc"])
@@ -161,9 +141,30 @@ def test_input_takes_the_spheres_of_a_file(request, fixture, tmp_path, capsys):
     assert summary["diameter"] == pytest.approx(first["diameter"], rel=1e-12)
     assert len(summary["contact_values"]) == len(first["contact_values"])
     assert spheres("--input", path, *MIXTURE, "--output", tmp_path / "b") == 2
-    assert "--input has the sizes of the particles" in capsys.readouterr().err
+    assert "leave out --fractions" in capsys.readouterr().err
+    kept = ["--input", path, *MIXTURE[:2], "--output", tmp_path / "b"]
+    assert spheres(*kept) == 2
+    one = (
+        "has the sizes of the particles" if fixture == "mixed" else "has particles of the types A;"
+    )
+    assert f"--input {one}" in capsys.readouterr().err
     assert spheres("--input", path, name="disks") == 2
     assert "3-dimensional; disks need a two-dimensional box" in capsys.readouterr().err
+
+
+def test_types_of_a_file_without_diameters_have_those_of_the_options(mixed, tmp_path):
+    with gsd.hoomd.open(mixed / "trajectory.gsd") as trajectory:
+        frame = trajectory[-1]
+    frame.particles.diameter, frame.log = None, {}  # as HOOMD-blue writes it
+    with gsd.hoomd.open(tmp_path / "typed.gsd", "w") as file:
+        file.append(frame)
+    few = ["--sweeps", 10, "--equilibrate", 0, "--device", "cpu", "--quiet", "--output"]
+    words = ["--input", tmp_path / "typed.gsd", *MIXTURE[:2], *few, tmp_path / "out"]
+    assert spheres(*words) == 0
+    summary, first = summary_of(tmp_path / "out"), summary_of(mixed)
+    assert summary["packing_fraction"] == pytest.approx(first["packing_fraction"], rel=1e-6)
+    assert len(summary["contact_values"]) == 3
+    assert spheres("--resume", "--sweeps", 20, "--quiet", "--output", tmp_path / "out") == 0
 
 
 @pytest.mark.pictures

@@ -58,6 +58,11 @@ def test_a_record_has_the_rows_and_the_machines_of_all_its_runs(folder, tmp_path
     assert text.endswith("a GPU, 2026-11-20; a CPU, 2026-11-21. More later.\n")
 
 
+def test_rows_that_cannot_be_told_apart_are_named():
+    with pytest.raises(ValueError, match=r"two rows have the quantity P\* \(ours, 8, 9\)"):
+        papers.crossed([row([2.0, 0.1], None), row([3.0, 0.1], None)], [])
+
+
 def test_a_row_that_is_far_from_the_paper_needs_a_note(folder):
     far = run([row([2.0, 0.1], [1.6, 0.0])], 20)
     (folder / "table_9.json").write_text(json.dumps(far))

@@ -110,7 +110,7 @@ def test_pressure_records_go_on_after_a_checkpoint(device, fluid, tmp_path):
     resumed.sample_pressure(**interval)
     resumed.run_cycles(100)
     for each in (disks, resumed):
-        assert each._sampling.settings == {"every": 3, "samples": 4}
+        assert each._sampling.settings == {"every": 3, "samples": 4, "bins": 1024}
     expected = disks.pressure_records
     assert len(expected) == 16  # ends of records: cycles 24 to 204
     # the same counts; sums of other numbers of rows may round otherwise

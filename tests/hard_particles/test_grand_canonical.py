@@ -319,6 +319,17 @@ def test_frames_have_the_present_particles(tmp_path):
     mixture.run_cycles(5)
     mixture.write_gsd(tmp_path / "mixture.gsd")
     assert HardSpheres.from_gsd(tmp_path / "mixture.gsd", seed=1, device="cpu").N == mixture.N
+    options = {"seed": 1, "device": "cpu"}
+    lone = Mixture([1], TABLE)
+    HardSpheres([[0, 0, 0]], (6.0, 6.0, 6.0), lone, **options).write_gsd(tmp_path / "lone")
+    lone = HardSpheres.from_gsd(tmp_path / "lone", fugacity=[1, 1], **options)
+    assert lone.types.tolist() == [1] and np.array_equal(lone.contacts, TABLE)
+    HardSpheres(NOTHING, (6.0, 6.0, 6.0), 1.1, fugacity=1, **options).write_gsd(tmp_path / "plain")
+    for name, fugacity, contacts in (("mixture.gsd", [1, 1], TABLE), ("plain", 1, [[1.1]])):
+        empty = HardSpheres.from_gsd(tmp_path / name, 0, fugacity=fugacity, **options)
+        assert empty.N == 0 and np.array_equal(empty._contact_table, contacts)
+        with pytest.raises(ValueError, match="no particles"):
+            HardSpheres.from_gsd(tmp_path / name, 0, **options)
     last = HardSpheres.from_gsd(tmp_path / "course.gsd", seed=1, device="cpu")
     first = HardSpheres.from_gsd(tmp_path / "course.gsd", 0, seed=1, device="cpu")
     assert last.N == system.N > first.N

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
 import pytest
 from flat_settings import of_hard_particles
-from hard_disks import compressibility_factor
 from hard_spheres import contact_table, gaps, make
 from laws import another
 
@@ -63,7 +63,9 @@ def test_pressure_near_close_packing(device, packing_fraction, max_displacement)
     0.725, and 0.13 times at 0.74."""
     options = {"device": device, "threads": 2, "max_displacement": max_displacement, **OFTEN}
     spheres = HardSpheres.fcc(256, packing_fraction, seed=1, **of_hard_particles(**options))
-    found = measured(spheres, 1500, 4500)
+    spacing = "spacing of positions matters; the pressure may be wrong by 5%"
+    with pytest.warns(match=spacing) if packing_fraction == 0.74 else contextlib.nullcontext():
+        found = measured(spheres, 1500, 4500)
     expected = 6 / math.pi * packing_fraction * solid_factor(packing_fraction)
     assert found.error < 0.02 * expected
     assert abs(found.value - expected) < 5 * found.error + expected / 256
@@ -91,21 +93,26 @@ def test_pressure_of_mixtures_agrees_with_their_equations_of_state(device):
         assert abs(found.value - expected) < 5 * found.error + 3e-3 * expected
 
 
-def test_equal_particles_are_a_mixture_of_one_kind(device):
-    """Disks of one diameter have the pressure of their equation of state by the engine of mixtures,
-    too: five errors and a thousandth. The two types of a mixture of equal disks have the same
-    contact value, which follows from the pressure: a false alarm of about 3e-6."""
-    disks = HardDisks.random(
-        1000, 0.5, diameter=Mixture(np.arange(1000) % 2, np.ones((2, 2))), seed=1, device=device,
-        max_displacement=0.3,
-    )  # fmt: skip
-    found = measured(disks, 300, 5000)
-    ideal = 4 * 0.5 / math.pi
-    expected = ideal * compressibility_factor(0.5)
-    assert abs(found.value - expected) < 5 * found.error + 1e-3 * (expected - ideal)
-    contact = (compressibility_factor(0.5) - 1) / (2 * 0.5)
-    for value in disks.contact_values.values():
-        assert abs(value.value - contact) < 6 * value.error + 2e-3 * contact
+def test_equal_spheres_of_two_types_have_the_pressure_of_one_kind(device, tmp_path):
+    """In a dense crystal, also from a checkpoint. Bins are as narrow with insertions."""
+    spheres = HardSpheres.fcc(256, 0.72, seed=1, device="cpu")
+    found = []
+    for sizes in (1.0, Mixture(np.arange(256) % 2, np.ones((2, 2)))):
+        one = make((spheres.positions, spheres.box), device, diameter=sizes, max_displacement=0.003)
+        one.run(300)
+        one.sample_pressure(every=2, record=20)
+        one.run(100)
+        one.save(tmp_path / "spheres.npz")
+        one = HardSpheres.load(tmp_path / "spheres.npz", device=device)
+        one.run(100)
+        found.append(one.pressure_records)
+    assert len(found[0]) > 5
+    assert np.array_equal(*found)
+    options = {"max_displacement": 0.003, "fugacity": 1e12, "seed": 1, "device": device}
+    one = HardSpheres(spheres.positions, spheres.box, **options)
+    one.run(300)
+    one.sample_pressure(every=2)
+    assert one._sampling.settings["bins"] > 4000
 
 
 def test_the_pressure_is_the_sum_of_the_contact_values(device):

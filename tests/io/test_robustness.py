@@ -52,22 +52,10 @@ def ions(types=(0, 1), species=PAIR, **settings):
 
 
 BAD_ARGUMENTS = {
-    "a box of words": (lambda: disks(box="ab"), ValueError, "box must be two edges"),
-    "a box of one": (lambda: disks(box=(9.0,)), ValueError, "box must be two edges"),
-    "an infinite box": (lambda: disks(box=(np.inf, 9.0)), ValueError, "box must be positive"),
-    "a vast box": (lambda: disks(box=(1e9, 9.0)), ValueError, "more than 30000 cells"),
-    "a NaN diameter": (lambda: disks(diameter=np.nan), ValueError, "diameter must be positive"),
     "complex disks": (lambda: disks([[1j, 0]]), TypeError, "float32 or float64"),
-    "a NaN repair depth": (
-        lambda: disks(start=Start(repair_depth=np.nan)),
-        ValueError,
-        "repair_depth",
-    ),
-    "a vast seed": (lambda: disks(seed=2**64), ValueError, "seed must be in"),
-    "a seed of words": (lambda: disks(seed="1"), TypeError, "seed must be an integer"),
+    "a NaN depth": (lambda: disks(start=Start(repair_depth=np.nan)), ValueError, "repair_depth"),
     "a device of numbers": (lambda: disks(device=0), TypeError, "device must be a string"),
     "NaN sweeps": (lambda: disks().run(np.nan), ValueError, "sweeps must be finite"),
-    "NaN between samples": (lambda: disks().sample_pressure(np.nan), ValueError, "every must be"),
     "a NaN radius": (lambda: ions(radius=np.nan), ValueError, "radius must be positive"),
     "a flat box": (lambda: ions(radius=None, box=(30, 30, 1e-9)), ValueError, "too short beside"),
     "a NaN Bjerrum length": (lambda: ions(bjerrum_length=np.nan), ValueError, "bjerrum_length"),
@@ -84,7 +72,6 @@ BAD_ARGUMENTS = {
         ValueError,
         "float32 cannot hold",
     ),
-    "an infinite valence": (lambda: Species(np.inf, 4.0), ValueError, "valence inf"),
     "a NaN bin": (
         lambda: ions().sample_pair_correlations(1, bin_width=np.nan),
         ValueError,

@@ -85,8 +85,8 @@ def test_values_of_wrong_types_are_named():
         manymove.HardDisks.random(64, 0.5, seed=1, device="cpu").run(10**400)
     with pytest.raises(ValueError, match=r"without a framework, box must be .*, got 3"):
         manymove.Adsorption(3, 4, seed=1)
-    with pytest.raises(ValueError, match=r"box must be two edges \(Lx, Ly\), got '99'"):
-        manymove.HardDisks(np.zeros((1, 2)), "99", seed=1)
+    with pytest.raises(ValueError, match=r"box must be two edges \(Lx, Ly\), got b'99'"):
+        manymove.HardDisks(np.zeros((1, 2)), b"99", seed=1)
 
 
 def test_the_box_of_molecules_without_a_framework_may_be_an_array():

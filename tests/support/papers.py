@@ -84,8 +84,11 @@ def crossed(rows: list[dict[str, Any]], columns: list[str]) -> tuple[str, str]:
                 row[of] = row[of].replace(found[0], "", 1).strip(" ,:")
         quantity, column = row["quantity"], ", ".join(labels) or "ours"
         while other := cells.get((quantity, column)):
-            more = next(row[of] for of in ("size", "length") if row[of] != other[of])
-            quantity += f", {more}"
+            differ = [row[of] for of in ("size", "length") if row[of] != other[of]]
+            if not differ:
+                where = f"{column}, {row['size']}, {row['length']}"
+                raise ValueError(f"two rows have the quantity {quantity} ({where})")
+            quantity += f", {differ[0]}"
         cells[quantity, column] = row
     heads = in_order(dict.fromkeys(column for _, column in cells))
     lines = [f"| | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]

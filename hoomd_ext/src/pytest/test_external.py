@@ -117,7 +117,7 @@ def test_other_potentials_and_moves_are_refused_by_name(start):
     with pytest.raises(TypeError, match="has the WallPotential, Linear and Harmonic"):
         mc.external_potential = md.external.wall.LJ([hoomd.wall.Sphere(9.0)])
     simulation = start(mc)
-    mc.external_potentials = [weight(0.1)]
+    mc.external_potentials.append(weight(0.1))
     mc.box_moves = {"betaP": 1.0}
     with pytest.raises(ValueError, match="external_potentials cannot be combined with constant"):
         simulation.run(1)

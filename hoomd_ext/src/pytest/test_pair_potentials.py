@@ -100,7 +100,7 @@ def test_a_change_is_noticed_at_the_start_of_a_run(start):
     simulation = start(mc, "A")
     well = hpmc.pair.Step()
     well.params[("A", "A")] = dict(epsilon=[0.0], r=[1.2])
-    mc.pair_potentials = [well]
+    mc.pair_potentials.append(well)
     simulation.run(100)
     assert mc.pair_energy == 0
     well.params[("A", "A")] = dict(epsilon=[-3.0], r=[1.2])
@@ -114,7 +114,7 @@ def test_a_change_is_noticed_at_the_start_of_a_run(start):
 def test_what_steps_do_not_have_is_refused_by_name(start):
     mc = hoomd.manymove.HardSpheres(default_d=0.2)
     with pytest.raises(TypeError, match=r"pair_potentials: hoomd.manymove has the Step"):
-        mc.pair_potentials = [hpmc.pair.LennardJones()]
+        mc.pair_potentials.append(hpmc.pair.LennardJones())
     simulation = start(mc, "A")
     well = hpmc.pair.Step()
     well.params[("A", "A")] = dict(epsilon=[-0.5], r=[1.2])

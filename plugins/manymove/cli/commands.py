@@ -111,7 +111,8 @@ def disks(**common: Any) -> int:
     System:
         packing_fraction: Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks (default 0.698, or
             from --input).
-        diameters: Diameters of all types of a mixture (default equal disks).
+        diameters: Diameters of all types of a mixture, or of the types of --input, in their order
+            (default equal disks).
 
     Run:
         packing_fractions: Packing fractions of --equation-of-state (default
@@ -143,7 +144,8 @@ def spheres(**common: Any) -> int:
     System:
         packing_fraction: Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres (default 0.49,
             or from --input).
-        diameters: Diameters of all types of a mixture (default equal spheres).
+        diameters: Diameters of all types of a mixture, or of the types of --input, in their order
+            (default equal spheres).
 
     Run:
         packing_fractions: Packing fractions of --equation-of-state (default
@@ -178,15 +180,20 @@ def _hard_particles(
     input_, output = options["input"], options["output"]
     name = kind.kind.particles
     sizes = [options[key] for key in ("diameters", "fractions", "contacts")]
-    if input_ is not None and any(given is not None for given in sizes):
-        raise ValueError("--input has the sizes of the particles: leave out those of a mixture")
+    if input_ is not None and sizes[1] is not None:
+        raise ValueError("--input has the types of the particles: leave out --fractions")
     mixture = table_of(*sizes)
     if sizes[1] is not None and abs(sum(sizes[1]) - 1) > 0.02 and not options["resume"]:
         typed = ",".join(f"{each:g}" for each in sizes[1])
         raise ValueError(f"--fractions is {typed}; the sum must be 1, it is {sum(sizes[1]):g}")
     if input_ is not None and not options["resume"]:
         options |= _of_input(
-            input_, options["particles"], options["packing_fraction"], kind.kind.dimensions, name
+            input_,
+            options["particles"],
+            options["packing_fraction"],
+            kind.kind.dimensions,
+            name,
+            mixture,
         )
     if options["replicas"] is None:
         one = options["decompose"] or options["exchange_every"] is not None
@@ -501,20 +508,26 @@ def _end(name: str, table: str, summary: dict[str, Any], output: Path, quiet: bo
 
 
 def _of_input(
-    path: Path, particles: int | None, packing_fraction: float | None, dimensions: int, name: str
+    path: Path,
+    particles: int | None,
+    packing_fraction: float | None,
+    dimensions: int,
+    name: str,
+    mixture: Any,
 ) -> dict[str, Any]:
     """Number of particles and packing fraction of a file. Options that contradict it are
     refused."""
-    from manymove.hard_particles.sizes import of_frame
+    from manymove.hard_particles.sizes import of_frame, with_table
     from manymove.io import read_frame
 
     with of_option("--input"):
         frame = read_frame(path, dimensions=dimensions, mixtures=True)
+    frame = with_table(frame, mixture)
     sizes = of_frame(frame)
     if len(frame.types) > 1 and not sizes.mixed:
         say(
             f"--input {path} has particles of the types {', '.join(frame.types)}; all have one "
-            f"diameter and are simulated as one kind of {name}"
+            f"diameter and are simulated as one kind of {name} without --diameters"
         )
     count = len(frame.positions)
     covered = (sizes.of_each(count) ** dimensions).sum() * math.pi / (2 * dimensions)

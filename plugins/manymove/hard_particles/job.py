@@ -20,7 +20,7 @@ from manymove.hard_particles.freezing import known_relaxation, near_freezing, re
 from manymove.hard_particles.kinds import DISKS, literature_pressure
 from manymove.hard_particles.replica import Replica, Result
 from manymove.hard_particles.settings import Settings
-from manymove.hard_particles.sizes import Sizes
+from manymove.hard_particles.sizes import Sizes, with_table
 from manymove.io import Frame, read_frame
 from manymove.jobs import figures, limits, replica, report
 from manymove.jobs.ranks import Ranks
@@ -107,7 +107,8 @@ def _start(replicas: Sequence[Settings]) -> Frame | None:
     source, dimensions = replicas[0].input, replicas[0].kind.dimensions
     if source is None or all(one.resume for one in replicas):
         return None
-    return read_frame(source, dimensions=dimensions, mixtures=True)
+    found = read_frame(source, dimensions=dimensions, mixtures=True)
+    return with_table(found, replicas[0].mixture)
 
 
 def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from manymove import fields as external_fields
 from manymove import steps as pair_steps
 from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
-from manymove.analysis.pressure import steps_of_pairs
+from manymove.analysis.pressure import BINS, steps_of_pairs
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
 from manymove.hard_particles import constant_pressure, grand_canonical, sizes
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound="HardParticles")
 
 _LARGEST_RATIO = 4  # of sizes, for the extrapolation to contact
+# Half the spacing of 2 units, times the weight 25 / extent that the fit gives to contact.
+_OF_SPACING = 25
 # Pairs of a disk that a sample counts at most: a disk has six neighbors, and a pair counts once.
 _PAIRS = 3
 
@@ -249,7 +251,8 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         """
         from manymove.io import read_frame
 
-        found = read_frame(path, frame, dimensions=cls._DIMENSIONS, mixtures=True)
+        empty = options.get("fugacity") is not None
+        found = read_frame(path, frame, dimensions=cls._DIMENSIONS, mixtures=True, empty=empty)
         given = of_frame(found).given if diameter is None else diameter
         return cls(found.positions, found.box, given, seed=seed, **options)
 
@@ -607,14 +610,16 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
                 samples. A record of equal disks has at most 2**32 / (3 N) samples, because its
                 counts are 32-bit integers.
 
-        The pressure follows from the pairs up to 1.075 contact distances, or up to smaller ones in
-        crystals of equal particles with less room between neighbors. With a `fugacity` the density
-        is not known before the run. Therefore it is always 1.075 then, and the pressure of a dense
-        crystal is wrong. In mixtures whose sizes differ by more than a factor of 4, the pair
-        density varies too much there. The contact value of the largest particles was wrong by 1e-4
-        at a ratio of 4, 2e-3 at 6, and 1e-2 at 8 in a model in three dimensions. A UserWarning says
-        so. With steps, the pressure has a term for each range, which follows from the pairs within
-        0.075 contact distances on both sides of it.
+        The pressure follows from the pairs up to 1.075 contact distances, or up to smaller ones
+        where there is less room between neighbors. The distance follows from the packing fraction
+        of equal particles. In mixtures and with a `fugacity` it follows from the configuration at
+        the first call, which should therefore come after the equilibration. In mixtures whose sizes
+        differ by more than a factor of 4, the pair density varies too much there. The contact value
+        of the largest particles was wrong by 1e-4 at a ratio of 4, 2e-3 at 6, and 1e-2 at 8 in a
+        model in three dimensions. A UserWarning says so. Another one says where neighbors are so
+        close that the spacing of positions matters, which is about 1e-6 diameters. With steps, the
+        pressure has a term for each range, which follows from the pairs within 0.075 contact
+        distances on both sides of it.
 
         Raises:
             ValueError: a number is not positive or not below 1e15.
@@ -628,6 +633,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
                 "the pressure differs from place to place in external fields: use sample_profile"
             )
         found = self._cycles_and_samples(every, record)
+        bins = None if self._sampling is None else self._sampling.settings["bins"]
         self._sampling = None
         ratio = self._sizes.largest() / self._sizes.smallest()
         if every is not None and ratio > _LARGEST_RATIO:
@@ -644,7 +650,15 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         cycles, samples = found
         if not self._general:  # whose counts are 32-bit integers
             samples = max(1, min(samples, (2**32 - 1) // (_PAIRS * self.N)))
-        self._sampling = self._sampling_of_pressure(cycles, samples)
+        self._sampling = self._sampling_of_pressure(cycles, samples, bins)
+        extent = BINS / self._sampling.settings["bins"] * self._sizes.smallest()
+        wrong = _OF_SPACING * self._grid["unit"] / extent
+        if wrong > 0.01:
+            warnings.warn(
+                f"neighbors are so close that the spacing of positions matters; the pressure may "
+                f"be wrong by {wrong:.0%}",
+                stacklevel=2,
+            )
 
     def _refuse_changing_diameter(self) -> None:
         if self.fugacity is not None and self.mixed:
@@ -666,18 +680,21 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         samples = 10 if record is None else round(record / self._sweeps_per_cycle / cycles)
         return cycles, max(1, samples)
 
-    def _sampling_of_pressure(self, every: int, samples: int) -> PressureSampling:
+    def _sampling_of_pressure(
+        self, every: int, samples: int, bins: int | None = None
+    ) -> PressureSampling:
         kind = PressureSampling if self.fugacity is None else OpenPressureSampling
         N = self.N if self.fugacity is None else 1
         return kind(
             self._engine,
             every,
             samples,
+            bins,
             N,
             self._packing_fraction_of(N),
             self._DIMENSIONS,
             steps_of_pairs([(s.range, s.energy) for s in self._steps], self._contact_table),
-            self.mixed,
+            self.fugacity is None and self._sizes.smallest() == self._sizes.largest(),
             self.cycles,
         )
 
@@ -712,7 +729,7 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
     @property
     def pair_histogram(self) -> np.ndarray:
         """Histogram of the pair distances from contact, uint64 (77,), in bins of 2**-10 contact
-        distances (`manymove.analysis.bin_width` in dense crystals), summed over all finished
+        distances (`manymove.analysis.bin_width` in dense systems), summed over all finished
         records; (T (T + 1) / 2, 77) for T types, with the pairs of types in the order (0, 0), (0,
         1), ... (1, 1)."""
         found = self._collected().histogram[: len(self.pairs_of_types)]
@@ -985,7 +1002,8 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         if "samples" in run:
             pressure, volume, profile = run["samples"].values()
             names, arrays = ("every", "samples"), run["arrays"]
-            self._sampling = restored(pressure, self._sampling_of_pressure, names, arrays)
+            of_pressure = (*names, *(n for n in ("bins",) if n in (pressure or {})))
+            self._sampling = restored(pressure, self._sampling_of_pressure, of_pressure, arrays)
             self._volumes = restored(volume, self._sampling_of_volume, ("record",), arrays)
             of_profile = (*names, "axis", "bins")
             self._profile = restored(profile, self._sampling_of_profile, of_profile, arrays)

@@ -281,7 +281,8 @@ class Replica(replica.Replica):
                 f"--resume: {self._state} holds other fields than --walls, --gravity, --fields "
                 "and --springs"
             )
-        if s.mixture is not None and not is_mixture_of(engine, s.sizes):
+        of_options = s.mixture is not None and s.input is None
+        if of_options and not is_mixture_of(engine, s.sizes):
             raise ValueError(
                 f"--resume: {self._state} holds other sizes than --diameters, --contacts and "
                 "--fractions"

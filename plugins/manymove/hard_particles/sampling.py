@@ -111,10 +111,11 @@ class PressureSampling(Sampling):
         engine: engine of the core.
         every: number of cycles between two samples.
         samples: number of samples of a record.
+        bins: number of bins in a contact distance; None for those that fit the present particles.
         particles, packing_fraction, dimensions: number, packing fraction and dimensions of the
             particles.
         steps: steps of each pair of types, which have a histogram of contact, and two of each step.
-        mixed: whether the particles have different sizes.
+        known: whether the densest packing is known, which is that of equal particles.
         first: present cycle.
 
     Attributes:
@@ -134,17 +135,23 @@ class PressureSampling(Sampling):
         engine: Any,
         every: int,
         samples: int,
+        bins: int | None,
         particles: int,
         packing_fraction: float,
         dimensions: int,
         steps: tuple[PairSteps, ...],
-        mixed: bool,
+        known: bool,
         first: int,
     ) -> None:
-        width = bin_width(packing_fraction, dimensions, mixed)
+        def count(width: float, bins: int) -> np.ndarray:
+            return engine.contact_histogram(width, bins)[: len(steps) * bins]
+
+        fitting = bin_width(packing_fraction, dimensions, None if known else count)
+        bins = bins or round(1 / fitting)
+        width = 1 / bins
         engine.set_sampling(width, BINS, every, every)  # a row for each sample
         self._engine = engine
-        self.settings = {"every": every, "samples": samples}
+        self.settings = {"every": every, "samples": samples, "bins": bins}
         self._samples = samples
         self._kinds, number = len(steps), len(steps[0])
         self._constant, self._weights = pressure_weights(

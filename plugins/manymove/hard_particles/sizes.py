@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -139,13 +140,33 @@ def of_frame(frame: Frame) -> Sizes:
     """
     if frame.contacts is not None:
         return Sizes(types=frame.typeid.astype(np.int32), contacts=frame.contacts)
-    if (frame.diameters == frame.diameters[0]).all():
+    if (frame.diameters == frame.diameters[:1]).all():
         return Sizes(diameter=frame.diameter)
     of_types = np.array([frame.diameters[frame.typeid == k][0] for k in range(len(frame.types))])
     if (of_types[frame.typeid] == frame.diameters).all():
         table = (of_types[:, None] + of_types) / 2
         return Sizes(types=frame.typeid.astype(np.int32), contacts=table)
     return Sizes(diameters=frame.diameters)
+
+
+def with_table(frame: Frame, table: Sequence[Sequence[float]] | None) -> Frame:
+    """A frame of `--input`, whose types have the contact distances of the options if there are any.
+
+    Raises:
+        ValueError: the file has sizes of its own, or another number of types.
+    """
+    if table is None:
+        return frame
+    if of_frame(frame).mixed:
+        raise ValueError("--input has the sizes of the particles: leave out those of a mixture")
+    if len(table) != len(frame.types):
+        types = ", ".join(frame.types)
+        raise ValueError(
+            f"--input has particles of the types {types}; --diameters or --contacts is for "
+            f"{len(table)} types"
+        )
+    contacts = np.array(table)
+    return replace(frame, diameters=np.diagonal(contacts)[frame.typeid], contacts=contacts)
 
 
 def of_checkpoint(parameters: dict[str, Any], arrays: dict[str, np.ndarray]) -> Sizes:

@@ -222,8 +222,9 @@ class HardParticlesUpdater(EngineAction):
         with self._following(self._simulation.timestep):
             engine = self._engine
             filled, dimensions = engine.packing_fraction, self._dimensions
-            width = bin_width(filled, dimensions, engine.mixed)
-            counts = engine.core.contact_histogram(width, BINS)
+            count = engine.core.contact_histogram
+            width = bin_width(filled, dimensions, count if engine.mixed else None)
+            counts = count(width, BINS)
             found = pressure_from_histogram(
                 counts, 1, engine.N, filled, width, dimensions=dimensions
             )

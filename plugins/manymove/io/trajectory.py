@@ -77,12 +77,18 @@ class Frame(Record):
 
     @property
     def diameter(self) -> float:
-        """Diameter of the first particle, and of all if they are equal."""
-        return float(self.diameters[0])
+        """Diameter of the first particle, and of all if they are equal. Without particles, that of
+        this package; 1 if the file has none."""
+        return float([*self.diameters, *self.log.get("diameter", ()), 1.0][0])
 
 
 def read_frame(
-    path: str | os.PathLike[str], index: int = -1, *, dimensions: int = 2, mixtures: bool = False
+    path: str | os.PathLike[str],
+    index: int = -1,
+    *,
+    dimensions: int = 2,
+    mixtures: bool = False,
+    empty: bool = False,
 ) -> Frame:
     """Read one frame of a GSD file.
 
@@ -91,6 +97,8 @@ def read_frame(
         index: index of the frame; negative numbers count from the end.
         dimensions: 2 for disks, 3 for particles.
         mixtures: whether disks may have different diameters; particles may.
+        empty: whether types, or all of them, may have no particles. A table of contacts then has
+            the types that do not occur, too.
 
     Returns:
         the frame.
@@ -98,13 +106,13 @@ def read_frame(
     Raises:
         FileNotFoundError: the file does not exist.
         ValueError: the file is not a GSD file with the schema of HOOMD-blue, or has no such frame;
-            the frame has no particles, another number of dimensions or a tilted box; a position is
-            not finite or is outside the box; a disk has z other than 0, or a diameter other than
-            that of the first disk without `mixtures`.
+            the frame has no particles without `empty`, another number of dimensions or a tilted
+            box; a position is not finite or is outside the box; a disk has z other than 0, or a
+            diameter other than that of the first disk without `mixtures`.
     """
     raw = _read(path, index)
     try:
-        return _particles(raw, dimensions, mixtures or dimensions == 3)
+        return _particles(raw, dimensions, mixtures or dimensions == 3, empty)
     except (ValueError, TypeError, IndexError) as error:
         raise ValueError(f"{path}, frame {index}: {error}") from None
 
@@ -174,8 +182,8 @@ def _check_counts(trajectory: gsd.hoomd.HOOMDTrajectory, frames: set[int], size:
                     raise ValueError(f"no room for {count} {name}")
 
 
-def _particles(frame: gsd.hoomd.Frame, wanted: int, mixtures: bool) -> Frame:
-    if frame.particles.N == 0:
+def _particles(frame: gsd.hoomd.Frame, wanted: int, mixtures: bool, empty: bool) -> Frame:
+    if frame.particles.N == 0 and not empty:
         raise ValueError("no particles")
     if frame.configuration.box is None:
         raise ValueError("no box")
@@ -207,7 +215,7 @@ def _particles(frame: gsd.hoomd.Frame, wanted: int, mixtures: bool) -> Frame:
     positions = np.where(positions >= half, -half, positions)
 
     diameters = frame.particles.diameter.astype(np.float64)
-    if (diameters == diameters[0]).all():
+    if (diameters == diameters[:1]).all():
         diameters[:] = _logged(frame, _DIAMETER, diameters[:1])
     elif not mixtures:
         raise ValueError(
@@ -215,10 +223,12 @@ def _particles(frame: gsd.hoomd.Frame, wanted: int, mixtures: bool) -> Frame:
         )
     else:
         diameters = _logged(frame, _DIAMETERS, diameters)
-    if not (diameters.min() > 0 and math.isfinite(diameters.max())):
+    if not ((diameters > 0) & np.isfinite(diameters)).all():
         raise ValueError(f"diameter {diameters.min()}; it must be positive")
     kinds, typeid = np.unique(frame.particles.typeid, return_inverse=True)
     contacts = frame.log.get(_CONTACTS)
+    if empty and (contacts is not None or not len(typeid)):
+        kinds, typeid = np.arange(len(frame.particles.types)), frame.particles.typeid
     if contacts is not None:
         own = diameters == np.diagonal(contacts)[frame.particles.typeid]
         contacts = contacts[np.ix_(kinds, kinds)] if own.all() else None
