@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import gsd.hoomd
 import pytest
-from commands import SMALL
+from commands import SMALL, summary_of
 
 from manymove import cli
 from manymove.jobs import limits, progress
@@ -66,6 +67,9 @@ def test_several_types_in_a_file_are_told(tmp_path, capfd):
     words = [*options.split(), "--input", tmp_path / "two.gsd", "--output", tmp_path / "out"]
     assert cli.run(["disks", *map(str, words)]) == 0
     assert "of the types A, B; all have one diameter" in capfd.readouterr().err
+    summary = summary_of(tmp_path / "out")
+    assert summary["N"] == 49
+    assert summary["packing_fraction"] == pytest.approx(49 * math.pi / 4 / 256)
 
 
 def test_progress_in_a_pipe_is_a_line_now_and_then(monkeypatch, capfd):

@@ -11,7 +11,7 @@ import pytest
 from damage import change_checkpoint
 from hard_disks import make
 
-from manymove import HardDisks
+from manymove import HardDisks, HardSpheres
 
 
 def test_checkpoints_hold_the_settings_that_the_defaults_became(fluid, tmp_path):
@@ -117,6 +117,27 @@ def test_pressure_records_go_on_after_a_checkpoint(device, fluid, tmp_path):
     assert interrupted.pressure_records == pytest.approx(expected[:8], rel=1e-12)  # to cycle 108
     assert resumed.pressure_records == pytest.approx(expected[9:], rel=1e-12)  # from cycle 132
     assert resumed.pressure_sweeps[-1] == disks.pressure_sweeps[-1]
+
+
+def test_counts_of_an_earlier_version_with_wider_bins_are_left_out(tmp_path):
+    """The record that the checkpoint interrupts is left out, because its bins are not known."""
+    spheres = HardSpheres.fcc(108, 0.72, seed=1, device="cpu", threads=1, max_displacement=0.003)
+    spheres.sample_pressure(every=1, record=40 * spheres.sweeps_per_cycle)
+    spheres.run_cycles(50)
+    spheres.save(tmp_path / "state")
+
+    def earlier(arrays, header):
+        del header["pressure_sampling"]["bins"]
+        assert arrays["pressure_open"].sum() > 0
+        arrays["pressure_open"] *= 9
+
+    change_checkpoint(tmp_path / "state", earlier)
+    resumed = HardSpheres.load(tmp_path / "state", device="cpu", threads=1)
+    assert not resumed.pair_histogram.any()
+    for each in (spheres, resumed):
+        each.run_cycles(110)
+    assert len(spheres.pressure_records) == 4
+    assert np.array_equal(resumed.pressure_records, spheres.pressure_records[[0, 2, 3]])
 
 
 def test_a_write_that_fails_leaves_the_old_checkpoint(fluid, tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ import numpy as np
 from manymove.analysis.pressure import (
     BINS,
     DEGREE,
+    DELTA_R,
     PairSteps,
     bin_width,
     contact_weights,
@@ -146,8 +147,8 @@ class PressureSampling(Sampling):
         def count(width: float, bins: int) -> np.ndarray:
             return engine.contact_histogram(width, bins)[: len(steps) * bins]
 
-        fitting = bin_width(packing_fraction, dimensions, None if known else count)
-        bins = bins or round(1 / fitting)
+        if bins is None:
+            bins = round(1 / bin_width(packing_fraction, dimensions, None if known else count))
         width = 1 / bins
         engine.set_sampling(width, BINS, every, every)  # a row for each sample
         self._engine = engine
@@ -192,10 +193,14 @@ class PressureSampling(Sampling):
         return header, {**arrays, "pressure_histogram": self.histogram}
 
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        now = self._first
         super().restore(header, arrays)
         if arrays["pressure_histogram"].shape != self.histogram.shape:
             raise ValueError("the histogram of the pressure has another shape")
-        self.histogram = arrays["pressure_histogram"]
+        if "bins" in header or self.settings["bins"] == round(1 / DELTA_R):
+            self.histogram = arrays["pressure_histogram"]
+        else:  # an earlier version may have had wider bins, whose counts are left out
+            self._first = now
 
 
 class OpenPressureSampling(PressureSampling):
