@@ -163,15 +163,23 @@ void check_grid(const Parameters& p) {
 
 // Lennard-Jones for Eq. 1.
 template <class F>
-PairLaw<F> make_law(const LennardJones& law, const Parameters& p) {
+PairLaw<F> make_law(const LennardJones& law, const Parameters& p, double qq = 0) {
   const double cutoff = p.cutoff;
   // u(r) = 4 epsilon [(sigma / r)^12 - (sigma / r)^6], less its value at the cutoff where
   // potentials are shifted.
   const double s6 = std::pow(law.sigma, 6), q6 = std::pow(cutoff, -6);
   const double repulsion = 4 * law.epsilon * s6 * s6, attraction = 4 * law.epsilon * s6;
+  // The energy at smaller distances is higher than kCovered, whatever the charges are.
+  double closest = law.epsilon > 0 ? law.sigma : 0;
+  const auto energy = [&](double r) {
+    const double q = std::pow(r, -6);
+    return q * (repulsion * q - attraction) + std::min(qq, 0.0) / r;
+  };
+  while (closest > 0.1 * law.sigma && energy(closest) < kCovered * p.temperature) closest *= 0.99;
   return {static_cast<F>(repulsion), static_cast<F>(attraction),
           static_cast<F>(p.shifted ? q6 * (repulsion * q6 - attraction) : 0),
-          static_cast<F>(cutoff * cutoff), static_cast<F>(0.01 * law.sigma * law.sigma)};
+          static_cast<F>(cutoff * cutoff), static_cast<F>(0.01 * law.sigma * law.sigma),
+          static_cast<F>(closest * closest)};
 }
 
 }  // namespace
@@ -234,9 +242,12 @@ State make_state(const Parameters& parameters) {
   check_method(p);
   if (s.has_framework()) check_grid(p);
   check_displacement(s, p.max_displacement);
-  for (const LennardJones& law : s.molecules() ? p.force_field->pairs : p.pairs) {
-    s.of_double.laws.push_back(make_law<double>(law, p));
-    s.of_float.laws.push_back(make_law<float>(law, p));
+  const std::vector<LennardJones>& pairs = s.molecules() ? p.force_field->pairs : p.pairs;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const int types = s.types(), a = static_cast<int>(i) / types, b = static_cast<int>(i) % types;
+    const double qq = kCoulomb * s.charge(a) * s.charge(b);
+    s.of_double.laws.push_back(make_law<double>(pairs[i], p, qq));
+    s.of_float.laws.push_back(make_law<float>(pairs[i], p, qq));
   }
   // atom_laws[kind of framework atom][type].
   for (std::size_t k = 0; k < s.with_framework(0).size(); ++k)

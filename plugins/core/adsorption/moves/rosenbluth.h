@@ -18,7 +18,8 @@ struct Bias {
   F old_weight, old_energy;  // of the first trial
 };
 
-// The trials are 0 to all - 1. field(i) is the energy of trial i in the framework;
+// The trials are 0 to all - 1. field(stage, i) is the energy of trial i in the framework, which is
+// found in a number of stages, so that trials that are forbidden at one of them need no other;
 // add_pairs(trial_of, pairs) sets the energies pairs[l] with other molecules of the trials
 // trial_of(l), a trial a lane. If apart(count) is true, count trials are weighed by all lanes
 // together instead, one after the other: pairs_of(i) is then the energy of trial i with other
@@ -26,21 +27,28 @@ struct Bias {
 // only the other trials need the energies with other molecules.
 template <MoleculesOfTeam System>
 MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::uint32_t word,
-                                                 const auto& field, const auto& add_pairs,
-                                                 const auto& apart, const auto& pairs_of) {
+                                                 int stages, const auto& field,
+                                                 const auto& add_pairs, const auto& apart,
+                                                 const auto& pairs_of) {
   using F = typename System::Real;
   const TeamPointer<F> energy = s.scratch.energy, weights = s.scratch.weight;
   const TeamPointer<std::int32_t> open = s.scratch.open;
-  s.team.each([&](int l) {
-    for (int i = l; i < all; i += System::kLanes) energy[i] = field(i);
-  });
-  // Lanes that list the open trials read the energies of all.
-  s.team.sync();
-  const int count = s.team.compact(
-      all, [&](int i) { return energy[i] < s.w.most_of_trials; },
-      [&](int i, int p) { open[p] = i; });
-  // The list is complete: lane l takes its places l own, l own + 1, ...
-  s.team.sync();
+  int count = all;
+  for (int stage = 0; stage < stages && count; ++stage) {
+    s.team.each([&](int l) {
+      for (int p = l; p < count; p += System::kLanes) {
+        const int i = stage ? open[p] : p;
+        energy[i] = field(stage, i);
+      }
+    });
+    // Lanes that list the open trials read the energies of all.
+    s.team.sync();
+    count = s.team.compact(
+        all, [&](int i) { return energy[i] < s.w.most_of_trials; },
+        [&](int i, int p) { open[p] = i; });
+    // The list is complete: lane l takes its places l own, l own + 1, ...
+    s.team.sync();
+  }
   // All trials have the weight zero, and so has the move.
   if (count == 0) return {0, 0, F(0), F(0), F(0)};
   // Trials of a lane follow one another, as proposals of a batch do.
