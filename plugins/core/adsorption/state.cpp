@@ -176,9 +176,11 @@ PairLaw<F> make_law(const LennardJones& law, const Parameters& p, double qq = 0)
     return q * (repulsion * q - attraction) + std::min(qq, 0.0) / r;
   };
   while (closest > 0.1 * law.sigma && energy(closest) < kCovered * p.temperature) closest *= 0.99;
-  return {static_cast<F>(repulsion), static_cast<F>(attraction),
+  return {static_cast<F>(repulsion),
+          static_cast<F>(attraction),
           static_cast<F>(p.shifted ? q6 * (repulsion * q6 - attraction) : 0),
-          static_cast<F>(cutoff * cutoff), static_cast<F>(0.01 * law.sigma * law.sigma),
+          static_cast<F>(cutoff * cutoff),
+          static_cast<F>(0.01 * law.sigma * law.sigma),
           static_cast<F>(closest * closest)};
 }
 

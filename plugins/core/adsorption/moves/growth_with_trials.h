@@ -54,8 +54,6 @@ struct TrialPoses {
   int positions, orientations;
   bool has_old, here;  // the first trial is `old`; all centers are that of `old`
   Pose old;
-
-  MM_HD int count() const { return positions * orientations; }
 };
 
 // Trial i = place * orientations + turn.
@@ -88,9 +86,9 @@ MM_TEAM bool are_weighed_apart(const MoleculesOfTeam auto& s, int sites, int tri
   return trials * one < side_by_side;
 }
 
-// Trials at one place have the molecules that are gathered. In other places most trials are excluded
-// by the site at the center of the molecule, if there is one: in the framework, or too close to
-// another molecule. This needs no orientation, and no energy of pairs.
+// Trials at one place have the molecules that are gathered. In other places most trials are
+// excluded by the site at the center of the molecule, if there is one: in the framework, or too
+// close to another molecule. This needs no orientation, and no energy of pairs.
 template <MoleculesOfTeam System>
 MM_TEAM Bias<typename System::Real> weigh_poses(System& s, int species, const TrialPoses& t,
                                                 int except, std::uint32_t word) {
@@ -99,7 +97,7 @@ MM_TEAM Bias<typename System::Real> weigh_poses(System& s, int species, const Tr
   const int core = t.here ? -1 : site_at_center(body);
   if (!t.here) s.gather(t.old.center, {0, 0, 0}, body.reach, except, true);
   return weigh_trials(
-      s, t.count(), word, core < 0 ? 1 : 3,
+      s, t.positions, t.orientations, word, core < 0 ? 1 : 3,
       [&](int stage, int i) {
         if (core < 0 || stage == 2) return s.field(body, trial_pose(s, t, i));
         const Site center = trial_center(s, t, i);

@@ -18,27 +18,32 @@ struct Bias {
   F old_weight, old_energy;  // of the first trial
 };
 
-// The trials are 0 to all - 1. field(stage, i) is the energy of trial i in the framework, which is
-// found in a number of stages, so that trials that are forbidden at one of them need no other;
-// add_pairs(trial_of, pairs) sets the energies pairs[l] with other molecules of the trials
-// trial_of(l), a trial a lane. If apart(count) is true, count trials are weighed by all lanes
-// together instead, one after the other: pairs_of(i) is then the energy of trial i with other
-// molecules. The weight is zero where the framework's energy is not below `most_of_trials`, so that
-// only the other trials need the energies with other molecules.
+// The trials i are turns at places, i = place * turns + turn. field(stage, i) is the energy of a
+// trial in the framework, which is not below `most_of_trials` if the trial has no weight. The last
+// stage finds it for each trial; those before it are about turn 0 of each place, and exclude all
+// trials at a place. Only trials with a weight need energies with other molecules:
+// add_pairs(trial_of, pairs) sets the energies pairs[l] of the trials trial_of(l), a trial a lane.
+// If apart(count) is true, count trials are weighed by all lanes together instead, one after the
+// other: pairs_of(i) is then the energy of trial i with other molecules.
 template <MoleculesOfTeam System>
-MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::uint32_t word,
-                                                 int stages, const auto& field,
+MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int places, int turns,
+                                                 std::uint32_t word, int stages, const auto& field,
                                                  const auto& add_pairs, const auto& apart,
                                                  const auto& pairs_of) {
   using F = typename System::Real;
   const TeamPointer<F> energy = s.scratch.energy, weights = s.scratch.weight;
   const TeamPointer<std::int32_t> open = s.scratch.open;
-  int count = all;
+  const int all = places * turns;
+  int count = places;
   for (int stage = 0; stage < stages && count; ++stage) {
+    const int some = stage + 1 == stages ? turns : 1;
     s.team.each([&](int l) {
-      for (int p = l; p < count; p += System::kLanes) {
-        const int i = stage ? open[p] : p;
+      for (int p = l; p < count * some; p += System::kLanes) {
+        const int i = (stage ? open[p / some] : p / some * turns) + p % some;
         energy[i] = field(stage, i);
+        // Until the last stage, a place is listed by its turn 0.
+        for (int turn = 1; stage == 0 && some < turns && turn < turns; ++turn)
+          energy[i + turn] = F(kForbidden);
       }
     });
     // Lanes that list the open trials read the energies of all.
