@@ -46,7 +46,7 @@ def test_the_candidate_with_most_accepted_exchanges_per_operation_is_chosen():
     assert a.pilot is None and a.chosen_by_pilot == ["trial_positions"]
     a.equilibrate_loading(400)
     rows = a.pilot["rows"]
-    assert [row["trial_positions"] for row in rows] == [1, 4, 16, 64, 256]
+    assert [row["trial_positions"] for row in rows] == [1, 4, 16, 64, 255]
     for row in rows:
         assert row["trial_orientations"] == 1 and 0 < row["accepted"] < row["exchanges"]
         share = row["accepted"] / row["exchanges"]
@@ -65,7 +65,7 @@ def test_the_pilot_run_is_not_in_the_averages(tmp_path):
     a.save(tmp_path / "held")
     # Other numbers of trials in the pilot run, and the same ones afterwards.
     b = Adsorption.load(tmp_path / "held", device="cpu")
-    b._use_trials(256, 1)
+    b._use_trials(255, 1)
     b._use_trials(*numbers(a))
     for one in (a, b):
         one.run(50)
@@ -73,7 +73,7 @@ def test_the_pilot_run_is_not_in_the_averages(tmp_path):
     assert np.array_equal(a._sums(), b._sums())
 
 
-@pytest.mark.parametrize("positions", [1, 256])
+@pytest.mark.parametrize("positions", [1, 255])
 def test_averages_do_not_depend_on_the_choice(positions):
     """The rate of false alarms is 6e-7 for each comparison."""
     a, b = opened(), opened(trial_positions=positions, seed=2)
@@ -141,7 +141,7 @@ def test_a_candidate_without_enough_memory_is_skipped(monkeypatch, tmp_path):
     a.equilibrate_loading(400)
     rows = a.pilot["rows"]
     assert [row.get("refused") for row in rows] == [
-        None, None, None, "64 trial positions are too many", "256 trial positions are too many"
+        None, None, None, "64 trial positions are too many", "255 trial positions are too many"
     ]  # fmt: skip
     assert all(row["accepted"] > 0 for row in rows[:3])
     assert all(row["exchanges"] == row["merit"] == 0 for row in rows[3:])
@@ -199,22 +199,22 @@ def largest_capacity(positions: int) -> int:
 
 @on_gpu
 def test_more_trials_must_also_fit_after_the_systems_have_grown():
-    fits = largest_capacity(256)
+    fits = largest_capacity(255)
     for capacity, is_refused in ((fits, True), (fits // 2, False)):
         a = opened(capacity=capacity, device="cuda", systems=2, trial_positions=1)
         if is_refused:
             with pytest.raises(ValueError, match="too many for this GPU's shared memory"):
-                a._engine.set_trials(256, 1)
+                a._engine.set_trials(255, 1)
             assert list(a.capacity) == [capacity]
         else:
-            a._engine.set_trials(256, 1)
+            a._engine.set_trials(255, 1)
         a.run(10)
 
 
 @on_gpu
 def test_a_candidate_beyond_the_shared_memory_of_a_gpu_is_skipped():
     """The systems have room for as many molecules as fit into the shared memory of a block without
-    trials, which leaves none for 256 of them."""
+    trials, which leaves none for 255 of them."""
     a = opened(capacity=largest_capacity(1), device="cuda")
     a.equilibrate_loading(400)
     assert "too many for this GPU's shared memory" in a.pilot["rows"][-1]["refused"]
@@ -298,12 +298,12 @@ def test_each_fugacity_has_a_choice_of_its_own():
 @pytest.mark.parametrize(
     ("positions", "orientations", "species", "wanted"),
     [
-        ("auto", 1, [DIPOLE], [(1, 1), (4, 1), (16, 1), (64, 1), (256, 1)]),
+        ("auto", 1, [DIPOLE], [(1, 1), (4, 1), (16, 1), (64, 1), (255, 1)]),
         ("auto", 10, [DIPOLE], [(1, 10), (4, 10), (16, 10), (64, 10)]),
         (32, "auto", [DIPOLE], [(32, 1), (32, 4)]),
         (3, 2, [DIPOLE], [(3, 2)]),
         ("auto", "auto", [Molecule("M", (Site("M", (0, 0, 0), 80.0, 2.6),))],
-         [(1, 1), (4, 1), (16, 1), (64, 1), (256, 1)]),
+         [(1, 1), (4, 1), (16, 1), (64, 1), (255, 1)]),
     ],
 )  # fmt: skip
 def test_candidates(positions, orientations, species, wanted):

@@ -36,14 +36,14 @@ def within_bounds(averages, mean: float) -> list[bool]:
     return [low <= share <= high for share, (low, high) in zip(shares, BOUNDS, strict=True)]
 
 
-@pytest.mark.parametrize("x", [4, 10, 100])
+@pytest.mark.parametrize("x", [0.1, 1, 4, 10, 100])
 def test_correlation_times_follow_from_the_share(x):
     share = 2 / x * (1 - (1 - math.exp(-x)) / x)
-    assert correlation_times(share) == pytest.approx(x, rel=0.03)
+    assert correlation_times(share) == pytest.approx(x, rel=1e-9)
 
 
 def test_correlation_times_of_the_limits():
-    assert correlation_times(0.0) == math.inf and correlation_times(0.5) == 0
+    assert correlation_times(0.0) == math.inf and correlation_times(1.0) == 0
 
 
 @pytest.mark.parametrize(

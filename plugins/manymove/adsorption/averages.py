@@ -393,9 +393,10 @@ class Averages(Loadings):
         """
         if not self._samples or self._systems < FEWEST:
             return False
+        deviation = self._deviation_of_start(self._loadings_of_systems)
         if not are_long_enough(
-            self._share_of_mean(), self._systems, self._samples, before, target
-        ):  # fmt: skip
+            self._share_of_mean(), self._systems, before / self._samples, target, deviation
+        ):
             return False
         largest = target * math.sqrt(parts)
         if not self._parameters["exchange"]:
@@ -419,6 +420,19 @@ class Averages(Loadings):
         if is_open and self._known_spread():
             shares[1:] = self._shares_of_numbers(self._loadings_of_systems)
         return max(shares)
+
+    def _deviation_of_start(self, means: np.ndarray) -> float:
+        """Largest relative deviation, with two standard errors, of the numbers of molecules at the
+        present fugacity's start from these means, (species, systems). It is 1, as for no molecules,
+        for closed systems, whose energy counts, and if the start is unknown."""
+        start = self._about.get("start")
+        if start is None or not self._parameters["exchange"]:
+            return 1.0
+        found = [mean_and_error(each) for each in means - np.transpose(start)]
+        return max(
+            (abs(one.value) + 2 * one.error) / mean if mean else 1.0
+            for one, mean in zip(found, means.mean(axis=1), strict=True)
+        )
 
     def _known_spread(self) -> bool:
         """Whether the systems had many molecules of each species at the comparisons with test

@@ -27,13 +27,15 @@ from manymove.simulation import MonteCarlo
 AUTO = "auto"
 PIECES = 10  # at the end of a round of the equilibration
 # Numbers that are tried: of positions, and of orientations of rigid molecules; of both for chains.
-_POSITIONS, _ORIENTATIONS = (1, 4, 16, 64, 256), (1, 4)
+_POSITIONS, _ORIENTATIONS = (1, 4, 16, 64, 255), (1, 4)
 _OF_CHAINS = (4, 16, 64), (2, 8, 32)
 # An operation is the energy of a pair of sites, or a wave of a site. The energy of a site in the
 # framework takes as much time as several operations, by its interpolation.
 _OF_GRID = {"linear": 8, "cubic": 24}
 _INDEPENDENT = 1.5  # largest error of a rare loading, in errors of independent states
 _OF_STEP = 1000  # random numbers, lists of neighbors and decisions
+_OF_DISTANCE = 0.3  # from a site, up to the first one that excludes a place
+_COVERED = 40.0  # volume in cubic angstrom in which a site excludes places, as of CO2 in MFI
 
 
 def candidates(
@@ -191,7 +193,10 @@ class Pilot(MonteCarlo, Averages):
         sites = [len(body) for body in rigid["bodies"]]
         present = float((self.counts.mean(axis=0) * sites).sum())  # sites in a system
         of_grid = _OF_GRID[self._about["interpolation"]] if p["kind"] else 0
-        of_open = of_grid + self._engine.grid["open_share"] * present
+        open_share = self._engine.grid["open_share"]
+        of_open = of_grid + open_share * present
+        of_place = of_grid + open_share * present * _OF_DISTANCE
+        left = open_share * math.exp(-_COVERED * present / (open_share * self._volume or 1))
         names = ("exchange", "reinsertion", "identity_change", "regrowth")
         share = sum(p[name] for name in names)
 
@@ -200,11 +205,16 @@ class Pilot(MonteCarlo, Averages):
             for body, count in zip(rigid["bodies"], sites, strict=True):
                 charged = any(rigid["types"][kind]["charge"] for kind, _ in body)
                 own = count * waves * charged
+                turns = orientations if count > 1 else 1
                 if rigid.get("chains"):
-                    tried = positions + (count - 1) * orientations
+                    tried = (positions + (count - 1) * orientations) * of_open
+                elif any(not any(offset) for _, offset in body):
+                    # A site at the center excludes most places.
+                    of_trials = turns * left * count * (of_grid + present)
+                    tried = positions * (of_place + of_trials)
                 else:
-                    tried = count * positions * (orientations if count > 1 else 1)
-                trials += (own + tried * of_open) / len(sites)
+                    tried = count * positions * turns * of_open
+                trials += (own + tried) / len(sites)
                 moves += 2 * (own + count * (of_grid + present)) / len(sites)
             return _OF_STEP + share * trials + (1 - share) * moves
 
