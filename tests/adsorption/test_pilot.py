@@ -226,7 +226,7 @@ def test_an_interrupted_pilot_run_continues(tmp_path):
     """The interruptions are before, within and at the end of pieces of the pilot run."""
     whole = opened(systems=32)
     whole.equilibrate_loading(330)
-    for stop in (100, 212, 213, 250, 327):
+    for stop in (100, 212, 213, 250, 327, 329):
 
         def interrupt(a, at=stop):
             if a.steps == at:
@@ -244,7 +244,7 @@ def test_an_interrupted_pilot_run_continues(tmp_path):
 
 def test_an_undecided_equilibration_ends_at_a_constant_loading(monkeypatch):
     monkeypatch.setattr(Adsorption, "loading_agrees", lambda *_: None)
-    monkeypatch.setattr(Adsorption, "_is_settled", lambda _: False)
+    monkeypatch.setattr(Adsorption, "_known_spread", lambda _: False)
     a, b = opened(systems=64), opened(systems=64, trial_positions=16)
     assert [one.equilibrate_loading(50) for one in (a, b)] == [None, None]
     assert b.steps == 63 * 50

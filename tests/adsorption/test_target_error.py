@@ -147,8 +147,9 @@ def test_what_is_left_of_the_start_is_below_the_target(tau, times, parts, deviat
 @pytest.mark.parametrize("systems", [10, 32, 64])
 def test_the_number_of_correlation_times_is_a_lower_bound(systems):
     """In runs of one to eight correlation times of each system, the bound is above the length in
-    one of 20 cases. The share of 500 runs has a standard error of 1 %, so that with another seed
-    one of 3,000 comparisons fails. An estimate that is no bound is above in about half of them."""
+    16 % of all cases. The share of 500 runs has a standard error of 1.6 %, so that with another
+    seed one of 30,000 comparisons fails. An estimate that is no bound is above in about half of
+    all cases."""
     random, tau = np.random.default_rng(4), 50.0
     runs = [Series(tau, systems, random) for _ in range(500)]
     for times in (1, 2, 4, 8):
@@ -159,7 +160,7 @@ def test_the_number_of_correlation_times_is_a_lower_bound(systems):
             share = stopping.share_of_mean(states.mean(axis=1), spread)
             found.append([stopping.correlation_times(share, n) for n in (systems, math.inf)])
         low, plain = (np.array(found).T > times).mean(axis=1)
-        assert low < 0.085 and plain > 0.3
+        assert low < 0.225 and plain > 0.35
 
 
 class Constant:

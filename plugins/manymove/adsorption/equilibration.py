@@ -91,9 +91,9 @@ class Equilibration(Pilot):
         round within two standard errors, and the standard error is below 3 % of the loading. There
         are at most six rounds. After an interruption the next call continues. Numbers of trials
         that are "auto" are chosen by the last 30 % of each round, see `pilot`. With "auto", a
-        round whose comparison is undecided is also the last one if its loading is that of the
-        previous round within two standard errors, and if the error is below 3 % of the loading or
-        below 1.5 times the error that independent states would have.
+        round with few molecules whose comparison is undecided is also the last one if its loading
+        is that of the previous round within two standard errors, and if the error is below 3 % of
+        the loading or below 1.5 times the error that independent states would have.
 
         Test molecules in dense systems are noisy. Therefore a round is also the last one if the
         standard error of the comparison is above 3 %, both sides agree within three standard
@@ -133,13 +133,13 @@ class Equilibration(Pilot):
                     ]  # fmt: skip
                     self._begin_piece(now.round, piece)
                     self._relax_to(ends, course, test_molecules(length // _MOMENTS))
-                    self._end_piece(piece)
             self._choose_trials()
             agree = self.loading_agrees(_AGREEMENT)
             if self.loading_agrees() is None and self._is_settled():
                 agree, over = None, True
             else:
-                over = agree or (agree is None and self._same_loading(_AGREEMENT))
+                rare = agree is None and not self._known_spread()
+                over = agree or (rare and self._same_loading(_AGREEMENT))
             if over or now.round + 1 == _ROUNDS or self._systems == 1:
                 self._forget_comparison(first=now.first)
                 return agree

@@ -95,7 +95,7 @@ class Pilot(MonteCarlo, Averages):
         if not self.chosen_by_pilot or piece < 0 or begun:
             return
         tried = self._about["candidates"]
-        pieces, refused = (pilot["pieces"], pilot.get("refused", {})) if piece else ([], {})
+        pieces, refused = (self._pieces(), pilot.get("refused", {})) if piece else ([], {})
         try:
             self._use_trials(*tried[piece % len(tried)])
         except (ValueError, MemoryError) as error:  # the numbers before it stay in use
@@ -105,12 +105,11 @@ class Pilot(MonteCarlo, Averages):
              "from": list(self._engine.counters[3:5]), "loading": pilot.get("loading")}
         )  # fmt: skip
 
-    def _end_piece(self, piece: int) -> None:
-        """Enter the exchanges of a piece."""
-        if self.chosen_by_pilot and piece >= 0:
-            pilot = self._about["pilot"]
-            found = [n - m for n, m in zip(self._engine.counters[3:5], pilot["from"], strict=True)]
-            self._pilot_is({**pilot, "pieces": [*pilot["pieces"][:piece], found]})
+    def _pieces(self) -> list[list[int]]:
+        """The tried and accepted exchanges of each piece so far, of which the present one ends."""
+        pilot = self._about["pilot"]
+        found = [n - m for n, m in zip(self._engine.counters[3:5], pilot["from"], strict=True)]
+        return [*pilot["pieces"][: pilot["piece"]], found]
 
     def _pilot_is(self, pilot: dict[str, Any] | None) -> None:
         """Replace the state of the pilot run."""
@@ -125,8 +124,9 @@ class Pilot(MonteCarlo, Averages):
         loadings = self._comparison.sums[0] / self._comparison.moments
         now = [[value, number(error)] for value, error in map(mean_and_error, loadings)]
         tried, rows, operations_of = self._about["candidates"], [], self._operations()
+        pieces = self._pieces()
         for index, (positions, orientations) in enumerate(tried):
-            own = pilot["pieces"][index :: len(tried)]
+            own = pieces[index :: len(tried)]
             exchanges, accepted = (sum(column) for column in zip(*own, strict=True))
             why = pilot.get("refused", {}).get(str(index))
             if why is not None:

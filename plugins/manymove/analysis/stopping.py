@@ -15,7 +15,6 @@ from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
 
 DECISIONS = 64  # in a run of the maximum length
-_ONE_IN_20 = 1.645  # a normal deviation that is larger in one of 20 cases
 _TIMES = 100  # fewest integrated correlation times, of 1/2 for independent records
 
 
@@ -78,13 +77,13 @@ def correlation_times(share: float, systems: float = math.inf) -> float:
     Args:
         share: the share.
         systems: number of systems from whose means it was found. The length is then a lower bound
-            with a probability of 95 %, by the variance of so many normal means (chi squared as
+            with a probability of 84 %, by the variance of so many normal means (chi squared as
             approximated by E. B. Wilson and M. M. Hilferty, PNAS 17, 684 (1931)).
     """
     if share <= 0:
         return math.inf
     width = 2 / (9 * (systems - 1))
-    share /= (1 - width - _ONE_IN_20 * math.sqrt(width)) ** 3
+    share /= (1 - width - math.sqrt(width)) ** 3
     below, above = 0.0, 2 / share if share < 1 else 0.0
     while above - below > 1e-12 * above:
         x = (below + above) / 2
@@ -123,7 +122,7 @@ def are_long_enough(
     The error is found from independent systems. It is right for runs of any length that start from
     equilibrium. What is left of another start in the average must be below a third of the target.
     It follows from the lower bound of the number of correlation times, which is above zero only if
-    all systems together seem to be 40 or more correlation times long.
+    all systems together seem to be 20 or more correlation times long.
 
     Args:
         share: largest `share_of_mean` of the quantities.
