@@ -16,6 +16,7 @@ from screenings import results, screened, two_frameworks
 
 from manymove import Adsorption, Steps, cli
 from manymove.adsorption import Molecule, Site
+from manymove.adsorption.averages import Comparison
 from manymove.adsorption.input import arguments_of
 from manymove.adsorption.pilot import candidates
 from manymove.analysis.notation import Estimate
@@ -258,7 +259,7 @@ def test_an_undecided_equilibration_ends_at_a_constant_loading(monkeypatch):
     assert c.steps == 63 * 20
 
 
-def test_an_undecided_equilibration_ends_after_four_correlation_times(monkeypatch):
+def test_an_undecided_equilibration_ends_when_little_is_left_of_its_start(monkeypatch):
     monkeypatch.setattr(Adsorption, "loading_agrees", lambda *_: None)
     short, long = (opened(systems=64, trial_positions=16) for _ in range(2))
     assert short.equilibrate_loading(2) is None
@@ -266,12 +267,13 @@ def test_an_undecided_equilibration_ends_after_four_correlation_times(monkeypatc
     assert 30 <= short.steps <= 126 and long.steps == 300
 
 
-def test_numbers_that_never_change_have_no_correlation_time(monkeypatch):
-    monkeypatch.setattr(Adsorption, "loading_agrees", lambda *_: None)
-    monkeypatch.setattr(Adsorption, "counts", property(lambda a: np.full((a.systems, 1), 5)))
-    a = opened(systems=64, trial_positions=16)
-    assert a.equilibrate_loading(2) is None
-    assert a.steps == 63 * 2
+def test_numbers_that_never_change_have_no_correlation_time():
+    a, random = opened(systems=64, trial_positions=16), np.random.default_rng(1)
+    sums = np.full((2, 1, 64), 500.0)
+    a._comparison = Comparison(sums, np.full(1, 100.0), moments=100, first=2, round=4, began=30)
+    assert not a._is_settled()
+    sums += random.normal(size=sums.shape)  # hundred times less than one independent state
+    assert a._is_settled()
 
 
 def test_rare_molecules_need_no_more_rounds():

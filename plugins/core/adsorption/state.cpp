@@ -169,19 +169,16 @@ PairLaw<F> make_law(const LennardJones& law, const Parameters& p, double qq = 0)
   // potentials are shifted.
   const double s6 = std::pow(law.sigma, 6), q6 = std::pow(cutoff, -6);
   const double repulsion = 4 * law.epsilon * s6 * s6, attraction = 4 * law.epsilon * s6;
-  // The energy at smaller distances is higher than kCovered, whatever the charges are.
-  double closest = law.epsilon > 0 ? law.sigma : 0;
-  const auto energy = [&](double r) {
-    const double q = std::pow(r, -6);
-    return q * (repulsion * q - attraction) + std::min(qq, 0.0) / r;
-  };
-  while (closest > 0.1 * law.sigma && energy(closest) < kCovered * p.temperature) closest *= 0.99;
+  // Where the energy is kCovered and that of opposite charges at sigma / 2, which is closer:
+  // (sigma / r)^6 from 4 epsilon [(sigma / r)^12 - (sigma / r)^6].
+  const double most = kCovered * p.temperature + 2 * std::max(-qq, 0.0) / law.sigma,
+               closest6 = 0.5 + 0.5 * std::sqrt(1 + most / law.epsilon);
   return {static_cast<F>(repulsion),
           static_cast<F>(attraction),
           static_cast<F>(p.shifted ? q6 * (repulsion * q6 - attraction) : 0),
           static_cast<F>(cutoff * cutoff),
           static_cast<F>(0.01 * law.sigma * law.sigma),
-          static_cast<F>(closest * closest)};
+          static_cast<F>(law.sigma * law.sigma / std::cbrt(closest6))};
 }
 
 }  // namespace
