@@ -97,7 +97,7 @@ MM_TEAM Bias<typename System::Real> weigh_poses(System& s, int species, const Tr
   const int core = t.here ? -1 : site_at_center(body);
   if (!t.here) s.gather(t.old.center, {0, 0, 0}, body.reach, except, true);
   return weigh_trials(
-      s, t.positions, t.orientations, word, core < 0 ? 1 : 3,
+      s, {t.positions, t.orientations, core < 0 ? 1 : 3}, word,
       [&](int stage, int i) {
         if (core < 0 || stage == 2) return s.field(body, trial_pose(s, t, i));
         const Site center = trial_center(s, t, i);

@@ -18,6 +18,10 @@ struct Bias {
   F old_weight, old_energy;  // of the first trial
 };
 
+struct TrialSet {
+  int places, turns, stages;
+};
+
 // The trials i are turns at places, i = place * turns + turn. field(stage, i) is the energy of a
 // trial in the framework, which is not below `most_of_trials` if the trial has no weight. The last
 // stage finds it for each trial; those before it are about turn 0 of each place, and exclude all
@@ -26,17 +30,17 @@ struct Bias {
 // If apart(count) is true, count trials are weighed by all lanes together instead, one after the
 // other: pairs_of(i) is then the energy of trial i with other molecules.
 template <MoleculesOfTeam System>
-MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int places, int turns,
-                                                 std::uint32_t word, int stages, const auto& field,
+MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, const TrialSet& set,
+                                                 std::uint32_t word, const auto& field,
                                                  const auto& add_pairs, const auto& apart,
                                                  const auto& pairs_of) {
   using F = typename System::Real;
   const TeamPointer<F> energy = s.scratch.energy, weights = s.scratch.weight;
   const TeamPointer<std::int32_t> open = s.scratch.open;
-  const int all = places * turns;
-  int count = places;
-  for (int stage = 0; stage < stages && count; ++stage) {
-    const int some = stage + 1 == stages ? turns : 1;
+  const int turns = set.turns, all = set.places * turns;
+  int count = set.places;
+  for (int stage = 0; stage < set.stages && count; ++stage) {
+    const int some = stage + 1 == set.stages ? turns : 1;
     s.team.each([&](int l) {
       for (int p = l; p < count * some; p += System::kLanes) {
         const int i = (stage ? open[p / some] : p / some * turns) + p % some;
