@@ -197,6 +197,21 @@ def test_a_species_that_was_never_there_is_no_result(kinds):
     assert not run._systems_reach(0.02, 10_000)
 
 
+@pytest.mark.parametrize(
+    ("rare", "weight", "agrees"),
+    [(3, 480.0, None), (32, 45.0, False), (32, 101.0, True), (3, 3000.0, None), (20, 400.0, False)],
+)
+def test_rare_large_weights_of_test_molecules_decide_only_upwards(rare, weight, agrees):
+    """The loading is 100 in each of 32 systems. In the first ones test molecules find a place."""
+    run, random = Averages(), np.random.default_rng(1)
+    run._engine, run._parameters = Constant({}), {"systems": 32, "exchange": 0.5, "species": [{}]}
+    run._engine.counters = (0,) * 7
+    tests = np.where(np.arange(32) < rare, weight, 0) + random.normal(size=32)
+    sums = np.array([[100 + random.normal(size=32)], [tests]])
+    run._comparison = Comparison(sums, np.ones(1), moments=1)
+    assert run.loading_agrees() is agrees
+
+
 def test_numbers_that_never_change_have_no_error():
     run, four = Averages(), np.full(32, 4.0)
     run._engine = Constant({averages._OF_SPECIES: four, averages._NUMBER: four,

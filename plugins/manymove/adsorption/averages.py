@@ -470,6 +470,10 @@ class Averages(Loadings):
     def loading_agrees(self, errors: float = 3.0) -> bool | None:
         """Whether the loading and the loading from test molecules agree.
 
+        In dense systems the average of test molecules consists of a few large weights. It is often
+        too small, and so is its error. Therefore too few test molecules are no disagreement where
+        the standard error is above 3 %.
+
         Args:
             errors: maximum difference in standard errors.
 
@@ -488,9 +492,10 @@ class Averages(Loadings):
             states = self._systems * (self._samples or self._moments)
             least = math.sqrt(others.mean() / states)
             error = math.nan if math.isnan(d.error) else max(least, d.error)
-            if abs(d.value) > errors * error:
+            noisy = not error <= NOISE * loadings.mean()
+            if abs(d.value) > errors * error and not (noisy and d.value > 0):
                 return False
-            if not error <= NOISE * loadings.mean():
+            if noisy:
                 agree = None
         return agree
 
