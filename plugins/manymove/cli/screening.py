@@ -64,8 +64,8 @@ def screen(
         method: Method: plj or metropolis (CPU).
         trial_positions: Number of positions of the center that an insertion tries; auto chooses it
             for each structure and pressure by a pilot run.
-        trial_orientations: Number of orientations at each position, or of trials of each further
-            bead of a chain; auto as for positions.
+        trial_orientations: Number of orientations that are tried at each position. For chains it
+            is the number of trials of each bead after the first; auto as for positions.
 
     Run:
         systems: Number of independent systems of each structure; auto chooses as many as fill the
