@@ -21,7 +21,7 @@ from laws import another
 from trial_chain import Chain
 
 from manymove import Adsorption, cli
-from manymove.adsorption import CO2, TRAPPE_ZEO, ForceField, Molecule, Site
+from manymove.adsorption import CO2, TRAPPE_ZEO, ForceField, Framework, Molecule, Site
 from manymove.adsorption.adsorbates import Adsorbate
 from manymove.adsorption.averages import _MOVES as _REINSERTIONS
 from manymove.adsorption.averages import _TEST, _TESTED, Pooled
@@ -435,3 +435,23 @@ def test_molecules_without_sites_at_their_center_turn_about_it():
     a.compare_loading(100)
     (test,), (mine,) = a.loading_from_test_molecules, a.loading_from_insertions
     assert agrees(mine.value, mine.error, test.value, test.error)
+
+
+def test_molecules_reach_places_near_a_cation():
+    """Where the charge in the middle of CO2 alone has a high energy: loading and test molecules."""
+    places = 0.5 + np.concatenate((np.zeros((1, 3)), np.eye(3), -np.eye(3)))[:6] * 6 / 13
+    framework = Framework(
+        "cation", 3 * (13.0,), places, ("Na", *5 * ["O"]), 100.0, labels=("Na", *5 * ["O"])
+    )
+    field = ForceField({"Na": (15.0, 2.66), "O": (30.0, 3.12)}, {"Na": 1.0, "O": -0.2})
+    a = molecules_in(
+        framework, 0, CO2, cutoff=6.0, grid_spacing=0.3, method="plj", systems=64, fugacity=0.003,
+        trial_positions=16, trial_orientations=4, seed=1, force_field=field, threads=2,
+        temperature=298.0,
+    )  # fmt: skip
+    a.equilibrate(2000)
+    a.run(3000)
+    a.compare_loading(5000)
+    (test,), (mine,) = a.loading_from_test_molecules, a.loading
+    assert agrees(mine.value, mine.error, test.value, test.error)
+    assert mine.error < 0.1 * mine.value

@@ -86,9 +86,12 @@ MM_TEAM bool are_weighed_apart(const MoleculesOfTeam auto& s, int sites, int tri
   return trials * one < side_by_side;
 }
 
+inline constexpr double kElementary = 408.8;  // a charge e in units of MoleculeModel::charge
+
 // Trials at one place have the molecules that are gathered. In other places most trials are
 // excluded by the site at the center of the molecule, if there is one: in the framework, or too
-// close to another molecule. This needs no orientation, and no energy of pairs.
+// close to another molecule. This needs no orientation, and no energy of pairs. Near a cation other
+// sites make up for the site's charge, but not for more than its energy 1 angstrom from a charge e.
 template <MoleculesOfTeam System>
 MM_TEAM Bias<typename System::Real> weigh_poses(System& s, int species, const TrialPoses& t,
                                                 int except, std::uint32_t word) {
@@ -101,7 +104,9 @@ MM_TEAM Bias<typename System::Real> weigh_poses(System& s, int species, const Tr
       [&](int stage, int i) {
         if (core < 0 || stage == 2) return s.field(body, trial_pose(s, t, i));
         const Site center = trial_center(s, t, i);
-        if (stage == 0) return s.site_field(body, center, core);
+        if (stage == 0)
+          return s.site_field(body, center, core) -
+                 abs_of(s.r.charge[body.type[core]]) * F(kElementary);
         return s.is_covered(body.type[core], center) ? F(kForbidden) : F(0);
       },
       [&](const auto& trial_of, auto& pairs) {
