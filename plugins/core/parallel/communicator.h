@@ -68,7 +68,6 @@ class MANYMOVE_API Communicator {
       });
   }
 
-  // Replaces the values by their maxima over all ranks.
   // What each rank has, by rank.
   template <class T>
   std::vector<T> gathered(const T& mine) {
@@ -77,6 +76,7 @@ class MANYMOVE_API Communicator {
     gather(&mine, all.data(), sizeof mine);
     return all;
   }
+  // Replaces the values by their maxima over all ranks.
   void maximum(std::int64_t* values, std::size_t count) {
     reduce(values, count, Reduction::maximum);
   }
