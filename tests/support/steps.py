@@ -48,7 +48,7 @@ class Steps:
     def __init__(self, source: Path, folder: Path) -> None:
         if folder.exists():
             if any(folder.iterdir()) and not (folder / self._MARK).exists():
-                raise FileExistsError(f"{folder} has other files: move them, or name an empty folder")
+                raise FileExistsError(f"{folder} has other files: move them or name another folder")
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
         (folder / self._MARK).touch()
