@@ -38,16 +38,11 @@ std::vector<LennardJones> laws_from(const nb::handle& object) {
   return laws;
 }
 
-Method method_from(const std::string& name) {
-  const std::pair<const char*, Method> methods[] = {{"metropolis", Method::metropolis},
-                                                    {"pmc", Method::pmc},
-                                                    {"plj", Method::plj},
-                                                    {"mup", Method::mup},
-                                                    {"mdp", Method::mdp}};
-  for (const auto& [known, method] : methods)
-    if (name == known) return method;
-  throw std::invalid_argument("unknown method \"" + name + "\"");
-}
+constexpr std::pair<const char*, Method> kMethods[] = {{"metropolis", Method::metropolis},
+                                                       {"pmc", Method::pmc},
+                                                       {"plj", Method::plj},
+                                                       {"mup", Method::mup},
+                                                       {"mdp", Method::mdp}};
 
 ForceField force_field_from(const nb::dict& d) {
   ForceField r;
@@ -88,7 +83,7 @@ Parameters parameters_from(const nb::dict& d) {
                          nb::cast<double>(s["activity"]), laws_from(s["with_framework"])});
   }
   p.pairs = laws_from(d["pairs"]);
-  p.method = method_from(nb::cast<std::string>(d["method"]));
+  p.method = named(d, "method", kMethods);
   read(d, "fractional", p.framework.fractional, "kind", p.framework.kind, "cells", p.cells,
        "temperature", p.temperature, "cutoff", p.cutoff, "moments", p.moments, "proposals",
        p.proposals, "systems", p.systems, "max_displacement", p.max_displacement, "exchange",

@@ -2,7 +2,6 @@
 #include "core/coulomb/engine.h"
 
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -32,13 +31,6 @@ constexpr std::pair<const char*, Method> kMethods[] = {{"brush", Method::brush},
                                                        {"serial", Method::serial},
                                                        {"auto", Method::automatic}};
 
-Method method_from(const std::string& name) {
-  for (const auto& [known, method] : kMethods)
-    if (name == known) return method;
-  throw std::invalid_argument("method is \"" + name +
-                              "\"; it must be \"brush\", \"tree\", \"reduction\", \"serial\" or "
-                              "\"auto\"");
-}
 const char* name_of(Method method) {
   for (const auto& [name, known] : kMethods)
     if (method == known) return name;
@@ -57,7 +49,7 @@ Parameters parameters_from(const nb::dict& d) {
   p.ewald = nb::object(d["boundary"]).equal(nb::str("ewald"));
   p.vacuum = nb::object(d["surrounding"]).equal(nb::str("vacuum"));
   p.double_precision = nb::cast<std::string>(d["precision"]) == "double";
-  p.method = method_from(nb::cast<std::string>(d["method"]));
+  p.method = named(d, "method", kMethods);
   read(d, "bjerrum_length", p.bjerrum_length, "max_displacement", p.max_displacement,
        "short_displacement", p.short_displacement, "short_fraction", p.short_fraction,
        "threads_per_particle", p.threads_per_particle, "seed", p.seed, "first_sweep",

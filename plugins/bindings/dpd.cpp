@@ -2,7 +2,6 @@
 // The random numbers and weights of DPD for arrays: manymove._core.dpd. LAMMPS' plugin
 // calls the engines.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 
 #include <stdexcept>
 

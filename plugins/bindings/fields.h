@@ -5,18 +5,19 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
 #include <cstddef>
+#include <string>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
 #include <vector>
 
 #include "core/runtime/fields.h"
+#include "core/runtime/text.h"
 #include "positions.h"
 
 namespace manymove::bindings {
@@ -77,6 +78,19 @@ template <class T, class... More>
 void read_some(const nb::dict& d, const char* name, T& value, More&&... more) {
   if (d.contains(name)) read(d, name, value);
   if constexpr (sizeof...(more) > 0) read_some(d, more...);
+}
+
+// What a name stands for.
+template <class E, std::size_t Count>
+E named(const nb::dict& d, const char* key, const std::pair<const char*, E> (&all)[Count]) {
+  const auto name = nb::cast<std::string>(d[key]);
+  std::string names;
+  for (std::size_t k = 0; k < Count; ++k) {
+    const auto& [known, value] = all[k];
+    if (name == known) return value;
+    names += text_of(k == 0 ? "" : k + 1 < Count ? ", " : " or ", "\"", known, "\"");
+  }
+  refuse("unknown ", key, " \"", name, "\"; it must be ", names);
 }
 
 template <class T>

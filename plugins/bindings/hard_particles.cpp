@@ -60,28 +60,19 @@ std::array<int, 3> widths(const nb::handle& given, int dimensions) {
   return all;
 }
 
-template <class E, std::size_t Count>
-E named(const nb::dict& d, const char* key,
-        const std::array<std::pair<const char*, E>, Count>& all) {
-  const auto name = nb::cast<std::string>(d[key]);
-  for (const auto& [known, value] : all)
-    if (name == known) return value;
-  throw std::invalid_argument(std::string(key) + " of a field is unknown: " + name);
-}
-
 // The fields, whose arrays by particle follow each other in `field_values` and `field_points`.
 std::vector<ExternalField> fields_of(const nb::dict& d) {
   if (!d.contains("fields")) return {};
-  static constexpr std::array<std::pair<const char*, FieldKind>, 5> kKinds{
-      {{"wall", FieldKind::wall},
-       {"harmonic_wall", FieldKind::harmonic_wall},
-       {"lj93_wall", FieldKind::lj93_wall},
-       {"linear", FieldKind::linear},
-       {"springs", FieldKind::springs}}};
-  static constexpr std::array<std::pair<const char*, WallShape>, 3> kShapes{
-      {{"plane", WallShape::plane},
-       {"sphere", WallShape::sphere},
-       {"cylinder", WallShape::cylinder}}};
+  static constexpr std::pair<const char*, FieldKind> kKinds[] = {
+      {"wall", FieldKind::wall},
+      {"harmonic_wall", FieldKind::harmonic_wall},
+      {"lj93_wall", FieldKind::lj93_wall},
+      {"linear", FieldKind::linear},
+      {"springs", FieldKind::springs}};
+  static constexpr std::pair<const char*, WallShape> kShapes[] = {
+      {"plane", WallShape::plane},
+      {"sphere", WallShape::sphere},
+      {"cylinder", WallShape::cylinder}};
   const auto given = nb::cast<std::vector<nb::dict>>(d["fields"]);
   const auto values = optional_array<double>(d, "field_values");
   const auto points = optional_array<double>(d, "field_points");

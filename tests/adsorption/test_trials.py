@@ -29,6 +29,12 @@ from manymove.adsorption.averages import _TEST, _TESTED, Pooled
 MATES = Molecule(
     "mate", (Site("P", (0, 0, 0.2), 80.0, 2.6, 0.1), Site("M", (0, 0, -0.2), 60.0, 2.4, -0.1))
 )
+# With a site at the center, which excludes places of trials.
+LINEAR = Molecule(
+    "linear",
+    (Site("C", (0, 0, 0), 30.0, 2.4, 0.4), Site("E", (0, 0, 0.6), 60.0, 2.4, -0.2),
+     Site("E", (0, 0, -0.6), 60.0, 2.4, -0.2)),
+)  # fmt: skip
 MIXED = dict(adsorbates=[DIPOLE, MATES], fugacity=[120.0, 60.0])
 # Without interactions of two molecules, the number in the framework has a Poisson distribution.
 ALONE = Adsorbate("alone", 0.0, 3.0, {"O": (160.0, 2.6), "Si": None})
@@ -184,6 +190,31 @@ def test_trials_do_not_change_loading_and_energy(method, trials, dipoles):
         assert 0.02 < a.reinsertion_acceptance < 1
     if trials.get("trial_positions"):
         assert a.exchange_acceptance > 1.4 * dipoles.exchange_acceptance
+
+
+@pytest.mark.parametrize("temperature", [600.0, 900.0])
+def test_places_that_the_center_excludes_do_not_change_loading_and_energy(temperature):
+    """Without trials, and for test molecules, no place is excluded."""
+    settings = dict(adsorbates=LINEAR, fugacity=3000.0, temperature=temperature, seed=3)
+    runs = [
+        opened(**settings, **more)
+        for more in ({}, dict(trial_positions=24, trial_orientations=2, reinsertion=0.1))
+    ]
+    for a in runs:
+        a.equilibrate(400)
+        for _ in range(40):
+            a.run(20)
+            a.compare_loading(200)
+    one, other = runs
+    assert other.loading[0].value > 3
+    assert other.exchange_acceptance > 2 * one.exchange_acceptance
+    pairs = [
+        (one.loading_optimal[0], other.loading_optimal[0]),
+        (one.energy_plain, other.energy_plain),
+        (other.loading_from_test_molecules[0], other.loading_from_insertions[0]),
+    ]
+    for a, b in pairs:
+        assert agrees(a.value, a.error, b.value, b.error)
 
 
 @pytest.mark.parametrize("potential", ["shifted", "tail"])

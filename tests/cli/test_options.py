@@ -98,7 +98,7 @@ def noun(text):
 DIFFERENT = """
 packing_fraction sweeps equilibrate start diameters max_displacement frames pressure volume_delta
 tile seed device temperature cutoff method systems insertions grid_spacing moves_per_cell
-precision packing_fractions particles trial_positions resume
+precision packing_fractions particles trial_positions trial_orientations resume
 """.split()
 
 

@@ -36,14 +36,14 @@ def within_bounds(averages, mean: float) -> list[bool]:
     return [low <= share <= high for share, (low, high) in zip(shares, BOUNDS, strict=True)]
 
 
-@pytest.mark.parametrize("x", [4, 10, 100])
+@pytest.mark.parametrize("x", [0.1, 1, 4, 10, 100])
 def test_correlation_times_follow_from_the_share(x):
     share = 2 / x * (1 - (1 - math.exp(-x)) / x)
-    assert correlation_times(share) == pytest.approx(x, rel=0.03)
+    assert correlation_times(share) == pytest.approx(x, rel=1e-9)
 
 
 def test_correlation_times_of_the_limits():
-    assert correlation_times(0.0) == math.inf and correlation_times(0.5) == 0
+    assert correlation_times(0.0) == math.inf and correlation_times(1.0) == 0
 
 
 @pytest.mark.parametrize(
@@ -177,8 +177,8 @@ def test_fluids_end_at_a_target_error_of_the_pressure():
 def test_systems_of_adsorbates_end_at_a_target_error():
     make = partial(Adsorption, "MFI", [0], systems=16, fugacity=1.0, method="plj")
     many = Replicas(make, 2, seed=1, device="cpu")
-    reached = many.run_until(60_000, equilibrate=1000, target_error=0.1)
-    assert reached == [True, True] and max(many.elapsed) < 60_000
+    reached = many.run_until(200_000, equilibrate=20_000, target_error=0.1)
+    assert reached == [True, True] and max(many.elapsed) < 200_000
     for loading in many.map(lambda one: one.loading):
         assert loading[0].error <= 0.1 * loading[0].value
     single = Replicas(partial(make, systems=1), 1, seed=1, device="cpu")

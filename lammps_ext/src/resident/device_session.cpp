@@ -10,7 +10,6 @@
 #include "comm.h"
 #include "core/dpd/packed_image.h"
 #include "core/runtime/digest.h"
-#include "domain.h"
 #include "error.h"
 #include "styles/pair_manymove_dpd.h"
 #include "timer.h"

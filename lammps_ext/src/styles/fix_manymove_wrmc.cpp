@@ -223,9 +223,8 @@ std::uint64_t FixManymoveWRMC::fingerprint() const {
     if (of_molecules_ && atom->q_flag) h = mix(h, atom->q[i]);
     mine += h;
   }
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(comm->nprocs));
-  ranks_->gather(&mine, all.data(), sizeof mine);
-  for (const std::uint64_t of_rank : all) total += of_rank;
+  ranks_->sum(&mine, 1);
+  total += mine;
   for (int a = 0; a < 3; ++a) total = mix(mix(total, domain->boxlo[a]), domain->boxhi[a]);
   if (domain->triclinic) total = mix(mix(mix(total, domain->xy), domain->xz), domain->yz);
   if (of_molecules_) total = mix(total, force->qqrd2e);

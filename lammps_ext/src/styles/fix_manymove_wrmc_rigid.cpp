@@ -8,7 +8,6 @@
 #include "core/adsorption/molecules/cell.h"
 #include "core/adsorption/molecules/model.h"
 #include "core/runtime/text.h"
-#include "domain.h"
 #include "error.h"
 #include "force.h"
 #include "styles/fix_manymove_wrmc.h"

@@ -7,7 +7,6 @@
 #include "atom.h"
 #include "comm.h"
 #include "error.h"
-#include "force.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;

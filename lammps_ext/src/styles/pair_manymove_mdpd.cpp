@@ -7,7 +7,6 @@
 #include "atom.h"
 #include "comm.h"
 #include "error.h"
-#include "force.h"
 #include "neigh_list.h"
 #include "neigh_request.h"
 #include "neighbor.h"

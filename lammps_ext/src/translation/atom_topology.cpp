@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <span>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include "atom.h"
 #include "comm.h"
@@ -41,14 +41,13 @@ struct AtomTopology::Term {
   int partners() const { return kind < kAngleEnd ? 1 : kind < kDihedral ? 2 : 3; }
 };
 
-// LAMMPS' lists of dihedrals or of impropers, by particle.
-struct AtomTopology::FourLists {
+// LAMMPS' lists of bonds, angles, dihedrals or impropers, by the particles that keep them.
+struct AtomTopology::TermLists {
   const char* what;
-  int first_role;
-  std::function<bool(int)> act;  // whether terms of this type do
   const int* number;
   int* const* type;
-  std::array<tagint* const*, 4> atoms;
+  std::vector<tagint* const*> atoms;  // in the order of their places; null: the particle itself
+  std::array<int, 4> role;            // of each place
 };
 
 void AtomTopology::read_tags() { read_.tag.assign(atom->tag, atom->tag + atom->nlocal); }
@@ -67,57 +66,26 @@ std::uint32_t AtomTopology::partner_of(int i, const char* what, std::int64_t tag
   return static_cast<std::uint32_t>(tag);
 }
 
-// Types that are not positive are switched off.
-void AtomTopology::add_bonds(const BondedStyles& styles, std::vector<Term>& own,
+// With newton_bond a bond is kept by one of its particles, an angle by its center, and a term of
+// four by its second particle, else by all of them. Types that are not positive are switched off.
+void AtomTopology::add_terms(const auto& styles, const TermLists& lists, std::vector<Term>& own,
                              std::vector<Term>& others) const {
-  for (int i = 0; i < atom->nlocal; ++i) {
-    for (int m = 0; m < atom->num_bond[i]; ++m) {
-      const int type = atom->bond_type[i][m];
-      if (type <= 0 || !styles.of_bonds().act(type)) continue;
-      const std::uint32_t partner = partner_of(i, "Bond", atom->bond_atom[i][m]);
-      own.push_back({read_.tag[i], {partner}, type});
-      if (force->newton_bond) others.push_back({partner, {read_.tag[i]}, type});
-    }
-  }
-}
-
-// With newton_bond an angle is kept by its center, else by all three.
-void AtomTopology::add_angles(const BondedStyles& styles, std::vector<Term>& own,
-                              std::vector<Term>& others) const {
-  for (int i = 0; i < atom->nlocal; ++i) {
-    for (int m = 0; m < atom->num_angle[i]; ++m) {
-      const int type = atom->angle_type[i][m];
-      if (type <= 0 || !styles.of_angles().act(type)) continue;
-      const std::uint32_t first = partner_of(i, "Angle", atom->angle_atom1[i][m]),
-                          center = partner_of(i, "Angle", atom->angle_atom2[i][m]),
-                          second = partner_of(i, "Angle", atom->angle_atom3[i][m]);
-      const Term of_center{
-          center, {std::min(first, second), std::max(first, second)}, type | kAngleCenter};
-      for (const Term& term : {Term{first, {center, second}, type | kAngleEnd}, of_center,
-                               Term{second, {center, first}, type | kAngleEnd}}) {
-        if (term.particle == read_.tag[i])
-          own.push_back(term);
-        else if (force->newton_bond)
-          others.push_back(term);
-      }
-    }
-  }
-}
-
-// With newton_bond these terms are kept by their second particle, else by all four.
-void AtomTopology::add_four(const FourLists& lists, std::vector<Term>& own,
-                            std::vector<Term>& others) const {
-  for (int i = 0; i < atom->nlocal; ++i) {
+  const std::size_t places = lists.atoms.size();
+  for (int i = 0; styles.any() && i < atom->nlocal; ++i) {
     for (int m = 0; m < lists.number[i]; ++m) {
       const int type = lists.type[i][m];
-      if (type <= 0 || !lists.act(type)) continue;
+      if (type <= 0 || !styles.act(type)) continue;
       std::array<std::uint32_t, 4> tag;
-      for (std::size_t place = 0; place < 4; ++place)
-        tag[place] = partner_of(i, lists.what, lists.atoms[place][i][m]);
-      for (std::size_t place = 0; place < 4; ++place) {
-        Term term{tag[place], {}, type | (lists.first_role + static_cast<int>(place) * kNextPlace)};
-        for (std::size_t k = 0, n = 0; k < 4; ++k)
+      for (std::size_t place = 0; place < places; ++place)
+        tag[place] =
+            lists.atoms[place] ? partner_of(i, lists.what, lists.atoms[place][i][m]) : read_.tag[i];
+      for (std::size_t place = 0; place < places; ++place) {
+        Term term{tag[place], {}, type | lists.role[place]};
+        for (std::size_t k = 0, n = 0; k < places; ++k)
           if (k != place) term.partner[n++] = tag[k];
+        // An end of an angle has the center first, and the center the ends in the order of IDs.
+        const bool turned = place == 2 || (place == 1 && term.partner[0] > term.partner[1]);
+        if (places == 3 && turned) std::swap(term.partner[0], term.partner[1]);
         if (term.particle == read_.tag[i])
           own.push_back(term);
         else if (force->newton_bond)
@@ -149,26 +117,33 @@ void AtomTopology::read_bonded(MpiCommunicator& communicator, const BondedStyles
     return;
   const int n = atom->nlocal;
   std::vector<Term> terms, others;
-  if (styles.of_bonds().any()) add_bonds(styles, terms, others);
-  if (styles.of_angles().any()) add_angles(styles, terms, others);
-  if (styles.of_dihedrals().any())
-    add_four(
-        {"Dihedral",
-         kDihedral,
-         [&](int type) { return styles.of_dihedrals().act(type); },
-         atom->num_dihedral,
-         atom->dihedral_type,
-         {atom->dihedral_atom1, atom->dihedral_atom2, atom->dihedral_atom3, atom->dihedral_atom4}},
-        terms, others);
-  if (styles.of_impropers().any())
-    add_four(
-        {"Improper",
-         kImproper,
-         [&](int type) { return styles.of_impropers().act(type); },
-         atom->num_improper,
-         atom->improper_type,
-         {atom->improper_atom1, atom->improper_atom2, atom->improper_atom3, atom->improper_atom4}},
-        terms, others);
+  const auto roles_of_four = [](int first) {
+    return std::array{first, first + kNextPlace, first + 2 * kNextPlace, first + 3 * kNextPlace};
+  };
+  const Atom& a = *atom;
+  add_terms(styles.of_bonds(), {"Bond", a.num_bond, a.bond_type, {nullptr, a.bond_atom}, {}}, terms,
+            others);
+  add_terms(styles.of_angles(),
+            {"Angle",
+             a.num_angle,
+             a.angle_type,
+             {a.angle_atom1, a.angle_atom2, a.angle_atom3},
+             {kAngleEnd, kAngleCenter, kAngleEnd}},
+            terms, others);
+  add_terms(styles.of_dihedrals(),
+            {"Dihedral",
+             a.num_dihedral,
+             a.dihedral_type,
+             {a.dihedral_atom1, a.dihedral_atom2, a.dihedral_atom3, a.dihedral_atom4},
+             roles_of_four(kDihedral)},
+            terms, others);
+  add_terms(styles.of_impropers(),
+            {"Improper",
+             a.num_improper,
+             a.improper_type,
+             {a.improper_atom1, a.improper_atom2, a.improper_atom3, a.improper_atom4},
+             roles_of_four(kImproper)},
+            terms, others);
   if (comm->nprocs > 1 && force->newton_bond) deliver_terms(communicator, others);
   terms.insert(terms.end(), others.begin(), others.end());
   check_number("ends of bonds", 3 * terms.size());

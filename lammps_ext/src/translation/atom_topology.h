@@ -37,12 +37,9 @@ class AtomTopology : protected Pointers {
 
  private:
   struct Term;
-  void add_bonds(const BondedStyles& styles, std::vector<Term>& own,
+  struct TermLists;
+  void add_terms(const auto& styles, const TermLists& lists, std::vector<Term>& own,
                  std::vector<Term>& others) const;
-  void add_angles(const BondedStyles& styles, std::vector<Term>& own,
-                  std::vector<Term>& others) const;
-  struct FourLists;
-  void add_four(const FourLists& lists, std::vector<Term>& own, std::vector<Term>& others) const;
   void deliver_terms(MpiCommunicator& communicator, std::vector<Term>& terms) const;
   std::uint32_t partner_of(int i, const char* what, std::int64_t tag) const;
   void check_number(const char* what, std::size_t number) const;

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "translation/chain_thermostat.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
-#include "atom.h"
 #include "compute.h"
 #include "core/dpd/nose_hoover.h"
 #include "core/dpd/velocity_changes.h"
-#include "domain.h"
 #include "fix_nvt_sllod.h"
 #include "force.h"
 #include "modify.h"
+#include "translation/kept_atoms.h"
 #include "translation/lammps_members.h"
+#include "translation/style_values.h"
 #include "translation/thermostat_units.h"
 #include "update.h"
 
@@ -51,24 +48,10 @@ int chain_of(Fix* fix) {
 
 // What the fix writes to a restart file after the number of bytes; empty if that is another one.
 std::vector<double> stored(Fix* fix) {
-  char* text = nullptr;
-  std::size_t size = 0;
-  FILE* const file = open_memstream(&text, &size);
-  if (!file) return {};
-  fix->write_restart(file);
-  std::vector<double> values;
-  if (std::fclose(file) == 0 && size > sizeof(int)) {
-    const std::size_t bytes = size - sizeof(int);
-    int announced;
-    std::memcpy(&announced, text, sizeof announced);
-    if (announced >= 0 && static_cast<std::size_t>(announced) == bytes &&
-        bytes % sizeof(double) == 0) {
-      values.resize(bytes / sizeof(double));
-      std::memcpy(values.data(), text + sizeof announced, bytes);
-    }
-  }
-  std::free(text);
-  return values;
+  RestartBytes written([fix](std::FILE* file) { fix->write_restart(file); });
+  const int announced = written.next<int>(1)[0];
+  if (announced != written.left() || announced % sizeof(double) != 0) return {};
+  return written.next<double>(announced / sizeof(double));
 }
 
 // The layout of restart files: no kick of nvt/sllod, there is a thermostat, its chain, and there is
@@ -185,39 +168,36 @@ void ChainThermostat::set_up() const {
 
 // Lets the fix make the first half of a step on the atoms, without forces.
 bool ChainThermostat::acts_as_read(const ShearingBox& shearing) const {
-  const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
-  const auto copy_of = [&](double** array) {
-    double* const begin = values > 0 ? array[0] : nullptr;
-    return std::vector<double>(begin, begin + values);
-  };
-  const std::vector<double> x = copy_of(atom->x), v = copy_of(atom->v), f = copy_of(atom->f);
-  if (values > 0) std::fill_n(atom->f[0], values, 0.0);
   const NoseHooverState before = state();
+  const bool same = half_step_acts_as_read(before, shearing);
+  set_state(before);
+  fix_->setup(0);
+  const NoseHooverState again = state();
+  return same && again.position == before.position && again.velocity == before.velocity;
+}
+
+bool ChainThermostat::half_step_acts_as_read(const NoseHooverState& before,
+                                             const ShearingBox& shearing) const {
+  const KeptAtoms kept(atom, {atom->x, atom->v, atom->f});
+  const std::vector<double>&x = kept.before(0), &v = kept.before(1);
+  kept.fill(atom->f, 0);
   manymove::dpd::NoseHooverChain chain(settings_, update->dt);
   chain.start(before);
   const double factor = chain.half_step();
   fix_->initial_integrate(0);
-  bool same = chain.agrees_with(state());
+  if (!chain.agrees_with(state())) return false;
   const int along = shearing.shear().flow;
   const VelocityMap map = sllod_half_step(factor, update->dt, shearing.shear());
-  for (std::size_t k = 0; k < values; k += 3) {
+  for (std::size_t k = 0; k < v.size(); k += 3) {
     const double flow = shearing.has_flow() ? shearing.flow_at(&x[k]) : 0;
     double expected[3] = {v[k], v[k + 1], v[k + 2]};
     expected[along] -= flow;
     map.act_on(expected[0], expected[1], expected[2]);
     expected[along] += flow;
     for (std::size_t a = 0; a < 3; ++a)
-      same = same &&
-             std::fabs(atom->v[0][k + a] - expected[a]) <=
-                 1e-9 * (1e-3 + std::fabs(v[k + along]) + std::fabs(v[k + a]) + std::fabs(flow));
+      if (!(std::fabs(atom->v[0][k + a] - expected[a]) <=
+            1e-9 * (1e-3 + std::fabs(v[k + along]) + std::fabs(v[k + a]) + std::fabs(flow))))
+        return false;
   }
-  if (values > 0) {
-    std::ranges::copy(x, atom->x[0]);
-    std::ranges::copy(v, atom->v[0]);
-    std::ranges::copy(f, atom->f[0]);
-  }
-  set_state(before);
-  fix_->setup(0);
-  const NoseHooverState again = state();
-  return same && again.position == before.position && again.velocity == before.velocity;
+  return true;
 }

@@ -43,6 +43,8 @@ class ChainThermostat : protected Pointers {
  private:
   bool read();
   bool acts_as_read(const ShearingBox& shearing) const;
+  bool half_step_acts_as_read(const manymove::dpd::NoseHooverState& before,
+                              const ShearingBox& shearing) const;
 
   FixNH* fix_ = nullptr;
   manymove::dpd::NoseHoover settings_;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "atom.h"
 #include "force.h"
 #include "lammps.h"
 #include "neighbor.h"

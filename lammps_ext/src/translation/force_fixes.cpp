@@ -6,19 +6,17 @@
 #include <cmath>
 #include <cstring>
 
-#include "atom.h"
 #include "domain.h"
-#include "fix.h"
 #include "fix_addforce.h"
 #include "fix_langevin.h"
 #include "fix_setforce.h"
 #include "fix_wall_reflect.h"
-#include "force.h"
 #include "modify.h"
 #include "region.h"
 #include "styles/fix_manymove_wall.h"
 #include "translation/blocks.h"
 #include "translation/integrators.h"
+#include "translation/kept_atoms.h"
 #include "translation/lammps_members.h"
 #include "translation/probed_fixes.h"
 #include "translation/thermostat_units.h"
@@ -269,31 +267,25 @@ void ForceFixes::check(Refusals& refusals) {
     refusals.add("more than seven groups in fixes");
   if (atom->nlocal == 0) return;
   evaluate();
-  double* x = atom->x[0];
-  const double home[3] = {x[0], x[1], x[2]};
-  const int mask = atom->mask[0];
-  bool same = true;
-  for (const BodyForce& body : body_forces_) {
-    atom->mask[0] = body.fix->groupbit;
-    for (int a = 0; body.block && a < 3; ++a)
-      x[a] = 0.5 * std::max(extent(body.block, a, false), domain->boxlo_bound[a]) +
-             0.5 * std::min(extent(body.block, a, true), domain->boxhi_bound[a]);
-    same = same && body_forces_act_as_read();
-    std::copy_n(home, 3, x);
-    atom->mask[0] = mask;
-  }
-  if (!body_forces_.empty() && (!same || !body_forces_act_as_read()))
+  const auto acts_in_place = [&](const BodyForce& body) {
+    const auto place = [&](double* x) {
+      for (int a = 0; body.block && a < 3; ++a)
+        x[a] = 0.5 * std::max(extent(body.block, a, false), domain->boxlo_bound[a]) +
+               0.5 * std::min(extent(body.block, a, true), domain->boxhi_bound[a]);
+    };
+    return with_first_atom(atom, body.fix, place, [&] { return body_forces_act_as_read(); });
+  };
+  if (!std::ranges::all_of(body_forces_, acts_in_place) || !body_forces_act_as_read())
     refusals.add("fix addforce or setforce of another kind");
   if (refusals.empty()) surfaces_.check(refusals);
   if (refusals.empty()) sources_.check(refusals);
   for (const Wall& wall : walls_) {
-    atom->mask[0] = wall.fix->groupbit;
-    const double across = 0.25 * domain->prd[wall.axis];
-    x[wall.axis] = wall.position + (wall.high ? across : -across);
-    same = reflects_as_read(wall.fix);
-    std::copy_n(home, 3, x);
-    atom->mask[0] = mask;
-    if (!same) return refusals.add(name_of(wall.fix) + " of another kind");
+    const auto place = [&](double* x) {
+      const double across = 0.25 * domain->prd[wall.axis];
+      x[wall.axis] = wall.position + (wall.high ? across : -across);
+    };
+    if (!with_first_atom(atom, wall.fix, place, [&] { return reflects_as_read(wall.fix); }))
+      return refusals.add(name_of(wall.fix) + " of another kind");
   }
   // Last, because a thermostat draws random numbers, which an input script that is refused should
   // not miss.
@@ -330,12 +322,9 @@ void ForceFixes::check_moves(Refusals& refusals) const {
 // Lets the fix act on atoms without forces: each feels its friction and no more noise than there
 // can be.
 bool ForceFixes::acts_as_read(const Langevin& thermostat) {
-  double* const f = atom->f[0];
-  const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
-  const std::vector<double> before(f, f + values);
-  std::fill_n(f, values, 0.0);
+  const KeptAtoms kept(atom, {atom->f});
+  kept.fill(atom->f, 0);
   thermostat.fix->post_force(0);
-  bool same = true;
   const double root = std::sqrt(variables_.temperature(thermostat.fix, thermostat.target));
   for (int i = 0; i < atom->nlocal; ++i) {
     const int type = atom->type[i];
@@ -345,11 +334,11 @@ bool ForceFixes::acts_as_read(const Langevin& thermostat) {
                  most = acts ? 0.5 * noise_of(thermostat, type, mass) * root : 0;
     for (int a = 0; a < 3; ++a) {
       const double drag = -friction * atom->v[i][a];
-      same = same && std::fabs(atom->f[i][a] - drag) <= most + 1e-9 * (most + std::fabs(drag));
+      if (!(std::fabs(atom->f[i][a] - drag) <= most + 1e-9 * (most + std::fabs(drag))))
+        return false;
     }
   }
-  std::ranges::copy(before, f);
-  return same;
+  return true;
 }
 
 void ForceFixes::check_integrated_once(Refusals& refusals) const {
@@ -363,34 +352,27 @@ void ForceFixes::check_integrated_once(Refusals& refusals) const {
 
 // Lets the fixes act once more, and expects the same bits.
 bool ForceFixes::body_forces_act_as_read() {
-  double** f = atom->f;
-  const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
-  const std::vector<double> before(f[0], f[0] + values);
-  std::vector<double> expected(values);
-  for (int i = 0; i < atom->nlocal; ++i) {
-    for (int a = 0; a < 3; ++a) expected[3 * i + a] = f[i][a];
+  const KeptAtoms kept(atom, {atom->f});
+  std::vector<double> expected = kept.before(0);
+  for (int i = 0; i < atom->nlocal; ++i)
     for (const BodyForce& body : body_forces_)
       for (int a = 0; acts_on(body, i) && a < 3; ++a) {
         double& force = expected[3 * i + a];
         force = body.replaced >> a & 1u ? body.force[a] : force + body.force[a];
       }
-  }
   for (const BodyForce& body : body_forces_) body.fix->post_force(0);
-  bool same = true;
   for (int i = 0; i < atom->nlocal; ++i) {  // in two dimensions another fix has the third
     const std::size_t bytes = sizeof(double) * static_cast<unsigned>(domain->dimension);
-    same = same && std::memcmp(&expected[3 * static_cast<std::size_t>(i)], f[i], bytes) == 0;
+    if (std::memcmp(&expected[3 * static_cast<std::size_t>(i)], atom->f[i], bytes) != 0)
+      return false;
   }
-  std::ranges::copy(before, f[0]);
-  return same;
+  return true;
 }
 
 // Lets the fix reflect the atoms where they are, and expects the same bits.
 bool ForceFixes::reflects_as_read(Fix* fix) {
-  const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
-  double *x = atom->x[0], *v = atom->v[0];
-  const std::vector<double> places(x, x + values), velocities(v, v + values);
-  std::vector<double> expected_x = places, expected_v = velocities;
+  const KeptAtoms kept(atom, {atom->x, atom->v});
+  std::vector<double> expected_x = kept.before(0), expected_v = kept.before(1);
   for (const Wall& wall : walls_) {
     if (wall.fix != fix) continue;
     for (int i = 0; i < atom->nlocal; ++i) {
@@ -404,11 +386,7 @@ bool ForceFixes::reflects_as_read(Fix* fix) {
     }
   }
   fix->post_integrate();
-  const bool same = std::equal(x, x + values, expected_x.begin()) &&
-                    std::equal(v, v + values, expected_v.begin());
-  std::ranges::copy(places, x);
-  std::ranges::copy(velocities, v);
-  return same;
+  return kept.now(atom->x) == expected_x && kept.now(atom->v) == expected_v;
 }
 
 // ---- the description for the engine ----

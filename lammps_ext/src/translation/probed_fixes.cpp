@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "translation/probed_fixes.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "atom.h"
-#include "fix.h"
+#include "translation/kept_atoms.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
@@ -14,35 +12,6 @@ using namespace LAMMPS_NS;
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-
-// Positions, velocities, forces and images of the atoms, which are restored at the end of the
-// scope.
-class KeptAtoms {
- public:
-  explicit KeptAtoms(Atom* atom) : atom_(atom), image_(atom->image, atom->image + atom->nlocal) {
-    for (double** const array : {atom->x, atom->v, atom->f})
-      kept_.emplace_back(begin(array), begin(array) + 3 * image_.size());
-  }
-  ~KeptAtoms() {
-    std::size_t k = 0;
-    for (double** const array : {atom_->x, atom_->v, atom_->f})
-      std::ranges::copy(kept_[k++], begin(array));
-    std::ranges::copy(image_, atom_->image);
-  }
-  KeptAtoms(const KeptAtoms&) = delete;
-
-  const std::vector<double>& positions() const { return kept_[0]; }
-  void fill(double** array, double value) const {
-    std::fill_n(begin(array), 3 * image_.size(), value);
-  }
-
- private:
-  double* begin(double** array) const { return image_.empty() ? nullptr : array[0]; }
-
-  Atom* atom_;
-  std::vector<imageint> image_;
-  std::vector<std::vector<double>> kept_;
-};
 
 // Each value that a rank knows becomes that of all ranks. Whether they agree. Collective.
 bool share(std::vector<double>& values, bool possible, const Refusals& ranks) {
@@ -66,7 +35,7 @@ std::vector<double> LAMMPS_NS::friction_of_viscous(LAMMPS* lmp, Fix* fix, const 
   std::vector<double> friction(static_cast<std::size_t>(atom.ntypes) + 1, kUnknown);
   bool same = true;
   {
-    const KeptAtoms kept(lmp->atom);
+    const KeptAtoms kept(&atom, {atom.v, atom.f});
     kept.fill(atom.f, 0);
     kept.fill(atom.v, 1);
     fix->post_force(0);
@@ -94,7 +63,7 @@ std::vector<double> LAMMPS_NS::velocity_of_move(LAMMPS* lmp, Fix* fix, const Ref
   bool same = true;
   const bigint now = update.ntimestep;
   for (const int steps : {1, 8}) {
-    const KeptAtoms kept(lmp->atom);
+    const KeptAtoms kept(&atom, {atom.x, atom.v, atom.f});
     kept.fill(atom.f, 0);
     kept.fill(atom.v, 0.5 + steps);
     update.ntimestep = now + steps;
@@ -106,7 +75,7 @@ std::vector<double> LAMMPS_NS::velocity_of_move(LAMMPS* lmp, Fix* fix, const Ref
         same = same && atom.v[i][a] == velocity[a];
         places[steps == 8].push_back(atom.x[i][a]);
         // Atoms are where the fix expects them, but for the rounding of earlier steps.
-        const double before = kept.positions()[3 * static_cast<std::size_t>(i) + a];
+        const double before = kept.before(0)[3 * static_cast<std::size_t>(i) + a];
         same = same && std::fabs(atom.x[i][a] - before - velocity[a] * update.dt * steps) < 1e-3;
       }
   }

@@ -18,7 +18,6 @@
 
 using namespace LAMMPS_NS;
 using manymove::text_of;
-using manymove::dpd::PairCoefficients;
 using manymove::dpd::PairPotential;
 using manymove::dpd::PairTable;
 

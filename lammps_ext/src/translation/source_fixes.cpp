@@ -9,6 +9,7 @@
 #include "fix_tdpd_source.h"
 #include "styles/scalars_of_atoms.h"
 #include "translation/blocks.h"
+#include "translation/kept_atoms.h"
 
 using namespace LAMMPS_NS;
 
@@ -66,16 +67,12 @@ void SourceFixes::take_source(Own* fix, Refusals& refusals) {
 }
 
 void SourceFixes::check(Refusals& refusals) const {
-  double* const x = atom->x[0];
-  const double home[3] = {x[0], x[1], x[2]};
-  const int mask = atom->mask[0];
   for (const Source& source : sources_) {
-    atom->mask[0] = source.fix->groupbit;
-    for (int a = 0; a < 3; ++a) x[a] = 0.5 * source.low[a] + 0.5 * source.high[a];
-    const bool same = acts_as_read(source);
-    std::copy_n(home, 3, x);
-    atom->mask[0] = mask;
-    if (!same || !acts_as_read(source))
+    const auto place = [&](double* x) {
+      for (int a = 0; a < 3; ++a) x[a] = 0.5 * source.low[a] + 0.5 * source.high[a];
+    };
+    const auto same = [&] { return acts_as_read(source); };
+    if (!with_first_atom(atom, source.fix, place, same) || !same())
       return refusals.add(name_of(source.fix) + " of another kind");
   }
 }

@@ -5,14 +5,14 @@
 #include <cmath>
 #include <map>
 
-#include "atom.h"
 #include "core/dpd/surfaces.h"
 #include "domain.h"
-#include "fix.h"
 #include "fix_indent.h"
 #include "fix_wall.h"
 #include "fix_wall_region.h"
 #include "region.h"
+#include "translation/blocks.h"
+#include "translation/kept_atoms.h"
 #include "translation/lammps_members.h"
 
 using namespace LAMMPS_NS;
@@ -209,12 +209,9 @@ std::string SurfaceFixes::add_region(const Part& like, Region& region) {
 // Adds planes at those faces of a region's bounding box, across some axes, whose reach enters the
 // simulation box.
 void SurfaceFixes::add_block(const Part& like, const Region& region, unsigned axes) {
-  const double face[3][2] = {{region.extent_xlo, region.extent_xhi},
-                             {region.extent_ylo, region.extent_yhi},
-                             {region.extent_zlo, region.extent_zhi}};
   for (int a = 0; a < 3; ++a)
     for (int high = 0; (axes >> a & 1u) && high < 2; ++high) {
-      const double position = face[a][high], reach = like.surface.cutoff;
+      const double position = extent(&region, a, high != 0), reach = like.surface.cutoff;
       if (high ? position - reach >= domain->boxhi[a] : position + reach <= domain->boxlo[a])
         continue;
       Part part = like;
@@ -270,29 +267,21 @@ bool SurfaceFixes::find_place(const Part& part, double x[3]) const {
 void SurfaceFixes::check(Refusals& refusals) {
   if (atom->nlocal == 0) return;
   evaluate();
-  double* const x = atom->x[0];
-  const double home[3] = {x[0], x[1], x[2]};
-  const int mask = atom->mask[0];
   for (const Part& part : parts_) {
-    double place[3];
-    if (!find_place(part, place))
+    double at[3];
+    if (!find_place(part, at))
       return refusals.add(name_of(part.fix) + " whose surfaces leave no place between them");
-    std::copy_n(place, 3, x);
-    atom->mask[0] = part.fix->groupbit;
-    bool same = acts_as_read(part.fix);
-    std::copy_n(home, 3, x);
-    atom->mask[0] = mask;
-    same = same && acts_as_read(part.fix);
-    if (!same) return refusals.add(name_of(part.fix) + " of another kind");
+    const auto place = [&](double* x) { std::copy_n(at, 3, x); };
+    const auto same = [&] { return acts_as_read(part.fix); };
+    if (!with_first_atom(atom, part.fix, place, same) || !same())
+      return refusals.add(name_of(part.fix) + " of another kind");
   }
 }
 
 // Whether the fix adds the forces that have been read from it.
 bool SurfaceFixes::acts_as_read(Fix* fix) const {
-  double* const f = atom->f[0];
-  const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
-  const std::vector<double> before(f, f + values);
-  std::fill_n(f, values, 0.0);
+  const KeptAtoms kept(atom, {atom->f});
+  kept.fill(atom->f, 0);
   fix->post_force(0);
   double largest = 0, difference = 0;
   bool known = true;  // the engine's force is a number
@@ -307,7 +296,6 @@ bool SurfaceFixes::acts_as_read(Fix* fix) const {
       difference = std::max(difference, std::fabs(atom->f[i][a] - expected[a]));
     }
   }
-  std::ranges::copy(before, f);
   return known && difference <= 1e-9 * largest;
 }
 

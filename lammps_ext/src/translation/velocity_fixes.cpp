@@ -5,9 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "atom.h"
 #include "compute.h"
-#include "fix.h"
 #include "fix_momentum.h"
 #include "fix_temp_berendsen.h"
 #include "fix_temp_rescale.h"
@@ -15,6 +13,7 @@
 #include "group.h"
 #include "modify.h"
 #include "translation/force_fixes.h"
+#include "translation/kept_atoms.h"
 #include "translation/lammps_members.h"
 #include "translation/thermostat_units.h"
 #include "update.h"
@@ -116,9 +115,10 @@ bool VelocityFixes::read_momentum(FixMomentum* fix, Change& change) const {
 
 // Lets the fix act on the atoms, and compares their velocities.
 bool VelocityFixes::stops_as_read(Fix* fix, const Change& change) const {
-  const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
+  const KeptAtoms kept(atom, {atom->v});
+  const std::vector<double>& before = kept.before(0);
+  const std::size_t values = before.size();
   double* const v = values > 0 ? atom->v[0] : nullptr;
-  const std::vector<double> before(v, v + values);
   double center[3];
   group->vcm(fix->igroup, group->mass(fix->igroup), center);
   const double energy = group->ke(fix->igroup);
@@ -127,16 +127,15 @@ bool VelocityFixes::stops_as_read(Fix* fix, const Change& change) const {
     if (in_group(k) && (change.change.axes >> k % 3 & 1u)) v[k] -= center[k % 3];
   const double rest = group->ke(fix->igroup);
   const double scale = change.change.keeps_energy && rest > 0 ? std::sqrt(energy / rest) : 1;
-  std::vector<double> expected(v, v + values);
+  std::vector<double> expected = kept.now(atom->v);
   for (std::size_t k = 0; k < values; ++k)
     if (in_group(k)) expected[k] *= scale;
   std::ranges::copy(before, v);
   fix->end_of_step();
-  bool same = true;
   for (std::size_t k = 0; k < values; ++k)
-    same = same && std::fabs(v[k] - expected[k]) <= 1e-9 * (std::fabs(v[k]) + std::fabs(before[k]));
-  std::ranges::copy(before, v);
-  return same;
+    if (!(std::fabs(v[k] - expected[k]) <= 1e-9 * (std::fabs(v[k]) + std::fabs(before[k]))))
+      return false;
+  return true;
 }
 
 // ---- the description for the engine ----

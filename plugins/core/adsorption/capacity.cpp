@@ -79,15 +79,14 @@ void make_room(State& s) {
 }
 
 void if_grown(State& s, const std::function<void()>& visit) {
-  const std::vector<int> before = capacities(s);
-  const int slots = s.slots;
-  const auto restore = [&] {
-    for (std::size_t b = 0; b < before.size(); ++b) s.parameters.species[b].capacity = before[b];
+  const auto restore = [&s, before = s.parameters.species, slots = s.slots] {
+    s.parameters.species = before;
     s.slots = slots;
   };
-  for (std::size_t b = 0; b < before.size(); ++b) {
-    s.parameters.species[b].capacity += growth(before[b]);
-    s.slots += growth(before[b]);
+  for (Species& b : s.parameters.species) {
+    const int more = growth(b.capacity);
+    b.capacity += more;
+    s.slots += more;
   }
   try {
     if (s.slots <= kMostSlots) visit();

@@ -20,10 +20,11 @@ inline constexpr int kMostTrials = 1024;      // of a reinsertion
 inline constexpr int kWidth = 32;      // lanes that share the work of one system, in a fixed order
 inline constexpr int kRefresh = 4096;  // steps between two sums of the energy from scratch
 inline constexpr std::uint32_t kPlaceRounds = 512;  // of kWidth places tried for a molecule
-inline constexpr double kForbidden = 1e15;          // energy of a blocked place: weight zero
-inline constexpr double kInside = 1e6;              // energy of a site inside an atom
-inline constexpr double kHighest = 1e8;             // energies of the grid end here
-inline constexpr double kSoft = 8000;               // the cubic spline is one of asinh(E / kSoft)
+inline constexpr double kCovered = 40;      // energy of a pair over T: no trial has a weight there
+inline constexpr double kForbidden = 1e15;  // energy of a blocked place: weight zero
+inline constexpr double kInside = 1e6;      // energy of a site inside an atom
+inline constexpr double kHighest = 1e8;     // energies of the grid end here
+inline constexpr double kSoft = 8000;       // the cubic spline is one of asinh(E / kSoft)
 
 // A place in the box: fractions of the edges in units of 2^-32, so that sums wrap around by
 // themselves, random walks are exact and each of their steps as likely as its reverse.
@@ -129,6 +130,7 @@ struct PairLaw {
   F repulsion, attraction;  // 4 epsilon sigma^12 and 4 epsilon sigma^6
   F at_cutoff;
   F cutoff2, core2;
+  F closest2;  // no trial of an insertion is closer
 };
 
 template <class F>

@@ -163,15 +163,22 @@ void check_grid(const Parameters& p) {
 
 // Lennard-Jones for Eq. 1.
 template <class F>
-PairLaw<F> make_law(const LennardJones& law, const Parameters& p) {
+PairLaw<F> make_law(const LennardJones& law, const Parameters& p, double qq = 0) {
   const double cutoff = p.cutoff;
   // u(r) = 4 epsilon [(sigma / r)^12 - (sigma / r)^6], less its value at the cutoff where
   // potentials are shifted.
   const double s6 = std::pow(law.sigma, 6), q6 = std::pow(cutoff, -6);
   const double repulsion = 4 * law.epsilon * s6 * s6, attraction = 4 * law.epsilon * s6;
-  return {static_cast<F>(repulsion), static_cast<F>(attraction),
+  // Where the energy is kCovered and that of opposite charges at sigma / 2, which is closer:
+  // (sigma / r)^6 from 4 epsilon [(sigma / r)^12 - (sigma / r)^6].
+  const double most = kCovered * p.temperature + 2 * std::max(-qq, 0.0) / law.sigma,
+               closest6 = 0.5 + 0.5 * std::sqrt(1 + most / law.epsilon);
+  return {static_cast<F>(repulsion),
+          static_cast<F>(attraction),
           static_cast<F>(p.shifted ? q6 * (repulsion * q6 - attraction) : 0),
-          static_cast<F>(cutoff * cutoff), static_cast<F>(0.01 * law.sigma * law.sigma)};
+          static_cast<F>(cutoff * cutoff),
+          static_cast<F>(0.01 * law.sigma * law.sigma),
+          static_cast<F>(law.sigma * law.sigma / std::cbrt(closest6))};
 }
 
 }  // namespace
@@ -234,9 +241,12 @@ State make_state(const Parameters& parameters) {
   check_method(p);
   if (s.has_framework()) check_grid(p);
   check_displacement(s, p.max_displacement);
-  for (const LennardJones& law : s.molecules() ? p.force_field->pairs : p.pairs) {
-    s.of_double.laws.push_back(make_law<double>(law, p));
-    s.of_float.laws.push_back(make_law<float>(law, p));
+  const std::vector<LennardJones>& pairs = s.molecules() ? p.force_field->pairs : p.pairs;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const int types = s.types(), a = static_cast<int>(i) / types, b = static_cast<int>(i) % types;
+    const double qq = kCoulomb * s.charge(a) * s.charge(b);
+    s.of_double.laws.push_back(make_law<double>(pairs[i], p, qq));
+    s.of_float.laws.push_back(make_law<float>(pairs[i], p, qq));
   }
   // atom_laws[kind of framework atom][type].
   for (std::size_t k = 0; k < s.with_framework(0).size(); ++k)

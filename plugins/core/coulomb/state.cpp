@@ -364,8 +364,7 @@ std::unique_ptr<Engine> engine_on(const std::string& device, int threads, const 
 }  // namespace
 
 void check_same(Communicator& ranks, std::uint64_t digest) {
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(ranks.ranks()));
-  ranks.gather(&digest, all.data(), sizeof digest);
+  const std::vector<std::uint64_t> all = ranks.gathered(digest);
   together(ranks, [&] {
     if (std::ranges::count(all, digest) != ranks.ranks())
       refuse("the ranks have different ions or settings: give all of them the same");

@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "../runtime/errors.h"
 #include "../runtime/logarithm.h"
 #include "constant_pressure/edges.h"
 #include "constant_pressure/volume.h"

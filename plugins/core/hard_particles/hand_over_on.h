@@ -142,8 +142,7 @@ class HandOverOn final : public HandOver {
       Count trace, written, outside[3], largest;
     } part{mine.seen.trace, mine.written.trace, {}, largest_};
     std::copy_n(mine.seen.outside, 3, part.outside);
-    std::vector<Part> parts(number_);
-    ranks_.gather(&part, parts.data(), sizeof part);
+    const std::vector<Part> parts = ranks_.gathered(part);
     for (const Part& other : parts) {
       part.largest = std::max(part.largest, other.largest);
       for (int a = 0; a < 3; ++a) part.outside[a] = std::max(part.outside[a], other.outside[a]);

@@ -125,9 +125,7 @@ void agree(Communicator& communicator, std::exception_ptr error) {
   std::int64_t worst = error ? ranks - rank : 0;
   communicator.maximum(&worst, 1);
   if (worst == 0) return;
-  const Message mine = error ? message_of(error) : Message{};
-  std::vector<Message> all(static_cast<std::size_t>(ranks));
-  communicator.gather(&mine, all.data(), sizeof mine);
+  std::vector<Message> all = communicator.gathered(error ? message_of(error) : Message{});
   if (worst < 0 || worst > ranks)
     throw std::runtime_error(text_of("a rank announces an error of rank ", ranks - worst));
   Message& first = all[static_cast<std::size_t>(ranks - worst)];
@@ -156,11 +154,9 @@ void check_rank(const Communicator& communicator, std::int32_t rank) {
 }
 
 int rank_among_namesakes(Communicator& communicator, const std::string& name) {
-  const auto ranks = static_cast<std::size_t>(communicator.ranks());
-  std::vector<Message> all(ranks);
   Message mine;
   copy_text(mine.text, name);
-  communicator.gather(&mine, all.data(), sizeof mine);
+  const std::vector<Message> all = communicator.gathered(mine);
   int lower = 0;
   for (int r = 0; r < communicator.rank(); ++r)
     lower += std::strncmp(all[static_cast<std::size_t>(r)].text, mine.text, sizeof mine.text) == 0;

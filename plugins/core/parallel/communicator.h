@@ -69,6 +69,14 @@ class MANYMOVE_API Communicator {
   }
 
   // Replaces the values by their maxima over all ranks.
+  // What each rank has, by rank.
+  template <class T>
+  std::vector<T> gathered(const T& mine) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    std::vector<T> all(static_cast<std::size_t>(ranks()));
+    gather(&mine, all.data(), sizeof mine);
+    return all;
+  }
   void maximum(std::int64_t* values, std::size_t count) {
     reduce(values, count, Reduction::maximum);
   }

@@ -284,9 +284,8 @@ void watch_ranks(int rank, const std::vector<Endpoint>& ranks, void (*end)()) {
 std::string meet(Communicator& communicator, const char* version, void (*end)()) {
   Member mine;
   copy_text(mine.version, version);
-  const auto ranks = static_cast<std::size_t>(communicator.ranks());
-  std::vector<Member> all(ranks);
-  communicator.gather(&mine, all.data(), sizeof mine);
+  std::vector<Member> all = communicator.gathered(mine);
+  const std::size_t ranks = all.size();
   std::vector<Endpoint> endpoints;
   for (Member& one : all) {
     // Texts of other ranks end within their arrays, whatever has been received.

@@ -77,12 +77,12 @@ class NcclTransport : public Transport {
     together(communicator, [&] {
       if (communicator.rank() == 0) nccl_.check(nccl_.get_unique_id(&id), "identifier");
     });
-    std::vector<Nccl::Id> all(static_cast<std::size_t>(communicator.ranks()));
-    communicator.gather(&id, all.data(), sizeof id);
+    id = communicator.gathered(id)[0];
     const auto comm = std::make_shared<Nccl::Comm>();
     const int status = watched(
-        [&nccl = nccl_, comm, ranks = communicator.ranks(), id = all[0],
-         rank = communicator.rank()] { return nccl.comm_init_rank(comm.get(), ranks, id, rank); });
+        [&nccl = nccl_, comm, ranks = communicator.ranks(), id, rank = communicator.rank()] {
+          return nccl.comm_init_rank(comm.get(), ranks, id, rank);
+        });
     comm_ = *comm;
     collective(communicator, [&] { nccl_.check(status, "start"); });
   }

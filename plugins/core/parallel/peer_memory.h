@@ -100,10 +100,9 @@ class ExportedMemory final : public PeerMemory {
  public:
   // Collective.
   ExportedMemory(Communicator& communicator, Machine machine)
-      : PeerMemory(communicator), machine_(std::move(machine)), group_(of_rank_.size()) {
-    const std::int64_t process = getpid();
-    communicator.gather(&process, group_.data(), sizeof process);
-  }
+      : PeerMemory(communicator),
+        machine_(std::move(machine)),
+        group_(communicator.gathered(std::int64_t{getpid()})) {}
   // The caller has waited for this rank's kernels.
   ~ExportedMemory() override {
     close();
@@ -127,8 +126,7 @@ class ExportedMemory final : public PeerMemory {
       machine_.clear(mine_, bytes);
       offer.handle = machine_.export_handle(mine_);
     });
-    std::vector<Offer> offers(of_rank_.size());
-    communicator_.gather(&offer, offers.data(), sizeof offer);
+    const std::vector<Offer> offers = communicator_.gathered(offer);
     bool valid = true;
     for (const Offer& each : offers) valid = valid && each.valid;
     const bool opened =
@@ -186,8 +184,7 @@ class CommonMemory final : public PeerMemory {
     bytes_ = bytes * of_rank_.size();
     Offer offer{};
     File file = rank() == 0 ? create(offer) : File{};
-    std::vector<Offer> offers(of_rank_.size());
-    communicator_.gather(&offer, offers.data(), sizeof offer);
+    const std::vector<Offer> offers = communicator_.gathered(offer);
     if (rank() != 0) file = open(offers[0]);
     const bool here = file.number >= 0 && map(file);
     // The file is closed only after this: until then the others open it through rank 0.

@@ -2,6 +2,7 @@
 // Which transport the ranks use.
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 
@@ -17,23 +18,22 @@ namespace {
 // hosts.
 std::string asked_for(Communicator& communicator, const std::string& wish) {
   const char* variable = std::getenv("MANYMOVE_TRANSPORT");
-  char mine[16] = "auto";
+  std::array<char, 16> mine{"auto"};
   together(communicator, [&] {
     if (variable && !is_transport(variable))
       refuse("MANYMOVE_TRANSPORT is ", variable,
              "; it must be auto, peer, shared, nccl, mpi or host");
-    if (variable) std::strncpy(mine, variable, sizeof mine - 1);
+    if (variable) std::strncpy(mine.data(), variable, sizeof mine - 1);
   });
   if (wish != "auto") return wish;
-  std::vector<char> all(static_cast<std::size_t>(communicator.ranks()) * sizeof mine);
-  communicator.gather(mine, all.data(), sizeof mine);
+  const auto all = communicator.gathered(mine);
   together(communicator, [&] {
-    for (std::size_t at = 0; at < all.size(); at += sizeof mine)
-      if (std::strcmp(all.data() + at, all.data()) != 0)
-        refuse("MANYMOVE_TRANSPORT is ", all.data(), " on rank 0 and ", all.data() + at,
-               " on rank ", at / sizeof mine);
+    for (std::size_t r = 0; r < all.size(); ++r)
+      if (std::strcmp(all[r].data(), all[0].data()) != 0)
+        refuse("MANYMOVE_TRANSPORT is ", all[0].data(), " on rank 0 and ", all[r].data(),
+               " on rank ", r);
   });
-  return mine;
+  return mine.data();
 }
 
 }  // namespace
@@ -52,8 +52,7 @@ std::unique_ptr<Transport> make_transport(Communicator& communicator, const std:
     mine.has_nccl = (automatic || wish == "nccl") && Nccl::get();
     mine.has_mpi = communicator.takes_device_memory();
   });
-  std::vector<Surroundings> all(static_cast<std::size_t>(communicator.ranks()));
-  communicator.gather(&mine, all.data(), sizeof mine);
+  const std::vector<Surroundings> all = communicator.gathered(mine);
   bool one_host = all.size() <= kMostPeers, share = false, nccl = true, mpi = true;
   for (std::size_t i = 0; i < all.size(); ++i) {
     one_host = one_host && std::memcmp(all[i].host, all[0].host, sizeof mine.host) == 0;

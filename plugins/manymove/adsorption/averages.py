@@ -393,9 +393,10 @@ class Averages(Loadings):
         """
         if not self._samples or self._systems < FEWEST:
             return False
+        deviation = self._deviation_of_start(self._loadings_of_systems)
         if not are_long_enough(
-            self._share_of_mean(), self._systems, self._samples, before, target
-        ):  # fmt: skip
+            self._share_of_mean(), self._systems, before / self._samples, target, deviation
+        ):
             return False
         largest = target * math.sqrt(parts)
         if not self._parameters["exchange"]:
@@ -419,6 +420,19 @@ class Averages(Loadings):
         if is_open and self._known_spread():
             shares[1:] = self._shares_of_numbers(self._loadings_of_systems)
         return max(shares)
+
+    def _deviation_of_start(self, means: np.ndarray) -> float:
+        """Largest relative deviation, with two standard errors, of the numbers of molecules at the
+        present fugacity's start from these means, (species, systems). It is 1, as for no molecules,
+        for closed systems, whose energy counts, and if the start is unknown."""
+        start = self._about.get("start")
+        if start is None or not self._parameters["exchange"]:
+            return 1.0
+        found = [mean_and_error(each) for each in means - np.transpose(start)]
+        return max(
+            (abs(one.value) + 2 * one.error) / mean if mean else 1.0
+            for one, mean in zip(found, means.mean(axis=1), strict=True)
+        )
 
     def _known_spread(self) -> bool:
         """Whether the systems had many molecules of each species at the comparisons with test
@@ -456,6 +470,10 @@ class Averages(Loadings):
     def loading_agrees(self, errors: float = 3.0) -> bool | None:
         """Whether the loading and the loading from test molecules agree.
 
+        In dense systems the average of test molecules consists of a few large weights. It is often
+        too small, and so is its error. Therefore too few test molecules are no disagreement where
+        the standard error is above 3 %.
+
         Args:
             errors: maximum difference in standard errors.
 
@@ -474,9 +492,10 @@ class Averages(Loadings):
             states = self._systems * (self._samples or self._moments)
             least = math.sqrt(others.mean() / states)
             error = math.nan if math.isnan(d.error) else max(least, d.error)
-            if abs(d.value) > errors * error:
+            noisy = not error <= NOISE * loadings.mean()
+            if abs(d.value) > errors * error and not (noisy and d.value > 0):
                 return False
-            if not error <= NOISE * loadings.mean():
+            if noisy:
                 agree = None
         return agree
 

@@ -10,13 +10,14 @@ import numpy as np
 from manymove import arguments
 from manymove.adsorption.averages import FEWEST, Comparison
 from manymove.adsorption.pilot import PIECES, Pilot
-from manymove.analysis.stopping import are_settled
+from manymove.analysis.stopping import correlation_times, left_of_start
 from manymove.runs import Callbacks
 
 _MOMENTS = 100  # comparisons of loading and test molecules in a round of the equilibration
 _OF_PIECE = 3  # intervals between comparisons in a piece of the pilot run
 _ROUNDS = 6  # each is twice as long as the one before, all together 63 times the first
 _AGREEMENT = 2.0  # difference in standard errors below which the equilibration ends
+_LEFT = 0.01  # relative deviation of the start that is left at the end of the equilibration
 _LONGEST = 2**62
 _MOST_TESTS = 2**24  # test molecules in one comparison
 
@@ -90,14 +91,15 @@ class Equilibration(Pilot):
         round within two standard errors, and the standard error is below 3 % of the loading. There
         are at most six rounds. After an interruption the next call continues. Numbers of trials
         that are "auto" are chosen by the last 30 % of each round, see `pilot`. With "auto", a
-        round whose comparison is undecided is also the last one if its loading is that of the
-        previous round within two standard errors, and if the error is below 3 % of the loading or
-        below 1.5 times the error that independent states would have.
+        round with few molecules whose comparison is undecided is also the last one if its loading
+        is that of the previous round within two standard errors, and if the error is below 3 % of
+        the loading or below 1.5 times the error that independent states would have.
 
         Test molecules in dense systems are noisy. Therefore a round is also the last one if the
         standard error of the comparison is above 3 %, both sides agree within three standard
-        errors, and the round, which must not be the first one, is at least four correlation times
-        of the numbers of molecules long. The steps before it are then enough for the start.
+        errors, and less than 1 % of the deviation of the start is left, by the correlation time of
+        the numbers of molecules (`docs/theory/adsorption.md`, section 7). This is not tested in
+        the first round, which contains the start.
 
         Args:
             steps: number of steps of every system in the first round, at least 1.
@@ -131,26 +133,30 @@ class Equilibration(Pilot):
                     ]  # fmt: skip
                     self._begin_piece(now.round, piece)
                     self._relax_to(ends, course, test_molecules(length // _MOMENTS))
-                    self._end_piece(piece)
             self._choose_trials()
             agree = self.loading_agrees(_AGREEMENT)
             if self.loading_agrees() is None and self._is_settled():
                 agree, over = None, True
             else:
-                over = agree or (agree is None and self._same_loading(_AGREEMENT))
+                rare = agree is None and not self._known_spread()
+                over = agree or (rare and self._same_loading(_AGREEMENT))
             if over or now.round + 1 == _ROUNDS or self._systems == 1:
                 self._forget_comparison(first=now.first)
                 return agree
             self._forget_comparison(first=now.first, round=now.round + 1, began=self.elapsed)
 
     def _is_settled(self) -> bool:
-        """Whether the round is at least four correlation times of the numbers of molecules long,
-        which numbers that never change do not show. The first round contains the start."""
+        """Whether the loading at the end of the round is in equilibrium, by the correlation times
+        of the numbers of molecules. Numbers that never change do not show these, and the first
+        round contains the start."""
         now = self._comparison
         if not now.round or self._systems < FEWEST or not self._known_spread():
             return False
-        shares = self._shares_of_numbers(now.sums[0] / now.moments)
-        return all(share > 0 and are_settled(share) for share in shares)
+        means = now.sums[0] / now.moments
+        shares, deviation = self._shares_of_numbers(means), self._deviation_of_start(means)
+        before = (now.began - self._about["began"]) / (now.first << now.round)
+        times = correlation_times(max(shares), self._systems)
+        return min(shares) > 0 and left_of_start(times, before, deviation)[1] <= _LEFT
 
     @property
     def first_round(self) -> int:

@@ -27,13 +27,15 @@ from manymove.simulation import MonteCarlo
 AUTO = "auto"
 PIECES = 10  # at the end of a round of the equilibration
 # Numbers that are tried: of positions, and of orientations of rigid molecules; of both for chains.
-_POSITIONS, _ORIENTATIONS = (1, 4, 16, 64, 256), (1, 4)
+_POSITIONS, _ORIENTATIONS = (1, 4, 16, 64, 255), (1, 4)
 _OF_CHAINS = (4, 16, 64), (2, 8, 32)
 # An operation is the energy of a pair of sites, or a wave of a site. The energy of a site in the
 # framework takes as much time as several operations, by its interpolation.
 _OF_GRID = {"linear": 8, "cubic": 24}
 _INDEPENDENT = 1.5  # largest error of a rare loading, in errors of independent states
 _OF_STEP = 1000  # random numbers, lists of neighbors and decisions
+_OF_DISTANCE = 0.3  # from a site, up to the first one that excludes a place
+_COVERED = 40.0  # volume in cubic angstrom in which a site excludes places, as of CO2 in MFI
 
 
 def candidates(
@@ -93,7 +95,7 @@ class Pilot(MonteCarlo, Averages):
         if not self.chosen_by_pilot or piece < 0 or begun:
             return
         tried = self._about["candidates"]
-        pieces, refused = (pilot["pieces"], pilot.get("refused", {})) if piece else ([], {})
+        pieces, refused = (self._pieces(), pilot.get("refused", {})) if piece else ([], {})
         try:
             self._use_trials(*tried[piece % len(tried)])
         except (ValueError, MemoryError) as error:  # the numbers before it stay in use
@@ -103,12 +105,11 @@ class Pilot(MonteCarlo, Averages):
              "from": list(self._engine.counters[3:5]), "loading": pilot.get("loading")}
         )  # fmt: skip
 
-    def _end_piece(self, piece: int) -> None:
-        """Enter the exchanges of a piece."""
-        if self.chosen_by_pilot and piece >= 0:
-            pilot = self._about["pilot"]
-            found = [n - m for n, m in zip(self._engine.counters[3:5], pilot["from"], strict=True)]
-            self._pilot_is({**pilot, "pieces": [*pilot["pieces"][:piece], found]})
+    def _pieces(self) -> list[list[int]]:
+        """The tried and accepted exchanges of each piece so far, of which the present one ends."""
+        pilot = self._about["pilot"]
+        found = [n - m for n, m in zip(self._engine.counters[3:5], pilot["from"], strict=True)]
+        return [*pilot["pieces"][: pilot["piece"]], found]
 
     def _pilot_is(self, pilot: dict[str, Any] | None) -> None:
         """Replace the state of the pilot run."""
@@ -123,8 +124,9 @@ class Pilot(MonteCarlo, Averages):
         loadings = self._comparison.sums[0] / self._comparison.moments
         now = [[value, number(error)] for value, error in map(mean_and_error, loadings)]
         tried, rows, operations_of = self._about["candidates"], [], self._operations()
+        pieces = self._pieces()
         for index, (positions, orientations) in enumerate(tried):
-            own = pilot["pieces"][index :: len(tried)]
+            own = pieces[index :: len(tried)]
             exchanges, accepted = (sum(column) for column in zip(*own, strict=True))
             why = pilot.get("refused", {}).get(str(index))
             if why is not None:
@@ -191,7 +193,10 @@ class Pilot(MonteCarlo, Averages):
         sites = [len(body) for body in rigid["bodies"]]
         present = float((self.counts.mean(axis=0) * sites).sum())  # sites in a system
         of_grid = _OF_GRID[self._about["interpolation"]] if p["kind"] else 0
-        of_open = of_grid + self._engine.grid["open_share"] * present
+        open_share = self._engine.grid["open_share"]
+        of_open = of_grid + open_share * present
+        of_place = of_grid + open_share * present * _OF_DISTANCE
+        left = open_share * math.exp(-_COVERED * present / (open_share * self._volume or 1))
         names = ("exchange", "reinsertion", "identity_change", "regrowth")
         share = sum(p[name] for name in names)
 
@@ -200,11 +205,16 @@ class Pilot(MonteCarlo, Averages):
             for body, count in zip(rigid["bodies"], sites, strict=True):
                 charged = any(rigid["types"][kind]["charge"] for kind, _ in body)
                 own = count * waves * charged
+                turns = orientations if count > 1 else 1
                 if rigid.get("chains"):
-                    tried = positions + (count - 1) * orientations
+                    tried = (positions + (count - 1) * orientations) * of_open
+                elif any(not any(offset) for _, offset in body):
+                    # A site at the center excludes most places.
+                    of_trials = turns * left * count * (of_grid + present)
+                    tried = positions * (of_place + of_trials)
                 else:
-                    tried = count * positions * (orientations if count > 1 else 1)
-                trials += (own + tried * of_open) / len(sites)
+                    tried = count * positions * turns * of_open
+                trials += (own + tried) / len(sites)
                 moves += 2 * (own + count * (of_grid + present)) / len(sites)
             return _OF_STEP + share * trials + (1 - share) * moves
 

@@ -463,6 +463,7 @@ class Adsorption(Places, Equilibration):
         species = [{**s, "activity": z} for s, z in zip(p["species"], activities, strict=True)]
         self._parameters = {**p, "species": species}
         self._about = {**self._about, "fugacity": fugacities, "began": self.steps}
+        self._about["start"] = self.counts.tolist()
         self._pilot_is(None)
         if self._given is not None:
             self._given["fugacity"] = fugacities

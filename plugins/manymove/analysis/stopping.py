@@ -16,7 +16,6 @@ from manymove.analysis.notation import Estimate
 
 DECISIONS = 64  # in a run of the maximum length
 _TIMES = 100  # fewest integrated correlation times, of 1/2 for independent records
-_OF_A_SYSTEM = 4.0  # fewest integrated correlation times of each of many systems
 
 
 def decisions(first: float, last: float, segment: int = 1) -> list[Any]:
@@ -68,44 +67,70 @@ def share_of_mean(means: np.ndarray, variance: float) -> float:
     return of_means / variance if variance > 0 else math.inf if of_means else 0.0
 
 
-def correlation_times(share: float) -> float:
-    """Length of a run in integrated correlation times from the `share_of_mean`, 0 if it is shorter
-    than two.
+def correlation_times(share: float, systems: float = math.inf) -> float:
+    """Length of a run in integrated correlation times from the `share_of_mean`; 0 if the share is
+    not below one.
 
     For the correlation exp(-t / tau), a mean over n = x tau steps has the share
-    (2 / x) (1 - (1 - exp(-x)) / x). Without the exponential this is a quadratic equation for x.
+    (2 / x) (1 - (1 - exp(-x)) / x), which decreases from one to zero and is below 2 / x.
+
+    Args:
+        share: the share.
+        systems: number of systems from whose means it was found. The length is then a lower bound
+            with a probability of 84 %, by the variance of so many normal means (chi squared as
+            approximated by E. B. Wilson and M. M. Hilferty, PNAS 17, 684 (1931)).
     """
     if share <= 0:
         return math.inf
-    return (1 + math.sqrt(1 - 2 * share)) / share if share < 0.5 else 0.0
+    width = 2 / (9 * (systems - 1))
+    share /= (1 - width - math.sqrt(width)) ** 3
+    below, above = 0.0, 2 / share if share < 1 else 0.0
+    while above - below > 1e-12 * above:
+        x = (below + above) / 2
+        if 2 / x * (1 + math.expm1(-x) / x) > share:
+            below = x
+        else:
+            above = x
+    return above
 
 
-def are_settled(share: float) -> bool:
-    """Whether each of many systems is at least 4 integrated correlation times long, by the
-    `share_of_mean` of a quantity."""
-    return correlation_times(share) >= _OF_A_SYSTEM
+def left_of_start(times: float, before: float, deviation: float) -> tuple[float, float]:
+    """What is left of the deviation of the start from equilibrium, which decays exponentially.
+
+    Args:
+        times: length of the average in correlation times.
+        before: time from the start to the average, over the length of the average.
+        deviation: relative deviation of the start from the average.
+
+    Returns:
+        the relative deviations of the average and of the last state from equilibrium. The deviation
+        of the start from equilibrium is larger than the one from the average.
+    """
+    if times in (0, math.inf):
+        return (0.0 if times else math.inf,) * 2
+    decay = math.exp(-before * times)
+    left = decay * -math.expm1(-times) / times
+    whole = deviation / (1 - left) if left < 1 else math.inf
+    return whole * left, whole * decay * math.exp(-times)
 
 
-def are_long_enough(share: float, systems: int, steps: int, before: float, target: float) -> bool:
+def are_long_enough(
+    share: float, systems: int, before: float, target: float, deviation: float
+) -> bool:
     """Whether a run of many systems may stop when the error over its systems is small enough.
 
     The error is found from independent systems. It is right for runs of any length that start from
-    equilibrium. Each system must be 4 integrated correlation times long, so that this time is
-    known, and all systems together must have 50 independent values, 100 correlation times. If the
-    quantity was zero at the start, its deviation decays within `before` steps of equilibration, and
-    what is left of it in the average must be below a third of the target.
+    equilibrium. What is left of another start in the average must be below a third of the target.
+    It follows from the lower bound of the number of correlation times, which is above zero only if
+    all systems together seem to be 20 or more correlation times long.
 
     Args:
         share: largest `share_of_mean` of the quantities.
         systems: number of systems.
-        steps: number of steps of each system in the average.
-        before: number of steps since the start of the equilibration that are not in the average.
+        before: number of steps since the start that are not in the average, over the number of
+            steps in the average.
         target: relative standard error of the average, with that of other parts of the systems.
+        deviation: relative deviation of the start from the average; 1 if the quantity was zero.
     """
-    times = correlation_times(share)
-    if not (are_settled(share) and times * systems >= _TIMES):
-        return False
-    if times == math.inf:
-        return True  # nothing fluctuates
-    left = math.exp(-before / steps * times) * -math.expm1(-times) / times
-    return 3 * left <= target
+    times = correlation_times(share, systems)
+    return 3 * left_of_start(times, before, deviation)[0] <= target

@@ -27,7 +27,7 @@ app = typer.Typer()
 @command(
     app,
     None,
-    OptionsOf(Steps, names="trial_orientations reinsertion identity_change regrowth"),
+    OptionsOf(Steps, names="reinsertion identity_change regrowth"),
     OptionsOf(EnergyGrid, names="interpolation", title="System"),
     Without(adsorbents.of_framework, "framework"),
     adsorbents.of_molecules,
@@ -45,6 +45,7 @@ def screen(
     ],
     method: str = "plj",
     trial_positions: str = "auto",
+    trial_orientations: str = "auto",
     systems: str = "32",
     precision: str = "mixed",
     **common: Any,
@@ -63,6 +64,8 @@ def screen(
         method: Method: plj or metropolis (CPU).
         trial_positions: Number of positions of the center that an insertion tries; auto chooses it
             for each structure and pressure by a pilot run.
+        trial_orientations: Number of orientations that are tried at each position. For chains it
+            is the number of trials of each bead after the first; auto as for positions.
 
     Run:
         systems: Number of independent systems of each structure; auto chooses as many as fill the

@@ -40,6 +40,14 @@ struct Body {
   int first_site;    // of this species' sites in a system's arrays: [site][slot of the species]
 };
 
+// The site at the center of a molecule, or -1.
+template <class F>
+MM_HD int site_at_center(const Body<F>& body) {
+  for (int s = 0; s < body.count; ++s)
+    if (body.offset[s][0] == 0 && body.offset[s][1] == 0 && body.offset[s][2] == 0) return s;
+  return -1;
+}
+
 // Waves (x, y, z), (x + 1, y, z), ... of half of the reciprocal lattice.
 struct WaveRow {
   std::int32_t x, y, z, count, first;

@@ -371,6 +371,18 @@ class MoleculeSystem {
     MM_NO_UNROLL
     for (int s = 0; s < body.count; ++s) add_lane_pairs(body.type[s], at[s], sum);
   }
+  // Whether a site is so close to a gathered one that no trial has a weight there.
+  MM_TEAM bool is_covered(int type, const Site& at) const {
+    for (int k = 0; k < runs_; ++k) {
+      const NearRun run = scratch.runs[k];
+      const F closest2 = r.laws[type * r.types + run.type].closest2;
+      for (int j = run.begin; j < run.begin + run.count; ++j)
+        if (squared_distance(r, at, {scratch.near[0][j], scratch.near[1][j], scratch.near[2][j]}) <
+            closest2)
+          return true;
+    }
+    return false;
+  }
   // Adds the pairs of a molecule at a pose with the gathered sites.
   MM_TEAM void add_pairs(const Body<F>& body, const Pose& p, F sign, Lane<F>& sum) const {
     r.skewed ? add_pairs_as<true>(body, p, sign, sum) : add_pairs_as<false>(body, p, sign, sum);

@@ -54,26 +54,24 @@ struct TrialPoses {
   int positions, orientations;
   bool has_old, here;  // the first trial is `old`; all centers are that of `old`
   Pose old;
-
-  MM_HD int count() const { return positions * orientations; }
 };
 
+// Trial i = place * orientations + turn.
+MM_TEAM Site trial_center(const MoleculesOfTeam auto& s, const TrialPoses& t, int i) {
+  const int place = i / t.orientations;
+  if (place == 0 && (t.has_old || t.here)) return t.old.center;
+  std::uint32_t word[4];
+  random_words(word, s.m.key, t.step, static_cast<std::uint32_t>(s.id),
+               static_cast<std::uint32_t>(place), Purpose::trial_place);
+  return {word[0], word[1], word[2]};
+}
 MM_TEAM Pose trial_pose(const MoleculesOfTeam auto& s, const TrialPoses& t, int i) {
   if (t.has_old && i == 0) return t.old;
-  // Trial i = place * orientations + turn.
-  const int place = i / t.orientations;
-  const auto system = static_cast<std::uint32_t>(s.id);
-  std::uint32_t word[4], turn[4];
-  Site center = t.old.center;
-  if (!(place == 0 && (t.has_old || t.here))) {
-    random_words(word, s.m.key, t.step, system, static_cast<std::uint32_t>(place),
-                 Purpose::trial_place);
-    center = {word[0], word[1], word[2]};
-  }
+  std::uint32_t turn[4];
   // Bit 31 of the number is the stream: trials of both states draw different rotations.
-  random_words(turn, s.m.key, t.step, system, static_cast<std::uint32_t>(i) | t.stream << 31,
-               Purpose::trial_turn);
-  return {center, any_rotation(turn)};
+  random_words(turn, s.m.key, t.step, static_cast<std::uint32_t>(s.id),
+               static_cast<std::uint32_t>(i) | t.stream << 31, Purpose::trial_turn);
+  return {trial_center(s, t, i), any_rotation(turn)};
 }
 
 // Whether trials at places of their own are weighed one after the other, each with the molecules
@@ -88,14 +86,24 @@ MM_TEAM bool are_weighed_apart(const MoleculesOfTeam auto& s, int sites, int tri
   return trials * one < side_by_side;
 }
 
-// Trials at one place have the molecules that are gathered.
+// Trials at one place have the molecules that are gathered. In other places most trials are
+// excluded by the site at the center of the molecule, if there is one: in the framework, or too
+// close to another molecule. This needs no orientation, and no energy of pairs.
 template <MoleculesOfTeam System>
 MM_TEAM Bias<typename System::Real> weigh_poses(System& s, int species, const TrialPoses& t,
                                                 int except, std::uint32_t word) {
   using F = typename System::Real;
   const Body<F>& body = s.r.body[species];
+  const int core = t.here ? -1 : site_at_center(body);
+  if (!t.here) s.gather(t.old.center, {0, 0, 0}, body.reach, except, true);
   return weigh_trials(
-      s, t.count(), word, [&](int i) { return s.field(body, trial_pose(s, t, i)); },
+      s, {t.positions, t.orientations, core < 0 ? 1 : 3}, word,
+      [&](int stage, int i) {
+        if (core < 0 || stage == 2) return s.field(body, trial_pose(s, t, i));
+        const Site center = trial_center(s, t, i);
+        if (stage == 0) return s.site_field(body, center, core);
+        return s.is_covered(body.type[core], center) ? F(kForbidden) : F(0);
+      },
       [&](const auto& trial_of, auto& pairs) {
         typename System::template Lane<Site> at[kMostSites];
         s.team.each([&](int l) {
@@ -106,11 +114,7 @@ MM_TEAM Bias<typename System::Real> weigh_poses(System& s, int species, const Tr
         });
         s.add_lane_pairs(body, at, pairs);
       },
-      [&](int count) {
-        const bool apart = !t.here && are_weighed_apart(s, body.count, count);
-        if (!t.here && !apart) s.gather(t.old.center, {0, 0, 0}, body.reach, except, true);
-        return apart;
-      },
+      [&](int count) { return !t.here && are_weighed_apart(s, body.count, count); },
       [&](int i) {
         const Pose pose = trial_pose(s, t, i);
         s.gather(pose.center, {0, 0, 0}, body.reach, except, false);

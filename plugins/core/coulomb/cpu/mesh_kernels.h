@@ -8,13 +8,6 @@
 namespace manymove::coulomb::MANYMOVE_SIMD {
 namespace {
 
-// Memory of a thread for lines: a transform goes from one to the other.
-struct LineBuffers {
-  Lines *a, *b;
-  explicit LineBuffers(const MeshArrays& m, double* memory)
-      : a(reinterpret_cast<Lines*>(memory)), b(a + m.longest) {}
-};
-
 MM_HD void keep(double* to, DoubleLanes v) { __builtin_memcpy(to, &v, sizeof v); }
 
 std::size_t row_of(const MeshArrays& m, int x, int y) {
@@ -24,15 +17,35 @@ std::size_t points_row(const MeshArrays& m, int x, int y) {
   return (static_cast<std::size_t>(x) * m.rules->points[1] + y) * m.rules->points[2];
 }
 
+// The memory of a thread has room for lines twice: a transform goes from one to the other, and
+// gives where its result is.
+Lines* lines_in(double* memory) { return reinterpret_cast<Lines*>(memory); }
+const Lines* transform(const MeshArrays& m, int axis, Lines* lines) {
+  return transform_lines(m.plan[axis], m.twiddle[axis], lines, lines + m.longest);
+}
+// An inverse transform is a forward one with real and imaginary parts exchanged before and after.
+Lines exchanged_if(bool inverse, const Lines& c) { return inverse ? Lines{c.im, c.re} : c; }
+
+// Wave numbers along z from k on.
+Lines spectrum_at(const MeshArrays& m, int x, int y, int k) {
+  const std::size_t at = row_of(m, x, y) * m.stride + k;
+  return {load<DoubleLanes>(m.re + at), load<DoubleLanes>(m.im + at)};
+}
+void keep_spectrum(const MeshArrays& m, int x, int y, int k, const Lines& c) {
+  const std::size_t at = row_of(m, x, y) * m.stride + k;
+  keep(m.re + at, c.re);
+  keep(m.im + at, c.im);
+}
+
 // The charges' lines along z of one x: two of real numbers make one of complex numbers, p + i q,
 // whose transform F gives (F(k) + F*(-k)) / 2 for p and (F(k) - F*(-k)) / 2i for q. Returns the sum
 // of the charges' squares.
 double forward_z(const MeshArrays& m, int x, double* memory) {
-  const LineBuffers w(m, memory);
+  Lines* const a = lines_in(memory);
   const int points = m.rules->points[2], length = m.rules->length[2], lines = m.rules->points[1];
   double squares = 0;
   for (int y = 0; y < lines; y += 2 * kDoubles) {
-    for (int z = 0; z < length; ++z) w.a[z] = Lines{};
+    for (int z = 0; z < length; ++z) a[z] = Lines{};
     for (int lane = 0; lane < kDoubles; ++lane)
       for (int part = 0; part < 2; ++part) {
         const int line = y + 2 * lane + part;
@@ -42,11 +55,11 @@ double forward_z(const MeshArrays& m, int x, double* memory) {
           const double q = static_cast<double>(charge[z]) * m.rules->charge_unit;
           squares += q * q;
           // A reference: GCC 16 stores into a copy of a vector that a conditional expression names.
-          DoubleLanes& to = part ? w.a[z].im : w.a[z].re;
+          DoubleLanes& to = part ? a[z].im : a[z].re;
           to[lane] = q;
         }
       }
-    const Lines* const c = transform_lines(m.plan[2], m.twiddle[2], w.a, w.b);
+    const Lines* const c = transform(m, 2, a);
     for (int lane = 0; lane < kDoubles; ++lane) {
       const int first = y + 2 * lane;
       if (first >= lines) break;
@@ -70,10 +83,10 @@ double forward_z(const MeshArrays& m, int x, double* memory) {
 
 // Back to the potential on the mesh. The wave number length / 2 is left out.
 void inverse_z(const MeshArrays& m, int x, double* memory) {
-  const LineBuffers w(m, memory);
+  Lines* const a = lines_in(memory);
   const int points = m.rules->points[2], length = m.rules->length[2], lines = m.rules->points[1];
   for (int y = 0; y < lines; y += 2 * kDoubles) {
-    for (int z = 0; z < length; ++z) w.a[z] = Lines{};
+    for (int z = 0; z < length; ++z) a[z] = Lines{};
     for (int lane = 0; lane < kDoubles; ++lane) {
       const int first = y + 2 * lane;
       if (first >= lines) break;
@@ -83,14 +96,14 @@ void inverse_z(const MeshArrays& m, int x, double* memory) {
         const double re = m.re[one + k], im = m.im[one + k], re2 = both ? m.re[two + k] : 0,
                      im2 = both ? m.im[two + k] : 0;
         // One + i two; real and imaginary parts change places for the inverse.
-        w.a[k].re[lane] = im + re2;
-        w.a[k].im[lane] = re - im2;
+        a[k].re[lane] = im + re2;
+        a[k].im[lane] = re - im2;
         if (k == 0) continue;
-        w.a[length - k].re[lane] = re2 - im;
-        w.a[length - k].im[lane] = re + im2;
+        a[length - k].re[lane] = re2 - im;
+        a[length - k].im[lane] = re + im2;
       }
     }
-    const Lines* const c = transform_lines(m.plan[2], m.twiddle[2], w.a, w.b);
+    const Lines* const c = transform(m, 2, a);
     for (int lane = 0; lane < kDoubles; ++lane)
       for (int part = 0; part < 2; ++part) {
         const int line = y + 2 * lane + part;
@@ -103,59 +116,35 @@ void inverse_z(const MeshArrays& m, int x, double* memory) {
 
 // The lines along y of one x, forward or back.
 void along_y(const MeshArrays& m, int x, bool inverse, double* memory) {
-  const LineBuffers w(m, memory);
   const int length = m.rules->length[1], points = m.rules->points[1];
   const int given = inverse ? length : points, wanted = inverse ? points : length;
   for (int k = 0; k < m.rules->length[2] / 2; k += kDoubles) {
-    for (int y = 0; y < length; ++y) {
-      const std::size_t at = row_of(m, x, y) * m.stride + k;
-      // Zeros beyond the points that are given. An inverse transform is a forward one with real and
-      // imaginary parts exchanged before and after.
-      if (y >= given)
-        w.a[y] = Lines{};
-      else if (inverse)
-        w.a[y] = {load<DoubleLanes>(m.im + at), load<DoubleLanes>(m.re + at)};
-      else
-        w.a[y] = {load<DoubleLanes>(m.re + at), load<DoubleLanes>(m.im + at)};
-    }
-    const Lines* const c = transform_lines(m.plan[1], m.twiddle[1], w.a, w.b);
-    for (int y = 0; y < wanted; ++y) {
-      const std::size_t at = row_of(m, x, y) * m.stride + k;
-      keep(m.re + at, inverse ? c[y].im : c[y].re);
-      keep(m.im + at, inverse ? c[y].re : c[y].im);
-    }
+    Lines* const lines = lines_in(memory);
+    for (int y = 0; y < length; ++y)
+      lines[y] = y < given ? exchanged_if(inverse, spectrum_at(m, x, y, k)) : Lines{};
+    const Lines* const c = transform(m, 1, lines);
+    for (int y = 0; y < wanted; ++y) keep_spectrum(m, x, y, k, exchanged_if(inverse, c[y]));
   }
 }
 
+// The factors are even in each wave number: they are stored for |k| alone.
+int folded(int k, int length) { return k < length - k ? k : length - k; }
+
 // The lines along x of one wave number along y: forward, times the factors, and back.
 void along_x(const MeshArrays& m, int ky, double* memory) {
-  const LineBuffers w(m, memory);
   const int length = m.rules->length[0], points = m.rules->points[0],
-            other = m.rules->length[1] - ky;
-  const int fold_y = ky < other ? ky : other;
+            fold_y = folded(ky, m.rules->length[1]);
   for (int k = 0; k < m.rules->length[2] / 2; k += kDoubles) {
-    for (int x = 0; x < length; ++x) {
-      const std::size_t at = row_of(m, x, ky) * m.stride + k;
-      w.a[x] = Lines{};
-      if (x < points) w.a[x] = {load<DoubleLanes>(m.re + at), load<DoubleLanes>(m.im + at)};
-    }
-    Lines* const c = transform_lines(m.plan[0], m.twiddle[0], w.a, w.b);
+    Lines* const lines = lines_in(memory);
+    for (int x = 0; x < length; ++x) lines[x] = x < points ? spectrum_at(m, x, ky, k) : Lines{};
+    const Lines* const c = transform(m, 0, lines);
     for (int kx = 0; kx < length; ++kx) {
-      // The factors are even in each wave number.
-      const int fold_x = kx < length - kx ? kx : length - kx;
-      const auto factor = load<DoubleLanes>(m.factor +
-                                            (static_cast<std::size_t>(fold_x) * m.half_y + fold_y) *
-                                                static_cast<std::size_t>(m.stride) +
-                                            k);
-      // Real and imaginary parts change places for the inverse transform.
-      c[kx] = {c[kx].im * factor, c[kx].re * factor};
+      const std::size_t row = static_cast<std::size_t>(folded(kx, length)) * m.half_y + fold_y;
+      const auto factor = load<DoubleLanes>(m.factor + row * m.stride + k);
+      lines[kx] = {c[kx].im * factor, c[kx].re * factor};
     }
-    const Lines* const back = transform_lines(m.plan[0], m.twiddle[0], c, c == w.a ? w.b : w.a);
-    for (int x = 0; x < points; ++x) {
-      const std::size_t at = row_of(m, x, ky) * m.stride + k;
-      keep(m.re + at, back[x].im);
-      keep(m.im + at, back[x].re);
-    }
+    const Lines* const back = transform(m, 0, lines);
+    for (int x = 0; x < points; ++x) keep_spectrum(m, x, ky, k, exchanged_if(true, back[x]));
   }
 }
 

@@ -4,9 +4,6 @@
 
 #include <cuda_runtime.h>
 
-#include <memory>
-#include <vector>
-
 #include "../far_field.h"
 #include "chain_arrays.cuh"
 

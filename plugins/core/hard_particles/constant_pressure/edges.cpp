@@ -135,6 +135,19 @@ void begin_logarithms(State& s) {
     refuse("the box has an edge of more than 30000 cells, or more than 1e9 cells");
 }
 
+// The largest steps of the edges that change: step_of(share, axis), at least 1.
+void choose_edge_steps(State& s, bool volume_moves, const auto& step_of) {
+  bool moves = volume_moves;
+  for (int a = 0; a < s.dimensions(); ++a) {
+    const double share = s.parameters.edge_shares[a];
+    if (!(share >= 0) || share > 1)
+      refuse(Parameter{"edge_shares"}, "must be from 0 to 1, got ", share);
+    moves |= share > 0;
+    s.lattice.steps[a] = share > 0 ? std::max<std::int64_t>(1, step_of(share, a)) : 0;
+  }
+  if (!moves) refuse("at least one edge must change: all edge_shares are 0");
+}
+
 void choose_kinds(State& s) {
   Parameters& p = s.parameters;
   const int D = s.dimensions();
@@ -151,15 +164,9 @@ void choose_kinds(State& s) {
                of_aspect = relative_delta(s, BoxMove::aspect, 1, 0.03);
   s.lattice.volume_step = quanta(of_volume / D);
   s.lattice.aspect_step = quanta(logarithm(1 + of_aspect) / (D - 1));
-  bool moves = of_length == 0;
-  for (int a = 0; a < D; ++a) {
-    const double share = p.edge_shares[a];
-    if (!(share >= 0) || share > 1)
-      refuse(Parameter{"edge_shares"}, "must be from 0 to 1, got ", share);
-    moves |= share > 0;
-    s.lattice.steps[a] = share > 0 ? quanta(of_length * share * shortest / p.box[a]) : 0;
-  }
-  if (!moves) refuse("at least one edge must change: all edge_shares are 0");
+  choose_edge_steps(s, of_length == 0, [&](double share, int a) {
+    return quanta(of_length * share * shortest / p.box[a]);
+  });
   begin_logarithms(s);
 }
 
@@ -208,31 +215,17 @@ void choose_edges(State& s) {
   const double volume = box_volume(s);
   double shortest = p.box[0];
   for (int a = 0; a < s.dimensions(); ++a) {
-    const double edge = p.box[a] / s.unit;
-    if (edge >= 4.0 * kFinest * kMostCells)
+    s.extent[a] = nearest_edge(std::max(p.box[a] / s.unit, 12.0 * kFinest));
+    if (s.extent[a] == 0)
       refuse("box edge ", "xyz"[a], " holds more than 30000 cells: use a smaller box");
-    const auto cells = std::max<std::int64_t>(3, cells_of_edge(static_cast<std::int64_t>(edge)));
-    const auto m = static_cast<std::int64_t>(std::nearbyint(edge / (4.0 * cells)));
-    // E_a = 4 n_a m_a with n_a cells: half a cell, H = 2 m_a, is an even number of units.
-    s.extent[a] = 4 * cells * std::clamp(m, kFinest, kFinest + rungs_of(cells) - 1);
     shortest = std::min(shortest, p.box[a]);
   }
   choose_steps(s, volume, 1, shortest, 0.03);
   if (!set_edges(s)) refuse("the box holds more than 1e9 cells");
-  double most = 0;
-  for (int a = 0; a < s.dimensions(); ++a) {
-    const double share = p.edge_shares[a];
-    if (!(share >= 0) || share > 1)
-      refuse(Parameter{"edge_shares"}, "must be from 0 to 1, got ", share);
-    most = std::max(most, share);
-    const double delta = p.volume_delta * share;
-    s.lattice.steps[a] = 0;
-    if (delta > 0)
-      // In rungs of the ladder, which are 4 n_a units apart.
-      s.lattice.steps[a] = std::max<std::int64_t>(
-          1, static_cast<std::int64_t>(delta / s.unit) / (4 * s.geometry.cells[a]));
-  }
-  if (most == 0) refuse("at least one edge must change: all edge_shares are 0");
+  // In rungs of the ladder, which are 4 n_a units apart.
+  choose_edge_steps(s, false, [&](double share, int a) {
+    return static_cast<std::int64_t>(p.volume_delta * share / s.unit) / (4 * s.geometry.cells[a]);
+  });
 }
 
 void adopt_edges(State& s, const Snapshot& data) {

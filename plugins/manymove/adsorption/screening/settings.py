@@ -104,6 +104,7 @@ class Screening(Settings):
 _OF_ENGINE: dict[str, Any] = {
     **{f.name: f.default for f in fields(Steps) if f.name not in ("method", "exchange")},
     "trial_positions": "auto",
+    "trial_orientations": "auto",
     "temperature": 300.0, "cutoff": Interactions().cutoff, "precision": Interactions().precision,
     "interpolation": EnergyGrid().interpolation, "grid_spacing": None,
     "barrier": EnergyGrid().barrier, "framework_charges": None, "ewald": None, "profile": None,

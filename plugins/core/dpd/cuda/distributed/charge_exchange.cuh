@@ -60,8 +60,7 @@ class ChargeExchange {
     const auto ranks = static_cast<std::size_t>(c_.ranks.ranks());
     const auto self = static_cast<std::size_t>(c_.ranks.rank());
     const std::int64_t own = *owned_;
-    from_.resize(ranks);
-    c_.communicator().gather(&own, from_.data(), sizeof own);
+    from_ = c_.communicator().gathered(own);
     const std::int64_t most = *std::max_element(from_.begin(), from_.end());
     to_.assign(ranks, own);
     to_[self] = from_[self] = 0;

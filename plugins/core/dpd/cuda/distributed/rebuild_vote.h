@@ -30,8 +30,7 @@ struct RebuildVote {
 // The first that expired, with the particle it lost, the soonest, and the largest of the rest.
 // Collective.
 inline RebuildVote of_all_ranks(Communicator& communicator, const RebuildVote& mine) {
-  std::vector<RebuildVote> all(static_cast<std::size_t>(communicator.ranks()));
-  communicator.gather(&mine, all.data(), sizeof mine);
+  const std::vector<RebuildVote> all = communicator.gathered(mine);
   RebuildVote most{};
   most.expired = kNever;
   most.soonest = ~0u;
