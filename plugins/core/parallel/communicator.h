@@ -68,8 +68,7 @@ class MANYMOVE_API Communicator {
       });
   }
 
-  // Replaces the values by their maxima over all ranks.
-  // What each rank has, by rank.
+  // The values of all ranks, in the order of ranks.
   template <class T>
   std::vector<T> gathered(const T& mine) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -77,6 +76,7 @@ class MANYMOVE_API Communicator {
     gather(&mine, all.data(), sizeof mine);
     return all;
   }
+  // Replaces the values by their maxima over all ranks.
   void maximum(std::int64_t* values, std::size_t count) {
     reduce(values, count, Reduction::maximum);
   }
