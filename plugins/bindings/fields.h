@@ -80,7 +80,7 @@ void read_some(const nb::dict& d, const char* name, T& value, More&&... more) {
   if constexpr (sizeof...(more) > 0) read_some(d, more...);
 }
 
-// What a name stands for.
+// The value that a name stands for; other names are an error with the names that are known.
 template <class E, std::size_t Count>
 E named(const nb::dict& d, const char* key, const std::pair<const char*, E> (&all)[Count]) {
   const auto name = nb::cast<std::string>(d[key]);

@@ -3,7 +3,7 @@
     git clone https://github.com/glotzerlab/hoomd-validation
     python hoomd_validation.py hoomd-validation FOLDER --shorten 10 --json validation.json
 
-applies the changes of the guide docs/guides/from_hpmc.md to copies of hard_disk.py and
+This command applies the changes of the guide docs/guides/from_hpmc.md to copies of hard_disk.py and
 hard_sphere.py, and runs their simulations at constant volume and at constant pressure. The scripts
 need the packages signac, signac-flow and h5py. --shorten divides the numbers of steps.
 --integrator hpmc runs the scripts as they are.
@@ -93,7 +93,7 @@ def mean(values: np.ndarray) -> list[float]:
 
 
 def run(module: ModuleType, job: Any, mode: str, device: str) -> dict[str, Any]:
-    """The density and the pressure of a simulation; one that has ended is read."""
+    """The density and the pressure of a simulation, which is not repeated if it has ended."""
     import h5py
     import hoomd
 
@@ -116,8 +116,8 @@ def run(module: ModuleType, job: Any, mode: str, device: str) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("checkout", type=Path, help="of hoomd-validation")
-    parser.add_argument("folder", type=Path, help="of the simulations, which can be continued")
+    parser.add_argument("checkout", type=Path, help="clone of hoomd-validation")
+    parser.add_argument("folder", type=Path, help="folder of the simulations, which can continue")
     parser.add_argument("--scripts", nargs="+", choices=CLASSES, default=list(CLASSES))
     parser.add_argument("--modes", nargs="+", choices=("nvt", "npt"), default=["nvt", "npt"])
     parser.add_argument("--integrator", choices=("manymove", "hpmc"), default="manymove")

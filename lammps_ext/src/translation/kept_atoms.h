@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What a fix does is tried on the atoms, which are afterwards as they were.
+// Fixes are tried on the atoms of LAMMPS, which are restored after that.
 #pragma once
 
 #include <algorithm>
@@ -45,8 +45,8 @@ class KeptAtoms {
   std::vector<std::vector<double>> before_;
 };
 
-// What `look` finds while the first atom is in the group of the fix alone, and where `place` puts
-// it.
+// The result of `look` while the first atom is in the group of the fix only, at the position to
+// which `place` moves it.
 bool with_first_atom(const Atom* atom, const Fix* fix, const auto& place, const auto& look) {
   double home[3];
   std::copy_n(atom->x[0], 3, home);

@@ -130,7 +130,7 @@ struct PairLaw {
   F repulsion, attraction;  // 4 epsilon sigma^12 and 4 epsilon sigma^6
   F at_cutoff;
   F cutoff2, core2;
-  F closest2;  // no trial of an insertion is closer
+  F closest2;  // squared distance below which a trial has no weight, see kCovered
 };
 
 template <class F>

@@ -169,8 +169,8 @@ PairLaw<F> make_law(const LennardJones& law, const Parameters& p, double qq = 0)
   // potentials are shifted.
   const double s6 = std::pow(law.sigma, 6), q6 = std::pow(cutoff, -6);
   const double repulsion = 4 * law.epsilon * s6 * s6, attraction = 4 * law.epsilon * s6;
-  // Where the energy is kCovered and that of opposite charges at sigma / 2, which is closer:
-  // (sigma / r)^6 from 4 epsilon [(sigma / r)^12 - (sigma / r)^6].
+  // (sigma / r)^6 where 4 epsilon [(sigma / r)^12 - (sigma / r)^6] is kCovered T plus the
+  // attraction of opposite charges at sigma / 2, which is stronger than at r > sigma / 2.
   const double most = kCovered * p.temperature + 2 * std::max(-qq, 0.0) / law.sigma,
                closest6 = 0.5 + 0.5 * std::sqrt(1 + most / law.epsilon);
   return {static_cast<F>(repulsion),

@@ -27,13 +27,13 @@ inline constexpr std::uint32_t kFirstNew = 0xffffffc0u;  // of 64 types
 MM_HD std::uint32_t new_index(std::int32_t type) { return ~static_cast<std::uint32_t>(type); }
 MM_HD bool is_new(std::uint32_t id) { return id >= kFirstNew; }
 MM_HD std::int32_t type_of_new(std::uint32_t id) { return static_cast<std::int32_t>(~id); }
-// The slot of a new particle among those of all cells, and its type.
+// The slot of a new particle, counted from the first cell on, and its type in one number.
 inline constexpr std::uint64_t kNewTypes = 64;
 MM_HD std::uint64_t place_of_new(std::uint64_t slot, std::int32_t type) {
   return slot * kNewTypes + static_cast<std::uint64_t>(type);
 }
 
-// Counts of deletions and insertions. changes: what a GPU has written into a list.
+// Counts of deletions [0] and insertions [1]. changes: length of the list that a GPU writes.
 struct InsertionCounts {
   unsigned long long trials[2], accepted[2], changes;
 };
@@ -90,8 +90,8 @@ struct CellVisit {
     return {cell, 2.0f * half * static_cast<float>(by) - local, side * side};
   }
 
-  // Whether a particle overlaps no other, of which `slot` is not looked at, and adds the energies
-  // of its pairs. The own cell, where most overlaps are, comes first.
+  // Whether a particle overlaps no other. Leaves out `slot` of the own cell, and adds the energies
+  // of the pairs. The own cell, where most overlaps are, comes first.
   MM_HD bool has_room(const Sphere& p, std::int32_t type, int slot, std::int64_t& pairs) const {
     constexpr int kLayers = D == 3 ? 3 : 1, kCells = 9, kSelf = kCells / 2;
 #if defined(__CUDA_ARCH__)
@@ -148,7 +148,7 @@ struct CellVisit {
                 C == Contact::table ? t.law.sigmas[type * t.law.types + its] : t.law.largest;
             least = min_of(least, squared_length<D>(d) - sigma * sigma - t.law.margin);
           });
-          // The estimate decides all but few overlaps.
+          // The estimate, whose error is below the margin, decides all but few overlaps.
           if (least < -2 * t.law.margin) return false;
           bool free = true;
           if (least < 0 || steps)

@@ -68,7 +68,7 @@ class MANYMOVE_API Communicator {
       });
   }
 
-  // What each rank has, by rank.
+  // The values of all ranks, in the order of ranks.
   template <class T>
   std::vector<T> gathered(const T& mine) {
     static_assert(std::is_trivially_copyable_v<T>);

@@ -422,9 +422,9 @@ class Averages(Loadings):
         return max(shares)
 
     def _deviation_of_start(self, means: np.ndarray) -> float:
-        """Largest relative deviation, with two standard errors, of the numbers of molecules at the
-        present fugacity's start from these means, (species, systems). It is 1, as for no molecules,
-        for closed systems, whose energy counts, and if the start is unknown."""
+        """Largest relative deviation of the numbers of molecules at the start of the present
+        fugacity from these means, (species, systems), plus two standard errors. It is 1, as for an
+        empty start, for closed systems, whose energy counts, and if the start is unknown."""
         start = self._about.get("start")
         if start is None or not self._parameters["exchange"]:
             return 1.0
@@ -470,9 +470,9 @@ class Averages(Loadings):
     def loading_agrees(self, errors: float = 3.0) -> bool | None:
         """Whether the loading and the loading from test molecules agree.
 
-        In dense systems the average of test molecules consists of a few large weights. It is often
-        too small, and so is its error. Therefore too few test molecules are no disagreement where
-        the standard error is above 3 %.
+        In dense systems a few large weights determine the loading from test molecules. It is often
+        too small, and so is its error. Therefore a smaller one is no disagreement if the standard
+        error is above 3 %.
 
         Args:
             errors: maximum difference in standard errors.

@@ -17,7 +17,7 @@ _MOMENTS = 100  # comparisons of loading and test molecules in a round of the eq
 _OF_PIECE = 3  # intervals between comparisons in a piece of the pilot run
 _ROUNDS = 6  # each is twice as long as the one before, all together 63 times the first
 _AGREEMENT = 2.0  # difference in standard errors below which the equilibration ends
-_LEFT = 0.01  # relative deviation of the start that is left at the end of the equilibration
+_LEFT = 0.01  # relative deviation that is left of the start at the end of the equilibration
 _LONGEST = 2**62
 _MOST_TESTS = 2**24  # test molecules in one comparison
 
@@ -97,9 +97,9 @@ class Equilibration(Pilot):
 
         Test molecules in dense systems are noisy. Therefore a round is also the last one if the
         standard error of the comparison is above 3 %, both sides agree within three standard
-        errors, and less than 1 % of the deviation of the start is left, by the correlation time of
-        the numbers of molecules (`docs/theory/adsorption.md`, section 7). This is not tested in
-        the first round, which contains the start.
+        errors, and the deviation that is left of the start is below 1 % of the loading, by the
+        correlation time of the numbers of molecules (`docs/theory/adsorption.md`, section 7). This
+        is not tested in the first round, which contains the start.
 
         Args:
             steps: number of steps of every system in the first round, at least 1.

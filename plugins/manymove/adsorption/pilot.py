@@ -34,7 +34,7 @@ _OF_CHAINS = (4, 16, 64), (2, 8, 32)
 _OF_GRID = {"linear": 8, "cubic": 24}
 _INDEPENDENT = 1.5  # largest error of a rare loading, in errors of independent states
 _OF_STEP = 1000  # random numbers, lists of neighbors and decisions
-_OF_DISTANCE = 0.3  # from a site, up to the first one that excludes a place
+_OF_DISTANCE = 0.3  # operations for each site that is present, until one excludes a place
 _COVERED = 40.0  # volume in cubic angstrom in which a site excludes places, as of CO2 in MFI
 
 
@@ -106,7 +106,7 @@ class Pilot(MonteCarlo, Averages):
         )  # fmt: skip
 
     def _pieces(self) -> list[list[int]]:
-        """The tried and accepted exchanges of each piece so far, of which the present one ends."""
+        """The tried and accepted exchanges of each piece so far, including the present one."""
         pilot = self._about["pilot"]
         found = [n - m for n, m in zip(self._engine.counters[3:5], pilot["from"], strict=True)]
         return [*pilot["pieces"][: pilot["piece"]], found]

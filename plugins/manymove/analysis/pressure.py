@@ -35,8 +35,9 @@ DEGREE = 4
 # Extent of the bins in units of the gap between neighbors of a perfect crystal. In the FCC crystal
 # the pressure was wrong by 2 % with an extent of 2.5 gaps, and by 40 % with 10 gaps.
 _REACH = 1.6
-# The bins of a configuration are halved if the mean distance of its pairs is smaller, in units of
-# the extent. With an extent of two gaps it is 0.43 in FCC crystals, and 0.45 in fluids that freeze.
+# Bins that follow from a configuration are halved as long as the mean distance of the pairs in them
+# from contact is less than this share of their extent. With an extent of two gaps it is 0.43 in FCC
+# crystals, and 0.45 in fluids that freeze.
 _MEAN = 0.44
 _DENSEST = {2: math.pi / (2 * math.sqrt(3)), 3: math.pi / (3 * math.sqrt(2))}
 
@@ -46,14 +47,15 @@ def bin_width(
     dimensions: int,
     count: Callable[[float, int], np.ndarray] | None = None,
 ) -> float:
-    """Width of the bins of pair distances in contact distances: `DELTA_R`, which is halved for
-    dense particles until the polynomial fits the pairs of neighbors.
+    """Width of the bins of pair distances in contact distances: `DELTA_R`, which is halved in
+    dense systems until the polynomial fits the pairs of neighbors.
 
     Args:
         packing_fraction: packing fraction of the particles.
         dimensions: number of dimensions, 2 or 3.
-        count: pairs of a configuration in a number of bins of a width, (bins,) or (K, bins), for
-            particles whose densest packing is not known. Their bins follow from the mean distance.
+        count: function of the width and the number of bins that returns the counts of pairs of a
+            configuration, (bins,) or (K, bins). It is for particles whose densest packing is not
+            known, and whose bins follow from the mean distance of the pairs.
     """
     width = DELTA_R
     if count is None and packing_fraction > 0:

@@ -95,7 +95,7 @@ def correlation_times(share: float, systems: float = math.inf) -> float:
 
 
 def left_of_start(times: float, before: float, deviation: float) -> tuple[float, float]:
-    """What is left of the deviation of the start from equilibrium, which decays exponentially.
+    """What is left of the deviation of the start from equilibrium, if it decays exponentially.
 
     Args:
         times: length of the average in correlation times.

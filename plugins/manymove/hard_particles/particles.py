@@ -60,7 +60,8 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound="HardParticles")
 
 _LARGEST_RATIO = 4  # of sizes, for the extrapolation to contact
-# Half the spacing of 2 units, times the weight 25 / extent that the fit gives to contact.
+# Relative error of the pressure: half the spacing of 2 units, times the weight 25 / extent that the
+# fit gives to contact.
 _OF_SPACING = 25
 # Pairs of a disk that a sample counts at most: a disk has six neighbors, and a pair counts once.
 _PAIRS = 3
@@ -616,10 +617,10 @@ class HardParticles(VolumeMoves, SwapMoves, Insertions, SharedParticles):
         the first call, which should therefore come after the equilibration. In mixtures whose sizes
         differ by more than a factor of 4, the pair density varies too much there. The contact value
         of the largest particles was wrong by 1e-4 at a ratio of 4, 2e-3 at 6, and 1e-2 at 8 in a
-        model in three dimensions. A UserWarning says so. Another one says where neighbors are so
-        close that the spacing of positions matters, which is about 1e-6 diameters. With steps, the
-        pressure has a term for each range, which follows from the pairs within 0.075 contact
-        distances on both sides of it.
+        model in three dimensions. A UserWarning says so, and another one if neighbors are so close
+        that the spacing of positions, about 1e-6 diameters, matters. With steps, the pressure has a
+        term for each range, which follows from the pairs within 0.075 contact distances on both
+        sides of it.
 
         Raises:
             ValueError: a number is not positive or not below 1e15.

@@ -116,7 +116,7 @@ class PressureSampling(Sampling):
         particles, packing_fraction, dimensions: number, packing fraction and dimensions of the
             particles.
         steps: steps of each pair of types, which have a histogram of contact, and two of each step.
-        known: whether the densest packing is known, which is that of equal particles.
+        known: whether the densest packing is known, as for a constant number of equal particles.
         first: present cycle.
 
     Attributes:

@@ -150,7 +150,7 @@ def of_frame(frame: Frame) -> Sizes:
 
 
 def with_table(frame: Frame, table: Sequence[Sequence[float]] | None) -> Frame:
-    """A frame of `--input`, whose types have the contact distances of the options if there are any.
+    """The frame of `--input`, with the contact distances of the options if there are any.
 
     Raises:
         ValueError: the file has sizes of its own, or another number of types.
@@ -158,7 +158,9 @@ def with_table(frame: Frame, table: Sequence[Sequence[float]] | None) -> Frame:
     if table is None:
         return frame
     if of_frame(frame).mixed:
-        raise ValueError("--input has the sizes of the particles: leave out those of a mixture")
+        raise ValueError(
+            "--input has the sizes of the particles: leave out --diameters and --contacts"
+        )
     if len(table) != len(frame.types):
         types = ", ".join(frame.types)
         raise ValueError(

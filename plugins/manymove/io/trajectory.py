@@ -77,8 +77,8 @@ class Frame(Record):
 
     @property
     def diameter(self) -> float:
-        """Diameter of the first particle, and of all if they are equal. Without particles, that of
-        this package; 1 if the file has none."""
+        """Diameter of the first particle, and of all if they are equal. Without particles, the
+        diameter that `write_gsd` logs, or 1 if the file has none."""
         return float([*self.diameters, *self.log.get("diameter", ()), 1.0][0])
 
 
@@ -97,8 +97,8 @@ def read_frame(
         index: index of the frame; negative numbers count from the end.
         dimensions: 2 for disks, 3 for particles.
         mixtures: whether disks may have different diameters; particles may.
-        empty: whether types, or all of them, may have no particles. A table of contacts then has
-            the types that do not occur, too.
+        empty: whether the frame may have no particles. The table of contacts then also has the
+            types without particles.
 
     Returns:
         the frame.

@@ -18,7 +18,7 @@ std::size_t points_row(const MeshArrays& m, int x, int y) {
 }
 
 // The memory of a thread has room for lines twice: a transform goes from one to the other, and
-// gives where its result is.
+// returns where its result is.
 Lines* lines_in(double* memory) { return reinterpret_cast<Lines*>(memory); }
 const Lines* transform(const MeshArrays& m, int axis, Lines* lines) {
   return transform_lines(m.plan[axis], m.twiddle[axis], lines, lines + m.longest);

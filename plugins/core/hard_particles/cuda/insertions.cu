@@ -15,8 +15,8 @@ constexpr int kThreads = 128;
 
 constexpr int kVisitThreads = 64;  // cells of a set in the usual tiles
 
-// Where the visits leave what they have changed, in any order: place_of_new() of new particles, and
-// from `removed` on the indices that are free.
+// The list of the changes, in any order: place_of_new() of new particles, and free indices plus
+// `removed`.
 struct ChangeList {
   InsertionCounts* sums;
   std::uint64_t* numbers;
@@ -164,7 +164,7 @@ void CudaInsertions::adopt(const State& state, const NewIndices& of, Sphere* sph
                            const std::uint32_t* counts, cudaStream_t stream) {
   const std::vector<std::uint32_t>& ids = of.of_inserted;
   if (!ids.empty()) {
-    // The places are on the device already, but for the order of several ranks.
+    // Without other ranks, the places are on the device already.
     if (state.strip) keep(numbers_, of.inserted, stream);
     keep(indices_, ids, stream);
     name_kernel<<<blocks_for(ids.size(), std::size_t{kThreads}), kThreads, 0, stream>>>(
