@@ -22,6 +22,7 @@ MODULES = (
     "hoomd.custom",
     "hoomd.data",
     "hoomd.data.parameterdicts",
+    "hoomd.data.syncedlist",
     "hoomd.data.typeconverter",
     "hoomd.data.typeparam",
     "hoomd.error",
