@@ -170,7 +170,8 @@ PairLaw<F> make_law(const LennardJones& law, const Parameters& p, double qq = 0)
   const double s6 = std::pow(law.sigma, 6), q6 = std::pow(cutoff, -6);
   const double repulsion = 4 * law.epsilon * s6 * s6, attraction = 4 * law.epsilon * s6;
   // (sigma / r)^6 where 4 epsilon [(sigma / r)^12 - (sigma / r)^6] is kCovered T plus the
-  // attraction of opposite charges at sigma / 2, which is stronger than at r > sigma / 2.
+  // attraction of opposite charges at sigma / 2, which is stronger than at r > sigma / 2. If r is
+  // below sigma / 2, this is no bound, and no trial is excluded.
   const double most = kCovered * p.temperature + 2 * std::max(-qq, 0.0) / law.sigma,
                closest6 = 0.5 + 0.5 * std::sqrt(1 + most / law.epsilon);
   return {static_cast<F>(repulsion),
@@ -178,7 +179,7 @@ PairLaw<F> make_law(const LennardJones& law, const Parameters& p, double qq = 0)
           static_cast<F>(p.shifted ? q6 * (repulsion * q6 - attraction) : 0),
           static_cast<F>(cutoff * cutoff),
           static_cast<F>(0.01 * law.sigma * law.sigma),
-          static_cast<F>(law.sigma * law.sigma / std::cbrt(closest6))};
+          static_cast<F>(closest6 < 64 ? law.sigma * law.sigma / std::cbrt(closest6) : 0)};
 }
 
 }  // namespace

@@ -40,6 +40,8 @@ struct Body {
   int first_site;    // of this species' sites in a system's arrays: [site][slot of the species]
 };
 
+inline constexpr double kElementary = 408.8;  // e in units of MoleculeModel::charge
+
 // The site at the center of a molecule, or -1.
 template <class F>
 MM_HD int site_at_center(const Body<F>& body) {

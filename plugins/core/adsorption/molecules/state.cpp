@@ -208,6 +208,8 @@ void set_model(const State& s, const F* grid, MoleculeArrays<F>& w) {
   r.types = s.types();
   for (int t = 0; t < r.types; ++t) {
     // q sqrt(e^2 / 4 pi epsilon_0 k_B): the product of two, over r, is an energy in kelvin.
+    static_assert(kElementary * kElementary > 0.999 * kCoulomb);
+    static_assert(kElementary * kElementary < 1.001 * kCoulomb);
     r.charge[t] = static_cast<F>(s.charge(t) * std::sqrt(kCoulomb));
     r.felt[t] = s.felt(t);
   }

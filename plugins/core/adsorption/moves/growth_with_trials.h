@@ -86,8 +86,6 @@ MM_TEAM bool are_weighed_apart(const MoleculesOfTeam auto& s, int sites, int tri
   return trials * one < side_by_side;
 }
 
-inline constexpr double kElementary = 408.8;  // a charge e in units of MoleculeModel::charge
-
 // Trials at one place have the molecules that are gathered. In other places most trials are
 // excluded by the site at the center of the molecule, if there is one: in the framework, or too
 // close to another molecule. This needs no orientation, and no energy of pairs. Near a cation other
