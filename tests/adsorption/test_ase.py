@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.resources import as_file, files
+from pathlib import Path
+
 import numpy as np
 import pytest
+from screenings import results, rows, screened
 
 from manymove import Adsorption, EnergyGrid, Interactions
 from manymove.adsorption import CO2, UFF, Framework, read_framework
+from manymove.adsorption.screening.collection import structures_of
 
 ase = pytest.importorskip("ase", reason="ase is not installed")
 
@@ -55,8 +61,6 @@ def test_a_turned_or_left_handed_cell_is_the_same_crystal(order):
 
 def test_a_file_read_by_ase_has_the_energies_of_the_file():
     """LTA, and its primitive cell, which is replaced by the cubic one."""
-    from importlib.resources import as_file, files
-
     from ase.build import make_supercell
     from ase.io import read
 
@@ -113,3 +117,86 @@ def test_full_occupancies_are_accepted():
 def test_something_else_is_refused_by_its_type():
     with pytest.raises(TypeError, match=r"atoms must be an ase.Atoms object, got str"):
         Framework.from_ase("LTA.cif")
+
+
+# ---- databases -----------------------------------------------------------------------------------
+
+
+def database(path: Path) -> Path:
+    """A zeolite with a name, a framework without one, and a layer, which is no framework."""
+    from ase.db import connect
+
+    place = np.array([[0.1, 0.1, 0.1], [0.28, 0.1, 0.1], [0.1, 0.28, 0.1]])
+    zeolite = ase.Atoms("SiO2", scaled_positions=place, cell=[10, 10, 10], pbc=True)
+    with connect(path) as table:
+        table.write(zeolite, name="zeolite")
+        table.write(atoms())
+        table.write(atoms(pbc=(True, True, False)), name="layer")
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".db", ".json"])
+def test_rows_of_a_database_are_a_collection(suffix, tmp_path):
+    path = database(tmp_path / f"some{suffix}")
+    found = structures_of([path])
+    assert [one.name for one in found] == ["zeolite", "some-2", "layer"]
+    assert len({one.digest for one in found}) == 3 and None not in {one.digest for one in found}
+    assert found[0].source == f"{path}@id=1"
+    (tmp_path / "list.txt").write_text(f"{path.name}@id=2\nLTA\n")
+    plain, _ = structures_of([tmp_path / "list.txt"])
+    assert plain.digest == found[1].digest
+    f = read_framework(found[1].source)
+    assert (f.name, f.formula, f.charges.tolist()) == ("some-2", "C1 O1 Zn1", CHARGES)
+
+
+def test_a_screening_of_a_database_is_continued_and_notices_a_changed_row(tmp_path):
+    from ase.db import connect
+
+    path = database(tmp_path / "some.db")
+    assert screened(path, tmp_path) == 0
+    found = results(tmp_path, "layer")
+    assert results(tmp_path, "zeolite")["state"] == "done" and found["state"] == "refused"
+    assert "must be periodic along three edges" in found["reason"]
+    before = rows(tmp_path)
+    kept = tmp_path / "structures" / "zeolite" / "structure.json"
+    time = kept.stat().st_mtime_ns
+    with connect(path) as all_rows:
+        all_rows.update(3, atoms=atoms(np.diag([9.0, 9.0, 10.0])))
+    assert screened(path, tmp_path) == 0
+    assert kept.stat().st_mtime_ns == time
+    assert "must be periodic" not in results(tmp_path, "layer")["reason"]
+    first = [
+        [r for r in table if r["structure"] == "zeolite"] for table in (before, rows(tmp_path))
+    ]
+    assert first[0] == first[1] and first[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "source", "message"),
+    [
+        (lambda p: p.write_bytes(b"hello" * 500), None, "some.db is not a database of ASE: "),
+        (lambda p: p.write_text(""), None, "has no rows|is not a database of ASE"),
+        (lambda p: database(p), "@id=9", "has no row with the id 9"),
+        (lambda p: None, "@id=1", "no database .*some.db"),
+    ],
+)
+def test_databases_that_are_none_are_refused(make, source, message, tmp_path):
+    path = tmp_path / "some.db"
+    make(path)
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        structures_of([path]) if source is None else read_framework(f"{path}{source}")
+
+
+def test_a_name_that_is_no_name_of_a_folder_is_refused(tmp_path):
+    from ase.db import connect
+
+    connect(tmp_path / "some.db").write(atoms(), name="../a")
+    with pytest.raises(ValueError, match=r"row 1 of .*some.db has the name '../a'"):
+        structures_of([tmp_path / "some.db"])
+
+
+def test_a_database_without_ase_says_how_to_install_it(tmp_path, monkeypatch):
+    path = database(tmp_path / "some.db")
+    monkeypatch.setitem(sys.modules, "ase", None)
+    with pytest.raises(ImportError, match="the database .*some.db needs ase: pip install ase"):
+        structures_of([path])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from manymove import _core
+from manymove.adsorption import databases
 from manymove.adsorption.cif import charges_of, structure_of
 from manymove.optional import need
 from manymove.tables import Record
@@ -170,7 +171,7 @@ def widths(edges: np.ndarray) -> tuple[float, ...]:
 
 
 def read_framework(source: str | os.PathLike[str], *, right_angles: bool = True) -> Framework:
-    """Read a framework from a CIF file, or one of the frameworks of the package.
+    """Read a framework from a CIF file or a row of a database of ASE, or take one of the package.
 
     A unit cell without right angles is replaced by the smallest cell of the same crystal with right
     angles, because distances are faster there. This cell may have at most eight unit cells. Such a
@@ -178,7 +179,8 @@ def read_framework(source: str | os.PathLike[str], *, right_angles: bool = True)
     monoclinic and triclinic cells are kept.
 
     Args:
-        source: "MFI", "LTA", or the path of a CIF file.
+        source: "MFI", "LTA", the path of a CIF file, or "FILE@id=ID": a row of a database of ASE
+            (FILE.db or FILE.json), as `Framework.from_ase` takes its atoms.
         right_angles: whether to look for a larger cell with right angles. Without, the cell is that
             of the file.
 
@@ -186,9 +188,9 @@ def read_framework(source: str | os.PathLike[str], *, right_angles: bool = True)
         the framework.
 
     Raises:
-        ImportError: gemmi is not installed.
+        ImportError: gemmi, or ase for a database, is not installed.
         OSError: the file cannot be read.
-        ValueError: the file cannot be parsed, has no atoms or several blocks with atoms, its sites
+        ValueError: the database has no such row; the file cannot be parsed, has no atoms or several blocks with atoms, its sites
             are partially occupied, overlap, exclude each other or have no fractional coordinates,
             its symmetry would have to be guessed, or its operations cannot be read, are not a group
             or do not fit the cell.
@@ -199,6 +201,8 @@ def read_framework(source: str | os.PathLike[str], *, right_angles: bool = True)
             are not those of the group that it names, or it has an error in the syntax. It may
             therefore not describe the intended framework.
     """
+    if databases.is_row(source):
+        return Framework.from_ase(*databases.atoms_of(source), right_angles=right_angles)
     need("gemmi", "a CIF file")
 
     if str(source) in SHIPPED:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The structures of a screening: files of a folder, of a list, or single ones."""
+"""The structures of a screening: files of a folder or of a list, rows of a database, single files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from manymove.adsorption import databases
 from manymove.adsorption.frameworks import SHIPPED
 
 EXPECTED = (
-    "a folder of CIF files, a text file with a path on each line, the path of a CIF file, "
-    f"{' or '.join(SHIPPED)}"
+    "a folder of CIF files, a text file with a path on each line, a database of ASE (.db or "
+    f".json), the path of a CIF file, {' or '.join(SHIPPED)}"
 )
 
 
@@ -24,8 +25,8 @@ class Structure:
     """A framework of a collection.
 
     Attributes:
-        name: name of the framework, which is that of its file without the suffix.
-        source: path of its CIF file, or its name if it is shipped.
+        name: name of the framework, which is that of its file without the suffix, or of its row.
+        source: path of its CIF file, its row of a database, or its name if it is shipped.
     """
 
     name: str
@@ -33,7 +34,9 @@ class Structure:
 
     @property
     def digest(self) -> str | None:
-        """Hash of the contents of the file; None if it cannot be read."""
+        """Hash of the contents of the file or row; None if it cannot be read."""
+        if databases.is_row(self.source):
+            return databases.digest_of_row(self.source)
         shipped = self.source in SHIPPED
         path = files("manymove").joinpath(f"data/{self.source}.cif") if shipped else None
         try:
@@ -60,12 +63,14 @@ def structures_of(collection: Sequence[str | os.PathLike[str]]) -> list[Structur
     Args:
         collection: folders, whose CIF files are taken in alphabetical order without hidden ones;
             text files with a path on each line, which are relative to the folder of the list;
-            paths of CIF files; and names of shipped frameworks.
+            databases of ASE, whose rows are taken in the order of their ids; paths of CIF files;
+            and names of shipped frameworks.
 
     Raises:
         FileNotFoundError: an item does not exist. A missing file of a list is refused later.
-        ValueError: a folder or a list is empty, a list is not a text file, or two files have the
-            same name.
+        ImportError: an item is a database, and ase is not installed.
+        ValueError: a folder, a list or a database is empty, a list is not a text file, a database
+            cannot be read, or two structures have the same name.
     """
     found = dict.fromkeys(one for item in collection for one in _of_item(item))
     by_name: dict[str, Structure] = {}
@@ -91,6 +96,8 @@ def _of_item(item: str | os.PathLike[str]) -> Iterator[Structure]:
         yield from (Structure(p.stem, str(p)) for p in inside)
     elif path.suffix.lower() == ".cif" and path.is_file():
         yield Structure(path.stem, str(path))
+    elif path.suffix.lower() in databases.SUFFIXES and path.is_file():
+        yield from (Structure(name, source) for name, source in databases.rows_of(path))
     elif path.is_file():
         yield from _of_list(path)
     else:

@@ -50,8 +50,9 @@ def screen(
     started with the same output folder, share the collection.
 
     Args:
-        collection: a folder of CIF files, a text file with a path on each line, the path of a CIF
-            file, the name of a shipped framework, or a sequence of these.
+        collection: a folder of CIF files, a text file with a path on each line, a database of ASE
+            (.db or .json), the path of a CIF file, the name of a shipped framework, or a sequence
+            of these.
         output: folder of the results.
         quiet: whether to suppress the progress report.
         options: the options of `manymove screen` by their names, with "_" for "-", for example
@@ -67,7 +68,8 @@ def screen(
         OSError: the collection does not exist, or the folder cannot be written or is in use by
             another command.
         ValueError: an option is wrong, or differs from that of the screening in the folder.
-        ImportError: gemmi, which reads CIF files, is not installed, or mpi4py for several ranks.
+        ImportError: gemmi, which reads CIF files, is not installed, or ase for a database, or mpi4py
+            for several ranks.
         KeyboardInterrupt: Ctrl-C; the structures that were run have checkpoints.
     """
     open_connections()
