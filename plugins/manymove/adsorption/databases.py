@@ -86,7 +86,7 @@ def _name(row: Any, path: Path) -> str:
     name = str(row.get("name", f"{path.stem}-{row.id}"))
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         raise ValueError(
-            f"row {row.id} of {path} has the name {name!r}, which cannot be that of the folder of its "
-            "results"
+            f"row {row.id} of {path} has the name {name!r}, which cannot be that of the folder of "
+            "its results"
         )
     return name

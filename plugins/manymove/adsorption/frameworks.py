@@ -190,10 +190,10 @@ def read_framework(source: str | os.PathLike[str], *, right_angles: bool = True)
     Raises:
         ImportError: gemmi, or ase for a database, is not installed.
         OSError: the file cannot be read.
-        ValueError: the database has no such row; the file cannot be parsed, has no atoms or several blocks with atoms, its sites
-            are partially occupied, overlap, exclude each other or have no fractional coordinates,
-            its symmetry would have to be guessed, or its operations cannot be read, are not a group
-            or do not fit the cell.
+        ValueError: the database has no such row; the file cannot be parsed, has no atoms or several
+            blocks with atoms, its sites are partially occupied, overlap, exclude each other or have
+            no fractional coordinates, its symmetry would have to be guessed, or its operations
+            cannot be read, are not a group or do not fit the cell.
 
     Warns:
         UserWarning: the file contains water or a disorder group, atoms have too few bonded

@@ -39,8 +39,8 @@ def screen(
         list[str],
         typer.Argument(
             metavar="COLLECTION",
-            help="Folder of CIF files, text file with a path on each line, database of ASE, paths of "
-            "CIF files, MFI or LTA.",
+            help="Folder of CIF files, text file with a path on each line, database of ASE, paths "
+            "of CIF files, MFI or LTA.",
         ),
     ],
     method: str = "plj",

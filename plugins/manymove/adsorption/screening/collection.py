@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The structures of a screening: files of a folder or of a list, rows of a database, single files."""
+"""The structures of a screening: files of a folder or a list, rows of a database, single files."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ def screen(
         OSError: the collection does not exist, or the folder cannot be written or is in use by
             another command.
         ValueError: an option is wrong, or differs from that of the screening in the folder.
-        ImportError: gemmi, which reads CIF files, is not installed, or ase for a database, or mpi4py
-            for several ranks.
+        ImportError: gemmi, which reads CIF files, is not installed, or ase for a database, or
+            mpi4py for several ranks.
         KeyboardInterrupt: Ctrl-C; the structures that were run have checkpoints.
     """
     open_connections()
