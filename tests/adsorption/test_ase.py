@@ -198,5 +198,5 @@ def test_a_name_that_is_no_name_of_a_folder_is_refused(tmp_path):
 def test_a_database_without_ase_says_how_to_install_it(tmp_path, monkeypatch):
     path = database(tmp_path / "some.db")
     monkeypatch.setitem(sys.modules, "ase", None)
-    with pytest.raises(ImportError, match="the database .*some.db needs ase: pip install ase"):
+    with pytest.raises(ImportError, match=r"the database .*some.db needs ase: pip install ase"):
         structures_of([path])
