@@ -31,6 +31,8 @@ struct Workspace {
 template <int D, Contact C, bool Sums, int K, int Lanes, int Runs, int AtOnce, class F>
 struct Visit {
   static constexpr bool kSums = Sums;
+  // Whether estimates decide about moves in the fields.
+  static constexpr bool kEstimates = F::kIs && !F::kSteps;
   using Field = F;
   // The visits in other fields.
   template <class Other>
@@ -42,7 +44,7 @@ struct Visit {
   static constexpr int kCalls = Lanes < 4 ? 4 / Lanes : 1;
   static constexpr int kMoves = kCalls * kMovesPerCall<D> * Lanes;
   // What a thread keeps: its share of the moves and, in fields, of a WallNear.
-  static constexpr int kMine = kMoves / Lanes + (F::kIs && !F::kSteps ? (1 + Lanes) / Lanes : 0);
+  static constexpr int kMine = kMoves / Lanes + (kEstimates ? (1 + Lanes) / Lanes : 0);
   // Neighbors that a thread has room to list, twice what is expected at high densities; what is
   // loaded at once may not be any. An odd number of 32-bit words, so that threads use all banks.
   static constexpr int kExpected = (F::kSteps                ? 80
@@ -224,7 +226,7 @@ struct Visit {
       if constexpr (F::kIs) {
         static_assert(kMoves % 4 == 0);
         const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
-        if constexpr (!F::kSteps) {
+        if constexpr (kEstimates) {
           const float r[3] = {p.x, p.y, p.z}, none[3] = {0, 0, 0};
           near = fields_near<D>(field.f, *field.here, tile.id(self), r, reach);
           walls = __any_sync(kWholeWarp, near.has_wall);
@@ -261,7 +263,7 @@ struct Visit {
     // Looks at a move from p + u to p + `to`, before accepts(); false if it is rejected already.
     __device__ __forceinline__ bool may_be(const float4& by, const float (&u)[3],
                                            const float (&to)[3]) {
-      if constexpr (F::kIs && !F::kSteps) {
+      if constexpr (kEstimates) {
         const float way[3] = {by.x, by.y, by.z};
         excess = near.template excess<D>(field.f, way, u, by.w);
         if (walls) {
@@ -335,11 +337,13 @@ struct Visit {
       return least;
     }
 
+    // Whether the estimate of a move that may_be() does not decide it.
+    __device__ __forceinline__ bool unsure() const { return kEstimates && !(excess < -near.error); }
+
     // Whether the fields accept a move of the particle from p + u to p + `to`, and with steps those
-    // that it has met there.
+    // that it has met there; without steps it is sure.
     __device__ __forceinline__ bool accepts(std::uint32_t self, int move, const float4& p,
-                                            const float (&u)[3], const float (&to)[3], float word,
-                                            Near& nearest) {
+                                            const float (&u)[3], const float (&to)[3], float word) {
       if constexpr (F::kSteps) {
         const double rise = kQuantum * static_cast<double>(there - here);
         const Decision decision = field.f.number > 0 ? Decision::unknown
@@ -351,12 +355,6 @@ struct Visit {
           return false;
         here = there;
       } else if constexpr (F::kIs) {
-        if (!(excess < -near.error)) {
-          const bool accepted = exactly(self, move, p, u, to);
-          // Read again, so that no register has to be saved for this rare call.
-          nearest.take_all(self);
-          if (!accepted) return false;
-        }
         in_wall = tried;
       }
       return true;
@@ -461,13 +459,23 @@ struct Visit {
           free = (__ballot_sync(kWholeWarp, !free) & group) == 0;
           overlaps = (__ballot_sync(kWholeWarp, overlaps) & group) != 0;
         }
-        // Undecided: some |d_j - u|^2 - sigma_j^2 is within the error of the estimate.
-        if (inside && !free && !overlaps) {
-          const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
-          free = exactly_free(tile, self, r, listed);
-          if (Lanes > 1) free = __all_sync(group, free);
+        // Undecided: some |d_j - u|^2 - sigma_j^2 is within the error of the estimate, or the
+        // excess.
+        const bool open = inside && !free && !overlaps,
+                   unsure = inside && !overlaps && in_field.unsure();
+        if (kEstimates ? __any_sync(kWholeWarp, open | unsure) : open) {
+          if (open) {
+            const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
+            free = exactly_free(tile, self, r, listed);
+            if (Lanes > 1) free = __all_sync(group, free);
+          }
+          if constexpr (kEstimates) {
+            if (unsure && free) free = in_field.exactly(self, made + move, p, u, to);
+            // Read again, so that no register has to be saved for these rare calls.
+            nearest.take_all(self);
+          }
         }
-        if (inside && free && in_field.accepts(self, made + move, p, u, to, by.w, nearest)) {
+        if (inside && free && in_field.accepts(self, made + move, p, u, to, by.w)) {
 #pragma unroll
           for (int a = 0; a < D; ++a) u[a] = to[a];
           ++accepted;
