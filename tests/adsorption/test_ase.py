@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import summary_of
 from screenings import results, rows, screened
 
-from manymove import Adsorption, EnergyGrid, Interactions
+from manymove import Adsorption, EnergyGrid, Interactions, cli
 from manymove.adsorption import CO2, UFF, Framework, read_framework
 from manymove.adsorption.screening.collection import structures_of
 
@@ -171,6 +172,24 @@ def test_a_screening_of_a_database_is_continued_and_notices_a_changed_row(tmp_pa
     assert first[0] == first[1] and first[0]
 
 
+def test_a_run_of_a_row_is_continued(tmp_path):
+    source = f"{database(tmp_path / 'some.db')}@id=2"
+    words = [
+        "adsorption", "--framework", source, "--adsorbates", "CH4", "--force-field", "UFF",
+        "--temperature", "300", "--molecules", "2", "--systems", "4", "--equilibrate", "10",
+        "--cutoff", "4", "--grid-spacing", "0.4", "--device", "cpu", "--quiet",
+    ]  # fmt: skip
+
+    def summary(output, *more) -> dict:
+        assert cli.run([*words, "--output", str(tmp_path / output), *more]) == 0
+        return summary_of(tmp_path / output)
+
+    whole = summary("whole", "--steps", "40")
+    summary("parts", "--steps", "20")
+    parts = summary("parts", "--steps", "40", "--resume")
+    assert parts["framework"] == source and parts["state_hash"] == whole["state_hash"]
+
+
 @pytest.mark.parametrize(
     ("make", "source", "message"),
     [
@@ -178,6 +197,8 @@ def test_a_screening_of_a_database_is_continued_and_notices_a_changed_row(tmp_pa
         (lambda p: p.write_text(""), None, "has no rows|is not a database of ASE"),
         (lambda p: database(p), "@id=9", "has no row with the id 9"),
         (lambda p: None, "@id=1", "no database .*some.db"),
+        (lambda p: database(p), "", "is a database: name a row, such as .*some.db@id=1"),
+        (lambda p: None, "", "expected .*, or FILE.db@id=ID of a database of ASE"),
     ],
 )
 def test_databases_that_are_none_are_refused(make, source, message, tmp_path):

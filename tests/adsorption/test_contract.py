@@ -431,7 +431,7 @@ def test_files_that_are_no_cif(tmp_path):
     path.write_text("hello\n")
     with pytest.raises(ValueError, match="no CIF file"):
         read_framework(path)
-    with pytest.raises(FileNotFoundError, match="MFI, LTA or the path of a CIF file"):
+    with pytest.raises(FileNotFoundError, match="MFI, LTA, the path of a CIF file, or FILE"):
         read_framework("XYZ")
 
 

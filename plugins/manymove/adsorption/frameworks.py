@@ -212,11 +212,19 @@ def read_framework(source: str | os.PathLike[str], *, right_angles: bool = True)
         path = Path(source)
         if not path.is_file():
             raise FileNotFoundError(
-                f"no framework {source}: expected {', '.join(SHIPPED)} or the path of a CIF file"
+                f"no framework {source}: expected {', '.join(SHIPPED)}, the path of a CIF file, or "
+                "FILE.db@id=ID of a database of ASE"
             )
+        if path.suffix.lower() in databases.SUFFIXES:
+            raise ValueError(f"{source} is a database: name a row, such as {source}@id=1")
         text, name = path.read_text("utf-8-sig", "replace"), path.stem
     structure = structure_of(text, str(source))
     return _from_structure(name, structure, charges_of(text, str(source), structure), right_angles)
+
+
+def name_of(source: str | os.PathLike[str]) -> str:
+    """The name that `read_framework` gives a framework."""
+    return databases.atoms_of(source)[1] if databases.is_row(source) else Path(source).stem
 
 
 def _from_structure(

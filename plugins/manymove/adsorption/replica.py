@@ -17,7 +17,7 @@ from manymove.adsorption.averages import MULTIPLE, Run
 from manymove.adsorption.chains import Chain
 from manymove.adsorption.density import AXES, DensityMap
 from manymove.adsorption.equilibration import test_molecules
-from manymove.adsorption.frameworks import Framework, read_framework
+from manymove.adsorption.frameworks import Framework, name_of, read_framework
 from manymove.adsorption.gas import GasPhase
 from manymove.adsorption.input import arguments_of, barrier_of, grid_points, has_trials
 from manymove.adsorption.labels import lines_of
@@ -275,7 +275,7 @@ class Replica(replica.Replica):
             "seed": self._seed,
             "systems": self._systems,
             "method": s.method,
-            "framework": Path(s.framework).stem,
+            "framework": name_of(s.framework),
             "molecules": s.molecules,
             "adsorbates": [b.name for b in s.adsorbates],
             **{name: value for name, value in s.options.items() if value is not None},

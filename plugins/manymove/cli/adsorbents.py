@@ -46,7 +46,8 @@ def of_framework(
     """The options of a framework.
 
     System:
-        framework: Framework: MFI, LTA or the path of a CIF file.
+        framework: Framework: MFI, LTA, the path of a CIF file, or a row of a database of ASE
+            (FILE.db@id=ID).
         force_field: Force field: TraPPE-zeo, UFF, Dreiding-UFF, Garcia-Sanchez, a JSON file of
             RASPA3, or a folder of RASPA2 (default none).
         remove_atom_number_code: Labels of the framework are looked up without their numbers, as in
