@@ -19,9 +19,11 @@ from dpd_scripts import (
     assert_stays,
     fluid,
     one_type,
+    pick,
     resident,
     state,
     system,
+    with_energies,
 )
 from lammps_host import THERMO, needs_lammps, run_lammps
 from laws import each_once
@@ -131,6 +133,19 @@ def test_auto_keeps_long_bonds_of_several_ranks(tmp_path, monkeypatch):
     script = SCRIPTS["bonds"] + far + "create_bonds single/bond 1 1 2\n" + resident("auto")
     script = script.replace(BONDS, BONDS + far)
     assert_stays(run_lammps(script + "run 2\n", tmp_path, ranks=2))
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_temperatures_of_atoms_stay_with_them(ranks, device, tmp_path):
+    script = with_energies() + (
+        "variable theta atom 1+0.001*id\nset group all dpd/theta v_theta\n"
+        "compute fields all dpd/atom\n"
+    )
+    dump = "write_dump all custom end id c_fields[4] modify sort id format float %.17g\n"
+    run = run_lammps(script + resident(device) + "run 40\n" + dump, tmp_path, ranks=ranks)
+    assert_stays(run)
+    ids, found = pick(run, "id", "c_fields[4]").T
+    assert found == pytest.approx(1 + 0.001 * ids, rel=1e-14)
 
 
 # ---- what the table of the run style says about other commands ----

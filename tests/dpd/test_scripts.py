@@ -23,6 +23,7 @@ from dpd_scripts import (
     resident,
     state,
     system,
+    with_energies,
 )
 from lammps_host import THERMO, needs_lammps, run_lammps
 from laws import another, each_once
@@ -73,6 +74,7 @@ RESIDENT = {
     + "fix r all wall/reflect xlo EDGE xhi EDGE\n",
     "spheres": SPHERES,
     "excluded spheres": SPHERES + "neigh_modify exclude type 1 1\n",
+    "internal energies": with_energies(),
     "hybrid atoms": (system() + fluid()).replace("atom_style bond", "atom_style hybrid bond sphere")
     + "set atom 1*100 mass 3.0\n",
     "forces from variables": system()

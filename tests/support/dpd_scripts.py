@@ -129,7 +129,14 @@ SCRIPTS = {
     + "fix push all addforce 0.2 -0.1 0.0\n",
 }
 
+
 # Positions are unwrapped, because the run style chooses when they are wrapped.
+def with_energies() -> str:
+    """With `atom_style dpd`, whose temperatures and energies no style that is served changes."""
+    script = system().replace("atom_style bond", "atom_style dpd").replace(" bond/types 2", "#")
+    return script + "set group all dpd/theta 1.5\n" + fluid()
+
+
 END = """
 write_dump all custom end id type xu yu zu vx vy vz fx fy fz modify sort id format float %.17g
 """

@@ -25,7 +25,7 @@ constexpr int kShrinkWrapped = 2;  // Domain::nonperiodic
 constexpr int kStandard = 1;       // Atom::molecular: topology is kept by particle
 
 const std::set<std::string> kAtomStyles{"atomic", "charge", "bond", "angle", "molecular", "full",
-                                        "sphere", "dipole", "mdpd", "edpd",  "tdpd"};
+                                        "sphere", "dipole", "dpd",  "mdpd",  "edpd",      "tdpd"};
 
 // Only some releases have wave packets.
 bool has_wave_packets(const auto& atom) {
@@ -59,14 +59,14 @@ void ServedCommands::check_atoms() {
       refusals_.add("dynamic group " + std::string(group->names[k]) + " (instead: a static group)");
 }
 
-// A hybrid style is known by its fields: no atom has a body, a line, a triangle, or a state that is
-// integrated (energy, density, temperature).
+// A hybrid style is known by its fields: no atom has a body, a line, a triangle, or a state that a
+// pair style integrates.
 bool ServedCommands::is_known_atom_style() const {
   if (kAtomStyles.count(atom->atom_style)) return true;
   return std::string(atom->atom_style) == "hybrid" && !atom->ellipsoid_flag && !atom->line_flag &&
          !atom->tri_flag && !atom->body_flag && !atom->peri_flag && !atom->electron_flag &&
-         !has_wave_packets(*atom) && !atom->sph_flag && !atom->dpd_flag && !atom->edpd_flag &&
-         !atom->tdpd_flag && !atom->mesont_flag && !atom->sp_flag && !atom->smd_flag;
+         !has_wave_packets(*atom) && !atom->sph_flag && !atom->edpd_flag && !atom->tdpd_flag &&
+         !atom->mesont_flag && !atom->sp_flag && !atom->smd_flag;
 }
 
 void ServedCommands::check_box() {
