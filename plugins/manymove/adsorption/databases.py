@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -71,15 +72,27 @@ def _row(source: str | os.PathLike[str]) -> tuple[Path, Any]:
 
 def _select(path: Path, **which: int) -> list[Any]:
     need("ase", f"the database {path}")
-    from ase.db import connect
-
     if not path.is_file():  # ASE would make an empty one
         raise FileNotFoundError(f"no database {path}")
-    kind = {".db": "db", ".json": "json"}[path.suffix.lower()]
     try:
-        return [*connect(path, type=kind).select(**which)]
+        if path.suffix.lower() == ".db":
+            return _rows(path, "db", which)
+        # ASE reads a file of JSON whole, whatever is selected.
+        rows = _kept_rows(path, path.stat().st_mtime_ns)
+        return [row for row in rows if row.id == which.get("id", row.id)]
     except Exception as error:  # of SQLite, or of the reader of JSON
         raise ValueError(f"{path} is not a database of ASE: {error}") from error
+
+
+def _rows(path: Path, kind: str, which: dict[str, int]) -> list[Any]:
+    from ase.db import connect
+
+    return [*connect(path, type=kind).select(**which)]
+
+
+@lru_cache(maxsize=1)
+def _kept_rows(path: Path, changed: int) -> list[Any]:
+    return _rows(path, "json", {})
 
 
 def _name(row: Any, path: Path) -> str:
