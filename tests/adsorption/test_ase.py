@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import summary_of
-from screenings import results, rows, screened
+from commands import MPIEXEC, summary_of
+from processes import on_ranks, run, run_together
+from screenings import OPTIONS, results, rows, screened
 
 from manymove import Adsorption, EnergyGrid, Interactions, cli
 from manymove.adsorption import CO2, UFF, Framework, read_framework
@@ -143,9 +145,11 @@ def test_rows_of_a_database_are_a_collection(suffix, tmp_path):
     assert [one.name for one in found] == ["zeolite", "some-2", "layer"]
     assert len({one.digest for one in found}) == 3 and None not in {one.digest for one in found}
     assert found[0].source == f"{path}@id=1"
-    (tmp_path / "list.txt").write_text(f"{path.name}@id=2\nLTA\n")
-    plain, _ = structures_of([tmp_path / "list.txt"])
-    assert plain.digest == found[1].digest
+    (tmp_path / "list.txt").write_text(f"{path.name}@id=2\n{path.name}@id=1\nLTA\n")
+    second, first, _ = structures_of([tmp_path / "list.txt"])
+    assert [first.name, second.name] == ["zeolite", "some-2"]
+    assert [first.digest, second.digest] == [found[0].digest, found[1].digest]
+    assert structures_of([f"{path}@id=1"]) == found[:1]
     f = read_framework(found[1].source)
     assert (f.name, f.formula, f.charges.tolist()) == ("some-2", "C1 O1 Zn1", CHARGES)
 
@@ -161,15 +165,14 @@ def test_a_screening_of_a_database_is_continued_and_notices_a_changed_row(tmp_pa
     before = rows(tmp_path)
     kept = tmp_path / "structures" / "zeolite" / "structure.json"
     time = kept.stat().st_mtime_ns
-    with connect(path) as all_rows:
-        all_rows.update(3, atoms=atoms(np.diag([9.0, 9.0, 10.0])))
     assert screened(path, tmp_path) == 0
-    assert kept.stat().st_mtime_ns == time
-    assert "must be periodic" not in results(tmp_path, "layer")["reason"]
-    first = [
-        [r for r in table if r["structure"] == "zeolite"] for table in (before, rows(tmp_path))
-    ]
-    assert first[0] == first[1] and first[0]
+    assert kept.stat().st_mtime_ns == time and rows(tmp_path) == before
+    wider = connect(path).get(1).toatoms()
+    wider.set_cell([11, 11, 11], scale_atoms=True)
+    with connect(path) as table:
+        table.update(1, atoms=wider)
+    assert screened(path, tmp_path) == 0
+    assert kept.stat().st_mtime_ns != time and rows(tmp_path) != before
 
 
 def test_a_run_of_a_row_is_continued(tmp_path):
@@ -208,12 +211,56 @@ def test_databases_that_are_none_are_refused(make, source, message, tmp_path):
         structures_of([path]) if source is None else read_framework(f"{path}{source}")
 
 
-def test_a_name_that_is_no_name_of_a_folder_is_refused(tmp_path):
+def test_a_name_that_is_no_name_of_a_folder_is_not_used(tmp_path):
     from ase.db import connect
 
-    connect(tmp_path / "some.db").write(atoms(), name="../a")
-    with pytest.raises(ValueError, match=r"row 1 of .*some.db has the name '../a'"):
-        structures_of([tmp_path / "some.db"])
+    with connect(tmp_path / "some.db") as table:
+        for name in ("../a", "x" * 300, "a\nb"):
+            table.write(atoms(), name=name)
+    found = [one.name for one in structures_of([tmp_path / "some.db"])]
+    assert found == ["some-1", "some-2", "some-3"]
+
+
+def test_another_database_of_sqlite_is_not_changed(tmp_path):
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE mine (number INTEGER)")
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="is not a database of ASE: it has no table of systems"):
+        structures_of([path])
+    assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
+def test_each_rank_reads_its_own_row(tmp_path):
+    path = database(tmp_path / "some.db")
+    program = (
+        "from mpi4py import MPI\n"
+        "from manymove.adsorption import read_framework\n"
+        "rank = MPI.COMM_WORLD.rank\n"
+        f"found = read_framework(f'{path}@id={{rank + 1}}')\n"
+        "assert found.name == ('zeolite', 'some-2')[rank], found.name\n"
+    )
+    done = run([*on_ranks(2), sys.executable, "-c", program])
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
+def test_a_screening_of_a_database_on_two_ranks_has_the_table_of_one(tmp_path):
+    path = database(tmp_path / "some.db")
+    assert screened(path, tmp_path / "one") == 0
+    words = ["screen", path, *OPTIONS, "--output", tmp_path / "two"]
+    assert run_together(2, [words]) == [(0, "")]
+    assert rows(tmp_path / "two") == rows(tmp_path / "one")
+
+
+def test_occupancies_in_the_data_of_a_row_are_read(tmp_path):
+    from ase.db import connect
+
+    connect(tmp_path / "some.db").write(atoms(), data={"occupancy": {"0": {"Zn": 0.5}}})
+    with pytest.raises(ValueError, match=r"site 0 is occupied by Zn 0\.5"):
+        read_framework(f"{tmp_path / 'some.db'}@id=1")
 
 
 def test_a_database_without_ase_says_how_to_install_it(tmp_path, monkeypatch):

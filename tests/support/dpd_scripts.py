@@ -131,15 +131,16 @@ SCRIPTS = {
 
 
 # Positions are unwrapped, because the run style chooses when they are wrapped.
+END = """
+write_dump all custom end id type xu yu zu vx vy vz fx fy fz modify sort id format float %.17g
+"""
+
+
 def with_energies() -> str:
     """With `atom_style dpd`, whose temperatures and energies no style that is served changes."""
     script = system().replace("atom_style bond", "atom_style dpd").replace(" bond/types 2", "#")
     return script + "set group all dpd/theta 1.5\n" + fluid()
 
-
-END = """
-write_dump all custom end id type xu yu zu vx vy vz fx fy fz modify sort id format float %.17g
-"""
 
 TOLERANCE = {"double": 1e-10, "mixed": 1e-5}
 

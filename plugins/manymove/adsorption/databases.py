@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sqlite3
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from manymove.optional import need
 
 SUFFIXES = (".db", ".json")  # SQLite and JSON
-_ROW = re.compile(rf"(.+(?:{'|'.join(map(re.escape, SUFFIXES))}))@id=(\d+)")
+_ROW = re.compile(rf"(.+(?:{'|'.join(map(re.escape, SUFFIXES))}))@id=(\d{{1,18}})", re.IGNORECASE)
 
 
 def is_row(source: str | os.PathLike[str]) -> bool:
@@ -26,8 +27,8 @@ def rows_of(path: Path) -> list[tuple[str, str]]:
 
     Raises:
         ImportError: ase is not installed.
-        ValueError: the file is not a database of ASE or has no rows, or the name of a row cannot be
-            the name of a folder.
+        OSError: there is no such file, or it cannot be read.
+        ValueError: the file is not a database of ASE or has no rows.
     """
     found = [(_name(row, path), f"{path}@id={row.id}") for row in _select(path)]
     if not found:
@@ -40,11 +41,23 @@ def atoms_of(source: str | os.PathLike[str]) -> tuple[Any, str]:
 
     Raises:
         ImportError: ase is not installed.
-        FileNotFoundError: there is no such file.
-        ValueError: the file is not a database of ASE, or has no such row.
+        OSError: there is no such file, or it cannot be read.
+        ValueError: the file is not a database of ASE, or it has no such row, or the row has no
+            atoms.
     """
-    path, row = _row(source)
-    return row.toatoms(), _name(row, path)
+    match = _ROW.fullmatch(str(source))
+    assert match
+    path = Path(match[1])
+    rows = _select(path, id=int(match[2]))
+    if not rows:
+        raise ValueError(f"the database {path} has no row with the id {match[2]}")
+    try:
+        atoms = rows[0].toatoms()
+    except Exception as error:  # whatever ASE raises for what it cannot build
+        raise ValueError(f"{source} has no atoms that ASE can read: {error}") from error
+    if occupancy := rows[0].data.get("occupancy"):
+        atoms.info.setdefault("occupancy", occupancy)
+    return atoms, _name(rows[0], path)
 
 
 def digest_of_row(source: str | os.PathLike[str]) -> str | None:
@@ -53,41 +66,53 @@ def digest_of_row(source: str | os.PathLike[str]) -> str | None:
         atoms, name = atoms_of(source)
     except (OSError, ValueError):
         return None
-    digest = hashlib.sha256(name.encode())
+    digest = hashlib.sha256(f"{name}:{atoms.has('initial_charges')}".encode())
     for part in (atoms.cell.array, atoms.pbc, atoms.numbers, atoms.positions,
                  atoms.get_masses(), atoms.get_initial_charges()):  # fmt: skip
         digest.update(part.tobytes())
     return digest.hexdigest()
 
 
-def _row(source: str | os.PathLike[str]) -> tuple[Path, Any]:
-    match = _ROW.fullmatch(str(source))
-    assert match
-    path = Path(match[1])
-    rows = _select(path, id=int(match[2]))
-    if not rows:
-        raise ValueError(f"the database {path} has no row with the id {match[2]}")
-    return path, rows[0]
-
-
 def _select(path: Path, **which: int) -> list[Any]:
     need("ase", f"the database {path}")
     if not path.is_file():  # ASE would make an empty one
         raise FileNotFoundError(f"no database {path}")
+    if path.suffix.lower() == ".db":
+        _check_tables(path)
+        return _rows(path, "db", which)
+    # ASE reads a file of JSON whole, whatever is selected.
     try:
-        if path.suffix.lower() == ".db":
-            return _rows(path, "db", which)
-        # ASE reads a file of JSON whole, whatever is selected.
         rows = _kept_rows(path, path.stat().st_mtime_ns)
-        return [row for row in rows if row.id == which.get("id", row.id)]
-    except Exception as error:  # of SQLite, or of the reader of JSON
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # of the reader of JSON
         raise ValueError(f"{path} is not a database of ASE: {error}") from error
+    return [row for row in rows if row.id == which.get("id", row.id)]
+
+
+def _check_tables(path: Path) -> None:
+    """ASE would make its tables in a file that has none."""
+    try:
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        try:
+            found = connection.execute("SELECT name FROM sqlite_master WHERE name='systems'")
+            tables = found.fetchall()
+        finally:
+            connection.close()
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError):  # locked or not readable
+            raise OSError(f"{path} cannot be read: {error}") from error
+        raise ValueError(f"{path} is not a database of ASE: {error}") from error
+    if not tables:
+        raise ValueError(f"{path} is not a database of ASE: it has no table of systems")
 
 
 def _rows(path: Path, kind: str, which: dict[str, int]) -> list[Any]:
     from ase.db import connect
 
-    return [*connect(path, type=kind).select(**which)]
+    # serial: with mpi4py, all ranks would get the rows that the first one selects.
+    found = connect(path, type=kind, serial=True).select(**which)
+    return sorted(found, key=lambda row: row.id)
 
 
 @lru_cache(maxsize=1)
@@ -96,10 +121,7 @@ def _kept_rows(path: Path, changed: int) -> list[Any]:
 
 
 def _name(row: Any, path: Path) -> str:
-    name = str(row.get("name", f"{path.stem}-{row.id}"))
-    if name in ("", ".", "..") or "/" in name or "\0" in name:
-        raise ValueError(
-            f"row {row.id} of {path} has the name {name!r}, which cannot be that of the folder of "
-            "its results"
-        )
-    return name
+    """The name of a row: its key "name" if that can be the name of the folder of its results."""
+    name = str(row.get("name", ""))
+    usable = name not in ("", ".", "..") and not re.search(r"[/\0-\x1f]", name)
+    return name if usable and len(name.encode()) < 200 else f"{path.stem}-{row.id}"

@@ -1,4 +1,4 @@
-"""Rigid crystalline frameworks, from CIF files."""
+"""Rigid crystalline frameworks, from CIF files and databases of ASE."""
 
 from __future__ import annotations
 

@@ -63,8 +63,8 @@ def structures_of(collection: Sequence[str | os.PathLike[str]]) -> list[Structur
     Args:
         collection: folders, whose CIF files are taken in alphabetical order without hidden ones;
             text files with a path on each line, which are relative to the folder of the list;
-            databases of ASE, whose rows are taken in the order of their ids; paths of CIF files;
-            and names of shipped frameworks.
+            databases of ASE, whose rows are taken in the order of their ids; rows, FILE.db@id=ID;
+            paths of CIF files; and names of shipped frameworks.
 
     Raises:
         FileNotFoundError: an item does not exist. A missing file of a list is refused later.
@@ -88,6 +88,8 @@ def _of_item(item: str | os.PathLike[str]) -> Iterator[Structure]:
     path = Path(item)
     if str(item) in SHIPPED:
         yield Structure(str(item), str(item))
+    elif databases.is_row(path):
+        yield _of_row(path)
     elif path.is_dir():
         inside = [p for p in sorted(path.iterdir()) if p.suffix.lower() == ".cif"]
         inside = [p for p in inside if not p.name.startswith(".")]
@@ -104,6 +106,15 @@ def _of_item(item: str | os.PathLike[str]) -> Iterator[Structure]:
         raise FileNotFoundError(f"no collection {item}: expected {EXPECTED}")
 
 
+def _of_row(source: Path) -> Structure:
+    """A row that cannot be read is refused later, as a file is."""
+    try:
+        name = databases.atoms_of(source)[1]
+    except (OSError, ValueError):
+        name = source.name
+    return Structure(name, str(source))
+
+
 def _of_list(path: Path) -> Iterator[Structure]:
     try:
         lines = [line.partition("#")[0].strip() for line in path.read_text().splitlines()]
@@ -116,5 +127,7 @@ def _of_list(path: Path) -> Iterator[Structure]:
         place = path.parent / line
         if line in SHIPPED:
             yield Structure(line, line)
+        elif databases.is_row(place):
+            yield _of_row(place)
         else:
             yield Structure(place.stem, str(place))

@@ -46,7 +46,7 @@ def screen(
     """Measure isotherms of a collection of frameworks, several frameworks at a time.
 
     The same call continues a screening that was stopped or killed. Finished structures are not run
-    again, unless their file has changed. The ranks of mpirun or srun, and processes that are
+    again, unless their file or row has changed. The ranks of mpirun or srun, and processes that are
     started with the same output folder, share the collection.
 
     Args:
