@@ -297,7 +297,7 @@ if(manymove_cuda)
   set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/adsorption/cuda/fill_grid.cu
                               ${CMAKE_CURRENT_LIST_DIR}/adsorption/molecules/cuda/molecules_engine.cu
                               ${CMAKE_CURRENT_LIST_DIR}/dpd/charges/cuda/device_charges.cu
-                              ${CMAKE_CURRENT_LIST_DIR}/dpd/cuda/engine_scalars.cu
+                              ${CMAKE_CURRENT_LIST_DIR}/dpd/cuda/engine_scalars_double.cu
                               PROPERTIES COMPILE_OPTIONS -fmad=false)
   add_library(manymove_kernels OBJECT ${cuda_sources})
   target_link_libraries(manymove_kernels PRIVATE manymove_flags)

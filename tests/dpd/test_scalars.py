@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from dpd_comparisons import assert_restart_continues
@@ -106,10 +108,10 @@ def end_of(script: str) -> str:
     return END.replace("fz modify", f"fz {SCALARS[kind_of(script)]} modify")
 
 
-def ours(script: str) -> str:
+def ours(script: str, precision: str = "double") -> str:
     """The script with the pair style of this package."""
-    kind = kind_of(script)
-    return script.replace(f"pair_style {kind}", f"pair_style {kind}/manymove")
+    style = rf"pair_style \g<1>/manymove\g<2> precision {precision}"
+    return re.sub(r"pair_style (edpd|tdpd)\b(.*)", style, script)
 
 
 def assert_equal(run, reference, tolerance: float) -> None:
@@ -195,12 +197,44 @@ compute u all tdpd/cc/atom 2
 """
 )
 NOISY = {"edpd": NOISY_EDPD, "tdpd": NOISY_TDPD}
+PRECISIONS = pytest.mark.parametrize("precision", ["mixed", "double"])
 
 
-def test_temperatures_fluctuate_as_in_equilibrium(device, tmp_path):
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("kind", NOISY)
+def test_mixed_precision_makes_the_steps_of_double_precision(kind, ranks, device, tmp_path):
+    """Both draw the same random numbers. After five steps, near collisions have made the rounding
+    of single precision some hundred times larger."""
+    end = THERMO + "thermo 1\nrun 5\n" + end_of(NOISY[kind])
+    mixed, double = (
+        run_lammps(ours(NOISY[kind], precision) + resident(device) + end, tmp_path, ranks)
+        for precision in ("mixed", "double")
+    )
+    assert_stays(mixed)
+    assert_equal(mixed, double, 2e-4)
+    assert (pick(mixed, "fx") != pick(double, "fx")).any()
+    start = {"edpd": 1, "tdpd": (1, 2)}[kind]
+    changes = [pick(run, *SCALARS[kind].split()) - start for run in (mixed, double)]
+    assert_close(*changes, 1e-3)
+    for column in ("PotEng", "Press", "Pxy"):
+        scale = abs(double.thermo()["Press"]).max()
+        assert mixed.thermo()[column] == pytest.approx(double.thermo()[column], abs=1e-4 * scale)
+
+
+@pytest.mark.parametrize("kind", NOISY)
+def test_momentum_is_conserved_in_mixed_precision(kind, device, tmp_path):
+    script = ours(NOISY[kind], "mixed") + "velocity all zero linear\n" + resident(device)
+    run = run_lammps(script + "run 200\n" + end_of(NOISY[kind]), tmp_path)
+    momentum = pick(run, "vx", "vy", "vz").sum(axis=0)
+    assert abs(momentum).max() < 2e-4  # 1,536 float32 of size 1, each rounded 400 times
+
+
+@PRECISIONS
+def test_temperatures_fluctuate_as_in_equilibrium(precision, device, tmp_path):
     """The variance of a temperature is T^2 / C, in units of k_B: 8 independent records of 1,536
     particles have a standard deviation of sqrt(2 / 12,288) = 1.3 %."""
-    script = ours(NOISY_EDPD) + resident(device) + "thermo_style custom step temp\nthermo 20\n"
+    script = ours(NOISY_EDPD, precision) + resident(device)
+    script += "thermo_style custom step temp\nthermo 20\n"
     run = run_lammps(script + "run 400\ndump d all custom 100 dump id c_s\nrun 800\n", tmp_path)
     assert_stays(run)
     frames = np.array([run.dump(frame=k)["c_s"] for k in range(1, 9)])
@@ -209,12 +243,13 @@ def test_temperatures_fluctuate_as_in_equilibrium(device, tmp_path):
     assert run.thermo()["Temp"].mean() == pytest.approx(1, abs=0.03)
 
 
-def test_kinetic_and_internal_energy_are_exchanged(device, tmp_path):
+@PRECISIONS
+def test_kinetic_and_internal_energy_are_exchanged(precision, device, tmp_path):
     """With C = 1 the equations of LAMMPS conserve the sum of both; what a particle receives from
     friction and noise is then half of what the pair loses."""
     script = NOISY_EDPD.replace("edpd/temp 1.0 edpd/cv 200.0", "edpd/temp 4.0 edpd/cv 1.0")
     script = script.replace("18.75 4.5", "0.0 4.5").replace("1.0e-3 2.0", "0.0 2.0")
-    script = ours(script).replace("timestep 0.01", "timestep 1e-4") + resident(device)
+    script = ours(script, precision).replace("timestep 0.01", "timestep 1e-4") + resident(device)
     script += (
         "compute t all reduce sum c_s\nthermo_style custom step ke c_t\n"
         "thermo_modify norm no format float %.16g\nthermo 20\nrun 20\n"
@@ -226,11 +261,12 @@ def test_kinetic_and_internal_energy_are_exchanged(device, tmp_path):
     assert abs(kinetic + internal) < 0.05 * kinetic
 
 
-def test_species_are_conserved_and_fluctuate_as_in_lammps(device, tmp_path):
+@PRECISIONS
+def test_species_are_conserved_and_fluctuate_as_in_lammps(precision, device, tmp_path):
     """Each variance of 1,536 concentrations has a standard deviation of 3.6 %."""
     end = "run 50\n" + end_of(NOISY_TDPD)
     host = run_lammps(NOISY_TDPD + end, tmp_path)
-    run = run_lammps(ours(NOISY_TDPD) + resident(device) + end, tmp_path)
+    run = run_lammps(ours(NOISY_TDPD, precision) + resident(device) + end, tmp_path)
     assert_stays(run)
     for name, mean in (("c_s", 1.0), ("c_u", 2.0)):
         found, expected = pick(run, name), pick(host, name)
@@ -319,7 +355,7 @@ def test_a_data_file_has_the_coefficients(name, tmp_path):
     temperature = "" if kind == "edpd" else "0.0 "
     again = run_lammps(
         f"units lj\natom_style {kind}{'' if kind == 'edpd' else ' 2'}\ncomm_modify vel yes\n"
-        f"pair_style {kind}/manymove {temperature}1.2 9872598\n"
+        f"pair_style {kind}/manymove {temperature}1.2 9872598 precision double\n"
         f"read_data {whole.directory / 'half'}\ntimestep 0.01\nneighbor 0.3 bin\n"
         + "".join(
             line + "\n" for line in script.splitlines() if line.startswith(("fix", "compute"))
@@ -403,14 +439,15 @@ def example(kind: str, size: str, source: str, value: float, columns: str) -> st
         ),
     ],
 )
+@PRECISIONS
 def test_profiles_of_the_examples_are_those_of_lammps(
-    kind, value, columns, names, device, tmp_path
+    kind, value, columns, names, precision, device, tmp_path
 ):
     source = "edpd/source" if kind == "edpd" else "tdpd/source 1"
     script = example(kind, "block 0 8 -5 5 0 5", source, value, columns)
     end = f"run 250\nfix p all ave/chunk 5 50 250 bins {names} norm sample file profile\nrun 250\n"
     host = profile(run_lammps(script + end, tmp_path), "profile")
-    run = run_lammps(ours(script) + resident(device) + end, tmp_path)
+    run = run_lammps(ours(script, precision) + resident(device) + end, tmp_path)
     assert_stays(run)
     found = profile(run, "profile")
     assert found.shape == host.shape == (10, len(names.split()))
@@ -475,8 +512,9 @@ def test_what_stays_with_the_host_is_named(script, reason, tmp_path):
         ("1.0e-3 2.0 1.2", "-1.0e-3 2.0 1.2", "kappa -1.0e-3 must not be negative"),
         ("2.0 1.2\n", "2.0 1.2 power 1 2 3\n", "pair_coeff (manymove/edpd) power"),
         ("2.0 1.2\n", "2.0 1.2 cooling 1 2 3 4\n", "unexpected argument cooling"),
-        ("9872598", "9872598 precision double", "unexpected argument precision"),
-        ("9872598", "9872598 threads 2 precision double", "unexpected argument precision"),
+        ("9872598", "9872598 weight_exponent 1", "unknown keyword weight_exponent"),
+        ("9872598", "9872598 threads 2 seed 1", "unknown keyword seed"),
+        ("9872598", "9872598 precision single", "precision single must be mixed or double"),
         ("9872598", "9872598 threads 0", "threads 0 must be positive"),
         ("9872598", "0", "seed 0 must be positive"),
         ("1.0e-3 2.0 1.2", "1.0e-3", "cutoff kappa power_T cutoff_T"),

@@ -18,7 +18,6 @@ PairManymoveScalars::PairManymoveScalars(LAMMPS* lmp, manymove::dpd::ScalarKind 
 manymove::dpd::PairTable PairManymoveScalars::table() {
   manymove::dpd::PairTable table = PairManymoveDPD::table();
   table.scalars = kind_;
-  table.double_precision = true;
   const double moving = is_moving() ? 1 : 0,
                over_root = is_moving() ? 1.0 / std::sqrt(update->dt) : 0.0;
   const int n = atom->ntypes + 1;
@@ -62,14 +61,14 @@ void PairManymoveScalars::allocate() {
   for (double**& array : value_) create(array, "pair:scalars");
 }
 
-// pair_style manymove/edpd cutoff seed, or manymove/tdpd T cutoff seed, and [threads n]
+// pair_style manymove/edpd cutoff seed, or manymove/tdpd T cutoff seed, and
+// [precision mixed|double] [threads n]
 void PairManymoveScalars::settings(int narg, char** arg) {
   const int count = is_thermal() ? 2 : 3;
   if (narg < count) utils::missing_cmd_args(FLERR, "pair_style " + style_, error);
-  if (narg > count && std::string(arg[count]) != "threads")
-    error->all(FLERR, "Pair style {}: unexpected argument {}", style_, arg[count]);
-  if (narg > count + 2)
-    error->all(FLERR, "Pair style {}: unexpected argument {}", style_, arg[count + 2]);
+  for (int k = count; k < narg; k += 2)
+    if (const std::string keyword = arg[k]; keyword != "precision" && keyword != "threads")
+      error->all(FLERR, "Pair style {}: unknown keyword {} (precision, threads)", style_, keyword);
   char zero[] = "0";
   std::vector<char*> of_dpd(arg, arg + narg);
   if (is_thermal()) of_dpd.insert(of_dpd.begin(), zero);

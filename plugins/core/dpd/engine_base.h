@@ -150,8 +150,8 @@ class EngineBase : public Engine, protected ShearedBox {
 std::unique_ptr<Engine> make_cpu_engine(const Settings& settings, int threads,
                                         Communicator* communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
-// P: Mixed or Double. device: the index of a CUDA device, negative for the current one of the
-// calling thread.
+// P: one of for_precision(). device: the index of a CUDA device, negative for the current one of
+// the calling thread.
 template <Precision P>
 std::unique_ptr<Engine> make_cuda_engine(const Settings& settings, int device,
                                          Communicator* communicator);

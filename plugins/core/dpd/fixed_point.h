@@ -55,7 +55,15 @@ struct Double {
   };
 };
 
-// The same, with scalars (scalar_transport.h) that go where velocities go.
+// The same, with scalars (scalar_transport.h) that go where velocities go. Changes of a step can be
+// too small for float32, so that scalars and their sums are in double precision always.
+struct MixedWithScalars : Mixed {
+  struct alignas(16) Velocity {
+    float x, y, z;
+    std::uint32_t tag;
+    Vector<double> scalars = {0, 0, 0};
+  };
+};
 struct DoubleWithScalars : Double {
   struct alignas(16) Velocity {
     double x, y, z;
@@ -77,6 +85,15 @@ concept Precision =
       { v.x } -> std::same_as<typename P::Real&>;
       { v.tag } -> std::same_as<std::uint32_t&>;
     };
+
+// make.operator()<P>() with the precision of the engines for these pairs.
+auto for_precision(const PairTable& pairs, auto make) {
+  if (pairs.scalars)
+    return pairs.double_precision ? make.template operator()<DoubleWithScalars>()
+                                  : make.template operator()<MixedWithScalars>();
+  return pairs.double_precision ? make.template operator()<Double>()
+                                : make.template operator()<Mixed>();
+}
 
 template <class To, class From>
 MM_HD Vector<To> vector_of(const From& a) {

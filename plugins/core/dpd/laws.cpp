@@ -118,7 +118,8 @@ double force_unit(const Settings& s) {
     // Friction where there is hardly anything else, at a millionth of a cutoff in a step.
     const double friction = std::max(c.gamma, c.transverse_gamma) * s.cutoff / s.time_step * 1e-6;
     // |xi| <= sqrt(2 ln 2^31) = 6.6 for the 31 bits of which the normal variable is made.
-    const double noise = std::max(c.sigma, c.transverse_sigma);
+    const double scale = s.pairs.scalars == kTemperature ? std::sqrt(2 * c.gamma) : 1;  // at T = 1
+    const double noise = std::max(scale * c.sigma, c.transverse_sigma);
     strongest = std::max({strongest, std::fabs(c.a) + 7 * noise, friction});
     strongest = std::max(strongest, strong_force(c.potential));
   });
@@ -142,6 +143,8 @@ Laws<P> laws_of(const Settings& s, double unit) {
   using Real = typename P::Real;
   const auto real = [](double a) { return static_cast<Real>(a); };
   const auto in_units = [&](double a) { return real(real(a) / unit); };
+  // With kTemperature, the random force is sigma times a root of gamma, which has a unit, too.
+  const double unit_of_sigma = s.pairs.scalars == kTemperature ? std::sqrt(unit) : unit;
   const auto size = static_cast<std::size_t>(s.pairs.types + 1);
   Laws<P> laws;
   laws.pairs.resize(size * size);
@@ -151,8 +154,8 @@ Laws<P> laws_of(const Settings& s, double unit) {
   std::map<const ForceTable*, int> places;
   for_each_pair_of_types(s.pairs, [&](std::size_t k, const PairCoefficients& c) {
     // In mixed precision forces come in units of `unit`, as the sums of integers need them.
-    laws.pairs[k] = {in_units(c.a), in_units(c.gamma), in_units(c.sigma), real(c.inverse_cutoff),
-                     real(c.weight_exponent)};
+    laws.pairs[k] = {in_units(c.a), in_units(c.gamma), real(real(c.sigma) / unit_of_sigma),
+                     real(c.inverse_cutoff), real(c.weight_exponent)};
     if (!laws.potentials.empty()) {
       laws.potentials[k] = potential_of<Real>(c.potential, unit);
       if (c.potential.form == kTabulated) {
@@ -161,7 +164,7 @@ Laws<P> laws_of(const Settings& s, double unit) {
         laws.potentials[k].last_node += first;
       }
     }
-    if (s.pairs.scalars) laws.scalars[k] = scalar_law_of<Real>(c.scalars);
+    if (s.pairs.scalars) laws.scalars[k] = scalar_law_of<Real>(c.scalars, unit);
     if (s.pairs.transverse)
       laws.across[k] = {in_units(c.transverse_gamma), in_units(c.transverse_sigma),
                         real(c.transverse_exponent)};
@@ -354,6 +357,7 @@ BondedTerms bonded_terms_of(const Box& box) {
   template void place_surface<P>(const Box&, const double[3], double, SurfaceOfStep<P>&);
 MANYMOVE_INSTANTIATE(Mixed)
 MANYMOVE_INSTANTIATE(Double)
+MANYMOVE_INSTANTIATE(MixedWithScalars)
 MANYMOVE_INSTANTIATE(DoubleWithScalars)
 #undef MANYMOVE_INSTANTIATE
 

@@ -79,7 +79,7 @@ struct PairTable {
   bool double_precision;  // else float32 for pairs; sums are float64 always
   ManyBodyCoefficients many_body = {};
   bool transverse = false;
-  ScalarKind scalars = kNoScalars;  // in double precision only
+  ScalarKind scalars = kNoScalars;  // PairForces computes them in double precision
   NoiseRamp ramp = {};              // used by engines only; PairForces has no time
 
   bool has_densities() const { return many_body.cutoff > 0; }

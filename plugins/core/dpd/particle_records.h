@@ -52,14 +52,15 @@ struct GhostUpdate {  // without what does not change
   }
 };
 
-template <>
-struct GhostUpdate<DoubleWithScalars> : Ghost<DoubleWithScalars> {
-  using Position = DoubleWithScalars::Position;
-  using Velocity = DoubleWithScalars::Velocity;
-  static MM_HD GhostUpdate of(const Position& r, const Velocity& v) { return {{r, v}}; }
-  MM_HD void act_on(Position& r, Velocity& v) const {
-    r = position;
-    v = velocity;
+template <Precision P>
+  requires has_scalars<P>
+struct GhostUpdate<P> : Ghost<P> {
+  static MM_HD GhostUpdate of(const typename P::Position& r, const typename P::Velocity& v) {
+    return {{r, v}};
+  }
+  MM_HD void act_on(typename P::Position& r, typename P::Velocity& v) const {
+    r = this->position;
+    v = this->velocity;
   }
 };
 

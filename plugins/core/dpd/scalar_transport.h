@@ -16,9 +16,10 @@ template <class F>
 struct ScalarLaw {  // ScalarCoefficients
   F inverse_cutoff, weight_exponent[kScalars], conductance[kScalars], noise[kScalars];
   F series_of_exponent[4], series_of_conductance[4], inverse_mass;
+  F unit;  // of the forces of pairs
 };
 template <class F>
-ScalarLaw<F> scalar_law_of(const ScalarCoefficients& c) {
+ScalarLaw<F> scalar_law_of(const ScalarCoefficients& c, double unit = 1) {
   ScalarLaw<F> law;
   const auto set = [](auto& to, const auto& from) {
     for (int k = 0; k < static_cast<int>(sizeof to / sizeof to[0]); ++k)
@@ -31,6 +32,7 @@ ScalarLaw<F> scalar_law_of(const ScalarCoefficients& c) {
   set(law.series_of_exponent, c.series_of_exponent);
   set(law.series_of_conductance, c.series_of_conductance);
   law.inverse_mass = static_cast<F>(c.inverse_mass);
+  law.unit = static_cast<F>(unit);
   return law;
 }
 
@@ -54,10 +56,10 @@ struct ScalarPair {
 
 // Eqs. 4 to 12 of Li et al. (2014), with k_B = 1 and the coefficients of LAMMPS' pair style edpd.
 // Adds the heat that i receives per unit of time. x of the scalars is the temperature T, y the heat
-// capacity C.
+// capacity C. Forces and friction are in the unit of forces.
 template <PairMath Math = ExactMath, class F>
 MM_HD PairForce<F> thermal_pair(const PairLaw<F>& law, const ScalarLaw<F>& heat,
-                                const ScalarPair<F>& pair, Vector<F>& flux) {
+                                const ScalarPair<F>& pair, Vector<double>& flux) {
   F r, inverse;
   Math::root(pair.squared_distance, r, inverse);
   const F t_i = pair.mine.x, t_j = pair.other.x, mean = F(0.5) * (t_i + t_j), above = mean - F(1);
@@ -85,7 +87,9 @@ MM_HD PairForce<F> thermal_pair(const PairLaw<F>& law, const ScalarLaw<F>& heat,
                     (mean * mean);
     const F conducted = kappa * w_exchange * ((t_j - t_i) / (t_i * t_j));
     const F random = square_root(F(2) * kappa) * (heat.noise[0] * pair.exchanged.x);
-    flux.x += viscous + w_exchange * (conducted + random);
+    const F exchanged = w_exchange * (conducted + random);
+    // The former term is the same for i and j, the latter has the reverse sign for j.
+    flux.x += static_cast<double>(heat.unit * viscous) + static_cast<double>(exchanged);
   }
   return {force * inverse, F(0.5) * (strength / law.inverse_cutoff) * (w * w)};
 }
@@ -94,17 +98,18 @@ MM_HD PairForce<F> thermal_pair(const PairLaw<F>& law, const ScalarLaw<F>& heat,
 // receives of each species, w^2 kappa (c_j - c_i) + w epsilon (c_i + c_j) zeta. The force is that
 // of pair_force().
 template <PairMath Math = ExactMath, class F>
-MM_HD void add_exchange(const ScalarLaw<F>& law, const ScalarPair<F>& pair, Vector<F>& flux) {
+MM_HD void add_exchange(const ScalarLaw<F>& law, const ScalarPair<F>& pair, Vector<double>& flux) {
   F r, inverse;
   Math::root(pair.squared_distance, r, inverse);
   const F w = linear_weight(r, law.inverse_cutoff);
   if (!(inverse > F(0)) || !(w > F(0))) return;
-  const auto add = [&](int k, F c_i, F c_j, F zeta, F& sum) {
+  const auto add = [&](int k, F c_i, F c_j, F zeta, double& sum) {
     if (law.conductance[k] == F(0) && law.noise[k] == F(0)) return;  // no such species
     const F weight = Math::raise(w, law.weight_exponent[k]);
     // A product of its own: sums of the pairs have the same bits in kernels that add it later.
-    sum +=
+    const F received =
         weight * fused(weight * law.conductance[k], c_j - c_i, law.noise[k] * (c_i + c_j) * zeta);
+    sum += static_cast<double>(received);
   };
   add(0, pair.mine.x, pair.other.x, pair.exchanged.x, flux.x);
   add(1, pair.mine.y, pair.other.y, pair.exchanged.y, flux.y);
@@ -114,7 +119,7 @@ MM_HD void add_exchange(const ScalarLaw<F>& law, const ScalarPair<F>& pair, Vect
 // Force and flux of a pair of particles that carry scalars.
 template <PairMath Math = ExactMath, class F>
 MM_HD PairForce<F> scalar_pair(ScalarKind kind, const PairLaw<F>& law, const ScalarLaw<F>& scalars,
-                               const ScalarPair<F>& pair, Vector<F>& flux) {
+                               const ScalarPair<F>& pair, Vector<double>& flux) {
   if (kind == kTemperature) return thermal_pair<Math>(law, scalars, pair, flux);
   add_exchange<Math>(scalars, pair, flux);
   return pair_force<true, Math>(law, pair.squared_distance, pair.approach, pair.noise);

@@ -97,11 +97,10 @@ void check_scalars(const Settings& s, const ScalarCoefficients& c) {
   }
   if (!std::isfinite(sum) || !(c.inverse_cutoff > 0))
     refuse("coefficients of scalars are out of range");
-  if (!s.pairs.double_precision || s.pairs.transverse || s.pairs.has_densities() ||
-      s.pairs.has_potentials() || !s.pairs.ramp.is_constant() || s.shear.rate != 0 ||
-      s.charges.any())
-    refuse("scalars need double precision, and cannot be combined with transverse or many-body ",
-           "forces, potentials, charges, shear or a temperature that changes");
+  if (s.pairs.transverse || s.pairs.has_densities() || s.pairs.has_potentials() ||
+      !s.pairs.ramp.is_constant() || s.shear.rate != 0 || s.charges.any())
+    refuse("scalars cannot be combined with transverse or many-body forces, potentials, ",
+           "charges, shear or a temperature that changes");
 }
 
 void check_pairs(const Settings& s) {
@@ -321,10 +320,10 @@ std::unique_ptr<Engine> make_engine(const Settings& settings, const std::string&
   if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
   if (device.starts_with("cuda")) {
-    const auto make = settings.pairs.scalars            ? &make_cuda_engine<DoubleWithScalars>
-                      : settings.pairs.double_precision ? &make_cuda_engine<Double>
-                                                        : &make_cuda_engine<Mixed>;
-    return make(settings, device.size() > 5 ? std::stoi(device.substr(5)) : -1, communicator);
+    return for_precision(settings.pairs, [&]<Precision P>() {
+      const int number = device.size() > 5 ? std::stoi(device.substr(5)) : -1;
+      return make_cuda_engine<P>(settings, number, communicator);
+    });
   }
 #endif
   refuse("there is no engine for the device ", device, " in this build");

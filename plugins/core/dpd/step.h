@@ -69,7 +69,7 @@ struct Sum {
 
 template <class Real>
 struct SumWithFlux : Sum<Real> {
-  Vector<Real> flux = {0, 0, 0};  // of scalars
+  Vector<double> flux = {0, 0, 0};  // of scalars
 };
 template <Precision P>
 using SumOf =
@@ -167,7 +167,8 @@ MM_HD void add_pair(SumOf<P>& sum, const Forces<P>& f, const typename P::Positio
           transverse_noise<Math>(f.scalars.noise, vi.tag, vj.tag, turn_of_pair(vi.tag, vj.tag)));
       pair = scalar_pair<Math>(f.scalars.kind, law_of_pair(f, i.kind, j.kind, entry),
                                f.scalars.laws[types_of(f.types, i.kind, j.kind)],
-                               {vi.scalars, vj.scalars, squared, approach, noise, exchanged},
+                               {vector_of<Real>(vi.scalars), vector_of<Real>(vj.scalars), squared,
+                                approach, noise, exchanged},
                                sum.flux);
     } else if constexpr (plain) {
       pair = pair_force<false, Math>(f.law, squared, approach, noise);
@@ -353,21 +354,21 @@ MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename
 // Adds the sources of scalars to the flux of a particle: of heat, C dT/dt.
 template <Precision P>
 MM_HD void add_sources(const Motion<P>& motion, const typename P::Position& r,
-                       const typename P::Velocity& v, Vector<typename P::Real>& flux) {
+                       const typename P::Velocity& v, Vector<double>& flux) {
   for (int k = 0; k < motion.body_forces; ++k) {
     const auto& b = motion.body[k];
     if (b.scalar < 0 || !acts_on<P>(b, r)) continue;
     auto& of_scalar = b.scalar == 0 ? flux.x : b.scalar == 1 ? flux.y : flux.z;
-    of_scalar += motion.scalars == kTemperature ? v.scalars.y * b.force.x : b.force.x;
+    const auto source = static_cast<double>(b.force.x);
+    of_scalar += motion.scalars == kTemperature ? v.scalars.y * source : source;
   }
 }
 // Half a step of the scalars: T += q dt / 2C, or c += q dt / 2.
 template <Precision P>
 MM_HD void kick_scalars(const Motion<P>& motion, const typename P::Position& r,
-                        typename P::Velocity& v, const Vector<typename P::Real>& flux) {
-  using Real = typename P::Real;
+                        typename P::Velocity& v, const Vector<double>& flux) {
   if (!(r.kind >> 16 & kIntegrated)) return;
-  const Real half = Real(0.5) * motion.time_step;
+  const double half = 0.5 * static_cast<double>(motion.time_step);
   if (motion.scalars == kTemperature)
     v.scalars.x = fused(half / v.scalars.y, flux.x, v.scalars.x);
   else

@@ -587,11 +587,10 @@ class CpuEngine final : public EngineBase {
 
 std::unique_ptr<Engine> make_cpu_engine(const Settings& settings, int threads,
                                         Communicator* communicator) {
-  if (settings.pairs.scalars)
-    return std::make_unique<CpuEngine<DoubleWithScalars>>(settings, threads, communicator);
-  if (settings.pairs.double_precision)
-    return std::make_unique<CpuEngine<Double>>(settings, threads, communicator);
-  return std::make_unique<CpuEngine<Mixed>>(settings, threads, communicator);
+  const auto make = [&]<Precision P>() -> std::unique_ptr<Engine> {
+    return std::make_unique<CpuEngine<P>>(settings, threads, communicator);
+  };
+  return for_precision(settings.pairs, make);
 }
 
 }  // namespace manymove::dpd

@@ -462,6 +462,10 @@ void use(StepKernels<Double>& kernels) {
   using P = Double;
   kernels = {&begin<P>, &step<P>, &find_densities<P>, &place<P>, &list<P>};
 }
+void use(StepKernels<MixedWithScalars>& kernels) {
+  using P = MixedWithScalars;
+  kernels = {&begin<P>, &step<P>, nullptr, &place<P>, &list<P>};
+}
 void use(StepKernels<DoubleWithScalars>& kernels) {
   using P = DoubleWithScalars;
   kernels = {&begin<P>, &step<P>, nullptr, &place<P>, &list<P>};

@@ -36,18 +36,19 @@ struct PairsOfBatch {
 template <Precision P, int room>
 struct ScalarBatch {
   using Real = typename P::Real;
-  Vector<Real> mine[room], other[room], flux[room];
+  Vector<Real> mine[room], other[room];
+  Vector<double> flux[room];
   Real noise[kScalars][room];
 
-  MM_LANES void set(int n, const Vector<Real>& of_i, const Vector<Real>& of_j) {
-    mine[n] = of_i;
-    other[n] = of_j;
+  MM_LANES void set(int n, const Vector<double>& of_i, const Vector<double>& of_j) {
+    mine[n] = vector_of<Real>(of_i);
+    other[n] = vector_of<Real>(of_j);
   }
   // types: places of the pairs in tables of laws.
   void evaluate(const Forces<P>& forces, int count, const auto& laws, const std::uint32_t* types,
                 const PairsOfBatch<Real>& pairs) {
     for (int n = 0; n < count; ++n) {
-      Vector<Real> received = {0, 0, 0};
+      Vector<double> received = {0, 0, 0};
       const ScalarPair<Real> pair = {mine[n],          other[n],
                                      pairs.squared[n], pairs.approach[n],
                                      pairs.noise[n],   {noise[0][n], noise[1][n], noise[2][n]}};
@@ -56,7 +57,7 @@ struct ScalarBatch {
       const bool within = pairs.squared[n] < forces.cutoff_squared;
       pairs.force[n] = within ? f.over_distance : Real(0);
       pairs.energy[n] = within ? f.energy : Real(0);
-      flux[n] = within ? received : Vector<Real>{0, 0, 0};
+      flux[n] = within ? received : Vector<double>{0, 0, 0};
     }
   }
 };

@@ -116,6 +116,7 @@ struct StepKernels {
 
 MANYMOVE_KERNELS(StepKernels<Mixed>)
 MANYMOVE_KERNELS(StepKernels<Double>)
+MANYMOVE_KERNELS(StepKernels<MixedWithScalars>)
 MANYMOVE_KERNELS(StepKernels<DoubleWithScalars>)
 
 // Memory of one thread for the candidates of a cell.

@@ -22,7 +22,7 @@ class StepLoop {
   static constexpr int kHits = 128;  // of a batch
   static_assert(kHits <= kBatch && kHits % kLanes == 0);
   // Forces are added up by add_rows().
-  static constexpr bool in_rows = sizeof(Real) == 4 && !density && !transverse;
+  static constexpr bool in_rows = sizeof(Real) == 4 && !density && !transverse && !scalars;
 #if defined(__AVX2__)
   static constexpr int kTested = 2 * kGroup;  // entries at a time
 #else

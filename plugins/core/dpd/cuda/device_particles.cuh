@@ -26,7 +26,8 @@ struct DeviceParticles {
   int list_capacity = 0, list_stride = 0;
 
   // In the order of particles.
-  DeviceBuffer<Vector<Real>> force, flux;  // the latter of scalars
+  DeviceBuffer<Vector<Real>> force;
+  DeviceBuffer<Vector<double>> flux;  // of scalars
   DeviceBuffer<BoundingSphere> sphere;
   DeviceBuffer<Real> density;  // of many-body forces
   DeviceBuffer<unsigned> slot, slot_there;
@@ -43,7 +44,7 @@ struct DeviceParticles {
   // Particles that a block of a step has.
   int block() const { return kThreads / lanes; }
   NeighborLists lists() const {
-    return {entry.data(), number.data(), list_capacity, list_stride, kIntegers<P> ? block() : 0};
+    return {entry.data(), number.data(), list_capacity, list_stride, kHalfLists<P> ? block() : 0};
   }
   // Room for lists of `entries` of so many particles; what was in them is lost.
   void allocate_lists(int entries, int particles) {

@@ -268,7 +268,7 @@ class CudaEngine final : public DeviceEngine<P> {
                         !charges_ && !bodies_.any() && !links_.any_bonds() && !bonded_.wanted() &&
                         settings_.velocity_changes.empty() && settings_.body_forces.empty() &&
                         settings_.surfaces.empty() && tables().size() == 1;
-    if constexpr (kIntegers<P>)
+    if constexpr (kHalfLists<P>)
       if (simple) intervals_.look(p_.count, p_.lanes);
   }
 
@@ -277,7 +277,7 @@ class CudaEngine final : public DeviceEngine<P> {
     constexpr std::int64_t kMost = Intervals<P>::kMostSteps;
     static_assert(kMost > kFarAhead, "the next one must not be launched before this one ends");
     end = std::min(end, begin + kMost);
-    if constexpr (kIntegers<P>) {
+    if constexpr (kHalfLists<P>) {
       const State &here = p_.present(), &there = p_.state[p_.now ^ 1];
       // Steps go from one state to the other in turn, as in run_to().
       Interval a{step_of(begin),

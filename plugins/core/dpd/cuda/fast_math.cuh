@@ -31,7 +31,7 @@ struct FastMath {
   static __device__ void normals(std::uint32_t word, std::uint32_t turn, float& first,
                                  float& second) {
     const auto n = static_cast<float>(static_cast<std::int32_t>(word >> 9 | 1u));
-    const auto direction = static_cast<std::int32_t>(direction_of_word(word, turn));
+    const auto direction = static_cast<std::int32_t>(direction_of_word(word, 0));
     float logarithm, radius, sine, cosine;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(n));
     // -2 ln(n / 2^23), without the sign that rounding may give it
@@ -41,8 +41,10 @@ struct FastMath {
     const float angle = static_cast<float>(direction) * (3.141592654f * 0x1p-31f);
     asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(angle));
     asm("cos.approx.ftz.f32 %0, %1;" : "=f"(cosine) : "f"(angle));
-    first = radius * cosine;
-    second = radius * sine;
+    // Exactly the reverse with half_turn.
+    const float length = as_float(bits_of(radius) ^ turn);
+    first = length * cosine;
+    second = length * sine;
   }
   static __device__ bool apart(float squared, float) { return squared > 1e-20f; }
   static __device__ float raise(float base, float exponent) {
@@ -54,12 +56,6 @@ struct FastMath {
 };
 
 template <Precision P>
-struct MathOf {
-  using type = ExactMath;
-};
-template <>
-struct MathOf<Mixed> {
-  using type = FastMath;
-};
+using MathOf = std::conditional_t<std::is_same_v<typename P::Real, float>, FastMath, ExactMath>;
 
 }  // namespace manymove::dpd

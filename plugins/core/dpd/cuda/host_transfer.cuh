@@ -149,11 +149,10 @@ struct RestingParticles {
   const typename P::Position* position;
   const typename P::Velocity* velocity;
   const Vector<typename P::Real>* force;
-  const Vector<typename P::Real>* flux = nullptr;  // of scalars
+  const Vector<double>* flux = nullptr;  // of scalars
 
   __device__ Arrival arrival(const BoxFrame& frame, int i) const {
-    const Vector<double> its_flux =
-        has_scalars<P> ? vector_of<double>(flux[i]) : Vector<double>{0, 0, 0};
+    const Vector<double> its_flux = has_scalars<P> ? flux[i] : Vector<double>{0, 0, 0};
     return arrival_of<P>(frame, order.of(i).index, position[i], velocity[i], force[i], its_flux,
                          image[order.slot[i]]);
   }

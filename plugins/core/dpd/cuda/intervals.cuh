@@ -12,8 +12,8 @@ class Intervals {
   // The kernel reports only at its end, and the host checks for interruption between two of them.
   static constexpr std::int64_t kMostSteps = 1024;
 
-  explicit Intervals(cudaStream_t stream) : barrier_(kIntegers<P> ? 1 : 0) {
-    if constexpr (kIntegers<P>) barrier_.clear(stream);
+  explicit Intervals(cudaStream_t stream) : barrier_(kHalfLists<P> ? 1 : 0) {
+    if constexpr (kHalfLists<P>) barrier_.clear(stream);
   }
 
   bool serve() const { return blocks_ > 0; }

@@ -17,7 +17,7 @@ template <Precision P, bool plain, int lanes, ParticleRange Who>
 __global__ void __launch_bounds__(kThreads)
     density_kernel(const __grid_constant__ Step<P> s, const Who who, typename P::Real* density) {
   using Real = typename P::Real;
-  using Math = typename MathOf<P>::type;
+  using Math = MathOf<P>;
   constexpr int kHits = 20;
   __shared__ unsigned hit[kHits * kThreads];
   __shared__ unsigned units_of[kThreads];  // of the particles of the block, in mixed precision

@@ -11,7 +11,11 @@ namespace manymove::dpd {
 // order: what a pair gives to one particle it takes from the other, to the last bit, wherever that
 // one is, and whichever comes first.
 template <Precision P>
-constexpr bool kIntegers = std::is_same_v<P, Mixed>;
+constexpr bool kIntegers = std::is_same_v<typename P::Real, float>;
+// Whether two particles of a tile have their pair in one of their lists only. What scalars exchange
+// is added up in double precision by the threads of both particles.
+template <Precision P>
+constexpr bool kHalfLists = kIntegers<P> && !has_scalars<P>;
 
 struct Triplets {  // of the particles of a block
   int x[kThreads], y[kThreads], z[kThreads];
@@ -82,14 +86,14 @@ template <Precision P, bool is_plain, bool is_reading, int lanes_per_particle, P
 struct StepVariant {
   using Precision = P;
   using Real = typename P::Real;
-  using Math = typename MathOf<P>::type;
+  using Math = MathOf<P>;
   static constexpr bool plain = is_plain, reading = is_reading;
   static constexpr int lanes = lanes_per_particle;
   static constexpr Extra extra = extra_;
   static constexpr bool sheared = may_be_sheared(plain, extra), upright = is_upright(plain, extra);
   static constexpr bool may_be_forbidden = kIntegers<P> && extra == Extra::potential;
   // Where latency counts most, the threads of a warp share its hits equally.
-  static constexpr bool shared_hits = kIntegers<P> && !reading && lanes == 4;
+  static constexpr bool shared_hits = kHalfLists<P> && !reading && lanes == 4;
   // Hits that a thread can keep, and those of the last ones that are computed when a thread is
   // full: what shared memory does not need is left to the L1 cache.
   static constexpr int kHits = kIntegers<P> && !shared_hits ? 12 : 20;
@@ -292,10 +296,12 @@ struct ThreadHits : PairSums<V> {
   __device__ __forceinline__ void add_hit(unsigned at) {
     const unsigned entry = load_shared(at), j = this->index_of(entry);
     if constexpr (kIntegers<P>) {
-      Sum<Real> pair;
+      SumOf<P> pair;
+      if constexpr (has_scalars<P>) pair.flux = sum.flux;
       add_pair<P, typename V::Math, V::plain, V::reading, V::extra>(
           pair, s.forces, own.r, own.v, s.position[j], s.velocity[j], entry,
           this->densities(own.i, j));
+      if constexpr (has_scalars<P>) sum.flux = pair.flux;
       const unsigned other = this->in_block(j), tile = this->tile();
       give(this->block, units, static_cast<unsigned>(own.i - own.first), other, tile, pair.force.x,
            pair.force.y, pair.force.z);

@@ -88,9 +88,9 @@ struct Step {
   typename P::Velocity* next_velocity;
   ShortPosition* next_short;
   Vector<typename P::Real>* force;
-  Vector<typename P::Real>* flux;  // of scalars
-  double* partial;                 // [blocks][kStepSums]
-  bool ends_lists;                 // under shear: the lists do not hold in the next step
+  Vector<double>* flux;  // of scalars
+  double* partial;       // [blocks][kStepSums]
+  bool ends_lists;       // under shear: the lists do not hold in the next step
 };
 
 constexpr int kStepSums = 14;

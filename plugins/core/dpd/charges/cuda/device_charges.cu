@@ -487,6 +487,7 @@ void DeviceCharges<P>::set_sums(EnergyAndVirial& sums) const {
 
 template class DeviceCharges<Mixed>;
 template class DeviceCharges<Double>;
+template class DeviceCharges<MixedWithScalars>;
 template class DeviceCharges<DoubleWithScalars>;
 
 }  // namespace manymove::dpd

@@ -178,7 +178,8 @@ template <Precision P>
 struct StartState {
   DeviceBuffer<typename P::Position> position;
   DeviceBuffer<typename P::Velocity> rest;
-  DeviceBuffer<Vector<typename P::Real>> force, flux;
+  DeviceBuffer<Vector<typename P::Real>> force;
+  DeviceBuffer<Vector<double>> flux;
   DeviceBuffer<Image> image;
 
   void keep(const ParticleStore<P>& s, cudaStream_t stream) {

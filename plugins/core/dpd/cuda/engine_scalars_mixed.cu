@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "make_engine.cuh"
+
+namespace manymove::dpd {
+template std::unique_ptr<Engine> make_cuda_engine<MixedWithScalars>(const Settings&, int,
+                                                                    Communicator*);
+}
