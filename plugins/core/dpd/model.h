@@ -121,7 +121,7 @@ MM_HD void pair_words(U word[2], const NoiseKey& key, U tag_i, U tag_j) {
   philox_pair(word, key.round);
 }
 
-// How roots, normal variables and powers are computed: with IEEE operations, the same everywhere.
+// How roots, ratios, normal variables and powers are computed: with IEEE operations, the same everywhere.
 struct ExactMath {
   template <class F>
   static MM_HD void root(F squared, F& r, F& inverse) {
@@ -134,6 +134,14 @@ struct ExactMath {
   static MM_HD void normals(std::uint32_t word, std::uint32_t turn, float& first, float& second) {
     two_gaussians(word, turn, first, second);
   }
+  template <class F>
+  static MM_HD F ratio(F a, F b) {
+    return a / b;
+  }
+  template <class F>
+  static MM_HD F square_root(F a) {
+    return manymove::square_root(a);
+  }
   // Whether two particles at this distance, from root(), are in different places.
   template <class F>
   static MM_HD bool apart(F, F r) {
@@ -143,13 +151,15 @@ struct ExactMath {
   static MM_HD F raise(F base, F exponent);
 };
 
-// Arithmetic of a pair: roots, normal variables, powers.
+// Arithmetic of a pair: roots, ratios, normal variables, powers.
 template <class M>
 concept PairMath = requires(float f, std::uint32_t w) {
   M::root(f, f, f);
   { M::normal(w, w) } -> std::same_as<float>;
   M::normals(w, w, f, f);
   { M::apart(f, f) } -> std::same_as<bool>;
+  { M::ratio(f, f) } -> std::same_as<float>;
+  { M::square_root(f) } -> std::same_as<float>;
   { M::raise(f, f) } -> std::same_as<float>;
 };
 

@@ -36,9 +36,6 @@ ScalarLaw<F> scalar_law_of(const ScalarCoefficients& c, double unit = 1) {
   return law;
 }
 
-// The random numbers of scalars, apart from those of the forces of the same step.
-MM_HD NoiseKey scalar_key(const NoiseKey& step) { return image_key(step, 0x80000000u); }
-
 // 1 + c_1 x + c_2 x^2 + c_3 x^3 + c_4 x^4
 template <class F>
 MM_HD F series_at(const F (&c)[4], F x) {
@@ -68,9 +65,9 @@ MM_HD PairForce<F> thermal_pair(const PairLaw<F>& law, const ScalarLaw<F>& heat,
   const F w = linear_weight(r, law.inverse_cutoff),
           w_random = Math::raise(w, s > F(0.005) ? s : F(0.005));
   // sigma^2 = 4 gamma T_i T_j / (T_i + T_j)
-  const F variance = F(4) * law.gamma * (t_i * t_j / (t_i + t_j));
+  const F variance = F(4) * law.gamma * Math::ratio(t_i * t_j, t_i + t_j);
   const F approach = pair.approach * inverse,
-          push = square_root(variance) * (law.sigma * pair.noise);
+          push = Math::square_root(variance) * (law.sigma * pair.noise);
   const F strength = law.a * mean;
   const F force = fused(strength, w, w_random * fused(-(law.gamma * w_random), approach, push));
   const F w_heat = linear_weight(r, heat.inverse_cutoff);
@@ -78,15 +75,15 @@ MM_HD PairForce<F> thermal_pair(const PairLaw<F>& law, const ScalarLaw<F>& heat,
     // Friction heats both particles, and noise cools them: w_R^2 (gamma (e.v)^2 - sigma^2 / m) -
     // sigma w_R (e.v) xi, over C_i + C_j.
     const F lost = fused(law.gamma * approach, approach, -(variance * heat.inverse_mass));
-    const F viscous =
-        w_random * fused(w_random, lost, -(push * approach)) / (pair.mine.y + pair.other.y);
+    const F viscous = Math::ratio(w_random * fused(w_random, lost, -(push * approach)),
+                                  pair.mine.y + pair.other.y);
     // kappa = C_i C_j kappa_0(T) T^2: kappa w^2 (1 / T_i - 1 / T_j) + sqrt(2 kappa) w zeta
     const F w_exchange = Math::raise(w_heat, heat.weight_exponent[0]);
     const F kappa = pair.mine.y * pair.other.y *
                     (heat.conductance[0] * series_at(heat.series_of_conductance, above)) *
                     (mean * mean);
-    const F conducted = kappa * w_exchange * ((t_j - t_i) / (t_i * t_j));
-    const F random = square_root(F(2) * kappa) * (heat.noise[0] * pair.exchanged.x);
+    const F conducted = kappa * w_exchange * Math::ratio(t_j - t_i, t_i * t_j);
+    const F random = Math::square_root(F(2) * kappa) * (heat.noise[0] * pair.exchanged.x);
     const F exchanged = w_exchange * (conducted + random);
     // The former term is the same for i and j, the latter has the reverse sign for j.
     flux.x += static_cast<double>(heat.unit * viscous) + static_cast<double>(exchanged);

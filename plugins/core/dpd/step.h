@@ -24,7 +24,6 @@ template <class Real>
 struct ScalarForces {
   ScalarKind kind;
   const ScalarLaw<Real>* laws;  // [types + 1][types + 1]
-  NoiseKey noise;
 };
 struct NoScalarForces {};
 
@@ -160,11 +159,16 @@ MM_HD void add_pair(SumOf<P>& sum, const Forces<P>& f, const typename P::Positio
     sum.force = sizeof(Real) == 4 ? pair.force : sum.force + pair.force;
     if constexpr (with_energy) add_energy(sum, r, pair.force, pair.energy);
   } else {
-    const auto noise = static_cast<Real>(pair_noise<Math>(f.noise, vi.tag, vj.tag));
+    float of_force;
+    [[maybe_unused]] Vector<Real> exchanged;
+    if constexpr (has_scalars<P>)
+      exchanged = vector_of<Real>(vector_and_scalar_noise<Math>(
+          f.noise, vi.tag, vj.tag, turn_of_pair(vi.tag, vj.tag), of_force));
+    else
+      of_force = pair_noise<Math>(f.noise, vi.tag, vj.tag);
+    const auto noise = static_cast<Real>(of_force);
     PairForce<Real> pair;
     if constexpr (has_scalars<P>) {
-      const Vector<Real> exchanged = vector_of<Real>(
-          transverse_noise<Math>(f.scalars.noise, vi.tag, vj.tag, turn_of_pair(vi.tag, vj.tag)));
       pair = scalar_pair<Math>(f.scalars.kind, law_of_pair(f, i.kind, j.kind, entry),
                                f.scalars.laws[types_of(f.types, i.kind, j.kind)],
                                {vector_of<Real>(vi.scalars), vector_of<Real>(vj.scalars), squared,
@@ -358,9 +362,15 @@ MM_HD void add_sources(const Motion<P>& motion, const typename P::Position& r,
   for (int k = 0; k < motion.body_forces; ++k) {
     const auto& b = motion.body[k];
     if (b.scalar < 0 || !acts_on<P>(b, r)) continue;
-    auto& of_scalar = b.scalar == 0 ? flux.x : b.scalar == 1 ? flux.y : flux.z;
     const auto source = static_cast<double>(b.force.x);
-    of_scalar += motion.scalars == kTemperature ? v.scalars.y * source : source;
+    const double more = motion.scalars == kTemperature ? v.scalars.y * source : source;
+    // Without a reference to one of three components, which would keep them in memory.
+    if (b.scalar == 0)
+      flux.x += more;
+    else if (b.scalar == 1)
+      flux.y += more;
+    else
+      flux.z += more;
   }
 }
 // Half a step of the scalars: T += q dt / 2C, or c += q dt / 2.

@@ -78,7 +78,6 @@ class StepParameters {
   void set_noise(Forces<P>& forces, std::int64_t step) const {
     using Real = typename P::Real;
     forces.noise = key_of(step);
-    if constexpr (has_scalars<P>) forces.scalars.noise = scalar_key(forces.noise);
     // sigma^2 = 2 gamma k_B T (Eq. 9): at another temperature sigma has the factor sqrt(T / T_0).
     const NoiseRamp& ramp = settings_.pairs.ramp;
     forces.noise_scale = ramp.is_constant() ? Real(1) : static_cast<Real>(ramp.factor(step));

@@ -40,20 +40,21 @@ void draw(const NoiseKey& key, int count, const std::uint32_t* tag_i, const std:
     noise[n] = static_cast<F>(gaussian(words.radius[n], words.angle[n]));
 }
 
-// transverse_noise() of up to kBatch pairs.
+// vector_and_scalar_noise() of up to kBatch pairs; scalar may be null.
 template <class F>
 void draw_vectors(const NoiseKey& key, int count, const std::uint32_t* tag_i,
-                  const std::uint32_t* tag_j, F* x, F* y, F* z) {
+                  const std::uint32_t* tag_j, F* x, F* y, F* z, F* scalar = nullptr) {
   const Words words(key, count, tag_i, tag_j);
   for (int n = 0; n < count; ++n) {
     const std::uint32_t turn = turn_of_pair(tag_i[n], tag_j[n]);
     float first, second, third, fourth;
-    // Each word gives two normal variables; the fourth is not used.
+    // Each word gives two normal variables.
     two_gaussians(words.radius[n], turn, first, second);
     two_gaussians(words.angle[n], turn, third, fourth);
     x[n] = static_cast<F>(first);
     y[n] = static_cast<F>(second);
     z[n] = static_cast<F>(third);
+    if (scalar) scalar[n] = static_cast<F>(as_float(bits_of(fourth) ^ turn));
   }
 }
 

@@ -107,13 +107,14 @@ void find_scalar_pairs(const PairTable& table, const Particles& particles, const
       }
       const PairLaw<double> law = {c.a, c.gamma, c.sigma, c.inverse_cutoff, c.weight_exponent};
       const ScalarLaw<double> scalars = scalar_law_of<double>(c.scalars);
-      ScalarPair<double> pair = {
-          vector_from<double>(particles.scalars[i]),
-          vector_from<double>(particles.scalars[j]),
-          dot(r, r),
-          dot(r, v),
-          static_cast<double>(pair_noise(key, tag_i, tag_j)),
-          vector_of<double>(transverse_noise(scalar_key(key), tag_i, tag_j, turn))};
+      float of_force;
+      const Vector<float> exchanged = vector_and_scalar_noise(key, tag_i, tag_j, turn, of_force);
+      ScalarPair<double> pair = {vector_from<double>(particles.scalars[i]),
+                                 vector_from<double>(particles.scalars[j]),
+                                 dot(r, r),
+                                 dot(r, v),
+                                 static_cast<double>(of_force),
+                                 vector_of<double>(exchanged)};
       ScalarContribution& its = found.emplace_back(ScalarContribution{i, j, r, {}, {}});
       its.force = scalar_pair(table.scalars, law, scalars, pair, its.flux[0]);
       // The other particle has the same force, and receives what the first one does not keep.

@@ -123,9 +123,9 @@ class StepLoop {
       weigh();
     } else {
       if constexpr (scalars)
-        draw_vectors(s_.forces.scalars.noise, count_, tag_i_, tag_j_, scalars_.noise[0],
-                     scalars_.noise[1], scalars_.noise[2]);
-      if constexpr (transverse)
+        draw_vectors(s_.forces.noise, count_, tag_i_, tag_j_, scalars_.noise[0],
+                     scalars_.noise[1], scalars_.noise[2], noise_);
+      else if constexpr (transverse)
         draw_vectors(s_.forces.noise, count_, tag_i_, tag_j_, noise_, across_.y_noise,
                      across_.z_noise);
       else

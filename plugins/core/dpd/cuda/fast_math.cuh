@@ -46,6 +46,12 @@ struct FastMath {
     first = length * cosine;
     second = length * sine;
   }
+  static __device__ float ratio(float a, float b) { return __fdividef(a, b); }
+  static __device__ float square_root(float a) {
+    float result;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(a));
+    return result;
+  }
   static __device__ bool apart(float squared, float) { return squared > 1e-20f; }
   static __device__ float raise(float base, float exponent) {
     float logarithm, result;  // base^exponent = 2^(exponent log2(base))
