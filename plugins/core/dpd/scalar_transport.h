@@ -13,10 +13,10 @@
 namespace manymove::dpd {
 
 template <class F>
-struct ScalarLaw {  // ScalarCoefficients
-  F inverse_cutoff, weight_exponent[kScalars], conductance[kScalars], noise[kScalars];
-  F series_of_exponent[4], series_of_conductance[4], inverse_mass;
-  F unit;  // of the forces of pairs
+struct alignas(4 * sizeof(F)) ScalarLaw {  // ScalarCoefficients
+  F inverse_cutoff, inverse_mass, unit;    // the unit of the forces of pairs
+  F weight_exponent[kScalars], conductance[kScalars], noise[kScalars];
+  F series_of_exponent[4], series_of_conductance[4];
 };
 template <class F>
 ScalarLaw<F> scalar_law_of(const ScalarCoefficients& c, double unit = 1) {

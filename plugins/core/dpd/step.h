@@ -51,11 +51,14 @@ struct Forces {  // what the sum over one particle's neighbors needs
 };
 
 // What a kernel of a GPU has in addition to the forces of PairLaw: forces of local densities,
-// friction and noise across the line of centers, potentials, or shear alone. Shear is also in those
-// of the others that are not plain.
-enum class Extra { none, many_body, transverse, potential, shear };
+// friction and noise across the line of centers, potentials, shear alone, or one kind of scalars.
+// Shear is also in those of the others that are not plain.
+enum class Extra { none, many_body, transverse, potential, shear, temperature, concentrations };
+constexpr bool is_of_scalars(Extra extra) {
+  return extra == Extra::temperature || extra == Extra::concentrations;
+}
 constexpr bool may_be_sheared(bool plain, Extra extra) {
-  return extra == Extra::shear || (!plain && extra != Extra::none);
+  return extra == Extra::shear || (!plain && extra != Extra::none && !is_of_scalars(extra));
 }
 // Whether the box is upright.
 constexpr bool is_upright(bool plain, Extra extra) { return plain && extra != Extra::shear; }
@@ -169,7 +172,8 @@ MM_HD void add_pair(SumOf<P>& sum, const Forces<P>& f, const typename P::Positio
     const auto noise = static_cast<Real>(of_force);
     PairForce<Real> pair;
     if constexpr (has_scalars<P>) {
-      pair = scalar_pair<Math>(f.scalars.kind, law_of_pair(f, i.kind, j.kind, entry),
+      constexpr ScalarKind kind = extra == Extra::temperature ? kTemperature : kConcentrations;
+      pair = scalar_pair<Math>(kind, law_of_pair(f, i.kind, j.kind, entry),
                                f.scalars.laws[types_of(f.types, i.kind, j.kind)],
                                {vector_of<Real>(vi.scalars), vector_of<Real>(vj.scalars), squared,
                                 approach, noise, exchanged},

@@ -231,6 +231,10 @@ class CudaEngine final : public DeviceEngine<P> {
           step_kernel_of<P, AllParticles>(extra_of(settings_), plain_, reading, p_.lanes);
       return launch_kernel(kernel, blocks, kThreads, 0, stream_, early, s, AllParticles{});
     }
+    if constexpr (!has_scalars<P>) launch_with_change(s, number, change, early);
+  }
+
+  void launch_with_change(Step<P>& s, std::int64_t number, int change, bool early) {
     const auto k = static_cast<std::size_t>(change);
     const VelocityChange& made = settings_.velocity_changes[k];
     static_assert(VelocitySums::kKept >= 2 * kFarAhead);
@@ -238,6 +242,7 @@ class CudaEngine final : public DeviceEngine<P> {
         number, made.measured, made.kind == VelocityChange::kStop ? Moments::kSums : 1, stream_);
     // The step ends at rest with the sums of m v^2 and m v; the next kernel computes the map from
     // them and begins the next step.
+    const auto blocks = static_cast<unsigned>(this->blocks());
     launch_kernel(kernel_of_step<P, AllWithMoments>(plain_, false, p_.lanes), blocks, kThreads, 0,
                   stream_, early, s, AllWithMoments{});
     launch_each(p_.count, stream_, &drive_kernel<P>, s,
@@ -476,7 +481,8 @@ class CudaEngine final : public DeviceEngine<P> {
   DeviceParticles<P> p_;
   const double limit_ = Watchdog::timeout();  // without an answer of the GPU
   // Overlap of a step's kernel with the end of the one before it.
-  const bool overlap_ = waits_for_former_kernel(kernel_of_step<P, AllParticles>(true, true, 1));
+  const bool overlap_ = waits_for_former_kernel(
+      step_kernel_of<P, AllParticles>(extra_of(settings_), false, false, 1));
   DeviceBuffer<DeviceStatus> device_status_;
   MappedMemory<HostStatus> host_status_;
   DeviceBuffer<double> drops_;  // by how much thermostats have lowered their temperatures

@@ -260,21 +260,27 @@ template <Precision P, ParticleRange Who, Extra extra>
 StepKernel<P, Who> step_kernel_with(bool plain, bool reading, int lanes);
 
 inline Extra extra_of(const Settings& settings) {
-  return settings.pairs.has_densities()    ? Extra::many_body
-         : settings.pairs.transverse       ? Extra::transverse
-         : settings.pairs.has_potentials() ? Extra::potential
-         : settings.shear.rate != 0        ? Extra::shear
-                                           : Extra::none;
+  return settings.pairs.scalars == kTemperature      ? Extra::temperature
+         : settings.pairs.scalars == kConcentrations ? Extra::concentrations
+         : settings.pairs.has_densities()            ? Extra::many_body
+         : settings.pairs.transverse                 ? Extra::transverse
+         : settings.pairs.has_potentials()           ? Extra::potential
+         : settings.shear.rate != 0                  ? Extra::shear
+                                                     : Extra::none;
 }
 // plain: as in is_plain(), with Extra::shear in any box.
 template <Precision P, ParticleRange Who>
 StepKernel<P, Who> step_kernel_of(Extra extra, bool plain, bool reading, int lanes) {
-  if constexpr (!has_scalars<P>)
+  if constexpr (has_scalars<P>) {
+    return for_constant<Extra::temperature, Extra::concentrations>(
+        extra, [=](auto kind) { return kernel_of_step<P, Who, kind()>(plain, reading, lanes); });
+  } else {
     if (extra != Extra::none)
       return for_constant<Extra::many_body, Extra::transverse, Extra::potential, Extra::shear>(
           extra,
           [=](auto with) { return step_kernel_with<P, Who, with()>(plain, reading, lanes); });
-  return kernel_of_step<P, Who>(plain, reading, lanes);
+    return kernel_of_step<P, Who>(plain, reading, lanes);
+  }
 }
 
 }  // namespace manymove::dpd
