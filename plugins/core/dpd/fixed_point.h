@@ -55,24 +55,49 @@ struct Double {
   };
 };
 
-// The same, with scalars (scalar_transport.h) that go where velocities go. Changes of a step can be
-// too small for float32, so that scalars and their sums are in double precision always.
-struct MixedWithScalars : Mixed {
-  struct alignas(16) Velocity {
-    float x, y, z;
-    std::uint32_t tag;
-    Vector<double> scalars = {0, 0, 0};
-  };
-};
+// The same, with scalars (scalar_transport.h) that go where velocities go: scalars(), and in the
+// precision of pairs scalars_of_pair().
 struct DoubleWithScalars : Double {
   struct alignas(16) Velocity {
     double x, y, z;
     std::uint32_t tag, unused = 0;
-    Vector<double> scalars = {0, 0, 0};
+    Vector<double> value = {0, 0, 0};
+
+    MM_HD Vector<double> scalars() const { return value; }
+    MM_HD Vector<double> scalars_of_pair() const { return value; }
+    MM_HD void set_scalars(const Vector<double>& to) { value = to; }
+  };
+};
+// Changes of a step can be too small for float32. Scalars have 48 bits, of which pairs read the
+// upper half.
+struct MixedWithScalars : Mixed {
+  struct alignas(16) Velocity {
+    float x, y, z;
+    std::uint32_t tag;
+    Vector<float> high = {0, 0, 0};
+    std::uint32_t unused = 0;
+    Vector<float> low = {0, 0, 0};
+
+    MM_HD Vector<double> scalars() const {
+      const auto sum = [](float a, float b) {
+        return static_cast<double>(a) + static_cast<double>(b);
+      };
+      return {sum(high.x, low.x), sum(high.y, low.y), sum(high.z, low.z)};
+    }
+    MM_HD Vector<float> scalars_of_pair() const { return high; }
+    MM_HD void set_scalars(const Vector<double>& to) {
+      const auto split = [](double whole, float& upper, float& lower) {
+        upper = static_cast<float>(whole);
+        lower = static_cast<float>(whole - static_cast<double>(upper));
+      };
+      split(to.x, high.x, low.x);
+      split(to.y, high.y, low.y);
+      split(to.z, high.z, low.z);
+    }
   };
 };
 template <class P>
-constexpr bool has_scalars = requires(typename P::Velocity v) { v.scalars; };
+constexpr bool has_scalars = requires(typename P::Velocity v) { v.scalars(); };
 
 // What a precision of the engines consists of: numbers of pairs, and integers of positions.
 template <class P>

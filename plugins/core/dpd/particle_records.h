@@ -96,7 +96,7 @@ void Arrival::enter(const HostArrays& arrays) const {
 
 template <class Velocity>
 MM_HD Vector<double> scalars_of(const Velocity& velocity) {
-  if constexpr (requires { velocity.scalars; }) return velocity.scalars;
+  if constexpr (requires { velocity.scalars(); }) return velocity.scalars();
   return {0, 0, 0};
 }
 

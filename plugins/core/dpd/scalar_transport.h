@@ -12,11 +12,22 @@
 
 namespace manymove::dpd {
 
+// Coefficients c_k of 1 + c_1 x + c_2 x^2 + c_3 x^3 + c_4 x^4, which a GPU loads together.
 template <class F>
-struct alignas(4 * sizeof(F)) ScalarLaw {  // ScalarCoefficients
-  F inverse_cutoff, inverse_mass, unit;    // the unit of the forces of pairs
+struct alignas(4 * sizeof(F)) Series {
+  F c[4];
+};
+template <class F>
+MM_HD F series_at(Series<F> series, F x) {
+  const F* const c = series.c;
+  return fused(x, fused(x, fused(x, fused(x, c[3], c[2]), c[1]), c[0]), F(1));
+}
+
+template <class F>
+struct ScalarLaw {                       // ScalarCoefficients
+  F inverse_cutoff, inverse_mass, unit;  // the unit of the forces of pairs
   F weight_exponent[kScalars], conductance[kScalars], noise[kScalars];
-  F series_of_exponent[4], series_of_conductance[4];
+  Series<F> of_exponent, of_conductance;
 };
 template <class F>
 ScalarLaw<F> scalar_law_of(const ScalarCoefficients& c, double unit = 1) {
@@ -29,17 +40,11 @@ ScalarLaw<F> scalar_law_of(const ScalarCoefficients& c, double unit = 1) {
   set(law.weight_exponent, c.weight_exponent);
   set(law.conductance, c.conductance);
   set(law.noise, c.noise);
-  set(law.series_of_exponent, c.series_of_exponent);
-  set(law.series_of_conductance, c.series_of_conductance);
+  set(law.of_exponent.c, c.series_of_exponent);
+  set(law.of_conductance.c, c.series_of_conductance);
   law.inverse_mass = static_cast<F>(c.inverse_mass);
   law.unit = static_cast<F>(unit);
   return law;
-}
-
-// 1 + c_1 x + c_2 x^2 + c_3 x^3 + c_4 x^4
-template <class F>
-MM_HD F series_at(const F (&c)[4], F x) {
-  return fused(x, fused(x, fused(x, fused(x, c[3], c[2]), c[1]), c[0]), F(1));
 }
 
 // What two particles are to each other: scalars of i and j, |r_ij|^2, r_ij . v_ij, xi_ij of the
@@ -61,7 +66,7 @@ MM_HD PairForce<F> thermal_pair(const PairLaw<F>& law, const ScalarLaw<F>& heat,
   Math::root(pair.squared_distance, r, inverse);
   const F t_i = pair.mine.x, t_j = pair.other.x, mean = F(0.5) * (t_i + t_j), above = mean - F(1);
   // w_R = w_C^s with an exponent s that depends on the temperature, but not below 0.005.
-  const F s = law.weight_exponent * series_at(heat.series_of_exponent, above);
+  const F s = law.weight_exponent * series_at(heat.of_exponent, above);
   const F w = linear_weight(r, law.inverse_cutoff),
           w_random = Math::raise(w, s > F(0.005) ? s : F(0.005));
   // sigma^2 = 4 gamma T_i T_j / (T_i + T_j)
@@ -80,8 +85,7 @@ MM_HD PairForce<F> thermal_pair(const PairLaw<F>& law, const ScalarLaw<F>& heat,
     // kappa = C_i C_j kappa_0(T) T^2: kappa w^2 (1 / T_i - 1 / T_j) + sqrt(2 kappa) w zeta
     const F w_exchange = Math::raise(w_heat, heat.weight_exponent[0]);
     const F kappa = pair.mine.y * pair.other.y *
-                    (heat.conductance[0] * series_at(heat.series_of_conductance, above)) *
-                    (mean * mean);
+                    (heat.conductance[0] * series_at(heat.of_conductance, above)) * (mean * mean);
     const F conducted = kappa * w_exchange * Math::ratio(t_j - t_i, t_i * t_j);
     const F random = Math::square_root(F(2) * kappa) * (heat.noise[0] * pair.exchanged.x);
     const F exchanged = w_exchange * (conducted + random);

@@ -173,11 +173,11 @@ MM_HD void add_pair(SumOf<P>& sum, const Forces<P>& f, const typename P::Positio
     PairForce<Real> pair;
     if constexpr (has_scalars<P>) {
       constexpr ScalarKind kind = extra == Extra::temperature ? kTemperature : kConcentrations;
-      pair = scalar_pair<Math>(kind, law_of_pair(f, i.kind, j.kind, entry),
-                               f.scalars.laws[types_of(f.types, i.kind, j.kind)],
-                               {vector_of<Real>(vi.scalars), vector_of<Real>(vj.scalars), squared,
-                                approach, noise, exchanged},
-                               sum.flux);
+      pair = scalar_pair<Math>(
+          kind, law_of_pair(f, i.kind, j.kind, entry),
+          f.scalars.laws[types_of(f.types, i.kind, j.kind)],
+          {vi.scalars_of_pair(), vj.scalars_of_pair(), squared, approach, noise, exchanged},
+          sum.flux);
     } else if constexpr (plain) {
       pair = pair_force<false, Math>(f.law, squared, approach, noise);
     } else {
@@ -367,7 +367,7 @@ MM_HD void add_sources(const Motion<P>& motion, const typename P::Position& r,
     const auto& b = motion.body[k];
     if (b.scalar < 0 || !acts_on<P>(b, r)) continue;
     const auto source = static_cast<double>(b.force.x);
-    const double more = motion.scalars == kTemperature ? v.scalars.y * source : source;
+    const double more = motion.scalars == kTemperature ? v.scalars().y * source : source;
     // Without a reference to one of three components, which would keep them in memory.
     if (b.scalar == 0)
       flux.x += more;
@@ -383,10 +383,12 @@ MM_HD void kick_scalars(const Motion<P>& motion, const typename P::Position& r,
                         typename P::Velocity& v, const Vector<double>& flux) {
   if (!(r.kind >> 16 & kIntegrated)) return;
   const double half = 0.5 * static_cast<double>(motion.time_step);
+  Vector<double> scalars = v.scalars();
   if (motion.scalars == kTemperature)
-    v.scalars.x = fused(half / v.scalars.y, flux.x, v.scalars.x);
+    scalars.x = fused(half / scalars.y, flux.x, scalars.x);
   else
-    add_scaled(v.scalars, flux, half);
+    add_scaled(scalars, flux, half);
+  v.set_scalars(scalars);
 }
 
 // The scalars at the end of a step, after a flux from pairs: they come to rest, and `at_rest`
@@ -437,7 +439,7 @@ MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
   using Real = typename P::Real;
   FaceCrossings crossing;
   if constexpr (has_scalars<P>)
-    if (motion.scalars == kTemperature && !(v.scalars.x > 0)) {
+    if (motion.scalars == kTemperature && !(v.scalars().x > 0)) {
       crossing.lost = true;
       return crossing;
     }

@@ -108,7 +108,7 @@ class CpuEngine final : public EngineBase {
         origin_[i] = {rank(), static_cast<std::int32_t>(i)};
         if (arrays.force) force_[i] = vector_from<Real>(arrays.force[i]);
         if constexpr (has_scalars<P>) {
-          velocity_[i].scalars = vector_from<double>(arrays.scalars[i]);
+          velocity_[i].set_scalars(vector_from<double>(arrays.scalars[i]));
           flux_[i] = vector_from<double>(arrays.flux[i]);
         }
       }

@@ -40,9 +40,9 @@ struct ScalarBatch {
   Vector<double> flux[room];
   Real noise[kScalars][room];
 
-  MM_LANES void set(int n, const Vector<double>& of_i, const Vector<double>& of_j) {
-    mine[n] = vector_of<Real>(of_i);
-    other[n] = vector_of<Real>(of_j);
+  MM_LANES void set(int n, const Vector<Real>& of_i, const Vector<Real>& of_j) {
+    mine[n] = of_i;
+    other[n] = of_j;
   }
   // types: places of the pairs in tables of laws.
   void evaluate(const Forces<P>& forces, int count, const auto& laws, const std::uint32_t* types,

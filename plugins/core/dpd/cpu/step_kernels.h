@@ -123,8 +123,8 @@ class StepLoop {
       weigh();
     } else {
       if constexpr (scalars)
-        draw_vectors(s_.forces.noise, count_, tag_i_, tag_j_, scalars_.noise[0],
-                     scalars_.noise[1], scalars_.noise[2], noise_);
+        draw_vectors(s_.forces.noise, count_, tag_i_, tag_j_, scalars_.noise[0], scalars_.noise[1],
+                     scalars_.noise[2], noise_);
       else if constexpr (transverse)
         draw_vectors(s_.forces.noise, count_, tag_i_, tag_j_, noise_, across_.y_noise,
                      across_.z_noise);
@@ -180,7 +180,7 @@ class StepLoop {
           } else if constexpr (!plain) {
             law_.set(n, law_of_pair(s_.forces, r.kind, other.kind, hit_[n]));
             if constexpr (scalars) {
-              scalars_.set(n, v.scalars, moves.scalars);
+              scalars_.set(n, v.scalars_of_pair(), moves.scalars_of_pair());
               types_[n] = types_of(s_.forces.types, r.kind, other.kind);
             }
             if constexpr (potential) {

@@ -46,7 +46,11 @@ struct FastMath {
     first = length * cosine;
     second = length * sine;
   }
-  static __device__ float ratio(float a, float b) { return __fdividef(a, b); }
+  static __device__ float ratio(float a, float b) {
+    float inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(b));
+    return a * inverse;
+  }
   static __device__ float square_root(float a) {
     float result;
     asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(a));

@@ -51,7 +51,7 @@ __global__ void set_values_kernel(int count, const unsigned* from, const double 
   if (i >= count) return;
   const double* const v = value[from ? from[i] : static_cast<unsigned>(i)];
   if constexpr (scalars)
-    set_components(to[i].scalars, v);
+    to[i].set_scalars(vector_from<double>(v));
   else
     set_components(to[i], v);
 }

@@ -171,7 +171,9 @@ struct PairSums {
   }
   // Which particle of the block j is; not below the tile for one elsewhere.
   __device__ unsigned in_block(unsigned j) const { return j - static_cast<unsigned>(own.first); }
-  __device__ unsigned tile() const { return static_cast<unsigned>(s.lists.tile); }
+  __device__ unsigned tile() const {
+    return kHalfLists<P> ? static_cast<unsigned>(s.lists.tile) : 0;
+  }
   __device__ void read_places(const uint4& four, ShortPosition (&other)[kGroup]) const {
     const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
 #pragma unroll
