@@ -69,9 +69,9 @@ struct DoubleWithScalars : Double {
   };
 };
 // Changes of a step can be too small for float32. Scalars have 48 bits, of which pairs read the
-// upper half.
+// upper half, together with the velocity in one sector of a GPU's memory.
 struct MixedWithScalars : Mixed {
-  struct alignas(16) Velocity {
+  struct alignas(32) Velocity {
     float x, y, z;
     std::uint32_t tag;
     Vector<float> high = {0, 0, 0};

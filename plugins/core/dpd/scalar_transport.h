@@ -26,6 +26,7 @@ MM_HD F series_at(Series<F> series, F x) {
 template <class F>
 struct ScalarLaw {                       // ScalarCoefficients
   F inverse_cutoff, inverse_mass, unit;  // the unit of the forces of pairs
+  int species;                           // behind these all coefficients are 0
   F weight_exponent[kScalars], conductance[kScalars], noise[kScalars];
   Series<F> of_exponent, of_conductance;
 };
@@ -44,6 +45,9 @@ ScalarLaw<F> scalar_law_of(const ScalarCoefficients& c, double unit = 1) {
   set(law.of_conductance.c, c.series_of_conductance);
   law.inverse_mass = static_cast<F>(c.inverse_mass);
   law.unit = static_cast<F>(unit);
+  law.species = kScalars;
+  while (law.species > 0 && c.conductance[law.species - 1] == 0 && c.noise[law.species - 1] == 0)
+    --law.species;
   return law;
 }
 
@@ -105,7 +109,7 @@ MM_HD void add_exchange(const ScalarLaw<F>& law, const ScalarPair<F>& pair, Vect
   const F w = linear_weight(r, law.inverse_cutoff);
   if (!(inverse > F(0)) || !(w > F(0))) return;
   const auto add = [&](int k, F c_i, F c_j, F zeta, double& sum) {
-    if (law.conductance[k] == F(0) && law.noise[k] == F(0)) return;  // no such species
+    if (k >= law.species) return;
     const F weight = Math::raise(w, law.weight_exponent[k]);
     // A product of its own: sums of the pairs have the same bits in kernels that add it later.
     const F received =
