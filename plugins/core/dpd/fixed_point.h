@@ -71,12 +71,13 @@ struct DoubleWithScalars : Double {
 // Changes of a step can be too small for float32. Scalars have 48 bits, of which pairs read the
 // upper half, together with the velocity in one sector of a GPU's memory.
 struct MixedWithScalars : Mixed {
-  struct alignas(32) Velocity {
+  struct alignas(16) Velocity {
     float x, y, z;
     std::uint32_t tag;
     Vector<float> high = {0, 0, 0};
-    std::uint32_t unused = 0;
+    float unused = 0;
     Vector<float> low = {0, 0, 0};
+    float unused_too = 0;
 
     MM_HD Vector<double> scalars() const {
       const auto sum = [](float a, float b) {
