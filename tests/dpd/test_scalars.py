@@ -319,12 +319,13 @@ def test_threads_of_the_pair_style_change_no_bit(kind, tmp_path):
     assert (runs[1].thermo()["PotEng"] == runs[0].thermo()["PotEng"]).all()
 
 
+@PRECISIONS
 @pytest.mark.parametrize("kind", NOISY)
-def test_a_restart_continues(kind, device, tmp_path):
+def test_a_restart_continues(kind, precision, device, tmp_path):
     rest = "".join(
         line + "\n" for line in NOISY[kind].splitlines() if line.startswith(("fix", "compute"))
     )
-    assert_restart_continues(ours(NOISY[kind]), rest, device, tmp_path)
+    assert_restart_continues(ours(NOISY[kind], precision), rest, device, tmp_path)
 
 
 @pytest.mark.parametrize("kind", NOISY)
