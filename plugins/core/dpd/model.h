@@ -121,7 +121,8 @@ MM_HD void pair_words(U word[2], const NoiseKey& key, U tag_i, U tag_j) {
   philox_pair(word, key.round);
 }
 
-// How roots, ratios, normal variables and powers are computed: with IEEE operations, the same everywhere.
+// How roots, ratios, normal variables and powers are computed: with IEEE operations, the same
+// everywhere.
 struct ExactMath {
   template <class F>
   static MM_HD void root(F squared, F& r, F& inverse) {
