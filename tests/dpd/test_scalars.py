@@ -225,6 +225,7 @@ def test_mixed_precision_makes_the_steps_of_double_precision(kind, ranks, device
 def test_momentum_is_conserved_in_mixed_precision(kind, device, tmp_path):
     script = ours(NOISY[kind], "mixed") + "velocity all zero linear\n" + resident(device)
     run = run_lammps(script + "run 200\n" + end_of(NOISY[kind]), tmp_path)
+    assert_stays(run)
     momentum = pick(run, "vx", "vy", "vz").sum(axis=0)
     assert abs(momentum).max() < 2e-4  # 1,536 float32 of size 1, each rounded 400 times
 
@@ -328,11 +329,12 @@ def test_a_restart_continues(kind, precision, device, tmp_path):
     assert_restart_continues(ours(NOISY[kind], precision), rest, device, tmp_path)
 
 
+@PRECISIONS
 @pytest.mark.parametrize("kind", NOISY)
-def test_scalars_continue_after_restarts_and_changes(kind, device, tmp_path):
+def test_scalars_continue_after_restarts_and_changes(kind, precision, device, tmp_path):
     """A restart file has the scalars, and a command between runs may change them."""
     change = {"edpd": "set type 2 edpd/temp 1.2\n", "tdpd": "set type 2 cc 1 1.3\n"}[kind]
-    script = ours(NOISY[kind]) + resident(device) + "run 8\n"
+    script = ours(NOISY[kind], precision) + resident(device) + "run 8\n"
     rest = "".join(
         line + "\n" for line in NOISY[kind].splitlines() if line.startswith(("fix", "compute"))
     )

@@ -69,7 +69,7 @@ struct DoubleWithScalars : Double {
   };
 };
 // Changes of a step can be too small for float32. Scalars have 48 bits, of which pairs read the
-// upper half, together with the velocity in one sector of a GPU's memory.
+// upper half: 32 consecutive bytes with the velocity, of 48, because 64 are slower on a GPU.
 struct MixedWithScalars : Mixed {
   struct alignas(16) Velocity {
     float x, y, z;
@@ -89,11 +89,13 @@ struct MixedWithScalars : Mixed {
     MM_HD void set_scalars(const Vector<double>& to) {
       // The nearest number with the 24 bits of a float, by integers: GCC 12 takes the conversion to
       // float and back for the identity where it vectorizes.
-      const auto split = [](double whole, float& upper, float& lower) {
-        const double rounded =
-            as_double((bits_of(whole) + 0x10000000u) & ~std::uint64_t{0x1fffffff});
+      const auto nearest = [](double a) {
+        return as_double((bits_of(a) + 0x10000000u) & ~std::uint64_t{0x1fffffff});
+      };
+      const auto split = [&](double whole, float& upper, float& lower) {
+        const double rounded = nearest(whole);
         upper = static_cast<float>(rounded);
-        lower = static_cast<float>(whole - rounded);
+        lower = static_cast<float>(nearest(whole - rounded));
       };
       split(to.x, high.x, low.x);
       split(to.y, high.y, low.y);
