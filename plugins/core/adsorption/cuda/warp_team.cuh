@@ -56,7 +56,7 @@ struct Warp {
   using One = Warp;
   using Whole = Warp;
   // See team.h for what each function does.
-  static constexpr int width = 32, neighbors = 4;
+  static constexpr int width = 32, neighbors = 2;
   template <class T>
   struct Lane {
     T value;

@@ -35,7 +35,8 @@ MM_TEAM Bias<typename System::Real> weigh_bead(const System& s, int species, int
   const int type = s.r.body[species].type[bead];
   const TeamPointer<Site> beads = s.scratch.beads, grown = s.scratch.grown;
   return weigh_trials(
-      s, {all, 1, 1}, word, [&](int, int i) { return field_of_site(s.r, type, beads[i]); },
+      s, {all, 1, false}, word, [](int) { return true; },
+      [&](int i) { return field_of_site(s.r, type, beads[i]); },
       [&](const auto& trial_of, auto& pairs) {
         typename System::template Lane<Site> at;
         s.team.each([&](int l) {

@@ -86,27 +86,27 @@ MM_TEAM bool are_weighed_apart(const MoleculesOfTeam auto& s, int sites, int tri
   return trials * one < side_by_side;
 }
 
-// Trials at one place have the molecules that are gathered. In other places most trials are
-// excluded by the site at the center of the molecule, if there is one: in the framework, or too
-// close to another molecule. This needs no orientation, and no energy of pairs. Near a cation other
-// sites make up for the site's charge, but not for more than its energy 1 angstrom from a charge e.
+// Trials at one place have the molecules that are gathered. Where there are several orientations at
+// a place, most places are excluded by the site at the center of the molecule, if there is one: in
+// the framework, or too close to another molecule. This needs no orientation, and no energy of
+// pairs. Near a cation other sites make up for the site's charge, but not for more than its energy
+// 1 angstrom from a charge e.
 template <MoleculesOfTeam System>
 MM_TEAM Bias<typename System::Real> weigh_poses(System& s, int species, const TrialPoses& t,
                                                 int except, std::uint32_t word) {
   using F = typename System::Real;
   const Body<F>& body = s.r.body[species];
-  const int core = t.here ? -1 : site_at_center(body);
+  const int core = t.here || t.orientations == 1 ? -1 : site_at_center(body);
   if (!t.here) s.gather(t.old.center, {0, 0, 0}, body.reach, except, true);
   return weigh_trials(
-      s, {t.positions, t.orientations, core < 0 ? 1 : 3}, word,
-      [&](int stage, int i) {
-        if (core < 0 || stage == 2) return s.field(body, trial_pose(s, t, i));
+      s, {t.positions, t.orientations, core >= 0}, word,
+      [&](int i) {
         const Site center = trial_center(s, t, i);
-        if (stage == 0)
-          return s.site_field(body, center, core) -
-                 abs_of(s.r.charge[body.type[core]]) * F(kElementary);
-        return s.is_covered(body.type[core], center) ? F(kForbidden) : F(0);
+        const F energy = s.site_field(body, center, core) -
+                         abs_of(s.r.charge[body.type[core]]) * F(kElementary);
+        return energy < s.w.most_of_trials && !s.is_covered(body.type[core], center);
       },
+      [&](int i) { return s.field(body, trial_pose(s, t, i)); },
       [&](const auto& trial_of, auto& pairs) {
         typename System::template Lane<Site> at[kMostSites];
         s.team.each([&](int l) {

@@ -19,45 +19,43 @@ struct Bias {
 };
 
 struct TrialSet {
-  int places, turns, stages;
+  int places, turns;
+  bool excludes_places;
 };
 
-// The trials i are turns at places, i = place * turns + turn. field(stage, i) is the energy of a
-// trial in the framework, which is not below `most_of_trials` if the trial has no weight. The last
-// stage finds it for each trial; those before it are about turn 0 of each place, and exclude all
-// trials at a place. Only trials with a weight need energies with other molecules:
+// The trials i are turns at places, i = place * turns + turn. field(i) is the energy of a trial in
+// the framework, which is not below `most_of_trials` if the trial has no weight. If the set
+// excludes places, is_open(i) is asked before that, of turn 0 of each place: none of the trials at
+// other places has a weight. Only trials with a weight need energies with other molecules:
 // add_pairs(trial_of, pairs) sets the energies pairs[l] of the trials trial_of(l), a trial a lane.
 // If apart(count) is true, count trials are weighed by all lanes together instead, one after the
 // other: pairs_of(i) is then the energy of trial i with other molecules.
 template <MoleculesOfTeam System>
 MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, const TrialSet& set,
-                                                 std::uint32_t word, const auto& field,
-                                                 const auto& add_pairs, const auto& apart,
-                                                 const auto& pairs_of) {
+                                                 std::uint32_t word, const auto& is_open,
+                                                 const auto& field, const auto& add_pairs,
+                                                 const auto& apart, const auto& pairs_of) {
   using F = typename System::Real;
   const TeamPointer<F> energy = s.scratch.energy, weights = s.scratch.weight;
   const TeamPointer<std::int32_t> open = s.scratch.open;
   const int turns = set.turns, all = set.places * turns;
-  int count = set.places;
-  for (int stage = 0; stage < set.stages && count; ++stage) {
-    const int some = stage + 1 == set.stages ? turns : 1;
-    s.team.each([&](int l) {
-      for (int p = l; p < count * some; p += System::kLanes) {
-        const int i = (stage ? open[p / some] : p / some * turns) + p % some;
-        energy[i] = field(stage, i);
-        // Until the last stage, a place is listed by its turn 0.
-        for (int turn = 1; stage == 0 && some < turns && turn < turns; ++turn)
-          energy[i + turn] = F(kForbidden);
-      }
-    });
-    // Lanes that list the open trials read the energies of all.
+  const auto list = [&](int items, const auto& test) {
+    // The energies of all lanes are complete before it, and the list after it.
     s.team.sync();
-    count = s.team.compact(
-        all, [&](int i) { return energy[i] < s.w.most_of_trials; },
-        [&](int i, int p) { open[p] = i; });
-    // The list is complete: lane l takes its places l own, l own + 1, ...
+    const int listed = s.team.compact(items, test, [&](int i, int p) { open[p] = i; });
     s.team.sync();
+    return listed;
+  };
+  int places = set.places;
+  if (set.excludes_places) {
+    s.team.share(all, [&](int i) { energy[i] = F(kForbidden); });
+    places = list(places, [&](int place) { return is_open(place * turns); });
   }
+  s.team.share(places * turns, [&](int p) {
+    const int i = (set.excludes_places ? open[p / turns] : p / turns) * turns + p % turns;
+    energy[i] = field(i);
+  });
+  const int count = list(all, [&](int i) { return energy[i] < s.w.most_of_trials; });
   // All trials have the weight zero, and so has the move.
   if (count == 0) return {0, 0, F(0), F(0), F(0)};
   // Trials of a lane follow one another, as proposals of a batch do.
