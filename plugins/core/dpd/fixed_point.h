@@ -8,20 +8,9 @@
 #include "../runtime/macros.h"
 #include "../runtime/philox.h"
 #include "engine.h"
+#include "vector.h"
 
 namespace manymove::dpd {
-
-template <class Real>
-struct Vector {
-  Real x, y, z;
-
-  MM_HD friend Vector operator+(const Vector& a, const Vector& b) {
-    return {a.x + b.x, a.y + b.y, a.z + b.z};
-  }
-  MM_HD friend Vector operator-(const Vector& a, const Vector& b) {
-    return {a.x - b.x, a.y - b.y, a.z - b.z};
-  }
-};
 
 // ---- precision ----
 
@@ -127,19 +116,11 @@ auto for_precision(const PairTable& pairs, auto make) {
                                 : make.template operator()<Mixed>();
 }
 
-template <class To, class From>
-MM_HD Vector<To> vector_of(const From& a) {
-  return {static_cast<To>(a.x), static_cast<To>(a.y), static_cast<To>(a.z)};
-}
 MM_HD void set_components(auto& to, const double from[3]) {
   using Real = std::remove_cvref_t<decltype(to.x)>;
   to.x = static_cast<Real>(from[0]);
   to.y = static_cast<Real>(from[1]);
   to.z = static_cast<Real>(from[2]);
-}
-template <class To>
-MM_HD Vector<To> vector_from(const double* a) {
-  return {static_cast<To>(a[0]), static_cast<To>(a[1]), static_cast<To>(a[2])};
 }
 
 // An upper triangular matrix: that of the edges of a box, or its inverse.
@@ -231,18 +212,6 @@ MM_HD Vector<typename P::Real> separation(const CoordinateFrame<P>& frame,
                                           const std::type_identity_t<typename P::Position>& i,
                                           const std::type_identity_t<typename P::Position>& j) {
   return separation_in<P>(frame.edges, !upright && frame.tilted, i, j);
-}
-
-template <class Real>
-MM_HD Real dot(const Vector<Real>& a, const Vector<Real>& b) {
-  return fused(a.x, b.x, fused(a.y, b.y, a.z * b.z));
-}
-// sum += factor r
-template <class Real>
-MM_HD void add_scaled(Vector<Real>& sum, const Vector<Real>& r, Real factor) {
-  sum.x = fused(r.x, factor, sum.x);
-  sum.y = fused(r.y, factor, sum.y);
-  sum.z = fused(r.z, factor, sum.z);
 }
 
 // ---- between the host's coordinates and the frame ----
