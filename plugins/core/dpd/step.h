@@ -134,6 +134,7 @@ MM_HD void add_pair(SumOf<P>& sum, const Forces<P>& f, const typename P::Positio
                     const typename P::Velocity& vi, const typename P::Position& j,
                     const typename P::Velocity& vj, std::uint32_t entry,
                     typename P::Real densities = 0) {
+  static_assert(has_scalars<P> == is_of_scalars(extra));
   using Real = typename P::Real;
   constexpr bool many_body = extra == Extra::many_body;
   // r_ij and v_ij of Eqs. 3 to 5. Velocities are relative to the flow, whose difference is added.
