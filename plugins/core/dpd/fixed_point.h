@@ -55,6 +55,7 @@ struct DoubleWithScalars : Double {
     MM_HD Vector<double> scalars() const { return value; }
     MM_HD Vector<double> scalars_of_pair() const { return value; }
     MM_HD void set_scalars(const Vector<double>& to) { value = to; }
+    MM_HD void set_scalars_of_pair(const Vector<double>& to) { value = to; }
   };
 };
 // Changes of a step can be too small for float32. Scalars have 48 bits, of which pairs read the
@@ -75,6 +76,11 @@ struct MixedWithScalars : Mixed {
       return {sum(high.x, low.x), sum(high.y, low.y), sum(high.z, low.z)};
     }
     MM_HD Vector<float> scalars_of_pair() const { return high; }
+    // Of a ghost, whose lower halves nothing reads.
+    MM_HD void set_scalars_of_pair(const Vector<float>& to) {
+      high = to;
+      low = {0, 0, 0};
+    }
     MM_HD void set_scalars(const Vector<double>& to) {
       // The nearest number with the 24 bits of a float, by integers: GCC 12 takes the conversion to
       // float and back for the identity where it vectorizes.
