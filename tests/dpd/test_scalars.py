@@ -277,6 +277,22 @@ def test_species_are_conserved_and_fluctuate_as_in_lammps(precision, device, tmp
     assert abs(np.corrcoef(fluctuations.T)[0, 1]) < 0.13  # five standard deviations
 
 
+@PRECISIONS
+@pytest.mark.parametrize("kind", NOISY)
+def test_sources_and_time_steps_are_double_precision(kind, precision, device, tmp_path):
+    """0.1 for 39.5 steps of 0.01, where nothing is exchanged: LAMMPS' sources begin in the second
+    half of the first step. Scalars of mixed precision are rounded to multiples of 2^-48 twice in a
+    step; as float32, rate and time step would lose 3e-8 of the change."""
+    old, new = {"edpd": ("1.0e-3 2.0", "0.0 2.0"), "tdpd": ("0.01 2.0 1.0 0.02", "0 2.0 0 0")}[kind]
+    assert NOISY[kind].count(old) == 1
+    script = ours(NOISY[kind], precision).replace(old, new).replace("18.75 4.5", "18.75 0.0")
+    source = {"edpd": "edpd/source", "tdpd": "tdpd/source 1"}[kind]
+    script += f"fix q all {source} cuboid 4 4 4 9 9 9 0.1\n" + resident(device)
+    run = run_lammps(script + "run 40\n" + end_of(script), tmp_path)
+    assert_stays(run)
+    assert abs(pick(run, "c_s") - 1.0395).max() < 80 * 2.0**-49
+
+
 def test_images_of_a_particle_have_noise_of_their_own(tmp_path):
     """In a box narrower than twice the cutoff, which the host alone serves, sums are conserved."""
     script = ours(NOISY_TDPD).replace("region box block 0 8", "region box block 0 2")
