@@ -616,6 +616,55 @@ def test_temperatures_and_heat_capacities_must_be_positive(values, named, device
     assert f"the {named} of particle 7 must be positive" in output
 
 
+@pytest.mark.parametrize(
+    ("kind", "values", "named"),
+    [
+        ("edpd", "edpd/cv 2.0e19", "the heat capacity 2e+19"),
+        ("edpd", "edpd/cv 1.0e-20", "the heat capacity 1e-20"),
+        ("edpd", "edpd/temp 1.0e39", "the temperature 1e+39"),
+        ("edpd", "edpd/temp 1.0e-46", "the temperature 1e-46"),
+        ("tdpd", "cc 1 1.0e39", "the concentration 1e+39"),
+        ("tdpd", "cc 2 2.0e38", "the concentration 2e+38"),
+    ],
+)
+def test_scalars_beyond_mixed_precision_are_named(kind, values, named, device, tmp_path):
+    script = ours(NOISY[kind], "mixed") + f"set atom 7 {values}\n" + resident(device) + "run 1\n"
+    output = run_lammps(script, tmp_path, fails=True).output
+    assert f"{named} of particle 7 is not between" in output
+    assert "double precision takes it" in output
+
+
+@pytest.mark.parametrize(("kind", "values"), [("edpd", "edpd/cv 1e30"), ("tdpd", "cc 1 1e39")])
+def test_double_precision_takes_large_scalars(kind, values, device, tmp_path):
+    script = ours(NOISY[kind].replace("1.0e-3 2.0 1.2", "1.0e-33 2.0 1.2"))
+    script += f"set atom * {values}\n" + resident(device)
+    run = run_lammps(script + "run 4\n" + end_of(script), tmp_path)
+    assert_stays(run)
+    assert (pick(run, "c_s") > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "named"),
+    [
+        ("edpd", "18.75", "1.0e39", "a 1e+39"),
+        ("edpd", "4.5 0.41", "1.0e39 0.41", "gamma 1e+39"),
+        ("edpd", "1.0e-3 2.0 1.2", "1.0e39 2.0 1.2", "kappa 1e+39"),
+        ("edpd", "1.0e-3 2.0 1.2", "1.0e-40 2.0 1.2", "kappa 1e-40"),
+        ("edpd", "2.0 1.2\n", "2.0 1.2 kappa 0 1.0e39 0 0\n", "the coefficient of kappa 1e+39"),
+        ("tdpd", "0.02 1.0\n", "1.0e39 1.0\n", "epsilon over the root of the time step 1e+40"),
+    ],
+)
+def test_coefficients_beyond_mixed_precision_stay_with_the_host(kind, old, new, named, tmp_path):
+    """The host computes in double precision."""
+    assert NOISY[kind].count(old) == 1
+    script, end = NOISY[kind].replace(old, new), resident("cpu") + "run 0\n"
+    output = run_lammps(ours(script, "mixed") + end, tmp_path).output
+    (warning,) = (line for line in output.splitlines() if "cannot keep" in line)
+    assert f"{named} of types 1 and 1 is beyond the range of float32" in warning
+    assert "double precision takes it" in warning
+    assert "cannot keep" not in run_lammps(ours(script) + end, tmp_path).output
+
+
 def test_walls_reflect_velocities(device, tmp_path):
     """Free particles, of which LAMMPS' fix mvv/tdpd restores the velocities."""
     script = ours(NOISY_TDPD).replace("boundary p p p", "boundary p p f")
