@@ -277,6 +277,22 @@ def test_species_are_conserved_and_fluctuate_as_in_lammps(precision, device, tmp
     assert abs(np.corrcoef(fluctuations.T)[0, 1]) < 0.13  # five standard deviations
 
 
+@PRECISIONS
+@pytest.mark.parametrize("kind", NOISY)
+def test_sources_and_time_steps_are_double_precision(kind, precision, device, tmp_path):
+    """0.1 for 39.5 steps of 0.01, where nothing is exchanged: LAMMPS' sources begin in the second
+    half of the first step. Scalars of mixed precision are rounded to multiples of 2^-48 twice in a
+    step; as float32, rate and time step would lose 3e-8 of the change."""
+    old, new = {"edpd": ("1.0e-3 2.0", "0.0 2.0"), "tdpd": ("0.01 2.0 1.0 0.02", "0 2.0 0 0")}[kind]
+    assert NOISY[kind].count(old) == 1
+    script = ours(NOISY[kind], precision).replace(old, new).replace("18.75 4.5", "18.75 0.0")
+    source = {"edpd": "edpd/source", "tdpd": "tdpd/source 1"}[kind]
+    script += f"fix q all {source} cuboid 4 4 4 9 9 9 0.1\n" + resident(device)
+    run = run_lammps(script + "run 40\n" + end_of(script), tmp_path)
+    assert_stays(run)
+    assert abs(pick(run, "c_s") - 1.0395).max() < 80 * 2.0**-49
+
+
 def test_images_of_a_particle_have_noise_of_their_own(tmp_path):
     """In a box narrower than twice the cutoff, which the host alone serves, sums are conserved."""
     script = ours(NOISY_TDPD).replace("region box block 0 8", "region box block 0 2")
@@ -288,17 +304,52 @@ def test_images_of_a_particle_have_noise_of_their_own(tmp_path):
 # ---- the same on any machine ----
 
 
+# Two ranks share the box along x. Within 15 steps, particles with a velocity of 1 cross half of the
+# skin, so that lists are built and particles go to the ranks where they are.
+ALONG_X = ("boundary p p p\n", "boundary p p p\nprocessors * 1 1\n")
+PLACES = "dump places all custom 15 places id x\ndump_modify places sort id format float %.17g\n"
+
+
+def changes_of_rank(run) -> int:
+    """Particles that are in another half of the box after 15 steps than before the first one."""
+    before, after = (run.dump("places", frame)["x"] % 8 < 4 for frame in (0, 1))
+    return int((before != after).sum())
+
+
+@PRECISIONS
 @pytest.mark.parametrize("kind", NOISY)
-def test_ranks_and_threads_do_not_count(kind, device, tmp_path):
-    end = THERMO + "thermo 10\nrun 20\nrun 10\n" + end_of(NOISY[kind])
+def test_ranks_and_threads_do_not_count(kind, precision, device, tmp_path):
+    """Threads change no bit. On two ranks sums have another order: in mixed precision, rounding of
+    1e-7 becomes 2e-4 within 30 steps, because of near collisions."""
+    script = ours(NOISY[kind], precision).replace(*ALONG_X)
+    end = PLACES + THERMO + "thermo 10\nrun 20\nrun 10\n" + end_of(NOISY[kind])
     one, many, two = (
-        run_lammps(ours(NOISY[kind]) + resident(place, more) + end, tmp_path, ranks)
+        run_lammps(script + resident(place, more) + end, tmp_path, ranks)
         for place, more, ranks in (("cpu", "", 1), ("cpu", "threads 3", 1), (device, "", 2))
     )
     names = ("vx", "fx", *SCALARS[kind].split())
     assert (pick(many, *names) == pick(one, *names)).all()
     assert STAYS in two.output
-    assert_equal(two, one, 1e-9)
+    assert changes_of_rank(two) > 20
+    if precision == "double":
+        assert_equal(two, one, 1e-9)
+    else:
+        # Arithmetic of pairs in mixed precision differs between CPUs and GPUs.
+        alone = one if device == "cpu" else run_lammps(script + resident(device) + end, tmp_path)
+        assert_equal(two, alone, 2e-3)
+
+
+@PRECISIONS
+@pytest.mark.parametrize("kind", NOISY)
+def test_scalars_are_conserved_where_particles_change_ranks(kind, precision, device, tmp_path):
+    """Without friction heat is conserved, and all heat capacities are the same."""
+    script = ours(NOISY[kind], precision).replace(*ALONG_X).replace("18.75 4.5", "18.75 0.0")
+    run = run_lammps(script + resident(device) + PLACES + "run 30\n" + end_of(script), tmp_path, 2)
+    assert_stays(run)
+    assert changes_of_rank(run) > 20
+    for name, mean in zip(SCALARS[kind].split(), (1, 2), strict=False):
+        assert pick(run, name).var() > 1e-4
+        assert pick(run, name).sum() == pytest.approx(1536 * mean, rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", NOISY)
@@ -563,6 +614,55 @@ def test_temperatures_and_heat_capacities_must_be_positive(values, named, device
     script = ours(NOISY_EDPD) + f"set atom 7 {values}\n" + resident(device) + "run 4\n"
     output = run_lammps(script, tmp_path, fails=True).output
     assert f"the {named} of particle 7 must be positive" in output
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "named"),
+    [
+        ("edpd", "edpd/cv 2.0e19", "the heat capacity 2e+19"),
+        ("edpd", "edpd/cv 1.0e-20", "the heat capacity 1e-20"),
+        ("edpd", "edpd/temp 1.0e39", "the temperature 1e+39"),
+        ("edpd", "edpd/temp 1.0e-46", "the temperature 1e-46"),
+        ("tdpd", "cc 1 1.0e39", "the concentration 1e+39"),
+        ("tdpd", "cc 2 2.0e38", "the concentration 2e+38"),
+    ],
+)
+def test_scalars_beyond_mixed_precision_are_named(kind, values, named, device, tmp_path):
+    script = ours(NOISY[kind], "mixed") + f"set atom 7 {values}\n" + resident(device) + "run 1\n"
+    output = run_lammps(script, tmp_path, fails=True).output
+    assert f"{named} of particle 7 is not between" in output
+    assert "double precision takes it" in output
+
+
+@pytest.mark.parametrize(("kind", "values"), [("edpd", "edpd/cv 1e30"), ("tdpd", "cc 1 1e39")])
+def test_double_precision_takes_large_scalars(kind, values, device, tmp_path):
+    script = ours(NOISY[kind].replace("1.0e-3 2.0 1.2", "1.0e-33 2.0 1.2"))
+    script += f"set atom * {values}\n" + resident(device)
+    run = run_lammps(script + "run 4\n" + end_of(script), tmp_path)
+    assert_stays(run)
+    assert (pick(run, "c_s") > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "named"),
+    [
+        ("edpd", "18.75", "1.0e39", "a 1e+39"),
+        ("edpd", "4.5 0.41", "1.0e39 0.41", "gamma 1e+39"),
+        ("edpd", "1.0e-3 2.0 1.2", "1.0e39 2.0 1.2", "kappa 1e+39"),
+        ("edpd", "1.0e-3 2.0 1.2", "1.0e-40 2.0 1.2", "kappa 1e-40"),
+        ("edpd", "2.0 1.2\n", "2.0 1.2 kappa 0 1.0e39 0 0\n", "the coefficient of kappa 1e+39"),
+        ("tdpd", "0.02 1.0\n", "1.0e39 1.0\n", "epsilon over the root of the time step 1e+40"),
+    ],
+)
+def test_coefficients_beyond_mixed_precision_stay_with_the_host(kind, old, new, named, tmp_path):
+    """The host computes in double precision."""
+    assert NOISY[kind].count(old) == 1
+    script, end = NOISY[kind].replace(old, new), resident("cpu") + "run 0\n"
+    output = run_lammps(ours(script, "mixed") + end, tmp_path).output
+    (warning,) = (line for line in output.splitlines() if "cannot keep" in line)
+    assert f"{named} of types 1 and 1 is beyond the range of float32" in warning
+    assert "double precision takes it" in warning
+    assert "cannot keep" not in run_lammps(ours(script) + end, tmp_path).output
 
 
 def test_walls_reflect_velocities(device, tmp_path):

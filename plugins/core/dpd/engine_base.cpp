@@ -9,6 +9,29 @@
 
 namespace manymove::dpd {
 
+namespace {
+
+// Pairs in mixed precision multiply two temperatures and two heat capacities, and add two
+// concentrations: results that float32 has as normal numbers.
+constexpr double kLeastFactor = 1.1e-19, kLargestFactor = 1.8e19, kLargestSummand = 1.7e38;
+
+void check_mixed_precision(ScalarKind kind, const double scalars[kScalars], std::uint32_t tag) {
+  const auto check = [&](const char* name, double value, double least, double largest) {
+    if (!(value >= least && value <= largest))
+      refuse("the ", name, ' ', value, " of particle ", tag, " is not between ", least, " and ",
+             largest, ", as mixed precision needs it; double precision takes it");
+  };
+  if (kind == kTemperature) {
+    check("temperature", scalars[0], kLeastFactor, kLargestFactor);
+    check("heat capacity", scalars[1], kLeastFactor, kLargestFactor);
+  } else {
+    for (int k = 0; k < kScalars; ++k)
+      check("concentration", scalars[k], -kLargestSummand, kLargestSummand);
+  }
+}
+
+}  // namespace
+
 EngineBase::EngineBase(const Settings& settings, Communicator* communicator)
     : ShearedBox(settings),
       communicator_(communicator),
@@ -109,6 +132,8 @@ void EngineBase::check_scalars(const HostArrays& arrays, const std::uint32_t* ta
     if (settings_.pairs.scalars == kTemperature && !(s[0] > 0 && s[1] > 0))
       refuse("the temperature ", s[0], " and the heat capacity ", s[1], " of particle ", tag[i],
              " must be positive");
+    if (!settings_.pairs.double_precision)
+      check_mixed_precision(settings_.pairs.scalars, s, tag[i]);
   }
 }
 

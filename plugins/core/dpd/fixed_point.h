@@ -8,20 +8,9 @@
 #include "../runtime/macros.h"
 #include "../runtime/philox.h"
 #include "engine.h"
+#include "vector.h"
 
 namespace manymove::dpd {
-
-template <class Real>
-struct Vector {
-  Real x, y, z;
-
-  MM_HD friend Vector operator+(const Vector& a, const Vector& b) {
-    return {a.x + b.x, a.y + b.y, a.z + b.z};
-  }
-  MM_HD friend Vector operator-(const Vector& a, const Vector& b) {
-    return {a.x - b.x, a.y - b.y, a.z - b.z};
-  }
-};
 
 // ---- precision ----
 
@@ -66,6 +55,7 @@ struct DoubleWithScalars : Double {
     MM_HD Vector<double> scalars() const { return value; }
     MM_HD Vector<double> scalars_of_pair() const { return value; }
     MM_HD void set_scalars(const Vector<double>& to) { value = to; }
+    MM_HD void set_scalars_of_pair(const Vector<double>& to) { value = to; }
   };
 };
 // Changes of a step can be too small for float32. Scalars have 48 bits, of which pairs read the
@@ -86,6 +76,11 @@ struct MixedWithScalars : Mixed {
       return {sum(high.x, low.x), sum(high.y, low.y), sum(high.z, low.z)};
     }
     MM_HD Vector<float> scalars_of_pair() const { return high; }
+    // Of a ghost, whose lower halves nothing reads.
+    MM_HD void set_scalars_of_pair(const Vector<float>& to) {
+      high = to;
+      low = {0, 0, 0};
+    }
     MM_HD void set_scalars(const Vector<double>& to) {
       // The nearest number with the 24 bits of a float, by integers: GCC 12 takes the conversion to
       // float and back for the identity where it vectorizes.
@@ -127,19 +122,11 @@ auto for_precision(const PairTable& pairs, auto make) {
                                 : make.template operator()<Mixed>();
 }
 
-template <class To, class From>
-MM_HD Vector<To> vector_of(const From& a) {
-  return {static_cast<To>(a.x), static_cast<To>(a.y), static_cast<To>(a.z)};
-}
 MM_HD void set_components(auto& to, const double from[3]) {
   using Real = std::remove_cvref_t<decltype(to.x)>;
   to.x = static_cast<Real>(from[0]);
   to.y = static_cast<Real>(from[1]);
   to.z = static_cast<Real>(from[2]);
-}
-template <class To>
-MM_HD Vector<To> vector_from(const double* a) {
-  return {static_cast<To>(a[0]), static_cast<To>(a[1]), static_cast<To>(a[2])};
 }
 
 // An upper triangular matrix: that of the edges of a box, or its inverse.
@@ -231,18 +218,6 @@ MM_HD Vector<typename P::Real> separation(const CoordinateFrame<P>& frame,
                                           const std::type_identity_t<typename P::Position>& i,
                                           const std::type_identity_t<typename P::Position>& j) {
   return separation_in<P>(frame.edges, !upright && frame.tilted, i, j);
-}
-
-template <class Real>
-MM_HD Real dot(const Vector<Real>& a, const Vector<Real>& b) {
-  return fused(a.x, b.x, fused(a.y, b.y, a.z * b.z));
-}
-// sum += factor r
-template <class Real>
-MM_HD void add_scaled(Vector<Real>& sum, const Vector<Real>& r, Real factor) {
-  sum.x = fused(r.x, factor, sum.x);
-  sum.y = fused(r.y, factor, sum.y);
-  sum.z = fused(r.z, factor, sum.z);
 }
 
 // ---- between the host's coordinates and the frame ----

@@ -264,7 +264,10 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
   Motion<P> motion{};
   motion.frame = frame_of<P>(s.box);
   motion.time_step = static_cast<Real>(s.time_step);
-  motion.scalars = s.pairs.scalars;
+  if constexpr (has_scalars<P>) {
+    motion.scalars.kind = s.pairs.scalars;
+    motion.scalars.half_step = 0.5 * s.time_step;
+  }
   motion.half_kick = half_kicks_of<P>(s).back();
   motion.half_kicks = s.pairs.types > 1 ? half_kicks : nullptr;
   // A particle that moves by a quarter of all units in a step counts as lost: drift().

@@ -12,6 +12,7 @@
 
 #include "../runtime/macros.h"
 #include "../runtime/philox.h"
+#include "vector.h"
 
 namespace manymove::dpd {
 
@@ -170,6 +171,27 @@ MM_HD float pair_noise(const NoiseKey& key, std::uint32_t tag_i, std::uint32_t t
   std::uint32_t word[2];
   pair_words(word, key, tag_i, tag_j);
   return Math::normal(word[0], word[1]);
+}
+
+// Half a turn if i has the larger tag, so that signs seen from i and from j differ.
+MM_HD std::uint32_t turn_of_pair(std::uint32_t tag_i, std::uint32_t tag_j) {
+  return tag_i < tag_j ? 0 : half_turn;
+}
+
+// Three normal variables of a pair, whose signs are reversed seen from particle j, and one that is
+// the same for both. turn: that of turn_of_pair(), the other one when seen from the other particle.
+template <PairMath Math = ExactMath>
+MM_HD Vector<float> vector_and_scalar_noise(const NoiseKey& key, std::uint32_t tag_i,
+                                            std::uint32_t tag_j, std::uint32_t turn,
+                                            float& scalar) {
+  std::uint32_t word[2];
+  pair_words(word, key, tag_i, tag_j);
+  Vector<float> xi;
+  float fourth;
+  Math::normals(word[0], turn, xi.x, xi.y);
+  Math::normals(word[1], turn, xi.z, fourth);
+  scalar = as_float(bits_of(fourth) ^ turn);
+  return xi;
 }
 
 // ---- weights ----

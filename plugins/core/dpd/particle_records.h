@@ -54,13 +54,22 @@ struct GhostUpdate {  // without what does not change
 
 template <Precision P>
   requires has_scalars<P>
-struct GhostUpdate<P> : Ghost<P> {
+struct alignas(8) GhostUpdate<P> {  // whole words of carry()
+  typename P::Unsigned x, y, z;
+  typename P::Real vx, vy, vz;
+  Vector<typename P::Real> scalars;  // as pairs read them
+
   static MM_HD GhostUpdate of(const typename P::Position& r, const typename P::Velocity& v) {
-    return {{r, v}};
+    return {r.x, r.y, r.z, v.x, v.y, v.z, v.scalars_of_pair()};
   }
   MM_HD void act_on(typename P::Position& r, typename P::Velocity& v) const {
-    r = this->position;
-    v = this->velocity;
+    r.x = x;
+    r.y = y;
+    r.z = z;
+    v.x = vx;
+    v.y = vy;
+    v.z = vz;
+    v.set_scalars_of_pair(scalars);
   }
 };
 

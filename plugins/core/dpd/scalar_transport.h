@@ -8,7 +8,6 @@
 #include "fixed_point.h"
 #include "model.h"
 #include "pair_forces.h"
-#include "transverse.h"
 
 namespace manymove::dpd {
 

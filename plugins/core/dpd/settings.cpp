@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "../runtime/text.h"
@@ -88,6 +89,32 @@ void check_potential(const Settings& s, const PairPotential& p, std::size_t i, s
     refuse("potentials of pairs cannot be combined with transverse or many-body forces");
 }
 
+// Coefficients of scalars, and of their forces, that mixed precision has as float32. Small ones of
+// the exchange count where concentrations or heat capacities are large.
+void check_mixed_precision(const PairCoefficients& c, std::size_t i, std::size_t j) {
+  using Limits = std::numeric_limits<float>;
+  const auto check = [&](const char* name, double value, double least = 0) {
+    const double size = std::fabs(value);
+    if (size > static_cast<double>(Limits::max()) || (size > 0 && size < least))
+      refuse(name, ' ', value, " of types ", i, " and ", j,
+             " is beyond the range of float32, in which mixed precision has it; double precision "
+             "takes it");
+  };
+  check("a", c.a);
+  check("gamma", c.gamma);
+  check("sigma", c.sigma);
+  for (int k = 0; k < kScalars; ++k) {
+    check("kappa", c.scalars.conductance[k], static_cast<double>(Limits::min()));
+    check("epsilon over the root of the time step", c.scalars.noise[k],
+          static_cast<double>(Limits::min()));
+    check("the exponent", c.scalars.weight_exponent[k]);
+  }
+  for (int k = 0; k < 4; ++k) {
+    check("the coefficient of the exponent", c.scalars.series_of_exponent[k]);
+    check("the coefficient of kappa", c.scalars.series_of_conductance[k]);
+  }
+}
+
 void check_scalars(const Settings& s, const ScalarCoefficients& c) {
   double sum = c.inverse_mass;
   for (int k = 0; k < 4; ++k) sum += c.series_of_exponent[k] + c.series_of_conductance[k];
@@ -123,6 +150,7 @@ void check_pairs(const Settings& s) {
         refuse("transverse coefficients of types ", i, " and ", j, " are out of range");
       check_potential(s, c.potential, i, j);
       if (s.pairs.scalars) check_scalars(s, c.scalars);
+      if (s.pairs.scalars && !s.pairs.double_precision) check_mixed_precision(c, i, j);
       if (s.pairs.many_body.cutoff * c.inverse_cutoff > 1 + 1e-12)
         refuse("the cutoff of densities ", s.pairs.many_body.cutoff,
                " is larger than the cutoff of types ", i, " and ", j);

@@ -134,6 +134,7 @@ MM_HD void add_pair(SumOf<P>& sum, const Forces<P>& f, const typename P::Positio
                     const typename P::Velocity& vi, const typename P::Position& j,
                     const typename P::Velocity& vj, std::uint32_t entry,
                     typename P::Real densities = 0) {
+  static_assert(has_scalars<P> == is_of_scalars(extra));
   using Real = typename P::Real;
   constexpr bool many_body = extra == Extra::many_body;
   // r_ij and v_ij of Eqs. 3 to 5. Velocities are relative to the flow, whose difference is added.
@@ -234,6 +235,14 @@ MM_HD void add_bond(Sum<typename P::Real>& sum, const CoordinateFrame<P>& frame,
 constexpr int kOpenFaces = 3;
 constexpr int kMostWalls = 6, kMostBodyForces = 8, kMostThermostats = 4, kMostSurfaces = 6;
 
+// Of scalars, which are double precision where they change.
+struct ScalarMotion {
+  ScalarKind kind;
+  double half_step;                // half the time step
+  double source[kMostBodyForces];  // of those body forces that are sources
+};
+struct NoScalarMotion {};
+
 template <Precision P>
 struct Motion {
   using Real = typename P::Real;
@@ -241,7 +250,6 @@ struct Motion {
   Real time_step;
   Real half_kick;          // half the time step over the mass, of the only type
   const Real* half_kicks;  // else [types + 1]
-  ScalarKind scalars;
   Real too_far;  // a quarter of the frame in its units: farther than that in one step is lost
   int walls, body_forces, surfaces;
   struct {
@@ -255,7 +263,7 @@ struct Motion {
     typename P::Unsigned low[3], high[3];
     bool everywhere;
     std::uint8_t replaced;  // bit a: component a replaces the force
-    std::int8_t scalar;     // of a source; -1: a force
+    std::int8_t scalar;     // of a source (ScalarMotion); -1: a force
     std::uint32_t flag;
   } body[kMostBodyForces];
   SurfaceOfStep<P> surface[kMostSurfaces];
@@ -268,6 +276,7 @@ struct Motion {
   std::uint32_t draw[2];  // of the step, for thermostats
   std::uint32_t limited;  // flag of particles whose speed is limited; 0: there are none
   Real limit_squared;
+  std::conditional_t<has_scalars<P>, ScalarMotion, NoScalarMotion> scalars;
 };
 
 // Whether a body force acts on a particle. A block is one in the integers of the frame, its faces
@@ -366,8 +375,8 @@ MM_HD void add_sources(const Motion<P>& motion, const typename P::Position& r,
   for (int k = 0; k < motion.body_forces; ++k) {
     const auto& b = motion.body[k];
     if (b.scalar < 0 || !acts_on<P>(b, r)) continue;
-    const auto source = static_cast<double>(b.force.x);
-    const double more = motion.scalars == kTemperature ? v.scalars().y * source : source;
+    const double source = motion.scalars.source[k];
+    const double more = motion.scalars.kind == kTemperature ? v.scalars().y * source : source;
     // Without a reference to one of three components, which would keep them in memory.
     if (b.scalar == 0)
       flux.x += more;
@@ -382,9 +391,9 @@ template <Precision P>
 MM_HD void kick_scalars(const Motion<P>& motion, const typename P::Position& r,
                         typename P::Velocity& v, const Vector<double>& flux) {
   if (!(r.kind >> 16 & kIntegrated)) return;
-  const double half = 0.5 * static_cast<double>(motion.time_step);
+  const double half = motion.scalars.half_step;
   Vector<double> scalars = v.scalars();
-  if (motion.scalars == kTemperature)
+  if (motion.scalars.kind == kTemperature)
     scalars.x = fused(half / scalars.y, flux.x, scalars.x);
   else
     add_scaled(scalars, flux, half);
@@ -439,7 +448,7 @@ MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
   using Real = typename P::Real;
   FaceCrossings crossing;
   if constexpr (has_scalars<P>)
-    if (motion.scalars == kTemperature && !(v.scalars().x > 0)) {
+    if (motion.scalars.kind == kTemperature && !(v.scalars().x > 0)) {
       crossing.lost = true;
       return crossing;
     }

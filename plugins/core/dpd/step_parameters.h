@@ -98,6 +98,7 @@ class StepParameters {
     for (std::size_t k = 0; k < settings_.body_forces.size(); ++k) {
       const double* force = value ? value + thermostats + 3 * k : settings_.body_forces[k].force;
       motion.body[k].force = vector_from<Real>(force);
+      if constexpr (has_scalars<P>) motion.scalars.source[k] = force[0];
     }
     const std::size_t before = thermostats + 3 * settings_.body_forces.size();
     for (std::size_t k = 0; k < settings_.surfaces.size(); ++k) {

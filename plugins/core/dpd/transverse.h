@@ -24,30 +24,12 @@ MM_HD PairLaw<F> beyond_transverse(PairLaw<F> law, const TransverseLaw<F>& acros
   return law;
 }
 
-// Three normal variables of a pair, whose signs are reversed seen from particle j, and one that is
-// the same for both. turn: that of turn_of_pair(), the other one when seen from the other particle.
-template <PairMath Math = ExactMath>
-MM_HD Vector<float> vector_and_scalar_noise(const NoiseKey& key, std::uint32_t tag_i,
-                                            std::uint32_t tag_j, std::uint32_t turn,
-                                            float& scalar) {
-  std::uint32_t word[2];
-  pair_words(word, key, tag_i, tag_j);
-  Vector<float> xi;
-  float fourth;
-  Math::normals(word[0], turn, xi.x, xi.y);
-  Math::normals(word[1], turn, xi.z, fourth);
-  scalar = as_float(bits_of(fourth) ^ turn);
-  return xi;
-}
-// The vector alone.
+// The vector of vector_and_scalar_noise() alone.
 template <PairMath Math = ExactMath>
 MM_HD Vector<float> transverse_noise(const NoiseKey& key, std::uint32_t tag_i, std::uint32_t tag_j,
                                      std::uint32_t turn) {
-  float of_force;
-  return vector_and_scalar_noise<Math>(key, tag_i, tag_j, turn, of_force);
-}
-MM_HD std::uint32_t turn_of_pair(std::uint32_t tag_i, std::uint32_t tag_j) {
-  return tag_i < tag_j ? 0 : half_turn;
+  float unused;
+  return vector_and_scalar_noise<Math>(key, tag_i, tag_j, turn, unused);
 }
 
 // The force on particle i and the energy of the conservative part.

@@ -319,9 +319,10 @@ struct ThreadHits : PairSums<V> {
           this->densities(own.i, j));
     }
   }
-  // When a thread is full, its warp computes the last few hits of each thread, which nearly all of
-  // them have: sums of integers have no order. In double precision the order is that of the lists,
-  // and all hits are computed.
+  // In mixed precision, when a thread is full, its warp computes the last few hits of each thread,
+  // which nearly all of them have. Sums of integers have no order; the flux of scalars, a sum in
+  // double precision, is then added up in an order that depends on the other threads of the warp.
+  // In double precision the order is that of the lists, and all hits are computed.
   __device__ __forceinline__ void compute(unsigned down_to) {
     if constexpr (kIntegers<P>) {
       while (top != down_to) add_hit(top -= kApart);
