@@ -131,10 +131,15 @@ double force_unit(const Settings& s) {
   return strongest > 0 ? std::ldexp(1.0, std::ilogb(strongest) + 1 - 23) : 1;
 }
 
-bool is_plain(const Settings& s, bool has_special, bool in_any_box) {
+bool is_plain(const Settings& s, bool has_special, Extra extra) {
+  bool lennard_jones = extra == Extra::potential;
+  for_each_pair_of_types(s.pairs, [&](std::size_t, const PairCoefficients& c) {
+    lennard_jones = lennard_jones && c.potential.form == kLennardJones;
+  });
   return s.pairs.types == 1 && !general_exponent(s.pairs) && !has_special &&
-         s.pairs.ramp.is_constant() && !s.pairs.has_potentials() && !s.pairs.scalars &&
-         (in_any_box || (s.shear.rate == 0 && !frame_of<Mixed>(s.box).tilted)) &&
+         s.pairs.ramp.is_constant() && (lennard_jones || !s.pairs.has_potentials()) &&
+         !s.pairs.scalars &&
+         (extra == Extra::shear || (s.shear.rate == 0 && !frame_of<Mixed>(s.box).tilted)) &&
          !(s.speed_limit.speed > 0) && s.langevin_thermostats.empty();
 }
 
@@ -201,6 +206,7 @@ Laws<P> laws_of(const Settings& s, double unit) {
   forces.lennard_jones = std::ranges::all_of(laws.potentials, [](const auto& potential) {
     return potential.form == kNoPotential || potential.form == kLennardJones;
   });
+  if (!laws.potentials.empty()) forces.potential = laws.potentials.back();
   forces.general_exponent = general_exponent(s.pairs);
   if (s.pairs.has_densities()) {
     forces.many_body = many_body_of<Real>(s.pairs.many_body);

@@ -97,6 +97,15 @@ MM_HD PairForce<F> tabulated_pair(const PotentialLaw<F>& law, const TableNode* n
   return {static_cast<F>(scale * found.force), static_cast<F>(scale * found.energy)};
 }
 
+// Adds those of particles of one type, whose potential is of this form, as add_potential() does.
+template <class F>
+MM_HD void add_lennard_jones(const PotentialLaw<F>& law, F squared, PairForce<F>& pair) {
+  if (!(squared < law.cutoff_squared) || !(squared > F(0))) return;
+  const PairForce<F> added = lennard_jones(law.first, law.second, law.shift, squared);
+  pair.over_distance += added.over_distance;
+  pair.energy += added.energy;
+}
+
 // Adds the force and the energy of a pair within the cutoff of its law, which is 0 without a
 // potential. nodes: of all tables. factor: that of a special neighbor, otherwise 1. Two particles
 // in one place have no direction, and feel nothing.

@@ -116,9 +116,10 @@ Laws<P> laws_of(const Settings& settings, double unit = 1);
 // with a noise of 7 feels, or of a slow pair's friction if that is more.
 double force_unit(const Settings& settings);
 // One pair of types with weight exponent 1 and a constant temperature in an upright box, without
-// potentials, scalars, special neighbors, thermostats and limits of speeds. in_any_box: also in a
-// tilted or sheared box.
-bool is_plain(const Settings& settings, bool has_special, bool in_any_box = false);
+// potentials, scalars, special neighbors, thermostats and limits of speeds. With Extra::potential,
+// the pair may have a potential of Lennard-Jones; with Extra::shear, the box may be tilted or
+// sheared.
+bool is_plain(const Settings& settings, bool has_special, Extra extra = Extra::none);
 
 template <Precision P>
 std::vector<typename P::Real> half_kicks_of(const Settings& settings);

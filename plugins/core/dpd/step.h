@@ -43,6 +43,7 @@ struct Forces {  // what the sum over one particle's neighbors needs
   TransverseLaw<Real> across;  // like law and laws, used by transverse forces
   const TransverseLaw<Real>* laws_across;
   PairLaw<Real> law_beyond;              // beyond_transverse() of the only pair of types
+  PotentialLaw<Real> potential;          // of the only pair of types
   const PotentialLaw<Real>* potentials;  // [types + 1][types + 1]; null: there are none
   bool lennard_jones;                    // all of them are of this form
   const TableNode* nodes;                // of all tables
@@ -127,8 +128,8 @@ MM_HD PairLaw<typename P::Real> law_of_pair(const Forces<P>& f, std::uint32_t ki
 }
 
 // The pair (i, j), perhaps within the largest cutoff; what is farther away adds zero. plain: one
-// pair of types, weight exponent 1, no special neighbors, and except for Extra::shear an upright
-// box. densities = rho_i + rho_j, of many-body forces.
+// pair of types, weight exponent 1, no special neighbors, no potential but that of Lennard-Jones,
+// and except for Extra::shear an upright box. densities = rho_i + rho_j, of many-body forces.
 template <Precision P, PairMath Math, bool plain, bool with_energy, Extra extra = Extra::none>
 MM_HD void add_pair(SumOf<P>& sum, const Forces<P>& f, const typename P::Position& i,
                     const typename P::Velocity& vi, const typename P::Position& j,
@@ -189,7 +190,9 @@ MM_HD void add_pair(SumOf<P>& sum, const Forces<P>& f, const typename P::Positio
                                 : pair_force<false, Math>(law, squared, approach, noise);
     }
     if constexpr (many_body) add_many_body<Math>(f.many_body, squared, densities, pair);
-    if constexpr (extra == Extra::potential)
+    if constexpr (extra == Extra::potential && plain)
+      add_lennard_jones(f.potential, squared, pair);
+    else if constexpr (extra == Extra::potential)
       add_potential(f.potentials[types_of(f.types, i.kind, j.kind)], f.nodes, squared,
                     f.special.factor[entry >> 30], pair);
     add_scaled(sum.force, r, pair.over_distance);

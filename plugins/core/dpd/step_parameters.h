@@ -53,9 +53,9 @@ class StepParameters {
     return all;
   }
   // is_plain() for the coefficients of all steps.
-  bool is_plain_with(bool specials, bool in_any_box = false) const {
+  bool is_plain_with(bool specials, Extra extra = Extra::none) const {
     return std::all_of(tables_.begin(), tables_.end(), [&](const Coefficients& table) {
-      return is_plain(settings_with(table), specials, in_any_box);
+      return is_plain(settings_with(table), specials, extra);
     });
   }
   // The temperature that change k has as its target.

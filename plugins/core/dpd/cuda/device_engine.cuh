@@ -59,7 +59,7 @@ class DeviceEngine : protected OnDevice, public EngineBase {
   // Chooses the kernels that serve the particles and the coefficients, by choose_plain().
   virtual void choose_kernels() = 0;
   void choose_plain(bool any_specials) {
-    plain_ = is_plain_with(any_specials, extra_of(settings_) == Extra::shear);
+    plain_ = is_plain_with(any_specials, extra_of(settings_));
   }
 
   void take_coefficients() final {

@@ -268,8 +268,7 @@ class CudaEngine final : public DeviceEngine<P> {
   // Whether such a kernel serves the particles and their forces.
   void find_interval() {
     intervals_.give_up();
-    const bool simple = plain_ && !is_sheared() && !is_dilated() &&
-                        !settings_.pairs.has_densities() && !settings_.pairs.transverse &&
+    const bool simple = plain_ && extra_of(settings_) == Extra::none && !is_dilated() &&
                         !charges_ && !bodies_.any() && !links_.any_bonds() && !bonded_.wanted() &&
                         settings_.velocity_changes.empty() && settings_.body_forces.empty() &&
                         settings_.surfaces.empty() && tables().size() == 1;

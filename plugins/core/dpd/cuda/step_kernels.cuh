@@ -245,8 +245,8 @@ StepKernel<P, Who> kernel_of_step(bool plain, bool reading, int lanes) {
   return for_constant<1, 2, 4>(lanes, [=](auto per_particle) {
     return for_constant<false, true>(plain, [=](auto is_plain) {
       return for_constant<false, true>(reading, [=](auto is_reading) -> StepKernel<P, Who> {
-        constexpr bool plain_kernel = is_plain && (kIntegers<P> || extra == Extra::none) &&
-                                      extra != Extra::potential && !has_scalars<P>;
+        constexpr bool plain_kernel =
+            is_plain && (kIntegers<P> || extra == Extra::none) && !has_scalars<P>;
         constexpr bool reading_kernel = is_reading && !Who::with_moments;
         return &step_kernel<P, plain_kernel, reading_kernel, per_particle, Who, extra>;
       });
@@ -268,7 +268,7 @@ inline Extra extra_of(const Settings& settings) {
          : settings.shear.rate != 0                  ? Extra::shear
                                                      : Extra::none;
 }
-// plain: as in is_plain(), with Extra::shear in any box.
+// plain: is_plain() with this extra.
 template <Precision P, ParticleRange Who>
 StepKernel<P, Who> step_kernel_of(Extra extra, bool plain, bool reading, int lanes) {
   if constexpr (has_scalars<P>) {
