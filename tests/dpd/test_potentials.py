@@ -76,6 +76,12 @@ create_bonds many all all 1 0.8 0.95
 special_bonds lj FACTORS
 """
 SCRIPTS = {name: lattice() + laws for name, laws in KINDS.items()} | {
+    "one type": lattice()
+    .replace("create_box 2", "create_box 1")
+    .replace("set group all type/fraction 2 0.5 77\n", "")
+    .replace("mass 2 2.0\n", "")
+    + f"pair_style hybrid/overlay lj/cut 1.9 {DPD}\npair_modify shift yes\n"
+    + "pair_coeff * * lj/cut 1.0 1.0\npair_coeff * * manymove/dpd 2.0 4.5\n",
     "triclinic": lattice("prism 0 7 0 7 0 7 2 1 -1.5") + KINDS["lj/cut"],
     "melt": lattice() + KINDS["lj/cut, shifted"] + BONDS.replace("FACTORS", "0 1 1"),
     "special bonds": lattice() + KINDS["lj/cut"] + BONDS.replace("FACTORS", "0.3 0.7 1"),
