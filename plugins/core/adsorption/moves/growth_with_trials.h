@@ -102,8 +102,8 @@ MM_TEAM Bias<typename System::Real> weigh_poses(System& s, int species, const Tr
       s, {t.positions, t.orientations, core >= 0}, word,
       [&](int i) {
         const Site center = trial_center(s, t, i);
-        const F energy = s.site_field(body, center, core) -
-                         abs_of(s.r.charge[body.type[core]]) * F(kElementary);
+        const F energy =
+            s.site_field(body, center, core) - abs_of(s.r.charge[body.type[core]]) * F(kElementary);
         return energy < s.w.most_of_trials && !s.is_covered(body.type[core], center);
       },
       [&](int i) { return s.field(body, trial_pose(s, t, i)); },
