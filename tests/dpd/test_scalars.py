@@ -280,9 +280,9 @@ def test_species_are_conserved_and_fluctuate_as_in_lammps(precision, device, tmp
 @PRECISIONS
 @pytest.mark.parametrize("kind", NOISY)
 def test_sources_and_time_steps_are_double_precision(kind, precision, device, tmp_path):
-    """0.1 for 39.5 steps of 0.01, where nothing is exchanged: LAMMPS' sources begin in the second
-    half of the first step. Scalars of mixed precision are rounded to multiples of 2^-48 twice in a
-    step; as float32, rate and time step would lose 3e-8 of the change."""
+    """A source of 0.1 acts for 39.5 steps of 0.01 without exchange. LAMMPS' sources begin in the
+    second half of the first step. Scalars of mixed precision are rounded to multiples of 2^-48
+    twice in a step; as float32, rate and time step would lose 3e-8 of the change."""
     old, new = {"edpd": ("1.0e-3 2.0", "0.0 2.0"), "tdpd": ("0.01 2.0 1.0 0.02", "0 2.0 0 0")}[kind]
     assert NOISY[kind].count(old) == 1
     script = ours(NOISY[kind], precision).replace(old, new).replace("18.75 4.5", "18.75 0.0")
@@ -621,7 +621,7 @@ def test_temperatures_and_heat_capacities_must_be_positive(values, named, device
     [
         ("edpd", "edpd/cv 2.0e19", "the heat capacity 2e+19"),
         ("edpd", "edpd/cv 1.0e-20", "the heat capacity 1e-20"),
-        ("edpd", "edpd/temp 1.0e39", "the temperature 1e+39"),
+        ("edpd", "edpd/temp 1.0e19", "the temperature 1e+19"),
         ("edpd", "edpd/temp 1.0e-46", "the temperature 1e-46"),
         ("tdpd", "cc 1 1.0e39", "the concentration 1e+39"),
         ("tdpd", "cc 2 2.0e38", "the concentration 2e+38"),
@@ -631,7 +631,7 @@ def test_scalars_beyond_mixed_precision_are_named(kind, values, named, device, t
     script = ours(NOISY[kind], "mixed") + f"set atom 7 {values}\n" + resident(device) + "run 1\n"
     output = run_lammps(script, tmp_path, fails=True).output
     assert f"{named} of particle 7 is not between" in output
-    assert "double precision takes it" in output
+    assert "use precision double" in output
 
 
 @pytest.mark.parametrize(("kind", "values"), [("edpd", "edpd/cv 1e30"), ("tdpd", "cc 1 1e39")])
@@ -660,8 +660,8 @@ def test_coefficients_beyond_mixed_precision_stay_with_the_host(kind, old, new, 
     script, end = NOISY[kind].replace(old, new), resident("cpu") + "run 0\n"
     output = run_lammps(ours(script, "mixed") + end, tmp_path).output
     (warning,) = (line for line in output.splitlines() if "cannot keep" in line)
-    assert f"{named} of types 1 and 1 is beyond the range of float32" in warning
-    assert "double precision takes it" in warning
+    assert f"{named} of types 1 and 1 is beyond the range of mixed precision" in warning
+    assert "use precision double" in warning
     assert "cannot keep" not in run_lammps(ours(script) + end, tmp_path).output
 
 

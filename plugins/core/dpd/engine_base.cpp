@@ -11,15 +11,16 @@ namespace manymove::dpd {
 
 namespace {
 
-// Pairs in mixed precision multiply two temperatures and two heat capacities, and add two
-// concentrations: results that float32 has as normal numbers.
-constexpr double kLeastFactor = 1.1e-19, kLargestFactor = 1.8e19, kLargestSummand = 1.7e38;
+// In mixed precision, pairs multiply two temperatures and two heat capacities, and add two
+// concentrations. The results must be normal numbers of float32, and so must the reciprocals of
+// products, which GPUs take for 0 otherwise.
+constexpr double kLeastFactor = 1.1e-19, kLargestFactor = 9.2e18, kLargestSummand = 1.7e38;
 
 void check_mixed_precision(ScalarKind kind, const double scalars[kScalars], std::uint32_t tag) {
   const auto check = [&](const char* name, double value, double least, double largest) {
     if (!(value >= least && value <= largest))
       refuse("the ", name, ' ', value, " of particle ", tag, " is not between ", least, " and ",
-             largest, ", as mixed precision needs it; double precision takes it");
+             largest, ", the range of mixed precision: use precision double");
   };
   if (kind == kTemperature) {
     check("temperature", scalars[0], kLeastFactor, kLargestFactor);

@@ -76,7 +76,7 @@ struct MixedWithScalars : Mixed {
       return {sum(high.x, low.x), sum(high.y, low.y), sum(high.z, low.z)};
     }
     MM_HD Vector<float> scalars_of_pair() const { return high; }
-    // Of a ghost, whose lower halves nothing reads.
+    // For ghosts: nothing reads their lower halves.
     MM_HD void set_scalars_of_pair(const Vector<float>& to) {
       high = to;
       low = {0, 0, 0};

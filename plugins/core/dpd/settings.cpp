@@ -97,8 +97,7 @@ void check_mixed_precision(const PairCoefficients& c, std::size_t i, std::size_t
     const double size = std::fabs(value);
     if (size > static_cast<double>(Limits::max()) || (size > 0 && size < least))
       refuse(name, ' ', value, " of types ", i, " and ", j,
-             " is beyond the range of float32, in which mixed precision has it; double precision "
-             "takes it");
+             " is beyond the range of mixed precision: use precision double");
   };
   check("a", c.a);
   check("gamma", c.gamma);

@@ -238,7 +238,8 @@ MM_HD void add_bond(Sum<typename P::Real>& sum, const CoordinateFrame<P>& frame,
 constexpr int kOpenFaces = 3;
 constexpr int kMostWalls = 6, kMostBodyForces = 8, kMostThermostats = 4, kMostSurfaces = 6;
 
-// Of scalars, which are double precision where they change.
+// The motion of scalars, in double precision because changes of a step can be too small for
+// float32.
 struct ScalarMotion {
   ScalarKind kind;
   double half_step;                // half the time step

@@ -208,7 +208,7 @@ class Pilot(MonteCarlo, Averages):
                 turns = orientations if count > 1 else 1
                 if rigid.get("chains"):
                     tried = (positions + (count - 1) * orientations) * of_open
-                elif any(not any(offset) for _, offset in body):
+                elif turns > 1 and any(not any(offset) for _, offset in body):
                     # A site at the center excludes most places.
                     of_trials = turns * left * count * (of_grid + present)
                     tried = positions * (of_place + of_trials)

@@ -25,8 +25,8 @@ struct TrialSet {
 
 // The trials i are turns at places, i = place * turns + turn. field(i) is the energy of a trial in
 // the framework, which is not below `most_of_trials` if the trial has no weight. If the set
-// excludes places, is_open(i) is asked before that, of turn 0 of each place: none of the trials at
-// other places has a weight. Only trials with a weight need energies with other molecules:
+// excludes places, is_open(i) is evaluated first, for turn 0 of each place: trials at places that
+// are not open have no weight. Only trials with a weight need energies with other molecules:
 // add_pairs(trial_of, pairs) sets the energies pairs[l] of the trials trial_of(l), a trial a lane.
 // If apart(count) is true, count trials are weighed by all lanes together instead, one after the
 // other: pairs_of(i) is then the energy of trial i with other molecules.
@@ -40,7 +40,7 @@ MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, const TrialSet
   const TeamPointer<std::int32_t> open = s.scratch.open;
   const int turns = set.turns, all = set.places * turns;
   const auto list = [&](int items, const auto& test) {
-    // The energies of all lanes are complete before it, and the list after it.
+    // The energies of all lanes are complete before the list is made, and the list afterwards.
     s.team.sync();
     const int listed = s.team.compact(items, test, [&](int i, int p) { open[p] = i; });
     s.team.sync();
